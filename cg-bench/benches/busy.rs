@@ -163,7 +163,7 @@ enum Measured {
     InARow,
 }
 
-/// Who waits for what becomes of a column.
+/// A caller that waits for the outcome of a column.
 #[derive(Clone, Copy)]
 enum By {
     Submit,

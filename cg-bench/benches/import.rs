@@ -5,7 +5,7 @@
 //! world. The reference is handed each file in memory, parses every column with its sections, biomes and light, and looks
 //! up the name of every cell, section by section.
 //!
-//! An import decodes on so many threads and commits on one more, so `1` is two threads that wait for each other. The
+//! An import decodes on this many threads and commits on one more, so `1` is two threads that wait for each other. The
 //! reference has one.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 

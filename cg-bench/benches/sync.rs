@@ -72,7 +72,7 @@ impl Pair {
         pair
     }
 
-    /// Changes a block in every so-manieth chunk, until so many were.
+    /// Changes a block in chunks at equal distances, until this many have changed.
     fn change(&mut self, each: usize) {
         self.turn += 1;
         let cell = LocalPos::from_index((self.turn % 4096) as u16).expect("below 4096");
@@ -112,7 +112,7 @@ impl Pair {
         self.say(&self.client.request(&self.places).expect("reads")).updated
     }
 
-    /// Changes so much before each iteration, which is told from the time.
+    /// Changes this many before each iteration; the time excludes it.
     fn measure(&mut self, times: u64, each: Option<usize>, sync: impl Fn(&Self) -> u64) -> Duration {
         let mut total = Duration::ZERO;
         for _ in 0..times {

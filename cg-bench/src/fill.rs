@@ -5,7 +5,7 @@ use cg_store::{Error, Property, World};
 
 use crate::world::Generator;
 
-/// So many chunks are committed together: the batch stays far below the limit, and its cost is spread over them.
+/// This many chunks are committed together: the batch stays far below the limit, and its cost is spread over them.
 const CHUNKS_PER_COMMIT: usize = 256;
 
 /// Stores every chunk of a box with its entities, the entities that no chunk holds, and the seed.

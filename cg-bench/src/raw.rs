@@ -12,7 +12,7 @@ use rocksdb::{Cache, ColumnFamily, DBWithThreadMode, Env, Error, Options, Single
 /// A database whose families are fixed.
 pub type Db = DBWithThreadMode<SingleThreaded>;
 
-/// Opens the files of a world that nobody has open, such as a checkpoint, with a block cache of so many bytes.
+/// Opens the files of a closed world, such as a checkpoint, with a block cache of this many bytes.
 ///
 /// # Errors
 /// What RocksDB says.

@@ -7,7 +7,7 @@ use cg_tiering::{GameTick, TierPolicy};
 /// An hour of game time, and ten minutes more for moves that wait for each other.
 const LONG_TICKS: u64 = 70 * 60 * GameTick::PER_SECOND;
 
-/// The policy under which chunks that nobody uses end in a tier and go no further: those of [`Tier::L1`] are demoted
+/// The policy under which unused chunks end in a tier and go no further: those of [`Tier::L1`] are demoted
 /// neither by time nor by distance.
 pub fn policy(tier: Tier) -> TierPolicy {
     match tier {
@@ -30,7 +30,7 @@ pub fn options(tier: Tier, options: WorldOptions) -> WorldOptions {
     WorldOptions { tiers: policy(tier), ..options }
 }
 
-/// Lets game time pass with nobody near until every chunk lies where the world's policy wants it, and compacts.
+/// Lets game time pass without players until every chunk is in the tier that the world's policy wants, and compacts.
 ///
 /// # Errors
 /// As [`Tiers::demote_all`](cg_store::Tiers::demote_all).

@@ -228,7 +228,7 @@ pub fn world_options(tier: Tier) -> WorldOptions {
     options(tier, WorldOptions { cache_bytes: 0, resources, ..WorldOptions::process() })
 }
 
-/// RocksDB on the files of a world that nobody has open, with room for all in its cache.
+/// RocksDB on the files of a closed world, with room for all in its cache.
 ///
 /// # Panics
 /// If they are not RocksDB's files.

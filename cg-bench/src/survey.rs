@@ -24,7 +24,7 @@ pub struct Survey {
     pub components: u64,
     /// References to entities.
     pub references: u64,
-    /// How many chunks have so many kinds of blocks.
+    /// How many chunks have each number of kinds of blocks.
     pub palettes: BTreeMap<u64, u64>,
     /// The length of each chunk's own bytes, ascending.
     pub chunk_bytes: Vec<u64>,

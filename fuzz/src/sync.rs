@@ -10,7 +10,7 @@ use cg_store::{
 };
 
 /// Reads bytes as a message of either kind and says whether they are one. Those that are not as they were sent are refused,
-/// and what they would say with the sum of what they are keeps the same laws: a checksum keeps nobody out who can count.
+/// and what they would say with the sum of what they are keeps the same laws: a checksum does not stop an attacker.
 ///
 /// # Panics
 /// If a law is broken.

@@ -49,12 +49,12 @@ fn hashed(mut n: u64) -> u64 {
     n ^ n >> 31
 }
 
-/// The side of a cube in which so many records lie as densely as stated.
+/// The side of a cube in which this many records have the stated density.
 fn side_blocks(count: u64) -> f64 {
     (count as f64 / RECORDS_PER_LEAF).cbrt() * 16.0
 }
 
-/// The nth record of a world of so many.
+/// The nth record of a world of this many.
 fn nth(count: u64, n: u64) -> (RecordId, Record) {
     let part = |axis: u64| (hashed(n * 4 + axis) >> 11) as f64 / (1_u64 << 53) as f64 * side_blocks(count);
     let position =

@@ -1,4 +1,4 @@
-//! Chunks whose rows have deltas after them.
+//! Chunks with deltas.
 
 use cg_bench::fill::fill;
 use cg_bench::stored::SEED;
@@ -8,7 +8,7 @@ use cg_store::{World, WorldOptions};
 use criterion::{BenchmarkId, Criterion};
 use tempfile::TempDir;
 
-/// With so many a chunk is saved as a whole the next time.
+/// With this many a chunk is saved as a whole the next time.
 const MOST: u64 = 16;
 
 /// A chunk at a time, in no memory but RocksDB's, which has all of them.
@@ -29,7 +29,7 @@ pub(crate) fn folded(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A world of hills that was closed and opened again, each of whose chunks has so many deltas after it.
+/// A world of hills that was closed and opened again, each of whose chunks has this many deltas.
 fn with_deltas(deltas: u64) -> (World, Vec<ChunkAt>, TempDir) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("world");

@@ -33,7 +33,7 @@ fn side() -> i64 {
     if is_short() { 4 } else { 24 }
 }
 
-/// Blocks with their components, as an arena is kept: light is computed again, and who stands in it goes on.
+/// Blocks with their components, as an arena is kept: light is computed again, and entities in it go on.
 pub(super) fn options() -> CaptureOptions {
     let contents = Contents { entities: false, sides: false, ..Contents::ALL };
     CaptureOptions { contents, ..CaptureOptions::named("arena") }

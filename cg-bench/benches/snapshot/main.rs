@@ -13,7 +13,7 @@
 //! | clustered | craters of 20 blocks; at 100 % everything is air |
 //!
 //! One iteration is the whole region, or all saves. With `--quick` and `--test` the generated region has 4×4 columns, and
-//! so many are taken of one save. What a name filter leaves out is not prepared either.
+//! that many are taken of one save. What a name filter leaves out is not prepared either.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod arena;

@@ -127,7 +127,7 @@ fn rows(raw: &Db, space: Space) -> Rows {
     all
 }
 
-/// Lets every thread of the process run on the first so many of these cores only.
+/// Lets every thread of the process run on the first few of these cores only.
 fn run_on(cores: &CpuSet, count: usize) {
     let mut some = CpuSet::new();
     let usable = (0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core));

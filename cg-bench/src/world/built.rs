@@ -1,4 +1,4 @@
-//! What somebody built: huts with furniture that holds things, and piers that stand in the water.
+//! Buildings: huts with furniture that holds things, and piers that stand in the water.
 
 use cg_format::BlockPos;
 

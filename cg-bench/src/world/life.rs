@@ -1,4 +1,4 @@
-//! Animals, each owned by the chunk it stands in, and a player who is away.
+//! Animals, each owned by the chunk it stands in, and a player that is away.
 
 use cg_format::entity::{Entity, EntityPos, Owner, Reason};
 use cg_format::{BlockPos, ChunkAt, EntityId, EntityTypeId};
@@ -17,7 +17,7 @@ const IDENTITY: Salt = Salt(44);
 
 /// Names that some animals were given.
 const NAMES: [&str; 6] = ["Amelia", "Bertil", "Cherry", "Dörte", "Émile", "Фёдор"];
-/// So many columns of a chunk are tried for an animal on the ground.
+/// This many columns of a chunk are tried for an animal on the ground.
 const TRIES: i64 = 3;
 
 /// The animals in a chunk.

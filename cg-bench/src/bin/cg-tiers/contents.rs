@@ -32,7 +32,7 @@ impl Contents {
         Ok(Self { chunks, schema: generator.schema().clone(), blocks, dimension: generator.dimension() })
     }
 
-    /// The chunk of a place, after so many changes. No two that follow each other are equal.
+    /// The chunk of a place, after this many changes. No two that follow each other are equal.
     pub(crate) fn chunk(&self, pos: ChunkPos, changes: u64) -> Arc<Chunk> {
         let hash = [pos.x(), pos.y(), pos.z()].iter().fold(7_u64, |hash, axis| {
             (hash ^ *axis as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
@@ -42,7 +42,7 @@ impl Contents {
             return Arc::clone(chunk);
         }
         let mut chunk = Chunk::clone(chunk);
-        // Somebody builds: a few blocks in a row, another each time.
+        // A player builds: a few blocks in a row, another each time.
         for change in changes.saturating_sub(20)..changes {
             let cell = LocalPos::from_index((hash.wrapping_add(change) % 4096) as u16).expect("below 4096");
             let block = self.blocks[(change % 2) as usize];

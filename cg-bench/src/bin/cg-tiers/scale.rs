@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A closed world of about so many chunks, all hot, its opacity map folded.
+/// A closed world of about this many chunks, all hot, its opacity map folded.
 fn make(path: &Path, chunks: u64) -> Result<u64, Failure> {
     let world = World::create(path, &[], &WorldOptions::process())?;
     let contents = Contents::in_world(&world)?;
@@ -197,7 +197,7 @@ fn ticks(world: &World, from: u64, players: impl Fn(u64) -> Vec<PlayerAt>) -> Re
     Ok((mean, percentile(&mut times, 99.0).as_nanos() as f64))
 }
 
-/// Twenty players who walk about in the corner that both worlds have.
+/// Twenty players that walk about in the corner that both worlds have.
 fn players(dimension: Dimension, tick: u64) -> Vec<PlayerAt> {
     let player = |n: i64| {
         let walked = tick as i64 * 4 / GameTick::PER_SECOND as i64;

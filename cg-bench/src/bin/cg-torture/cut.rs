@@ -97,7 +97,7 @@ struct Record {
 /// What is done to the end of a log.
 #[derive(Debug, Clone, Copy)]
 enum Tear {
-    /// It is cut to so many bytes.
+    /// It is cut to this many bytes.
     Cut(usize),
     /// It reads as zeros from a byte on.
     Zeros(usize),
@@ -106,7 +106,7 @@ enum Tear {
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// With so many steps, whole.
+    /// With this many steps, whole.
     Opened { steps: u64 },
     /// Refused, naming the commits that are gone.
     LostCommits,

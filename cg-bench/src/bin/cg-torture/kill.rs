@@ -22,11 +22,11 @@ use crate::step::Step;
 use crate::subject::{self, Break};
 use crate::worker::Message;
 
-/// After so many kills a new world is begun, so that old steps need not be replayed for ever.
+/// After this many kills a new world is begun, so that old steps need not be replayed for ever.
 const KILLS_PER_WORLD: u64 = 25;
-/// Every so many kills the whole world is verified.
+/// The whole world is verified at intervals of this many kills.
 const KILLS_PER_VERIFY: u64 = 5;
-/// A broken worker must be caught within so many kills.
+/// A broken worker must be caught within this many kills.
 const CONTROL_KILLS: u64 = 200;
 /// The latest moment of a kill, after the worker opened the world or, once in eight times, after it was started.
 const MAX_DELAY_MS: u64 = 300;
@@ -106,7 +106,7 @@ fn torture(seed: u64, kills: u64, broken: Option<Break>) -> Result<Tally, (Tally
                 if broken.is_some() {
                     return Err((tally, failure));
                 }
-                // Kept for whoever looks into it.
+                // Kept for an investigation.
                 let dir = life.dir.keep();
                 return Err((tally, format!("{failure} (the world is kept in {})", dir.display()).into()));
             }

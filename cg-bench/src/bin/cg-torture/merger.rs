@@ -24,7 +24,7 @@ const BASE_EACH: u64 = 10;
 const COW_EACH: u64 = 50;
 /// Every such chunk goes.
 const GONE_EACH: u64 = 90;
-/// A cow goes so many chunks further, over borders too.
+/// A cow goes this many chunks further, over borders too.
 const COW_GOES: u64 = 17;
 /// Chunks of one transaction while the overlay is made.
 const AT_ONCE: u64 = 1000;
@@ -183,7 +183,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Makes a segmented world, and an overlay over it that changes so many chunks of it in every way.
+/// Makes a segmented world, and an overlay over it that changes this many chunks of it in every way.
 pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
     fs::create_dir_all(dir.join("base"))?;
     fs::write(dir.join("chunks"), size.chunks.to_string())?;
@@ -235,7 +235,7 @@ pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
     Ok(base.close()?)
 }
 
-/// Everything that a base has: what each segment holds, and who owns each cow.
+/// Everything that a base has: what each segment holds, and the owner of each cow.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     segments: Vec<(SegmentPos, ContentHash)>,

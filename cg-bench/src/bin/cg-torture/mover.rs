@@ -29,7 +29,7 @@ impl Mover {
                     return;
                 }
                 now += 25;
-                // Somebody is in each dimension, near some chunks and far from others; now and then nobody is.
+                // A player is in each dimension, near some chunks and far from others; now and then none is.
                 let players: Vec<_> = [0, 1]
                     .map(|dimension| subject::at((round / 5 % 24 * 2 + dimension) as u8))
                     .into_iter()

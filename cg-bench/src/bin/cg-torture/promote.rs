@@ -14,7 +14,7 @@ use crate::report::plural;
 use crate::rng::Rng;
 use crate::telling::Stage;
 
-/// A broken promotion must be caught within so many kills.
+/// A broken promotion must be caught within this many kills.
 const CONTROL_KILLS: u64 = 20;
 /// The process goes on for so long at most behind the batch at which it is to be killed.
 const MAX_DELAY_MS: u64 = 3;

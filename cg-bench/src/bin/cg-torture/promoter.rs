@@ -151,7 +151,7 @@ pub(crate) fn cow_id(n: u64) -> EntityId {
     EntityId::new(uuid::Uuid::from_u128(n.into()))
 }
 
-/// Makes a base, and an overlay over it that changes so many chunks of it, in every way.
+/// Makes a base, and an overlay over it that changes this many chunks of it, in every way.
 pub(crate) fn make(dir: &Path, seed: u64, chunks: u64, batch_bytes: u64) -> Result<(), Failure> {
     fs::create_dir_all(dir)?;
     fs::write(dir.join("chunks"), chunks.to_string())?;

@@ -29,7 +29,7 @@ impl Rng {
         self.next() % end
     }
 
-    /// True once in so many times.
+    /// True once in this many times, on average.
     pub(crate) fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }

@@ -10,7 +10,7 @@ use crate::merger::{self, Look, Size};
 use crate::report::plural;
 use crate::rng::Rng;
 
-/// An overlay that forgets too much must be caught within so many kills.
+/// An overlay that forgets too much must be caught within this many kills.
 const CONTROL_KILLS: u64 = 20;
 /// The process goes on for so long at most after the batch at which it is to be killed.
 const MAX_DELAY_US: u64 = 1000;

@@ -6,7 +6,7 @@ pub(crate) const PLACES: u8 = 48;
 pub(crate) const ITEMS: u16 = 64;
 /// Items, and behind them the creatures, which come and go.
 pub(crate) const ENTITIES: u16 = ITEMS + 16;
-/// Players, who hold coins.
+/// Players, which hold coins.
 pub(crate) const PLAYERS: u8 = 4;
 /// What each player begins with. Coins are never made nor lost, only moved.
 pub(crate) const COINS_EACH: u64 = 1000;

@@ -50,7 +50,7 @@ pub(crate) enum Action {
     Remove { place: u8 },
 }
 
-/// Who holds coins.
+/// A holder of coins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Holder {
     /// A player: a property.

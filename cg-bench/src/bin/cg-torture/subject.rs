@@ -61,8 +61,8 @@ pub(crate) fn options() -> WorldOptions {
     }
 }
 
-/// Chunks grow warm within a round of the mover, cold where nobody is near, and hot again as soon as they are asked for
-/// where somebody is.
+/// Chunks grow warm within a round of the mover, cold where no player is near, and hot again as soon as they are asked for
+/// where a player is.
 fn policy() -> TierPolicy {
     TierPolicy {
         warm_after_ticks: 20,

@@ -97,7 +97,7 @@ impl Engine for Telling {
         engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes caps usage
     }
 
-    /// Nobody resumes here.
+    /// The world is not resumed here.
     fn reopening(&self) -> Reopen {
         Box::new(|_| Err(EngineError::Closed))
     }

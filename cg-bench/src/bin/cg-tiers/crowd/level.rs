@@ -19,7 +19,7 @@ pub(super) struct Level<'s> {
 }
 
 impl<'s> Level<'s> {
-    /// A new database with compression and so much memory.
+    /// A new database with compression and this much memory.
     pub(super) fn create(dir: &Path, cache_bytes: usize, schema: &'s Schema) -> Result<Self, Failure> {
         let options = Options {
             compressor: SnappyCompressor::ID,

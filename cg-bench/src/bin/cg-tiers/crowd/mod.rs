@@ -1,4 +1,4 @@
-//! Ten minutes of a crowd, by the clock: fifty players who walk into new land, on a world, on RocksDB and, with the
+//! Ten minutes of a crowd, by the clock: fifty players that walk into new land, on a world, on RocksDB and, with the
 //! feature `peers`, on LevelDB.
 //!
 //! What a host does itself, making chunks and changing blocks, is done between the ticks and not measured. A tick is
@@ -36,7 +36,7 @@ const ENGINE_BYTES: u64 = 256 << 20;
 const BUDGET: Duration = Duration::from_millis(1);
 /// What a tick may cost.
 const AIM: Duration = Duration::from_millis(5);
-/// Of the chunks that were saved, one in so many is compared at the end.
+/// Of the chunks that were saved, one in this many is compared at the end.
 const COMPARED: usize = 7;
 
 /// What is played.

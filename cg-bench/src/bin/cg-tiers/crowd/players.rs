@@ -1,7 +1,7 @@
-//! What a crowd asks of a store: explorers who walk into land that nobody has seen, and some who follow them later.
+//! What a crowd asks of a store: explorers that walk into new land, and some that follow them later.
 //!
-//! Each explorer walks along x in a lane of his own, far from the others'. What comes into his view is loaded, and made
-//! if there is none; what leaves it is saved, if it was not since it was changed. Now and then he changes a block. All
+//! Each explorer walks along x in a lane of its own, far from the others'. What comes into its view is loaded, and made
+//! if there is none; what leaves it is saved, if it was not since it was changed. Now and then it changes a block. All
 //! that is in memory and not saved is saved every five minutes, spread over the ticks after.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +19,7 @@ const LANE_BLOCKS: i64 = 1024;
 const SIDE_BLOCKS: i64 = 16;
 /// Thousandths of a block a tick: 1.6 blocks a second bring 21.6 chunks into view.
 const SPEED: i64 = 80;
-/// So far behind an explorer walks who follows him: what he meets has left the other's memory.
+/// The distance of a follower behind its explorer: what it meets has left the explorer's memory.
 const BEHIND_BLOCKS: i64 = 192;
 const AUTOSAVE_EVERY_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
 /// Ten columns: an autosave of fifty players takes ten seconds.
@@ -34,7 +34,7 @@ pub(super) struct Asked {
     pub(super) known: Vec<ChunkAt>,
     /// Chunks to be saved, and how often each was changed since it was made.
     pub(super) saves: Vec<(ChunkAt, u64)>,
-    /// Where everybody is.
+    /// Where the players are.
     pub(super) players: Vec<PlayerAt>,
 }
 
@@ -142,7 +142,7 @@ impl Crowd {
 
     fn follow(&self, lane: i64, asked: &mut Asked) {
         let x = |now| walked(lane, now) - BEHIND_BLOCKS;
-        // He begins where the other began to see something.
+        // It begins where the other began to see something.
         if self.now == 0 || x(self.now - 1) <= walked(lane, 0) {
             return;
         }
@@ -172,7 +172,7 @@ impl Crowd {
     }
 }
 
-/// Where along his lane an explorer is; they do not cross into new chunks together.
+/// Where along its lane an explorer is; they do not cross into new chunks together.
 fn walked(lane: i64, now: u64) -> i64 {
     (lane * 7 * 1000 % (SIDE_BLOCKS * 1000) + now as i64 * SPEED) / 1000
 }
