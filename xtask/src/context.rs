@@ -8,12 +8,12 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::Tool;
 
-/// Who is there to answer a question.
+/// Whether a person can answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// `CI` is set: nobody, and nothing that was expected may be missing.
+    /// `CI` is set: no person, and nothing that was expected may be missing.
     Ci,
-    /// Standard input is a terminal: a person, who is asked before root is used.
+    /// Standard input is a terminal: a person, asked before root is used.
     Person,
     /// Neither: a script. Nothing is asked, and `sudo` is not tried.
     Script,
@@ -28,7 +28,7 @@ pub(crate) struct Context {
     pub(crate) cache: PathBuf,
     /// The target triple of the compiler, which is also what it compiles for.
     pub(crate) host: String,
-    /// Who is there.
+    /// Whether a person is there.
     pub(crate) audience: Audience,
     /// A file to which every command adds the table of its steps: `$CG_STEP_TABLE`.
     pub(crate) step_table: Option<PathBuf>,

@@ -27,7 +27,7 @@ pub struct Census {
     pub tiers: [TierCensus; 3],
     /// 4³ cubes of which is kept when they were last accessed.
     pub heat_rows: u64,
-    /// Entities that decode, of which so many are [`detached`](Self::detached).
+    /// Entities that decode, of which this many are [`detached`](Self::detached).
     pub entities: u64,
     /// Entities that no chunk owns.
     pub detached: u64,

@@ -29,7 +29,7 @@ pub(super) struct Arena {
     pub(super) lease: AtomicU64,
     /// A lease that it is about to get.
     next: AtomicU64,
-    /// Counts who had it: a handle of an earlier tenancy is refused.
+    /// Counts its tenancies: a handle of an earlier one is refused.
     pub(super) tenancy: AtomicU64,
     pub(super) row: Mutex<ArenaRow, rank::OverlayRow>,
     /// Held by the one transaction, reset or promotion under way.
@@ -58,7 +58,7 @@ impl<S: Base> Store<S> {
         self.give_lease_among(&self.arenas.lock(), arena)
     }
 
-    /// As [`give_lease`](Self::give_lease), by one who keeps others from looking for garbage.
+    /// As [`give_lease`](Self::give_lease), by a caller that keeps others from looking for garbage.
     pub(super) fn give_lease_among(&self, _all: &BTreeMap<u32, Arc<Arena>>, arena: &Arena) -> u64 {
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
         arena.next.store(lease, Ordering::Release);
@@ -123,7 +123,7 @@ impl<S: Base> Store<S> {
         Ok(())
     }
 
-    /// Deletes up to so many rows of leases that are over; the number deleted, less than asked if none are left. As long as
+    /// Deletes at most this many rows of leases that are over; the number deleted, less than asked if none are left. As long as
     /// the lease of any arena is not known, that of a damaged one, no rows are taken for garbage that may be its.
     pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
         let mut rows = Vec::new();
@@ -256,7 +256,7 @@ fn read_number(engine: &dyn Engine, key: &[u8]) -> Result<Option<u64>, Error> {
         .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "the number of the next lease", problem))
 }
 
-/// The arenas of a store, and those whose rows cannot be read: they keep nobody from the others.
+/// The arenas of a store, and those whose rows cannot be read: the others can be used all the same.
 pub(super) fn read_arenas(engine: &dyn Engine) -> Result<(BTreeMap<u32, Arc<Arena>>, DamagedArenas), Error> {
     let (mut arenas, mut damaged) = (BTreeMap::new(), DamagedArenas::default());
     let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);
@@ -264,7 +264,7 @@ pub(super) fn read_arenas(engine: &dyn Engine) -> Result<(BTreeMap<u32, Arc<Aren
         let (key, row) = match met {
             Met::Row(key, row) => (key, row),
             Met::Gap { error, .. } => {
-                tracing::warn!(%error, "nobody can tell which arenas there are");
+                tracing::warn!(%error, "it is unknown which arenas there are");
                 damaged.gaps += 1;
                 return ControlFlow::Continue(());
             }

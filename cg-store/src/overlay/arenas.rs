@@ -47,7 +47,7 @@ pub struct Arenas<S: Base> {
 pub struct ArenaInfo {
     /// Its number.
     pub arena: u32,
-    /// Who leased it; `None` if it is free.
+    /// Its holder; `None` if it is free.
     pub holder: Option<String>,
     /// When it was leased or became free, as the host said.
     pub since: GameTick,
@@ -133,7 +133,7 @@ impl<S: Base> Arenas<S> {
         for arena in all {
             let mut row = arena.row.lock();
             if row.holder.is_none() {
-                // Its lease was given when it became free, and nobody wrote since.
+                // Its lease was given when it became free, and nothing was written since.
                 let taken = ArenaRow { holder: Some(holder.into()), since: now.get(), ..row.clone() };
                 self.store.put_arena(arena.number, &taken)?;
                 *row = taken;
@@ -181,14 +181,14 @@ impl<S: Base> Arenas<S> {
         arenas.values().map(info).collect()
     }
 
-    /// Frees every leased arena of which nobody holds a handle: what a crash, or a holder who forgot it, left behind.
+    /// Frees every leased arena without a handle: what a crash, or a holder that forgot it, left behind.
     /// Returns how many. Arenas whose rows are [damaged](Self::damaged) are among them: what they held is given up.
     ///
     /// # Errors
     /// What the engine says.
     pub fn reclaim(&self, now: GameTick) -> Result<u32, Error> {
         self.store.check_base()?;
-        // Handles are made under this lock, so nobody gets one between the look and the end.
+        // Handles are made under this lock, so none is made between the look and the end.
         let mut arenas = self.store.arenas.lock();
         let mut count = 0;
         for arena in arenas.values().filter(|arena| Arc::strong_count(arena) == 1) {
@@ -234,7 +234,7 @@ impl<S: Base> Arenas<S> {
         Ok(old.len() as u32)
     }
 
-    /// Deletes up to so many rows that resets left behind; returns how many, less than asked if none are left.
+    /// Deletes at most this many rows that resets left behind; returns how many, less than asked if none are left.
     ///
     /// Costs a look for each lease that has rows and one put for each row. Call it where there is time, as in a tick; nothing
     /// waits for it. What the engine cannot read stays, and is counted in [`OverlayStats::damage_met`].
@@ -274,7 +274,7 @@ impl<S: Base> Arenas<S> {
 }
 
 impl<S: Base> Overlay<S> {
-    /// Gives the arena back: empty, and free for the next who leases one. One put. Other handles to it are refused from then
+    /// Releases the arena: it is empty, and free for the next lease. One put. Other handles to it are refused from then
     /// on.
     ///
     /// # Errors
@@ -287,11 +287,11 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<S: Base> Store<S> {
-    /// Ends an arena's tenancy: empty under a lease that nobody had, and held by nobody.
+    /// Ends an arena's tenancy: empty under a new lease, and without a holder.
     fn free(&self, arena: &Arena, row: &mut ArenaRow, lease: u64, now: GameTick) -> Result<(), Error> {
         let free = ArenaRow { lease, holder: None, since: now.get() };
         self.put_arena(arena.number, &free)?;
-        // First: who reads under the new lease is then refused.
+        // First: a reader under the new lease is then refused.
         arena.tenancy.fetch_add(1, Ordering::AcqRel);
         arena.lease.store(lease, Ordering::Release);
         *row = free;

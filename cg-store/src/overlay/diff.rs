@@ -138,7 +138,7 @@ impl<S: Base> Overlay<S> {
 }
 
 /// As [`compare`], where a deleted one is found too. One that both have deleted, or the base never had, goes on at the higher
-/// count: who saw it in the overlay never sees it go back.
+/// count: a reader that saw it in the overlay never sees it go back.
 fn compare_objects(
     key: ObjectKey,
     here: Lookup<StoredObject>,

@@ -41,7 +41,7 @@ impl<S: Base> Arenas<S> {
         Self::open_as(dir.as_ref(), base, options, Access::ReadWrite)
     }
 
-    /// Opens a pool of arenas that nobody has open, for reading.
+    /// Opens a pool of arenas for reading; no process may have it open.
     ///
     /// # Errors
     /// As [`open`](Self::open).

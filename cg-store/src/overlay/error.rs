@@ -111,7 +111,7 @@ pub enum OverlayError {
         /// The arena's number.
         arena: u32,
     },
-    /// Somebody holds the arena.
+    /// The arena has a holder.
     #[error("arena {arena} is in use; drop its other handles first")]
     InUse {
         /// The arena's number.

@@ -23,7 +23,7 @@ use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 use crate::storage::object_key::ObjectKey;
 
-/// So many chunks of a target are in memory at once while they are compared.
+/// At most this many chunks of a target are in memory while they are compared.
 const LOOKED_AT_ONCE: usize = 1024;
 
 /// What a promotion changes in its target.
@@ -68,7 +68,7 @@ impl<S: Base> Overlay<S> {
     /// error, it keeps the rest: call this again to go on. Nothing is merged twice. Do not edit the overlay before that: of what the
     /// call had merged and not yet forgotten, an edit is refused as [`OverlayError::BaseChanged`] by every later call.
     ///
-    /// Whoever else reads this overlay meanwhile sees the same before and after. Costs what [`diff`](Self::diff) costs and
+    /// Another reader of this overlay sees the same before and after. Costs what [`diff`](Self::diff) costs and
     /// the transactions, and the memory of everything that differs.
     ///
     /// # Errors

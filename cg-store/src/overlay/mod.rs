@@ -192,7 +192,7 @@ impl<S: Base> Overlay<S> {
         self.empty()
     }
 
-    /// As [`reset`](Self::reset), by one who has the right to write.
+    /// As [`reset`](Self::reset), by a caller with the right to write.
     fn empty(&self) -> Result<(), Error> {
         let lease = self.store.give_lease(&self.arena);
         let mut row = self.arena.row.lock();

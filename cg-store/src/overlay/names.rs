@@ -19,7 +19,7 @@ const HEAD_VERSION: u8 = 1;
 /// How many names of each list are the base's.
 pub(super) type Shared = [u64; ListKind::ALL.len()];
 
-/// What an overlay remembers of its base, and who it is itself.
+/// What an overlay remembers of its base, and its own identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     /// The store of overlays.

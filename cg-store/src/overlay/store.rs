@@ -5,7 +5,7 @@
 //! | head | `worldMeta` | `overlay` | the base and how many of its names are known |
 //! | names | `worldMeta` | as in a world | as in a world |
 //! | leases | `worldMeta` | `leases` | u64: no lease from this on was ever given; only once an arena was removed |
-//! | arena | `worldMeta` | `arena/` ‖ number as 8 hex digits | its lease, and who holds it |
+//! | arena | `worldMeta` | `arena/` ‖ number as 8 hex digits | its lease and its holder |
 //! | chunk | `chunkl0` | lease ‖ chunk key | what was there before, and the chunk, what of it differs from that, or that it is deleted |
 //! | entity | `entity` | lease ‖ UUID | the same of an entity |
 //! | object | `object` | lease ‖ the object's key | what was there before, and the object as a world stores it, a deleted one too |
@@ -15,7 +15,7 @@
 //!
 //! **Invariants**.
 //! - A lease's number is given once. What an arena holds are the rows of its present lease; rows of other leases are
-//!   garbage that nobody reads and [`sweep`](Store::sweep) deletes.
+//!   garbage that is never read; [`sweep`](Store::sweep) deletes it.
 //! - What is remembered of a row is what the engine holds: it is taken out under the lock under which the row is written,
 //!   before that, and put in when it is written; by a reader only if nothing was written since before it read.
 
@@ -244,7 +244,7 @@ impl<S: Base> Store<S> {
         Ok(self.names.read().catalog(self.base.catalog())?)
     }
 
-    /// The catalog for those who cannot be told that the base does not fit it any more.
+    /// The catalog for callers that cannot be told that the base does not fit it any more.
     pub(super) fn unchecked_catalog(&self) -> Arc<Catalog> {
         self.names.read().unchecked(self.base.catalog())
     }

@@ -32,7 +32,7 @@ impl<S: Base> Overlay<S> {
         Ok(found.and_then(|(object, _)| object.here()))
     }
 
-    /// Up to so many objects, at least one if there are any, whose keys begin with a prefix, after the position that the last
+    /// At most this many objects, at least one if there are any, whose keys begin with a prefix, after the position that the last
     /// page ended with: the base's and what the overlay wrote, as one listing. Positions are those of
     /// [`Objects::list`](crate::Objects::list).
     ///
@@ -164,7 +164,7 @@ impl<S: Base> Store<S> {
         Ok(Some(decode_object(&row_key, &bytes)?.1))
     }
 
-    /// The objects of a lease whose keys begin with a prefix, after a key: up to so many that are there.
+    /// The objects of a lease whose keys begin with a prefix, after a key: at most this many that are there.
     fn objects(
         &self,
         lease: u64,

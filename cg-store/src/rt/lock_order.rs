@@ -39,7 +39,7 @@ pub(crate) trait Ranked {
     /// Where a thread waits for the lock.
     const RANK: Rank;
 
-    /// Where a writer waits, and what a reader holds. `None` if writers give up at a deadline, so that readers hold up nobody
+    /// Where a writer waits, and what a reader holds. `None` if writers give up at a deadline, so that readers hold up no thread
     /// for good.
     ///
     /// It differs from [`RANK`](Self::RANK) where no reader waits for a writer that waits itself: readers use

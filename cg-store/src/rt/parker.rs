@@ -1,16 +1,16 @@
 //! How a thread of the world waits for work.
 //!
-//! Waking a thread costs the one who has work for it as much as all the rest of a small commit. So a thread that had
-//! something to do lately naps, which needs no waking, and sleeps only when nothing came for a while.
+//! Waking a thread costs the thread with the work as much as all the rest of a small commit. So a thread that had
+//! something to do lately parks for short times, which needs no waking. It sleeps only when nothing came for a while.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::rt::lock_order::{Condvar, MutexGuard};
 
-/// How long something waits at most for a thread that naps.
+/// How long work waits at most for a parked thread.
 const PARK_TIME: Duration = Duration::from_millis(1);
-/// After so many naps in which nothing came it sleeps.
+/// After this many short waits without work it sleeps.
 const MAX_PARKS: u32 = 200;
 
 /// The waiting of one thread, for what is behind one lock.
@@ -38,7 +38,7 @@ impl Parker {
         }
     }
 
-    /// Wakes the thread if it sleeps. The caller held the lock when he made something to do.
+    /// Wakes the thread if it sleeps. The caller held the lock when it added the work.
     pub(crate) fn wake(&self) {
         if self.is_asleep.load(Ordering::SeqCst) {
             self.came.notify_one();

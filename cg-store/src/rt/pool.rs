@@ -21,11 +21,11 @@ pub(crate) struct Pool {
     given: Arc<AtomicUsize>,
 }
 
-/// Something that was given to so many threads, until it is done or has panicked.
+/// A job that was given to several threads, until it is done or has panicked.
 struct Given(Arc<AtomicUsize>, usize);
 
 impl Pool {
-    /// Starts so many threads.
+    /// Starts this many threads.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -34,7 +34,7 @@ impl Pool {
         let threads = ThreadPoolBuilder::new()
             .num_threads(thread_count)
             .thread_name(|index| format!("cg-store-{index}"))
-            // A job tells who waits for it itself; without this, one that does not would end the process.
+            // A job reports its own panic to the caller that waits; without this, one that does not would end the process.
             .panic_handler(|panic| tracing::error!(panic = message(&*panic), "background work panicked"))
             .spawn_handler(|thread| {
                 let mut builder = thread::Builder::new();
@@ -62,8 +62,8 @@ impl Pool {
         }
     }
 
-    /// Does the same with each of a few things, and waits for that. The threads share them out; a single one, and all where
-    /// all threads are busy, the caller does himself, one after the other, and waits after nobody.
+    /// Does the same with each of a few things, and waits for that. The threads share them out. The caller does a single one, and all where
+    /// all threads are busy, itself, one after the other, and waits for no thread.
     pub(crate) fn each<T: Sync, R: Send>(&self, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
         if things.len() < 2 || self.is_busy() {
             return things.iter().map(work).collect();
@@ -76,7 +76,7 @@ impl Pool {
         self.is_busy_beside(0)
     }
 
-    /// The same, apart from so many things that the caller gave them himself.
+    /// The same, apart from this many jobs that the caller gave them itself.
     pub(crate) fn is_busy_beside(&self, given: usize) -> bool {
         self.given.load(Ordering::Relaxed) >= self.thread_count() + given
     }
@@ -112,13 +112,13 @@ impl Drop for Given {
 /// Lets the host's threads go before this one, where the system counts priorities by thread.
 ///
 /// Threads that work for the store wake while a host's tick runs. At its priority they would take the processor from it for
-/// milliseconds; in the class of batch work they take it from nobody by waking. They still get a quarter of one
+/// milliseconds; in the class of batch work they take it from no thread by waking. They still get a quarter of one
 /// that the host uses up.
 pub(crate) fn lower_priority() {
     work_in_batches(NICER);
 }
 
-/// Takes the processor from nobody by waking, and else runs as the thread that started this one does: for threads for which
+/// Takes the processor from no thread by waking, and else runs as the thread that started this one does: for threads for which
 /// others may wait.
 pub(crate) fn enter_batch_scheduling() {
     work_in_batches(0);
@@ -177,7 +177,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic).to_owned())
 }
 
-/// Does something of which a panic is an error like any other: who waits for its end would take it for a world that is gone.
+/// Runs a job whose panic becomes an error like any other. A caller that waits would otherwise take it for a closed world.
 pub(crate) fn catch_panic<T, E: From<EngineError>>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T, E>,

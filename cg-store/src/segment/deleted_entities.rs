@@ -1,7 +1,7 @@
 //! Places in the root of entities that a segment has deleted: forgotten once the deletion can no longer be lost.
 //!
 //! Root and segment are two databases: what one has written says nothing of the other after a crash. A place in the root without
-//! the entity is harmless, and free for who puts the entity anew. An entity without its place would be one that nobody finds, and
+//! the entity is harmless, and free when the entity is put anew. An entity without its place would be one that no look-up finds, and
 //! that a second segment might get as well.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use cg_format::EntityId;
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
 use crate::storage::error::Error;
 
-/// So many places are remembered of each segment; the others stay.
+/// At most this many places are remembered of each segment; the others stay.
 const REMEMBERED: usize = 4096;
 
 /// Entities that segments have deleted and whose places the root still has.
@@ -60,7 +60,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
         }
         let metrics = world.metrics();
-        // After the look: nothing that was gone then can come back, whoever has deleted it.
+        // After the look: nothing that was gone then can come back, whatever has deleted it.
         if metrics.last_synced < metrics.last_commit {
             return Ok(false);
         }

@@ -55,7 +55,7 @@ pub enum SegmentError {
         /// The segment.
         segment: SegmentPos,
     },
-    /// A segment that was there is gone, and nobody deleted it.
+    /// A segment that was there is gone, and was not deleted.
     #[error("{segment} is gone: the root knows it and {} is missing; restore it, or delete the segment", path.display())]
     Lost {
         /// The segment.

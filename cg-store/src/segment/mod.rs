@@ -1,6 +1,6 @@
 //! Segmented worlds: one world per region, under one root.
 //!
-//! A [`SegmentedWorld`] keeps each cube of so many chunks in a world of its own, which can be deleted, compacted and
+//! A [`SegmentedWorld`] keeps each cube of a given side in a world of its own, which can be deleted, compacted and
 //! copied alone. A root world owns the names, so an id means the same in all of them, and knows which segment has which
 //! entity. Segments are opened when they are needed, or [ahead](SegmentedWorld::open_ahead) of that, and closed when too
 //! many are open.
@@ -57,7 +57,7 @@ use crate::storage::options::WorldOptions;
 pub struct SegmentOptions {
     /// The side of a segment in chunks: a multiple of 16. Default 32. A world that exists keeps its own.
     pub side_chunks: u32,
-    /// So many segments are open at once, beside those that are in use. Default 16. Each has its own write buffer and
+    /// At most this many segments are open at once, beside those that are in use. Default 16. Each has its own write buffer and
     /// three threads; all share one [`Resources`](crate::Resources).
     pub max_open: usize,
     /// The options of the root and of every segment. `cache_bytes` is shared out among the segments that may be open.
@@ -107,13 +107,13 @@ struct Shared<H: SegmentHome> {
     /// What the root says of segments.
     known: RwLock<BTreeMap<SegmentPos, SegmentState>, rank::SegmentKnown>,
     open: OpenSegments,
-    /// Held for reading by those who put or look for entities, for writing while entities cross a border.
+    /// Held for reading by calls that put or look for entities, for writing while entities cross a border.
     borders: RwLock<(), rank::SegmentBorders>,
     /// Held by crossings and deletions: neither sees the other half done.
     moving: Mutex<(), rank::SegmentMoving>,
     /// A crossing failed, and its record may be there: it is finished before the next one is begun.
     unfinished: AtomicBool,
-    /// Entities of crossings whose rows are damaged. Changed by who moves.
+    /// Entities of crossings whose rows are damaged. Changed by transfers.
     stuck: Mutex<Vec<Transfer>, rank::SegmentStuck>,
     /// Which segment is about to have which entities, and how many transactions of it are.
     putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>, rank::SegmentPutting>,

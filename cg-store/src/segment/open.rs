@@ -1,4 +1,4 @@
-//! Which segments are open: at most so many that nobody uses.
+//! Which segments are open: a bounded number beside those in use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::api::world::World;
 use crate::rt::lock_order::{Mutex, RwLock, rank};
 use crate::storage::error::Error;
 
-/// The worlds of segments, open or not. Who uses one keeps its lock for reading; it is closed under that for writing.
+/// The worlds of segments, open or not. A user of one keeps its lock for reading; it is closed under that for writing.
 #[derive(Debug)]
 pub(super) struct OpenSegments {
     slots: Mutex<HashMap<SegmentPos, Arc<Slot>>, rank::SegmentSlots>,
@@ -56,13 +56,13 @@ impl OpenSegments {
         self.slots.lock().values().filter(|slot| is_open(slot)).count()
     }
 
-    /// Refuses what comes after [`close`](Self::close). Who fills a slot asks while it has the slot.
+    /// Refuses what comes after [`close`](Self::close). A caller that fills a slot asks while it has the slot.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Closes the segments that were not used for longest, until there is room for one more. Those in use stay open, and so
-    /// do those that cannot write what they accepted: it would be gone with the world. Whoever uses them hears why.
+    /// do those that cannot write what they accepted: it would be gone with the world. Their users get the reason as an error.
     pub(super) fn make_room(&self, close: impl Fn(World) -> Result<(), Error>) {
         let mut slots = self.all();
         slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));

@@ -47,7 +47,7 @@ impl fmt::Display for SegmentPos {
 }
 
 impl SegmentPos {
-    /// The segment of a chunk, in segments of so many chunks per side.
+    /// The segment of a chunk, in segments of a given side in chunks.
     pub(super) fn of(at: ChunkAt, side_chunks: u32) -> Self {
         let place = |chunk: i64| chunk.div_euclid(side_chunks.into());
         let (x, y, z) = (place(at.pos.x()), place(at.pos.y()), place(at.pos.z()));

@@ -1,7 +1,7 @@
 //! Which segmented worlds a thread is inside, in a closure that keeps a segment open.
 //!
-//! Who moves entities or deletes a segment waits for those who keep segments open: a thread that does both waits for one
-//! who waits for it, or for itself. So it is refused.
+//! A call that moves entities or deletes a segment waits for calls that keep segments open. A thread inside of both waits
+//! for a thread that waits for it, or for itself. So it is refused.
 
 use std::cell::RefCell;
 use std::sync::Arc;

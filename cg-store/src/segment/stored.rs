@@ -4,7 +4,7 @@
 //! - The root says what is to become of a segment before anything is done to its files, so whatever a crash leaves is
 //!   finished or begun anew.
 //! - What lies in the place of a segment of which the root says nothing is neither absent nor written over.
-//! - Whoever waits to open a segment does not wait for those who use it.
+//! - A caller that waits to open a segment does not wait for users of it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -28,7 +28,7 @@ type Open<'s> = RwLockReadGuard<'s, Option<World>>;
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
     ///
-    /// Waits for those who use the segment. Killed in the middle, it is finished when the world is opened.
+    /// Waits for users of the segment. Killed in the middle, it is finished when the world is opened.
     ///
     /// # Errors
     /// [`SegmentError::Missing`], and what the disk says; [`Error::Nested`] inside a closure that was given to
@@ -49,7 +49,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
         self.shared.home.remove(segment)?;
         self.note(segment, None, Durability::Safe)?;
-        // Who puts entities looks into this segment while it keeps crossings off.
+        // A call that puts entities looks into this segment while it keeps transfers off.
         drop(world);
         self.forget_entities_of(segment)?;
         self.resolve_transfer()
@@ -159,9 +159,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Ok(Some(world));
             }
             drop(world);
-            // Before the slot is held: who closes others holds theirs one at a time.
+            // Before the slot is held: closing others holds theirs one at a time.
             self.shared.open.make_room(|world| self.shared.home.close(world));
-            // Not waited for: who has it has opened it meanwhile, and may wait for a border that this thread has closed.
+            // Not waited for: its holder has opened it meanwhile, and may wait for a border that this thread has closed.
             let Some(mut world) = slot.world.try_write() else { continue };
             if world.is_none() {
                 self.shared.open.check()?;

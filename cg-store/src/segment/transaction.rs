@@ -134,7 +134,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             for (id, claimed) in &free {
                 let property = entity_property(*id)?;
                 let encoded = claimed.map(encode);
-                // Whoever claimed it meanwhile was first.
+                // Another transaction claimed it first.
                 if tx.property(&property)? != encoded {
                     return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
                 }

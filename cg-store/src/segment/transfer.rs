@@ -161,7 +161,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Finishes the crossing that failed before, if that can be done at once. Where it fails, what is on its way is refused.
     pub(super) fn try_to_resolve(&self) {
-        // Not waited for: this thread may keep a segment open that whoever moves waits for.
+        // Not waited for: this thread may keep a segment open that a transfer waits for.
         if self.shared.unfinished.load(Ordering::Acquire)
             && let Some(_alone) = self.shared.moving.try_lock()
             && let Err(error) = self.resolve_transfer()

@@ -13,7 +13,7 @@ use crate::engine::ReadableExt as _;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// Marks of so many 16³ cubes are asked for one by one; those of a larger box are scanned.
+/// Marks of at most this many 16³ cubes are asked for one by one; those of a larger box are scanned.
 const NAMED_CUBES: u128 = 64;
 
 /// A chunk, and the last commit that changed it.

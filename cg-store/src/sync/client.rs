@@ -20,7 +20,7 @@ use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-/// So many rows of the cache are listed at once.
+/// At most this many rows of the cache are listed at once.
 const PAGE: usize = 1024;
 /// Names that a world may come to have by replies, unless the host says another count.
 const MAX_NAMES: usize = 1 << 20;
@@ -198,7 +198,7 @@ impl SyncClient {
         Ok(request)
     }
 
-    /// Asks about chunks of which the cache knows that it lacks the newest version, up to so many and those of one 4³ cube
+    /// Asks about chunks of which the cache knows that it lacks the newest version, at most this many and those of one 4³ cube
     /// more; `None` if there are none. Survives reopening. Reads two rows for each 4³ cube.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ const ROW: [u8; 2] = [1, 0];
 /// at most 4 MiB beyond that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncLimits {
-    /// Bytes of a request. Who has more to ask asks in parts.
+    /// Bytes of a request. A client with more to ask asks in parts.
     pub request_bytes: usize,
     /// Bytes of a reply.
     pub reply_bytes: usize,
@@ -291,7 +291,7 @@ fn decode_fields<T: DeserializeOwned>(fields: &[u8]) -> Result<T, MessageError> 
 }
 
 impl NewNames {
-    /// The names that a client lacks which knows so many of each list.
+    /// The names that a client lacks, by how many of each list it knows.
     pub(super) fn behind(catalog: &Catalog, known: Option<&KnownServer>) -> Self {
         let generation = catalog.current_generation();
         let len = |list| catalog.list(list).len() as u64;

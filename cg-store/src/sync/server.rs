@@ -21,7 +21,7 @@ use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// So many chunks are read before it is seen whether there is room for more.
+/// This many chunks are read before the next look whether there is room for more.
 const READ_AT_ONCE: usize = 256;
 
 /// How much a reply says at most.

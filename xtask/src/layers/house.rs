@@ -44,7 +44,7 @@ struct Module {
 /// Reads a crate from its root file on, through the modules that it declares.
 ///
 /// # Errors
-/// A module has no file, a file is no Rust, or the root imports everything of a module, so that nobody can tell
+/// A module has no file, a file is no Rust, or the root imports everything of a module, so that it is unknown
 /// whose a name is.
 pub(super) fn read(root: &str, sources: &Sources) -> Result<House> {
     let mut modules = Vec::new();

@@ -8,7 +8,7 @@ use super::say;
 use crate::context::{Audience, Context};
 use crate::process::{Tool, which};
 
-/// Whether packages can be installed here without a password that nobody is there to type.
+/// Whether packages can be installed here without a password to type.
 pub(super) fn can_install(context: &Context) -> bool {
     exists() && (is_root() || (which("sudo").is_some() && context.audience != Audience::Script))
 }

@@ -40,7 +40,7 @@ pub(super) fn ensure(context: &Context) -> Result<Compiler> {
         bail!("CXX is set; correct or unset it: {fault}");
     }
     let packages = || {
-        // Who cannot install it has to ask somebody who can, and should have to ask once.
+        // A user that cannot install it has to ask one that can, and should have to ask once.
         let rest = if apt::can_install(context) { Vec::new() } else { libclang::missing_packages() };
         ["g++".to_owned()].into_iter().chain(rest).collect()
     };

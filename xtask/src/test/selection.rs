@@ -158,7 +158,7 @@ mod tests {
 
     use super::{Selection, affected, members};
 
-    /// `store` needs `format`, `tool` needs `store` for its tests alone, `tasks` needs nobody.
+    /// `store` needs `format`, `tool` needs `store` for its tests alone, `tasks` needs none.
     fn selected(files: &[&str]) -> Selection {
         let package = |name: &str, dependencies: serde_json::Value| {
             serde_json::json!({

@@ -180,7 +180,7 @@ impl Admin<'_> {
         match self.read.read_rows(at) {
             Ok(_) => Ok(None),
             Err(Error::Corrupt(damage)) => Ok(Some((damage.space, damage.key))),
-            // Nobody can tell what became of the chunk since its row was written, so the row goes too.
+            // What became of the chunk since its row was written is unknown, so the row goes too.
             Err(Error::Engine(EngineError::Corrupt { place, .. }))
                 if place.family() == Some(Family::ChunkDelta) =>
             {

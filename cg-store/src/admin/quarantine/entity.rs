@@ -89,7 +89,7 @@ impl Admin<'_> {
         Ok(released)
     }
 
-    /// Makes a chunk without its reference visible to those who ask memory.
+    /// Makes a chunk without its reference visible to readers of the cache.
     fn show(&self, seen: &Announced<'_>, Released { at, generation, chunk }: Released, version: u64) {
         let catalog = self.shared.registry.catalog();
         // What cannot be upgraded cannot be loaded, so memory does not have it.

@@ -24,11 +24,11 @@ use crate::storage::error::Error;
 /// The key of a chunk or a cluster.
 type Key = [u8; CHUNK_LEN_BYTES];
 
-/// Up to so many keys are asked for without knowing which there are.
+/// At most this many keys are asked for without knowing which there are.
 const KEYS_TRIED: usize = 1 << 16;
 /// A box around lost chunks has no more room.
 const MAX_BOX_CHUNKS: u128 = 1 << 20;
-/// So many keys are asked for in one call.
+/// At most this many keys are asked for in one call.
 const KEYS_AT_ONCE: usize = 1024;
 
 /// Keys between two rows of chunks or clusters between which none can be listed.
@@ -169,7 +169,7 @@ impl Gap {
     }
 
     /// The chunks whose rows cannot be read, in a box or in some that lie far apart, and how many rows they are; `None` if
-    /// nobody can tell.
+    /// that is unknown.
     pub(crate) fn lost(&self, view: &dyn Readable) -> Result<Option<Vec<(LostChunks, u64)>>, Error> {
         let Some(keys) = self.keys(view)? else { return Ok(None) };
         let mut boxes: Vec<(LostChunks, u64)> = Vec::new();
@@ -192,7 +192,7 @@ impl Gap {
         Ok(Some(boxes))
     }
 
-    /// The first place in it: who sets that aside closes the gap if nothing in it is lost.
+    /// The first place in it: quarantining that closes the gap if nothing in it is lost.
     pub(crate) fn place(&self, view: &dyn Readable) -> Result<Option<LostChunks>, Error> {
         let first = self.keys(view)?.and_then(|keys| keys.first().copied());
         Ok(first.and_then(|(key, _)| LostChunks::of_row(self.space, &key)))
@@ -300,7 +300,7 @@ impl Admin<'_> {
             }
             match engine.commit(batch.maintenance(), &guards, Level::Process) {
                 Ok(_) => return Ok(()),
-                // Somebody wrote there.
+                // Another commit wrote there.
                 Err(EngineError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }

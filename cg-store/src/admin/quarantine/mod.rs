@@ -126,7 +126,7 @@ impl Admin<'_> {
     }
 }
 
-/// Adds the marks that tell who asks what changed since a commit that a chunk did.
+/// Adds the marks that tell a client which chunks changed since a commit.
 fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         let mark = key::change_mark(at.dimension, at.pos.cluster(tier));

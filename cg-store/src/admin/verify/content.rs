@@ -65,7 +65,7 @@ impl Verifier<'_> {
         });
         match walked {
             Ok(_) => self.references(&referrers),
-            // The deltas cannot be read, which was found when their rows were looked at; nobody can say what chunks are.
+            // The deltas cannot be read, which was found when their rows were looked at; what the chunks are is unknown.
             Err(error) if error.is_damage() => {}
             Err(error) => return Err(error),
         }

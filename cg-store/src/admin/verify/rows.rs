@@ -53,7 +53,7 @@ impl Verifier<'_> {
             }
             match self.row(view, space, key, row, depth) {
                 Ok(()) => {}
-                // What a key does not name nobody can restore or quarantine.
+                // What a key does not name cannot be restored or quarantined.
                 Err(problem) if problem.section == Section::Key => {
                     self.find(family, Some(space), key, problem.to_string());
                 }
@@ -125,7 +125,7 @@ impl Verifier<'_> {
         row: &[u8],
         depth: VerifyDepth,
     ) -> Result<(), DecodeError> {
-        // Of a commit that is just being staged, or that never was: nobody reads it, and it is deleted in time.
+        // Of a commit that is just being staged, or that never was: it is not read, and is deleted in time.
         if is_part(space, key) {
             return Ok(());
         }
