@@ -1,5 +1,5 @@
 //! `cargo xtask layers`: arrows point down and nowhere else, between the crates and inside them, and some words stay
-//! where they belong.
+//! where they belong, or are gone.
 
 mod arrows;
 mod code;
@@ -10,6 +10,7 @@ mod inside;
 mod knot;
 mod room;
 mod source;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ pub(crate) fn run(context: &Context) -> Result<Outcome> {
         sources.insert(place, text);
     }
     violations.extend(inside::violations(&metadata, &context.root, &sources)?);
+    violations.extend(words::violations(&context.root, &sources)?);
     if !violations.is_empty() {
         bail!("{} violations\n{}", violations.len(), violations.join("\n"));
     }
