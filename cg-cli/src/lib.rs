@@ -1,7 +1,4 @@
-//! The parts of the `cg` tool that other programs and the tests use.
-//!
-//! The layouts of other games are read here and nowhere else: the store's crates know nothing of them.
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub mod anvil;

@@ -1,12 +1,7 @@
-//! The bytes of a CherryGrove world, and nothing else.
+#![doc = include_str!("../README.md")]
 //!
-//! This crate turns values into bytes and bytes into values: chunks of 16×16×16 cells, clusters of 4³ and
-//! 16³ chunks, opacity tiles, the key of every row and the [`frame`] around every stored value. It also holds
-//! the [traits](source) through which chunks are read and written, so that code which only moves chunks needs
-//! no storage engine.
-//!
-//! What it is *not*: it opens no file, reads no clock, starts no thread and knows no block by name. It cannot
-//! tell whether a block id exists; a [`SchemaView`] is asked for everything that the bytes alone do not say.
+//! The bytes alone do not say everything about a block id: a [`SchemaView`] is asked for the rest. The [`frame`] is what
+//! surrounds a stored value, [`source`] has the traits.
 //!
 //! # Untrusted bytes
 //! Every decoder takes bytes that anybody may have written. Any input gives a value or a [`DecodeError`] that

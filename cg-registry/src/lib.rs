@@ -1,12 +1,8 @@
-//! Ids that never move, schemas that may: names, lists, manifests and reconciliation.
+#![doc = include_str!("../README.md")]
 //!
-//! A world numbers what it knows by name: blocks, components, entities, structures, dimensions and kinds of side
-//! data. The [`Catalog`] holds these lists and every generation of the schemas with which chunks were ever written.
-//! A pack says in its [`PackManifest`] what it offers; [`reconcile()`] compares the two and gives a [`Plan`], which
-//! can be read before it is applied. An [`Upgrader`] carries a stored chunk to the newest generation.
-//!
-//! What it is *not*: it stores nothing and opens no file. The store writes the rows that [`Catalog::encode_full`]
-//! and [`Changes::encode_tail`] give, in the batch with the first chunk that uses the new ids.
+//! The lists are a [`Catalog`], a manifest is a [`PackManifest`], and [`reconcile()`] returns a [`Plan`]. An [`Upgrader`]
+//! carries a stored chunk to the newest generation. The store writes the rows that [`Catalog::encode_full`] and
+//! [`Changes::encode_tail`] return, in the batch with the first chunk that uses the new ids.
 //!
 //! # Promises
 //! - An id is the position of a name in an append-only list. It never moves and is never used again.

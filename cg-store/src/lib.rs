@@ -1,14 +1,6 @@
-//! The world on disk: chunks, entities, properties and registries, committed together.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`World`] keeps an unbounded world of 16³ chunks in an [engine]: RocksDB, or memory. Everything a
-//! host changes, it changes in a [transaction](World::transaction) that is seen whole or not at all after any crash.
-//!
-//! What it is *not*: it generates nothing, simulates nothing and knows no game. It opens no network connection, and
-//! one process at a time has a world open.
-//!
-//! # Three answers
-//! A chunk is there (`Ok(Some)`), absent (`Ok(None)`: generate it) or damaged (`Err(Corrupt)`: never overwritten
-//! blindly, never taken for absent; see [`Quarantine::chunk`](crate::Quarantine::chunk) and its siblings).
+//! A [`World`] keeps its rows in an [engine]. Damaged rows are quarantined by [`Quarantine::chunk`] and its siblings.
 //!
 //! # Where is the layout?
 //! In `cg-format` and `docs/format/`; this crate only puts rows together.

@@ -6,7 +6,9 @@ use crate::context::Context;
 use crate::process::Tool;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
-use crate::{bench, features, foreign, fuzz, layers, metadata, msrv, oldest, powerset, setup, spec, test};
+use crate::{
+    api, bench, features, foreign, fuzz, layers, metadata, msrv, oldest, powerset, setup, spec, test,
+};
 
 /// The steps, in the order in which they run: what fails fast comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -33,6 +35,8 @@ pub(crate) enum Step {
     Spec,
     /// Rustdoc, with broken links denied.
     Docs,
+    /// The public items against `docs/api`, where cargo-public-api is installed.
+    Api,
     /// A few seconds of fuzzing for each decoder.
     Fuzz,
     /// Every benchmark once, unmeasured.
@@ -84,7 +88,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
 
 impl Step {
     fn links_rocksdb(self) -> bool {
-        matches!(self, Self::Clippy | Self::Powerset | Self::Test | Self::Docs | Self::Fuzz | Self::Bench)
+        matches!(
+            self,
+            Self::Clippy | Self::Powerset | Self::Test | Self::Docs | Self::Api | Self::Fuzz | Self::Bench
+        )
     }
 }
 
@@ -101,6 +108,7 @@ fn name(step: Step) -> &'static str {
         Step::Test => "test",
         Step::Spec => "spec",
         Step::Docs => "docs",
+        Step::Api => "api",
         Step::Fuzz => "fuzz smoke",
         Step::Bench => "bench smoke",
         Step::Deny => "deny",
@@ -118,6 +126,7 @@ fn run_step(context: &Context, step: Step, environment: &Environment, report: &m
         Step::Oldest => report.step(name(step), || oldest::run(context)),
         Step::Foreign => report.step(name(step), || foreign::run(context)),
         Step::Powerset => report.step(name(step), || powerset::run(context, environment)),
+        Step::Api => report.step(name(step), || api::run(context, environment, &api::Options::default())),
         Step::Fuzz => report.step(name(step), || fuzz::run(context, &fuzz::Options::smoke())),
         Step::Clippy => report.step(name(step), || {
             passes(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))

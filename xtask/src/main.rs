@@ -3,6 +3,7 @@
 //! `cargo xtask --help` lists the commands. A plain binary that depends on no crate of the engine, so it compiles in
 //! seconds and works on a machine where nothing else does yet.
 
+mod api;
 mod bench;
 mod cg;
 mod ci;
@@ -57,7 +58,7 @@ enum Command {
     },
     /// Set up, then run every test, the doc tests, and the build without a C or C++ compiler.
     Test(test::Options),
-    /// All checks: fmt, layers, features, msrv, oldest, foreign, clippy, powerset, test, spec, docs, fuzz smoke, bench smoke, deny.
+    /// All checks: fmt, layers, features, msrv, oldest, foreign, clippy, powerset, test, spec, docs, api, fuzz smoke, bench smoke, deny.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -98,6 +99,8 @@ enum Command {
     Foreign,
     /// Check that every library with features compiles without warnings with every set of them.
     Powerset,
+    /// Check that the public items of each library are those that docs/api lists.
+    Api(api::Options),
     /// Check the tables in docs/format against the decoders.
     Spec,
     /// Compare the strong symbols, static initialisers and size of two archives or programs, as RocksDB's in units with one built file by file.
@@ -151,6 +154,10 @@ fn run(command: Command) -> Result<()> {
         Command::Powerset => {
             let environment = setup::prepare(&context)?;
             alone(&context, powerset::run(&context, &environment)?)
+        }
+        Command::Api(options) => {
+            let environment = setup::prepare(&context)?;
+            alone(&context, api::run(&context, &environment, &options)?)
         }
         Command::Spec => alone(&context, spec::run(&context)?),
         Command::Symbols { reference, other } => symbols::run(&reference, &other),

@@ -9,7 +9,8 @@ use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkSink, Editor, EntityId, SchemaView};
 
 use super::Memory;
-use crate::restore::{BlockChange, Host};
+use crate::error::RestoreError;
+use crate::restore::{BlockChange, Host, StepWork, Stepped};
 
 /// What a queue does with a chunk of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +112,16 @@ impl<W: Watch> Editor for Live<W> {
 }
 
 impl<W: Watch> Host for Live<W> {
+    type Error = Infallible;
+
+    fn step(
+        &mut self,
+        _: ChunkAt,
+        work: &mut StepWork<'_, Infallible>,
+    ) -> Result<Stepped, RestoreError<Infallible>> {
+        work(self).map(|()| Stepped::Done)
+    }
+
     fn take_ticket(&mut self, at: ChunkAt) {
         *self.tickets.entry(at).or_default() += 1;
         self.most_chunks = self.most_chunks.max(self.tickets.len());

@@ -12,7 +12,7 @@ use crate::snapshot::moved_entity;
 
 impl RestoreJob {
     /// Deletes the chunk's entities that stand in the region and are not the snapshot's, and puts the snapshot's.
-    pub(super) fn replace_entities<E: Editor, F>(
+    pub(super) fn replace_entities<E: Editor + ?Sized, F>(
         &mut self,
         references: &[EntityId],
         work: &mut Work<'_, E, F>,

@@ -46,7 +46,13 @@ pub struct RestoreJob {
 #[derive(Debug, Clone, Default)]
 struct Before {
     taken: usize,
-    report: RestoreReport,
+    tally: Tally,
+}
+
+/// What a job counts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    pub(super) report: RestoreReport,
     held: Held,
 }
 
@@ -185,14 +191,24 @@ impl RestoreJob {
     ///
     /// Costs a walk over the places of the sections before.
     pub fn take_back(&mut self) {
-        let Before { taken, report, held } = self.before.clone();
+        let Before { taken, tally } = self.before.clone();
         let all = pieces(self.snapshot.region(), self.target.dimension(), self.options.by_chunks);
         self.pieces = Box::new(all.skip(taken));
-        (self.taken, self.report, self.held) = (taken, report, held);
+        self.taken = taken;
+        self.set_tally(tally);
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        Tally { report: self.report.clone(), held: self.held }
+    }
+
+    /// Forgets what was counted since, of a section whose changes were not written.
+    pub(super) fn set_tally(&mut self, Tally { report, held }: Tally) {
+        (self.report, self.held) = (report, held);
     }
 
     fn now(&self) -> Before {
-        Before { taken: self.taken, report: self.report.clone(), held: self.held }
+        Before { taken: self.taken, tally: self.tally() }
     }
 
     fn some<E: Editor>(

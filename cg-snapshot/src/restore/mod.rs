@@ -17,5 +17,5 @@ pub use dry_run::DryRun;
 pub use job::RestoreJob;
 pub use operation::{Event, Handle, Operation, OperationId, Outcome, Progress};
 pub use options::{Merge, RestoreOptions, Unverifiable};
-pub use queue::{Host, QueueHandle, RestoreQueue, TickReport};
+pub use queue::{Host, QueueHandle, RestoreQueue, StepWork, Stepped, TickReport};
 pub use report::{BlockChange, RestoreReport};

@@ -29,7 +29,7 @@ pub(crate) struct Piece {
 }
 
 /// What one section needs beside the job.
-pub(super) struct Work<'w, E, F> {
+pub(super) struct Work<'w, E: ?Sized, F> {
     pub(super) editor: &'w mut E,
     schema: &'w (dyn SchemaView + Send + Sync),
     observe: &'w mut F,
@@ -52,7 +52,7 @@ pub(super) fn pieces(
 
 impl RestoreJob {
     /// Restores a section that was pulled, over the chunk that is there.
-    pub(crate) fn perform<E: Editor>(
+    pub(crate) fn perform<E: Editor + ?Sized>(
         &mut self,
         piece: Piece,
         live: Option<Arc<Chunk>>,
@@ -70,7 +70,7 @@ impl RestoreJob {
         Ok(())
     }
 
-    fn put_back<E: Editor, F: FnMut(BlockChange)>(
+    fn put_back<E: Editor + ?Sized, F: FnMut(BlockChange)>(
         &mut self,
         live: Option<&Chunk>,
         work: &mut Work<'_, E, F>,
@@ -104,7 +104,7 @@ impl RestoreJob {
         Ok(())
     }
 
-    fn delete<E: Editor, F: FnMut(BlockChange)>(
+    fn delete<E: Editor + ?Sized, F: FnMut(BlockChange)>(
         &mut self,
         live: &Chunk,
         work: &mut Work<'_, E, F>,
@@ -124,7 +124,7 @@ impl RestoreJob {
         Ok(false)
     }
 
-    fn create<E: Editor, F: FnMut(BlockChange)>(
+    fn create<E: Editor + ?Sized, F: FnMut(BlockChange)>(
         &mut self,
         kept: KeptSection<'_>,
         work: &mut Work<'_, E, F>,
@@ -145,7 +145,7 @@ impl RestoreJob {
         Ok(true)
     }
 
-    fn replace<E: Editor, F: FnMut(BlockChange)>(
+    fn replace<E: Editor + ?Sized, F: FnMut(BlockChange)>(
         &mut self,
         kept: KeptSection<'_>,
         live: &Chunk,
@@ -197,7 +197,7 @@ impl RestoreJob {
     }
 
     /// The chunk that is to be there: the snapshot's part, and of the live chunk what the snapshot does not say.
-    fn put_together<E, F>(
+    fn put_together<E: ?Sized, F>(
         &self,
         saved: Chunk,
         live: &Chunk,
@@ -235,7 +235,7 @@ impl RestoreJob {
     }
 }
 
-impl<E: Editor, F: FnMut(BlockChange)> Work<'_, E, F> {
+impl<E: Editor + ?Sized, F: FnMut(BlockChange)> Work<'_, E, F> {
     fn tell(&mut self, at: CellLayer, old: Option<BlockId>, new: Option<BlockId>) {
         let ChunkAt { dimension, pos } = self.piece.to.at;
         (self.observe)(BlockChange { dimension, pos: pos.block(at.cell), layer: at.layer, old, new });

@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Editor};
 use cg_registry::Catalog;
 
@@ -18,10 +17,40 @@ use super::budget::{Expected, Spending, TickBudget};
 use super::operation::{Event, Handle, Operation, OperationId, Outcome, Shared};
 use super::report::BlockChange;
 use super::running::{Kept, Running, Step};
+use crate::error::RestoreError;
 use crate::region::Region;
 
+/// What a step does with a chunk and its entities. It may be called several times: each call begins anew.
+pub type StepWork<'w, E> = dyn FnMut(&mut dyn Editor<Error = E>) -> Result<(), RestoreError<E>> + 'w;
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stepped {
+    /// What it wrote is written.
+    Done,
+    /// Nothing of it was written: another writer was in the way, or the host has no room now. The queue does the step again
+    /// in a later tick.
+    Later,
+}
+
 /// A game whose tick thread captures and restores.
-pub trait Host: Editor {
+pub trait Host {
+    /// Why a chunk or an entity was not read, written or lit.
+    type Error;
+
+    /// Calls the work of one step with an editor, and writes all that the step wrote, or nothing.
+    ///
+    /// Work that ended well while its writes did not succeed may be called again, within this call. A host whose own memory is
+    /// the editor calls it once with itself.
+    ///
+    /// # Errors
+    /// The error of the work, or [`RestoreError::Target`] if the writes failed; the operation ends. Nothing was written.
+    fn step(
+        &mut self,
+        at: ChunkAt,
+        work: &mut StepWork<'_, Self::Error>,
+    ) -> Result<Stepped, RestoreError<Self::Error>>;
+
     /// Keep a chunk loaded, or begin to load it, until its ticket is released. Tickets are counted by the host: a chunk may
     /// have several.
     fn take_ticket(&mut self, at: ChunkAt);
@@ -171,6 +200,10 @@ impl RestoreQueue {
                 }
                 Step::Remapped => spending.count(&mut self.expected),
                 Step::Waits => at += 1,
+                Step::Later => {
+                    spending.look();
+                    at += 1;
+                }
                 Step::Ended(outcome) => {
                     self.end(at, host, outcome);
                     ended += 1;
@@ -198,12 +231,7 @@ impl RestoreQueue {
     pub fn before_change<E: Editor>(&mut self, host: &mut E, at: ChunkAt) -> Result<(), E::Error> {
         let mut captures = self.running.iter_mut().filter_map(|running| running.capture_before(at));
         let Some(first) = captures.next() else { return Ok(()) };
-        let chunk = host.load(at)?;
-        let mut entities = Vec::new();
-        for id in chunk.as_deref().map_or(&[][..], Chunk::entities) {
-            entities.extend(host.entity(*id)?.map(|entity| (*id, entity)));
-        }
-        let state = Arc::new(Kept { chunk, entities });
+        let state = Arc::new(Kept::read(host, at)?);
         for kept in std::iter::once(first).chain(captures) {
             kept.insert(at, Arc::clone(&state));
         }

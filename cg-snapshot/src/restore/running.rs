@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
+use cg_format::{ChunkAt, ChunkPos, Dimension, Editor, EntityId};
 use cg_registry::Catalog;
 
 use super::job::RestoreJob;
 use super::operation::{Operation, OperationId, Outcome, Shared};
 use super::options::RestoreOptions;
 use super::piece::Piece;
-use super::queue::Host;
+use super::queue::{Host, Stepped};
 use crate::capture::Capture;
-use crate::error::SnapshotError;
+use crate::error::{RestoreError, SnapshotError};
 use crate::region::{Region, Section};
 use crate::remap::{RemapReport, Remapping};
 use crate::snapshot::Snapshot;
@@ -82,6 +82,18 @@ pub(super) struct Kept {
     pub(super) entities: Vec<(EntityId, Entity)>,
 }
 
+impl Kept {
+    /// Reads a chunk and the entities that it refers to.
+    pub(super) fn read<E: Editor + ?Sized>(editor: &mut E, at: ChunkAt) -> Result<Self, E::Error> {
+        let chunk = editor.load(at)?;
+        let mut entities = Vec::new();
+        for id in chunk.as_deref().map_or(&[][..], Chunk::entities) {
+            entities.extend(editor.entity(*id)?.map(|entity| (*id, entity)));
+        }
+        Ok(Self { chunk, entities })
+    }
+}
+
 /// What came of looking at an operation.
 pub(super) enum Step {
     Done,
@@ -89,6 +101,8 @@ pub(super) enum Step {
     Remapped,
     /// Its next chunk is not ready, or it may hold no more tickets.
     Waits,
+    /// The host could not write now.
+    Later,
     Ended(Outcome),
 }
 
@@ -183,12 +197,17 @@ impl Running {
         }
         self.is_in_host = true;
         let handled = self.handle(ahead, host);
+        if handled == Ok(Stepped::Later) {
+            self.is_in_host = false;
+            self.waits = true;
+            return Step::Later;
+        }
         self.window.pop_front();
         self.held -= 1;
         host.release_ticket(ahead.at());
         self.is_in_host = false;
         match handled {
-            Ok(()) => Step::Done,
+            Ok(_) => Step::Done,
             Err(why) => Step::Ended(Outcome::Failed(why)),
         }
     }
@@ -262,53 +281,76 @@ impl Running {
         }
     }
 
-    fn handle<H: Host>(&mut self, ahead: Ahead, host: &mut H) -> Result<(), String>
+    fn handle<H: Host>(&mut self, ahead: Ahead, host: &mut H) -> Result<Stepped, String>
     where
         H::Error: Display,
     {
         let at = ahead.at();
-        let in_words = |error: H::Error| format!("{at}: {error}");
-        match (ahead, &mut self.work) {
-            (Ahead::Capture(section), Work::Capture { capture, last, kept, .. }) => {
-                *last = Some(at.pos);
-                let schema = host.schema();
-                if let Some(was) = kept.remove(&at) {
-                    capture
-                        .add(&section, was.chunk.as_deref(), &*schema)
-                        .map_err(|error| error.to_string())?;
-                    for (id, entity) in &was.entities {
-                        capture.add_entity(*id, entity, &section);
-                    }
-                    return Ok(());
-                }
-                let chunk = host.load(at).map_err(in_words)?;
-                capture.add(&section, chunk.as_deref(), &*schema).map_err(|error| error.to_string())?;
-                for id in chunk.as_deref().map_or(&[][..], |chunk| chunk.entities()) {
-                    if let Some(entity) = host.entity(*id).map_err(in_words)? {
-                        capture.add_entity(*id, &entity, &section);
-                    }
-                }
-                Ok(())
+        match ahead {
+            Ahead::Capture(section) => self.capture(&section, host),
+            Ahead::Restore(piece) => self.restore(piece, host),
+            Ahead::Relight(_) => {
+                host.relight(at).map(|()| Stepped::Done).map_err(|error| format!("{at}: {error}"))
             }
-            (Ahead::Restore(piece), Work::Restore { job, relight, changed }) => {
-                let live = host.load(at).map_err(in_words)?;
-                let schema = host.schema();
-                let before = job.report().changed;
-                let mut told = Vec::new();
-                let done = job.perform(piece, live, &*schema, host, &mut |change| told.push(change));
-                done.map_err(|error| error.to_string())?;
-                for change in told {
-                    host.changed(change);
-                }
-                if *relight && job.report().changed > before {
-                    changed.push_back(at);
-                    self.shared.expect(1);
-                }
-                Ok(())
-            }
-            (Ahead::Relight(at), _) => host.relight(at).map_err(in_words),
-            _ => Ok(()),
         }
+    }
+
+    fn capture<H: Host>(&mut self, section: &Section, host: &mut H) -> Result<Stepped, String>
+    where
+        H::Error: Display,
+    {
+        let at = section.at;
+        let Work::Capture { capture, last, kept, .. } = &mut self.work else { return Ok(Stepped::Done) };
+        let mut read = None;
+        let stepped = host.step(at, &mut |editor| {
+            let state = match kept.get(&at) {
+                Some(was) => Arc::clone(was),
+                None => Kept::read(editor, at)
+                    .map(Arc::new)
+                    .map_err(|error| RestoreError::Target { at, error })?,
+            };
+            read = Some((state, editor.schema()));
+            Ok(())
+        });
+        let stepped = stepped.map_err(|error| error.to_string())?;
+        let (Stepped::Done, Some((state, schema))) = (stepped, read) else { return Ok(Stepped::Later) };
+        *last = Some(at.pos);
+        kept.remove(&at);
+        let added = capture.add(section, state.chunk.as_deref(), &*schema);
+        added.map_err(|error| error.to_string())?;
+        for (id, entity) in &state.entities {
+            capture.add_entity(*id, entity, section);
+        }
+        Ok(Stepped::Done)
+    }
+
+    fn restore<H: Host>(&mut self, piece: Piece, host: &mut H) -> Result<Stepped, String>
+    where
+        H::Error: Display,
+    {
+        let at = piece.to.at;
+        let Work::Restore { job, relight, changed } = &mut self.work else { return Ok(Stepped::Done) };
+        let before = job.tally();
+        let mut told = Vec::new();
+        let stepped = host.step(at, &mut |editor| {
+            job.set_tally(before.clone());
+            told.clear();
+            let live = editor.load(at).map_err(|error| RestoreError::Target { at, error })?;
+            let schema = editor.schema();
+            job.perform(piece, live, &*schema, editor, &mut |change| told.push(change))
+        });
+        if stepped.map_err(|error| error.to_string())? == Stepped::Later {
+            job.set_tally(before);
+            return Ok(Stepped::Later);
+        }
+        for change in told {
+            host.changed(change);
+        }
+        if *relight && job.report().changed > before.report.changed {
+            changed.push_back(at);
+            self.shared.expect(1);
+        }
+        Ok(Stepped::Done)
     }
 
     fn finish(&mut self, catalog: &Catalog) -> Outcome {

@@ -95,7 +95,7 @@ impl World {
     /// [`Error::LoadPanicked`].
     pub fn load_in_background(&self, at: &[ChunkAt]) -> LoadTicket {
         let (sender, receiver) = channel();
-        let (world, at) = (self.rooms().commit.weak_world.clone(), at.to_vec());
+        let (world, at, count) = (self.rooms().commit.weak_world.clone(), at.to_vec(), at.len());
         self.rooms().shared.pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
             let load = |world: &CommitState| {
@@ -106,7 +106,7 @@ impl World {
                 let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
             }
         });
-        LoadTicket { receiver }
+        LoadTicket::new(receiver, count)
     }
 
     /// Shows a chunk's stored bytes, checked against their sum, without decoding them or going through memory.

@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 
 use super::house::{House, ROOT};
+use super::source::README;
 
 /// The names of the rooms from top to bottom, or `None` for a crate without a figure.
 ///
 /// # Errors
 /// A line is no room's, or a room has two.
 pub(super) fn figure(text: &str) -> Result<Option<Vec<String>>> {
+    let text = text.strip_prefix(README).unwrap_or(text);
     let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
     let lines: Vec<_> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
     let fences = lines.split(|line| line.starts_with("```")).skip(1).step_by(2);
@@ -80,6 +82,8 @@ mod tests {
     fn the_figure_is_read_from_top_to_bottom() {
         assert_eq!(rooms(), ["api", "storage", "rt"]);
         assert_eq!(figure("//! A crate.\n//! ```text\n//! a -> b/c\n//! ```\n").unwrap(), None);
+        let after_readme = format!("#![doc = include_str!(\"../README.md\")]\n{FIGURE}");
+        assert_eq!(figure(&after_readme).unwrap(), Some(rooms()));
         assert_eq!(figure("//! A crate.\n// api/  no documentation\n").unwrap(), None);
     }
 

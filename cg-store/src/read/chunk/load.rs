@@ -1,8 +1,9 @@
 //! Loading: from memory, else from the engine, decoded once and shared.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Lookup};
@@ -32,15 +33,32 @@ pub enum Peek {
 /// Chunks on their way from the engine, loaded by a background thread.
 #[derive(Debug)]
 pub struct LoadTicket {
-    pub(crate) receiver: Receiver<Vec<LoadResult>>,
+    receiver: Receiver<Vec<LoadResult>>,
+    /// How many were asked for.
+    count: usize,
+    /// They were given away by a poll.
+    is_over: Cell<bool>,
 }
 
 pub(crate) type LoadResult = Result<Option<Arc<Chunk>>, Error>;
 
 impl LoadTicket {
-    /// The chunks, if they have arrived; one result per position in the order asked. Never blocks.
+    pub(crate) fn new(receiver: Receiver<Vec<LoadResult>>, count: usize) -> Self {
+        Self { receiver, count, is_over: Cell::new(false) }
+    }
+
+    /// The chunks, if they have arrived; one result per position in the order asked, each [`Error::Closed`] if the world
+    /// was closed before they were loaded. They are given away once. Never blocks.
     pub fn poll(&self) -> Option<Vec<LoadResult>> {
-        self.receiver.try_recv().ok()
+        let found = match self.receiver.try_recv() {
+            Ok(found) => found,
+            Err(TryRecvError::Disconnected) if !self.is_over.get() => {
+                (0..self.count).map(|_| Err(Error::Closed)).collect()
+            }
+            Err(_) => return None,
+        };
+        self.is_over.set(true);
+        Some(found)
     }
 
     /// Waits for the chunks.
@@ -251,3 +269,6 @@ impl ReadState {
         Ok(Stored { chunk: Arc::new(chunk), version, is_current })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! A store as the host of a queue.
+
+use cg_format::ChunkAt;
+use cg_snapshot::{BlockChange, Host, RestoreError, StepWork, Stepped};
+use cg_store::Error;
+
+use crate::target::{Stopped, Target};
+use crate::tickets::Tickets;
+
+/// How often a step is tried in one tick. Another writer rarely changes the same chunk twice within a step's time.
+const ATTEMPTS: usize = 3;
+
+/// A game that follows what a queue does with its world. The defaults ignore everything.
+pub trait Observer {
+    /// A restore changed a block, and committed it.
+    fn changed(&mut self, _: BlockChange) {}
+
+    /// A restore changed a chunk, and its operation asks for light: compute it anew.
+    fn relight(&mut self, _: ChunkAt) {}
+}
+
+/// For games that send the whole area again after a restore.
+impl Observer for () {}
+
+/// A [`World`](cg_store::World) or [`Overlay`](cg_store::Overlay) as the [`Host`] of a
+/// [`RestoreQueue`](cg_snapshot::RestoreQueue).
+///
+/// Each step is one transaction. A step that conflicts with another commit runs again on the new state, at most three times
+/// in a tick. After that, and while the store answers [`Error::Busy`], it waits for the next tick. Any other error ends the
+/// operation, and is the text of its [`Outcome::Failed`](cg_snapshot::Outcome::Failed).
+#[derive(Debug)]
+pub struct StoreHost<'t, T, O = ()> {
+    target: &'t T,
+    /// The game.
+    pub observer: O,
+    tickets: Tickets,
+}
+
+impl<'t, T: Target, O: Observer> StoreHost<'t, T, O> {
+    /// A host without tickets.
+    pub fn new(target: &'t T, observer: O) -> Self {
+        Self { target, observer, tickets: Tickets::default() }
+    }
+
+    /// The chunks for which the queue holds tickets; 0 if no operation is under way.
+    pub fn ticket_count(&self) -> usize {
+        self.tickets.len()
+    }
+}
+
+impl<T: Target, O: Observer> Host for StoreHost<'_, T, O> {
+    type Error = Error;
+
+    fn step(&mut self, at: ChunkAt, work: &mut StepWork<'_, Error>) -> Result<Stepped, RestoreError<Error>> {
+        for _ in 0..ATTEMPTS {
+            match self.target.transact(work) {
+                Ok(()) => return Ok(Stepped::Done),
+                Err(Stopped::Work(error)) => return Err(*error),
+                Err(Stopped::Store(Error::Conflict { .. })) => {}
+                Err(Stopped::Store(Error::Busy { .. })) => return Ok(Stepped::Later),
+                Err(Stopped::Store(error)) => return Err(RestoreError::Target { at, error }),
+            }
+        }
+        Ok(Stepped::Later)
+    }
+
+    fn take_ticket(&mut self, at: ChunkAt) {
+        self.tickets.take(at);
+    }
+
+    fn release_ticket(&mut self, at: ChunkAt) {
+        self.tickets.release(at);
+    }
+
+    fn is_ready(&mut self, at: ChunkAt) -> bool {
+        self.tickets.is_ready(at, self.target)
+    }
+
+    fn changed(&mut self, change: BlockChange) {
+        self.observer.changed(change);
+    }
+
+    fn relight(&mut self, at: ChunkAt) -> Result<(), Error> {
+        self.observer.relight(at);
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! What a restore writes into: a world, or an overlay.
+
+use cg_format::ChunkAt;
+use cg_snapshot::{RestoreError, StepWork};
+use cg_store::{Base, Error, LoadTicket, Overlay, Peek, World};
+
+/// A store whose transactions take the steps of a [`RestoreQueue`](cg_snapshot::RestoreQueue).
+pub trait Target {
+    /// Calls the work with a transaction, and commits it at the durability of the store.
+    ///
+    /// # Errors
+    /// Why the work ended, or why the transaction did not commit. Nothing was written.
+    fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped>;
+
+    /// Starts to load those of the chunks that are not in memory; `None` if all are, or if steps load for themselves.
+    fn load_ahead(&self, at: &[ChunkAt]) -> Option<LoadTicket>;
+}
+
+/// Why a transaction wrote nothing.
+#[derive(Debug)]
+pub enum Stopped {
+    /// The store refused it.
+    Store(Error),
+    /// The work in it failed.
+    Work(Box<RestoreError<Error>>),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Target for World {
+    fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
+        self.transaction(|tx| work(tx).map_err(|error| Stopped::Work(Box::new(error)))).map(|_| ())
+    }
+
+    fn load_ahead(&self, at: &[ChunkAt]) -> Option<LoadTicket> {
+        let is_missing = |at: &ChunkAt| matches!(self.peek(*at), Peek::NotLoaded);
+        let missing: Vec<_> = at.iter().copied().filter(is_missing).collect();
+        (!missing.is_empty()).then(|| self.load_in_background(&missing))
+    }
+}
+
+/// Steps load for themselves: what the overlay holds is read from its rows.
+impl<S: Base> Target for Overlay<S> {
+    fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
+        self.transaction(|tx| work(tx).map_err(|error| Stopped::Work(Box::new(error))))
+    }
+
+    fn load_ahead(&self, _: &[ChunkAt]) -> Option<LoadTicket> {
+        None
+    }
+}
