@@ -20,7 +20,7 @@ pub struct Caps {
     pub is_shared: bool,
     /// A commit at [`Level::Process`](crate::Level::Process) may still be lost with the power: it reaches
     /// [`Level::Power`](crate::Level::Power) later, or by [`sync`](crate::Engine::sync). If unset, both levels are one, and
-    /// nobody syncs.
+    /// no thread syncs.
     pub levels_apart: bool,
     /// A batch of any size up to [`max_batch_bytes`](Self::max_batch_bytes) costs the engine no more memory than a small one:
     /// it writes a large batch in stages itself. If unset, `cg-store` does so for batches above a limit of its own.

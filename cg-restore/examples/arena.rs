@@ -141,16 +141,16 @@ fn build<X: Error + 'static>(tx: &mut impl Editor<Error = X>, catalog: &Catalog)
     let light = catalog.side_kind("game:light").ok_or("it is registered")?;
     let sheep = catalog.entity_type("game:sheep").ok_or("it is registered")?;
     let region = region(catalog)?;
-    for (number, pos) in region.area().chunks().iter().enumerate() {
+    for (number, pos) in (0_u64..).zip(region.area().chunks().iter()) {
         let at = ChunkAt::new(region.dimension(), pos);
         let mut chunk = Chunk::filled(block("game:stone")?, &schema)?;
         let chest = LocalPos::new(1, 2, 3);
         chunk.set_block(chest, block("game:chest")?, &schema)?;
         chunk.set_component(CellLayer::base(chest), items, &number.to_le_bytes())?;
-        chunk.set_side(light, number.to_be_bytes().to_vec());
+        chunk.set_side(light, number.to_le_bytes().to_vec());
         tx.save(at, chunk.into())?;
         let position = EntityPos::new(at.dimension, pos.block(LocalPos::new(8, 8, 8)), [0.5; 3])?;
-        let id = EntityId::from_bytes((number as u128).to_le_bytes());
+        let id = EntityId::from_bytes(u128::from(number).to_le_bytes());
         tx.put_entity(id, Entity::new(sheep, Owner::Chunk(at), position))?;
     }
     Ok(())

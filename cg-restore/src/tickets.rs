@@ -7,7 +7,7 @@ use cg_store::LoadTicket;
 
 use crate::target::Target;
 
-/// Chunks that are asked for together once so many have tickets: half of those that one operation holds by default.
+/// Chunks that are asked for together once this many have tickets: half of those that one operation holds by default.
 const CHUNKS_AT_ONCE: usize = 32;
 
 /// The chunks with tickets, and which of them are still to be loaded.

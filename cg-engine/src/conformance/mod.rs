@@ -8,7 +8,7 @@
 //! conformance::run_all(|| MemEngine::new().with_max_batch_bytes(1 << 20));
 //! ```
 //!
-//! [`Counting`] counts the calls of whoever uses an engine.
+//! [`Counting`] counts the calls of an engine by its user.
 
 mod commits;
 mod counting;

@@ -67,7 +67,9 @@ fn chunks_that_are_not_in_memory_are_loaded_ahead() {
     world.cache().clear();
     let mut host = StoreHost::new(&world, ());
     let chunks: Vec<_> = template.region().sections().map(|section| section.at).collect();
-    chunks.iter().for_each(|at| host.take_ticket(*at));
+    for at in &chunks {
+        host.take_ticket(*at);
+    }
     for at in &chunks {
         while !host.is_ready(*at) {
             std::thread::yield_now();

@@ -200,7 +200,7 @@ impl Observers {
         self.presence.take_settled(now, self.policy.promote_after_ticks, max_cubes)
     }
 
-    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if nobody comes.
+    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if no player comes.
     pub fn next_settled(&self) -> Option<GameTick> {
         self.presence.next_settled(self.policy.promote_after_ticks)
     }

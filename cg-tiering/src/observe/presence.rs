@@ -212,7 +212,7 @@ impl Presence {
         settled
     }
 
-    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if nobody comes.
+    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if no player comes.
     pub fn next_settled(&self, after_ticks: u64) -> Option<GameTick> {
         let (since, _) = self.settling.first()?;
         Some(GameTick::new(since.get().saturating_add(after_ticks)))

@@ -123,7 +123,9 @@ impl CommitState {
         drop(engine);
         run.retain(|commit| commit.seq <= last);
         let written = run.len();
-        run.into_iter().for_each(|commit| commit.was_written(self));
+        for commit in run {
+            commit.was_written(self);
+        }
         Ran { given, written, ended }
     }
 }
