@@ -38,7 +38,7 @@ impl RestoreJob {
                 if let Some(Owner::Chunk(before)) =
                     there.map(|there| there.owner).filter(|owner| *owner != entity.owner)
                 {
-                    self.unpin_from_cache.insert(before);
+                    self.let_go.insert(before);
                 }
                 self.held.entity(Some(&entity));
                 work.editor.put_entity(id, entity).map_err(target)?;

@@ -33,7 +33,7 @@ pub struct RestoreJob {
     /// The ids that the snapshot's entities have in the target.
     pub(super) ids: BTreeSet<EntityId>,
     /// Chunks that an entity was taken out of since they were read with others: what was read is no longer so.
-    pub(super) unpin_from_cache: BTreeSet<ChunkAt>,
+    pub(super) let_go: BTreeSet<ChunkAt>,
     pub(super) report: RestoreReport,
     pub(super) held: Held,
     /// As it was before the last call that may be taken back.
@@ -99,7 +99,7 @@ impl RestoreJob {
             taken: 0,
             entities: BTreeMap::new(),
             ids: BTreeSet::new(),
-            unpin_from_cache: BTreeSet::new(),
+            let_go: BTreeSet::new(),
             report: RestoreReport { remap, ..RestoreReport::default() },
             held: Held::default(),
             before: Before::default(),
@@ -224,11 +224,11 @@ impl RestoreJob {
         }
         let schema = editor.schema();
         let at: Vec<ChunkAt> = pieces.iter().map(|piece| piece.to.at).collect();
-        self.unpin_from_cache.clear();
+        self.let_go.clear();
         let live = editor.load_many(&at);
         for (piece, live) in pieces.into_iter().zip(live) {
             let at = piece.to.at;
-            let live = if self.unpin_from_cache.remove(&at) { editor.load(at) } else { live };
+            let live = if self.let_go.remove(&at) { editor.load(at) } else { live };
             let live = live.map_err(|error| RestoreError::Target { at, error })?;
             self.perform(piece, live, &*schema, editor, observe)?;
         }
