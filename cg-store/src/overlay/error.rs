@@ -6,7 +6,7 @@ use cg_format::overlay::Origin;
 use cg_registry::{ListKind, Name};
 use uuid::Uuid;
 
-use crate::storage::error::ConflictKey;
+use crate::storage::error::{ConflictKey, Error};
 
 /// Why an overlay does not go on. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -129,6 +129,12 @@ pub enum OverlayError {
         /// Its length.
         len_bytes: usize,
     },
+}
+
+impl From<OverlayError> for Error {
+    fn from(error: OverlayError) -> Self {
+        Self::Layer(Box::new(error))
+    }
 }
 
 fn describe(origin: Origin) -> String {

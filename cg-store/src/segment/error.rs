@@ -7,6 +7,7 @@ use cg_registry::{ListKind, Name};
 use uuid::Uuid;
 
 use super::SegmentPos;
+use crate::storage::error::Error;
 
 /// Why a segmented world does not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -154,4 +155,10 @@ pub enum SegmentError {
         /// What is wrong.
         problem: cg_format::DecodeError,
     },
+}
+
+impl From<SegmentError> for Error {
+    fn from(error: SegmentError) -> Self {
+        Self::Layer(Box::new(error))
+    }
 }

@@ -145,7 +145,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// deleted.
     pub(super) fn resolve_except(&self, deleted: SegmentPos) -> Result<(), Error> {
         match self.resolve_transfer() {
-            Err(Error::Segment(SegmentError::Lost { segment, .. })) if segment == deleted => Ok(()),
+            Err(error) if lost_segment(&error) == Some(deleted) => Ok(()),
             settled => settled,
         }
     }
@@ -192,7 +192,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// the segment cannot be deleted otherwise.
     pub(super) fn finish_transfer_at_open(&self) -> Result<(), Error> {
         match self.finish_transfer() {
-            Err(Error::Segment(error @ SegmentError::Lost { .. })) => {
+            Err(error) if lost_segment(&error).is_some() => {
                 tracing::warn!(%error, "a crossing of a border is not finished");
                 self.shared.unfinished.store(true, Ordering::Release);
                 Ok(())
@@ -299,12 +299,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 })
             });
             if let Err(error) = arrived {
-                let lost = |error: &SegmentError| matches!(error, SegmentError::Lost { .. });
-                let is_broken = match &error {
-                    Error::Engine(_) | Error::Closed | Error::Open(_) => true,
-                    Error::Segment(error) => lost(error),
-                    _ => false,
-                };
+                let is_broken = matches!(error, Error::Engine(_) | Error::Closed | Error::Open(_))
+                    || lost_segment(&error).is_some();
                 return Err(if is_broken {
                     NotTransferred::Broken(error)
                 } else {
@@ -412,4 +408,12 @@ fn decode(reader: &mut Reader<'_>) -> Result<Vec<Transfer>, DecodeError> {
         transfers.push(Transfer { id, from, entity, to });
     }
     Ok(transfers)
+}
+
+/// The segment whose loss an error reports.
+fn lost_segment(error: &Error) -> Option<SegmentPos> {
+    match error.layer()? {
+        SegmentError::Lost { segment, .. } => Some(*segment),
+        _ => None,
+    }
 }

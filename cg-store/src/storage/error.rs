@@ -324,12 +324,9 @@ pub enum Error {
         /// Why the others have not, or what is missing.
         error: Box<Error>,
     },
-    /// An overlay does not go on over its base.
+    /// An overlay or a segmented world refuses; [`layer`](Self::layer) has the reason.
     #[error(transparent)]
-    Overlay(#[from] crate::overlay::OverlayError),
-    /// A segmented world does not do what it was asked.
-    #[error(transparent)]
-    Segment(#[from] crate::segment::SegmentError),
+    Layer(Box<dyn std::error::Error + Send + Sync>),
     /// [`World::resume`](crate::World::resume) did not make the world writable.
     #[error("the world stays read-only: {0}")]
     NotResumed(#[from] NotResumed),
@@ -339,6 +336,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Why a layer over worlds refuses: an [`OverlayError`](crate::OverlayError) or a
+    /// [`SegmentError`](crate::SegmentError). `None` if the reason is of another type.
+    pub fn layer<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Layer(error) => error.downcast_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether it says that something stored is damaged, by the store's own sums or by the engine's.
     pub(crate) const fn is_damage(&self) -> bool {
         matches!(self, Self::Corrupt(_) | Self::Engine(EngineError::Corrupt { .. }))

@@ -2,7 +2,7 @@
 //! number may only go down.
 
 /// Crate → the modules in its largest knot, or the arrows upwards if it has rooms.
-const EXCEPTIONS: [(&str, usize); 1] = [("cg-store", 2)];
+const EXCEPTIONS: [(&str, usize); 0] = [];
 
 /// Folder or page → the replaced words in its documentation.
 pub(super) const WORDS: [(&str, usize); 9] = [

@@ -141,7 +141,10 @@ fn a_damaged_commit_of_a_pool_is_set_aside() {
     let path = &disk.path();
     let set_aside = || Arenas::<World>::salvage_commit(path, &options());
     let refused = set_aside();
-    assert!(matches!(&refused, Err(Error::Overlay(OverlayError::NotAnOverlay { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused.as_ref().err().and_then(Error::layer), Some(OverlayError::NotAnOverlay { .. })),
+        "{refused:?}"
+    );
     let arenas = Arenas::create(path, base.clone(), &options()).expect("an empty directory");
     let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
     write(&overlay, [(ids.at(1, 0, 0), Some(filled(&base, ids.glass)))]);

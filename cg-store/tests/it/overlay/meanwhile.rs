@@ -101,7 +101,7 @@ fn what_the_base_changes_during_a_transaction_is_not_undone() {
     edited.expect("edits what it has seen");
     let refused = overlay.merge_into(&base).expect_err("would undo it");
     assert!(
-        matches!(&refused, Error::Overlay(OverlayError::BaseChanged { key, .. }) if *key == ConflictKey::Chunk(at)),
+        matches!(refused.layer(), Some(OverlayError::BaseChanged { key, .. }) if *key == ConflictKey::Chunk(at)),
         "{refused}"
     );
     assert_eq!(base.load(at).expect("loads").as_deref(), Some(&filled(&base, ids.stone)));
@@ -118,7 +118,7 @@ fn what_the_base_changes_during_a_transaction_is_not_undone() {
     moved.expect("puts what it has seen");
     let refused = overlay.merge_into(&base).expect_err("would undo it");
     assert!(
-        matches!(&refused, Error::Overlay(OverlayError::BaseChanged { key, .. }) if *key == ConflictKey::Entity(uuid(1))),
+        matches!(refused.layer(), Some(OverlayError::BaseChanged { key, .. }) if *key == ConflictKey::Entity(uuid(1))),
         "{refused}"
     );
 }
@@ -139,7 +139,10 @@ fn whoever_had_an_arena_never_reads_what_the_next_one_writes() {
     });
     let read = old.load(at);
     played.assert_happened();
-    assert!(matches!(read, Err(Error::Overlay(OverlayError::Released { arena: 0 }))), "{read:?}");
+    assert!(
+        matches!(read.as_ref().err().and_then(Error::layer), Some(OverlayError::Released { arena: 0 })),
+        "{read:?}"
+    );
 }
 
 #[test]
@@ -153,7 +156,10 @@ fn a_base_that_is_reset_during_a_read_is_not_read_any_more() {
     played.meanwhile(move || lower.reset().expect("resets"));
     let read = upper.load(ids.at(1, 0, 0));
     played.assert_happened();
-    assert!(matches!(read, Err(Error::Overlay(OverlayError::BaseReplaced { .. }))), "{read:?}");
+    assert!(
+        matches!(read.as_ref().err().and_then(Error::layer), Some(OverlayError::BaseReplaced { .. })),
+        "{read:?}"
+    );
 }
 
 #[test]
@@ -191,13 +197,9 @@ fn a_base_that_lost_names_is_not_taken_for_the_same() {
     let opened = Arenas::over(engine.clone(), played.clone(), &options());
     let id = basalt.get();
     let list = cg_registry::ListKind::Blocks;
-    match opened {
-        Err(Error::Overlay(found)) => {
-            let expected = name("game:basalt");
-            assert_eq!(found, OverlayError::BaseNames { list, id, expected, found: None });
-        }
-        other => panic!("the base lost a name that rows use: {other:?}"),
-    }
+    let expected = OverlayError::BaseNames { list, id, expected: name("game:basalt"), found: None };
+    let refused = opened.as_ref().err().and_then(Error::layer);
+    assert_eq!(refused, Some(&expected), "the base lost a name that rows use: {opened:?}");
     *played.names.lock() = None;
     let arenas = Arenas::over(engine, played, &options()).expect("the base has it");
     let overlay = arenas.resume(0).expect("is leased");
@@ -217,7 +219,7 @@ fn names_that_the_base_takes_over_survive_a_power_cut() {
     write(&overlay, [(ids.at(0, 0, 0), None)]);
     save(&base, [(ids.at(0, 0, 0), filled(&base, ids.glass))]);
     let refused = overlay.merge_into(&base).expect_err("the base changed");
-    assert!(matches!(refused, Error::Overlay(OverlayError::BaseChanged { .. })), "{refused}");
+    assert!(matches!(refused.layer(), Some(OverlayError::BaseChanged { .. })), "{refused}");
     assert!(base.catalog().dimension("duel:field").is_some());
     assert_eq!(base.engine().last_synced(), base.engine().last_commit());
 }

@@ -129,7 +129,7 @@ fn a_property_that_the_base_changed_since_is_not_undone() {
     counted.expect("sets");
     let refused = overlay.merge_into(&base);
     assert!(
-        matches!(&refused, Err(Error::Overlay(OverlayError::BaseChanged { key, .. }))
+        matches!(refused.as_ref().err().and_then(Error::layer), Some(OverlayError::BaseChanged { key, .. })
             if *key == ConflictKey::Property("game:day".into())),
         "{refused:?}"
     );
@@ -180,7 +180,7 @@ fn properties_are_merged_into_the_root_of_segments() {
     let refused = overlay.merge_into(&world);
     let property = ":segments".to_owned();
     assert!(
-        matches!(&refused, Err(Error::Segment(found)) if *found == SegmentError::EnginesProperty { property }),
+        matches!(refused.as_ref().err().and_then(Error::layer::<SegmentError>), Some(found) if *found == SegmentError::EnginesProperty { property }),
         "{refused:?}"
     );
 }

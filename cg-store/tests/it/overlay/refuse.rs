@@ -34,13 +34,13 @@ fn another_world_or_another_life_of_it() {
     let error =
         top.load(ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 0))).expect_err("is refused");
     assert!(
-        matches!(&error, Error::Overlay(cg_store::OverlayError::BaseReplaced { expected, found }) if expected != found),
+        matches!(error.layer(), Some(cg_store::OverlayError::BaseReplaced { expected, found }) if expected != found),
         "{error}"
     );
     let (third, _) = template();
     let wrong = upper.merge_into(&third).expect_err("is refused");
     assert!(
-        matches!(&wrong, Error::Overlay(cg_store::OverlayError::WrongBase { expected, found })
+        matches!(wrong.layer(), Some(cg_store::OverlayError::WrongBase { expected, found })
             if (*expected, *found) == (base.uuid(), third.uuid())),
         "{wrong}"
     );

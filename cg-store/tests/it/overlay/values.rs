@@ -206,7 +206,7 @@ fn what_the_base_changed_of_objects_and_records_is_not_undone() {
         changed.expect("changes");
         let refused = overlay.merge_into(&base);
         assert!(
-            matches!(&refused, Err(Error::Overlay(OverlayError::BaseChanged { key: found, .. })) if *found == key),
+            matches!(refused.as_ref().err().and_then(Error::layer), Some(OverlayError::BaseChanged { key: found, .. }) if *found == key),
             "{refused:?}"
         );
         assert_eq!(base.objects().get("a/22").expect("reads"), None, "nothing was merged");
@@ -334,7 +334,7 @@ fn a_delta_stays_on_top_of_a_base_that_goes_on() {
         let shown = overlay.load(at).expect("loads").expect("is stored");
         assert_eq!([0, 6].map(|x| shown.block(LocalPos::new(x, 0, 0))), [ids.air, ids.air]);
         let refused = overlay.merge_into(&base);
-        let is_changed = |error: &Error| matches!(error, Error::Overlay(OverlayError::BaseChanged { key: ConflictKey::Chunk(found), .. }) if *found == at);
+        let is_changed = |error: &Error| matches!(error.layer(), Some(OverlayError::BaseChanged { key: ConflictKey::Chunk(found), .. }) if *found == at);
         assert!(refused.as_ref().is_err_and(is_changed), "{refused:?}");
         // Where it cannot stay there, it is said.
         drop(

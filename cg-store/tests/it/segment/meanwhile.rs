@@ -202,7 +202,7 @@ fn an_entity_that_two_segments_put_at_once_is_in_one() {
     });
     let segment = segment(&ids, 0);
     assert!(
-        matches!(&late, Err(Error::Segment(found)) if *found == SegmentError::EntityElsewhere { id: uuid(1), segment }),
+        matches!(late.as_ref().err().and_then(Error::layer::<SegmentError>), Some(found) if *found == SegmentError::EntityElsewhere { id: uuid(1), segment }),
         "{late:?}"
     );
 }
@@ -231,9 +231,8 @@ fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with
     // It is not lost, and nobody puts a second one.
     let (from, to) = (segment(&ids, 0), segment(&ids, 1));
     let on_its_way = SegmentError::InTransit { id: uuid(1), from, to };
-    let refused = |found: Result<(), Error>| match found {
-        Err(Error::Segment(found)) => assert_eq!(found, on_its_way),
-        other => panic!("it is on its way: {other:?}"),
+    let refused = |found: Result<(), Error>| {
+        assert_eq!(found.as_ref().err().and_then(Error::layer), Some(&on_its_way), "{found:?}");
     };
     refused(world.entity(uuid(1)).map(drop));
     for at in &places {
@@ -389,7 +388,7 @@ fn a_conflict_in_the_middle_of_a_merge_keeps_the_rest_in_the_overlay() {
     home.meanwhile(When::Commits(0), move || save(&other, at, machine));
     let (merged, segments, error) = in_part(overlay.merge_into(&world));
     home.assert_happened();
-    let is_changed = |error: &Error| matches!(error, Error::Overlay(cg_store::OverlayError::BaseChanged { key, .. }) if *key == cg_store::ConflictKey::Chunk(at));
+    let is_changed = |error: &Error| matches!(error.layer(), Some(cg_store::OverlayError::BaseChanged { key, .. }) if *key == cg_store::ConflictKey::Chunk(at));
     assert!((merged, segments) == (1, 2) && is_changed(&error), "{merged} of {segments}: {error}");
     assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.glass, ids.machine].map(Some));
     // Called again, it has one segment left: nothing of that is merged.

@@ -142,7 +142,7 @@ fn what_one_segment_changed_since_keeps_all_from_being_merged() {
     let before = content(&world, &ids);
     let refused = overlay.merge_into(&world);
     assert!(
-        matches!(&refused, Err(Error::Overlay(OverlayError::BaseChanged { key, .. }))
+        matches!(refused.as_ref().err().and_then(Error::layer), Some(OverlayError::BaseChanged { key, .. })
             if *key == cg_store::ConflictKey::Chunk(places(&ids)[2])),
         "{refused:?}"
     );

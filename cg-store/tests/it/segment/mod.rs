@@ -230,7 +230,10 @@ fn what_an_overlay_wrote_over_is_not_in_a_segment_that_was_made_again() {
     for overlay in [chunks, entities] {
         let refused = overlay.merge_into(&world);
         assert!(
-            matches!(&refused, Err(Error::Overlay(cg_store::OverlayError::BaseChanged { .. }))),
+            matches!(
+                refused.as_ref().err().and_then(Error::layer),
+                Some(cg_store::OverlayError::BaseChanged { .. })
+            ),
             "{refused:?}"
         );
     }

@@ -20,7 +20,7 @@ fn sides_that_are_none() {
     for side_chunks in [0, 8, 24, 1 << 21] {
         let made = SegmentedWorld::in_memory(&[], &SegmentOptions { side_chunks, ..segments() });
         assert!(
-            matches!(made, Err(Error::Segment(SegmentError::Side { side_chunks: found })) if found == side_chunks)
+            matches!(made.as_ref().err().and_then(Error::layer), Some(SegmentError::Side { side_chunks: found }) if *found == side_chunks)
         );
     }
     let made = SegmentedWorld::in_memory(&[], &SegmentOptions { side_chunks: 24, ..segments() });

@@ -43,7 +43,7 @@ fn many_chunks_are_loaded_but_for_those_of_another_segment() {
     let first = segment(&ids, 0);
     let second = segment(&ids, 1);
     assert!(
-        matches!(&refused, Err(Error::Segment(found)) if *found == SegmentError::TwoSegments { first, second }),
+        matches!(refused.as_ref().err().and_then(Error::layer::<SegmentError>), Some(found) if *found == SegmentError::TwoSegments { first, second }),
         "{refused:?}"
     );
     assert!(stored.expect("reads").is_some());
