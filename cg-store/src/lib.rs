@@ -37,6 +37,7 @@ mod sync;
 
 pub use api::prelude;
 pub use cg_engine as engine;
+pub use cg_engine::ErrorKind;
 pub use storage::directory;
 
 pub use admin::census::{Census, TierCensus};

@@ -7,14 +7,14 @@ use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
 use cg_registry::{Catalog, ListKind};
 use cg_store::prelude::Property;
-use cg_store::{Error, ObjectKey, World};
+use cg_store::{Error, ErrorKind, ObjectKey, World};
 
 use super::{DATA_VERSION, ExportReport};
 use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};
 use crate::anvil::{Decoder, Payload, nbt, water};
 use crate::import::listed_block_entities;
 use crate::mapping::leftovers::{self, Back, Blocks};
-use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, is_damage, name, place, slots};
+use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, name, place, slots};
 
 /// A column of a world as one of a save.
 pub(super) struct Built {
@@ -64,7 +64,9 @@ impl<'a> ColumnBuilder<'a> {
             let chunk = match self.world.load(at) {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => continue,
-                Err(error) if is_damage(&error) || matches!(error, Error::NotUpgraded { .. }) => {
+                Err(error)
+                    if error.kind() == ErrorKind::Damaged || matches!(error, Error::NotUpgraded { .. }) =>
+                {
                     lost.push(y);
                     continue;
                 }
@@ -91,7 +93,7 @@ impl<'a> ColumnBuilder<'a> {
             rest = match self.world.property(&Property::Named(property)) {
                 Ok(bytes) => bytes.and_then(|bytes| read_rest(&bytes, report)),
                 // It was counted when the columns were listed.
-                Err(error) if is_damage(&error) => None,
+                Err(error) if error.kind() == ErrorKind::Damaged => None,
                 Err(error) => return Err(error),
             };
         }
@@ -172,7 +174,7 @@ impl<'a> ColumnBuilder<'a> {
         match self.world.objects().get(&key) {
             Ok(None) => Ok(Kept::Nothing),
             Ok(Some(object)) => Ok(decode(&object.bytes).map_or(Kept::Strange, Kept::Here)),
-            Err(error) if is_damage(&error) => Ok(Kept::Damaged),
+            Err(error) if error.kind() == ErrorKind::Damaged => Ok(Kept::Damaged),
             Err(error) => Err(error),
         }
     }

@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use cg_store::engine::EngineError;
-use cg_store::{Error, World};
+use cg_store::{Error, ErrorKind, World};
 use serde::Serialize;
 
 use crate::anvil::Level;
@@ -55,7 +54,7 @@ impl<'a> Layouts<'a> {
     /// If the engine fails.
     pub fn read(world: &'a World) -> Result<Self, Error> {
         let stored = |name| match world.objects().get(file_key(name)?) {
-            Err(Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. })) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::Damaged => Ok(None),
             found => found.map(|found| found.map(|object| object.bytes)),
         };
         let bytes = stored("level.dat")?;
@@ -134,7 +133,7 @@ impl<'a> Layouts<'a> {
         // A dimension whose name is too long for a key has one folder.
         let Ok(key) = layout_key(dimension) else { return Ok(None) };
         match self.world.objects().get(key) {
-            Err(Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. })) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::Damaged => Ok(None),
             found => Ok(found?.and_then(|object| MetLayout::decode(&object.bytes))),
         }
     }

@@ -3,7 +3,7 @@
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId};
 use cg_registry::Catalog;
-use cg_store::{Error, World};
+use cg_store::{Error, ErrorKind, World};
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
@@ -14,7 +14,7 @@ use crate::anvil::EntityRecord;
 use crate::anvil::region::Slot;
 use crate::anvil::save::{RegionKind, stray_of};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{NO_CHUNK, Origin, is_damage, name, place, unless_damaged};
+use crate::mapping::{NO_CHUNK, Origin, name, place, unless_damaged};
 
 /// What an entity's frame, position and owner add to its components, generously.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
@@ -205,7 +205,7 @@ impl Importer<'_> {
             return Ok(Holder::Replaced);
         }
         match self.holder_in_world(id) {
-            Err(error) if is_damage(&error) => Ok(Holder::Damaged(error.to_string())),
+            Err(error) if error.kind() == ErrorKind::Damaged => Ok(Holder::Damaged(error.to_string())),
             holder => Ok(holder?),
         }
     }

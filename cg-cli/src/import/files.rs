@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use cg_store::prelude::Durability;
-use cg_store::{Error, ObjectKey};
+use cg_store::{Error, ErrorKind, ObjectKey};
 
 use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
 use super::begin::LEVEL;
@@ -15,7 +15,7 @@ use super::source::Stamp;
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::region::Slot;
 use crate::mapping::layout::digest_of_level;
-use crate::mapping::{Points, is_damage, leftovers, slots};
+use crate::mapping::{Points, leftovers, slots};
 
 /// What a transaction holds besides an object's bytes, generously.
 const OVERHEAD_BYTES: u64 = 4096;
@@ -60,7 +60,7 @@ impl Importer<'_> {
             match self.world.objects().version(&key) {
                 Ok(Some(_)) if self.head.choices.merge == Some(Merge::Keep) => return Ok(false),
                 Ok(_) => {}
-                Err(error) if is_damage(&error) => {
+                Err(error) if error.kind() == ErrorKind::Damaged => {
                     let reason = format!("the world keeps its object `{key}`, which is damaged: {error}");
                     self.progress.report.note_unreadable(&self.source.names[self.file], None, reason);
                     return Ok(false);
@@ -223,7 +223,7 @@ impl Importer<'_> {
                 self.level = Some(digest_of_level(&bytes));
             }
             let stored = match self.world.objects().get(&key) {
-                Err(error) if is_damage(&error) => {
+                Err(error) if error.kind() == ErrorKind::Damaged => {
                     let why = format!("the world keeps its own, which is damaged: {error}");
                     all.note_unreadable(name, None, why);
                     continue;

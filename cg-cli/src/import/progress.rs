@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use cg_registry::Name;
 use cg_store::prelude::{Property, Transaction};
-use cg_store::{Error, World};
+use cg_store::{Error, ErrorKind, World};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,7 +18,6 @@ use uuid::Uuid;
 use super::source::Stamp;
 use super::{Choices, ImportError, ImportReport, ReplacedLevel};
 use crate::anvil::region::{RegionPos, Slot};
-use crate::mapping::is_damage;
 
 /// How the names of all properties begin in which an import keeps its progress.
 pub(crate) const PROGRESS_PREFIX: &str = "minecraft:import";
@@ -269,7 +268,7 @@ fn property(name: &str) -> Property {
 fn read<T: DeserializeOwned>(world: &World, name: &str) -> Result<Option<T>, ImportError> {
     let unreadable = |why: String| ImportError::Progress { property: name.to_owned(), why };
     let bytes = world.property(&property(name)).map_err(|error| match error {
-        error if is_damage(&error) => unreadable(error.to_string()),
+        error if error.kind() == ErrorKind::Damaged => unreadable(error.to_string()),
         error => ImportError::Store(error),
     })?;
     let Some(bytes) = bytes else { return Ok(None) };

@@ -8,12 +8,12 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension, EntityId};
 use cg_store::prelude::Property;
-use cg_store::{Area, Error, World};
+use cg_store::{Area, Error, ErrorKind, World};
 
 use super::apply::Importer;
 use super::{ImportError, Merge};
 use crate::anvil::region::RegionPos;
-use crate::mapping::{NO_CHUNK, is_damage, leftovers, name, place, slots};
+use crate::mapping::{NO_CHUNK, leftovers, name, place, slots};
 
 /// Sections that a save can have.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
@@ -100,7 +100,11 @@ impl Importer<'_> {
     /// columns of the same, its keys are looked at once.
     pub(super) fn stored(&mut self, x: i32, z: i32) -> Result<Result<StoredColumn, Damaged>, ImportError> {
         let damaged = |error: Error| {
-            if is_damage(&error) { Ok(Err(error.to_string())) } else { Err(ImportError::Store(error)) }
+            if error.kind() == ErrorKind::Damaged {
+                Ok(Err(error.to_string()))
+            } else {
+                Err(ImportError::Store(error))
+            }
         };
         let region = (self.dimension, RegionPos::of_column(x, z));
         let chunks = match self.chunks.take().filter(|chunks| chunks.place == region) {
@@ -144,7 +148,7 @@ impl Importer<'_> {
         &self,
         column: &StoredColumn,
     ) -> Result<Result<BTreeMap<ChunkAt, Arc<Chunk>>, Damaged>, Error> {
-        let load = || {
+        let load = || -> Result<_, Error> {
             let mut chunks = BTreeMap::new();
             for at in &column.chunks {
                 let Some(chunk) = self.world.load(*at)? else { continue };
@@ -156,7 +160,7 @@ impl Importer<'_> {
             Ok(chunks)
         };
         match load() {
-            Err(error) if is_damage(&error) => Ok(Err(error.to_string())),
+            Err(error) if error.kind() == ErrorKind::Damaged => Ok(Err(error.to_string())),
             loaded => loaded.map(Ok),
         }
     }

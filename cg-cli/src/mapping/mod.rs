@@ -28,8 +28,7 @@ pub mod place;
 pub mod slots;
 pub mod visits;
 
-use cg_store::Error;
-use cg_store::engine::EngineError;
+use cg_store::{Error, ErrorKind};
 
 pub use ids::Ids;
 pub use layout::MetLayout;
@@ -63,15 +62,10 @@ pub const BLOCK_BIOMES: &str = "minecraft:block_biomes";
 /// Why an imported entity is detached.
 pub const NO_CHUNK: &str = "no chunk here";
 
-/// Whether a store's error says that something is stored and cannot be read.
-pub(crate) const fn is_damage(error: &Error) -> bool {
-    matches!(error, Error::Corrupt(_) | Error::Engine(EngineError::Corrupt { .. }))
-}
-
 /// What was read, or nothing where it is damaged.
 pub(crate) fn unless_damaged<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
-        Err(error) if is_damage(&error) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Damaged => Ok(None),
         read => read.map(Some),
     }
 }

@@ -7,8 +7,9 @@ pub use cg_format::{
     LocalPos, RecordId, SideKind,
 };
 pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
+pub use cg_tiering::{GameTick, PlayerAt};
 
 pub use crate::{
-    Binding, BlockKind, Committed, Durability, Error, OpenError, Peek, Property, Transaction, World,
-    WorldOptions, WriteBatch,
+    Binding, BlockKind, Committed, Durability, Error, ErrorKind, OpenError, Peek, Property, Transaction,
+    World, WorldOptions, WriteBatch,
 };

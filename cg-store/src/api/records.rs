@@ -81,16 +81,10 @@ impl Records {
                 part.push((id, Arc::new(record)));
             }
             count += part.len() as u64;
-            loop {
-                let stored = self.world.transaction(|tx| {
-                    tx.put_shared_records(&part);
-                    Ok::<_, Error>(())
-                });
-                match stored {
-                    Err(Error::Busy { .. }) => self.world.wait_for_room()?,
-                    stored => break stored.map(drop)?,
-                }
-            }
+            self.world.transact(|tx| {
+                tx.put_shared_records(&part);
+                Ok::<_, Error>(())
+            })?;
         }
         Ok(count)
     }

@@ -26,6 +26,45 @@ impl World {
         self.transaction_at(self.rooms().shared.options.durability, body)
     }
 
+    /// Runs a transaction until it commits: again after [`Error::Conflict`], and after [`Error::Busy`] once the queue has
+    /// room. After a conflict it waits 20 µs at first and 5 ms at most, so that the other writers get done.
+    ///
+    /// The closure runs at most 100 times, each time in a new [`Transaction`]. So it must change nothing outside it. An
+    /// error of the closure ends the call, unless another transaction has changed what this one had read: the closure may
+    /// have seen parts of two states, and runs again.
+    ///
+    /// Blocks as [`transaction`](Self::transaction) and [`wait_for_room`](Self::wait_for_room) do. A tick thread uses
+    /// `transaction`, and tries again in its next tick.
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// let uses = Property::Named(Name::new("game:uses")?);
+    /// let count = || {
+    ///     world.transact(|tx| {
+    ///         let stored = tx.property(&uses)?.and_then(|bytes| bytes.try_into().ok());
+    ///         let count = stored.map_or(0, u64::from_le_bytes) + 1;
+    ///         tx.set_property(uses.clone(), Some(count.to_le_bytes().to_vec()));
+    ///         Ok::<_, Error>(count)
+    ///     })
+    /// };
+    /// std::thread::scope(|scope| {
+    ///     let counted = [scope.spawn(count), scope.spawn(count)];
+    ///     counted.map(|thread| thread.join().expect("no panic").map(|committed| committed.value))
+    /// });
+    /// assert_eq!(count()?.value, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`transaction`](Self::transaction). `Conflict` and `Busy` only if every run ended so.
+    pub fn transact<T, X: From<Error>>(
+        &self,
+        body: impl FnMut(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        self.rooms().commit.transact(body)
+    }
+
     /// As [`transaction`](Self::transaction), returning at a level of its own.
     ///
     /// # Errors

@@ -27,6 +27,18 @@ use crate::storage::shared::Shared;
 ///
 /// The last handle that is dropped closes the world. Call [`close`](Self::close) to see whether that succeeded.
 ///
+/// | on a tick thread | what it waits for |
+/// |---|---|
+/// | [`peek`](Self::peek), [`load_in_background`](Self::load_in_background) and its `poll` | nothing |
+/// | [`submit`](Self::submit) | nothing; on [`Error::Busy`] give the batch again in the next tick |
+/// | [`tick`](Self::tick) | it works for about as long as its budget says |
+/// | [`transaction`](Self::transaction) at `Balanced` or `Fast` | other commits, and the disk for what is not in memory |
+///
+/// All other calls may wait for the disk or for other threads: make them on another thread, such as
+/// [`load`](Self::load), [`transact`](Self::transact), [`wait_for_room`](Self::wait_for_room), [`flush`](Self::flush) and
+/// [`close`](Self::close). `docs/threads.md` says what each call waits for, and `cg-store/examples/server.rs` is a server
+/// of 20 ticks a second.
+///
 /// ```
 /// use cg_store::prelude::*;
 /// let world = World::in_memory(&[], &WorldOptions::default())?;
@@ -266,10 +278,7 @@ impl World {
     /// # Errors
     /// What a queued write failed with; the world is read-only from then on.
     pub fn wait_for_room(&self) -> Result<(), Error> {
-        let rooms = self.rooms();
-        rooms.shared.check_open()?;
-        rooms.commit.settle_hand_overs()?;
-        rooms.commit.queue.wait_for_room()
+        self.rooms().commit.wait_for_room()
     }
 
     /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again

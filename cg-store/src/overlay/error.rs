@@ -6,6 +6,7 @@ use cg_format::overlay::Origin;
 use cg_registry::{ListKind, Name};
 use uuid::Uuid;
 
+use crate::engine::ErrorKind;
 use crate::storage::error::{ConflictKey, Error};
 
 /// Why an overlay does not go on. Nothing was written.
@@ -133,7 +134,26 @@ pub enum OverlayError {
 
 impl From<OverlayError> for Error {
     fn from(error: OverlayError) -> Self {
-        Self::Layer(Box::new(error))
+        Self::Layer { kind: error.kind(), error: Box::new(error) }
+    }
+}
+
+impl OverlayError {
+    /// What the caller can do about it. See [`ErrorKind`].
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::WrongBase { .. }
+            | Self::BaseReplaced { .. }
+            | Self::BaseNames { .. }
+            | Self::BaseGrew { .. }
+            | Self::BaseSchema { .. }
+            | Self::BaseChanged { .. }
+            | Self::NotLeased { .. } => ErrorKind::Invalid,
+            Self::NotAnOverlay { .. } | Self::UnknownArena { .. } => ErrorKind::NotFound,
+            Self::Released { .. } => ErrorKind::Closed,
+            Self::InUse { .. } => ErrorKind::Busy,
+            Self::TooDeep { .. } | Self::HolderTooLong { .. } => ErrorKind::TooLarge,
+        }
     }
 }
 
@@ -142,5 +162,46 @@ fn describe(origin: Origin) -> String {
         Origin { version: 0, .. } => "absent".into(),
         Origin { layer: 0, version } => format!("version {version}"),
         Origin { layer, version } => format!("version {version} of overlay {layer}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_has_the_kind_of_what_the_caller_can_do() {
+        use ErrorKind as K;
+        let (expected, found) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let name = Name::new("game:stone").unwrap();
+        let origin = Origin { layer: 0, version: 1 };
+        let table = [
+            (OverlayError::WrongBase { expected, found }, K::Invalid),
+            (OverlayError::BaseReplaced { expected, found }, K::Invalid),
+            (
+                OverlayError::BaseNames { list: ListKind::Blocks, id: 1, expected: name, found: None },
+                K::Invalid,
+            ),
+            (OverlayError::BaseGrew { list: ListKind::Blocks, shared: 1, found: 2 }, K::Invalid),
+            (OverlayError::BaseSchema { expected: 1, found: 2 }, K::Invalid),
+            (
+                OverlayError::BaseChanged {
+                    key: ConflictKey::Property(":time".into()),
+                    expected: origin,
+                    found: origin,
+                },
+                K::Invalid,
+            ),
+            (OverlayError::NotAnOverlay { path: "arenas".into(), why: "empty" }, K::NotFound),
+            (OverlayError::Released { arena: 1 }, K::Closed),
+            (OverlayError::UnknownArena { arena: 1 }, K::NotFound),
+            (OverlayError::NotLeased { arena: 1 }, K::Invalid),
+            (OverlayError::InUse { arena: 1 }, K::Busy),
+            (OverlayError::TooDeep { layers: 256 }, K::TooLarge),
+            (OverlayError::HolderTooLong { len_bytes: 65_536 }, K::TooLarge),
+        ];
+        for (error, kind) in table {
+            assert_eq!(error.kind(), kind, "{error}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use cg_registry::{ListKind, Name};
 use uuid::Uuid;
 
 use super::SegmentPos;
+use crate::engine::ErrorKind;
 use crate::storage::error::Error;
 
 /// Why a segmented world does not do what it was asked.
@@ -159,6 +160,68 @@ pub enum SegmentError {
 
 impl From<SegmentError> for Error {
     fn from(error: SegmentError) -> Self {
-        Self::Layer(Box::new(error))
+        Self::Layer { kind: error.kind(), error: Box::new(error) }
+    }
+}
+
+impl SegmentError {
+    /// What the caller can do about it. See [`ErrorKind`].
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Side { .. }
+            | Self::TwoSegments { .. }
+            | Self::EntityElsewhere { .. }
+            | Self::NoOwner { .. }
+            | Self::EnginesProperty { .. }
+            | Self::WrongRoot { .. } => ErrorKind::Invalid,
+            Self::NoEntity { .. } | Self::Missing { .. } | Self::NotSegmented { .. } => ErrorKind::NotFound,
+            Self::Lost { .. }
+            | Self::NotKnown { .. }
+            | Self::NotASegment { .. }
+            | Self::Misplaced { .. }
+            | Self::Names { .. }
+            | Self::DamagedRoot { .. } => ErrorKind::Damaged,
+            Self::InTransit { .. } => ErrorKind::Unavailable,
+            Self::UnfinishedMerge => ErrorKind::Unsupported,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{DecodeError, Dimension, Problem, Section};
+
+    #[test]
+    fn every_error_has_the_kind_of_what_the_caller_can_do() {
+        use ErrorKind as K;
+        let at = |x| SegmentPos { dimension: Dimension::new(0), x, y: 0, z: 0 };
+        let (segment, id) = (at(0), EntityId::new(Uuid::from_u128(1)));
+        let (expected, found) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let name = Name::new("game:stone").unwrap();
+        let problem =
+            DecodeError::new(Section::Frame, 0, Problem::Truncated { field: "length", needed: 4, left: 0 });
+        let table = [
+            (SegmentError::Side { side_chunks: 5 }, K::Invalid),
+            (SegmentError::TwoSegments { first: segment, second: at(1) }, K::Invalid),
+            (SegmentError::EntityElsewhere { id, segment }, K::Invalid),
+            (SegmentError::NoEntity { id }, K::NotFound),
+            (SegmentError::NoOwner { id }, K::Invalid),
+            (SegmentError::Missing { segment }, K::NotFound),
+            (SegmentError::Lost { segment, path: "0".into() }, K::Damaged),
+            (SegmentError::NotKnown { segment, path: "0".into() }, K::Damaged),
+            (SegmentError::InTransit { id, from: segment, to: at(1) }, K::Unavailable),
+            (SegmentError::UnfinishedMerge, K::Unsupported),
+            (SegmentError::EnginesProperty { property: ":root".into() }, K::Invalid),
+            (SegmentError::NotSegmented { path: "world".into(), why: "empty" }, K::NotFound),
+            (SegmentError::NotASegment { segment, why: "another" }, K::Damaged),
+            (SegmentError::WrongRoot { segment, expected, found }, K::Invalid),
+            (SegmentError::Misplaced { segment, found: at(1) }, K::Damaged),
+            (SegmentError::Names { segment, list: ListKind::Blocks, id: 1, name }, K::Damaged),
+            (SegmentError::DamagedRoot { what: "list".into(), problem }, K::Damaged),
+        ];
+        for (error, kind) in table {
+            assert_eq!(error.kind(), kind, "{error}");
+        }
     }
 }

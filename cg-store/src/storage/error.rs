@@ -1,13 +1,14 @@
-//! What can go wrong with a world, sorted by whose move it is.
+//! What can go wrong with a world, sorted by what the caller can do.
 
 mod damage;
+mod kind;
 mod open;
 mod resume;
 
 use cg_format::{BlockId, ChunkAt, ComponentId, EntityId, EntityTypeId, RecordId, SideKind};
 use cg_registry::RegistryError;
 
-use crate::engine::EngineError;
+use crate::engine::{EngineError, ErrorKind};
 use crate::storage::object_key::ObjectKey;
 use crate::storage::staged::TooLong;
 
@@ -15,7 +16,7 @@ pub use damage::{Damage, DamageCause};
 pub use open::OpenError;
 pub use resume::NotResumed;
 
-/// Everything a [`World`](crate::World) reports.
+/// Everything a [`World`](crate::World) reports. [`kind`](Self::kind) says what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -325,8 +326,13 @@ pub enum Error {
         error: Box<Error>,
     },
     /// An overlay or a segmented world refuses; [`layer`](Self::layer) has the reason.
-    #[error(transparent)]
-    Layer(Box<dyn std::error::Error + Send + Sync>),
+    #[error("{error}")]
+    Layer {
+        /// What the caller can do about it.
+        kind: ErrorKind,
+        /// The reason.
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// [`World::resume`](crate::World::resume) did not make the world writable.
     #[error("the world stays read-only: {0}")]
     NotResumed(#[from] NotResumed),
@@ -340,14 +346,9 @@ impl Error {
     /// [`SegmentError`](crate::SegmentError). `None` if the reason is of another type.
     pub fn layer<E: std::error::Error + 'static>(&self) -> Option<&E> {
         match self {
-            Self::Layer(error) => error.downcast_ref(),
+            Self::Layer { error, .. } => error.downcast_ref(),
             _ => None,
         }
-    }
-
-    /// Whether it says that something stored is damaged, by the store's own sums or by the engine's.
-    pub(crate) const fn is_damage(&self) -> bool {
-        matches!(self, Self::Corrupt(_) | Self::Engine(EngineError::Corrupt { .. }))
     }
 }
 

@@ -5,6 +5,7 @@ use cg_format::{ChunkAt, DecodeError};
 use cg_registry::ListKind;
 use uuid::Uuid;
 
+use crate::engine::ErrorKind;
 use crate::storage::error::Error;
 
 /// Bytes that are no message, or one that says what cannot be.
@@ -137,4 +138,82 @@ pub enum SyncError {
         #[source]
         error: EditError,
     },
+}
+
+impl MessageError {
+    /// What the caller can do about it. See [`ErrorKind`].
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TooLong { .. } | Self::TooMany { .. } => ErrorKind::TooLarge,
+            Self::Version { .. } => ErrorKind::Unsupported,
+            Self::Checksum { .. } | Self::Ends | Self::Behind { .. } => ErrorKind::Damaged,
+            Self::Kind { .. } | Self::Fields { .. } | Self::NamesMissing => ErrorKind::Invalid,
+        }
+    }
+}
+
+impl SyncError {
+    /// What the caller can do about it. See [`ErrorKind`].
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::World(error) => error.kind(),
+            Self::Message(error) => error.kind(),
+            Self::TooManyNames { .. } => ErrorKind::TooLarge,
+            Self::Outdated => ErrorKind::Conflict,
+            Self::Chunk { .. } => ErrorKind::Damaged,
+            Self::NotTheReply
+            | Self::OtherServer { .. }
+            | Self::Unnamed { .. }
+            | Self::NotRemapped { .. } => ErrorKind::Invalid,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{BlockId, ChunkPos, Dimension, Problem, Section};
+
+    #[test]
+    fn every_message_that_is_none_has_the_kind_of_what_the_caller_can_do() {
+        use ErrorKind as K;
+        let table = [
+            (MessageError::TooLong { len_bytes: 2, limit_bytes: 1 }, K::TooLarge),
+            (MessageError::Version { found: 1, expected: 2 }, K::Unsupported),
+            (MessageError::Kind { found: 1, expected: 2 }, K::Invalid),
+            (MessageError::Checksum { stored: 1, computed: 2 }, K::Damaged),
+            (MessageError::Ends, K::Damaged),
+            (MessageError::Behind { extra_bytes: 1 }, K::Damaged),
+            (MessageError::Fields { reason: "no".into() }, K::Invalid),
+            (MessageError::TooMany { what: "cubes", found: 2, limit: 1 }, K::TooLarge),
+            (MessageError::NamesMissing, K::Invalid),
+        ];
+        for (error, kind) in table {
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
+
+    #[test]
+    fn every_error_has_the_kind_of_what_the_caller_can_do() {
+        use ErrorKind as K;
+        let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 0));
+        let problem =
+            DecodeError::new(Section::Frame, 0, Problem::Truncated { field: "length", needed: 4, left: 0 });
+        let edit = EditError::UnknownBlock { block: BlockId::new(1) };
+        let (expected, found) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let table = [
+            (SyncError::World(Error::Closed), K::Closed),
+            (SyncError::Message(MessageError::Ends), K::Damaged),
+            (SyncError::TooManyNames { names: 2, limit: 1 }, K::TooLarge),
+            (SyncError::NotTheReply, K::Invalid),
+            (SyncError::Outdated, K::Conflict),
+            (SyncError::OtherServer { expected, found }, K::Invalid),
+            (SyncError::Chunk { at, error: problem }, K::Damaged),
+            (SyncError::Unnamed { at, list: ListKind::Blocks, id: 1 }, K::Invalid),
+            (SyncError::NotRemapped { at, error: edit }, K::Invalid),
+        ];
+        for (error, kind) in table {
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
 }

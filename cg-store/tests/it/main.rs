@@ -9,6 +9,8 @@ mod readme;
 #[cfg(feature = "rocks")]
 mod segment;
 #[cfg(feature = "rocks")]
+mod server;
+#[cfg(feature = "rocks")]
 mod surviving;
 // Worlds in memory are tested side by side with worlds on disk.
 #[cfg(feature = "rocks")]

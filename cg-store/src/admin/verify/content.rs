@@ -7,6 +7,7 @@ use cg_registry::{Catalog, ListKind};
 use super::Verifier;
 use super::entities::Referrers;
 use crate::admin::Admin;
+use crate::engine::ErrorKind;
 use crate::engine::Readable;
 use crate::read::chunk::Area;
 use crate::read::chunk::decode::row_of;
@@ -66,7 +67,7 @@ impl Verifier<'_> {
         match walked {
             Ok(_) => self.references(&referrers),
             // The deltas cannot be read, which was found when their rows were looked at; what the chunks are is unknown.
-            Err(error) if error.is_damage() => {}
+            Err(error) if error.kind() == ErrorKind::Damaged => {}
             Err(error) => return Err(error),
         }
         Ok(())

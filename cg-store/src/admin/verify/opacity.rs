@@ -9,7 +9,7 @@ use cg_registry::Catalog;
 
 use super::Verifier;
 use crate::admin::Admin;
-use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
+use crate::engine::{ALL_KEYS, ErrorKind, Readable, ReadableExt as _};
 use crate::kinds::opacity::{TileKey, folded};
 use crate::maintain::opacity::{Column, Drawing, Part, each_part};
 use crate::storage::error::Error;
@@ -31,7 +31,7 @@ impl Verifier<'_> {
         }
         match self.parts(view, world, catalog) {
             // The engine could not read a family: that was found when its rows were looked at.
-            Err(error) if error.is_damage() => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Damaged => Ok(()),
             compared => compared,
         }
     }

@@ -105,7 +105,9 @@ impl CommitState {
         self.queue.check()?;
         let accepted = {
             let _accepting = ReentryGuard::enter(Doing::Acceptance, &*self.submitted);
-            catch_panic("accepting what was submitted", || accept_reserved(self, |tx| next.batch.say(tx)))
+            catch_panic("accepting what was submitted", || {
+                accept_reserved(self, |tx| next.batch.write_to(tx))
+            })
         };
         if let Err(error) = &accepted {
             if keeps_it_waiting(error) {

@@ -1,11 +1,12 @@
-//! What is submitted together: writes that depend on nothing that is stored.
+//! A batch of writes that is submitted as one: new values, and changes of what is stored when the batch is accepted.
 
+use std::fmt;
 use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::entity::{Entity, Owner};
 use cg_format::record::Record;
-use cg_format::{BlockId, BlockPos, ChunkAt, Dimension, EntityId, LocalPos, RecordId};
+use cg_format::{BlockId, BlockPos, ChunkAt, ComponentId, Dimension, EntityId, RecordId, SideKind};
 
 use crate::commit::transaction::{Transaction, Writes};
 use crate::kinds::property::Property;
@@ -13,35 +14,63 @@ use crate::storage::error::Error;
 
 /// Writes that are [submitted](crate::World::submit) together: all are seen together, or none.
 ///
-/// The host reads nothing for it, so no other transaction can be in its way: what it says replaces whatever is stored by
-/// then. What is said of one place counts in the order in which it was said. What must read first is a
-/// [transaction](crate::World::transaction).
+/// The host reads nothing for it, so no other transaction conflicts with it: its values replace whatever is stored when it
+/// is accepted. Writes to one place apply in the order of the calls. Use a [transaction](crate::World::transaction) for
+/// writes that depend on what the host reads first.
+///
+/// Two writers may change different parts of one thing. [`move_entity`](Self::move_entity),
+/// [`edit_entity`](Self::edit_entity), [`set_block`](Self::set_block), [`set_component`](Self::set_component),
+/// [`set_side`](Self::set_side) and [`edit`](Self::edit) change what is stored when the batch is accepted, and keep the
+/// rest of it.
 #[derive(Debug, Default)]
 pub struct WriteBatch {
-    /// In the order in which they were said.
+    /// In the order of the calls.
     chunks: Vec<(ChunkAt, ChunkWrite)>,
-    /// Everything but chunks.
+    /// In the order of the calls.
+    entities: Vec<(EntityId, EntityWrite)>,
+    /// Everything but chunks and entities.
     others: Writes,
 }
 
-/// What is said of one chunk.
+/// One write to a chunk.
 #[derive(Debug)]
 enum ChunkWrite {
     Save(Arc<Chunk>),
     SaveBlocks(Arc<Chunk>),
     Delete,
-    SetBlock(LocalPos, BlockId),
+    Change(Change),
+}
+
+/// One write to an entity.
+#[derive(Debug)]
+enum EntityWrite {
+    Put(Entity),
+    Delete,
+    Change(Change),
+}
+
+/// A change of what is stored when the batch is accepted.
+struct Change {
+    run: Box<dyn Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync>,
+    /// About the memory that it takes, in the batch and after it is accepted.
+    memory_bytes: usize,
+}
+
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Change").field("memory_bytes", &self.memory_bytes).finish_non_exhaustive()
+    }
 }
 
 impl WriteBatch {
-    /// A batch that says nothing.
+    /// An empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// As [`new`](Self::new), with room for so many chunks.
     pub fn with_capacity(chunks: usize) -> Self {
-        Self { chunks: Vec::with_capacity(chunks), others: Writes::default() }
+        Self { chunks: Vec::with_capacity(chunks), ..Self::default() }
     }
 
     /// Stores a chunk in place of what is there, **its entity references too**, as
@@ -68,17 +97,115 @@ impl WriteBatch {
     /// the chunk refuses the edit.
     pub fn set_block(&mut self, dimension: Dimension, pos: BlockPos, block: BlockId) {
         let at = ChunkAt::new(dimension, pos.chunk());
-        self.chunks.push((at, ChunkWrite::SetBlock(pos.local(), block)));
+        self.change_chunk(at, 0, move |tx| tx.set_block(dimension, pos, block).map(drop));
     }
 
-    /// Stores an entity, as [`Transaction::put_entity`](crate::Transaction::put_entity).
+    /// Replaces one component of one block. Refused as [`set_block`](Self::set_block), and with [`Error::Edit`] if the block has
+    /// no such component by then or the length does not fit.
+    pub fn set_component(
+        &mut self,
+        at: ChunkAt,
+        place: CellLayer,
+        component: ComponentId,
+        bytes: impl Into<Vec<u8>>,
+    ) {
+        let bytes = bytes.into();
+        self.change_chunk(at, bytes.len(), move |tx| tx.set_component(at, place, component, &bytes));
+    }
+
+    /// Replaces a chunk's data of one side kind; `None` removes it. Refused as [`set_block`](Self::set_block).
+    pub fn set_side(&mut self, at: ChunkAt, kind: SideKind, bytes: Option<Vec<u8>>) {
+        let len_bytes = bytes.as_ref().map_or(0, Vec::len);
+        self.change_chunk(at, len_bytes, move |tx| tx.set_side(at, kind, bytes.clone()));
+    }
+
+    /// Changes a chunk as it is when the batch is accepted. Refused as [`set_block`](Self::set_block), and with the error
+    /// of `change`.
+    ///
+    /// `change` runs on the thread that accepts the batch, while readers may wait for it. It runs again on the newer chunk if
+    /// another commit is faster. So it must be quick, depend on the chunk alone, and call nothing of the world. If it
+    /// panics, the batch is refused.
+    pub fn edit(
+        &mut self,
+        at: ChunkAt,
+        change: impl Fn(&mut Chunk) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        self.change_chunk(at, 0, move |tx| tx.edit(at, &change)?);
+    }
+
+    fn change_chunk(
+        &mut self,
+        at: ChunkAt,
+        extra_bytes: usize,
+        run: impl Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        /// The memory of a usual chunk, which is copied when it is changed.
+        const COPY_BYTES: usize = 2048;
+        let change = Change { run: Box::new(run), memory_bytes: COPY_BYTES + extra_bytes };
+        self.chunks.push((at, ChunkWrite::Change(change)));
+    }
+
+    /// Stores an entity, as [`Transaction::put_entity`](crate::Transaction::put_entity). It replaces all that others have stored
+    /// of the entity; [`edit_entity`](Self::edit_entity) changes a part.
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
-        self.others.entities.insert(id, Some(entity));
+        self.entities.push((id, EntityWrite::Put(entity)));
     }
 
     /// Deletes an entity and the reference to it.
     pub fn delete_entity(&mut self, id: EntityId) {
-        self.others.entities.insert(id, None);
+        self.entities.push((id, EntityWrite::Delete));
+    }
+
+    /// Gives an entity to a chunk or detaches it, and keeps the rest of it, as
+    /// [`Transaction::move_entity`](crate::Transaction::move_entity). Does nothing if the world does not have the entity by
+    /// then.
+    pub fn move_entity(&mut self, id: EntityId, owner: Owner) {
+        self.change_entity(id, move |tx| tx.move_entity(id, owner.clone()).map(drop));
+    }
+
+    /// Changes an entity as it is when the batch is accepted: its position, its owner or some components. Does nothing if
+    /// the world does not have the entity by then.
+    ///
+    /// What [`edit`](Self::edit) says of `change` holds here too.
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// # fn step(id: EntityId, to: EntityPos, purse: ComponentId, coins: Vec<u8>) {
+    /// let (mut steps, mut trade) = (WriteBatch::new(), WriteBatch::new());
+    /// steps.edit_entity(id, move |player| {
+    ///     player.position = to;
+    ///     Ok(())
+    /// });
+    /// // Another thread's, which knows nothing of the step.
+    /// trade.edit_entity(id, move |player| {
+    ///     player.set_component(purse, coins.clone())?;
+    ///     Ok(())
+    /// });
+    /// # }
+    /// ```
+    pub fn edit_entity(
+        &mut self,
+        id: EntityId,
+        change: impl Fn(&mut Entity) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        self.change_entity(id, move |tx| {
+            if let Some(mut entity) = tx.entity(id)? {
+                change(&mut entity)?;
+                tx.put_entity(id, entity);
+            }
+            Ok(())
+        });
+    }
+
+    fn change_entity(
+        &mut self,
+        id: EntityId,
+        run: impl Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        /// The memory of a usual entity's components.
+        const COPY_BYTES: usize = 256;
+        self.entities
+            .push((id, EntityWrite::Change(Change { run: Box::new(run), memory_bytes: COPY_BYTES })));
     }
 
     /// Sets a property; `None` removes it.
@@ -112,47 +239,46 @@ impl WriteBatch {
         self.others.records.insert(id, None);
     }
 
-    /// Whether it says nothing.
+    /// Whether it has no write.
     pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty() && self.others.is_empty()
+        self.chunks.is_empty() && self.entities.is_empty() && self.others.is_empty()
     }
 
     /// About the memory that it holds until it is written.
     pub(super) fn memory_bytes(&self) -> u64 {
         /// What an entry takes here and later in the queue.
         const ENTRY_BYTES: usize = 256;
-        let chunk = |write: &ChunkWrite| match write {
-            ChunkWrite::Save(chunk) | ChunkWrite::SaveBlocks(chunk) => chunk.memory_bytes(),
-            ChunkWrite::Delete => 0,
-            // It is copied when it is changed. So much takes a usual chunk.
-            ChunkWrite::SetBlock(..) => 2048,
-        };
-        let chunks: usize = self.chunks.iter().map(|(_, write)| ENTRY_BYTES + chunk(write)).sum();
-        (ENTRY_BYTES + chunks + self.others.memory_bytes(ENTRY_BYTES)) as u64
+        let chunks: usize = self.chunks.iter().map(|(_, write)| ENTRY_BYTES + write.memory_bytes()).sum();
+        let entities: usize = self.entities.iter().map(|(_, write)| ENTRY_BYTES + write.memory_bytes()).sum();
+        (ENTRY_BYTES + chunks + entities + self.others.memory_bytes(ENTRY_BYTES)) as u64
     }
 
     /// Whether it stores anything.
     pub(super) fn puts_anything(&self) -> bool {
         self.chunks.iter().any(|(_, write)| !matches!(write, ChunkWrite::Delete))
+            || self.entities.iter().any(|(_, write)| !matches!(write, EntityWrite::Delete))
             || self.others.puts_anything()
     }
 
-    /// Says all of it in a transaction that says nothing yet.
+    /// Repeats all writes in a transaction that has none yet.
     ///
     /// # Errors
-    /// As [`Transaction::set_block`].
-    pub(super) fn say(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
+    /// As [`Transaction::set_block`], and those of the host's functions.
+    pub(super) fn write_to(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
         tx.write_all(self.others.clone());
-        let catalog = tx.current_catalog();
-        let schema = catalog.current_schema();
         for (at, write) in &self.chunks {
             match write {
                 ChunkWrite::Save(chunk) => tx.save(*at, Arc::clone(chunk)),
                 ChunkWrite::SaveBlocks(chunk) => tx.save_blocks(*at, Arc::clone(chunk))?,
                 ChunkWrite::Delete => tx.delete(*at),
-                ChunkWrite::SetBlock(cell, block) => {
-                    tx.edit(*at, |chunk| chunk.set_block(*cell, *block, &schema))??;
-                }
+                ChunkWrite::Change(change) => (change.run)(tx)?,
+            }
+        }
+        for (id, write) in &self.entities {
+            match write {
+                EntityWrite::Put(entity) => tx.put_entity(*id, entity.clone()),
+                EntityWrite::Delete => tx.delete_entity(*id),
+                EntityWrite::Change(change) => (change.run)(tx)?,
             }
         }
         Ok(())
@@ -160,7 +286,7 @@ impl WriteBatch {
 
     /// Whether it puts or deletes entities, which changes the chunks that refer to them.
     pub(super) fn touches_entities(&self) -> bool {
-        !self.others.entities.is_empty()
+        !self.entities.is_empty()
     }
 
     /// The columns of the chunks, each at least once.
@@ -169,7 +295,29 @@ impl WriteBatch {
     }
 }
 
-/// Where a chunk lies from above.
+impl ChunkWrite {
+    /// About the memory that it takes, in the batch and after it is accepted.
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Save(chunk) | Self::SaveBlocks(chunk) => chunk.memory_bytes(),
+            Self::Delete => 0,
+            Self::Change(change) => change.memory_bytes,
+        }
+    }
+}
+
+impl EntityWrite {
+    /// About the memory that it takes, in the batch and after it is accepted.
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Put(entity) => entity.components().map(|(_, bytes)| bytes.len()).sum(),
+            Self::Delete => 0,
+            Self::Change(change) => change.memory_bytes,
+        }
+    }
+}
+
+/// A column: dimension, x and z of its chunks.
 pub(super) type ColumnOf = (Dimension, i64, i64);
 
 pub(super) fn column_of(at: ChunkAt) -> ColumnOf {

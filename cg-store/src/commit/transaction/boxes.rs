@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
+use cg_format::chunk::{Chunk, EditError};
 use cg_format::{BlockBox, BlockId, CellOrder, ChunkAt, Dimension};
 
 use super::{Tx, TxStore};
@@ -35,7 +35,7 @@ impl<S: TxStore> Tx<S> {
                 let chunk = match found? {
                     Some(chunk) => chunk,
                     None if inside(area, at.pos) != [[0; 3], [15; 3]] => {
-                        return Err(Error::ChunkAbsent { at: *at });
+                        return Err(self.store.refused(Error::ChunkAbsent { at: *at }));
                     }
                     None => Arc::new(Chunk::filled(background, &schema)?),
                 };
@@ -51,8 +51,9 @@ impl<S: TxStore> Tx<S> {
                             }
                         }
                     }
-                    Ok::<_, Error>(())
-                })??;
+                    Ok::<_, EditError>(())
+                })?
+                .map_err(|error| self.store.refused(error.into()))?;
             }
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cg_format::ChunkAt;
 
 use super::prepare::{Encoding, Prepared, prepare};
+use super::world::WorldReads;
 use super::{Changes, Rows, Transaction};
 use crate::commit::commit_log::{Begun, Committing};
 use crate::commit::queue::{Admission, Queued};
@@ -97,37 +98,49 @@ fn accept(tx: Transaction<'_>, durability: Durability, room: Admission) -> Resul
                 prepared = prepare_or_conflict(&tx, encoding, room)?;
                 continue;
             }
-            prepared = prepare(world, &tx.writes, encoding, room)?;
+            let again = prepare(world, &tx.writes, encoding, room);
+            prepared = again.map_err(|error| refusal(&tx.store, &committing, error))?;
         }
         return enter(world, committing, Some(&tx.store.begun), prepared, durability, room);
     }
 }
 
-/// As [`prepare`]. What is refused because of another commit since the transaction began is a conflict: the caller tries
-/// again, and is told of an owner that is not there only if that is still so.
+/// As [`prepare`], and refuses as [`refusal`] says.
 fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Admission) -> Result<Prepared, Error> {
-    prepare(tx.store.world, &tx.writes, encoding, room).map_err(|error| {
-        let committing = tx.store.world.log.commit();
-        let named = match &error {
-            Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
-            Error::OwnerAbsent { at, .. } => Some(ConflictKey::Chunk(*at)),
-            _ => None,
-        };
-        // It may be written without having been read.
-        let named = named.filter(|key| committing.written_since(tx.store.begun.at, [key]).is_some());
-        conflict(tx, &committing).or_else(|| Some(lost_to(tx, named?))).unwrap_or(error)
-    })
+    let world = tx.store.world;
+    prepare(world, &tx.writes, encoding, room).map_err(|error| refusal(&tx.store, &world.log.commit(), error))
+}
+
+/// What a transaction is refused with: a conflict if another commit since it began may have led to the error. The caller
+/// tries again, and learns of an owner that is not there only if that is still so.
+pub(super) fn refusal(reads: &WorldReads<'_>, committing: &Committing<'_>, error: Error) -> Error {
+    let named = match &error {
+        Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
+        Error::OwnerAbsent { at, .. } => Some(ConflictKey::Chunk(*at)),
+        Error::VersionGoesBack { key, .. } | Error::VersionsUsedUp { key } => {
+            Some(ConflictKey::Object(key.clone()))
+        }
+        _ => None,
+    };
+    // It may be written without having been read.
+    let named = named.filter(|key| committing.written_since(reads.begun.at, [key]).is_some());
+    changed(reads, committing).or_else(|| Some(lost_to(reads, named?))).unwrap_or(error)
+}
+
+/// The conflict of what a transaction has read with what was committed since it began.
+pub(super) fn changed(reads: &WorldReads<'_>, committing: &Committing<'_>) -> Option<Error> {
+    let key = committing.written_since(reads.begun.at, &reads.reads).cloned()?;
+    Some(lost_to(reads, key))
 }
 
 /// The conflict of a transaction with what was committed since it began.
 fn conflict(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<Error> {
-    let changed = committing.written_since(tx.store.begun.at, &tx.store.reads).cloned();
-    let key = changed.or_else(|| new_in_listings(tx, committing).map(ConflictKey::Chunk))?;
-    Some(lost_to(tx, key))
+    let key = || new_in_listings(tx, committing).map(ConflictKey::Chunk);
+    changed(&tx.store, committing).or_else(|| Some(lost_to(&tx.store, key()?)))
 }
 
-fn lost_to(tx: &Transaction<'_>, key: ConflictKey) -> Error {
-    Counters::add(&tx.store.world.shared.counters.conflicts, 1);
+fn lost_to(reads: &WorldReads<'_>, key: ConflictKey) -> Error {
+    Counters::add(&reads.world.shared.counters.conflicts, 1);
     Error::Conflict { key }
 }
 

@@ -10,6 +10,7 @@ mod objects;
 mod ownership;
 mod prepare;
 mod records;
+mod retry;
 mod store;
 mod tx;
 mod values;

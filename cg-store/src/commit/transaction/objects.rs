@@ -16,7 +16,7 @@ impl<S: ValueStore> Tx<S> {
     pub fn object(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
         let key = ObjectKey::new(key)?;
         let stored = self.store.object(&key)?;
-        self.writes.object(&key, stored)
+        self.writes.object(&key, stored).map_err(|error| self.store.refused(error))
     }
 
     /// Writes an object; its version is one more than before, or 0. The bytes that are there already are no change.

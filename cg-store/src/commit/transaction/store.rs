@@ -24,6 +24,11 @@ pub trait TxStore {
         Arc::clone(begun)
     }
 
+    /// What a call is refused with: another error if what was committed since the transaction began may have led to it.
+    fn refused(&self, error: Error) -> Error {
+        error
+    }
+
     /// A chunk, or `None` if it is not stored.
     ///
     /// # Errors

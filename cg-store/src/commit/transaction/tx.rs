@@ -128,9 +128,9 @@ impl<S: TxStore> Tx<S> {
     ) -> Result<BlockId, Error> {
         let catalog = self.current_catalog();
         let schema = catalog.current_schema();
-        Ok(self.edit(ChunkAt::new(dimension, pos.chunk()), |chunk| {
-            chunk.set_block(pos.local(), block, &schema)
-        })??)
+        let at = ChunkAt::new(dimension, pos.chunk());
+        self.edit(at, |chunk| chunk.set_block(pos.local(), block, &schema))?
+            .map_err(|error| self.store.refused(error.into()))
     }
 
     /// Replaces one component of one block.
@@ -145,7 +145,8 @@ impl<S: TxStore> Tx<S> {
         component: ComponentId,
         bytes: &[u8],
     ) -> Result<(), Error> {
-        Ok(self.edit(at, |chunk| chunk.set_component(place, component, bytes))??)
+        self.edit(at, |chunk| chunk.set_component(place, component, bytes))?
+            .map_err(|error| self.store.refused(error.into()))
     }
 
     /// Replaces a chunk's data of one side kind; `None` removes it.
@@ -162,7 +163,7 @@ impl<S: TxStore> Tx<S> {
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
     pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
         if !self.writes.has_chunk(at) {
-            let chunk = self.load(at)?.ok_or(Error::ChunkAbsent { at })?;
+            let chunk = self.load(at)?.ok_or_else(|| self.store.refused(Error::ChunkAbsent { at }))?;
             self.writes.chunks.insert(at, Some(chunk));
         }
         self.writes.change_chunk(at, change)

@@ -10,7 +10,7 @@ use cg_format::{ChunkAt, ChunkBox, Dimension, EntityId, RecordId};
 use cg_registry::Catalog;
 
 use super::Committed;
-use super::commit::commit;
+use super::commit::{commit, refusal};
 use super::store::{TxStore, ValueStore};
 use super::tx::Tx;
 use crate::commit::commit_log::Begun;
@@ -50,6 +50,10 @@ pub(super) struct Listing {
 impl TxStore for WorldReads<'_> {
     fn current_catalog(&self, _: &Arc<Catalog>) -> Arc<Catalog> {
         self.world.shared.registry.catalog()
+    }
+
+    fn refused(&self, error: Error) -> Error {
+        refusal(self, &self.world.log.commit(), error)
     }
 
     fn chunk(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {

@@ -9,6 +9,7 @@ use cg_format::ChunkAt;
 use cg_tiering::{CubeAt, GameTick};
 
 use super::fold::Settled;
+use crate::engine::ErrorKind;
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{DamageLog, Due};
 use crate::read::delta::{MAX_CHUNKS, MAX_DELTAS};
@@ -73,7 +74,7 @@ impl MaintainState {
                 Ok(Settled::Nothing) if is_on_its_way => {}
                 Ok(Settled::Nothing) => unsettled.keep(at, had),
                 // A schema generation that is missing stays missing, too.
-                Err(error) if error.is_damage() || matches!(error, Error::UnknownGeneration { .. }) => {
+                Err(error) if error.kind() == ErrorKind::Damaged => {
                     damage_log.report(&error);
                     unsettled.keep(at, had);
                 }

@@ -16,7 +16,7 @@ use cg_tiering::{ClusterAt, CubeAt, Heat};
 use super::cube::{HotRows, bit, group_of, row_of};
 use super::warm::demote_warm;
 use super::{MoveWrites, Outcome, past_damage};
-use crate::engine::{Engine, Guard, Readable as _};
+use crate::engine::{Engine, ErrorKind, Guard, Readable as _};
 use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
@@ -77,7 +77,7 @@ impl ColdMerge {
         let (space, row_key) = row_of(cluster);
         let base = match engine.get(space, &row_key).map_err(Error::from) {
             Ok(base) => base.map(|row| row.to_vec()),
-            Err(error) if error.is_damage() => return Ok(Err(error)),
+            Err(error) if error.kind() == ErrorKind::Damaged => return Ok(Err(error)),
             Err(error) => return Err(error),
         };
         let mut writes = MoveWrites::default();
@@ -116,7 +116,7 @@ impl ColdMerge {
         heat: Heat,
     ) -> Result<Result<GroupMade, Outcome>, Error> {
         match self.make_of_sound(engine, counters, cube, heat) {
-            Err(error) if error.is_damage() => Ok(Err(Outcome::Damaged(error))),
+            Err(error) if error.kind() == ErrorKind::Damaged => Ok(Err(Outcome::Damaged(error))),
             made => made,
         }
     }

@@ -24,7 +24,7 @@ mod tests;
 mod tombstone;
 mod warm;
 
-use crate::engine::{Batch, Engine, EngineError, Guard, Level};
+use crate::engine::{Batch, Engine, EngineError, ErrorKind, Guard, Level};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -107,7 +107,7 @@ impl MoveWrites {
 /// How a move ended that may have met what the engine cannot read: that is damage like any other.
 pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error> {
     match end {
-        Err(error) if error.is_damage() => Ok(Outcome::Damaged(error)),
+        Err(error) if error.kind() == ErrorKind::Damaged => Ok(Outcome::Damaged(error)),
         end => end,
     }
 }

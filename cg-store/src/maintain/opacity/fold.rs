@@ -8,7 +8,8 @@ use cg_format::key::{self, Family};
 
 use super::dirty_tiles::Next;
 use crate::engine::{
-    Batch, EngineError, Guard, Level, Met, Readable, ReadableExt as _, Stamp, Uncached, scan_skipping_damage,
+    Batch, EngineError, ErrorKind, Guard, Level, Met, Readable, ReadableExt as _, Stamp, Uncached,
+    scan_skipping_damage,
 };
 use crate::kinds::opacity::{TileKey, after_tile, folded};
 use crate::maintain::state::MaintainState;
@@ -144,8 +145,8 @@ impl MaintainState {
 }
 
 /// Whether folding a tile failed in a way in which it will fail again: something is damaged, or the tile would be too large.
-const fn keeps_unfolded(error: &Error) -> bool {
-    error.is_damage() || matches!(error, Error::OpacityTile(_))
+fn keeps_unfolded(error: &Error) -> bool {
+    error.kind() == ErrorKind::Damaged || matches!(error, Error::OpacityTile(_))
 }
 
 /// What became of the wish to fold a tile.

@@ -13,6 +13,7 @@ use super::cube_index::IndexedCube;
 use super::next_cube::NextCubes;
 use super::sweep::{Rows, Sweep};
 use super::{DamageLog, Due, Work};
+use crate::engine::ErrorKind;
 use crate::maintain::move_tier::row_of;
 use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
@@ -164,7 +165,7 @@ impl MaintainState {
                 work.cube_index.learn_warm(cube, has_warm);
                 Ok(has_warm)
             }
-            Err(error) if error.is_damage() => {
+            Err(error) if error.kind() == ErrorKind::Damaged => {
                 work.damage_log.report(&error);
                 work.sweep.leave_cluster_alone(cluster, self.left_alone_until());
                 Ok(None)

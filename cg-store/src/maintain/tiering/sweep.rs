@@ -16,6 +16,7 @@ use cg_tiering::{ClusterAt, CubeAt, GameTick};
 use super::cube_index::IndexedCube;
 use super::next_cube::NextCubes;
 use super::{Due, Work};
+use crate::engine::ErrorKind;
 use crate::engine::ReadableExt as _;
 use crate::maintain::move_tier::hot_keys;
 use crate::maintain::state::MaintainState;
@@ -310,7 +311,7 @@ impl MaintainState {
                 }
                 hot
             }
-            Err(error) if error.is_damage() => {
+            Err(error) if error.kind() == ErrorKind::Damaged => {
                 work.damage_log.report(&error);
                 work.cube_index.forget(cube);
                 return Ok(None);

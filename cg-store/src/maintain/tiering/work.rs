@@ -15,7 +15,7 @@ use super::shrink::Shrinking;
 use super::{
     CubeIndex, DamageLog, Due, MoveCounts, Sweep, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
 };
-use crate::engine::{Batch, EngineError, Guard, Level};
+use crate::engine::{Batch, EngineError, ErrorKind, Guard, Level};
 use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
@@ -338,7 +338,7 @@ impl MaintainState {
                         forgotten.push((cube, last_access));
                     }
                 }
-                Err(error) if error.is_damage() => work.damage_log.report(&error),
+                Err(error) if error.kind() == ErrorKind::Damaged => work.damage_log.report(&error),
                 Err(error) => return Err(error),
             }
         }

@@ -1,6 +1,7 @@
 //! Transactions: whole or not at all, alone and beside many others.
 
 mod raced;
+mod retried;
 mod threads;
 
 use std::collections::BTreeSet;

@@ -89,6 +89,34 @@ fn a_commit_that_takes_most_of_the_queue_needs_to_wait_once_however_many_small_o
 }
 
 #[test]
+fn a_transaction_that_is_run_again_waits_for_room() {
+    let gated = Gated::new(64 << 10);
+    let open = gated.shut();
+    put(&gated, 1, 1, 60 * KIB).expect("is taken by an empty queue");
+    let (ran, has_run) = channel();
+    thread::scope(|scope| {
+        let (Gated { world, ids, .. }, ran) = (&gated, &ran);
+        let waiting = scope.spawn(move || {
+            world.transact(|tx| {
+                tx.save(ids.at(2, 0, 0), side(world, ids, 2, 60 * KIB));
+                ran.send(()).expect("somebody waits");
+                Ok::<_, Error>(())
+            })
+        });
+        has_run.recv().expect("runs");
+        // It does not run again and again while there is no room.
+        thread::sleep(Duration::from_millis(30));
+        assert!(has_run.try_recv().is_err() && !waiting.is_finished());
+        drop(open);
+        waiting.join().expect("no panic").expect("has room");
+        has_run.recv().expect("ran again");
+        assert!(has_run.try_recv().is_err());
+    });
+    assert!(gated.world.load(gated.ids.at(2, 0, 0)).expect("loads").is_some());
+    assert_eq!(gated.world.stats().busy, 1);
+}
+
+#[test]
 fn room_that_nobody_takes_is_given_to_others() {
     let gated = Gated::new(64 << 10);
     let open = gated.shut();

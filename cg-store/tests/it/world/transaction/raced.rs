@@ -4,7 +4,9 @@
 use std::thread;
 
 use super::super::*;
-use cg_store::ConflictKey;
+use cg_format::chunk::EditError;
+use cg_format::{BlockBox, CellOrder};
+use cg_store::{ConflictKey, ObjectKey};
 
 over_both_engines! {
     a_block_is_set_while_an_entity_leaves_the_chunk
@@ -14,6 +16,13 @@ over_both_engines! {
     an_entity_is_moved_into_a_chunk_that_is_deleted
     a_block_is_set_while_an_entity_comes
     an_entity_is_put_while_it_is_deleted
+    a_reference_is_saved_while_its_entity_is_deleted
+    a_reference_is_saved_while_its_entity_comes_into_another_chunk
+    an_object_is_written_while_its_version_rises
+    a_block_is_set_in_a_chunk_that_was_deleted_meanwhile
+    a_component_is_set_of_a_block_that_was_replaced_meanwhile
+    a_box_is_written_over_a_chunk_that_was_deleted_meanwhile
+    an_object_is_looked_at_whose_version_rose_meanwhile
     what_nobody_raced_is_refused_as_what_it_is
 }
 
@@ -132,6 +141,110 @@ fn an_entity_is_put_while_it_is_deleted(world: &World) {
         Ok(())
     });
     is_conflict(&error, ConflictKey::Entity(cow));
+}
+
+/// A chunk of stone that refers to an entity, saved without a look at what is stored.
+fn save_reference(tx: &mut Transaction<'_>, ids: &Ids, at: ChunkAt, id: EntityId) -> Result<(), Error> {
+    let mut chunk = Chunk::filled(ids.stone, &tx.catalog().current_schema())?;
+    chunk.add_entity(id);
+    tx.save(at, chunk);
+    Ok(())
+}
+
+fn a_reference_is_saved_while_its_entity_is_deleted(world: &World) {
+    let Pasture { ids, a, cow, .. } = pasture(world);
+    let error = race(
+        world,
+        |tx| save_reference(tx, &ids, a, cow),
+        |tx| {
+            tx.delete_entity(cow);
+            Ok(())
+        },
+    );
+    is_conflict(&error, ConflictKey::Entity(cow));
+}
+
+fn a_reference_is_saved_while_its_entity_comes_into_another_chunk(world: &World) {
+    let Pasture { ids, a, b, cow } = pasture(world);
+    let error = race(
+        world,
+        |tx| save_reference(tx, &ids, a, cow),
+        |tx| tx.move_entity(cow, Owner::Chunk(b)).map(drop),
+    );
+    is_conflict(&error, ConflictKey::Entity(cow));
+}
+
+fn an_object_is_written_while_its_version_rises(world: &World) {
+    let put =
+        |version: i64| move |tx: &mut Transaction<'_>| tx.put_object_at_version("spawn", version, *b"north");
+    let error = race(world, put(5), put(7));
+    is_conflict(&error, ConflictKey::Object(ObjectKey::new("spawn").expect("a key")));
+}
+
+/// As [`race`], where the other commits before `ours` looks.
+fn race_ahead(
+    world: &World,
+    ours: impl FnOnce(&mut Transaction<'_>) -> Result<(), Error>,
+    other: impl FnOnce(&mut Transaction<'_>) -> Result<(), Error> + Send,
+) -> Error {
+    let mut told = None;
+    let raced = world.transaction(|tx| {
+        thread::scope(|scope| scope.spawn(|| world.transaction(other)).join().expect("no panic"))
+            .expect("nothing hinders the other");
+        let refused = ours(tx);
+        told = refused.as_ref().err().map(ToString::to_string);
+        refused
+    });
+    let error = raced.expect_err("was raced");
+    assert_eq!(told, Some(error.to_string()), "the call itself was refused");
+    assert_sound(world);
+    error
+}
+
+fn a_block_is_set_in_a_chunk_that_was_deleted_meanwhile(world: &World) {
+    let Pasture { ids, b, .. } = pasture(world);
+    let set = |tx: &mut Transaction<'_>| tx.set_block(b.dimension, b.pos.min_block(), ids.air).map(drop);
+    let error = race_ahead(world, set, |tx| {
+        tx.delete(b);
+        Ok(())
+    });
+    is_conflict(&error, ConflictKey::Chunk(b));
+    let error = world.transaction(set).expect_err("is still not there");
+    assert!(matches!(error, Error::ChunkAbsent { at } if at == b), "{error}");
+}
+
+fn a_component_is_set_of_a_block_that_was_replaced_meanwhile(world: &World) {
+    let Pasture { ids, b, .. } = pasture(world);
+    save(world, [(b, filled(world, ids.machine))]);
+    let cell = LocalPos::new(0, 0, 0).into();
+    let set = |tx: &mut Transaction<'_>| tx.set_component(b, cell, ids.power, &[0; 4]);
+    let error = race_ahead(world, set, |tx| tx.set_block(b.dimension, b.pos.min_block(), ids.air).map(drop));
+    is_conflict(&error, ConflictKey::Chunk(b));
+    let error = world.transaction(set).expect_err("air has no power");
+    assert!(matches!(error, Error::Edit(EditError::NoComponent { .. })), "{error}");
+}
+
+fn a_box_is_written_over_a_chunk_that_was_deleted_meanwhile(world: &World) {
+    let Pasture { ids, b, .. } = pasture(world);
+    let cell = b.pos.min_block();
+    let area = BlockBox::new(cell, cell);
+    let write = |tx: &mut Transaction<'_>| {
+        tx.write_box(b.dimension, area, CellOrder::Yzx, &[ids.air], ids.air, |block| Some(*block))
+    };
+    let error = race_ahead(world, write, |tx| {
+        tx.delete(b);
+        Ok(())
+    });
+    is_conflict(&error, ConflictKey::Chunk(b));
+}
+
+fn an_object_is_looked_at_whose_version_rose_meanwhile(world: &World) {
+    let look = |tx: &mut Transaction<'_>| {
+        tx.put_object_at_version("spawn", 5, *b"north")?;
+        tx.object("spawn").map(drop)
+    };
+    let error = race_ahead(world, look, |tx| tx.put_object_at_version("spawn", 7, *b"south"));
+    is_conflict(&error, ConflictKey::Object(ObjectKey::new("spawn").expect("a key")));
 }
 
 fn what_nobody_raced_is_refused_as_what_it_is(world: &World) {

@@ -8,19 +8,6 @@ over_both_engines! {
     blind_saves_of_many_threads_keep_the_map_of_opacity_right
 }
 
-/// Runs a transaction until it meets no conflict.
-fn insist<T>(
-    world: &World,
-    mut body: impl FnMut(&mut Transaction<'_>) -> Result<T, Error>,
-) -> cg_store::Committed<T> {
-    loop {
-        match world.transaction(&mut body) {
-            Err(Error::Conflict { .. }) => {}
-            done => return done.expect("nothing but conflicts"),
-        }
-    }
-}
-
 fn counters_are_never_lost_between_threads(world: &World) {
     const THREADS: u64 = 4;
     const EACH: u64 = 60;
@@ -39,14 +26,15 @@ fn counters_are_never_lost_between_threads(world: &World) {
                 start.wait();
                 for round in 0..EACH {
                     let counter = (thread * 31 + round * 17) % COUNTERS;
-                    let committed = insist(world, |tx| {
+                    let committed = world.transact(|tx| {
                         let at = place(counter);
                         let chunk = tx.load(at)?.expect("was saved");
                         let bytes = chunk.component(cell.into(), ids.power).expect("a machine has power");
                         let value = u32::from_le_bytes(bytes.try_into().expect("four bytes")) + 1;
                         tx.set_component(at, cell.into(), ids.power, &value.to_le_bytes())?;
-                        Ok(value)
+                        Ok::<_, Error>(value)
                     });
+                    let committed = committed.expect("nothing but conflicts");
                     let step = (counter, committed.seq, committed.value.into());
                     history.lock().expect("no panic").push(step);
                     // A read that begins after the commit returned sees it or a later one.
