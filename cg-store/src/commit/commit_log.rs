@@ -1,9 +1,11 @@
-//! Which keys the latest commits wrote: what transactions are checked against, in memory.
+//! Records in memory which keys the latest commits wrote. Transactions are checked for conflicts against it.
 //!
-//! A transaction notes the last published commit when it begins. When it commits, every key it read is looked up
-//! here: a newer write is a conflict. What depends on *which* chunks a box holds asks for the chunks that were written
-//! in it since. A key's entry is forgotten when no running transaction began before it, so the log is as long as the
-//! oldest running transaction is old; and what is committed while no other transaction runs is never noted.
+//! A transaction stores the number of the last published commit when it begins. When it commits, every key that it read
+//! is looked up here: a newer write is a conflict. A transaction that depends on *which* chunks a box holds asks for
+//! the chunks that were written in the box since it began.
+//!
+//! The entry of a key is dropped when no running transaction began before it. So the length of the log depends on the
+//! age of the oldest running transaction. Nothing is recorded for a commit during which no other transaction runs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,13 +22,13 @@ use crate::storage::error::ConflictKey;
 #[derive(Debug)]
 pub(crate) struct CommitLog {
     writes: Mutex<Writes, rank::Commit>,
-    /// How many running transactions began at each commit.
+    /// The number of running transactions that began at each commit.
     running: Mutex<BTreeMap<u64, usize>, rank::Running>,
     published: AtomicU64,
     recent: RecentChanges,
 }
 
-/// A running transaction's place in the log; leaving it lets older writes be forgotten.
+/// The place of a running transaction in the log. Dropping it lets older writes be forgotten.
 #[derive(Debug)]
 pub(crate) struct Begun<'a> {
     log: &'a CommitLog,
@@ -38,7 +40,7 @@ pub(crate) struct Begun<'a> {
 pub(crate) struct Committing<'a> {
     log: &'a CommitLog,
     writes: MutexGuard<'a, Writes>,
-    /// What this thread calls meanwhile must not commit.
+    /// Code that this thread calls while it holds the right must not commit.
     _inside: ReentryGuard,
 }
 
@@ -46,17 +48,18 @@ pub(crate) struct Committing<'a> {
 struct Writes {
     /// The last commit that wrote each key.
     by_key: HashMap<ConflictKey, u64>,
-    /// The chunks among the keys, in the order of commits. One that was written again has more than one entry, of which
-    /// only the last counts: the one that `by_key` names.
+    /// The chunks among the keys, in the order of commits. A chunk that was written again has several entries. Only the
+    /// entry of the commit in `by_key` is valid.
     chunks: Vec<(u64, ChunkAt)>,
-    /// Forgetting costs a pass over the log, so it waits until the log has doubled.
+    /// The length at which old entries are dropped. That costs a pass over the log, so it happens only when the log has
+    /// doubled.
     sweep_at: usize,
 }
 
 const SWEEP_AT_LEAST: usize = 4096;
 
 impl CommitLog {
-    /// A log that begins after a commit.
+    /// Creates a log that begins after a commit.
     pub(crate) fn new(last_commit: u64) -> Self {
         let writes = Writes { by_key: HashMap::new(), chunks: Vec::new(), sweep_at: SWEEP_AT_LEAST };
         Self {
@@ -67,7 +70,7 @@ impl CommitLog {
         }
     }
 
-    /// The chunks that the latest commits changed; they are remembered from the first question on.
+    /// The chunks that the latest commits changed. Recording starts with the first call.
     fn recent(&self) -> &RecentChanges {
         if !self.recent.is_kept() {
             self.commit().forget_recent();
@@ -75,8 +78,8 @@ impl CommitLog {
         &self.recent
     }
 
-    /// The chunks that commits after `since` changed and that somebody wants, each with the last one; `None` if that is not
-    /// known of all commits up to a later one.
+    /// Returns the chunks that commits after `since` changed and that `wants` selects, each with the last such commit.
+    /// Returns `None` if the changes of all commits up to `commit` are not known.
     pub(crate) fn changed_since(
         &self,
         since: u64,
@@ -84,19 +87,19 @@ impl CommitLog {
         wants: impl Fn(ChunkAt) -> bool,
     ) -> Option<Vec<(ChunkAt, u64)>> {
         let recent = self.recent();
-        // Asked first: whoever has written a commit notes what it changed before it is published, and that may be now.
+        // Checked first: a commit records its changes before it is published, so every published commit is in `recent`.
         if self.published() < commit {
             return None;
         }
         recent.since(since, wants)
     }
 
-    /// The last commit whose effects every load sees.
+    /// The last commit whose effects are visible to every load.
     pub(crate) fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
     }
 
-    /// Notes that a transaction runs.
+    /// Registers a running transaction.
     pub(crate) fn begin(&self) -> Begun<'_> {
         let mut running = self.running.lock();
         let at = self.published();
@@ -115,7 +118,7 @@ impl CommitLog {
 }
 
 impl Committing<'_> {
-    /// The first of some keys that a commit after `since` has written.
+    /// Returns the first of some keys that a commit after `since` has written.
     pub(crate) fn written_since<'k>(
         &self,
         since: u64,
@@ -127,7 +130,8 @@ impl Committing<'_> {
         keys.into_iter().find(|key| self.writes.by_key.get(*key).is_some_and(|at| *at > since))
     }
 
-    /// The chunks of a box that commits after `since` have written. Costs a look at every chunk written since.
+    /// Returns the chunks of a box that commits after `since` have written. The cost grows with the number of chunks
+    /// written since.
     pub(crate) fn chunks_written_since(
         &self,
         since: u64,
@@ -140,18 +144,19 @@ impl Committing<'_> {
         inside.filter(|entry| self.writes.is_last(entry)).map(|(_, at)| *at)
     }
 
-    /// Forgets which chunks the latest commits changed: those of a later commit may not be known.
+    /// Forgets which chunks the latest commits changed. Used when the changes of the next commit may be unknown.
     pub(crate) fn forget_recent(&self) {
         self.log.recent.begin(self.log.published());
     }
 
-    /// Notes what a commit wrote and lets transactions begin after it. Everything it wrote is visible already.
+    /// Records what a commit wrote, and lets transactions begin after it. Everything that it wrote must be visible
+    /// already.
     pub(crate) fn publish(&mut self, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
         self.publish_beside(0, commit, keys);
     }
 
-    /// As [`publish`](Self::publish), for a commit of a transaction, if it is of one, that runs still and has nothing
-    /// more to ask.
+    /// As [`publish`](Self::publish), for the commit of a transaction that is still registered but reads nothing more.
+    /// `begun` is `None` for a commit without a transaction.
     pub(crate) fn publish_last_of(
         &mut self,
         begun: Option<&Begun<'_>>,
@@ -161,10 +166,10 @@ impl Committing<'_> {
         self.publish_beside(usize::from(begun.is_some()), commit, keys);
     }
 
-    /// Publishes a commit, of whose transactions so many run, and none of them asks any more.
+    /// Publishes a commit. `own` of the running transactions belong to the commit itself and read nothing more.
     fn publish_beside(&mut self, own: usize, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
         let writes = &mut *self.writes;
-        // Held until the commit is published: who begins later begins after it.
+        // Held until the commit is published: a transaction that begins later begins after the commit.
         let running = self.log.running.lock();
         if running.values().sum::<usize>() == own {
             writes.clear();
@@ -201,7 +206,7 @@ impl Writes {
         self.by_key.len().max(self.chunks.len())
     }
 
-    /// Whether no later commit wrote the chunk.
+    /// Whether the commit is the last one that wrote the chunk.
     fn is_last(&self, (commit, at): &(u64, ChunkAt)) -> bool {
         self.by_key.get(&ConflictKey::Chunk(*at)) == Some(commit)
     }
@@ -272,7 +277,7 @@ mod tests {
         let log = CommitLog::new(4);
         assert_eq!(log.changed_since(4, 4, |_| true), Some(vec![]));
         log.commit().publish(5, [ConflictKey::Chunk(at(1))]);
-        // The sixth commit is in the engine. It is noted after the look, and published before that ends.
+        // The sixth commit is in the engine. It is published while the lookup runs, and recorded after it.
         let publishes = |_| {
             log.published.store(6, Ordering::Release);
             true

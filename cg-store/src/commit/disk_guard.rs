@@ -1,9 +1,11 @@
-//! Room on the disk: commits are refused before the engine runs out of it.
+//! Free disk space: commits are refused before the engine runs out of it.
 //!
-//! An engine that meets a full disk takes no commit any more until the world is [resumed](crate::World::resume). So the world stops sooner, while
-//! reads, deletions and what is queued still have room. Ticks move nothing then either: they move chunks by writing them once
-//! more, and what they delete takes room until the engine has rewritten its files. Settling a world, which compacts what it
-//! moved, goes on down to a part of that room.
+//! An engine that meets a full disk takes no commits until the world is [resumed](crate::World::resume). So the world
+//! refuses commits earlier, while there is still room for reads, deletions and queued commits.
+//!
+//! Ticks then move nothing either. A move writes the chunks again, and the rows that it deletes take room until the
+//! engine has compacted its files. Demoting a whole world compacts what it moved. So it continues until only a part of
+//! the reserved room is free.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -13,44 +15,44 @@ use crate::engine::Engine;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
 
-/// The system is asked again after so long.
+/// The operating system is asked again after this time.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// Or after so much was committed.
+/// Or after this many bytes were committed.
 const ASK_AFTER_BYTES: u64 = 16 << 20;
 
-/// Without a demand of the host's, so much of the disk is to stay free: one part of so many.
+/// The part of the disk that stays free if the host sets no limit: one part in this number.
 const PART_OF_DISK: u64 = 20;
-/// But no more than this.
+/// At most this many bytes stay free if the host sets no limit.
 const MOST_BYTES: u64 = 1 << 30;
-/// What makes a world smaller goes on down to one part of so many of what is to stay free.
+/// Work that makes a world smaller may use the reserved room down to one part in this number.
 const PART_FOR_SHRINKING: u64 = 4;
 
-/// What is known of the room that is left.
+/// The last known free space.
 #[derive(Debug)]
 pub(crate) struct DiskGuard {
-    /// What the host demands; `None`: in proportion to the disk.
+    /// The limit that the host set. `None`: in proportion to the disk.
     min_free_bytes: Option<u64>,
-    /// What the system said.
+    /// What the operating system reported.
     asked: Mutex<Option<Asked>, rank::DiskGuard>,
-    /// What was committed since.
+    /// The bytes that were committed since the operating system was asked.
     committed_bytes: AtomicU64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     when: Instant,
-    /// `None` if the system cannot say.
+    /// `None` if the operating system cannot report it.
     free_bytes: Option<u64>,
     min_free_bytes: u64,
 }
 
 impl DiskGuard {
-    /// Demands that so much is left. `Some(0)` demands nothing, `None` in proportion to the disk.
+    /// Creates a guard that keeps this many bytes free. `Some(0)` keeps nothing free, `None` a part of the disk.
     pub(crate) fn new(min_free_bytes: Option<u64>) -> Self {
         Self { min_free_bytes, asked: Mutex::default(), committed_bytes: AtomicU64::new(0) }
     }
 
-    /// Whether there is room enough now. Asks the system.
+    /// Checks that there is enough room now. Asks the operating system.
     ///
     /// # Errors
     /// [`Error::LowDiskSpace`] if there is not.
@@ -59,7 +61,7 @@ impl DiskGuard {
         self.check(engine, 0)
     }
 
-    /// Whether another commit of so many bytes leaves room enough. Asks the system now and then.
+    /// Checks that another commit of `len_bytes` leaves enough room. Asks the operating system from time to time.
     ///
     /// # Errors
     /// [`Error::LowDiskSpace`] if it does not.
@@ -67,8 +69,8 @@ impl DiskGuard {
         self.check_part(engine, len_bytes, 1)
     }
 
-    /// Whether there is room enough for what makes the world smaller, but takes room before it gives any back. Asks the
-    /// system now and then.
+    /// Checks that there is enough room for work that makes the world smaller, but needs room before it frees any. Asks
+    /// the operating system from time to time.
     ///
     /// # Errors
     /// [`Error::LowDiskSpace`] if there is not.
@@ -76,7 +78,7 @@ impl DiskGuard {
         self.check_part(engine, 0, PART_FOR_SHRINKING)
     }
 
-    /// Forgets what the system said.
+    /// Forgets the last answer of the operating system.
     pub(crate) fn ask_again(&self) {
         *self.asked.lock() = None;
     }
@@ -99,7 +101,7 @@ impl DiskGuard {
         let min_free_bytes = said.min_free_bytes / one_of;
         match said.free_bytes.map(|free| free.saturating_sub(taken_bytes)) {
             Some(free_bytes) if free_bytes < min_free_bytes => {
-                // The next commit asks again: room may be made any time.
+                // The next commit asks again, because space may be freed at any time.
                 *asked = None;
                 Err(Error::LowDiskSpace { free_bytes, min_free_bytes })
             }
@@ -121,16 +123,16 @@ impl DiskGuard {
 }
 
 impl CommitState {
-    /// Whether there is room for maintenance to write. Asks the system now and then.
+    /// Checks that there is room for maintenance to write. Asks the operating system from time to time.
     ///
     /// # Errors
     /// [`Error::LowDiskSpace`] if there is not.
     pub(crate) fn check_room(&self) -> Result<(), Error> {
-        // Without an engine whoever wants to write says why.
+        // Without an engine the write itself reports the cause.
         self.shared.engine().map_or(Ok(()), |engine| self.disk_guard.check(&*engine, 0))
     }
 
-    /// Whether there is room for what makes the world smaller. Asks the system now and then.
+    /// Checks that there is room for work that makes the world smaller. Asks the operating system from time to time.
     ///
     /// # Errors
     /// [`Error::LowDiskSpace`] if there is not.

@@ -1,22 +1,22 @@
-//! Waiting for company before a sync: callers that commit at about the same time share one.
+//! Group commit: callers that commit at about the same time wait for each other and share one sync.
 
 use std::time::Duration;
 
 use crate::rt::lock_order::{Condvar, Mutex, rank};
 
-/// Who is on the way to a sync.
+/// The number of callers that are going to sync.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCommit {
     coming: Mutex<usize, rank::GroupCommit>,
     all_here: Condvar,
 }
 
-/// A caller on the way; it has arrived, or given up, when the value is dropped.
+/// A caller that is going to sync. Dropping the value reports that it has arrived, or has given up.
 #[derive(Debug)]
 pub(crate) struct GroupMember<'g>(&'g GroupCommit);
 
 impl GroupCommit {
-    /// Somebody is going to commit and sync.
+    /// Registers a caller that is going to commit and sync.
     pub(crate) fn join(&self) -> GroupMember<'_> {
         *self.coming.lock() += 1;
         GroupMember(self)
@@ -24,7 +24,7 @@ impl GroupCommit {
 }
 
 impl GroupMember<'_> {
-    /// Says that the caller has committed, and waits for the others that are on the way, but not for long.
+    /// Reports that the caller has committed. Waits at most `at_most` for the other registered callers.
     pub(crate) fn wait(self, at_most: Duration) {
         let group_commit = self.0;
         drop(self);

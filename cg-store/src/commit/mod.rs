@@ -1,4 +1,4 @@
-//! From a transaction to the disk: preparing, conflicts, numbers, the queue, syncs.
+//! From a transaction to the disk: preparation, conflicts, commit numbers, the queue, syncs.
 
 pub(crate) mod commit_log;
 pub(crate) mod disk_guard;

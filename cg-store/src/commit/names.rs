@@ -1,4 +1,4 @@
-//! Names get ids: the registry grows in commits of its own.
+//! Registration of names: the registry grows in commits of its own.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::storage::error::Error;
 use crate::storage::registry::{folded, put};
 
 impl CommitState {
-    /// Commits what a function adds to the catalog.
+    /// Commits what `grow` adds to the catalog.
     pub(crate) fn grow_names(
         &self,
         grow: impl FnOnce(&mut Catalog) -> Result<Changes, RegistryError>,
@@ -37,7 +37,8 @@ impl CommitState {
         Ok(grown)
     }
 
-    /// Takes over the names of a world that issues them for this one too, which are at least those that it has.
+    /// Adopts the catalog of a world that also issues the names of this one. It contains at least the names of this
+    /// world.
     pub(crate) fn adopt_names(&self, names: &Arc<Catalog>) -> Result<(), Error> {
         self.shared.check_open()?;
         let mut committing = self.commit_alone()?;

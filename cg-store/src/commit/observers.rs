@@ -1,6 +1,6 @@
-//! Who learns of a commit, and at which stage.
+//! Which parts of the store are told of a commit, and at which stage.
 //!
-//! | stage | who |
+//! | stage | told |
 //! |---|---|
 //! | before it is accepted | the cache: places are announced, so that no load that began before can keep what it read |
 //! | before it is written | the index of deltas: a load that finds no delta there reads the row alone |
@@ -19,12 +19,12 @@ use crate::kinds::opacity::{TileKey, patched_tiles};
 use crate::read::cache::Announced;
 use crate::storage::recent_puts::{Puts, RecentPuts};
 
-/// What rows were put that maintenance has to look at later.
+/// The rows of a commit that maintenance must visit later.
 #[derive(Debug)]
 pub(crate) struct PutRows {
     /// The hot rows, by cube.
     pub(crate) hot: Vec<(CubeAt, Puts)>,
-    /// The tiles of the opacity map that got patches, and how many each.
+    /// The tiles of the opacity map that got patches, with the number of patches.
     pub(crate) patched: BTreeMap<TileKey, u32>,
 }
 
@@ -34,20 +34,20 @@ impl PutRows {
     }
 }
 
-/// Maintenance, as commits know it.
+/// Maintenance, as commits see it.
 pub(crate) trait CommitObserver: Send + Sync {
-    /// Rows are in the engine.
+    /// Called when rows are in the engine.
     fn written(&self, rows: PutRows);
 
-    /// A commit is about to be visible to readers.
+    /// Called when a commit is about to become visible to readers.
     fn accepted(&self, changes: &Changes);
 
-    /// The engine was opened again: some rows may be there that no call told of, and others not.
+    /// Called when the engine was opened again: rows may exist that no call reported, and reported rows may be missing.
     fn reopened(&self);
 }
 
 impl CommitState {
-    /// The rows of a commit are in the engine; `whole` are the chunks of which it put or deleted the row.
+    /// Reports that the rows of a commit are in the engine. `whole` are the chunks whose own row it put or deleted.
     pub(crate) fn tell_written(&self, seq: u64, rows: PutRows, whole: Vec<ChunkAt>) {
         self.read.deltas.wrote(seq);
         for at in whole {
@@ -56,7 +56,7 @@ impl CommitState {
         self.observer.written(rows);
     }
 
-    /// A commit is accepted: the cache shows it.
+    /// Reports that a commit is accepted, and puts its chunks into the cache.
     pub(super) fn tell_accepted(&self, seq: u64, changes: &Changes, announced: &Announced<'_>) {
         self.observer.accepted(changes);
         for (at, change) in &changes.chunks {

@@ -1,6 +1,6 @@
-//! The sync that comes by itself: what was committed without waiting for the disk is on it about a second later.
+//! The periodic sync: a commit that did not wait for the disk is synced about a second later.
 //!
-//! So a power cut takes at most the last second of commits at [`Durability::Process`](crate::Durability::Process).
+//! So a power cut loses at most the last second of commits at [`Durability::Process`](crate::Durability::Process).
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -11,7 +11,7 @@ use crate::engine::{Engine, EngineError};
 use crate::rt::pool::lower_priority;
 use crate::rt::weak_world::WeakWorld;
 
-/// How long a commit waits for its sync at most, beside the time of the sync itself.
+/// The longest time a commit waits for its sync, without the time of the sync itself.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The thread that syncs; it ends when the world does.
@@ -21,17 +21,18 @@ pub(crate) struct PeriodicSync {
 }
 
 impl PeriodicSync {
-    /// Starts to sync a world's commits.
+    /// Starts the periodic sync of a world.
     pub(crate) fn start(world: WeakWorld<CommitState>) -> io::Result<Self> {
         let work = move || {
             lower_priority();
             let mut has_told = false;
             loop {
-                // Woken early, it only syncs early.
+                // Waking early only makes the sync earlier.
                 thread::park_timeout(EVERY);
                 match world.with_world(|world| step(&*world.shared.engine()?)) {
                     Ok(Ok(())) => has_told = false,
-                    // The engine itself never tries a sync again, and refuses commits from now on. It may be replaced.
+                    // The engine never retries a failed sync, and refuses commits from now on. Resuming may replace the
+                    // engine.
                     Ok(Err(error)) if !has_told => {
                         tracing::error!(%error, "no sync comes by itself until the world is resumed");
                         has_told = true;
@@ -45,23 +46,23 @@ impl PeriodicSync {
         Ok(Self { thread: Some(thread) })
     }
 
-    /// Waits for the thread to end, once the world can no longer be visited.
+    /// Waits for the thread to end. Called when the world can no longer be entered.
     pub(crate) fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It has nothing to say: what went wrong in it was logged.
+            // The result is ignored: the thread has logged its failures.
             let _ = thread.join();
         }
     }
 }
 
-/// Syncs, if there is anything to sync.
+/// Syncs if there are commits that are not synced.
 fn step(engine: &dyn Engine) -> Result<(), EngineError> {
     if engine.last_commit() <= engine.last_synced() {
         return Ok(());
     }
     match engine.sync() {
-        // The host closed the world; closing has synced it.
+        // The host closed the world, and closing has synced it.
         Err(EngineError::Closed) => Ok(()),
         synced => synced,
     }

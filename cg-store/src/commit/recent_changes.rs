@@ -1,8 +1,8 @@
-//! Which chunks the latest commits changed, in memory: what changed since one of them is told without a look at what lies
-//! beside it.
+//! Records in memory which chunks the latest commits changed. So the changes since a commit are found without reading
+//! unchanged neighbours.
 //!
-//! A chunk that changed is one row, but the mark that says so is its 4³ cube's: without this all rows of the cube are
-//! looked at. It is kept once somebody has asked, from then on.
+//! A changed chunk is one row, but its change mark covers a 4³ cube. Without this record all rows of the cube must be
+//! read. Recording starts with the first question.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use foldhash::{HashMap, HashMapExt as _};
 
 use crate::rt::lock_order::{Mutex, rank};
 
-/// So many chunks are remembered; of more the older half is forgotten. Each takes about 64 bytes.
+/// The maximum number of recorded chunks, about 64 bytes each. Above it, the older half is forgotten.
 const MAX_CHUNKS: usize = 1 << 16;
 
 /// The chunks that the latest commits changed.
@@ -24,9 +24,9 @@ pub(crate) struct RecentChanges {
 
 #[derive(Debug)]
 struct Chunks {
-    /// Every change of a commit after this one is known.
+    /// Every change of a commit after this one is recorded.
     behind: u64,
-    /// The last commit that changed each.
+    /// The last commit that changed each chunk.
     last: HashMap<ChunkAt, u64>,
 }
 
@@ -42,12 +42,12 @@ impl RecentChanges {
         Self { chunks: Mutex::new(chunks), is_kept: AtomicBool::new(false), max_chunks }
     }
 
-    /// Whether changes are remembered.
+    /// Whether changes are recorded.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept.load(Ordering::Acquire)
     }
 
-    /// Remembers what comes after a commit, and nothing of what came before. The caller keeps others from committing.
+    /// Starts to record the commits after `behind`, and forgets all earlier ones. The caller holds the commit lock.
     pub(crate) fn begin(&self, behind: u64) {
         let mut chunks = self.chunks.lock();
         chunks.last.clear();
@@ -55,7 +55,7 @@ impl RecentChanges {
         self.is_kept.store(true, Ordering::Release);
     }
 
-    /// Notes what a commit changed, before anybody may know of the commit.
+    /// Records what a commit changed. Called before the commit is published.
     pub(crate) fn add(&self, commit: u64, changed: impl IntoIterator<Item = ChunkAt>) {
         if !self.is_kept() {
             return;
@@ -68,13 +68,13 @@ impl RecentChanges {
             let (_, newest_forgotten, _) = commits.select_nth_unstable(middle);
             chunks.behind = *newest_forgotten;
             chunks.last.retain(|_, commit| *commit > *newest_forgotten);
-            // One commit may have been of many more.
+            // One commit may have contained many more chunks than the limit.
             chunks.last.shrink_to(self.max_chunks);
         }
     }
 
-    /// The chunks that commits after `since` changed and that somebody wants, each with the last one; `None` if that is not
-    /// known. Costs a look at all that are remembered.
+    /// Returns the chunks that commits after `since` changed and that `wants` selects, each with the last such commit.
+    /// Returns `None` if some of these changes are not recorded. Visits every recorded chunk.
     pub(crate) fn since(&self, since: u64, wants: impl Fn(ChunkAt) -> bool) -> Option<Vec<(ChunkAt, u64)>> {
         let chunks = self.chunks.lock();
         if !self.is_kept() || since < chunks.behind {

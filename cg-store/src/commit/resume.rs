@@ -1,17 +1,17 @@
-//! Going on after a full disk: the engine is opened again under the same handle.
+//! Resuming after a failed write, such as on a full disk: the engine is opened again under the same handle.
 //!
-//! Nobody guesses what reached the disk: the old engine is dropped, its files are examined as at any open, and the newest
-//! commit found must be the last one that was reported as written, or one of those whose write failed.
+//! The library does not guess what reached the disk. It drops the old engine and checks the files as at any open. The
+//! newest commit found must be the last one that was reported as written, or one of those whose write failed.
 //!
-//! | newest commit found | what it means |
+//! | newest commit found | meaning |
 //! |---|---|
-//! | the last that was reported | the write that failed left nothing; it is done again if it was queued |
-//! | a later one that the engine was given | the write that failed got as far as that; the rest is done again |
-//! | an older one | promised commits are gone: the world stays read-only |
-//! | one that it was not given | somebody else wrote: the world stays read-only |
+//! | the last that was reported | the failed write left nothing; it is repeated if it was queued |
+//! | a later one that the engine was given | the failed write got as far as this commit; the rest is repeated |
+//! | an older one | reported commits are gone: the world stays read-only |
+//! | one that the engine was not given | another process wrote: the world stays read-only |
 //!
-//! **Invariant**: while the engine is replaced its commits, its queue and its readers stand still: the commit lock, the right
-//! to write and the engine are held, in [their order](crate::lock_order).
+//! **Invariant**: no commit, no write of the queue and no read runs while the engine is replaced. The commit lock, the
+//! right to write and the engine are held, in [their order](crate::lock_order).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,17 +27,17 @@ use crate::storage::error::{ConflictKey, Error, NotResumed};
 use crate::storage::meta::WorldRows;
 use crate::storage::recovery;
 
-/// How long everybody is kept from the engine at once, in the hope that nobody has borrowed it.
+/// How long one try waits for all borrowed engine guards to return, while it keeps new borrowers out.
 const SLICE: Duration = Duration::from_millis(50);
-/// How long they are let go on after that.
+/// The pause after such a try, in which other threads may use the engine.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long this is tried at least.
+/// How long tries are repeated at least.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is known of an engine that is being replaced, from the first try to the one that succeeds.
+/// The state of replacing an engine, from the first try to the one that succeeds.
 pub(crate) struct Resumption {
     begun: Option<Begun>,
-    /// A commit past the queue whose write failed, and what it changes: it may be on the disk.
+    /// A commit past the queue whose write failed, with its number and the keys that it changes. It may be on the disk.
     in_doubt: Option<(u64, Vec<ConflictKey>)>,
 }
 
@@ -51,16 +51,16 @@ struct Begun {
     cause: Arc<EngineError>,
     /// The newest commit that was reported as written.
     promised: u64,
-    /// Known as soon as the engine has stood still.
+    /// Set when the engine has been vacated for the first time.
     reopen: Option<Reopen>,
 }
 
 impl CommitState {
-    /// Writes a batch past the queue, which is empty, as the next commit, and returns its number. `written` is what it
-    /// changes. The caller holds the commit lock.
+    /// Writes a batch past the queue, which is empty, as the next commit. Returns its number. `written` are the keys
+    /// that it changes. The caller holds the commit lock.
     ///
     /// # Errors
-    /// What the engine says. If it takes no commits any more, neither does the world.
+    /// The error of the engine. If the engine takes no more commits, the world takes none either.
     pub(crate) fn commit_past_queue(
         &self,
         batch: Batch,
@@ -73,15 +73,17 @@ impl CommitState {
         Ok(seq)
     }
 
-    /// Notes what a commit past the queue changes that failed: it may be on the disk. The caller holds the commit lock.
+    /// Stores which keys a failed commit past the queue changes: it may be on the disk. The caller holds the commit
+    /// lock.
     ///
-    /// Nothing may be queued after it: it would get the same number.
+    /// No commit may be queued after it, because that would get the same number.
     pub(crate) fn note_failure(&self, error: &EngineError, written: impl IntoIterator<Item = ConflictKey>) {
         let is_first = !error.wrote_nothing() || matches!(error, EngineError::NoSpace { .. });
         let failure = self.shared.engine().ok().and_then(|engine| engine.failure());
         if let Some(failure) = failure.filter(|_| is_first) {
             let seq = self.log.published() + 1;
-            // The commit lock keeps others from it. It is not waited for, as locks that come after it may be held here.
+            // The commit lock excludes other callers. This does not wait, because locks that come later in the order
+            // may be held.
             if let Some(mut resumption) = self.resumption.try_lock() {
                 resumption.in_doubt = Some((seq, written.into_iter().collect()));
             }
@@ -89,7 +91,7 @@ impl CommitState {
         }
     }
 
-    /// Opens the engine again, if it takes no commits; whether it was necessary.
+    /// Opens the engine again if it takes no commits. Returns whether that was necessary.
     fn resume_within(&self, patience: Duration) -> Result<bool, Error> {
         let begun = Instant::now();
         loop {
@@ -104,7 +106,7 @@ impl CommitState {
         }
     }
 
-    /// As [`resume_within`](Self::resume_within); `None` if others have borrowed the engine.
+    /// As [`resume_within`](Self::resume_within). Returns `None` if other threads still borrow the engine.
     fn try_to_resume(&self) -> Result<Option<bool>, Error> {
         let mut committing = self.log.commit();
         let _nothing_is_written = self.queue.begin_writing();
@@ -125,7 +127,8 @@ impl CommitState {
                 },
             };
             if matches!(*cause, EngineError::Fenced { .. }) {
-                // The next commit is the other writer's: taken for ours, it would end one that was accepted here.
+                // The next number belongs to a commit of another writer. Taken for ours, it would end a commit accepted
+                // here.
                 return Err(NotResumed::Fenced { cause }.into());
             }
             let promised = engine.last_commit().get();
@@ -151,7 +154,7 @@ impl CommitState {
         Ok(Some(true))
     }
 
-    /// Replaces the engine by one that was opened anew, and brings memory up to what it holds.
+    /// Replaces the engine by one that is opened anew, and updates the state in memory to what it holds.
     fn reopen(
         &self,
         mut vacant: Vacant<'_>,
@@ -193,10 +196,10 @@ impl CommitState {
         learnt
     }
 
-    /// Lets everybody have an engine that was opened anew; who wants one state of it only if no commit is left in it that
-    /// counts and is not rolled forward to its end.
+    /// Publishes an engine that was opened anew. Readers of one state are refused if the engine still holds a staged
+    /// commit that is committed but not completely rolled forward.
     fn put_back(&self, vacant: Vacant<'_>, engine: Box<dyn Engine>, cause: &Arc<EngineError>) {
-        // Nobody has borrowed the engine, so nobody has passed.
+        // No thread borrows the engine, so no thread holds the apply latch.
         if recovery::is_left(&*engine) {
             self.shared.slot.apply_latch().close().stuck(Arc::clone(cause));
         } else {
@@ -205,7 +208,7 @@ impl CommitState {
         vacant.fill(engine);
     }
 
-    /// Brings memory up to what an engine holds that was opened anew.
+    /// Updates the state in memory to what an engine holds that was opened anew.
     fn learn(
         &self,
         engine: &dyn Engine,
@@ -214,13 +217,13 @@ impl CommitState {
         in_doubt: &mut Option<(u64, Vec<ConflictKey>)>,
     ) -> Result<(), Error> {
         recovery::finish(engine)?;
-        // What a write that failed has noted there may not be so.
+        // The index may contain deltas of the failed write that are not stored.
         self.read.deltas.replace(DeltaIndex::read(engine)?);
         self.observer.reopened();
         if self.queue.was_written(found) || found <= self.log.published() {
             return Ok(());
         }
-        // A commit past the queue: whoever made it was told that it failed, and nothing of it was shown.
+        // A commit past the queue. Its caller got an error, and readers have seen nothing of it.
         let rows = WorldRows::read(engine)?;
         self.shared.registry.replace(Arc::new(rows.catalog));
         if let Some(limits) = rows.limits {
@@ -230,7 +233,7 @@ impl CommitState {
         self.read.cache.clear();
         let written = in_doubt.take().filter(|(seq, _)| *seq == found).map(|(_, written)| written);
         committing.publish(found, written.unwrap_or_default());
-        // Where nobody noted what was written, nobody knows what changed.
+        // If the keys of the commit were not recorded, the changed chunks are unknown.
         committing.forget_recent();
         Ok(())
     }
@@ -281,7 +284,7 @@ mod tests {
         ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 0))
     }
 
-    /// A world whose next write fails, and what says which write that is.
+    /// Returns a world whose next write fails, and the number that selects this write.
     fn about_to_fail(free: &Arc<AtomicU64>) -> (World, Arc<AtomicU64>) {
         let fails_at = Arc::new(AtomicU64::new(0));
         let engine = MemEngine::new().with_fault({
@@ -340,7 +343,7 @@ mod tests {
         assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![3]));
     }
 
-    /// The rows of a commit that counts, before any of it is rolled forward.
+    /// The rows of a staged commit after its commit point, before any of it is rolled forward.
     #[test]
     fn what_cannot_be_carried_out_is_told_to_who_wants_one_state() {
         let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));

@@ -11,7 +11,7 @@ impl CommitState {
     pub(crate) fn save_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
         self.shared.check_open()?;
         let _one_at_a_time = self.keeping.lock();
-        // One whose commit failed is written by now, or never will be.
+        // A save whose commit failed earlier is now either written, or it never will be.
         self.drain()?;
         let before = snapshots::parts(&*self.shared.engine()?, name)?;
         if before.first() == Some(&0) {
@@ -32,12 +32,12 @@ impl CommitState {
         self.change_snapshot(SnapshotChange { name: name.into(), value: None, before })?;
         Ok(true)
     }
-    /// Commits a change and waits until it is written. Nobody else changes a snapshot meanwhile.
+    /// Commits a change and waits until it is written. The caller holds the lock that excludes other snapshot changes.
     fn change_snapshot(&self, change: SnapshotChange) -> Result<u64, Error> {
         let caps = self.shared.engine()?.caps();
         let (max_bytes, limit_bytes) = (change.max_len_bytes(), self.shared.batch_limit()?);
         if change.is_put() {
-            // What is staged in parts is written twice.
+            // A staged commit is written twice.
             let written_bytes = if max_bytes > limit_bytes { 2 * max_bytes } else { max_bytes };
             self.disk_guard.check(&*self.shared.engine()?, written_bytes)?;
         }

@@ -1,4 +1,4 @@
-//! What committing needs: the commit log, the queue, what was submitted, and the threads that write.
+//! The state of committing: the commit log, the queue, submitted batches, and the threads that write.
 
 use std::fmt;
 use std::io;
@@ -29,12 +29,12 @@ pub(crate) struct CommitState {
     pub(crate) submitted: Arc<SubmitQueue>,
     pub(crate) observer: Arc<dyn CommitObserver>,
     pub(crate) resumption: Mutex<Resumption, rank::Resumption>,
-    /// Held by who keeps or deletes a snapshot, until it is written.
+    /// Held while a snapshot is saved or deleted, until it is written.
     pub(crate) keeping: Mutex<(), rank::SnapshotKeeping>,
     pub(crate) group_commit: GroupCommit,
     pub(crate) disk_guard: DiskGuard,
     pub(crate) transactions: Stopwatch,
-    /// For threads and tickets, which keep no world open.
+    /// For threads and tickets, which do not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
     /// Started by the first commit that is queued.
     writer: Mutex<Option<Writer>, rank::StartWriter>,
@@ -43,7 +43,8 @@ pub(crate) struct CommitState {
 }
 
 impl CommitState {
-    /// Begins after the engine's newest commit. `queue` is what `read` asks for pending writes.
+    /// Creates a state that begins after the engine's newest commit. `queue` is the one that `read` asks for pending
+    /// writes.
     pub(crate) fn new(
         read: Arc<ReadState>,
         queue: Arc<CommitQueue>,
@@ -70,15 +71,15 @@ impl CommitState {
         }))
     }
 
-    /// The world as it is now. Waits until nothing is queued and for a commit under way. The engine is the world's own,
-    /// borrowed for as long as the value is held.
+    /// Returns the world as it is now. Waits until the queue is empty and no commit is in progress. `engine` is
+    /// borrowed from this world for as long as the view is held.
     pub(crate) fn read_view<'w>(&'w self, engine: &'w dyn Engine) -> Result<WorldView<'w>, Error> {
         self.shared.check_open()?;
         let _no_commit = self.commit_alone()?;
         self.read.read_view(engine)
     }
 
-    /// Makes sure that what is queued gets written.
+    /// Starts the thread that writes queued commits, if it does not run.
     pub(crate) fn start_writing(&self) -> Result<(), Error> {
         let mut writer = self.writer.lock();
         if writer.is_none() {
@@ -88,7 +89,7 @@ impl CommitState {
         Ok(())
     }
 
-    /// Makes sure that what is submitted gets accepted, and written.
+    /// Starts the threads that accept submitted batches and write commits, if they do not run.
     pub(crate) fn start_commit_thread(&self) -> Result<(), Error> {
         self.start_writing()?;
         let mut commit_thread = self.commit_thread.lock();
@@ -99,7 +100,7 @@ impl CommitState {
         Ok(())
     }
 
-    /// Waits for the threads to end, once the world can no longer be visited.
+    /// Waits for the threads to end. Called when the world can no longer be entered.
     pub(crate) fn end_threads(&self) {
         let commit_thread = self.commit_thread.lock().take();
         if let Some(mut commit_thread) = commit_thread {

@@ -1,17 +1,19 @@
-//! Who waits for room, in order: so that a commit which needs much of the queue gets it, however many small ones come.
+//! The order in which waiting callers get room in the queue. A commit that needs much room gets it, however many small
+//! commits arrive.
 //!
 //! **Invariants**.
-//! - Whoever waits in front gets the next room that is enough for it, before anybody who does not wait.
-//! - While somebody waits, others are given a queue's worth of room at most; then they are refused until it is served.
-//! - Room that was promised is nobody else's until its thread has committed, or [`KEPT`] has passed.
+//! - The first waiting caller gets the next room that is enough for it, before any caller that does not wait.
+//! - While a caller waits, other callers get at most `max_bytes` of room in total. Then they are refused until the
+//!   first waiting caller is admitted.
+//! - A reservation can be used by its own thread only, until the thread has committed or [`KEPT`] has passed.
 
 use std::collections::VecDeque;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// So long is room kept for a thread that waited for it.
+/// How long room is kept for a thread that waited for it.
 pub(super) const KEPT: Duration = Duration::from_secs(2);
-/// So many refusals are remembered, one for each thread; the oldest is forgotten.
+/// The maximum number of remembered refusals, one for each thread. The oldest is forgotten first.
 const REMEMBERED_REFUSALS: usize = 256;
 
 /// What is queued, and how much may be.
@@ -28,17 +30,17 @@ impl Fill {
     }
 }
 
-/// A place in the line.
+/// The place of a waiting caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place(u64);
 
-/// The line of one queue.
+/// The callers that wait for room in one queue.
 #[derive(Debug, Default)]
 pub(super) struct AdmissionQueue {
     waiting: VecDeque<Waiting>,
     reserved: Vec<Reservation>,
     refused: VecDeque<(ThreadId, u64)>,
-    /// What was let past the one in front.
+    /// The bytes of commits that were admitted before the first waiting caller.
     passed_bytes: u64,
     places: u64,
 }
@@ -47,9 +49,9 @@ pub(super) struct AdmissionQueue {
 struct Waiting {
     place: Place,
     thread: ThreadId,
-    /// What was refused; 0 if nothing was.
+    /// The size of the refused commit; 0 if none was refused.
     bytes: u64,
-    /// With so much room it goes on, or with an empty queue.
+    /// The caller is admitted when this much room is free, or when the queue is empty.
     enough_bytes: u64,
 }
 
@@ -58,17 +60,17 @@ struct Reservation {
     place: Place,
     thread: ThreadId,
     bytes: u64,
-    /// Until when; `None` until its thread knows.
+    /// The end of the reservation. `None` until its thread has seen it.
     until: Option<Instant>,
 }
 
 impl AdmissionQueue {
-    /// Whether nobody waits, was promised room or was refused any.
+    /// Whether no caller waits, has a reservation or was refused.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.reserved.is_empty() && self.refused.is_empty()
     }
 
-    /// Whether a thread's commit of so many bytes may come in now. Notes it, if it may not.
+    /// Whether a commit of `bytes` by this thread is admitted now. A refusal is remembered.
     pub(super) fn admit(&mut self, thread: ThreadId, bytes: u64, fill: Fill, now: Instant) -> bool {
         self.lapse(now);
         let is_admitted = self.redeem(thread, bytes) || self.may_overtake(bytes, fill);
@@ -82,7 +84,7 @@ impl AdmissionQueue {
         is_admitted
     }
 
-    /// Whether the room was promised to the thread. Its promise ends here, whether it was enough or not.
+    /// Whether the thread has a reservation that is large enough. The reservation ends here in either case.
     fn redeem(&mut self, thread: ThreadId, bytes: u64) -> bool {
         let Some(at) = self.reserved.iter().position(|reserved| reserved.thread == thread) else {
             return false;
@@ -90,7 +92,7 @@ impl AdmissionQueue {
         self.reserved.swap_remove(at).bytes >= bytes
     }
 
-    /// Whether a commit that did not wait may come in before those that do.
+    /// Whether a commit that did not wait may be admitted before the waiting ones.
     fn may_overtake(&mut self, bytes: u64, fill: Fill) -> bool {
         let reserved_bytes = self.reserved_bytes();
         let is_alone = fill.is_empty && reserved_bytes == 0;
@@ -106,9 +108,9 @@ impl AdmissionQueue {
         passes
     }
 
-    /// Takes the last place, for what the thread was refused last; for half of the queue at least.
+    /// Takes the last place. The caller needs the size of its last refused commit, but at least half of the queue.
     pub(super) fn wait(&mut self, thread: ThreadId, fill: Fill) -> Place {
-        // Who waits again does without what it was promised.
+        // A caller that waits again loses its reservation.
         self.reserved.retain(|reserved| reserved.thread != thread);
         let refused = self.refused.iter().position(|(refused, _)| *refused == thread);
         let bytes = refused.and_then(|at| self.refused.remove(at)).map_or(0, |(_, bytes)| bytes);
@@ -119,7 +121,7 @@ impl AdmissionQueue {
         place
     }
 
-    /// Lets those in front go on for whom there is room; whether there were any.
+    /// Admits callers from the front while there is room for them. Returns whether any was admitted.
     pub(super) fn admit_waiting(&mut self, fill: Fill, now: Instant) -> bool {
         self.lapse(now);
         let mut was_admitted = false;
@@ -137,7 +139,7 @@ impl AdmissionQueue {
         was_admitted
     }
 
-    /// Whether a place was let in, as its thread hears now: from here on its room is kept for so long.
+    /// Whether the caller of a place was admitted. Its reservation lasts for [`KEPT`] from here on.
     pub(super) fn is_admitted(&mut self, place: Place, now: Instant) -> bool {
         let Some(at) = self.reserved.iter().position(|reserved| reserved.place == place) else {
             return false;
@@ -145,14 +147,14 @@ impl AdmissionQueue {
         if let Some(reserved) = self.reserved.get_mut(at) {
             reserved.until = now.checked_add(KEPT);
             if reserved.bytes == 0 {
-                // Nothing of it was refused, so nothing is kept for it.
+                // No commit of this caller was refused, so nothing is reserved for it.
                 self.reserved.swap_remove(at);
             }
         }
         true
     }
 
-    /// Gives a place up.
+    /// Gives up a place.
     pub(super) fn leave(&mut self, place: Place) {
         self.waiting.retain(|waiting| waiting.place != place);
         self.reserved.retain(|reserved| reserved.place != place);
@@ -175,12 +177,12 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// A queue of 100 bytes.
+    /// The fill of a queue of 100 bytes.
     const fn filled(bytes: u64) -> Fill {
         Fill { bytes, max_bytes: 100, is_empty: bytes == 0 }
     }
 
-    /// Threads that are somebody's.
+    /// Ids of distinct threads.
     fn threads<const N: usize>() -> [ThreadId; N] {
         [(); N].map(|()| thread::spawn(|| thread::current().id()).join().unwrap())
     }
@@ -199,7 +201,7 @@ mod tests {
         assert!(!admission.admit_waiting(filled(20), now), "90 do not fit, and nobody goes before them");
         assert!(admission.admit_waiting(filled(10), now));
         assert_eq!((admission.is_admitted(first, now), admission.is_admitted(second, now)), (true, false));
-        // What is promised is nobody else's, be the queue empty.
+        // Another thread cannot use reserved room, even if the queue is empty.
         assert!(!admission.admit(small, 20, filled(0), now));
         assert!(admission.admit(small, 10, filled(0), now));
         assert!(
@@ -237,7 +239,7 @@ mod tests {
         assert!(!admission.admit(small, 20, filled(0), now + KEPT / 2));
         assert!(admission.admit(small, 20, filled(0), now + KEPT));
         assert!(!admission.admit(large, 90, filled(20), now + KEPT), "it must wait again");
-        // Who was refused nothing is promised nothing.
+        // A caller that was refused nothing gets no reservation.
         let place = admission.wait(small, filled(40));
         assert!(admission.admit_waiting(filled(40), now) && admission.is_admitted(place, now));
         assert!(admission.admit(small, 60, filled(40), now));

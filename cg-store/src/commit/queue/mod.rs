@@ -1,16 +1,17 @@
-//! Write-behind: commits that were accepted, and numbered, and are not written yet.
+//! Write-behind: commits that are accepted and numbered, but not written yet.
 //!
-//! Order of one queued commit: it is checked and numbered under the commit lock, put here, and shown to readers; later
-//! a thread encodes it and hands it to the engine. So readers ask this queue before they ask the engine.
+//! A queued commit is checked and numbered under the commit lock, added to this queue, and made visible to readers. A
+//! thread encodes it and writes it to the engine later. So readers ask this queue before they ask the engine.
 //!
 //! **Invariants**.
-//! - Commits are written in the order of their numbers, several in one call of the engine, and each whole: what a crash
-//!   leaves is the state after some commit, never a part of one and never a later one without an earlier.
-//! - The numbers in the queue follow the engine's newest commit without a gap. Whatever else commits takes the commit
-//!   lock and drains the queue first; moves take no number.
-//! - What is in [`Pending`] is in the engine before it leaves.
-//! - After a write has failed nothing is written until the world is [resumed](crate::World::resume), and what is pending
-//!   stays, the commit that failed in front: memory goes on serving it.
+//! - Commits are written in the order of their numbers, each of them whole. One call of the engine may write several.
+//!   After a crash the world is in the state after some commit: no commit is partly there, and none is missing before a
+//!   later one.
+//! - The numbers in the queue follow the engine's newest commit without a gap. Every other kind of commit takes the
+//!   commit lock and drains the queue first. Moves take no number.
+//! - A change leaves [`Pending`] only after it is in the engine.
+//! - After a failed write nothing is written until the world is [resumed](crate::World::resume). The pending commits
+//!   stay, with the failed commit in front, and readers still see them in memory.
 
 mod admission;
 mod pending;
@@ -46,15 +47,15 @@ pub(crate) use writer::Writer;
 #[derive(Debug)]
 pub(crate) struct CommitQueue {
     state: Mutex<State, rank::Queue>,
-    /// Something was queued, or the queue ended.
+    /// Signalled when a commit is queued, or the queue ends.
     queued: Parker,
-    /// Something was written, or writing failed.
+    /// Signalled when a commit is written, or a write fails.
     wrote: Condvar,
     /// Held while commits are encoded and written, so that they are written in order.
     writing: Mutex<(), rank::Writing>,
-    /// How many commits are queued, for those who only look.
+    /// The number of queued commits, readable without the lock.
     len: AtomicU64,
-    /// The number of the oldest, [`u64::MAX`] if there is none. One that is being written still counts.
+    /// The number of the oldest commit; [`u64::MAX`] if there is none. A commit that is being written is included.
     oldest: AtomicU64,
     max_bytes: u64,
 }
@@ -63,27 +64,27 @@ pub(crate) struct CommitQueue {
 struct State {
     queue: VecDeque<Queued>,
     pending: Pending,
-    /// Memory of everything that is queued.
+    /// The memory of everything that is queued.
     bytes: u64,
-    /// Who waits for room.
+    /// The callers that wait for room.
     admission: AdmissionQueue,
     /// The first write that failed.
     failed: Option<Arc<EngineError>>,
-    /// The last commit that the engine was given in the call that failed.
+    /// The last commit that the engine was given in the failed call.
     given_up_to: u64,
     ended: bool,
 }
 
-/// So often who waits for room looks whether there is some.
+/// How often a caller that waits for room checks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// One commit on its way.
+/// One queued commit.
 #[derive(Debug)]
 pub(crate) struct Queued {
     /// Its number.
     pub(crate) seq: u64,
     pub(crate) changes: Arc<Changes>,
-    /// Its rows, if they were made already.
+    /// Its rows, if they are already encoded.
     pub(crate) rows: Option<Rows>,
     /// The memory that it holds.
     pub(crate) bytes: u64,
@@ -92,16 +93,16 @@ pub(crate) struct Queued {
 /// Whether a commit must fit into the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// Its caller will not wait.
+    /// The caller does not wait: the commit is refused if it does not fit.
     Try,
-    /// Its caller waits until it is written, and has the memory anyway.
+    /// The caller waits until the commit is written, and holds its memory anyway.
     Bypass,
-    /// It was [promised](CommitQueue::reserve) when the commit was submitted.
+    /// The room was [reserved](CommitQueue::reserve) when the commit was submitted.
     Reserved,
 }
 
 impl CommitQueue {
-    /// An empty queue that takes at most so much, or one commit that is larger.
+    /// Creates an empty queue that takes at most `max_bytes`, or one commit that is larger.
     pub(crate) fn new(max_bytes: u64) -> Self {
         Self {
             state: Mutex::default(),
@@ -119,21 +120,21 @@ impl CommitQueue {
         self.len.load(Ordering::Acquire) == 0
     }
 
-    /// Whether a commit up to a number is not yet wholly in the engine.
+    /// Whether a commit up to this number is not yet completely in the engine.
     pub(crate) fn holds_up_to(&self, seq: u64) -> bool {
         self.oldest.load(Ordering::Acquire) <= seq
     }
 
-    /// How many commits are queued, and their memory.
+    /// The number of queued commits, and their memory in bytes.
     pub(crate) fn load(&self) -> (u64, u64) {
         let state = self.state.lock();
         (self.len.load(Ordering::Relaxed), state.bytes)
     }
 
-    /// Takes a commit, which readers see from now on. The caller holds the commit lock.
+    /// Adds a commit, which readers see from now on. The caller holds the commit lock.
     ///
     /// # Errors
-    /// [`Error::Busy`] if it does not fit, and what a write before it failed with; nothing was taken then.
+    /// [`Error::Busy`] if it does not fit, and the error of an earlier failed write. The commit was not added then.
     pub(crate) fn push(&self, commit: Queued, room: Admission) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
@@ -152,11 +153,12 @@ impl CommitQueue {
         Ok(())
     }
 
-    /// Waits in line until there is room for half of the queue, or for what this thread was refused last if that is
-    /// more: nothing else may be queued then if it is more than all of it. What is being written takes its room too.
+    /// Waits in line until half of the queue is free, or as much as this thread was refused last if that is more. If
+    /// that is more than the whole queue, waits until the queue is empty. A commit that is being written still takes
+    /// its room.
     ///
     /// # Errors
-    /// What a write failed with.
+    /// The error of a failed write.
     pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
         let mut state = self.state.lock();
         let fill = self.fill(&state);
@@ -165,7 +167,7 @@ impl CommitQueue {
             let now = Instant::now();
             let fill = self.fill(&state);
             if state.admission.admit_waiting(fill, now) {
-                // Not only this one, perhaps.
+                // Other callers may have been admitted too.
                 self.wrote.notify_all();
             }
             if state.ended || state.failed.is_some() {
@@ -175,16 +177,16 @@ impl CommitQueue {
             if state.admission.is_admitted(place, now) {
                 return Ok(());
             }
-            // Room that was promised to somebody in front may be given back without a word.
+            // A reservation in front may expire without a signal.
             self.wrote.wait_for(&mut state, LOOK_AGAIN);
         }
     }
 
-    /// Lets what fits in, if it is not before its turn.
+    /// Admits a commit if it fits and it is its turn.
     fn admit(&self, state: &mut State, bytes: u64) -> Result<(), Error> {
         let fill = self.fill(state);
         let fits = fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes;
-        // Mostly nobody waits, and nobody needs to know which thread this is.
+        // Usually no caller waits. Then the id of this thread is not needed.
         let is_admitted = (fits && state.admission.is_idle())
             || state.admission.admit(thread::current().id(), bytes, fill, Instant::now());
         if is_admitted {
@@ -199,10 +201,10 @@ impl CommitQueue {
         Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
     }
 
-    /// Promises room to what is submitted and comes later. It counts as queued until it is [released](Self::release).
+    /// Reserves room for a submitted batch. It counts as queued until it is [released](Self::release).
     ///
     /// # Errors
-    /// [`Error::Busy`] if there is none, and what a write failed with.
+    /// [`Error::Busy`] if there is no room, and the error of a failed write.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Error> {
         let mut state = self.state.lock();
         state.check()?;
@@ -211,19 +213,19 @@ impl CommitQueue {
         Ok(())
     }
 
-    /// Takes a promise back: what it was for has come, or never will.
+    /// Ends a reservation: its commit has arrived, or never will.
     pub(crate) fn release(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.bytes -= bytes;
         self.made_room(&mut state);
     }
 
-    /// Whether more is queued and promised than there is room for, and writing makes some.
+    /// Whether more is queued and reserved than there is room for, and writing can free some.
     pub(crate) fn is_overfull(&self) -> bool {
         !self.is_empty() && self.state.lock().bytes > self.max_bytes
     }
 
-    /// Lets those in who wait for room. Here, so that nobody comes in between who did not wait.
+    /// Admits waiting callers. Done under the same lock, so that no caller that did not wait comes before them.
     fn made_room(&self, state: &mut State) {
         if !state.admission.is_idle() {
             let fill = self.fill(state);
@@ -237,7 +239,7 @@ impl CommitQueue {
         self.writing.lock()
     }
 
-    /// Takes the next commits out of the queue, up to a number; they stay pending until [`finish`](Self::finish).
+    /// Takes the next commits up to a number out of the queue. They stay pending until [`finish`](Self::finish).
     fn take_run(&self, up_to: u64) -> Result<Vec<Queued>, Error> {
         let mut state = self.state.lock();
         state.check()?;
@@ -250,7 +252,8 @@ impl CommitQueue {
         Ok(run)
     }
 
-    /// Notes which commits of a run are in the engine, and why the others are not. Those are in front again.
+    /// Records which commits of a run are in the engine, and why the others are not. Those return to the front of the
+    /// queue.
     fn finish(&self, mut run: Vec<Queued>, ran: Ran) -> Result<(), Error> {
         let Ran { given, written, ended } = ran;
         let given_up_to = run.get(..given).and_then(<[_]>::last).map_or(0, |commit| commit.seq);
@@ -274,7 +277,7 @@ impl CommitQueue {
         state.pending.remove(commit.seq, &commit.changes);
         state.bytes -= commit.bytes;
         self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
-        // Only now: who finds the queue empty reads the engine.
+        // Only now: a reader that finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
         self.made_room(state);
     }
@@ -289,21 +292,21 @@ impl CommitQueue {
         self.state.lock().failed.clone()
     }
 
-    /// Whether commits are taken.
+    /// Checks that commits are taken.
     ///
     /// # Errors
-    /// What a write failed with.
+    /// The error of a failed write.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.state.lock().check()
     }
 
-    /// Takes nothing and writes nothing until [`go_on`](Self::go_on).
+    /// Refuses commits and writes nothing until [`go_on`](Self::go_on).
     pub(crate) fn fail(&self, cause: Arc<EngineError>) {
         self.state.lock().failed = Some(cause);
         self.wrote.notify_all();
     }
 
-    /// Takes commits again, and writes what is queued.
+    /// Accepts commits again, and writes what is queued.
     pub(crate) fn go_on(&self) {
         let mut state = self.state.lock();
         (state.failed, state.given_up_to) = (None, 0);
@@ -312,7 +315,7 @@ impl CommitQueue {
         self.wrote.notify_all();
     }
 
-    /// Notes that the engine was found to hold the commits up to a number; whether any of them was queued. The caller has
+    /// Records that the engine holds the commits up to a number. Returns whether any of them was queued. The caller has
     /// the right to write.
     pub(crate) fn was_written(&self, up_to: u64) -> bool {
         let mut state = self.state.lock();
@@ -324,7 +327,7 @@ impl CommitQueue {
         was_queued
     }
 
-    /// Waits for something that can be written; `false` if nothing will come any more.
+    /// Waits for a commit that can be written. Returns `false` after the queue has ended.
     fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock();
         let is_idle = |state: &State| (state.queue.is_empty() || state.failed.is_some()) && !state.ended;
@@ -332,7 +335,7 @@ impl CommitQueue {
         !state.ended
     }
 
-    /// Wakes everybody who waits, for good.
+    /// Wakes all waiting threads and ends the queue.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
         self.queued.wake_all();
@@ -367,7 +370,7 @@ impl PendingWrites for CommitQueue {
 }
 
 impl State {
-    /// Takes the commit in front, if its number is not greater.
+    /// Takes the commit in front, if its number is at most `up_to`.
     fn take_front(&mut self, up_to: u64) -> Option<Queued> {
         if self.queue.front()?.seq <= up_to { self.queue.pop_front() } else { None }
     }

@@ -1,4 +1,4 @@
-//! What queued commits say, for readers.
+//! The content of queued commits, for readers.
 
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
@@ -15,7 +15,7 @@ use crate::kinds::property::Property;
 use crate::read::cache::Stored;
 use crate::storage::object_key::ObjectKey;
 
-/// The last queued word on each thing, and the commit that said it.
+/// The last queued change of each thing, with the commit that made it.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     chunks: HashMap<ChunkAt, (u64, Lookup<Stored>)>,
@@ -44,7 +44,7 @@ impl Pending {
         }
     }
 
-    /// Forgets what a commit said, unless a later one said something else.
+    /// Forgets the changes of a commit, except those that a later commit replaced.
     pub(super) fn remove(&mut self, seq: u64, changes: &Changes) {
         for (at, _) in &changes.chunks {
             remove(&mut self.chunks, *at, seq);

@@ -1,4 +1,4 @@
-//! A run: queued commits that the engine is given in one call.
+//! A run: queued commits that the engine gets in one call.
 
 use cg_format::ChunkAt;
 
@@ -10,23 +10,23 @@ use crate::engine::{Batch, CommitSeq, EngineError, Level};
 use crate::rt::pool::caught;
 use crate::rt::stats::Counters;
 
-/// At most this many commits are in a run.
+/// The maximum number of commits in a run.
 pub(super) const MAX_COMMITS: usize = 64;
 /// A run that holds more memory than this gets no further commit.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(super) struct Ran {
-    /// How many of its commits the engine was given, from the first on.
+    /// The number of commits that the engine was given, counted from the first.
     pub(super) given: usize,
-    /// How many of those are in the engine.
+    /// The number of those that are in the engine.
     pub(super) written: usize,
-    /// Why the next one is not.
+    /// Why the next commit was not written.
     pub(super) ended: Result<(), EngineError>,
 }
 
-/// The batch of a commit, and what is to be noted once it is in the engine.
+/// The batch of a commit, and what is recorded when it is in the engine.
 pub(super) struct Numbered {
     seq: u64,
     pub(super) batch: Batch,
@@ -38,7 +38,7 @@ pub(super) struct Numbered {
 }
 
 impl Numbered {
-    /// The batch of the commit of a number.
+    /// Encodes the rows of a commit with its number.
     pub(super) fn of(world: &CommitState, rows: Rows, seq: u64) -> Self {
         let (batch, whole) = rows.numbered(seq, &world.read.deltas, &world.shared.counters);
         Self {
@@ -51,8 +51,7 @@ impl Numbered {
         }
     }
 
-    /// Notes that it is in the engine: which chunks have deltas and rows of their own and which opacity tiles have
-    /// patches now.
+    /// Reports that the commit is in the engine: rows of chunks, their deltas and the patches of opacity tiles.
     pub(super) fn was_written(self, world: &CommitState) {
         world.tell_written(self.seq, self.put, self.whole);
         Counters::add(&world.shared.counters.rows_written, self.row_count);
@@ -69,21 +68,22 @@ impl CommitState {
         };
         let mut given = Vec::with_capacity(run.len());
         for commit in run {
-            // A panic here would leave commits out of the queue that nobody writes and everybody waits for.
+            // A panic here would lose commits that were taken out of the queue: no thread would write them, and readers
+            // would wait for ever.
             match caught(|| self.number(commit, limit_bytes)) {
                 Ok(Some(numbered)) => given.push(numbered),
                 Ok(None) if given.is_empty() => return self.write_alone(commit),
                 Err(message) if given.is_empty() => {
                     return Ran { given: 1, written: 0, ended: panicked(message) };
                 }
-                // The next run begins with it.
+                // The next run begins with this commit.
                 Ok(None) | Err(_) => break,
             }
         }
         self.give(given)
     }
 
-    /// Encodes a queued commit; `None` if it may take more than one batch.
+    /// Encodes a queued commit. Returns `None` if it may take more than one batch.
     fn number(&self, commit: &mut Queued, limit_bytes: u64) -> Option<Numbered> {
         let rows = commit.rows.take().unwrap_or_else(|| self.encode(&commit.changes));
         if rows.max_len_bytes() > limit_bytes {
@@ -101,7 +101,7 @@ impl CommitState {
         Ran { given: 1, written: usize::from(ended.is_ok()), ended }
     }
 
-    /// Gives the engine commits that follow each other.
+    /// Writes consecutive commits with one call of the engine.
     fn give(&self, mut run: Vec<Numbered>) -> Ran {
         let given = run.len();
         let Some(first) = run.first().map(|commit| CommitSeq::new(commit.seq)) else {
@@ -116,7 +116,7 @@ impl CommitState {
         let ended = caught(commit).unwrap_or_else(panicked);
         let last = match &ended {
             Ok(()) => u64::MAX,
-            // The numbers are those of another writer.
+            // The engine's numbers are those of another writer.
             Err(EngineError::Fenced { .. }) => 0,
             Err(_) => engine.last_commit().get(),
         };

@@ -1,4 +1,4 @@
-//! Writing what is queued: by a thread of its own, or by whoever cannot wait for it.
+//! Writes queued commits: on a thread of its own, or on a thread that must wait for the write.
 
 use std::io;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Starts to write what a world's queue holds.
+    /// Starts to write what the queue of a world holds.
     pub(crate) fn start(queue: Arc<CommitQueue>, world: WeakWorld<CommitState>) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
             move || {
                 lower_priority();
-                // Between two commits no visit is under way: a world can be dropped there.
+                // The thread does not hold the world between two commits, so the world can be dropped then.
                 while queue.wait_for_work() {
-                    // What failed was logged, and is told to whoever commits or waits until the world is resumed.
+                    // The failure was logged. Every later commit or wait returns it until the world is resumed.
                     if world.with_world(CommitState::write_next).is_err() {
                         return;
                     }
@@ -43,34 +43,34 @@ impl Writer {
         Ok(Self { queue, thread: Some(thread) })
     }
 
-    /// Waits for the thread to end, once the world can no longer be visited.
+    /// Waits for the thread to end. Called when the world can no longer be entered.
     pub(crate) fn end(&mut self) {
         self.queue.end();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say: what went wrong in it was logged.
+            // The result is ignored: the thread has logged its failures.
             let _ = thread.join();
         }
     }
 }
 
 impl CommitState {
-    /// The rows of changes, as the world's options want them.
+    /// Encodes changes into rows according to the options of the world.
     pub(crate) fn encode(&self, changes: &Changes) -> Rows {
         changes.encode(self.shared.options.opacity, self.shared.options.deltas.then_some(&self.read.deltas))
     }
 
-    /// Encodes and writes the oldest queued commits; `false` if there are none.
+    /// Encodes and writes the oldest queued commits. Returns `false` if there are none.
     ///
     /// # Errors
-    /// What this write or one before it failed with.
+    /// The error of this write, or of an earlier one.
     pub(super) fn write_next(&self) -> Result<bool, Error> {
         self.write_next_up_to(u64::MAX)
     }
 
-    /// As [`write_next`](Self::write_next), of those whose numbers are not greater.
+    /// As [`write_next`](Self::write_next), for commits up to a number.
     fn write_next_up_to(&self, seq: u64) -> Result<bool, Error> {
         let _in_order = self.queue.begin_writing();
-        // Whoever had the right to write before may have written it.
+        // The previous holder of the right to write may have written it.
         if !self.queue.holds_up_to(seq) {
             return Ok(false);
         }
@@ -83,8 +83,8 @@ impl CommitState {
         Ok(true)
     }
 
-    /// Writes the rows of one transaction as the commit of a number, which must be the engine's next: nothing else may
-    /// commit meanwhile.
+    /// Writes the rows of one transaction as a commit. `seq` must be the engine's next number, so no other commit may
+    /// run meanwhile.
     pub(crate) fn write(&self, rows: Rows, seq: u64) -> Result<(), EngineError> {
         let mut commit = Numbered::of(self, rows, seq);
         let (batch, limit_bytes) = (std::mem::take(&mut commit.batch), self.shared.batch_limit()?);
@@ -97,12 +97,12 @@ impl CommitState {
         Ok(())
     }
 
-    /// Writes rows that are too many for one batch. Readers find in the queue what is not in the engine yet.
+    /// Writes rows that are too large for one batch. Readers find in the queue what is not in the engine yet.
     fn write_in_parts(&self, rows: Batch, seq: u64, limit_bytes: u64) -> Result<(), EngineError> {
         let engine = self.shared.engine()?;
         let rolled_forward =
             self.shared.slot.apply_latch().write_in_parts(&*engine, rows, seq, limit_bytes)?;
-        // Who waits for it reads the counter when the latch is open.
+        // The counter must be current when the latch opens, because waiting threads read it then.
         Counters::add(&self.shared.counters.commits_staged, 1);
         rolled_forward.open();
         Ok(())
@@ -111,21 +111,22 @@ impl CommitState {
     /// Writes everything that was accepted before this call.
     ///
     /// # Errors
-    /// What a write failed with; the world is read-only from then on.
+    /// The error of a failed write; the world is read-only from then on.
     pub(crate) fn drain(&self) -> Result<(), Error> {
         self.drain_to(self.log.published())
     }
 
     /// Writes everything up to a commit.
     pub(crate) fn drain_to(&self, seq: u64) -> Result<(), Error> {
-        // A commit that is rolled forward in parts is reached before all of it is in the rows, so the engine is not asked.
+        // The engine reaches the number of a staged commit before all its rows are in place. So the queue is asked
+        // instead.
         while self.queue.holds_up_to(seq) {
             self.write_next_up_to(seq)?;
         }
         Ok(())
     }
 
-    /// The engine, once it holds everything that was accepted, for as long as the value is held.
+    /// Returns the engine when it holds everything that was accepted.
     ///
     /// # Errors
     /// As [`drain`](Self::drain).
@@ -134,12 +135,12 @@ impl CommitState {
         Ok(self.shared.engine()?)
     }
 
-    /// The right to commit past the queue, which is empty and stays so meanwhile.
+    /// Returns the right to commit past the queue. The queue is empty, and stays empty while the right is held.
     ///
     /// # Errors
     /// As [`drain`](Self::drain).
     pub(crate) fn commit_alone(&self) -> Result<Committing<'_>, Error> {
-        // Most of the queue is written before others have to wait for it.
+        // Writes most of the queue before other commits have to wait for it.
         self.drain()?;
         let committing = self.log.commit();
         self.drain()?;

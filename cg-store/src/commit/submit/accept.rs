@@ -1,4 +1,4 @@
-//! Accepting: by the thread of the world, or by whoever cannot do without.
+//! Acceptance of submitted batches: on the commit thread of the world, or on a thread that needs them accepted.
 
 use cg_format::{ChunkAt, Lookup};
 
@@ -14,7 +14,7 @@ use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 impl CommitState {
-    /// Whether anything waits to be accepted.
+    /// Whether a batch waits to be accepted.
     #[inline]
     pub(crate) fn has_submitted(&self) -> bool {
         !self.submitted.is_empty()
@@ -23,33 +23,33 @@ impl CommitState {
     /// Accepts or refuses everything that was submitted before this call.
     ///
     /// # Errors
-    /// Why the world takes no commits, if that is so: the rest waits.
+    /// Why the world takes no commits, if it takes none. The remaining batches stay in the queue.
     #[inline]
     pub(crate) fn settle_hand_overs(&self) -> Result<(), Error> {
         if self.has_submitted() { self.settle_up_to(self.submitted.last()) } else { Ok(()) }
     }
 
-    /// As [`settle_hand_overs`](Self::settle_hand_overs), as far as it concerns the columns of some chunks.
+    /// As `settle_hand_overs`, for the batches that concern the columns of some chunks.
     ///
     /// # Errors
-    /// As [`settle_hand_overs`](Self::settle_hand_overs).
+    /// As `settle_hand_overs`.
     #[cold]
     pub(crate) fn settle_for(&self, at: &[ChunkAt]) -> Result<(), Error> {
         self.submitted.last_concerning(at).map_or(Ok(()), |number| self.settle_up_to(number))
     }
 
-    /// Waits until what concerns the columns of some chunks is settled by somebody else: for threads at whose priority
-    /// nobody should have to wait for it. In vain while the world takes no commits.
+    /// Waits until another thread has settled what concerns the columns of some chunks. For threads of low priority,
+    /// which must not hold the right to accept. Returns early if the world takes no commits.
     pub(crate) fn await_acceptance(&self, at: &[ChunkAt]) {
         while self.awaits_acceptance(at) && self.queue.check().is_ok() {
             self.submitted.wait_until_one_leaves();
         }
     }
 
-    /// Many chunks, once what was submitted of their columns is accepted.
+    /// Loads many chunks after the batches that concern their columns are accepted.
     pub(crate) fn settled_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
         if self.has_submitted() && self.settle_for(at).is_err() {
-            // Only what waits cannot be answered.
+            // Only the chunks whose batches still wait get an error.
             let settled = |at: &ChunkAt| {
                 self.settle_for(&[*at])?;
                 self.read.stored(*at)
@@ -59,13 +59,13 @@ impl CommitState {
         self.read.stored_many(at)
     }
 
-    /// As [`settled_many`](Self::settled_many), as a host gets them.
+    /// As [`settled_many`](Self::settled_many), with the results that a host gets.
     pub(crate) fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
         let found = self.settled_many(at);
         found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 
-    /// Whether something waits that concerns the column of one of some chunks.
+    /// Whether a waiting batch concerns the column of one of some chunks.
     #[inline]
     pub(crate) fn awaits_acceptance(&self, at: &[ChunkAt]) -> bool {
         self.has_submitted() && self.submitted.last_concerning(at).is_some()
@@ -73,8 +73,8 @@ impl CommitState {
 
     /// Accepts or refuses the batches up to a number.
     ///
-    /// What this thread calls while it accepts, or holds the commit lock, a function of the host for example, sees the world
-    /// as it was before.
+    /// Does nothing on a thread that is accepting a batch or holds the commit lock, for example in a function of the
+    /// host. Such a call sees the world as it was before.
     #[cold]
     pub(super) fn settle_up_to(&self, number: u64) -> Result<(), Error> {
         if ReentryGuard::is_in(Doing::Acceptance, &*self.submitted)
@@ -89,7 +89,7 @@ impl CommitState {
         }
     }
 
-    /// Accepts or refuses the next batch, unless more is to be written than there is room for. Says whether there was one.
+    /// Accepts or refuses the next batch, unless the queue is overfull. Returns whether there was one.
     pub(super) fn settle_one(&self) -> Result<bool, Error> {
         if self.queue.is_overfull() {
             return Ok(false);
@@ -101,7 +101,7 @@ impl CommitState {
     }
 
     fn accept_next(&self, next: &Waiting) -> Result<(), Error> {
-        // While nothing is taken, nothing is prepared in vain.
+        // Checked first: while the world takes no commits, preparing one is wasted.
         self.queue.check()?;
         let accepted = {
             let _accepting = ReentryGuard::enter(Doing::Acceptance, &*self.submitted);
@@ -125,7 +125,7 @@ impl CommitState {
         self.queue.release(next.reserved_bytes);
     }
 
-    /// Refuses what a world that is closed could not accept any more.
+    /// Refuses the batches that can no longer be accepted, because the world is closed.
     pub(crate) fn abandon_submitted(&self) {
         let _in_order = self.submitted.begin_accepting();
         while let Some(next) = self.submitted.next_up_to(u64::MAX) {
@@ -137,13 +137,13 @@ impl CommitState {
         }
     }
 
-    /// The refusals of which nobody knows yet.
+    /// Returns the refusals that were not reported yet.
     pub(crate) fn check_submitted(&self) -> Result<(), Error> {
         self.submitted.take_unreported().map_or(Ok(()), Err)
     }
 }
 
-/// Whether it is not the batch that is refused: the world would take no other either, until it is resumed.
+/// Whether the error concerns the world and not the batch: the world takes no commits until it is resumed.
 const fn keeps_it_waiting(error: &Error) -> bool {
     matches!(error, Error::Engine(EngineError::ReadOnly { .. } | EngineError::NotReopened { .. }))
 }

@@ -1,4 +1,4 @@
-//! The thread that accepts what was submitted before anybody asks for it.
+//! The thread that accepts submitted batches in the background.
 
 use std::io;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::commit::state::CommitState;
 use crate::rt::pool::enter_batch_scheduling;
 use crate::rt::weak_world::WeakWorld;
 
-/// How long what is queued is given to be written.
+/// The pause in which the queue is written before the next try.
 const BREATH: Duration = Duration::from_micros(200);
-/// How often it is tried again whether a world that takes no commits takes some.
+/// How often the thread tries again while the world takes no commits.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The thread; it ends when the world does.
@@ -23,9 +23,9 @@ pub(crate) struct CommitThread {
 }
 
 impl CommitThread {
-    /// Starts to accept what a world's queue holds.
+    /// Starts to accept what the queue of a world holds.
     ///
-    /// At the niceness of the thread that submits first: whoever reads meanwhile may wait for it.
+    /// The thread runs at the niceness of the thread that submits first, because a reader may wait for it.
     pub(crate) fn start(queue: Arc<SubmitQueue>, world: WeakWorld<CommitState>) -> io::Result<Self> {
         let work = {
             let queue = Arc::clone(&queue);
@@ -34,9 +34,9 @@ impl CommitThread {
                 while queue.wait_for_work() {
                     match world.with_world(CommitState::settle_one) {
                         Ok(Ok(true)) => {}
-                        // Somebody else was faster, or what is queued is to be written first.
+                        // Another thread accepted it first, or the commit queue must be written first.
                         Ok(Ok(false)) => thread::sleep(BREATH),
-                        // The world takes no commits. What waits is accepted when it is resumed.
+                        // The world takes no commits. The waiting batches are accepted when it is resumed.
                         Ok(Err(_)) => thread::sleep(PAUSE),
                         Err(_) => return,
                     }
@@ -47,11 +47,11 @@ impl CommitThread {
         Ok(Self { queue, thread: Some(thread) })
     }
 
-    /// Waits for the thread to end, once the world can no longer be visited.
+    /// Waits for the thread to end. Called when the world can no longer be entered.
     pub(crate) fn end(&mut self) {
         self.queue.end_thread();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say: what went wrong in it was told to others.
+            // The result is ignored: other callers got the errors.
             let _ = thread.join();
         }
     }

@@ -1,18 +1,20 @@
-//! Submitting: a tick thread gives writes away and goes on; they are accepted before anybody could miss them.
+//! Submission: a tick thread submits writes and continues. They are accepted before any reader could miss them.
 //!
-//! A commit costs its caller what accepting costs: reading what is replaced, checking, comparing, showing it. A batch
-//! that is submitted costs its caller a place in a queue. A thread of the world accepts it a moment later, in the order of the queue; and
-//! whoever reads before that accepts it himself first.
+//! A commit costs its caller the acceptance: reading what is replaced, checking, comparing and publishing it. A
+//! submitted batch costs its caller only a place in a queue. A thread of the world accepts it a moment later, in the
+//! order of the queue. A caller that reads before that accepts it first, on its own thread.
 //!
 //! **Invariants**.
-//! - Batches are accepted one at a time, in the order in which they were submitted, each as a transaction whose reads
-//!   are done when it is accepted.
-//! - Who reads, or commits, after the return of a submission finds it accepted, or refused: every call of [`World`] that
-//!   looks at content settles first what was submitted before it. Calls for single chunks settle only what concerns their columns.
-//! - A batch leaves the queue when it is accepted, or refused: for what it says, or as what it replaces cannot be read.
-//!   While the world takes no commits it stays, and who looks at content gets that error rather than what was before.
-//! - No refusal is silent: the ticket tells it, or if that is gone, the next [`flush`](World::flush) or
-//!   [`close`](World::close). All are logged and counted.
+//! - Batches are accepted one at a time, in the order in which they were submitted. Each is a transaction that does its
+//!   reads when it is accepted.
+//! - A caller that reads or commits after a submission has returned finds the batch accepted or refused. Every call of
+//!   [`World`] that reads content first settles what was submitted before it. Calls for single chunks settle only what
+//!   concerns their columns.
+//! - A batch leaves the queue when it is accepted or refused. It is refused because of its content, or because what it
+//!   replaces cannot be read. It stays while the world takes no commits, and a caller that reads content gets that
+//!   error and not the old content.
+//! - Every refusal is reported: by the ticket, or if that is gone, by the next [`flush`](World::flush) or
+//!   [`close`](World::close). All refusals are logged and counted.
 
 mod accept;
 mod batch;
@@ -34,14 +36,14 @@ use crate::engine::EngineError;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// A batch that the world did not take, and why. Becomes an [`Error`] by `?`.
+/// A batch that the world refused, and why. `?` converts it into an [`Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Refused {
     /// Why.
     #[source]
     pub error: Error,
-    /// The batch as it was: after [`Error::Busy`], hand it over again when there is [room](crate::World::wait_for_room).
+    /// The batch unchanged. After [`Error::Busy`], submit it again when there is [room](crate::World::wait_for_room).
     pub batch: WriteBatch,
 }
 
@@ -68,7 +70,7 @@ impl CommitState {
         Ok(WriteTicket::waiting(self.weak_world.clone(), Arc::clone(&self.submitted), outcome))
     }
 
-    /// Promises a batch the room that it takes.
+    /// Reserves the room that a batch takes.
     fn reserve(&self, batch: &WriteBatch, bytes: u64) -> Result<(), Error> {
         self.shared.check_open()?;
         let engine = self.shared.engine()?;

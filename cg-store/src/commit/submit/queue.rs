@@ -1,4 +1,4 @@
-//! The queue of what was submitted and is not accepted.
+//! The queue of submitted batches that are not accepted yet.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use crate::rt::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::rt::parker::Parker;
 use crate::storage::error::Error;
 
-/// What was submitted to one world.
+/// The batches that were submitted to one world.
 #[derive(Debug, Default)]
 pub(crate) struct SubmitQueue {
-    /// How many batches wait, for those who only look. One that is being accepted still counts.
+    /// The number of waiting batches, readable without the lock. A batch that is being accepted is included.
     len: AtomicU64,
     state: Mutex<State, rank::SubmitQueue>,
     /// Held while a batch is accepted, so that they are accepted in order.
     accepting: Mutex<(), rank::Accepting>,
-    /// Something was submitted, or nothing will be any more.
+    /// Signalled when a batch is submitted, or the commit thread must end.
     came: Parker,
-    /// Something was accepted or refused.
+    /// Signalled when a batch is accepted or refused.
     left: Condvar,
 }
 
@@ -34,17 +34,17 @@ struct State {
     /// The number of the newest batch.
     last: u64,
     unreported: Unreported,
-    /// Nothing is taken any more.
+    /// The queue takes no more batches.
     ended: bool,
-    /// Nobody will accept anything: the thread that does must go.
+    /// The commit thread must end.
     is_over: bool,
 }
 
-/// Refusals of which nobody was told and whose tickets are gone.
+/// Refusals that were not reported and whose tickets are gone.
 #[derive(Debug, Default)]
 struct Unreported {
     first: Option<Error>,
-    /// How many came after it.
+    /// The number of refusals after the first.
     others: u64,
 }
 
@@ -53,9 +53,9 @@ struct Unreported {
 pub(super) struct Waiting {
     pub(super) batch: WriteBatch,
     pub(super) outcome: Arc<Outcome>,
-    /// The room that it was promised among what is queued to be written.
+    /// The room that is reserved for it in the commit queue.
     pub(super) reserved_bytes: u64,
-    /// Made when somebody asks after a chunk while it waits.
+    /// Computed when a chunk is first looked up while the batch waits.
     columns: OnceLock<HashSet<ColumnOf, foldhash::fast::FixedState>>,
 }
 
@@ -66,16 +66,16 @@ impl SubmitQueue {
         self.len() == 0
     }
 
-    /// How many batches wait.
+    /// The number of waiting batches.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.len.load(Ordering::Acquire)
     }
 
-    /// Takes a batch to which so much room was promised. From now on readers settle it.
+    /// Adds a batch for which `reserved_bytes` of room are reserved. From now on readers settle it.
     ///
     /// # Errors
-    /// [`Error::Closed`] if nothing is taken any more.
+    /// [`Error::Closed`] if the queue takes no more batches.
     pub(super) fn push(&self, batch: WriteBatch, reserved_bytes: u64) -> Result<Arc<Outcome>, Box<Refused>> {
         let mut state = self.state.lock();
         if state.ended {
@@ -97,9 +97,9 @@ impl SubmitQueue {
         self.state.lock().last
     }
 
-    /// The newest batch that may say anything of the column of one of some chunks.
+    /// Returns the newest batch that may concern the column of one of some chunks.
     pub(super) fn last_concerning(&self, at: &[ChunkAt]) -> Option<u64> {
-        // Looked through outside the lock, which who submits takes.
+        // Searched outside the lock, which every submission takes.
         let waiting: Vec<_> = self.state.lock().waiting.iter().map(Arc::clone).collect();
         let concerning = waiting.iter().rev().find(|waiting| waiting.concerns(at));
         concerning.map(|waiting| waiting.outcome.number())
@@ -110,28 +110,28 @@ impl SubmitQueue {
         self.accepting.lock()
     }
 
-    /// The next batch, if its number is not greater. It stays in the queue until it [leaves](Self::leave).
+    /// The next batch, if its number is at most `number`. It stays in the queue until it [leaves](Self::leave).
     pub(super) fn next_up_to(&self, number: u64) -> Option<Arc<Waiting>> {
         let state = self.state.lock();
         state.waiting.front().filter(|next| next.outcome.number() <= number).map(Arc::clone)
     }
 
-    /// Notes what became of the next batch.
+    /// Records the outcome of the next batch and removes it.
     pub(super) fn leave(&self, accepted: Result<u64, Error>) {
         let mut state = self.state.lock();
         let Some(left) = state.waiting.pop_front() else { return };
         if let Some(refusal) = left.outcome.settle(accepted) {
             state.unreported.add(refusal);
         }
-        // Only now: who finds the queue empty reads what was accepted.
+        // Only now: a reader that finds the queue empty reads what was accepted.
         self.len.fetch_sub(1, Ordering::Release);
         drop(state);
         self.left.notify_all();
     }
 
-    /// Waits for a moment until something leaves.
+    /// Waits a short time for a batch to leave.
     pub(super) fn wait_until_one_leaves(&self) {
-        /// The last may have left since the caller looked.
+        /// The last batch may have left since the caller looked.
         const LOOK_AGAIN: Duration = Duration::from_millis(5);
         let mut state = self.state.lock();
         if !state.waiting.is_empty() {
@@ -139,29 +139,29 @@ impl SubmitQueue {
         }
     }
 
-    /// Notes a refusal that its ticket told nobody.
+    /// Stores a refusal that its ticket did not report.
     pub(super) fn add_unreported(&self, refusal: Error) {
         self.state.lock().unreported.add(refusal);
     }
 
-    /// All refusals of which nobody was told, as one error.
+    /// Takes all refusals that were not reported, as one error.
     pub(super) fn take_unreported(&self) -> Option<Error> {
         let Unreported { first, others } = std::mem::take(&mut self.state.lock().unreported);
         first.map(|error| Error::DeferredWrite { error: Box::new(error), others })
     }
 
-    /// Takes nothing any more; what waits is still accepted.
+    /// Takes no more batches. The waiting ones are still accepted.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
     }
 
-    /// Lets the thread that accepts go.
+    /// Ends the commit thread.
     pub(super) fn end_thread(&self) {
         self.state.lock().is_over = true;
         self.came.wake_all();
     }
 
-    /// Waits until something waits to be accepted; `false` if nothing will any more.
+    /// Waits for a batch. Returns `false` when the commit thread must end.
     pub(super) fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock();
         self.came.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_over);
@@ -182,7 +182,7 @@ impl Unreported {
 impl Waiting {
     fn concerns(&self, at: &[ChunkAt]) -> bool {
         if self.batch.touches_entities() {
-            // Where its entities are by now, whose chunks refer to them, is not known without reading.
+            // The chunks that refer to its entities now are not known without reading.
             return true;
         }
         let columns = self.columns.get_or_init(|| self.batch.columns().collect());

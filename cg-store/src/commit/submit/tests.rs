@@ -1,4 +1,4 @@
-//! What is seen while nothing is accepted, which only these tests can bring about.
+//! What readers see while nothing is accepted. Only these tests can cause that state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::rt::reentry::{Doing, ReentryGuard};
 use crate::storage::options::WorldOptions;
 use crate::{Durability, Peek, Property};
 
-/// A world with one kind of block and one dimension, whose engine fails to write this commit.
+/// Returns a world with one kind of block and one dimension, whose engine fails to write the given commit.
 fn failing_at(fails_at: &Arc<AtomicU64>, queue_bytes: u64) -> (World, Chunk) {
     let engine = MemEngine::new().with_fault({
         let fails_at = Arc::clone(fails_at);
@@ -79,7 +79,7 @@ fn before_it_is_accepted_nobody_sees_the_world_without_it() {
     assert_eq!(world.metrics().queued_bytes, 0);
 }
 
-/// A chunk changes when an entity does that it refers to, or that comes into it.
+/// A chunk changes when an entity changes to which it refers, or which moves into it.
 #[test]
 fn an_entity_that_waits_concerns_every_chunk() {
     let (world, chunk) = world();
@@ -125,7 +125,7 @@ fn a_batch_that_is_larger_than_the_queue_is_accepted_by_itself() {
     let kind = world.registry().register_side("game:light").unwrap();
     chunk.set_side(kind, vec![1; 100 << 10]);
     let ticket = world.submit(saving(1, &chunk)).unwrap();
-    // Nobody looks.
+    // No caller reads, so the commit thread accepts it.
     while !ticket.is_finished() {
         thread::yield_now();
     }
@@ -174,7 +174,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![1]), "it was accepted before");
 }
 
-/// Queues a commit past what was submitted, and waits until writing it has failed.
+/// Queues a commit after what was submitted, and waits until its write has failed.
 fn set_time_and_fail(world: &World) {
     let rooms = world.rooms();
     let set = |tx: &mut crate::Transaction<'_>| {
@@ -206,7 +206,7 @@ fn closing_accepts_what_waits_and_takes_nothing_behind() {
     assert!(second.durable().is_durable());
 }
 
-/// A function of the host that looks at the world while a batch is accepted on its thread sees it as it was.
+/// A function of the host that reads the world while its thread accepts a batch sees the world as it was before.
 #[test]
 fn who_accepts_may_look_at_the_world() {
     let (world, chunk) = world();

@@ -1,4 +1,4 @@
-//! What became of a batch.
+//! The outcome of a batch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::weak_world::WeakWorld;
 use crate::storage::error::Error;
 
-/// What became of a batch, as far as it is known.
+/// The outcome of a batch, as far as it is known.
 #[derive(Debug)]
 pub(super) struct Outcome {
     /// Its place in the order of submissions.
@@ -21,11 +21,11 @@ pub(super) struct Outcome {
 #[derive(Debug)]
 enum State {
     Waits,
-    /// Nobody has a ticket any more.
+    /// The ticket is gone.
     WaitsUnasked,
-    /// As this commit.
+    /// Accepted as this commit.
     Accepted(u64),
-    /// Why it was refused; gone when somebody was told.
+    /// Why it was refused; `None` after it was reported.
     Refused(Option<Error>),
 }
 
@@ -38,7 +38,7 @@ impl Outcome {
         self.number
     }
 
-    /// Notes what became of it. Gives the refusal back if there is no ticket that could tell it.
+    /// Records the outcome. Returns the refusal if there is no ticket that could report it.
     pub(super) fn settle(&self, accepted: Result<u64, Error>) -> Option<Error> {
         let mut state = self.state.lock();
         let (settled, unreported) = match (accepted, &*state) {
@@ -50,7 +50,7 @@ impl Outcome {
         unreported
     }
 
-    /// What became of it, told once if it was refused.
+    /// The outcome. A refusal is returned once.
     fn outcome(&self) -> Option<Result<u64, Error>> {
         match &mut *self.state.lock() {
             State::Accepted(seq) => Some(Ok(*seq)),
@@ -63,7 +63,7 @@ impl Outcome {
         matches!(*self.state.lock(), State::Accepted(_) | State::Refused(_))
     }
 
-    /// Notes that nobody will ask any more. Gives the refusal back of which nobody was told.
+    /// Records that the ticket is gone. Returns a refusal that was not reported.
     fn forget(&self) -> Option<Error> {
         let mut state = self.state.lock();
         match &mut *state {
@@ -77,7 +77,7 @@ impl Outcome {
     }
 }
 
-/// A batch that was submitted: tells what became of it. Keeps no world open, and may be dropped.
+/// A ticket for a submitted batch that reports its outcome. It does not keep the world open, and may be dropped.
 pub struct WriteTicket {
     world: WeakWorld<CommitState>,
     queue: Arc<SubmitQueue>,
@@ -93,21 +93,22 @@ impl WriteTicket {
         Self { world, queue, outcome }
     }
 
-    /// Whether it was accepted or refused, so that [`wait`](Self::wait) would not wait. Never blocks.
+    /// Whether the batch was accepted or refused, so that [`wait`](Self::wait) would not wait. Never blocks.
     pub fn is_finished(&self) -> bool {
         self.outcome.is_finished()
     }
 
-    /// Waits until it is accepted, as everything is that was submitted before, and gives the commit that it became; its
-    /// ticket tells when it is durable.
+    /// Waits until the batch and everything submitted before it is accepted. Returns the commit that it became, whose
+    /// ticket reports when it is durable.
     ///
     /// # Errors
-    /// What a [transaction](crate::World::transaction) of these writes would be refused for: nothing of it was written.
-    /// [`Error::Closed`] if the world was closed before it could be accepted. Why the world takes no commits, if it does
-    /// not and is open: the batch waits, and is accepted when the world is [resumed](crate::World::resume).
+    /// The error with which a [transaction](crate::World::transaction) of these writes would be refused: nothing of it
+    /// was written. [`Error::Closed`] if the world was closed before the batch could be accepted. If the world is open
+    /// but takes no commits, the reason: the batch waits, and is accepted when the world is
+    /// [resumed](crate::World::resume).
     pub fn wait(self) -> Result<Committed<()>, Error> {
         if !self.outcome.is_finished() {
-            // A world that is gone has settled it since the first look.
+            // A world that is gone has settled the batch since the first check.
             self.world.with_world(|world| world.settle_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
         }
         let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;

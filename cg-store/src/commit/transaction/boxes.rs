@@ -10,10 +10,10 @@ use crate::read::boxes::{Layout, Row, cubes, inside, unpacked};
 use crate::storage::error::Error;
 
 impl<S: TxStore> Tx<S> {
-    /// Writes layer 0 of a box from a flat slice in the host's order; `None` leaves a block as it is.
+    /// Writes layer 0 of a box from a flat slice in the host's order. `None` leaves a block as it is.
     ///
-    /// Chunks that the box covers only in part must be stored; those that it covers wholly are made if they are not,
-    /// filled with `background`. New blocks get their components' defaults, unchanged blocks keep their data.
+    /// Chunks that the box covers only in part must be stored. Chunks that it covers completely are created if absent,
+    /// filled with `background`. New blocks get the defaults of their components; unchanged blocks keep their data.
     ///
     /// # Errors
     /// [`Error::BoxLength`], [`Error::ChunkAbsent`], [`Error::Edit`] and as [`load`](Self::load).

@@ -1,4 +1,4 @@
-//! What a transaction changes once it is settled, and the rows that say it.
+//! The resolved changes of a transaction, and the rows in which they are stored.
 //!
 //! | rows of one commit | how many |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | entity | one per changed entity |
 //! | property | one per changed property |
 //! | object | one per changed object |
-//! | record | one per changed record, another per record that lies in another leaf than before, and its place |
-//! | snapshot | one for each mebibyte of one that is kept, and one more; one per row of one that is deleted |
+//! | record | one per changed record, another per record that moved to another leaf, and its place |
+//! | snapshot | one for each mebibyte of a saved one, and one more; one per row of a deleted one |
 //! | commit sequence | one, by the engine |
 
 use std::collections::BTreeSet;
@@ -35,10 +35,10 @@ use crate::storage::error::{ConflictKey, Error};
 use crate::storage::object_key::ObjectKey;
 use crate::storage::staged;
 
-/// Everything that one commit changes, and nothing that stays as it is.
+/// Everything that one commit changes, without what stays as it is.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// The registry by which it was checked, and is encoded.
+    /// The registry by which the changes are checked and encoded.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) chunks: Vec<(ChunkAt, ChunkChange)>,
     /// `None` is a deletion, here and below.
@@ -46,7 +46,7 @@ pub(crate) struct Changes {
     pub(crate) properties: Vec<(Property, Option<Vec<u8>>)>,
     pub(crate) objects: Vec<(ObjectKey, StoredObject)>,
     pub(crate) records: Vec<(RecordId, RecordChange)>,
-    /// No transaction changes one: it is then all that the commit changes.
+    /// Transactions change no snapshots. If this is set, the commit changes nothing else.
     pub(crate) snapshot: Option<SnapshotChange>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct ChunkChange {
 }
 
 impl Changes {
-    /// What keeps or deletes a snapshot, and nothing else.
+    /// A commit that saves or deletes a snapshot, and changes nothing else.
     pub(crate) const fn of_snapshot(catalog: Arc<Catalog>, change: SnapshotChange) -> Self {
         Self {
             catalog,
@@ -75,14 +75,14 @@ impl Changes {
         self.count() == 0
     }
 
-    /// How many things change.
+    /// The number of changed things.
     pub(super) const fn count(&self) -> usize {
         let Self { catalog: _, chunks, entities, properties, objects, records, snapshot } = self;
         let snapshots = if snapshot.is_some() { 1 } else { 0 };
         chunks.len() + entities.len() + properties.len() + objects.len() + records.len() + snapshots
     }
 
-    /// Whether anything is put, or all is deleted.
+    /// Whether anything is put, so not only deleted.
     pub(super) fn puts_anything(&self) -> bool {
         self.chunks.iter().any(|(_, change)| change.new.is_some())
             || self.entities.iter().any(|(_, entity)| entity.is_some())
@@ -91,7 +91,7 @@ impl Changes {
             || self.records.iter().any(|(_, change)| change.new.is_some())
     }
 
-    /// What is changed, as transactions are checked against it.
+    /// The keys of what is changed, for conflict checks of transactions.
     pub(super) fn keys(&self) -> Vec<ConflictKey> {
         let chunks = self.chunks.iter().map(|(at, _)| ConflictKey::Chunk(*at));
         let entities = self.entities.iter().map(|(id, _)| ConflictKey::Entity(*id));
@@ -101,10 +101,10 @@ impl Changes {
         chunks.chain(entities).chain(properties).chain(objects).chain(records).collect()
     }
 
-    /// About the memory that it holds until it is written. That of a snapshot is not counted: who keeps it waits until it
-    /// is written, and nobody else should have to.
+    /// The approximate memory that it holds until it is written. A snapshot is not counted: its caller waits until it
+    /// is written, and other callers should not have to wait for it.
     pub(super) fn memory_bytes(&self) -> u64 {
-        /// What an entry takes here and among what is pending.
+        /// The memory of an entry here and among the pending changes.
         const ENTRY_BYTES: usize = 256;
         let chunks = self.chunks.iter().filter_map(|(_, change)| change.new.as_ref());
         let chunks: usize = chunks.map(|chunk| chunk.memory_bytes()).sum();
@@ -116,16 +116,18 @@ impl Changes {
         (self.count() * ENTRY_BYTES + chunks + values + properties + kept) as u64
     }
 
-    /// About the bytes of the rows of objects and records.
+    /// The approximate size of the rows of objects and records.
     pub(super) fn kept_len_bytes(&self) -> usize {
         let objects = self.objects.iter().map(|(key, object)| key.as_bytes().len() + object.row_len_bytes());
         let records = self.records.iter().map(|(_, change)| change.len_bytes());
         objects.chain(records).sum()
     }
 
-    /// The rows of the commit. Costs the encoding of every chunk and, if the opacity map is kept, its outline.
+    /// Encodes the rows of the commit. Costs the encoding of every chunk and, if the opacity map is kept, of its
+    /// outline.
     ///
-    /// Chunks of which `deltas` says that they may get another are looked at for what changed in them first.
+    /// If `deltas` has room for a chunk, the chunk is compared with the stored one first, to write a delta if that is
+    /// smaller.
     pub(crate) fn encode(&self, opacity: bool, deltas: Option<&DeltaIndex>) -> Rows {
         let generation = self.catalog.current_generation();
         let mut batch = Batch::new();
@@ -176,7 +178,7 @@ impl Changes {
         Rows { batch, deltas: delta_rows, whole }
     }
 
-    /// One mark per touched cube of each cluster tier: what makes "changed since" visit only what changed.
+    /// Puts one mark per touched cube of each cluster tier. So "changed since" visits only what changed.
     fn put_change_marks(&self, batch: &mut Batch) {
         for tier in [ClusterTier::L1, ClusterTier::L2] {
             let cubes = self.chunks.iter().map(|(at, _)| (at.dimension, at.pos.cluster(tier)));
@@ -188,7 +190,7 @@ impl Changes {
     }
 }
 
-/// The rows of a commit, but for what needs its number.
+/// The rows of a commit, except what needs its number.
 #[derive(Debug)]
 pub(crate) struct Rows {
     batch: Batch,
@@ -198,24 +200,24 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// About the bytes of the batch, without the deletion of deltas.
+    /// The approximate size of the batch, without the deletion of deltas.
     pub(super) fn len_bytes(&self) -> u64 {
         let delta = |(_, row): &(ChunkAt, Draft)| (key::DELTA_LEN_BYTES + row.len_bytes()) as u64;
         self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>()
     }
 
-    /// At most so many bytes has the batch, the deletion of deltas included.
+    /// The maximum size of the batch, with the deletion of deltas.
     pub(crate) fn max_len_bytes(&self) -> u64 {
         self.len_bytes() + (self.whole.len() * MAX_DELTAS * key::DELTA_LEN_BYTES) as u64
     }
 
-    /// Refuses what cannot be staged in parts for an engine that takes batches of so many bytes.
+    /// Refuses a batch that cannot be staged in parts of at most `max_batch_bytes`.
     pub(super) fn check_parts(&self, max_batch_bytes: u64) -> Result<(), Error> {
         Ok(staged::check(&self.batch, max_batch_bytes)?)
     }
 
-    /// The batch of the commit of a number, and the chunks whose deltas it deletes. Deltas of its own are in the index
-    /// before they are written: who misses one there reads the row alone.
+    /// Returns the batch of the commit with this number, and the chunks whose deltas it deletes. Its own deltas enter
+    /// the index before they are written, because a reader that finds none there reads the row alone.
     pub(crate) fn numbered(self, seq: u64, index: &DeltaIndex, counters: &Counters) -> (Batch, Vec<ChunkAt>) {
         let Self { mut batch, deltas, whole } = self;
         for at in &whole {
@@ -231,7 +233,7 @@ impl Rows {
 }
 
 impl ChunkChange {
-    /// The chunk as the commit of a number stores it.
+    /// The chunk as the commit with this number stores it.
     pub(crate) fn stored_as(&self, seq: u64) -> Lookup<Stored> {
         match &self.new {
             Some(chunk) => Lookup::Found(Stored { chunk: Arc::clone(chunk), version: seq, is_current: true }),
@@ -239,7 +241,7 @@ impl ChunkChange {
         }
     }
 
-    /// The row that says what changed, if one may be added and is worth it.
+    /// The delta row, if the chunk may have another delta and a delta is worth it.
     fn delta(&self, catalog: &Catalog, has_room: bool) -> Option<Draft> {
         match (&self.old, &self.new) {
             (Lookup::Found(old), Some(new)) if has_room && old.is_current => {
@@ -249,7 +251,7 @@ impl ChunkChange {
         }
     }
 
-    /// What the opacity map must learn; `None` if the outline stays as it was.
+    /// The opacity patch; `None` if the outline stays as it was.
     fn patch(&self, catalog: &Catalog) -> Option<Draft> {
         let old = match &self.old {
             Lookup::Found(old) => Some(&*old.chunk),

@@ -1,6 +1,6 @@
-//! What a world refuses to store: what could not be read again, has no name, or is too large.
+//! What a world refuses to store: content that could not be read again, has no name, or is too large.
 //!
-//! Everything is checked when a transaction is accepted; nothing can be refused once its caller was told that it is.
+//! Everything is checked before a transaction is accepted. After acceptance nothing can be refused.
 
 use cg_format::chunk::{Chunk, Mismatch};
 use cg_format::entity::Entity;
@@ -18,7 +18,7 @@ use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 use crate::storage::options::StoreLimits;
 
-/// Refuses changes of which anything could not be stored.
+/// Refuses changes that contain anything that cannot be stored.
 pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error> {
     let check = Check { catalog: &changes.catalog, limits };
     for (at, change) in &changes.chunks {
@@ -45,7 +45,7 @@ pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error
     Ok(())
 }
 
-/// At most so many bytes do the rows of changes take, keys included. Costs a look at each chunk's palette and lists.
+/// The maximum size of the rows of changes, keys included. Costs a look at each chunk's palette and lists.
 pub(super) fn max_batch_bytes(changes: &Changes) -> u64 {
     /// Two change marks and an outline with their keys and frames.
     const BESIDE_A_CHUNK_BYTES: usize = 1024;
@@ -97,7 +97,7 @@ impl Check<'_> {
         chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, name: self.name(&why), why })?;
         let mut len_bytes = frame::LEN_BYTES + chunk.max_len_bytes();
         if len_bytes as u64 > self.limits.chunk_bytes {
-            // An edited chunk may be smaller than it looks.
+            // An edited chunk may be smaller than its upper bound.
             len_bytes = chunk_row(chunk, 0).len_bytes();
         }
         check_limit(self.limits.chunk_bytes, len_bytes as u64, || at.to_string())
@@ -143,7 +143,7 @@ impl Check<'_> {
         if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }
     }
 
-    /// The block or component at which a chunk differs from the schema.
+    /// The name of the block or component at which a chunk differs from the schema.
     fn name(&self, why: &Mismatch) -> String {
         match why {
             Mismatch::UnknownBlock { block } => {

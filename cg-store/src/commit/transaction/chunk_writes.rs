@@ -1,7 +1,7 @@
-//! The chunks that a transaction wants to change, by place.
+//! The chunk writes of a transaction, by place.
 //!
-//! A host saves some dozens of chunks, mostly in order: a sorted list takes them at a tenth of what a tree costs. Where many
-//! come in no order it becomes a tree.
+//! A host saves some dozens of chunks, mostly in order. A sorted list takes them at a tenth of the cost of a tree. If
+//! many come out of order, the list becomes a tree.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 
-/// What is to become of a chunk; `None` is a deletion.
+/// A chunk to store; `None` is a deletion.
 type Write = Option<Arc<Chunk>>;
 
-/// What is to become of each chunk, the last word on each, in ascending order.
+/// The last write of each chunk, in ascending order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChunkWrites {
-    /// Ascending. Empty if there is a tree.
+    /// Ascending. Empty if the tree is used.
     listed: Vec<(ChunkAt, Write)>,
     tree: BTreeMap<ChunkAt, Write>,
 }
 
-/// So many may be moved to make room for one that comes between them.
+/// The maximum number of entries that are moved to insert one between them.
 const MOVED_AT_MOST: usize = 64;
 
 impl ChunkWrites {
@@ -50,7 +50,7 @@ impl ChunkWrites {
         self.get(at).is_some()
     }
 
-    /// Says what is to become of a chunk. Returns what was said before.
+    /// Sets the write of a chunk. Returns the previous one.
     pub(crate) fn insert(&mut self, at: ChunkAt, write: Write) -> Option<Write> {
         if !self.tree.is_empty() {
             return self.tree.insert(at, write);
@@ -80,7 +80,7 @@ impl ChunkWrites {
         self.iter().map(|(_, write)| write)
     }
 
-    /// Where a chunk is listed, or would be.
+    /// The place of a chunk in the list, or where it would be inserted.
     fn place(&self, at: &ChunkAt) -> Result<usize, usize> {
         match self.listed.last() {
             Some((last, _)) if last >= at => self.listed.binary_search_by(|(listed, _)| listed.cmp(at)),
@@ -95,7 +95,7 @@ mod tests {
     use cg_format::{ChunkPos, Dimension};
     use proptest::prelude::*;
 
-    /// Tells writes apart: by whether they are deletions, and by what they would return.
+    /// Whether both are absent, or both present and equal in being deletions.
     fn is_same(ours: Option<&Write>, naive: Option<&bool>) -> bool {
         ours.map(Option::is_none) == naive.copied()
     }

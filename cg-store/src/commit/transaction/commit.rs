@@ -1,4 +1,4 @@
-//! Committing: check what was read, write one batch, make it visible.
+//! Committing: checks what was read, writes one batch, makes it visible.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::rt::weak_world::WeakWorld;
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 
-/// How often a commit is prepared again outside the commit lock before it is prepared under it.
+/// How often a commit is prepared outside the commit lock before it is prepared under it.
 const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 
-/// Commits a transaction, returns its commit sequence when the durability is reached.
+/// Commits a transaction, and returns its commit sequence when the durability is reached.
 pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
     let world = tx.store.world;
     let coming = (durability == Durability::SafeBatch).then(|| world.group_commit.join());
@@ -39,8 +39,8 @@ pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64,
     Ok(seq)
 }
 
-/// Accepts writes for which room was promised when they were submitted, and returns their commit sequence. Says them again
-/// if what they edit was changed meanwhile: then another commit went on.
+/// Accepts writes for which room was reserved when they were submitted. Returns their commit sequence. Runs `say` again
+/// after a conflict: another commit changed what they edit.
 pub(crate) fn accept_reserved(
     world: &CommitState,
     say: impl Fn(&mut Transaction<'_>) -> Result<(), Error>,
@@ -55,21 +55,21 @@ pub(crate) fn accept_reserved(
     }
 }
 
-/// Commits what keeps or deletes a snapshot, and waits until it is written. Other commits are accepted meanwhile.
+/// Commits a saved or deleted snapshot, and waits until it is written. Other commits are accepted meanwhile.
 pub(crate) fn commit_snapshot(world: &CommitState, changes: Changes) -> Result<u64, Error> {
     let changes = Arc::new(changes);
-    // Nothing that is checked for conflicts depends on it.
+    // No conflict check depends on a snapshot.
     let prepared = Prepared { changes, rows: None, written: Vec::new(), since: 0, consulted: Vec::new() };
     let seq = enter(world, world.log.commit(), None, prepared, Durability::Process, Admission::Bypass)?;
     world.drain_to(seq).map_err(in_doubt)?;
     Ok(seq)
 }
 
-/// What befell a commit that was accepted before: whatever it is, it does not say that nothing was written.
+/// Converts an error of a commit that was accepted before. The result never states that nothing was written.
 fn in_doubt(error: Error) -> Error {
     match error {
         Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
-        // It was replaced by none, or another writer came, while the commit was on its way to the disk.
+        // The engine could not be opened again, or another writer appeared, while the commit was being written.
         Error::Engine(error @ (EngineError::NotReopened { .. } | EngineError::Fenced { .. })) => {
             EngineError::WriteFailed { cause: Arc::new(error) }.into()
         }
@@ -77,10 +77,10 @@ fn in_doubt(error: Error) -> Error {
     }
 }
 
-/// Gives a transaction its place in the order and makes it visible, written already or queued.
+/// Gives a transaction its place in the order and makes it visible, either written or queued.
 ///
-/// Preparing reads what is replaced and encodes what replaces it, outside any lock. If another commit has replaced
-/// that meanwhile, the preparation is stale and is done again; the closure never runs twice.
+/// Preparation reads what is replaced and encodes what replaces it, outside any lock. If another commit changes what
+/// was read, preparation is repeated. The closure of the transaction does not run again.
 fn accept(tx: Transaction<'_>, durability: Durability, room: Admission) -> Result<u64, Error> {
     let (world, encoding) = (tx.store.world, encoding_at(durability));
     let mut prepared = prepare_or_conflict(&tx, encoding, room)?;
@@ -105,14 +105,14 @@ fn accept(tx: Transaction<'_>, durability: Durability, room: Admission) -> Resul
     }
 }
 
-/// As [`prepare`], and refuses as [`refusal`] says.
+/// As [`prepare`], with the errors of [`refusal`].
 fn prepare_or_conflict(tx: &Transaction<'_>, encoding: Encoding, room: Admission) -> Result<Prepared, Error> {
     let world = tx.store.world;
     prepare(world, &tx.writes, encoding, room).map_err(|error| refusal(&tx.store, &world.log.commit(), error))
 }
 
-/// What a transaction is refused with: a conflict if another commit since it began may have led to the error. The caller
-/// tries again, and learns of an owner that is not there only if that is still so.
+/// The error of a refused transaction: a conflict if another commit since its beginning may have caused the error. So
+/// the caller tries again, and gets the original error only if the cause persists.
 pub(super) fn refusal(reads: &WorldReads<'_>, committing: &Committing<'_>, error: Error) -> Error {
     let named = match &error {
         Error::EntityOwned { id, .. } | Error::EntityUnknown { id, .. } => Some(ConflictKey::Entity(*id)),
@@ -122,18 +122,18 @@ pub(super) fn refusal(reads: &WorldReads<'_>, committing: &Committing<'_>, error
         }
         _ => None,
     };
-    // It may be written without having been read.
+    // The key may be written without having been read.
     let named = named.filter(|key| committing.written_since(reads.begun.at, [key]).is_some());
     changed(reads, committing).or_else(|| Some(lost_to(reads, named?))).unwrap_or(error)
 }
 
-/// The conflict of what a transaction has read with what was committed since it began.
+/// The conflict between what a transaction has read and what was committed since it began.
 pub(super) fn changed(reads: &WorldReads<'_>, committing: &Committing<'_>) -> Option<Error> {
     let key = committing.written_since(reads.begun.at, &reads.reads).cloned()?;
     Some(lost_to(reads, key))
 }
 
-/// The conflict of a transaction with what was committed since it began.
+/// The conflict between a transaction and what was committed since it began.
 fn conflict(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<Error> {
     let key = || new_in_listings(tx, committing).map(ConflictKey::Chunk);
     changed(&tx.store, committing).or_else(|| Some(lost_to(&tx.store, key()?)))
@@ -148,7 +148,7 @@ const fn encoding_at(durability: Durability) -> Encoding {
     if durability.is_queued() { Encoding::Later } else { Encoding::Now }
 }
 
-/// Numbers prepared changes, writes or queues them, and shows them to readers.
+/// Numbers prepared changes, writes or queues them, and makes them visible to readers.
 fn enter(
     world: &CommitState,
     mut committing: Committing<'_>,
@@ -161,20 +161,21 @@ fn enter(
     if changes.is_empty() {
         return Ok(world.log.published());
     }
-    // Closing has written the queue: what came into it now would be written by nobody.
+    // Closing has written the queue. A commit added after that would never be written.
     world.shared.check_open()?;
     let engine = world.shared.engine()?;
     world.queue.check()?;
     if engine.caps().read_only {
-        // In the queue it would be a commit that is never written, and that every reader waits for.
+        // Queued, the commit would never be written, and every reader would wait for it.
         return Err(EngineError::OpenedReadOnly.into());
     }
-    // Nobody but tests writes past the world.
+    // Only tests write to the engine without the world.
     let seq = world.log.published().max(engine.last_commit().get()) + 1;
     drop(engine);
     let announced = world.read.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
     match rows {
-        // What is queued was accepted before. What takes more than one batch is found in the queue until all of it is there.
+        // Queued commits were accepted before this one. A staged commit must be in the queue until all its rows are in
+        // place.
         Some(rows)
             if !durability.is_queued()
                 && world.queue.is_empty()
@@ -197,9 +198,9 @@ fn enter(
     Ok(seq)
 }
 
-/// A chunk of a box that the transaction listed, which another commit has written and the listing has not met.
+/// Returns a chunk of a listed box that another commit has written and that the listing did not contain.
 ///
-/// What was met is in the transaction's writes, and is replaced whatever it is by now.
+/// Chunks that the listing contained are in the transaction's writes, and are replaced whatever they are now.
 fn new_in_listings(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<ChunkAt> {
     tx.store.listings.iter().find_map(|listing| {
         let mut written = committing.chunks_written_since(listing.since, listing.dimension, listing.area);
@@ -207,11 +208,11 @@ fn new_in_listings(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<
     })
 }
 
-/// What a committed transaction returns: the closure's value and the commit that made its changes.
+/// The result of a committed transaction: the value of the closure and the commit of its changes.
 pub struct Committed<T> {
     /// What the closure returned.
     pub value: T,
-    /// The commit's place in the world's order; the last commit's if nothing was changed.
+    /// The number of the commit; that of the last commit if nothing was changed.
     pub seq: u64,
     world: WeakWorld<CommitState>,
 }
@@ -221,14 +222,14 @@ impl<T> Committed<T> {
         Self { value, seq, world }
     }
 
-    /// A ticket that tells when the commit survives a killed process or a power cut.
+    /// A ticket that reports when the commit survives a killed process or a power cut.
     pub fn durable(&self) -> Durable {
         Durable { world: self.world.clone(), seq: self.seq }
     }
 }
 
-/// A commit's ticket: whether the system and the disk have it, and waiting until they have. Needs no runtime, and keeps
-/// no world open.
+/// A ticket of a commit. It reports or waits until the commit reaches the system or the disk. It needs no async runtime
+/// and does not keep the world open.
 pub struct Durable {
     world: WeakWorld<CommitState>,
     seq: u64,
@@ -240,7 +241,7 @@ impl Durable {
         self.has_reached(Level::Power)
     }
 
-    /// Whether the commit survives what a level says. Never blocks.
+    /// Whether the commit survives the event of a level. Never blocks.
     pub fn has_reached(&self, level: Level) -> bool {
         let reached = |world: &CommitState| {
             let [written, synced] = world.shared.slot.reached();
@@ -260,7 +261,7 @@ impl Durable {
         self.wait_for(Level::Power)
     }
 
-    /// Waits until the commit survives what a level says.
+    /// Waits until the commit survives the event of a level.
     ///
     /// # Errors
     /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on, and the commit may be lost.
@@ -275,14 +276,14 @@ impl Durable {
         };
         match self.world.with_world(reach) {
             Ok(reached) => reached,
-            // It may have been closed since the first look.
+            // The world may have been closed since the first check.
             Err(synced) if synced >= self.seq => Ok(()),
             Err(_) => Err(Error::Closed),
         }
     }
 }
 
-// Not derived: a derived implementation would ask the same of the engine, which has no need to be printed or copied.
+// Not derived: a derived implementation would require `Debug` and `Clone` of types that have no need of them.
 impl<T: fmt::Debug> fmt::Debug for Committed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Committed")

@@ -1,4 +1,4 @@
-//! A transaction as a sink and an editor of chunks, so that layers above work on any of them.
+//! A transaction as a sink and an editor of chunks, so that higher layers work on any store.
 
 use std::sync::Arc;
 

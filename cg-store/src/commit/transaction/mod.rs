@@ -1,4 +1,4 @@
-//! Transactions: changes that are seen together or not at all, after any crash.
+//! Transactions: changes that become visible together or not at all, also after a crash.
 
 mod boxes;
 mod changes;

@@ -1,7 +1,7 @@
-//! Who holds which entity: the references of a transaction's chunks and the owners of its entities, made to agree.
+//! Ownership of entities: makes the references of a transaction's chunks agree with the owners of its entities.
 //!
-//! **Invariant** after every commit: a chunk refers to an entity exactly if that entity's stored owner is the chunk.
-//! So an entity is in one place or in none, and a crash can neither double it nor lose it.
+//! **Invariant** after every commit: a chunk refers to an entity exactly if that entity's stored owner is the chunk. So
+//! an entity is in one place or in none, and a crash can neither duplicate nor lose it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::read::cache::Stored;
 use crate::read::state::ReadState;
 use crate::storage::error::Error;
 
-/// Why an entity that its chunk let go of, without being told where, is still there.
+/// The reason stored with an entity that its chunk released without a new owner.
 pub const RELEASED: &str = "released by its chunk";
 
-/// What a transaction stands on: the chunks and entities that are there before it.
+/// The stored state on which a transaction builds.
 ///
-/// Each call reads many together, and answers in the order asked.
+/// Each call reads many together, and returns one result for each in the order asked.
 pub(crate) trait Ground {
     fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>>;
     fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>>;
@@ -37,15 +37,15 @@ impl Ground for ReadState {
     }
 }
 
-/// A transaction's chunks and entities as they will be stored.
+/// The chunks and entities of a transaction as they will be stored.
 pub(crate) struct Settled {
-    /// Every chunk that is written and may change, with what it replaces.
+    /// Every chunk that is written and changes, with what it replaces.
     pub(crate) chunks: BTreeMap<ChunkAt, ChunkChange>,
-    /// What is written as it is there already.
+    /// Chunks whose written content is equal to the stored one.
     pub(super) unchanged: Vec<ChunkAt>,
     /// Every entity that changes; `None` is a deletion.
     pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
-    /// Entities whose stored rows were consulted, written or not.
+    /// Entities whose stored rows were read, written or not.
     pub(super) consulted: BTreeSet<EntityId>,
 }
 
@@ -62,7 +62,7 @@ impl ChunkChange {
     }
 }
 
-/// Brings references and owners of a transaction into agreement.
+/// Makes the references and owners of a transaction agree.
 pub(crate) fn settle<G: Ground>(
     ground: &G,
     chunks: &ChunkWrites,
@@ -88,10 +88,10 @@ pub(crate) fn settle<G: Ground>(
     settling.place_all(entities)?;
     settling.follow_references()?;
     let Settling { mut chunks, mut entities, stored, is_moved, .. } = settling;
-    // What is stored already is no change.
+    // An entity equal to the stored one is no change.
     entities.retain(|id, entity| stored.get(id) != Some(entity));
     if is_moved {
-        // What was given and taken back, or given by the host himself already.
+        // Chunks that lost their reference again, or to which the host had added it already.
         chunks.retain(|at, change| {
             let is_same = is_same(&change.old, change.new.as_ref());
             if is_same {
@@ -106,7 +106,7 @@ pub(crate) fn settle<G: Ground>(
     Ok(Settled { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
 }
 
-/// Whether nothing is to be written.
+/// Whether the write is equal to what is stored.
 fn is_same(old: &Lookup<Stored>, new: Option<&Arc<Chunk>>) -> bool {
     match (old, new) {
         (Lookup::Found(old), Some(new)) => Arc::ptr_eq(&old.chunk, new) || old.chunk == *new,
@@ -118,10 +118,10 @@ fn is_same(old: &Lookup<Stored>, new: Option<&Arc<Chunk>>) -> bool {
 struct Settling<'g, G> {
     ground: &'g G,
     chunks: BTreeMap<ChunkAt, ChunkChange>,
-    /// Whether any chunk came in, or was changed, because of an entity.
+    /// Whether any chunk was added or changed because of an entity.
     is_moved: bool,
     entities: BTreeMap<EntityId, Option<Entity>>,
-    /// Stored entities that were asked for.
+    /// Stored entities that were read.
     stored: BTreeMap<EntityId, Option<Entity>>,
 }
 
@@ -138,7 +138,7 @@ impl<G: Ground> Settling<'_, G> {
         moves.into_iter().try_for_each(|(id, before, after)| self.place(id, before, after))
     }
 
-    /// Moves the reference to an entity out of the chunk that it leaves, and into the one that owns it now.
+    /// Moves the reference to an entity from its previous chunk to the chunk that owns it now.
     fn place(&mut self, id: EntityId, before: Option<ChunkAt>, after: Option<ChunkAt>) -> Result<(), Error> {
         if let Some(at) = before
             && let Some(new) = &mut self.chunk(at).new
@@ -155,7 +155,7 @@ impl<G: Ground> Settling<'_, G> {
         Ok(())
     }
 
-    /// Gives entities whose references the host moved in the chunks themselves their new owners.
+    /// Sets the owners of entities whose references the host moved in the chunks.
     fn follow_references(&mut self) -> Result<(), Error> {
         let mut gained: BTreeMap<EntityId, ChunkAt> = BTreeMap::new();
         let mut lost: BTreeSet<(EntityId, ChunkAt)> = BTreeSet::new();
@@ -186,7 +186,7 @@ impl<G: Ground> Settling<'_, G> {
         Ok(())
     }
 
-    /// A chunk has a new reference: the entity must be new, detached, or let go of by its chunk.
+    /// A chunk has a new reference: the entity must be new, detached, or released by its chunk.
     fn adopt(&mut self, id: EntityId, at: ChunkAt) -> Result<(), Error> {
         if let Some(put) = self.entities.get(&id) {
             let entity = put.as_ref().ok_or(Error::EntityUnknown { id, at })?;
@@ -222,7 +222,7 @@ impl<G: Ground> Settling<'_, G> {
         }
     }
 
-    /// Reads chunks together. The change of one that the transaction did not write itself begins as no change.
+    /// Reads chunks together. A chunk that the transaction did not write starts unchanged.
     fn read_chunks(&mut self, at: impl IntoIterator<Item = ChunkAt>) -> Result<(), Error> {
         let (known, unknown): (BTreeSet<_>, BTreeSet<_>) =
             at.into_iter().partition(|at| self.chunks.contains_key(at));
@@ -258,13 +258,13 @@ impl<G: Ground> Settling<'_, G> {
         self.stored.get(&id).cloned().flatten()
     }
 
-    /// The chunk that owns an entity that was read, before the transaction.
+    /// The chunk that owned an entity before the transaction. The entity was read.
     fn owner(&self, id: EntityId) -> Option<ChunkAt> {
         self.stored.get(&id)?.as_ref().and_then(owner_of)
     }
 }
 
-/// A reason that is known to be short enough.
+/// Creates a reason from a text that is known to be short enough.
 pub(crate) fn reason(text: &'static str) -> Reason {
     Reason::new(text).expect("the engine's own reasons are short")
 }

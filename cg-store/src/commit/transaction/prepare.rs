@@ -1,4 +1,4 @@
-//! Preparing a commit: reads what is replaced, settles owners, leaves out what stays as it is, and checks the rest.
+//! Preparation of a commit: reads what is replaced, resolves owners, drops what is unchanged, and checks the rest.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::commit::state::CommitState;
 use crate::rt::stats::Counters;
 use crate::storage::error::{ConflictKey, Error};
 
-/// Changes that are ready to be committed, if nothing they are built on has changed.
+/// Changes that are ready to commit, unless what they depend on has changed.
 pub(super) struct Prepared {
     pub(super) changes: Arc<Changes>,
-    /// The rows of the changes, if they are encoded already.
+    /// The encoded rows of the changes, if they are encoded already.
     pub(super) rows: Option<Rows>,
-    /// What the commit changes.
+    /// The keys that the commit changes.
     pub(super) written: Vec<ConflictKey>,
     /// The commit after which the stored state was read.
     pub(super) since: u64,
-    /// What of the stored state the changes depend on.
+    /// The keys of the stored state on which the changes depend.
     pub(super) consulted: Vec<ConflictKey>,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Prepared {
 pub(super) enum Encoding {
     /// By the caller, before the commit.
     Now,
-    /// By whoever writes it.
+    /// By the thread that writes it.
     Later,
 }
 
-/// Turns what a transaction wants to change into what its commit changes.
+/// Converts the writes of a transaction into the changes of its commit.
 pub(super) fn prepare(
     world: &CommitState,
     writes: &Writes,
@@ -65,7 +65,7 @@ pub(super) fn prepare(
     let max_bytes = max_batch_bytes(&changes);
     let may_be_staged = max_bytes > limit_bytes;
     if room != Admission::Reserved && changes.puts_anything() {
-        // What is staged in parts is written twice.
+        // A staged commit is written twice.
         let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
         world.disk_guard.check(&*world.shared.engine()?, written_bytes)?;
     }

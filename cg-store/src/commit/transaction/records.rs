@@ -21,7 +21,8 @@ impl<S: ValueStore> Tx<S> {
         Ok(self.store.record(id)?.map(Arc::unwrap_or_clone))
     }
 
-    /// Stores a record, in place of the one with this id wherever that lies; one equal to it writes nothing.
+    /// Stores a record in place of the one with this id, wherever that is. A record equal to the stored one writes
+    /// nothing.
     ///
     /// # Errors
     /// At commit: [`Error::UnknownDimension`], [`Error::TooLarge`], and [`Error::Corrupt`] if what is stored is damaged.
@@ -29,7 +30,7 @@ impl<S: ValueStore> Tx<S> {
         self.writes.records.insert(id, Some(Arc::new(record)));
     }
 
-    /// Moves a record, leaving the rest of it as it is; `Ok(false)` if the world does not have it.
+    /// Moves a record and keeps the rest of it; `Ok(false)` if the world does not have it.
     ///
     /// # Errors
     /// As [`record`](Self::record) and [`put_record`](Self::put_record).

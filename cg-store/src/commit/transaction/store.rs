@@ -1,4 +1,4 @@
-//! What a transaction is of: where it reads, and how what it read is guarded.
+//! The store of a transaction: where it reads, and how its reads are guarded.
 
 use std::sync::Arc;
 
@@ -13,18 +13,19 @@ use crate::kinds::property::Property;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-/// A world, an overlay or a segment, as the transactions of it read chunks and entities. Every read is noted: the commit
-/// is built on it.
+/// A world, an overlay or a segment, from which its transactions read chunks and entities. Every read is recorded,
+/// because the commit depends on it.
 ///
-/// Implemented by this crate only: nothing else can make a [`Tx`](super::Tx).
+/// Implemented by this crate only: no other code can create a [`Tx`](super::Tx).
 pub trait TxStore {
-    /// The names as they are now, `begun` being those of the transaction's beginning. Ids never move, so a name that
-    /// was registered since may be used.
+    /// The current names. `begun` are those at the beginning of the transaction. Ids never change, so a name that was
+    /// registered since may be used.
     fn current_catalog(&self, begun: &Arc<Catalog>) -> Arc<Catalog> {
         Arc::clone(begun)
     }
 
-    /// What a call is refused with: another error if what was committed since the transaction began may have led to it.
+    /// The error with which a call is refused. It is another error if a commit since the beginning of the transaction
+    /// may have caused it.
     fn refused(&self, error: Error) -> Error {
         error
     }
@@ -32,7 +33,7 @@ pub trait TxStore {
     /// A chunk, or `None` if it is not stored.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is stored and damaged; what the store refuses.
+    /// [`Error::Corrupt`] if it is stored and damaged; the errors of the store.
     fn chunk(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error>;
 
     /// Many chunks, one result per position in the order asked.
@@ -45,7 +46,7 @@ pub trait TxStore {
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error>;
 }
 
-/// A store that has properties, objects and records too. Those of a segmented world are its root's.
+/// A store that also has properties, objects and records. Those of a segmented world are in its root.
 pub trait ValueStore: TxStore {
     /// A property, or `None` if it was never set.
     ///

@@ -1,4 +1,4 @@
-//! A running transaction, of whatever store.
+//! A running transaction of any store.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use super::writes::{Writes, set_side};
 use crate::kinds::property::Property;
 use crate::storage::error::Error;
 
-/// A running transaction: reads what is stored and what it wrote itself, and writes nothing until it commits.
+/// A running transaction. It reads what is stored and what it wrote itself, and writes nothing until it commits.
 ///
 /// One type for worlds ([`Transaction`](crate::Transaction)), overlays
-/// ([`OverlayTransaction`](crate::OverlayTransaction)) and segments ([`SegmentTransaction`](crate::SegmentTransaction)).
-/// What it saves without having loaded it replaces whatever is there. What happens when something that it loaded was
-/// changed since is the store's affair: a world refuses the commit with [`Error::Conflict`].
+/// ([`OverlayTransaction`](crate::OverlayTransaction)) and segments
+/// ([`SegmentTransaction`](crate::SegmentTransaction)). A save without a load replaces whatever is stored. The store
+/// decides what happens if something changed after it was loaded: a world refuses the commit with [`Error::Conflict`].
 #[derive(Debug)]
 pub struct Tx<S> {
     pub(crate) store: S,
@@ -30,24 +30,26 @@ impl<S: TxStore> Tx<S> {
         Self { store, catalog, writes: Writes::default() }
     }
 
-    /// The registry as it was when the transaction began. Names registered since are in [`World::catalog`](crate::World::catalog).
+    /// The registry as it was when the transaction began. Names registered since are in
+    /// [`World::catalog`](crate::World::catalog).
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Ids never move, so a name that was registered since the transaction began may be used in it.
+    /// The current registry. Ids never change, so a name that was registered since the transaction began may be used in
+    /// it.
     pub(crate) fn current_catalog(&self) -> Arc<Catalog> {
         self.store.current_catalog(&self.catalog)
     }
 
-    /// Wants all of this, and nothing that it wanted before.
+    /// Replaces all writes of the transaction.
     pub(crate) fn write_all(&mut self, writes: Writes) {
         self.writes = writes;
     }
 
-    /// A chunk, or `None` if it is not stored: generate it then.
+    /// A chunk, or `None` if it is not stored: the host may generate it then.
     ///
-    /// Costs one key read when hot and not in memory, two or three when cold.
+    /// Costs one key read if it is hot and not in memory, two or three if it is cold.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged. That is not absence: do not generate over it.
@@ -58,7 +60,7 @@ impl<S: TxStore> Tx<S> {
         self.store.chunk(at)
     }
 
-    /// Many chunks, as [`load`](Self::load) loads each; one result per position in the order asked.
+    /// Loads many chunks, as [`load`](Self::load) loads each. Returns one result per position, in the order asked.
     ///
     /// Costs what [`World::load_many`](crate::World::load_many) costs for those that this transaction did not write.
     pub fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
@@ -75,24 +77,27 @@ impl<S: TxStore> Tx<S> {
             .collect()
     }
 
-    /// Stores a chunk in place of what is there, **its entity references too**: an entity that the stored chunk has and
-    /// this one does not becomes detached.
+    /// Stores a chunk in place of what is stored, **its entity references too**: an entity that the stored chunk has
+    /// and this one does not becomes detached.
     ///
-    /// So a host that saves a copy of its own loses the entities that came into the chunk since it was loaded:
-    /// [`save_blocks`](Self::save_blocks) keeps them. A chunk equal to the stored one costs a comparison and writes nothing.
+    /// So a host that saves its own copy loses the entities that moved into the chunk after it was loaded.
+    /// [`save_blocks`](Self::save_blocks) keeps them. A chunk equal to the stored one costs a comparison and writes
+    /// nothing.
     ///
     /// # Errors
     /// At commit: [`Error::UnknownBlock`], [`Error::UnknownDimension`], [`Error::UnknownSide`] and
-    /// [`Error::WrongSchema`] for what could not be read again, [`Error::TooLarge`], [`Error::EntityOwned`], [`Error::EntityUnknown`], or
-    /// [`Error::Corrupt`] if the place holds damage, which is never overwritten blindly.
+    /// [`Error::WrongSchema`] for what could not be read again, [`Error::TooLarge`], [`Error::EntityOwned`],
+    /// [`Error::EntityUnknown`], or [`Error::Corrupt`] if the stored chunk is damaged, which is never overwritten
+    /// blindly.
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.writes.chunks.insert(at, Some(chunk.into()));
     }
 
-    /// Stores a chunk's blocks, components and side data, and keeps the entity references that are stored there. Those of
-    /// `chunk` are ignored, and a chunk that was not stored gets none.
+    /// Stores a chunk's blocks, components and side data, and keeps the stored entity references. Those of `chunk` are
+    /// ignored. A chunk that was not stored gets none.
     ///
-    /// Costs a [`load`](Self::load) beside what [`save`](Self::save) costs; the chunk is copied if its references differ.
+    /// Costs a [`load`](Self::load) in addition to a [`save`](Self::save). The chunk is copied if its references
+    /// differ.
     ///
     /// # Errors
     /// As [`load`](Self::load), and at commit as [`save`](Self::save).
@@ -149,7 +154,7 @@ impl<S: TxStore> Tx<S> {
             .map_err(|error| self.store.refused(error.into()))
     }
 
-    /// Replaces a chunk's data of one side kind; `None` removes it.
+    /// Replaces the data of one side kind of a chunk; `None` removes it.
     ///
     /// # Errors
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
@@ -157,7 +162,7 @@ impl<S: TxStore> Tx<S> {
         self.edit(at, |chunk| set_side(chunk, kind, bytes))
     }
 
-    /// Changes a chunk in place: the stored one is copied once, further edits touch the copy.
+    /// Changes a chunk in place. The stored chunk is copied once; later edits change the copy.
     ///
     /// # Errors
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
@@ -180,11 +185,12 @@ impl<S: TxStore> Tx<S> {
         self.store.entity(id)
     }
 
-    /// Stores an entity; one equal to the stored one writes nothing. The references of the chunks that own it and that owned it before follow by themselves.
+    /// Stores an entity; one equal to the stored one writes nothing. The references in its previous and its new chunk
+    /// are updated automatically.
     ///
     /// # Errors
-    /// At commit: [`Error::OwnerAbsent`] if the owner is a chunk that is not stored (use
-    /// [`Owner::Detached`] then), [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
+    /// At commit: [`Error::OwnerAbsent`] if the owner is a chunk that is not stored (use [`Owner::Detached`] then),
+    /// [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
     /// [`Error::UnknownDimension`], [`Error::TooLarge`].
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
         self.writes.entities.insert(id, Some(entity));
@@ -195,10 +201,11 @@ impl<S: TxStore> Tx<S> {
         self.writes.entities.insert(id, None);
     }
 
-    /// Gives an entity to a chunk or detaches it, leaving the rest of it as it is.
+    /// Gives an entity to a chunk or detaches it, and keeps the rest of it. Returns `Ok(false)` if the world does not
+    /// have the entity.
     ///
     /// # Errors
-    /// As [`entity`](Self::entity); `Ok(false)` if the world does not have the entity.
+    /// As [`entity`](Self::entity).
     pub fn move_entity(&mut self, id: EntityId, owner: Owner) -> Result<bool, Error> {
         let Some(entity) = self.entity(id)? else { return Ok(false) };
         self.put_entity(id, entity.owned_by(owner));

@@ -1,4 +1,4 @@
-//! What becomes of the objects and records that a transaction writes.
+//! Resolves the objects and records that a transaction writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::read::state::ReadState;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-/// The objects that change, as they will be stored. One key read for each that is written.
+/// The objects that change, as they will be stored. Costs one key read for each that is written.
 pub(crate) fn settle_objects(
     read: &ReadState,
     writes: &BTreeMap<ObjectKey, ObjectWrite>,
@@ -27,7 +27,7 @@ pub(crate) fn settle_objects(
     Ok(settled)
 }
 
-/// The records that change. Two key reads for each that is written, all together.
+/// The records that change. Costs two key reads for each that is written, all together.
 pub(crate) fn settle_records(
     read: &ReadState,
     writes: &BTreeMap<RecordId, Option<Arc<Record>>>,

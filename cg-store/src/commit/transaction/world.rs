@@ -38,10 +38,10 @@ pub struct WorldReads<'w> {
     pub(super) listings: Vec<Listing>,
 }
 
-/// A box whose stored chunks a transaction has listed: which ones there are must not change before it commits.
+/// A box whose stored chunks a transaction has listed. The set of chunks must not change before it commits.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// The last commit that the listing certainly saw.
+    /// The last commit that the listing certainly contains.
     pub(super) since: u64,
     pub(super) dimension: Dimension,
     pub(super) area: ChunkBox,
@@ -100,19 +100,19 @@ impl<'w> Transaction<'w> {
 }
 
 impl Transaction<'_> {
-    /// Deletes every stored chunk of a box, as [`delete`](Self::delete) does; returns how many there were.
+    /// Deletes every stored chunk of a box, as [`delete`](Self::delete) does. Returns the number of chunks.
     ///
-    /// The box is guarded: after the commit no chunk is stored in it but what this transaction saves there later. A
-    /// chunk that was listed and is changed by another transaction meanwhile is deleted all the same; one that another
-    /// transaction stores where there was none is a conflict.
+    /// The box is guarded: after the commit it contains only chunks that this transaction saves there later. A listed
+    /// chunk that another transaction changes meanwhile is deleted all the same. A chunk that another transaction
+    /// stores where there was none is a conflict.
     ///
-    /// Costs a scan of the box's rows, of clusters up to their directories: nothing is decompressed. The commit reads
-    /// every chunk that is deleted, for its entities and its outline.
+    /// Costs a scan of the rows of the box, of clusters only up to their directories: nothing is decompressed. The
+    /// commit reads every deleted chunk, for its entities and its outline.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if a row of the box is damaged, and if the storage fails. At commit: [`Error::Conflict`].
     pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
-        // What is committed after this may be in the listing or not.
+        // A later commit may or may not be in the listing.
         let since = self.store.world.log.published();
         let view = self.store.world.settled_engine()?;
         let counters = &self.store.world.shared.counters;
@@ -146,16 +146,16 @@ impl CommitState {
         Ok(Committed::new(self.weak_world.clone(), value, seq))
     }
 
-    /// What comes before the closure: compiled once, and not once for each closure.
+    /// The part before the closure. It is compiled once and not for each closure.
     fn begin_transaction(&self) -> Result<(ReentryGuard, Transaction<'_>), Error> {
         let on_this_thread = ReentryGuard::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
         self.settle_hand_overs()?;
         Ok((on_this_thread, Transaction::begin(self)?))
     }
 
-    /// What comes after it. Returns the commit's sequence.
+    /// The part after the closure. Returns the commit sequence.
     fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
-        // What the closure itself submitted comes first, too.
+        // Batches that the closure itself submitted are accepted first, too.
         self.settle_hand_overs()?;
         if durability.is_queued() {
             self.start_writing()?;

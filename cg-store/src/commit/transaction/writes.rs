@@ -1,4 +1,4 @@
-//! What a transaction wants to change, of a world or of an overlay.
+//! The writes of a transaction, of a world or of an overlay.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::kinds::property::Property;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-/// What a transaction wants to change. A `None` is a deletion.
+/// The writes of a transaction. A `None` is a deletion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Writes {
     pub(crate) chunks: ChunkWrites,
@@ -25,7 +25,7 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    /// Whether nothing is to be changed.
+    /// Whether there are no writes.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { chunks, entities, properties, objects, records } = self;
         chunks.is_empty()
@@ -35,7 +35,7 @@ impl Writes {
             && records.is_empty()
     }
 
-    /// Whether anything is put, or all is deleted.
+    /// Whether anything is put, so not only deleted.
     pub(crate) fn puts_anything(&self) -> bool {
         let Self { chunks, entities, properties, objects, records } = self;
         chunks.values().any(Option::is_some)
@@ -45,7 +45,7 @@ impl Writes {
             || records.values().any(Option::is_some)
     }
 
-    /// About the memory of what is to be put, and so much for each thing.
+    /// The approximate memory of what is put, plus `entry_bytes` for each thing.
     pub(crate) fn memory_bytes(&self, entry_bytes: usize) -> usize {
         let Self { chunks, entities, properties, objects, records } = self;
         let count = chunks.len() + entities.len() + properties.len() + objects.len() + records.len();
@@ -58,18 +58,18 @@ impl Writes {
         count * entry_bytes + chunks + components + properties + objects + records
     }
 
-    /// Whether a chunk is to be saved, so that it can be changed as it is here.
+    /// Whether a chunk is saved here, so that it can be changed in place.
     pub(crate) fn has_chunk(&self, at: ChunkAt) -> bool {
         matches!(self.chunks.get(&at), Some(Some(_)))
     }
 
-    /// Saves a chunk with the entity references of the one that it replaces.
+    /// Saves a chunk with the entity references of the chunk that it replaces.
     pub(crate) fn save_blocks(&mut self, at: ChunkAt, mut chunk: Arc<Chunk>, replaced: Option<&Chunk>) {
         let kept = replaced.map_or(&[][..], Chunk::entities);
         if chunk.entities() != kept {
             let own = chunk.entities().to_vec();
             let chunk = Arc::make_mut(&mut chunk);
-            // The last first: it is the cheapest to remove.
+            // From the last to the first, which is the cheapest order of removal.
             for id in own.into_iter().rev() {
                 chunk.remove_entity(id);
             }
@@ -80,7 +80,7 @@ impl Writes {
         self.chunks.insert(at, Some(chunk));
     }
 
-    /// Changes a chunk that is to be saved.
+    /// Changes a chunk that is saved here.
     pub(crate) fn change_chunk<T>(
         &mut self,
         at: ChunkAt,
@@ -92,7 +92,7 @@ impl Writes {
         }
     }
 
-    /// An object as it will be, over what is stored.
+    /// An object as it will be stored, given what is stored now.
     pub(crate) fn object(
         &self,
         key: &ObjectKey,
@@ -140,7 +140,7 @@ impl Writes {
     }
 }
 
-/// Replaces a chunk's data of one side kind; `None` removes it.
+/// Replaces the data of one side kind of a chunk; `None` removes it.
 pub(crate) fn set_side(chunk: &mut Chunk, kind: SideKind, bytes: Option<Vec<u8>>) {
     match bytes {
         Some(bytes) => drop(chunk.set_side(kind, bytes)),
