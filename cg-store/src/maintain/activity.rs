@@ -1,4 +1,4 @@
-//! What maintenance learns from reads and commits, to decide by it later.
+//! What maintenance records about reads and commits, for its later decisions.
 
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
@@ -17,7 +17,7 @@ use crate::storage::shared::Shared;
 pub(crate) struct Activity {
     shared: Arc<Shared>,
     pub(crate) tiering: Tiering,
-    /// Absent if nothing is prefetched.
+    /// `None` if nothing is prefetched.
     pub(crate) prefetch: Option<Prefetch>,
     pub(crate) dirty_tiles: Mutex<DirtyTiles, rank::DirtyTiles>,
 }

@@ -7,23 +7,23 @@ use crate::maintain::tiering::{Due, try_receive};
 use crate::rt::pool;
 use crate::storage::error::Error;
 
-/// A job on the pool. Dropped, it ends unseen.
+/// A job on the pool. If the value is dropped, the job runs on and its result is lost.
 #[derive(Debug)]
 pub(crate) struct Background<T> {
     receiver: Receiver<Result<T, Error>>,
 }
 
-/// What became of a job.
+/// The state of a job.
 #[derive(Debug)]
 pub(crate) enum Awaited<T> {
-    /// It ended, or the world was closed before it could.
+    /// It ended, or the world was closed before it could end.
     Done(Result<T, Error>),
-    /// It is under way.
+    /// It still runs.
     Running(Background<T>),
 }
 
 impl MaintainState {
-    /// Has a thread of the pool do something, as long as the world is open. A panic of it is an error.
+    /// Runs work on a thread of the pool, if the world is still open then. A panic becomes an error.
     pub(crate) fn in_background<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -34,7 +34,7 @@ impl MaintainState {
         self.shared.pool.spawn(move || {
             let done = weak_world.with_world(|world| pool::catch_panic(operation, || work(world)));
             if let Ok(done) = done {
-                // No tick waits for it if the world is being closed.
+                // While the world is being closed, no tick waits for the result.
                 let _ = sender.send(done);
             }
         });
@@ -43,13 +43,13 @@ impl MaintainState {
 }
 
 impl<T> Background<T> {
-    /// Waits until the job is done, or the deadline is there.
+    /// Waits until the job is done or the deadline is reached.
     pub(crate) fn wait(self, due: Due) -> Awaited<T> {
         let received = due.receive(&self.receiver);
         self.awaited(received)
     }
 
-    /// Looks whether the job is done.
+    /// Returns the state of the job without waiting.
     pub(crate) fn look(self) -> Awaited<T> {
         let received = try_receive(&self.receiver);
         self.awaited(received)
@@ -59,7 +59,7 @@ impl<T> Background<T> {
         match received {
             Ok(done) => Awaited::Done(done),
             Err(RecvTimeoutError::Timeout) => Awaited::Running(self),
-            // The thread went away with the world.
+            // The job was dropped together with the world.
             Err(RecvTimeoutError::Disconnected) => Awaited::Done(Err(Error::Closed)),
         }
     }

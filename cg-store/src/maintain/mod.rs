@@ -1,4 +1,4 @@
-//! What a tick does: which cubes move, the moves, prefetch, tombstones.
+//! Maintenance in ticks: selecting cubes, moves, folding, prefetch, tombstones.
 
 pub(crate) mod activity;
 pub(crate) mod background;

@@ -1,4 +1,4 @@
-//! Deleted objects whose versions nobody needs any more.
+//! Purging the tombstones of objects.
 
 use std::iter::Peekable;
 use std::ops::ControlFlow;
@@ -14,8 +14,8 @@ use crate::storage::error::{ConflictKey, Error};
 use crate::storage::object_key::ObjectKey;
 
 impl MaintainState {
-    /// The keys of objects that commits before this one deleted. Costs a scan of all objects. What cannot be read is not
-    /// forgotten.
+    /// The keys of objects that commits before `commit` deleted. Costs a scan of all objects. Unreadable rows are
+    /// skipped and stay.
     pub(crate) fn objects_deleted_before(&self, commit: u64) -> Result<Vec<ObjectKey>, Error> {
         let mut found = Vec::new();
         scan_skipping_damage(&*self.shared.engine()?, Family::Object, ALL_KEYS, |met| {
@@ -29,15 +29,16 @@ impl MaintainState {
         Ok(found)
     }
 
-    /// Adds to a batch the end of those of some deleted objects that were not written since, as many as it takes and as
-    /// others may be kept waiting for. The caller holds the commit lock, and the queue is empty.
+    /// Adds to a batch the deletion of object tombstones that are still the newest row of their key. Adds as many as
+    /// the batch takes, up to a limit on the time other commits wait. The caller holds the commit lock, and the queue
+    /// is empty.
     pub(crate) fn purge_objects(
         &self,
         batch: &mut Batch,
         keys: &mut Peekable<impl Iterator<Item = ObjectKey>>,
         commit: u64,
     ) -> Result<Vec<ConflictKey>, Error> {
-        /// So many keys are read under the commit lock at once.
+        /// The maximum number of keys that are read during one hold of the commit lock.
         const AT_ONCE: usize = 4096;
         let (engine, mut forgotten) = (self.shared.engine()?, Vec::new());
         let limit_bytes = engine.caps().max_batch_bytes;
@@ -59,7 +60,7 @@ impl MaintainState {
     }
 }
 
-/// Whether a row is a sound mark of an object that a commit before this one deleted.
+/// Whether a row is a sound tombstone of an object that a commit before `commit` deleted.
 fn is_tombstone(key: &[u8], row: &[u8], commit: u64) -> bool {
     version_of(row).is_some_and(|version| version < commit)
         && decode(key, row).is_ok_and(|object| object.bytes.is_none())

@@ -1,4 +1,4 @@
-//! What maintenance needs: where it stands between two ticks, and what it learnt meanwhile.
+//! The state of maintenance: its progress between two ticks, and what it recorded meanwhile.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -22,12 +22,12 @@ pub(crate) struct MaintainState {
     pub(crate) maintenance: Maintenance,
     pub(crate) ticks: Stopwatch,
     pub(crate) tick_excess: Stopwatch,
-    /// For work on the pool, which keeps no world open.
+    /// For work on the pool, which does not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
 }
 
 impl MaintainState {
-    /// Nothing is begun; the clock goes on where it was left.
+    /// Creates a state in which nothing has begun. The clock continues at its stored value.
     pub(crate) fn new(
         commit: Arc<CommitState>,
         activity: Arc<Activity>,

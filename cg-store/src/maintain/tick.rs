@@ -1,4 +1,4 @@
-//! Work that can wait, done in slices of a host's tick.
+//! Background work of a world, done in time slices of the host's ticks.
 
 mod demote_all;
 
@@ -15,40 +15,41 @@ use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// Heat is kept once in so many ticks.
+/// Heat is written once in this number of ticks.
 const KEEP_HEAT_EVERY_TICKS: u64 = 20;
 
-/// What a tick did.
+/// The result of a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TickReport {
-    /// The world's time: what the host said, or the later time that it had said before.
+    /// The world's time: the argument of this tick, or a later time from an earlier tick.
     pub now: GameTick,
-    /// Chunks moved between tiers. What is promoted or goes into a cold cluster is written in the background, and counted in
-    /// the one that sees it done.
+    /// Chunks moved between tiers. Promotions and cold clusters are written in the background. The tick that finds them
+    /// finished counts them.
     pub moves: MoveCounts,
     /// Opacity tiles into which patches were folded.
     pub tiles_folded: usize,
     /// Chunks whose deltas were folded into their rows.
     pub deltas_folded: usize,
-    /// Whether the budget ended before the work did that is known of. What waits for [room](Self::skipped_low_disk) does not count.
+    /// Whether known work was left when the budget ended. Work that waits for [disk space](Self::skipped_low_disk) is
+    /// not included.
     pub work_left: bool,
-    /// Whether the disk has less room than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands:
-    /// nothing was moved, folded or written anew, and all of that waits. Deletions that nobody needs any more were
-    /// forgotten all the same.
+    /// Whether less disk space is free than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes)
+    /// requires. Then nothing is moved, folded or rewritten, and all of that work waits. Purging of old tombstones
+    /// continues.
     pub skipped_low_disk: bool,
-    /// Damage that keeps something as it is, and that no tick has told of before. Whoever loads it gets it as an error;
-    /// [`Quarantine::chunk`](crate::Quarantine::chunk) or a checkpoint helps.
+    /// Damage that blocks maintenance of something, and that no tick has reported before. A load of it returns an
+    /// error; [`Quarantine::chunk`](crate::Quarantine::chunk) or a checkpoint helps.
     pub damaged: Vec<DamageReport>,
-    /// Whether nothing was looked at because a commit was being written that is too large for one batch.
+    /// Whether the tick did nothing because a staged commit was being written.
     pub skipped_large_commit: bool,
 }
 
-/// Where maintenance stands between two ticks.
+/// The progress of maintenance between two ticks.
 #[derive(Debug)]
 pub(crate) struct Maintenance {
     state: Mutex<Progress, rank::Tick>,
-    /// Steps that the last tick left in the plan, for those who only look.
+    /// The steps that the last tick left in the plan, readable without the lock.
     moves_waiting: AtomicU64,
 }
 
@@ -59,12 +60,12 @@ struct Progress {
     heat_kept_at: GameTick,
     unsettled: FoldSchedule,
     tile: BackgroundFold,
-    /// Whether finding and moving took all of the last tick, so that the rest comes before moves in the next one.
+    /// Whether moves took the whole last tick. Then the next one folds before it moves.
     is_owed: bool,
 }
 
 impl Maintenance {
-    /// Nothing is begun; the clock goes on where it was left.
+    /// Creates a state in which nothing has begun. The clock continues at `clock`.
     pub(crate) fn at(clock: GameTick) -> Self {
         let mut state = Progress {
             clock: GameClock::default(),
@@ -78,17 +79,17 @@ impl Maintenance {
         Self { state: Mutex::new(state), moves_waiting: AtomicU64::new(0) }
     }
 
-    /// Steps of moves that the last tick left undone. Never waits.
+    /// The steps of moves that the last tick left undone. Never waits.
     pub(crate) fn moves_waiting(&self) -> u64 {
         self.moves_waiting.load(Ordering::Relaxed)
     }
 
-    /// The clock. Waits for a tick.
+    /// The clock. Waits for a running tick.
     pub(crate) fn clock(&self) -> GameClock {
         self.state.lock().clock
     }
 
-    /// Sets the clock after what is done to the work under way, unless that fails. Waits for a tick.
+    /// Sets the clock after `begin_anew` has succeeded on the work in progress. Waits for a running tick.
     pub(crate) fn set_clock(
         &self,
         to: GameTick,
@@ -101,7 +102,7 @@ impl Maintenance {
         Ok(())
     }
 
-    /// Asks or tells the work that is under way. Waits for a tick.
+    /// Calls a function with the work in progress. Waits for a running tick.
     pub(crate) fn work<T>(&self, ask: impl FnOnce(&mut Work) -> T) -> T {
         ask(&mut self.state.lock().work)
     }
@@ -117,10 +118,10 @@ impl MaintainState {
     ) -> Result<TickReport, Error> {
         let _running = self.ticks.start("a tick");
         self.shared.check_open()?;
-        // A budget that nobody can count to has no end.
+        // A budget that overflows the clock means no deadline.
         let deadline = Instant::now().checked_add(budget);
         let mut progress = self.maintenance.state.lock();
-        // What another tick took is none of this one's work.
+        // The time that another tick took is not counted for this one.
         let begun = Instant::now();
         let progress = &mut *progress;
         let now = progress.clock.advance(now);
@@ -162,7 +163,7 @@ impl MaintainState {
         }
         let due = Due::until(now, deadline);
         self.offer_settled(&mut progress.work, now);
-        // Each kind of work gets its part of a budget that is too small for all, so that none waits for the end of another.
+        // Each kind of work gets its part of a small budget, so that none waits for the end of another.
         let knows_of_more = !self.select_due(&mut progress.work, due.for_part(2))?;
         if std::mem::take(&mut progress.is_owed) {
             self.fold(progress, due.for_part(4), report)?;
@@ -177,7 +178,7 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Keeps heat, and folds deltas and tiles. Says whether no tile is left that is known of.
+    /// Writes heat, and folds deltas and tiles. Returns whether no tile is left that is known to have patches.
     fn fold(&self, progress: &mut Progress, due: Due, report: &mut TickReport) -> Result<bool, Error> {
         let Progress { work, unsettled, tile, heat_kept_at, .. } = progress;
         if due.is_over() {

@@ -1,8 +1,10 @@
-//! Which deletions may be forgotten.
+//! Purging of tombstones.
 //!
-//! A deleted chunk leaves a mark: its row in the hottest tier, with the commit that deleted it. The mark hides what
-//! colder tiers still hold, and tells who knows an older state what is gone. So it goes only when neither is needed:
-//! the host has said that nobody asks for changes since a commit so old, and no colder tier holds the place.
+//! A deleted chunk leaves a tombstone: its row in the hottest tier, with the commit that deleted it. The tombstone
+//! hides copies in colder tiers. It also reports the deletion to a reader that knows an older state.
+//!
+//! So a tombstone is purged only when both uses have ended. No colder tier holds the place, and the host has moved the
+//! tombstone horizon past its commit.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -43,7 +45,7 @@ impl MaintainState {
     }
 }
 
-/// How many marks a view has of chunks that commits before this one deleted. Reads every hot row.
+/// The number of tombstones in a view that commits before `commit` wrote. Reads every hot row.
 pub(crate) fn count_tombstones_before(view: &dyn Readable, commit: u64) -> Result<u64, Error> {
     let mut marks = 0;
     view.scan_uncached(Family::ChunkL0, ALL_KEYS, |_, row| {

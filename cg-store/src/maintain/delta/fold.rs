@@ -14,38 +14,39 @@ use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 use crate::storage::recent_puts::RecentPuts;
 
-/// How folding a chunk's deltas ended.
+/// The result of folding a chunk's deltas.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// Its row says it all now.
+    /// The row contains all changes now.
     Done,
     /// A commit changed the row meanwhile; nothing was written.
     Conflict,
-    /// No delta of it is written.
+    /// The chunk has no written delta.
     Nothing,
 }
 
-/// A row that says what a chunk's row and deltas said when they were read.
+/// A row with the content of a chunk's row and deltas at the time of reading.
 struct Settling {
     at: ChunkAt,
     batch: Batch,
     guard: Guard,
-    /// The last delta that is in it.
+    /// The last delta that the row contains.
     last: u64,
 }
 
 impl MaintainState {
-    /// Puts a chunk as its row and its deltas say into a row of its own, of the same version and schema generation, and
-    /// deletes the deltas.
+    /// Writes a chunk with its deltas as one hot row and deletes the deltas. The version and the schema generation stay
+    /// the same.
     ///
-    /// Guarded is the row alone. A delta that is committed meanwhile is newer than what was folded, so it goes on the
-    /// new row as it would have gone on the old one; whoever takes deltas away replaces the row too. Of a chunk in a
-    /// cluster it is guarded that no row of its own was put; its cluster may change its place, not its content.
+    /// Only the row is guarded. A delta that is committed meanwhile is newer than the folded ones, so it applies to the
+    /// new row as it would have to the old one. Every other deletion of deltas also replaces the row. If the chunk is
+    /// in a cluster, the guard requires that no hot row was put. The cluster may move to another tier, because that
+    /// does not change the content.
     pub(super) fn fold_deltas_of(&self, at: ChunkAt) -> Result<Settled, Error> {
         self.settling(at)?.map_or(Ok(Settled::Nothing), |settling| self.fold_as_read(settling))
     }
 
-    /// Reads what is to be written; `None` if no delta is.
+    /// Reads what is to be written. Returns `None` if there is no delta.
     fn settling(&self, at: ChunkAt) -> Result<Option<Settling>, Error> {
         let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
@@ -72,7 +73,7 @@ impl MaintainState {
                 let row = Draft::plain(Codec::None, generation, |out| chunk.encode(out));
                 batch.put(Space::ChunkL0, row_key, row, Stamp::Keep(version));
             }
-            // What is older than the row says nothing any more.
+            // Deltas that are older than the row have no effect.
             Lookup::Found(_) | Lookup::Tombstone => {}
             Lookup::NotFound => return Ok(None),
         }
@@ -134,7 +135,7 @@ mod tests {
         drop(world.transaction(|tx| tx.set_block(dimension, BlockPos::new(x, 0, 0), block)).unwrap());
     }
 
-    /// What is stored, past memory.
+    /// The stored bytes, read without the cache.
     fn stored(world: &World, at: ChunkAt) -> Option<(Vec<u8>, u64)> {
         world.with_stored_bytes(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
     }

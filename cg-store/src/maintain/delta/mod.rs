@@ -1,4 +1,4 @@
-//! Deltas in maintenance: they are folded into the rows of their chunks.
+//! Folding of deltas into the rows of their chunks.
 
 mod fold;
 mod schedule;

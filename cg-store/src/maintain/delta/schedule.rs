@@ -1,7 +1,7 @@
-//! Which deltas maintenance folds, and when.
+//! Decides which deltas maintenance folds, and when.
 //!
-//! A chunk that may get no other delta is folded beside the game, so that the next change of it is a small row again. One
-//! in whose cube nobody did anything for a minute is folded too: it is still hot then, and is demoted as one row.
+//! A chunk that may get no further delta is folded in the background, so that its next change is a small row again. A
+//! chunk whose cube was not accessed for a minute is folded too. It is still hot then, and is demoted as one row.
 
 use std::collections::HashMap;
 
@@ -15,30 +15,32 @@ use crate::maintain::tiering::{DamageLog, Due};
 use crate::read::delta::{MAX_CHUNKS, MAX_DELTAS};
 use crate::storage::error::Error;
 
-/// A chunk whose cube was not accessed for so long is folded.
+/// A chunk whose cube was not accessed for this time is folded.
 const IDLE_TICKS: u64 = 60 * GameTick::PER_SECOND;
-/// So many chunks are looked at in one tick.
+/// The maximum number of chunks that one tick considers.
 const CHUNKS_CONSIDERED: usize = 64;
 
-/// Chunks whose deltas stay, as something is damaged or none is written, with the commit of the last delta and how many they
-/// had then: another one is a reason to look again, and so is one that was quarantined.
+/// Chunks whose deltas could not be folded, because of damage or because no delta is written. Each has the commit of
+/// its last delta and the number of its deltas. A new delta, or a quarantined one, changes these, and the chunk is
+/// tried again.
 #[derive(Debug, Default)]
 pub(crate) struct FoldSchedule(HashMap<ChunkAt, (u64, usize)>);
 
 /// Which chunks are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Those that are worth it now, of a few.
+    /// Those that are due, among a few.
     Due,
-    /// All there are.
+    /// All chunks with deltas.
     All,
 }
 
 impl MaintainState {
-    /// Folds deltas of chunks that wait for it, and returns of how many. What is damaged stays as it is, and is told.
+    /// Folds the deltas of waiting chunks, and returns the number of folded chunks. Damaged chunks stay as they are,
+    /// and are reported.
     ///
-    /// Costs a look into two maps for each chunk that is considered; of one that is folded the reads of a load, and the
-    /// engine's lock. Exceeds a deadline by one chunk.
+    /// Considering a chunk costs two map lookups. Folding costs the reads of a load, and the engine's lock. Exceeds a
+    /// deadline by at most one chunk.
     pub(crate) fn fold_waiting(
         &self,
         unsettled: &mut FoldSchedule,
@@ -47,7 +49,7 @@ impl MaintainState {
         damage_log: &mut DamageLog,
     ) -> Result<usize, Error> {
         let (mut settled, most) = (0, if which == Which::All { usize::MAX } else { CHUNKS_CONSIDERED });
-        // Whoever waits again waits for the next time.
+        // A chunk that waits again is considered in a later call.
         for _ in 0..self.read.deltas.len().min(most) {
             if due.is_over() {
                 break;
@@ -62,7 +64,7 @@ impl MaintainState {
                 self.read.deltas.wait_again(at);
                 continue;
             }
-            // Asked before: the index names a delta before it is written.
+            // Checked before the fold, because the index contains a delta before it is written.
             let is_on_its_way =
                 self.shared.slot.reached()[0].get() < had.0 || self.read.pending.chunk(at).is_some();
             match self.fold_deltas_of(at) {
@@ -73,7 +75,7 @@ impl MaintainState {
                 Ok(Settled::Conflict) => {}
                 Ok(Settled::Nothing) if is_on_its_way => {}
                 Ok(Settled::Nothing) => unsettled.keep(at, had),
-                // A schema generation that is missing stays missing, too.
+                // A missing schema generation also stays missing.
                 Err(error) if error.kind() == ErrorKind::Damaged => {
                     damage_log.report(&error);
                     unsettled.keep(at, had);
@@ -83,7 +85,7 @@ impl MaintainState {
                     return Err(error);
                 }
             }
-            // If a delta came in between, it waits for the next time.
+            // If a new delta was added meanwhile, the chunk waits for the next call.
             self.read.deltas.wait_again(at);
         }
         Ok(settled)
@@ -115,7 +117,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::mpsc::{Receiver, channel};
 
-    /// The index names a delta before it is written. Who looks then finds none, and must look again.
+    /// The index contains a delta before it is written. A fold at that time finds none, and must be tried again.
     #[test]
     fn a_delta_that_is_looked_for_before_it_is_written_is_folded_later() {
         let step = Arc::<Mutex<Option<Receiver<()>>>>::default();

@@ -1,7 +1,7 @@
 //! Demotion into a cold cluster: the warm clusters and hot rows of many cubes become groups of one row.
 //!
-//! Made group by group, so that a host's tick can stop between any two; all of it is written by one commit at the end.
-//! Where all of it would be too large for one row, the largest of the new groups are left out, and stay where they are.
+//! The cluster is built group by group, so that a tick can stop between any two. One commit at the end writes all of
+//! it. If the row would be too large, the largest of the new groups are left out, and their chunks stay where they are.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,38 +21,39 @@ use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, rea
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// So many hot rows of a group go into the cold cluster as they are; more are gathered into the warm cluster first.
+/// The maximum number of hot rows of a group that go into the cold cluster directly. If there are more, they are merged
+/// into the warm cluster first.
 ///
-/// Every row of a move is compared under the engine's lock when it commits, and a save waits for that.
+/// Every row of a move is compared under the engine's lock when the move commits, and a save waits for that.
 const HOT_ROWS_TAKEN: usize = 4;
 
 const TIER: ClusterTier = ClusterTier::L2;
 
-/// A cold cluster in the making.
+/// A cold cluster that is being built.
 #[derive(Debug)]
 pub(crate) struct ColdMerge {
     cluster: ClusterAt,
     /// The row that is replaced.
     base: Option<Vec<u8>>,
-    /// What is known of the accesses to the chunks that the row has.
+    /// The known accesses to the chunks in that row.
     heat: ColdHeat,
-    /// The groups that were made. The others will be copied as they are stored.
+    /// The finished groups. The others are copied as they are stored.
     made: BTreeMap<u8, GroupMade>,
     writes: MoveWrites,
 }
 
-/// What is known of the accesses to the chunks of a cold cluster.
+/// The known accesses to the chunks of a cold cluster.
 #[derive(Debug, Clone, Copy)]
 enum ColdHeat {
-    /// There are none.
+    /// The cluster has no chunks.
     NoChunks,
-    /// The newest was then.
+    /// The newest access.
     Known(Heat),
-    /// Nobody noted them.
+    /// No access was recorded.
     Unknown,
 }
 
-/// A group that was encoded, and the rows that it takes the place of.
+/// An encoded group, and the rows that it replaces.
 #[derive(Debug)]
 pub(crate) struct GroupMade {
     cube: CubeAt,
@@ -61,18 +62,18 @@ pub(crate) struct GroupMade {
     heat: Heat,
 }
 
-/// How the commit of a cold cluster ended.
+/// The result of committing a cold cluster.
 #[derive(Debug)]
 pub(crate) struct ColdEnd {
     pub(crate) end: Outcome,
-    /// The cubes with which the cluster would have been too large. Nothing of them was written.
+    /// The cubes that would have made the cluster too large. Nothing of them was written.
     pub(crate) left_out: Vec<CubeAt>,
 }
 
 impl ColdMerge {
-    /// Begins to merge cubes into their cold cluster. Costs the read of the cluster.
+    /// Starts to merge cubes into their cold cluster. Costs the read of the cluster.
     ///
-    /// `Err` in the answer says that the cluster is damaged.
+    /// An inner `Err` reports that the cluster is damaged.
     pub(crate) fn begin(engine: &dyn Engine, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
         let (space, row_key) = row_of(cluster);
         let base = match engine.get(space, &row_key).map_err(Error::from) {
@@ -104,10 +105,10 @@ impl ColdMerge {
         self.cluster
     }
 
-    /// Makes the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several may
-    /// be made at once.
+    /// Builds the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several
+    /// threads may do this at once.
     ///
-    /// `Err` in the answer says why the group stays as it is stored, and the cube's rows where they are.
+    /// An inner `Err` states why the group stays as it is stored, and the cube's rows stay where they are.
     pub(crate) fn make(
         &self,
         engine: &dyn Engine,
@@ -173,7 +174,7 @@ impl ColdMerge {
             writes.guards.push(Guard::same(space, row_key, row));
             writes.batch.delete(space, row_key);
         }
-        // A cube that is cold as a whole has no use for its heat; what stays hot will leave a new one.
+        // A cube that is completely cold needs no heat row. A cube that stays hot gets a new one.
         delete_heat(&mut writes.batch, cube);
         for row in hot.rows {
             writes.guards.push(row.guard());
@@ -189,17 +190,17 @@ impl ColdMerge {
         match builder.encode_group(group, &mut Limits::default()) {
             Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes, heat })),
             Err(AssembleError::Damaged(problem)) => Ok(Err(Outcome::Damaged(self.damage(problem)))),
-            // Its chunks stay where they are: in the hottest tier each has a row of its own.
+            // The chunks of the cube stay where they are: in the hottest tier each has a row of its own.
             Err(_) => Ok(Err(Outcome::TooLarge)),
         }
     }
 
-    /// Takes a group that was made.
+    /// Adds a finished group.
     pub(crate) fn take(&mut self, made: GroupMade) {
         self.made.insert(group_of(made.cube, TIER), made);
     }
 
-    /// Writes the cluster in place of all that is in it now, and says how that ended.
+    /// Commits the cluster in place of everything that is now in it. Returns the result.
     pub(crate) fn commit(mut self, engine: &dyn Engine, counters: &Counters) -> Result<ColdEnd, Error> {
         let mut left_out = Vec::new();
         let cluster = loop {
@@ -227,15 +228,15 @@ impl ColdMerge {
                 }
                 past_damage(self.writes.commit(engine, counters))?
             }
-            // The row ends before a group does, so it cannot be copied.
+            // The row ends before the group does, so the group cannot be copied.
             Err(AssembleError::Damaged(problem)) => Outcome::Damaged(self.damage(problem)),
             Err(_) => Outcome::TooLarge,
         };
         Ok(ColdEnd { end, left_out })
     }
 
-    /// When a chunk of the cluster was last accessed, those of the groups that were made among them. Where nobody noted it of
-    /// the others, it counts as now: they were accessed before they were demoted, but it is not known when.
+    /// The last access to a chunk of the cluster, including the finished groups. If the accesses to its other chunks
+    /// are unknown, they count as now: they were accessed before their demotion, but the time is not known.
     fn heat_with_made(&self) -> Heat {
         let made = self.made.values().map(|made| made.heat);
         let latest = |a: Heat, b: Heat| Heat {
@@ -250,7 +251,7 @@ impl ColdMerge {
         }
     }
 
-    /// The row of all groups, made and stored.
+    /// The row of all groups, finished and stored.
     fn join(&self) -> Result<Option<Draft>, AssembleError> {
         let builder = self.builder();
         let groups = (0..TIER.group_count() as u8).map(|group| match self.made.get(&group) {
@@ -261,7 +262,7 @@ impl ColdMerge {
         join_groups(TIER, self.codec(), groups.iter().map(|group| &**group))
     }
 
-    /// Gives up the largest group that was made. What the row has in its place goes on being shadowed by the cube's rows.
+    /// Leaves out the largest finished group. The cube's rows continue to shadow the group that is stored in the row.
     fn leave_largest_out(&mut self) -> Option<CubeAt> {
         let largest = self.made.iter().max_by_key(|(_, made)| made.encoded.stored_bytes());
         let group = *largest?.0;

@@ -1,4 +1,4 @@
-//! A 4³ cube of chunks: where its rows lie, and what it has in the hottest tier.
+//! A 4³ cube of chunks: the keys of its rows, and its rows in the hottest tier.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -12,7 +12,7 @@ use crate::engine::{Guard, Readable, ReadableExt as _};
 use crate::read::chunk::hot;
 use crate::storage::error::Error;
 
-/// The cube's group in its cluster of a tier.
+/// The group of the cube in its cluster of a tier.
 pub(super) fn group_of(cube: CubeAt, tier: ClusterTier) -> u8 {
     Slot::of(cube.chunks().min(), tier).group()
 }
@@ -27,18 +27,19 @@ pub(super) fn chunk_at(cube: CubeAt, place: u8) -> ChunkAt {
     ChunkAt::new(cube.dimension(), pos)
 }
 
-/// The first and the last key of a cluster's chunks in the hottest tier: no other cluster's lie between.
+/// The first and the last key of a cluster's chunks in the hottest tier. No chunk of another cluster sorts between
+/// them.
 pub(crate) fn hot_keys(cluster: ClusterAt) -> [[u8; key::CHUNK_LEN_BYTES]; 2] {
     let at = |pos| key::chunk(ChunkAt::new(cluster.dimension, pos));
     [at(cluster.pos.min_chunk()), at(cluster.pos.max_chunk())]
 }
 
-/// The row of a cluster.
+/// The space and key of a cluster's row.
 pub(crate) fn row_of(cluster: ClusterAt) -> (Space, [u8; key::CHUNK_LEN_BYTES]) {
     (Space::of_cluster(cluster.pos.tier()), key::cluster(cluster.dimension, cluster.pos))
 }
 
-/// A place's bit in a set of a cube's places.
+/// The bit of a place in a set of a cube's places.
 pub(super) const fn bit(place: u8) -> u64 {
     1 << place
 }
@@ -48,9 +49,9 @@ pub(super) const fn bit(place: u8) -> u64 {
 pub(super) struct HotRows {
     /// Sound rows, in the order of their keys.
     pub(super) rows: Vec<HotRow>,
-    /// The places of all rows, damaged ones too.
+    /// The places of all rows, including damaged ones.
     pub(super) places: u64,
-    /// The places of sound rows: what colder tiers have there is worth nothing any more. Below a damaged row it is the
+    /// The places of sound rows: copies in colder tiers are obsolete there. Below a damaged row the colder copy is the
     /// last good value, so it is kept.
     pub(super) sound_places: u64,
 }
@@ -60,19 +61,19 @@ pub(super) struct HotRows {
 pub(super) struct HotRow {
     pub(super) at: ChunkAt,
     pub(super) info: SlotInfo,
-    /// `None` for the tombstone.
+    /// `None` for a tombstone.
     pub(super) value: Option<Vec<u8>>,
 }
 
 impl HotRow {
-    /// Says that the row must not have changed.
+    /// A guard that the row has not changed.
     pub(super) fn guard(&self) -> Guard {
         Guard::version(Space::ChunkL0, key::chunk(self.at), self.info.version)
     }
 }
 
 impl HotRows {
-    /// Reads them by one scan of their range.
+    /// Reads the rows with one scan of their range.
     pub(super) fn read(view: &dyn Readable, cube: CubeAt, writes: &mut MoveWrites) -> Result<Self, Error> {
         let mut found = Self::default();
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
@@ -82,7 +83,7 @@ impl HotRows {
             let place = Slot::of(at.pos, ClusterTier::L1).in_group();
             found.places |= bit(place);
             writes.moved.bytes_read += row.len() as u64;
-            // A damaged row stays where it is, and goes on hiding what lies below it.
+            // A damaged row stays where it is, and still hides what is below it.
             if let Some((info, value)) = sound(at, key, row) {
                 found.sound_places |= bit(place);
                 found.rows.push(HotRow { at, info, value });
@@ -95,7 +96,7 @@ impl HotRows {
 
 fn sound(at: ChunkAt, key: &[u8], row: &[u8]) -> Option<(SlotInfo, Option<Vec<u8>>)> {
     Some(match hot(at, key, row).ok()? {
-        // A cluster cannot tell a chunk without bytes from an absent one.
+        // A cluster cannot distinguish a chunk without bytes from an absent one.
         Lookup::Found(chunk) if chunk.value.is_empty() => return None,
         Lookup::Found(chunk) => {
             let info = SlotInfo { version: chunk.version, schema_generation: chunk.schema_generation };

@@ -1,4 +1,4 @@
-//! Moving chunks between tiers. Content, versions and schema generations are carried as they are: a move is no change.
+//! Moves of chunks between tiers. Content, versions and schema generations are preserved: a move is not a change.
 //!
 //! The unit is the 4³ cube: one warm cluster, or one group of a cold one.
 //!
@@ -8,12 +8,12 @@
 //! | [`demote_warm`] | the warm cluster, and deletions of the hot rows that are now in it |
 //! | [`ColdMerge`] | the cold cluster, and deletions of the warm clusters and hot rows that are now in it |
 //! | [`drop_shadows`] | a cluster without the slots that a hotter tier hides |
-//! | [`purge_tombstones`] | deletions of the marks of chunks that were deleted long ago and lie in no cluster |
+//! | [`purge_tombstones`] | deletions of the tombstones of chunks deleted before the horizon and stored in no cluster |
 //!
 //! **Invariants**. The live copy of a chunk is in the lowest-numbered tier that has it, before and after every move;
-//! copies below are older or equal. Each row that a move read or replaces is guarded: a save in between makes the
-//! move give up, never the save. One move runs at a time, so no row of a cluster changes under a move by another.
-//! Damage is never moved and never taken for absence: what lies in a damaged row stays there.
+//! copies below are older or equal. Each row that a move read or replaces is guarded: a save in between makes the move
+//! fail, never the save. One move runs at a time, so no other move changes a row of a cluster meanwhile. Damage is
+//! never moved and never treated as absence: the content of a damaged row stays there.
 
 mod cold;
 mod cube;
@@ -35,10 +35,11 @@ pub(crate) use shadow::drop_shadows;
 pub(crate) use tombstone::purge_tombstones;
 pub(crate) use warm::demote_warm;
 
-/// How much a move moved.
+/// The amount of work that a move did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Moved {
-    /// Chunks that lie in another tier now; for a cluster made smaller, the slots that it lost; or marks forgotten.
+    /// The chunks that are now in another tier. For a rewritten cluster, the slots that it lost; for a purge, the
+    /// tombstones.
     pub(crate) chunks: u64,
     /// Bytes of the rows that were read.
     pub(crate) bytes_read: u64,
@@ -54,22 +55,22 @@ impl std::ops::AddAssign for Moved {
     }
 }
 
-/// How a move ended.
+/// The result of a move.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// There was nothing to move.
     Nothing,
-    /// It was done.
+    /// The move was committed.
     Done(Moved),
     /// A commit changed what was to be moved; nothing was written.
     Conflict,
-    /// A row is damaged, so what lies in it stays where it is; nothing was written.
+    /// A row is damaged, so its content stays where it is; nothing was written.
     Damaged(Error),
-    /// The cluster would be too large to be formed; nothing was written.
+    /// The cluster would be too large; nothing was written.
     TooLarge,
 }
 
-/// What a move reads, guards and writes on its way.
+/// The reads, guards and writes of a move.
 #[derive(Debug, Default)]
 struct MoveWrites {
     batch: Batch,
@@ -104,7 +105,7 @@ impl MoveWrites {
     }
 }
 
-/// How a move ended that may have met what the engine cannot read: that is damage like any other.
+/// Converts an error of the engine about damage into the result of a damaged row.
 pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error> {
     match end {
         Err(error) if error.kind() == ErrorKind::Damaged => Ok(Outcome::Damaged(error)),

@@ -1,4 +1,4 @@
-//! Promotion: the chunks of a cube that lie in clusters get rows of their own.
+//! Promotion: the chunks of a cube that are in clusters get rows of their own.
 
 use cg_format::cluster::StoredCluster;
 use cg_format::frame::{Codec, Draft, Stamp};
@@ -11,14 +11,14 @@ use crate::engine::{Engine, Guard, Readable as _};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// Puts every live chunk of a cube into the hottest tier. What its clusters hold is shadowed from then on.
+/// Puts every live chunk of a cube into the hottest tier. The copies in its clusters are shadowed from then on.
 ///
 /// Costs one scan, up to two cluster reads and the decompression of one group of each.
 pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
     let view = engine.snapshot()?;
     let mut writes = MoveWrites::default();
     let mut settled = HotRows::read(&view, cube, &mut writes)?.places;
-    // What is hot already is neither read again nor counted.
+    // Chunks that are already hot are neither moved nor counted.
     writes.moved.bytes_read = 0;
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         let (space, row_key) = row_of(cube.cluster(tier));

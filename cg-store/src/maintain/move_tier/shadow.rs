@@ -1,4 +1,4 @@
-//! Clusters are written anew without what hotter tiers shadow. Whether that is worth it says the policy.
+//! Rewriting clusters without the slots that hotter tiers shadow. The policy decides whether that is worth it.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
@@ -16,12 +16,12 @@ use crate::read::chunk::hot;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// Writes a cluster without its shadowed slots if some are and `should_rewrite` says so, or deletes it if nothing is
-/// left. It is asked of every cluster that is there and sound.
+/// Rewrites a cluster without its shadowed slots if it has some and `should_rewrite` returns true. Deletes the cluster
+/// if no slot is left. `should_rewrite` is called for every cluster that exists and is sound.
 ///
-/// The rows that cast the shadows are not guarded: only moves take a row away from a hotter tier, and one move runs
-/// at a time. Costs one cluster read, a scan over the hot rows of its cube and, for a cold one, the directories of the
-/// warm clusters in it.
+/// The rows that shadow the slots are not guarded, because only moves remove a row from a hotter tier, and one move
+/// runs at a time. Costs one cluster read and a scan of the hot rows of its cube. For a cold cluster it also costs the
+/// directories of the warm clusters in it.
 pub(crate) fn drop_shadows(
     engine: &dyn Engine,
     counters: &Counters,
@@ -63,7 +63,7 @@ pub(crate) fn drop_shadows(
     writes.commit(engine, counters)
 }
 
-/// The slots of a cluster of which a hotter tier has a sound copy or a tombstone.
+/// The slots of a cluster for which a hotter tier has a sound copy or a tombstone.
 fn shadows(view: &dyn Readable, cluster: ClusterAt) -> Result<BTreeSet<Slot>, Error> {
     let mut found = BTreeSet::new();
     let tier = cluster.pos.tier();

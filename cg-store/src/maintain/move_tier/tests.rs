@@ -38,7 +38,7 @@ fn rows(engine: &MemEngine) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// A cold cluster of two cubes in the making, of which both groups are made.
+/// A cold cluster that is being built from two cubes, with both groups finished.
 fn made(engine: &MemEngine, counters: &Counters) -> ColdMerge {
     let cubes = [0, 4].map(|x| CubeAt::of(at(x)));
     let mut merge = ColdMerge::begin(engine, cubes[0].cluster(ClusterTier::L2)).unwrap().unwrap();
@@ -88,7 +88,7 @@ fn another_cluster_at_the_place_makes_the_move_give_up() {
 #[test]
 fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
     let (engine, counters) = (MemEngine::new(), Counters::default());
-    // Five rows in one cube are more than are compared under the engine's lock at the end.
+    // Five rows in one cube exceed the number that is compared under the engine's lock at the end.
     let places = (0..5).map(|n| ChunkPos::constant(0, n / 4, n % 4));
     let mut batch = Batch::new();
     for pos in places {

@@ -1,4 +1,4 @@
-//! Tombstones that nobody needs any more are deleted.
+//! Purging the tombstones of a cube.
 
 use cg_format::cluster::{Slot, StoredCluster};
 use cg_format::{ClusterTier, Space, key};
@@ -10,11 +10,12 @@ use crate::engine::{Engine, Readable as _};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// Deletes a cube's tombstones before a commit, where no colder tier has a copy that would come back to life.
+/// Deletes the tombstones of a cube from commits before `before`, unless a colder tier has a copy that would become
+/// visible again.
 ///
-/// The clusters are not guarded: only moves put a chunk into one, they take it from a row, and one move runs at a time.
-/// Below a damaged cluster nobody can tell what it holds, so there all marks stay. Costs a scan of the cube's hot rows
-/// and the directories of its two clusters.
+/// The clusters are not guarded: only moves add a chunk to a cluster, they take it from a row, and one move runs at a
+/// time. The content of a damaged cluster is unknown, so all tombstones above it stay. Costs a scan of the cube's hot
+/// rows and the directories of its two clusters.
 pub(crate) fn purge_tombstones(
     engine: &dyn Engine,
     counters: &Counters,

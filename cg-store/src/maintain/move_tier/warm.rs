@@ -12,11 +12,11 @@ use crate::maintain::tiering::put_heat;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// Merges the hot rows of a cube into its warm cluster and deletes them. Puts the heat by which the cluster is found
-/// when it is to be demoted.
+/// Merges the hot rows of a cube into its warm cluster and deletes them. Puts the heat row by which ticks find the
+/// cluster when it is due to be demoted.
 ///
-/// Tombstones stay: they hide what the cold cluster may hold, and tell who asks what was deleted. Costs one scan of
-/// up to 64 rows, one cluster read and one compression.
+/// Tombstones stay: they hide what the cold cluster may hold, and report the deletion to readers. Costs one scan of up
+/// to 64 rows, one cluster read and one compression.
 pub(crate) fn demote_warm(
     engine: &dyn Engine,
     counters: &Counters,

@@ -1,4 +1,4 @@
-//! Folding tiles in the background: a thread of the pool does it, as one tile may take longer than a tick has.
+//! Folding tiles in the background: a thread of the pool does it, because one tile may take longer than a tick.
 
 use super::Folding;
 use crate::maintain::background::{Awaited, Background};
@@ -6,31 +6,31 @@ use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{DamageLog, Due};
 use crate::storage::error::Error;
 
-/// The one tile that may be in the making.
+/// The one tile that may be being folded.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundFold {
     making: Option<Background<Made>>,
 }
 
-/// What became of a tile, and the damage that was met on the way.
+/// The result of folding a tile, and the damage that was found.
 #[derive(Debug)]
 struct Made {
     folding: Result<Folding, Error>,
     damage: Vec<Error>,
 }
 
-/// What came of folding for as long as there was time.
+/// The result of folding until the deadline.
 #[derive(Debug, Default)]
 pub(crate) struct FoldedTiles {
-    /// How many were folded.
+    /// The number of folded tiles.
     pub(crate) count: usize,
-    /// Whether none that is left is known of.
+    /// Whether no known tile is left.
     pub(crate) is_all: bool,
 }
 
 impl MaintainState {
-    /// Folds tiles that are known to have patches, one after the other, and returns when the deadline is there: the tile
-    /// that is being folded by then is met again by the next call.
+    /// Folds tiles that are known to have patches, one after the other, until the deadline. The next call continues
+    /// with the tile that is being folded then.
     ///
     /// # Errors
     /// As [`fold_known_tile`](Self::fold_known_tile).

@@ -1,10 +1,10 @@
-//! Which tiles have patches, so that a tick does not go through the map to find them.
+//! Records which tiles have patches, so that a tick need not search the map for them.
 //!
-//! Commits tell what they add. What was there when the world was opened is found by one search through the map, a
-//! part of it in each tick; that search is made again when more tiles have patches than are remembered.
+//! Commits report the patches that they add. A search through the map finds those that existed when the world was
+//! opened; each tick does a part of it. The search is repeated when more tiles have patches than are recorded.
 //!
-//! A tile that was folded rests: what is patched in every tick is folded a few times in a minute and not in every tick.
-//! What readers go through beside the tile stays bounded all the same.
+//! A folded tile rests for some time. So a tile that is patched in every tick is folded a few times a minute and not in
+//! every tick. The number of patches that readers apply to a tile stays bounded.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -13,56 +13,58 @@ use cg_tiering::GameTick;
 
 use crate::kinds::opacity::TileKey;
 
-/// So many tiles are remembered.
+/// The maximum number of recorded tiles.
 const REMEMBERED_TILES: usize = 1 << 14;
-/// A tile that was folded is left alone for so long.
+/// A folded tile rests for this time.
 const REST_TICKS: u64 = 5 * GameTick::PER_SECOND;
-/// Unless it got so many patches since. Several of one chunk count each, and are one row.
+/// The rest ends early at this number of new patches. Several patches of one chunk are counted separately, although
+/// they are one row.
 const MOST_PATCHES: u32 = 256;
 
-/// Tiles that are to be folded. A commit adds the tile when its patch can be read, and who folds a tile takes it out before
-/// the patches are read, so none is missed.
+/// Tiles that are to be folded. A commit adds a tile when its patch can be read. A fold removes the tile before it
+/// reads the patches, so no patch is missed.
 #[derive(Debug)]
 pub(crate) struct DirtyTiles {
     tiles: BTreeSet<TileKey>,
-    /// Tiles that were folded a short while ago.
+    /// Tiles that were folded recently.
     resting: BTreeMap<TileKey, Resting>,
-    /// The same by the time when their rest ends; those of tiles that were woken before are still in it.
+    /// The same tiles by the end of their rest. It may contain tiles that were woken earlier.
     ends: VecDeque<(GameTick, TileKey)>,
-    /// The tile that was looked at last: those after it come next, so that one which changes all the time keeps no other waiting.
+    /// The tile that was returned last. Later tiles come next, so that a tile that changes all the time does not block
+    /// the others.
     behind: Option<TileKey>,
-    /// `None` when it is over.
+    /// `None` when the search has ended.
     search: Option<Search>,
     searches: u64,
 }
 
-/// A tile that was folded.
+/// A folded tile.
 #[derive(Debug)]
 struct Resting {
     until: GameTick,
-    /// Patches that came since.
+    /// The patches that were added since.
     patches: u32,
 }
 
 /// A search through the map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Search {
-    /// Where it goes on.
+    /// The key after which it continues.
     pub(super) behind: Vec<u8>,
     number: u64,
 }
 
-/// What is to be looked at next.
+/// What to fold or search next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// This tile has patches.
+    /// A tile that has patches.
     Tile(TileKey),
-    /// Tiles that lie there may have some.
+    /// A part of the map that may have patches.
     Search(Search),
 }
 
 impl DirtyTiles {
-    /// Nothing is known of the map.
+    /// Creates a record that knows nothing of the map.
     pub(crate) const fn new() -> Self {
         let search = Some(Search { behind: Vec::new(), number: 0 });
         Self {
@@ -75,7 +77,7 @@ impl DirtyTiles {
         }
     }
 
-    /// Forgets what is known, and has the map searched from its beginning.
+    /// Forgets all tiles, and starts the search of the map again.
     pub(crate) fn begin_again(&mut self) {
         self.tiles.clear();
         self.resting.clear();
@@ -84,7 +86,7 @@ impl DirtyTiles {
         self.searches += 1;
     }
 
-    /// Notes that tiles have patches, and how many are new.
+    /// Records that tiles have patches, with the number of new ones.
     pub(crate) fn add(&mut self, tiles: impl IntoIterator<Item = (TileKey, u32)>) {
         for (tile, patches) in tiles {
             match self.resting.get_mut(&tile) {
@@ -105,12 +107,12 @@ impl DirtyTiles {
         }
     }
 
-    /// How many tiles are known to have patches.
+    /// The number of tiles that are known to have patches.
     pub(crate) fn len(&self) -> usize {
         self.tiles.len() + self.resting.values().filter(|resting| resting.patches > 0).count()
     }
 
-    /// What to look at next, if anything is to be folded at a tick.
+    /// What to fold or search next at a tick.
     pub(super) fn next(&mut self, now: GameTick) -> Option<Next> {
         while let Some((until, tile)) = self.ends.front().copied().filter(|(until, _)| *until <= now) {
             self.ends.pop_front();
@@ -121,14 +123,14 @@ impl DirtyTiles {
         next.copied().map(Next::Tile).or_else(|| self.search.clone().map(Next::Search))
     }
 
-    /// Forgets that a tile has patches, which is looked at now.
+    /// Removes a tile that is being folded now.
     pub(super) fn forget(&mut self, tile: &TileKey) {
         self.tiles.remove(tile);
         self.resting.remove(tile);
         self.behind = Some(*tile);
     }
 
-    /// Leaves a tile alone for a while, which was folded at a tick. Patches that came meanwhile wait, too.
+    /// Lets a tile rest that was folded at a tick. Patches that were added meanwhile wait, too.
     pub(super) fn rest(&mut self, tile: TileKey, now: GameTick) {
         let patches = u32::from(self.tiles.remove(&tile));
         let until = GameTick::new(now.get().saturating_add(REST_TICKS));
@@ -150,7 +152,7 @@ impl DirtyTiles {
         }
     }
 
-    /// Notes how far a search came, or that it came to the end, unless another was begun meanwhile.
+    /// Records how far a search came, or `None` for the end. Ignored if another search was begun meanwhile.
     pub(super) fn searched(&mut self, search: &Search, up_to: Option<Vec<u8>>) {
         if self.search.as_ref().is_some_and(|current| current.number == search.number) {
             self.search = up_to.map(|behind| Search { behind, number: search.number });
@@ -172,7 +174,7 @@ mod tests {
 
     const NOW: GameTick = GameTick::new(7);
 
-    /// Tiles with a patch each.
+    /// Tiles with one patch each.
     fn patched(tiles: impl IntoIterator<Item = usize>) -> impl Iterator<Item = (TileKey, u32)> {
         tiles.into_iter().map(|n| (tile(n), 1))
     }
@@ -213,7 +215,7 @@ mod tests {
             let Some(Next::Tile(next)) = known.next(NOW) else { panic!("one waits") };
             known.forget(&next);
             met.push(next);
-            // Somebody commits over the first one again and again.
+            // Another commit patches the first tile again and again.
             known.add(patched([1]));
         }
         assert_eq!(met, [1, 2, 3, 1, 1].map(tile));
@@ -233,7 +235,7 @@ mod tests {
         );
     }
 
-    /// What is to be folded at a tick, in order.
+    /// The tiles that are due at a tick, in order.
     fn due(known: &mut DirtyTiles, now: u64) -> Vec<TileKey> {
         let mut due = Vec::new();
         while let Some(Next::Tile(tile)) = known.next(GameTick::new(now)) {
@@ -248,7 +250,7 @@ mod tests {
         let mut known = DirtyTiles::new();
         known.add(patched([1, 2]));
         assert_eq!(due(&mut known, 7), [1, 2].map(tile));
-        // A patch of the second came while it was folded.
+        // A patch of the second tile was added while it was folded.
         known.add(patched([2]));
         known.rest(tile(1), NOW);
         known.rest(tile(2), NOW);

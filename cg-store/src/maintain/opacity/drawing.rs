@@ -1,4 +1,4 @@
-//! Drawing: what the chunks over some tiles hide, whatever the map says.
+//! Drawing: computes the opacity of the chunks over some tiles, without the map.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,12 +21,12 @@ use crate::storage::error::{Damage, Error};
 #[derive(Debug, Default)]
 pub(crate) struct Drawing {
     tiles: BTreeMap<TileKey, Vec<(ChunkPos, Patch)>>,
-    /// Where chunks may lie that could not be read.
+    /// The places of chunks that could not be read.
     unread: Vec<ChunkBox>,
 }
 
 impl Drawing {
-    /// Reads and decodes every chunk of a column. One that is damaged is taken to hide nothing.
+    /// Reads and decodes every chunk of a column. A damaged chunk counts as transparent.
     ///
     /// # Errors
     /// If the engine fails.
@@ -41,7 +41,7 @@ impl Drawing {
         let failed = walk_folded(read, view, area, |stored| {
             match stored {
                 Err(Error::Corrupt(damage)) => drawing.unread.extend(place_of(&damage)),
-                // Of what lies in damaged files nobody can even say where it is.
+                // The engine cannot report which chunks are in damaged files.
                 Err(error @ Error::Engine(_)) => return ControlFlow::Break(error),
                 Err(_) => {}
                 Ok(stored) => {
@@ -63,7 +63,7 @@ impl Drawing {
         }
     }
 
-    /// A tile as the map should hold it; `None` if nothing in it is opaque.
+    /// The tile as the map should hold it; `None` if nothing in it is opaque.
     ///
     /// # Errors
     /// [`Error::OpacityTile`] if it would be too large.
@@ -71,7 +71,7 @@ impl Drawing {
         self.tiles.get(tile).map(|outlines| Ok(fold(None, outlines)?)).transpose()
     }
 
-    /// Takes out of a tile what lies where chunks could not be read: of that nobody can say whether it is right.
+    /// Removes from a tile the parts over chunks that could not be read. Whether these are right is unknown.
     ///
     /// # Errors
     /// As [`tile`](Self::tile).
@@ -89,9 +89,10 @@ impl Drawing {
     }
 }
 
-/// What a chunk hides, as its blocks are now; `None` if it does not decode.
+/// The outline of a chunk with its current blocks; `None` if it does not decode.
 ///
-/// Its components stay as they were written: they hide nothing, and carrying them may need the host.
+/// Its components stay in their stored schema generation: they do not affect opacity, and converting them may need the
+/// host.
 fn outline(catalog: &Catalog, stored: StoredChunk<'_>) -> Option<Patch> {
     let chunk = Chunk::decode(stored.value, &catalog.schema(stored.schema_generation)?).ok()?;
     Some(Patch::of_chunk(&chunk, &catalog.current_schema()))

@@ -1,4 +1,4 @@
-//! Folding the patches of a tile into it: maintenance that changes no answer.
+//! Folding the patches of a tile into it. This does not change what readers get.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -16,11 +16,11 @@ use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// So many rows are searched in one tick for patches that no commit of this process told of.
+/// The maximum number of rows that one tick searches for patches from before the world was opened.
 const ROWS_SEARCHED: usize = 64;
 
 impl MaintainState {
-    /// Folds the first tile after a key that has patches, and returns its key and whether it was folded; `None` if there is
+    /// Folds the first tile after a key that has patches. Returns its key and whether it was folded; `None` if there is
     /// none.
     fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
         self.shared.check_open()?;
@@ -33,8 +33,8 @@ impl MaintainState {
         Ok(Some((tile, folded)))
     }
 
-    /// Folds a tile that is known to have patches, or looks for one among a few tiles of which that is not known. What
-    /// is damaged is left as it is until a commit changes it, and goes to `damage`.
+    /// Folds a tile that is known to have patches, or searches a few rows of the map for one. A damaged tile stays as
+    /// it is until a commit changes it, and its error is added to `damage`.
     ///
     /// Costs nothing when there is nothing to fold, however large the map is.
     pub(super) fn fold_known_tile(&self, damage: &mut Vec<Error>) -> Result<Folding, Error> {
@@ -47,7 +47,7 @@ impl MaintainState {
                 let (found, met) = self.find_patch(&search.behind, ROWS_SEARCHED)?;
                 damage.extend(met);
                 let (up_to, folding) = match found {
-                    // Its patches sort after it. Until they are folded the tile is remembered.
+                    // The patches of the tile sort after its key. Until they are folded the tile stays recorded.
                     Found::Patch(tile) => (Some(after_tile(&tile)), Err(tile)),
                     Found::Nothing { up_to } => (Some(up_to), Ok(Folding::Searched)),
                     Found::End => (None, Ok(Folding::Nothing)),
@@ -70,11 +70,11 @@ impl MaintainState {
         }
     }
 
-    /// Looks for a patch after a key among so many rows. Says what could not be read on the way.
+    /// Searches at most `most_rows` rows after a key for a patch. Returns also the first error of an unreadable row.
     fn find_patch(&self, behind: &[u8], most_rows: usize) -> Result<(Found, Option<Error>), Error> {
         let range = (Bound::Excluded(behind), Bound::Unbounded);
         let (mut passed, mut damage) = (0, None);
-        // It goes through the whole map once, which would end up in the engine's cache.
+        // The search reads the whole map once, which should not fill the engine's cache.
         let engine = self.shared.engine()?;
         let found = scan_skipping_damage(&Uncached::new(&*engine), Family::OpacityMap, range, |met| {
             Counters::add(&self.shared.counters.keys_scanned, 1);
@@ -103,12 +103,12 @@ impl MaintainState {
         Ok((found.unwrap_or(Found::End), damage))
     }
 
-    /// Folds a tile, unless a commit changes it meanwhile; whether it was folded.
+    /// Folds a tile, unless a commit changes it meanwhile. Returns whether it was folded.
     fn fold_tile(&self, tile_key: TileKey) -> Result<bool, Error> {
-        // Before its patches are read: a commit that adds one later says so later too.
+        // Before its patches are read: a later commit that adds a patch also records the tile later.
         self.activity.dirty_tiles.lock().forget(&tile_key);
         let folded = self.replace_by_folded(tile_key);
-        // What is damaged stays so until it is drawn again, or a commit puts another patch in its place.
+        // A damaged tile stays damaged until it is rebuilt, or a commit replaces the patch.
         if folded.as_ref().is_ok_and(|folded| *folded) {
             self.activity.dirty_tiles.lock().rest(tile_key, self.activity.tiering.now());
         } else if !folded.as_ref().is_err_and(keeps_unfolded) {
@@ -119,7 +119,7 @@ impl MaintainState {
 
     fn replace_by_folded(&self, tile_key: TileKey) -> Result<bool, Error> {
         let engine = self.shared.engine()?;
-        // What it says of a column's chunks need not be of one commit: each patch is whole.
+        // The patches need not be of one commit: each patch is complete.
         let view = engine.snapshot_of_now()?;
         let guards = guards_of_tile(&view, &tile_key)?;
         let mut batch = Batch::new();
@@ -144,25 +144,25 @@ impl MaintainState {
     }
 }
 
-/// Whether folding a tile failed in a way in which it will fail again: something is damaged, or the tile would be too large.
+/// Whether folding a tile would fail again with this error: something is damaged, or the tile would be too large.
 fn keeps_unfolded(error: &Error) -> bool {
     error.kind() == ErrorKind::Damaged || matches!(error, Error::OpacityTile(_))
 }
 
-/// What became of the wish to fold a tile.
+/// The result of trying to fold a tile.
 #[derive(Debug)]
 pub(super) enum Folding {
-    /// One was folded.
+    /// A tile was folded.
     Done,
-    /// A commit came in between; it stays as it is until it is met again.
+    /// A commit changed the tile meanwhile. It stays as it is until the next try.
     Conflict,
-    /// A part of the map was searched in vain, or what was found is damaged; there may be patches after it.
+    /// A part of the map was searched without a result, or the tile is damaged. There may be patches after it.
     Searched,
-    /// None is known to have patches, and the map was searched for them.
+    /// No tile is known to have patches, and the whole map was searched.
     Nothing,
 }
 
-/// What a search for a patch found.
+/// The result of a search for a patch.
 enum Found {
     /// The tile of the first patch.
     Patch(TileKey),
@@ -172,11 +172,11 @@ enum Found {
     End,
 }
 
-/// That a tile and its patches are what they are.
+/// Guards that a tile and its patches do not change.
 fn guards_of_tile(view: &dyn Readable, tile_key: &TileKey) -> Result<Vec<Guard>, Error> {
     let mut guards = Vec::new();
     let behind = after_tile(tile_key);
-    // What lies after the tile may be unreadable, and is none of its business.
+    // Rows after the tile may be unreadable, and are not needed.
     view.scan(Family::OpacityMap, (Bound::Included(&tile_key[..]), Bound::Excluded(&behind)), |key, row| {
         let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
         guards.push(Guard::same(space, key, row));

@@ -1,4 +1,4 @@
-//! The opacity map in maintenance: patches are folded into tiles, and tiles are drawn again.
+//! Maintenance of the opacity map: patches are folded into tiles, and tiles are rebuilt.
 
 mod background_fold;
 mod dirty_tiles;

@@ -1,4 +1,4 @@
-//! The parts in which the map is drawn and compared: columns of cubes that hold chunks, and tiles over none.
+//! The parts in which the map is rebuilt and compared: columns of cubes that hold chunks, and tiles without chunks.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -24,19 +24,19 @@ pub(crate) struct Column {
 /// A part of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Sixteen tiles over which chunks are stored, or were.
+    /// Sixteen tiles over which chunks are stored, or were stored.
     Column(Column),
-    /// A tile of the map with no row of a chunk over it or its neighbours.
+    /// A tile of the map without a row of a chunk over it or its neighbours.
     Stray(TileKey),
 }
 
 impl Column {
-    /// The column of cubes through a cube: 4×4 tiles. A cold cluster is read once for all of them.
+    /// The column of cubes through a cube: 4×4 tiles. So a cold cluster is read once for all of them.
     fn of_cube(dimension: Dimension, cube: ClusterPos) -> Self {
         Self { dimension, area: upright(cube.min_chunk(), cube.max_chunk()) }
     }
 
-    /// One tile's; `None` if no chunk can lie over it.
+    /// The column of one tile; `None` if no chunk can be over it.
     pub(crate) fn of_tile(tile: &TileKey) -> Option<Self> {
         let (dimension, [x, z]) = key::decode_opacity_tile(tile).ok()?;
         let (x, z) = (x.checked_mul(TILE_CHUNKS)?, z.checked_mul(TILE_CHUNKS)?);
@@ -44,7 +44,7 @@ impl Column {
         Some(Self { dimension, area: upright(min, min.offset(TILE_CHUNKS - 1, 0, TILE_CHUNKS - 1)?) })
     }
 
-    /// Which dimension.
+    /// The dimension.
     pub(crate) const fn dimension(&self) -> Dimension {
         self.dimension
     }
@@ -72,20 +72,20 @@ impl Column {
     }
 }
 
-/// The box over and under two chunks.
+/// The box of full height between two chunks.
 fn upright(min: ChunkPos, max: ChunkPos) -> ChunkBox {
     let at =
         |corner: ChunkPos, y| ChunkPos::new(corner.x(), y, corner.z()).expect("y is an end of the world");
     ChunkBox::new(at(min, ChunkPos::MIN), at(max, ChunkPos::MAX))
 }
 
-/// Shows every part of a view once: first all columns with rows of chunks, then the tiles over none.
+/// Visits every part of a view once: first all columns with rows of chunks, then the tiles without chunks.
 ///
-/// Keeps nothing in memory, and reads no row of a chunk but its key. Costs about six seeks per cube, one per tile of
-/// the map, and three per column of cubes that has tiles.
+/// Uses constant memory, and reads only the keys of chunk rows. Costs about six seeks per cube, one per tile of the
+/// map, and three per column of cubes that has tiles.
 ///
 /// # Errors
-/// If the engine fails, and what `visit` returns.
+/// If the engine fails, and the errors of `visit`.
 pub(crate) fn each_part(
     view: &dyn Readable,
     counters: &Counters,
@@ -94,7 +94,7 @@ pub(crate) fn each_part(
     let mut cubes = Cubes::of(Area::World);
     while let Some((dimension, cube)) = cubes.next(view, counters)? {
         let column = Column::of_cube(dimension, cube);
-        // Of the cubes of a column, keys show the lowest first.
+        // Of the cubes of a column, the lowest has the first key.
         if column.first_cube(view, counters)? == Some(cube) {
             visit(Part::Column(column))?;
         }
@@ -132,7 +132,7 @@ fn next_tile(view: &dyn Readable, counters: &Counters, behind: &[u8]) -> Result<
     let range = (Bound::Excluded(behind), Bound::Unbounded);
     Ok(view.scan(Family::OpacityMap, range, |key, _| {
         Counters::add(&counters.keys_scanned, 1);
-        // A shorter key is none of ours.
+        // A shorter key is not a row of the map.
         key.first_chunk().map_or(ControlFlow::Continue(()), |tile| ControlFlow::Break(*tile))
     })?)
 }

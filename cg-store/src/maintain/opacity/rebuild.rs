@@ -1,7 +1,7 @@
-//! Drawing the map again, tile by tile, while the world is in use.
+//! Rebuilding the map tile by tile, while the world is in use.
 //!
-//! **Invariant**: a tile and its patches are replaced in one batch, and only by what its chunks were when that batch
-//! was committed. So whenever this stops, every tile is as it was or as it should be.
+//! **Invariant**: a tile and its patches are replaced in one batch, and only by the state of its chunks when that batch
+//! was committed. So whenever the rebuild stops, every tile is either unchanged or correct.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -16,11 +16,11 @@ use crate::kinds::opacity::TileKey;
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
-/// How often a tile is drawn while others commit over it, before they are made to wait for it.
+/// How often a tile is drawn while other commits change it, before the commit lock is held for it.
 const TRIES_OUTSIDE_THE_LOCK: u32 = 3;
 
 impl MaintainState {
-    /// Draws a column's tiles from one reading of it.
+    /// Rebuilds the tiles of a column from one read of it.
     fn redraw_column(&self, column: Column, redrawn: &mut u64) -> Result<(), Error> {
         let begun = self.commit.log.begin();
         let drawing = self.draw(column)?;
@@ -35,7 +35,7 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Draws one tile; whether it was replaced.
+    /// Rebuilds one tile. Returns whether it was replaced.
     fn redraw_tile(&self, tile: TileKey) -> Result<bool, Error> {
         let Some(column) = Column::of_tile(&tile) else {
             return self.replace(&mut self.commit.commit_alone()?, tile, None);
@@ -61,7 +61,8 @@ impl MaintainState {
         )
     }
 
-    /// Replaces a tile by what was drawn after a commit; `None` if a chunk over it was written since.
+    /// Replaces a tile by a drawing of the state at commit `since`. Returns `None` if a chunk over it was written
+    /// later.
     fn replace_if_settled(
         &self,
         since: u64,
@@ -75,7 +76,7 @@ impl MaintainState {
         if is_stale { Ok(None) } else { self.replace(&mut committing, tile, drawn).map(Some) }
     }
 
-    /// Replaces a tile and its patches, unless they say the same already; whether they did not.
+    /// Replaces a tile and its patches, unless they are equal already. Returns whether they were replaced.
     fn replace(
         &self,
         committing: &mut Committing<'_>,
@@ -122,7 +123,7 @@ impl MaintainState {
             return Err(EngineError::OpenedReadOnly.into());
         }
         self.commit.check_room()?;
-        // Which parts there are is asked of one state; what belongs into them, of the newest.
+        // The list of parts is from one state; the content of each part is from the newest state.
         let engine = self.commit.settled_engine()?;
         let view = engine.snapshot()?;
         let mut redrawn = 0;

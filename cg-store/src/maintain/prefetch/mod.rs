@@ -1,11 +1,11 @@
-//! Prefetch: chunks that moving players will want soon are brought into memory before they are asked for.
+//! Prefetch: chunks that moving players will need soon are loaded into memory before the host requests them.
 //!
-//! What will be wanted is foreseen by [`Courses`]. A tick tells it where the players are and hands what changed to
-//! [`Waiting`]; one job on the shared threads loads from there, as a request would, until nothing waits.
+//! [`Courses`] predicts what will be needed. A tick reports the positions of the players to it and adds changes to
+//! [`Waiting`]. One job on the shared threads loads from there, as a request would, until nothing waits.
 //!
-//! **Invariant**: nothing is loaded on the tick's thread, and one job at most works for a world, so that the other
-//! threads are free for what hosts request. It works no longer than the budget of the last tick says; what waits then waits
-//! for the next one.
+//! **Invariant**: nothing is loaded on the thread of the tick. At most one job runs for a world, so that the other
+//! threads are free for requests of hosts. The job runs at most for the budget of the last tick. The remaining chunks
+//! wait for the next tick.
 
 mod unused;
 mod waiting;
@@ -24,7 +24,7 @@ use crate::storage::options::PrefetchOptions;
 use unused::Unused;
 use waiting::Waiting;
 
-/// What is fetched for a world, what will be, and what was and is not used yet.
+/// The prefetch state of a world: the chunks that wait, and those that were fetched and are not used yet.
 #[derive(Debug)]
 pub(crate) struct Prefetch {
     in_flight_chunks: usize,
@@ -38,7 +38,7 @@ struct Queue {
     waiting: Waiting,
     /// Whether a job loads from here, or is about to.
     is_served: bool,
-    /// How much longer it may.
+    /// The time that the job may still use.
     left: Duration,
 }
 
@@ -56,8 +56,8 @@ impl Prefetch {
         }
     }
 
-    /// Takes the places of all players, and how long may be fetched until they are told again. Says whether a job is to be
-    /// started.
+    /// Takes the positions of all players, and the time that may be used until the next call. Returns whether a job
+    /// must be started.
     fn follow(
         &self,
         players: &[PlayerAt],
@@ -95,7 +95,7 @@ impl Prefetch {
         starts
     }
 
-    /// Notes that a host asked for a chunk, and whether memory had it.
+    /// Records that a host requested a chunk, and whether it was in memory.
     pub(crate) fn asked(&self, at: ChunkAt, in_memory: bool, counters: &Counters) {
         if self.unused.take(at) {
             let counter = if in_memory { &counters.prefetched_used } else { &counters.prefetched_wasted };
@@ -105,7 +105,7 @@ impl Prefetch {
 }
 
 impl MaintainState {
-    /// Fetches some of what waits. Says whether there was any, and time for it.
+    /// Fetches some of the waiting chunks. Returns whether there were any, and time for them.
     fn prefetch_some(&self) -> bool {
         let Some(prefetch) = &self.activity.prefetch else { return false };
         let mut queue = prefetch.queue.lock();
@@ -115,7 +115,8 @@ impl MaintainState {
         let (true, Some((player, mut wanted))) = (queue.is_served, next) else { return false };
         drop(queue);
         wanted.retain(|at| self.read.cache.get(*at).is_err());
-        // What panics, in a function of the host, panics again when the host loads it, and is told then.
+        // A panic in a function of the host is ignored here. It occurs again, and is reported, when the host loads the
+        // chunk.
         let found = caught(|| self.read.stored_many(&wanted)).unwrap_or_default();
         let now = self.activity.tiering.now();
         let mut in_vain = 0;
@@ -125,7 +126,7 @@ impl MaintainState {
                     Counters::add(&self.shared.counters.prefetched, 1);
                     in_vain += prefetch.unused.put(at, player, now);
                 }
-                // Neither kept nor counted: who loads it gets the error.
+                // Neither kept nor counted: a load of the chunk returns the error.
                 Err(error) => tracing::debug!(%at, %error, "a chunk could not be prefetched"),
             }
         }
@@ -140,13 +141,13 @@ impl MaintainState {
 mod tests;
 
 impl MaintainState {
-    /// Foresees what players will want, and has it fetched for as long as a budget says.
+    /// Predicts what players will need, and fetches it within a budget.
     pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
         let Some(prefetch) = &self.activity.prefetch else { return };
         let is_known = |at: &ChunkAt| self.read.cache.get(*at).is_ok();
         if prefetch.follow(players, now, budget, is_known, &self.shared.counters) {
             let world = self.weak_world.clone();
-            // Each visit is short, so that closing the world does not wait for all that waits.
+            // Each call is short, so that closing the world does not wait until the queue is empty.
             self.shared
                 .pool
                 .spawn(move || while world.with_world(MaintainState::prefetch_some) == Ok(true) {});

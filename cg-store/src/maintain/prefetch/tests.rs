@@ -1,4 +1,4 @@
-//! What waits, while the threads that would fetch it are held up.
+//! The waiting chunks, while the threads that would fetch them are blocked.
 
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::Resources;
 use crate::World;
 use crate::WorldOptions;
 
-/// Budgets that last for all that is fetched here.
+/// A budget that is enough for everything fetched here.
 const ENOUGH: Duration = Duration::from_secs(60);
 const WALKER: EntityId = EntityId::from_bytes([1; 16]);
 
-/// A world whose only two threads do nothing until the sender is dropped.
+/// A world whose only two threads are blocked until the sender is dropped.
 fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     let resources = Some(Resources::new(16 << 20, 2));
     let options =
@@ -32,7 +32,7 @@ fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     (world, sender)
 }
 
-/// Players with these numbers walk along a line, one chunk in a second.
+/// Players with these numbers walk along a line, one chunk per second.
 fn walk(world: &World, ids: &[u8], ticks: std::ops::RangeInclusive<u64>, block: impl Fn(i64) -> [i64; 3]) {
     for tick in ticks {
         let [x, y, z] = block(tick as i64);
@@ -59,7 +59,7 @@ fn waiting(world: &World) -> usize {
     all.len()
 }
 
-/// Waits until nothing is under way.
+/// Waits until no job runs.
 fn settle(world: &World) {
     while world.rooms().maintain.activity.prefetch.as_ref().unwrap().queue.lock().is_served {
         std::thread::yield_now();
@@ -80,7 +80,7 @@ fn a_turn_drops_what_waited() {
     let (world, hold) = held_up(ALONE);
     walk(&world, &[1], 0..=40, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 3);
-    // What lay after the player is dropped as he passes it; the rest when he turns.
+    // The chunks that the player has passed are dropped; the rest when the player turns.
     let before = world.stats();
     walk(&world, &[1], 41..=56, |tick| [64 - tick * 4 / 5, 8, 8]);
     let dropped = (world.stats() - before).prefetched_dropped;
@@ -128,7 +128,7 @@ fn no_more_waits_than_may_and_no_more_is_fetched_at_once() {
     assert_eq!(next.map(|(player, chunks)| (player, chunks.len())), Some((WALKER, 4)));
     drop(hold);
     settle(&world);
-    // Some are known to be absent from their neighbours and need not be fetched.
+    // The neighbours show that some are absent, so these need not be fetched.
     let fetched = world.stats().prefetched;
     assert!(waiting(&world) == 0 && (1..=95).contains(&fetched), "{fetched}");
 }
@@ -139,7 +139,7 @@ fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
     walk(&world, &[1], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
     let waits = waiting(&world);
     let prefetch = world.rooms().maintain.activity.prefetch.as_ref().unwrap();
-    // The last tick has no time: what was foreseen goes on waiting.
+    // The last tick has no budget: the predicted chunks continue to wait.
     prefetch.queue.lock().left = Duration::ZERO;
     drop(hold);
     settle(&world);
@@ -152,7 +152,7 @@ fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
     };
     tick(15, Duration::ZERO);
     assert_eq!(world.stats().prefetched, 0);
-    // However short it is, something is fetched, and no more than is at once.
+    // Even a very short budget fetches something, but not more than one load.
     tick(15, Duration::from_nanos(1));
     assert!((1..=4).contains(&world.stats().prefetched), "{:?}", world.stats());
     tick(15, ENOUGH);
@@ -174,7 +174,7 @@ fn what_is_in_memory_is_not_fetched() {
     assert!(world.load(at(1)).unwrap().is_some());
     walk(&world, &[1], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 2);
-    // The host was faster.
+    // The host loaded it first.
     assert!(world.load(at(2)).unwrap().is_some());
     drop(hold);
     settle(&world);
@@ -191,14 +191,14 @@ fn what_was_fetched_in_vain_is_counted_once() {
     walk(&world, &[1], 0..=10, |tick| [tick * 4 / 5, 8, 8]);
     settle(&world);
     assert_eq!(world.stats().prefetched, 3);
-    // Lost from memory before anybody came.
+    // Evicted from memory before the host used them.
     world.cache().clear();
     let at = |x| ChunkAt::new(cg_format::Dimension::new(0), cg_format::ChunkPos::constant(x, 63, 0));
     for _ in 0..2 {
         assert_eq!(world.load(at(1)).unwrap(), None);
         assert_eq!((world.stats().prefetched_used, world.stats().prefetched_wasted), (0, 1));
     }
-    // The player goes.
+    // The player leaves.
     walk(&world, &[], 11..=11, |_| [0; 3]);
     assert_eq!((world.stats().prefetched_used, world.stats().prefetched_wasted), (0, 3));
 }

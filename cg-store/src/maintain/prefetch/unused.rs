@@ -1,4 +1,4 @@
-//! Chunks that were fetched ahead and that nobody has asked for yet: the newest few thousand of a minute.
+//! Prefetched chunks that were not requested yet: at most the newest few thousand of one minute.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
@@ -8,14 +8,14 @@ use cg_tiering::GameTick;
 
 use crate::rt::lock_order::{Mutex, rank};
 
-/// What was not used within so many ticks is taken to be useless.
+/// A chunk that was not used within this time counts as wasted.
 const USEFUL_TICKS: u64 = 60 * GameTick::PER_SECOND;
 const MAX_CHUNKS: usize = 4096;
-/// Four places for each chunk, so that most of the chunks that were not fetched ahead are told by one look.
+/// Four places for each chunk, so that one lookup excludes most of the chunks that were not prefetched.
 const PLACES: usize = 4 * MAX_CHUNKS;
 
-/// **Invariant**: a place counts the chunks of the map that fall on it. It changes under the map's lock and is read
-/// without, so a load that meets a chunk which is just being put may miss it.
+/// **Invariant**: a place counts the chunks of the map that hash to it. It changes under the map's lock and is read
+/// without it. So a load may miss a chunk that is being added at the same time.
 #[derive(Debug)]
 pub(super) struct Unused {
     places: Box<[AtomicU16]>,
@@ -25,7 +25,7 @@ pub(super) struct Unused {
 #[derive(Debug, Default)]
 struct State {
     chunks: HashMap<ChunkAt, Mark>,
-    /// The same chunks in the order in which they came.
+    /// The same chunks in the order in which they were added.
     order: BTreeMap<u64, ChunkAt>,
     next: u64,
 }
@@ -42,7 +42,7 @@ impl Unused {
         Self { places: (0..PLACES).map(|_| AtomicU16::new(0)).collect(), state: Mutex::default() }
     }
 
-    /// Notes that a chunk was fetched. Says how many older ones had to be forgotten for it.
+    /// Adds a fetched chunk. Returns the number of older chunks that were removed for it.
     pub(super) fn put(&self, at: ChunkAt, player: EntityId, since: GameTick) -> usize {
         let mut state = self.state.lock();
         let again = usize::from(self.remove(&mut state, at));
@@ -57,13 +57,13 @@ impl Unused {
         again + usize::from(pushed_out)
     }
 
-    /// Forgets a chunk, and says whether it was here. Costs one look at a place for most that are not.
+    /// Removes a chunk, and returns whether it was here. Costs one lookup of a place for most chunks that are not.
     #[inline]
     pub(super) fn take(&self, at: ChunkAt) -> bool {
         self.place(at).load(Relaxed) > 0 && self.remove(&mut self.state.lock(), at)
     }
 
-    /// Forgets what was fetched too long ago, and says how many chunks that were.
+    /// Removes chunks that were fetched too long ago, and returns their number.
     pub(super) fn expire(&self, now: GameTick) -> usize {
         let mut state = self.state.lock();
         let mut expired = 0;
@@ -77,7 +77,7 @@ impl Unused {
         expired
     }
 
-    /// Forgets what was fetched for a player, and says how many chunks that were. Looks at all that is here.
+    /// Removes the chunks that were fetched for a player, and returns their number. Visits all chunks.
     pub(super) fn forget_player(&self, player: EntityId) -> usize {
         let mut state = self.state.lock();
         let his = state.chunks.iter().filter(|(_, mark)| mark.player == player);
@@ -94,7 +94,7 @@ impl Unused {
 
     #[inline]
     fn place(&self, at: ChunkAt) -> &AtomicU16 {
-        /// An odd constant with well spread bits (2^64 divided by the golden ratio).
+        /// An odd constant with well distributed bits (2^64 divided by the golden ratio).
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
         let mixed = [at.pos.x(), at.pos.y(), at.pos.z()].iter().fold(at.dimension.get(), |all, c| {
             (all.rotate_left(23) ^ c.cast_unsigned()).wrapping_mul(SPREAD)

@@ -1,26 +1,26 @@
-//! Chunks that wait to be fetched, by the player for whom.
+//! Chunks that wait to be fetched, grouped by player.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
 use cg_format::{ChunkAt, EntityId};
 
-/// **Invariant**: no more chunks wait than may, and no player has an empty queue.
+/// **Invariant**: at most `max_count` chunks wait, and no player has an empty queue.
 #[derive(Debug)]
 pub(super) struct Waiting {
     by_player: BTreeMap<EntityId, VecDeque<ChunkAt>>,
     count: usize,
     max_count: usize,
-    /// Who was served last.
+    /// The player whose chunks were taken last.
     served: Option<EntityId>,
 }
 
-/// What became of what waited for a player.
+/// The result of replacing the chunks of a player.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Replaced {
-    /// What had waited.
+    /// The chunks that waited before.
     pub(super) old: VecDeque<ChunkAt>,
-    /// How many of the new ones found no room.
+    /// The number of new chunks that found no room.
     pub(super) no_room: usize,
 }
 
@@ -33,8 +33,8 @@ impl Waiting {
         self.count == 0
     }
 
-    /// Puts what a player wants now, what comes first first, in the place of what he wanted, as far as his share
-    /// among so many players goes.
+    /// Replaces the waiting chunks of a player by `wanted`, which is in the order of urgency. The player gets an equal
+    /// share among `players`.
     pub(super) fn replace(&mut self, player: EntityId, wanted: Vec<ChunkAt>, players: usize) -> Replaced {
         let old = self.by_player.remove(&player).unwrap_or_default();
         self.count -= old.len();
@@ -50,7 +50,7 @@ impl Waiting {
         Replaced { old, no_room }
     }
 
-    /// Takes up to so many chunks of one player; players take turns.
+    /// Takes up to `max_count` chunks of one player. The players take turns.
     pub(super) fn take(&mut self, max_count: usize) -> Option<(EntityId, Vec<ChunkAt>)> {
         let after = |served| self.by_player.range((Bound::Excluded(served), Bound::Unbounded)).next();
         let player = self.served.and_then(after).or_else(|| self.by_player.iter().next());

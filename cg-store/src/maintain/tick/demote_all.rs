@@ -1,4 +1,4 @@
-//! Settling a world: every chunk goes at once to where it would lie after a while in which nobody comes.
+//! Demoting a whole world: every chunk moves to the tier in which it would be after some time without players.
 
 use std::ops::Bound;
 
@@ -13,15 +13,15 @@ use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{Due, MoveCounts, Work};
 use crate::storage::error::Error;
 
-/// Settling does what it has found when it has found so much.
+/// The found steps are done when there are this many.
 const STEPS_GATHERED: u64 = 1 << 12;
 
 impl MaintainState {
-    /// Takes all steps. Where there is too little room, what was moved away is compacted, and the rest is taken then.
-    /// `given_back` is how much had been moved when that was done last.
+    /// Takes all steps. If the disk has too little space, the ranges that were moved away are compacted, and the
+    /// remaining steps are taken then. `given_back` is the number of moved chunks at the last compaction.
     ///
     /// # Errors
-    /// [`Error::LowDiskSpace`] if that makes too little.
+    /// [`Error::LowDiskSpace`] if compaction frees too little.
     fn work_with_room(
         &self,
         work: &mut Work,
@@ -40,20 +40,20 @@ impl MaintainState {
         }
     }
 
-    /// Has the engine give back what hot rows took up to a cube; `None`: all of them. Of those next to none are left.
+    /// Compacts the hot rows up to a cube, of which almost none are left; `None`: all hot rows.
     fn give_room_back(&self, up_to: Option<CubeAt>) -> Result<(), Error> {
         let last = up_to.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
         let last = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
         let engine = self.shared.engine()?;
-        // The log is given back, too.
+        // The log takes space, too.
         engine.flush()?;
         engine.compact(Family::ChunkL0, (Bound::Unbounded, last))?;
         self.commit.disk_guard.ask_again();
         Ok(())
     }
 
-    /// Compacts what was moved away, which is still in the engine's files: who settles a world wants it to be small. Where
-    /// commits are refused for want of room, only what fits into the room twice.
+    /// Compacts what was moved away, because it still takes space in the engine's files. If commits are refused for low
+    /// disk space, a family is compacted only if it fits twice into the free space.
     fn compact_settled(&self) -> Result<(), Error> {
         // The log, too, still holds what was moved.
         self.shared.engine()?.flush()?;
@@ -64,7 +64,7 @@ impl MaintainState {
             Family::Index,
             Family::OpacityMap,
             Family::ChunkDelta,
-            // What was deleted with chunks.
+            // The rows that were deleted together with chunks.
             Family::Entity,
             Family::Object,
             Family::Record,
@@ -85,7 +85,7 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Goes round until a whole round moves nothing: what was overtaken by then is being played with.
+    /// Repeats rounds until one moves nothing. Cubes with conflicts until then are in use.
     fn run_rounds(
         &self,
         work: &mut Work,

@@ -1,4 +1,4 @@
-//! The world's clock: stored beside heat, and set by an explicit call if it ran away.
+//! The world's clock: stored beside heat, and set by an explicit call if it is wrong.
 
 use std::time::Duration;
 
@@ -50,12 +50,12 @@ impl MaintainState {
             work.know_nothing();
             Ok(())
         })?;
-        // No player is followed from here on.
+        // Prefetch follows no player from here on.
         self.prefetch(&[], to, Duration::ZERO);
         Ok(())
     }
 
-    /// Drops what is planned, and waits for what is begun.
+    /// Drops the plan, and waits for the moves in progress.
     fn end_moves(&self, work: &mut Work) -> Result<(), Error> {
         work.forget_plan();
         let due = Due::until(self.activity.tiering.now(), None);

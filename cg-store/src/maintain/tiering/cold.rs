@@ -1,5 +1,5 @@
-//! The cold cluster in the making: it is read in the background, its groups are made in slices of them, and it is written after
-//! them.
+//! The cold cluster that is being built. It is read and written in the background; its groups are built in slices of
+//! ticks.
 
 use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, GameTick, Step};
@@ -10,25 +10,25 @@ use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
-/// The one cold cluster that may be in the making.
+/// The one cold cluster that may be being built.
 #[derive(Debug)]
 pub(super) enum Cold {
-    /// It is being read by a thread of the pool, as that may take longer than a tick has.
+    /// A thread of the pool reads it, because that may take longer than a tick.
     Beginning(Background<Begun>),
-    /// Groups are being made; these cubes are in it.
+    /// Groups are being built, from these cubes.
     Making(Box<ColdMerge>, Vec<Taken>),
-    /// It is being written by a thread of the pool, for the same reason.
+    /// A thread of the pool writes it, for the same reason.
     Writing(Background<ColdEnd>, Vec<Taken>),
 }
 
-/// What came of reading a cluster, which may be damaged.
+/// The result of reading a cluster, which may be damaged.
 type Begun = Result<Box<ColdMerge>, Error>;
 
-/// A cube whose chunks go into the cluster, and when it was last accessed when they were taken.
+/// A cube whose chunks go into the cluster, with its last access at the time of taking them.
 pub(super) type Taken = (CubeAt, GameTick);
 
 impl MaintainState {
-    /// Has a thread of the pool read the cold cluster into which the step that is held goes.
+    /// Starts to read the cold cluster of the held step on a thread of the pool.
     pub(super) fn begin_cold(&self, work: &mut Work) {
         let Some(step) = work.held else { return };
         work.cold = Some(Cold::Beginning(self.in_background("reading a cold cluster", move |world| {
@@ -36,7 +36,7 @@ impl MaintainState {
         })));
     }
 
-    /// Makes groups of the cold cluster that was begun, and has it written when they were the last.
+    /// Builds groups of the current cold cluster. Starts to write it after the last group.
     pub(super) fn make_cold(
         &self,
         work: &mut Work,
@@ -62,7 +62,7 @@ impl MaintainState {
                     cubes.push((step.cube, last_access));
                 }
                 Ok(Some((Err(end), _))) => {
-                    // What was to be moved may be not there, or be a warm cluster now.
+                    // The chunks to be moved may not exist, or may be in a warm cluster now.
                     work.cube_index.moved(step.cube);
                     self.end(work, &[step.cube], end, counts);
                 }
@@ -71,7 +71,7 @@ impl MaintainState {
             }
         }
         if let Some(error) = failed {
-            // On the way into the cold cluster some may have grown warm.
+            // Some cubes may have got a warm cluster on the way into the cold one.
             let begun = cubes.iter().map(|(cube, _)| *cube).chain(steps.iter().map(|step| step.cube));
             begun.for_each(|cube| work.cube_index.moved(cube));
             return Err(error);
@@ -87,7 +87,7 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Waits for the cold cluster that is being read or written; `false` if the deadline comes first.
+    /// Waits for the cold cluster that is being read or written. Returns `false` if the deadline comes first.
     pub(super) fn await_cold(
         &self,
         work: &mut Work,
@@ -116,14 +116,14 @@ impl MaintainState {
             Awaited::Done(Ok(Err(damage))) => {
                 if let Some(step) = work.held.take() {
                     work.plan.abandon();
-                    // Whatever else was to go there stays too, and may still grow warm.
+                    // Other cubes for this cluster stay too, and may still get warm clusters.
                     work.sweep.leave_cluster_alone(step.cluster, self.left_alone_until());
                     work.cube_index.moved(step.cube);
                 }
                 work.damage_log.report(&damage);
                 counts.refused += 1;
             }
-            // The step that is held begins it again.
+            // The held step starts it again.
             Awaited::Done(Err(error)) => return Err(error),
             Awaited::Running(reading) => {
                 work.cold = Some(Cold::Beginning(reading));
@@ -144,7 +144,7 @@ impl MaintainState {
         let ColdEnd { end, left_out } = match writing.wait(due) {
             Awaited::Done(Ok(end)) => end,
             Awaited::Done(Err(error)) => {
-                // It may have been written all the same.
+                // The write may have succeeded.
                 for (cube, _) in &cubes {
                     work.cube_index.moved(*cube);
                 }
@@ -155,7 +155,7 @@ impl MaintainState {
                 return Ok(false);
             }
         };
-        // The others have gone without them.
+        // The other groups were written without these cubes.
         for cube in &left_out {
             self.end(work, &[*cube], Outcome::TooLarge, counts);
         }
@@ -165,7 +165,7 @@ impl MaintainState {
             if let Some(cube) = moved.first() {
                 work.sweep.written_anew(cube.cluster(ClusterTier::L2));
             }
-            // What is cold as a whole is not looked for, so its heat is of no use; but somebody may have come since.
+            // Completely cold cubes are not searched, so their heat is not needed, unless they were accessed meanwhile.
             for (cube, _) in &cubes {
                 work.cube_index.moved(*cube);
             }

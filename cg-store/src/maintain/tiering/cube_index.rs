@@ -1,12 +1,12 @@
-//! What ticks know of the cubes that could move, so that a tick reads nothing where nothing can come of it.
+//! An index of the cubes that could move, so that a tick reads nothing where nothing is due.
 //!
-//! **Invariant**: every cube with hot rows or a heat row is in it, or lies in a part that is [unread](super::unscanned); but not
-//! cubes whose rows nobody can read, which stay where they are. `rows` has the place of each hot row. It may name rows that
-//! are gone: who acts on a cube that is not sure reads first.
+//! **Invariant**: every cube with hot rows or a heat row is in the index or in an [unscanned](super::unscanned) range.
+//! Cubes whose rows cannot be read are exceptions; they stay where they are. `rows` has the place of each hot row. It
+//! may contain rows that are gone: before a move of a cube that is not sure, its rows are read.
 //!
-//! Commits tell what they put, moves which cubes they changed, and a [search](super::search), a little in each tick, finds
-//! what was there when the world was opened. When more cubes could move than are remembered, cold clusters of them become
-//! unread again, with the moment from which they are to be looked at.
+//! Commits report the rows that they put, and moves the cubes that they changed. A [search](super::search), a little in
+//! each tick, finds what existed when the world was opened. When more cubes could move than the index holds, whole cold
+//! clusters become unscanned again, each with the time of its next scan.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -18,40 +18,40 @@ use super::sweep::Hot;
 use super::unscanned::{CubeRange, UnscannedRanges};
 use crate::storage::recent_puts::{Overflow, Puts};
 
-/// So many cubes are remembered before the tick makes some unread, some hundred bytes each: four million chunks if they are
-/// full.
+/// The maximum number of indexed cubes, some hundred bytes each: four million chunks if the cubes are full. Above it
+/// the tick evicts some.
 const REMEMBERED_CUBES: usize = 1 << 16;
-/// What was offered to the plan and neither done nor given up by then is looked at again.
+/// An offer to the plan that was neither done nor given up is repeated after this time.
 const OFFER_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
 
-/// So many clusters are asked at once whether they can be made unread.
+/// The maximum number of clusters that one call considers for eviction.
 const CLUSTERS_TRIED: usize = 64;
 
 /// A cube that could move. Sets of places have a bit for each of its 64 chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IndexedCube {
     pub(super) cube: CubeAt,
-    /// The places with hot rows, tombstones and damaged rows among them.
+    /// The places with hot rows, including tombstones and damaged rows.
     pub(super) rows: u64,
-    /// Those of them with chunks.
+    /// The places of these that hold chunks.
     pub(super) chunks: u64,
     /// Bytes of the chunks' rows when they were last read.
     pub(super) bytes: u64,
-    /// Tombstones that were allowed to be forgotten when the rows were last read.
+    /// The tombstones that could be purged when the rows were last read.
     pub(super) old_tombstones: u32,
-    /// The first commit whose deletions were kept then.
+    /// The tombstone horizon at that time.
     tombstones_kept_from: u64,
     /// Whether it has a warm cluster, if that is known.
     pub(super) warm: Option<bool>,
-    /// Whether no commit has put a row since they were read.
+    /// Whether no commit has put a row since the rows were read.
     pub(super) is_sure: bool,
-    /// Whether a move may have taken rows away since they were read.
+    /// Whether a move may have removed rows since they were read.
     must_look: bool,
-    /// Whether it had no heat row when they were read: there is no use in looking for one again.
+    /// Whether it had no heat row when the rows were read. Then it is not searched for one again.
     pub(super) has_no_heat: bool,
     /// When it was offered to the plan.
     offered_at: Option<GameTick>,
-    /// The round in which it was last met.
+    /// The round in which it was last visited.
     round: u64,
 }
 
@@ -73,7 +73,7 @@ impl IndexedCube {
         }
     }
 
-    /// Whether its rows are to be read, due or not: a move changed them, or marks may be forgotten that might not before.
+    /// Whether its rows must be read, due or not: a move changed them, or more tombstones may be purged than before.
     pub(super) const fn must_look(&self, tombstone_horizon: u64) -> bool {
         let has_tombstones = self.rows & !self.chunks != 0;
         self.must_look || (has_tombstones && self.tombstones_kept_from != tombstone_horizon)
@@ -84,7 +84,7 @@ impl IndexedCube {
         self.offered_at.is_some_and(|at| now.since(at) < OFFER_AGAIN_TICKS)
     }
 
-    /// The slots of a colder cluster that its rows and its warm cluster could shadow at most.
+    /// The maximum number of slots of a colder cluster that its rows and its warm cluster could shadow.
     pub(super) const fn most_shadows(&self) -> u32 {
         match self.warm {
             Some(false) => self.rows.count_ones(),
@@ -100,15 +100,15 @@ pub(crate) struct CubeIndex {
     count: usize,
     capacity: usize,
     pub(super) unscanned: UnscannedRanges,
-    /// Whether a round over all rows was begun and not ended: nobody knows what it has not met yet.
+    /// Whether a round over all rows was begun and not ended. What it has not visited is unknown.
     in_round: bool,
-    /// Whether something was written in the round of which nobody told.
+    /// Whether rows were written during the round without a report.
     has_missed: bool,
-    /// Rounds over the rows that were begun.
+    /// The number of rounds that were begun.
     round: u64,
-    /// The cluster that was gone through last.
+    /// The cluster that was considered last.
     behind: Option<ClusterAt>,
-    /// The cluster that was to be made unread last.
+    /// The cluster that was considered for eviction last.
     evicted: Option<ClusterAt>,
 }
 
@@ -129,27 +129,27 @@ impl Default for CubeIndex {
 }
 
 impl CubeIndex {
-    /// All there is to know of a world without rows.
+    /// Records that the world has no rows.
     pub(super) fn nothing_there(&mut self) {
         self.unscanned.clear();
     }
 
-    /// Whether every cube of a cold cluster is known that could move.
+    /// Whether every cube of a cold cluster that could move is indexed.
     pub(super) fn is_whole(&self, cluster: ClusterAt) -> bool {
         !self.in_round && !self.unscanned.touches(cluster)
     }
 
-    /// Whether there is nothing to search for.
+    /// Whether nothing is left to search.
     #[cfg(test)]
     pub(super) fn is_searched(&self) -> bool {
         !self.in_round && self.unscanned.is_empty()
     }
 
-    /// Notes what commits put.
+    /// Records the rows that commits put.
     pub(super) fn note(&mut self, written: Result<BTreeMap<CubeAt, Puts>, Overflow>) {
         let written = written.unwrap_or_else(|Overflow(rest)| {
             self.miss();
-            // A move that was told to have failed may have been written after all.
+            // A move that failed may have been written after all.
             self.clusters.values_mut().flatten().for_each(|known| known.warm = None);
             rest
         });
@@ -161,12 +161,12 @@ impl CubeIndex {
         }
     }
 
-    /// Notes that a cube has a heat row.
+    /// Records that a cube has a heat row.
     pub(super) fn note_heat(&mut self, cube: CubeAt) {
         self.entry(cube).has_no_heat = false;
     }
 
-    /// Notes what was read of a cube, and returns all that is known of it now.
+    /// Records what was read of a cube, and returns its current entry.
     pub(super) fn learn(
         &mut self,
         cube: CubeAt,
@@ -185,21 +185,21 @@ impl CubeIndex {
             is_sure: true,
             must_look: false,
             has_no_heat: !has_heat,
-            // Nobody told of it before, so nobody told of its warm cluster.
+            // The cube was not reported before, so its warm cluster is unknown.
             warm: if is_new { None } else { known.warm },
             ..*known
         };
         *known
     }
 
-    /// Notes whether a cube has a warm cluster.
+    /// Records whether a cube has a warm cluster.
     pub(super) fn learn_warm(&mut self, cube: CubeAt, warm: Option<bool>) {
         if let Some(known) = self.get_mut(cube) {
             known.warm = warm;
         }
     }
 
-    /// Notes that a move of a cube ended: its rows and clusters are others now, or somebody else's.
+    /// Records that a move of a cube ended: its rows and clusters changed, or a commit changed them.
     pub(super) fn moved(&mut self, cube: CubeAt) {
         let known = self.entry(cube);
         known.must_look = true;
@@ -207,19 +207,19 @@ impl CubeIndex {
         known.offered_at = None;
     }
 
-    /// Notes that a cube was offered to the plan.
+    /// Records that a cube was offered to the plan.
     pub(super) fn offered(&mut self, cube: CubeAt, now: GameTick) {
         if let Some(known) = self.get_mut(cube) {
             known.offered_at = Some(now);
         }
     }
 
-    /// Notes that the plan was dropped.
+    /// Records that the plan was dropped.
     pub(super) fn take_offers_back(&mut self) {
         self.clusters.values_mut().flatten().for_each(|known| known.offered_at = None);
     }
 
-    /// Forgets a cube with nothing to move.
+    /// Removes a cube with nothing to move.
     pub(super) fn forget(&mut self, cube: CubeAt) {
         let cluster = cube.cluster(ClusterTier::L2);
         if let Some(cubes) = self.clusters.get_mut(&cluster)
@@ -233,7 +233,7 @@ impl CubeIndex {
         }
     }
 
-    /// Begins a round over the rows, which meets all of them.
+    /// Begins a round that visits all rows.
     pub(super) fn begin_round(&mut self) {
         self.round += 1;
         self.in_round = true;
@@ -241,7 +241,7 @@ impl CubeIndex {
         self.unscanned.clear();
     }
 
-    /// Ends a round in which every cube with rows was met: what was not met has none any more.
+    /// Ends a round in which every cube with rows was visited. A cube that was not visited has no rows any more.
     pub(super) fn end_round(&mut self) {
         let round = self.round;
         self.clusters.retain(|_, cubes| {
@@ -255,15 +255,15 @@ impl CubeIndex {
         }
     }
 
-    /// Gives up a round that nobody ended, because something failed in it.
+    /// Abandons a round that did not end because of an error.
     pub(super) fn leave_round(&mut self) {
         if std::mem::take(&mut self.in_round) {
             self.unscanned.everything();
         }
     }
 
-    /// The next cold cluster that is to be made unread, as more cubes are remembered than should be: one of which
-    /// everything is known and nothing waits in the plan.
+    /// The next cold cluster to evict when the index is too large. It is completely indexed, and none of its cubes
+    /// waits in the plan.
     pub(super) fn too_much(&mut self, now: GameTick) -> Option<ClusterAt> {
         if self.count <= self.capacity {
             return None;
@@ -273,7 +273,7 @@ impl CubeIndex {
         let (mut tried, mut found) = (None, None);
         for (cluster, cubes) in next {
             tried = Some(*cluster);
-            // What a round has met may be forgotten again, and be read when it is due.
+            // A cluster of this round may be evicted, and is scanned again when it is due.
             if !self.unscanned.touches(*cluster) && !cubes.iter().any(|known| known.is_offered(now)) {
                 found = tried;
                 break;
@@ -283,26 +283,26 @@ impl CubeIndex {
         found
     }
 
-    /// Forgets the cubes of a cold cluster, of which nothing is to be looked at before a tick.
+    /// Removes the cubes of a cold cluster. It is not scanned again before `not_before`.
     pub(super) fn evict(&mut self, cluster: ClusterAt, since: GameTick, not_before: GameTick) {
         self.count -= self.clusters.remove(&cluster).map_or(0, |cubes| cubes.len());
         self.unscanned.add(CubeRange::of_cluster(cluster, since, not_before));
     }
 
-    /// Remembers so many cubes.
+    /// Sets the maximum number of cubes.
     #[cfg(test)]
     pub(super) fn with_capacity(self, capacity: usize) -> Self {
         Self { capacity, ..self }
     }
 
-    /// The cluster that comes next, after the last the first; its cubes are in [`cubes_in`](Self::cubes_in).
+    /// The next cluster in a cycle over all clusters. Its cubes are in [`cubes_in`](Self::cubes_in).
     pub(super) fn next_cluster(&self) -> Option<ClusterAt> {
         let behind = self.behind.map_or(Bound::Unbounded, Bound::Excluded);
         let next = self.clusters.range((behind, Bound::Unbounded)).next();
         next.or_else(|| self.clusters.first_key_value()).map(|(cluster, _)| *cluster)
     }
 
-    /// Goes on after a cluster.
+    /// Continues the cycle after a cluster.
     pub(super) const fn go_on_behind(&mut self, cluster: ClusterAt) {
         self.behind = Some(cluster);
     }
@@ -318,9 +318,9 @@ impl CubeIndex {
         cubes.get_mut(index)
     }
 
-    /// What is known of a cube, made if it is not known.
+    /// The entry of a cube, created if it does not exist.
     fn entry(&mut self, cube: CubeAt) -> &mut IndexedCube {
-        // A warm cluster has a heat row, so what had no row until now has none.
+        // A warm cluster has a heat row, so a cube that had no row until now has no warm cluster.
         let warm = (!self.in_round && !self.unscanned.holds(cube)).then_some(false);
         let cubes = self.clusters.entry(cube.cluster(ClusterTier::L2)).or_default();
         let index = cubes.partition_point(|known| known.cube < cube);

@@ -1,24 +1,24 @@
-//! Damage that maintenance met: told once, whichever tick meets it again.
+//! Damage that maintenance found: each is reported once, even if several ticks find it.
 
 use std::collections::HashSet;
 
 use crate::engine::{EngineError, Gaps, Place};
 use crate::storage::error::Error;
 
-/// So much is remembered to have been told; after it everything may be told once more.
+/// The maximum number of remembered reports. Above it, everything may be reported once more.
 const REMEMBERED: usize = 1 << 12;
 
-/// Something damaged that keeps maintenance from its work in one place. The rest goes on.
+/// Damage that blocks maintenance in one place. The rest continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DamageReport {
-    /// Where, as closely as is known.
+    /// Where, as exactly as is known.
     pub place: Place,
-    /// What is wrong, as a load of it would say.
+    /// What is wrong, with the message of the error that a load returns.
     pub message: String,
 }
 
-/// What was told, what is to be told by the next tick, and where nobody needs to look.
+/// Reported damage, damage for the next tick to report, and the known unreadable gaps.
 #[derive(Debug, Default)]
 pub(crate) struct DamageLog {
     known: HashSet<String>,
@@ -27,7 +27,7 @@ pub(crate) struct DamageLog {
 }
 
 impl DamageLog {
-    /// Notes what keeps something as it is, unless it was told before.
+    /// Records damage that blocks maintenance, unless it was reported before.
     pub(crate) fn report(&mut self, error: &Error) {
         let message = error.to_string();
         if self.known.contains(&message) {
@@ -49,12 +49,12 @@ impl DamageLog {
         self.new.push(DamageReport { place, message });
     }
 
-    /// Has gaps in what can be read be looked for again.
+    /// Forgets the known unreadable gaps, so that they are read again.
     pub(crate) fn forget_gaps(&mut self) {
         self.gaps = Gaps::default();
     }
 
-    /// Takes what was met since the last time.
+    /// Takes the damage that was found since the last call.
     pub(crate) fn take(&mut self) -> Vec<DamageReport> {
         std::mem::take(&mut self.new)
     }

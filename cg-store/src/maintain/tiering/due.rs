@@ -1,4 +1,4 @@
-//! Whose decisions are applied, for which moment, and until when.
+//! Which decisions are applied: for which players, for which time, and until which deadline.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use cg_format::Tier;
 use cg_tiering::{CubeAt, Decision, GameTick, Observation, Observers, Step};
 
-/// With less time than this nobody waits for another thread: a busy system wakes who sleeps milliseconds too late.
+/// With less time than this a tick does not wait for another thread: a busy system may wake it milliseconds too late.
 const WORTH_WAITING: Duration = Duration::from_millis(20);
 
-/// Whose decisions are applied, and until when.
+/// Which decisions are applied, and until when.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Due {
     at: GameTick,
     who: Who,
-    /// When to stop; `None` for not before all is done.
+    /// When to stop; `None`: when all is done.
     deadline: Option<Instant>,
 }
 
@@ -22,24 +22,24 @@ pub(crate) struct Due {
 enum Who {
     /// Players, holds and pins as they are.
     AsSeen,
-    /// As if nobody were anywhere. Pins hold.
+    /// As if there were no players and no holds. Pins apply.
     Nobody,
 }
 
 impl Due {
-    /// What is due at a tick as things are, worked at until a deadline.
+    /// What is due at a tick with the current players, until a deadline.
     pub(crate) const fn until(at: GameTick, deadline: Option<Instant>) -> Self {
         Self { at, who: Who::AsSeen, deadline }
     }
 
-    /// The same, worked at for a part of the time that is left.
+    /// The same, with a part of the remaining time.
     pub(crate) fn for_part(self, one_of: u32) -> Self {
         let now = Instant::now();
         let deadline = self.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / one_of);
         Self { deadline, ..self }
     }
 
-    /// What will be due at a tick if nobody comes till then.
+    /// What will be due at a tick if no player comes until then.
     pub(crate) const fn when_nobody_comes(at: GameTick) -> Self {
         Self { at, who: Who::Nobody, deadline: None }
     }
@@ -49,12 +49,12 @@ impl Due {
         self.at
     }
 
-    /// Whether it makes the world smaller: without players, chunks are only demoted.
+    /// Whether this makes the world smaller: without players, chunks are only demoted.
     pub(super) fn shrinks(&self) -> bool {
         self.who == Who::Nobody
     }
 
-    /// Whether there is a deadline at all.
+    /// Whether there is a deadline.
     pub(super) const fn has_end(&self) -> bool {
         self.deadline.is_some()
     }
@@ -63,13 +63,13 @@ impl Due {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Whether there is time enough to wait for another thread.
+    /// Whether there is enough time to wait for another thread.
     pub(super) fn waits(&self) -> bool {
         self.deadline
             .is_none_or(|deadline| deadline.saturating_duration_since(Instant::now()) >= WORTH_WAITING)
     }
 
-    /// Takes what another thread makes, and waits for it until the deadline if that is far enough away.
+    /// Receives a value from another thread. Waits until the deadline if that is far enough away.
     pub(crate) fn receive<T>(&self, receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
         match self.deadline {
             None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -80,7 +80,7 @@ impl Due {
         }
     }
 
-    /// Where the chunks of a cube which lie in a tier are to be moved, if they are.
+    /// Where the chunks of a cube that are in a tier are to be moved, if they are.
     pub(super) fn decide(
         &self,
         seen: &Observers,
@@ -101,7 +101,7 @@ impl Due {
     }
 }
 
-/// Takes what another thread has made, if it has.
+/// Receives a value from another thread without waiting.
 pub(crate) fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
     receiver.try_recv().map_err(|error| match error {
         TryRecvError::Empty => RecvTimeoutError::Timeout,

@@ -1,4 +1,4 @@
-//! Where a chunk lies, since when, why, and when it will move.
+//! The tier of a chunk: which, since when, why, and when it will change.
 
 use cg_format::{ChunkAt, ClusterTier, Tier};
 use cg_tiering::{CubeAt, Decision, GameTick, NextMove};
@@ -8,7 +8,7 @@ use crate::maintain::state::MaintainState;
 use crate::read::chunk::find;
 use crate::storage::error::Error;
 
-/// What [`Tiers::explain`](crate::Tiers::explain) tells of a stored chunk.
+/// The result of [`Tiers::explain`](crate::Tiers::explain) for a stored chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TierReport {
@@ -16,14 +16,14 @@ pub struct TierReport {
     pub tier: Tier,
     /// The commit that last changed its content.
     pub version: u64,
-    /// When a chunk of its 4³ cube was last accessed, or, of a cold chunk, any chunk of its cold cluster; `None` if that
-    /// is not remembered. It counts as accessed when the world was opened then.
+    /// When a chunk of its 4³ cube was last accessed; for a cold chunk, any chunk of its cold cluster. `None` if that
+    /// is not recorded: then it counts as accessed when the world was opened.
     pub last_access: Option<GameTick>,
-    /// When chunks of its cube last changed their tier, if that is remembered.
+    /// When chunks of its cube last changed their tier, if that is recorded.
     pub moved_at: Option<GameTick>,
-    /// Where it belongs, and why.
+    /// The tier in which it should be, and why.
     pub decision: Decision,
-    /// When it will move if nobody comes, goes or asks for it; `None` if it stays where it is.
+    /// When it will move if players do not move and do not access it; `None` if it stays where it is.
     pub next_move: Option<NextMove>,
 }
 

@@ -1,9 +1,10 @@
-//! Heat rows: when each cube was last accessed, kept over a restart.
+//! Heat rows: the last access of each cube, which survives a restart.
 //!
-//! **Invariant**: a warm cluster has a heat row, because the batch that makes the cluster puts it. So the cubes that
-//! may have to be demoted are those with hot rows and those with heat rows, and none is found by reading clusters.
-//! A cube all of whose chunks are cold needs no row, so a cold world has few of them. When any of its chunks was accessed
-//! last is kept with the cold cluster: one row for 64 cubes, which no tick looks for.
+//! **Invariant**: a warm cluster has a heat row, because the batch that writes the cluster puts it. So the cubes that
+//! may have to be demoted are those with hot rows and those with heat rows. No cluster is read to find them.
+//!
+//! A cube whose chunks are all cold needs no row, so a cold world has few of them. The last access to any of its chunks
+//! is stored with the cold cluster: one row for 64 cubes, which no tick searches.
 
 use cg_format::frame::{Codec, Draft, FrameView, Stamp};
 use cg_format::{ClusterTier, Space, key};
@@ -15,7 +16,7 @@ use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// So many heat rows are written at once.
+/// The maximum number of heat rows that are written at once.
 const ROWS_AT_ONCE: usize = 512;
 
 /// Adds a cube's heat to a batch.
@@ -29,7 +30,7 @@ pub(crate) fn delete_heat(batch: &mut Batch, cube: CubeAt) {
     batch.delete(Space::Heat, heat_key(cube));
 }
 
-/// Adds to a batch when a chunk of a cold cluster was last accessed.
+/// Adds the last access to a chunk of a cold cluster to a batch.
 pub(crate) fn put_cold_heat(batch: &mut Batch, cluster: ClusterAt, heat: Heat) {
     let row = Draft::plain(Codec::None, 0, |out| heat.encode(out));
     batch.put(Space::ColdHeat, cold_heat_key(cluster), row, Stamp::Commit);
@@ -40,8 +41,7 @@ pub(crate) fn delete_cold_heat(batch: &mut Batch, cluster: ClusterAt) {
     batch.delete(Space::ColdHeat, cold_heat_key(cluster));
 }
 
-/// When a chunk of a cold cluster was last accessed, if that is known, and what guards that it stays so. A damaged row
-/// counts as none.
+/// The last access to a chunk of a cold cluster, if it is known, and a guard for its row. A damaged row counts as none.
 pub(crate) fn read_cold_heat(
     view: &dyn Readable,
     cluster: ClusterAt,
@@ -60,7 +60,7 @@ fn cold_heat_key(cluster: ClusterAt) -> [u8; key::HEAT_LEN_BYTES] {
     key::cold_heat(cg_format::ChunkAt::new(cluster.dimension, cluster.pos.min_chunk()))
 }
 
-/// The heat with which a cube goes into a warm cluster.
+/// The heat of a cube when it is moved into a warm cluster.
 pub(super) fn heat_after_move(seen: &mut Observers, cube: CubeAt, now: GameTick) -> Heat {
     Heat { last_access: seen.heat().last_access(cube), moved_at: Some(now) }
 }
@@ -71,7 +71,7 @@ pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
 }
 
 impl MaintainState {
-    /// The stored heat of a cube. A damaged row counts as none: it is a hint, and is written anew.
+    /// The stored heat of a cube. A damaged row counts as none: heat is only a hint, and is written again.
     pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
         let key = heat_key(cube);
         let engine = self.shared.engine()?;
@@ -84,7 +84,7 @@ impl MaintainState {
         Ok(heat.ok())
     }
 
-    /// Makes sure that what is stored of a cube's heat is known; says whether anything is.
+    /// Loads the stored heat of a cube if it is not in memory. Returns whether any is known.
     pub(super) fn learn_heat(&self, cube: CubeAt) -> Result<bool, Error> {
         if self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some() {
             return Ok(true);
@@ -100,12 +100,12 @@ impl MaintainState {
         Ok(true)
     }
 
-    /// Writes what is known of heat, all of it, and the clock, before the world is closed.
+    /// Writes all heat and the clock, before the world is closed.
     pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
         self.activity.tiering.observers(|seen| seen.heat().mark_all_dirty());
         while !self.keep_heat()?.is_empty() {}
         let (engine, now) = (self.shared.engine()?, self.activity.tiering.now());
-        // A world all of whose chunks are cold has no heat with which the clock was written.
+        // A completely cold world has no heat with which the clock was written.
         if read_clock(&*engine)? != now {
             let mut batch = Batch::new();
             put_clock(&mut batch, now);
@@ -114,9 +114,10 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Writes the heat of cubes whose rows are out of date, and the clock; returns the cubes, none if none is left.
+    /// Writes the heat of some cubes whose rows are out of date, and the clock. Returns the cubes; empty if none is
+    /// left.
     ///
-    /// Loses nothing if it is never called: the next open takes the cubes for accessed then.
+    /// Without this call no content is lost: the next open treats the cubes as accessed at that time.
     pub(crate) fn keep_heat(&self) -> Result<Vec<CubeAt>, Error> {
         let dirty = self.activity.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
         if dirty.is_empty() {

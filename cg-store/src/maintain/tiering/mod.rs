@@ -1,7 +1,7 @@
-//! Tiers as the world plays them: what is seen of players and chunks, what is due, and doing it in slices of a tick.
+//! Tiering of a world: records players and accesses, finds what is due, and moves it in slices of ticks.
 //!
-//! Policy, observers and plan are those of `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). What is here
-//! brings both together: it finds the cubes that could move, offers them to the plan, and takes the plan's steps.
+//! Policy, observers and plan are in `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). This module
+//! connects both: it finds the cubes that could move, offers them to the plan, and takes the steps of the plan.
 
 mod clock;
 mod cold;
@@ -46,16 +46,16 @@ pub use recorder::TracePart;
 pub(crate) use sweep::Sweep;
 pub(crate) use work::Work;
 
-/// What is known of players and accesses. Told by every load that asks the engine and by every commit.
+/// The known players and accesses. Every load that reads the engine and every commit reports to it.
 #[derive(Debug)]
 pub(crate) struct Tiering {
     observers: Mutex<Observers, rank::Observers>,
-    /// The tick that the host last said.
+    /// The tick that the host reported last.
     now: AtomicU64,
-    /// When everything was last accessed of which nothing else is known.
+    /// The last access of everything without a recorded one.
     opened_at: AtomicU64,
     pub(crate) recorder: Recorder,
-    /// Rows that the sweep has not heard of.
+    /// Rows that the cube index does not know yet.
     written: Mutex<RecentPuts, rank::RecentPuts>,
 }
 
@@ -74,13 +74,13 @@ impl Tiering {
         GameTick::new(self.now.load(Ordering::Relaxed))
     }
 
-    /// The tick at which the world was opened, or its clock set: when everything was last accessed of which nothing else
-    /// is known.
+    /// The tick at which the world was opened, or its clock set. It counts as the last access of everything without a
+    /// recorded one.
     fn opened_at(&self) -> GameTick {
         GameTick::new(self.opened_at.load(Ordering::Relaxed))
     }
 
-    /// Begins anew at a moment that may be before those of which it was told.
+    /// Starts again at a time that may be before earlier reports.
     fn restart(&self, now: GameTick) {
         self.observers(|seen| {
             seen.restart(now);
@@ -94,11 +94,11 @@ impl Tiering {
         self.now.store(now.get(), Ordering::Relaxed);
     }
 
-    /// Notes that chunks were asked for or saved.
+    /// Records that chunks were requested or saved.
     pub(crate) fn touch(&self, chunks: impl IntoIterator<Item = ChunkAt>) {
         let mut observers = self.observers.lock();
         let now = self.now();
-        // Neighbours lie in one cube, and mostly come together.
+        // Neighbouring chunks are in one cube, and usually come together.
         let mut last = None;
         for chunk in chunks {
             let cube = CubeAt::of(chunk);
@@ -108,24 +108,24 @@ impl Tiering {
         }
     }
 
-    /// Notes which chunks have rows of their own since a batch was written. One look into a map for each.
+    /// Records which chunks got rows of their own by a written batch. One map lookup for each cube.
     pub(crate) fn wrote(&self, put: Vec<(CubeAt, Puts)>) {
         if !put.is_empty() {
             self.written.lock().add(put);
         }
     }
 
-    /// Has ticks look at all rows again: some may have been written that nobody noted.
+    /// Makes ticks search all rows again, because some may have been written without a report.
     pub(crate) fn lose_track_of_writes(&self) {
         self.written.lock().lose_track();
     }
 
-    /// Takes what was noted since the last time.
+    /// Takes what was recorded since the last call.
     fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Overflow> {
         self.written.lock().take()
     }
 
-    /// Asks or tells the observers something. Loads wait meanwhile, so it must be short.
+    /// Calls a function with the observers. It must be short, because loads wait meanwhile.
     pub(crate) fn observers<T>(&self, ask: impl FnOnce(&mut Observers) -> T) -> T {
         ask(&mut self.observers.lock())
     }

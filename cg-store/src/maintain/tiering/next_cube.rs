@@ -1,4 +1,4 @@
-//! The next cube with rows: found by seeks past what moves have deleted.
+//! Finds the next cube with rows, with as few seeks over deleted rows as possible.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -14,18 +14,18 @@ use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// The first cubes with rows after the place where a round stands.
+/// The first cubes with rows after the position of a round.
 ///
-/// Moves delete rows, and an engine steps over every deleted row between the place of a seek and the next row that is
-/// left. So a family is sought in only when the round has passed what the last seek found. Rows that are put in between
-/// meanwhile are missed, as those are that are put where the round has been: [`Tiering`](super::Tiering) is told of both.
+/// Moves delete rows, and a seek steps over every deleted row up to the next existing one. So a family is searched only
+/// when the round has passed the last result. This misses rows that are put in between meanwhile, as a round misses
+/// rows put before its position. [`Tiering`](super::Tiering) gets reports of both.
 #[derive(Debug, Default)]
 pub(super) struct NextCubes {
     hot: Found,
     heat: Found,
 }
 
-/// What the last seek in a family found.
+/// The result of the last seek in a family.
 #[derive(Debug, Default)]
 enum Found {
     #[default]
@@ -35,8 +35,7 @@ enum Found {
 }
 
 impl Found {
-    /// The first cube of a range that begins at `from`: the one that is known if it lies there, else the one that a seek
-    /// finds.
+    /// The first cube of a range that begins at `from`. Seeks only if the last result is before the range.
     fn first(
         &mut self,
         from: Bound<CubeAt>,
@@ -58,15 +57,16 @@ impl Found {
     }
 }
 
-/// Cubes sort by the keys of their warm clusters as by those of their chunks.
+/// The keys of warm clusters sort cubes in the same order as the keys of their chunks.
 fn sort_key(cube: &CubeAt) -> [u8; key::CHUNK_LEN_BYTES] {
     row_of(cube.cluster(ClusterTier::L1)).1
 }
 
 impl MaintainState {
-    /// The first cube of a range that has a hot row or a heat row. What cannot be read on the way is told, and stays.
+    /// The first cube of a range that has a hot row or a heat row. Unreadable rows on the way are reported, and stay.
     ///
-    /// `next_cubes` is what was found for earlier ranges of the round: each began before this one and ended where it ends.
+    /// `next_cubes` has the results for earlier ranges of the round: each began before this one and ended where it
+    /// ends.
     pub(super) fn next_cube(
         &self,
         from: Bound<CubeAt>,
@@ -101,7 +101,7 @@ impl MaintainState {
         Ok(first_hot.into_iter().chain(first_heat).min_by_key(sort_key))
     }
 
-    /// The cube of the first key of a range that is one.
+    /// The cube of the first key of a range that names one.
     fn first_cube(
         &self,
         family: Family,
@@ -109,7 +109,7 @@ impl MaintainState {
         cube_of: impl Fn(&[u8]) -> Option<CubeAt>,
         damage_log: &mut DamageLog,
     ) -> Result<Option<CubeAt>, Error> {
-        // Many cubes may lie in front of a gap, and each of them is met from the one before.
+        // Many cubes may be before a gap, and the search from each of them would read it again.
         let Some(from) = damage_log.gaps.behind(family, keys) else { return Ok(None) };
         let keys = (from.as_ref().map(|key| &key[..]), keys.1);
         let mut behind = match keys.0 {

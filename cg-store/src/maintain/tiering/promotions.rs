@@ -1,7 +1,8 @@
-//! Promotions under way: the store's threads make them in the background, since an engine reads a cold cluster as a whole.
+//! Promotions in progress. The threads of the store do them in the background, because an engine reads a cold cluster
+//! as a whole.
 //!
-//! A tick with time for it waits for their ends until its budget is over; one without counts those that it sees. It does
-//! not wait where others keep all threads busy: its promotions come after them.
+//! A tick waits for their results until its budget ends, if it has enough time. Otherwise it only counts the finished
+//! ones. It does not wait if other work keeps all threads busy: its promotions come after that.
 
 use std::collections::VecDeque;
 
@@ -13,7 +14,7 @@ use crate::maintain::move_tier::{Outcome, past_damage, promote};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
-/// The promotions that were begun and not seen to end, the oldest first. Each is of a cube of its own.
+/// The promotions that were begun and are not known to have ended, the oldest first. Each is of another cube.
 #[derive(Debug, Default)]
 pub(super) struct Promoting(VecDeque<(Step, Background<Outcome>)>);
 
@@ -24,7 +25,7 @@ impl Promoting {
 }
 
 impl MaintainState {
-    /// Has a thread of the pool take the step that is held.
+    /// Starts the held step on a thread of the pool.
     pub(super) fn begin_promotion(&self, work: &mut Work, due: Due) {
         let Some(step) = work.next_step() else { return };
         let promoting = self.in_background("promoting chunks", move |world| world.promote(&step, due));
@@ -38,8 +39,8 @@ impl MaintainState {
         past_damage(promote(&*self.shared.engine()?, &self.shared.counters, step.cube))
     }
 
-    /// Waits until so many promotions are under way at most; `false` if the deadline comes first, or others keep all threads
-    /// busy.
+    /// Waits until at most `most` promotions are in progress. Returns `false` if the deadline comes first, or if other
+    /// work keeps all threads busy.
     pub(crate) fn await_promotions(
         &self,
         work: &mut Work,
@@ -62,7 +63,7 @@ impl MaintainState {
                 self.activity.tiering.observers(|seen| seen.again(step.cube));
             }
             if end.is_err() {
-                // It may have been written all the same.
+                // It may have been written.
                 work.cube_index.moved(step.cube);
             }
             counts.promoted += self.end(work, &[step.cube], end?, counts);

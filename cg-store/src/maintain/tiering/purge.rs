@@ -1,5 +1,5 @@
-//! Tombstones that nobody needs any more are forgotten: in the background where a cold cluster may hold what they hide,
-//! since an engine reads its row as a whole.
+//! Purging of tombstones. It runs in the background if there is a cold cluster below, because an engine reads that row
+//! as a whole.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::maintain::move_tier::{Outcome, past_damage, purge_tombstones, row_of}
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
-/// The one cube of which a thread of the pool may be looking for marks. No chunk is moved meanwhile.
+/// The one cube whose tombstones a thread of the pool may be purging. No chunk is moved meanwhile.
 #[derive(Debug)]
 pub(super) struct Purge {
     cube: CubeAt,
@@ -20,8 +20,8 @@ pub(super) struct Purge {
 }
 
 impl MaintainState {
-    /// Forgets the marks of a cube that hide nothing and that the host allowed to forget; has a thread of the pool do it if
-    /// a cold cluster lies below.
+    /// Purges the tombstones of a cube that are before the horizon and hide nothing. A thread of the pool does it if
+    /// there may be a cold cluster below.
     pub(super) fn purge_tombstones(
         &self,
         work: &mut Work,
@@ -45,7 +45,7 @@ impl MaintainState {
     }
 }
 
-/// Waits for the cube whose marks are being forgotten; `false` if the deadline comes first.
+/// Waits for the cube whose tombstones are being purged. Returns `false` if the deadline comes first.
 pub(super) fn await_purge(work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
     let Some(Purge { cube, end }) = work.purge.take() else { return Ok(true) };
     match end.wait(due) {
@@ -54,7 +54,7 @@ pub(super) fn await_purge(work: &mut Work, due: Due, counts: &mut MoveCounts) ->
             Ok(true)
         }
         Awaited::Done(Err(error)) => {
-            // They may have been deleted all the same.
+            // They may have been deleted.
             work.cube_index.moved(cube);
             Err(error)
         }
@@ -65,14 +65,14 @@ pub(super) fn await_purge(work: &mut Work, due: Due, counts: &mut MoveCounts) ->
     }
 }
 
-/// Notes how it ended.
+/// Records the result.
 fn end_purge(work: &mut Work, cube: CubeAt, end: Outcome, counts: &mut MoveCounts) {
     match end {
         Outcome::Done(moved) => {
             counts.tombstones_purged += counts.add(moved);
             work.cube_index.moved(cube);
         }
-        // What was saved meanwhile has no mark any more; the others are another number once they are read again.
+        // A saved chunk has no tombstone any more. The others are counted again when the rows are read.
         Outcome::Conflict => {
             counts.conflicts += 1;
             work.cube_index.moved(cube);

@@ -1,9 +1,10 @@
-//! Recording what a world is asked, so that policies can be tried on it with `cg tiers simulate`.
+//! Recording of a trace of a world, to try policies on it with `cg tiers simulate`.
 //!
-//! **Invariant**: what is recorded is whole up to its end. When the memory for it is full, the recording ends there;
-//! it never goes on after a hole, as replaying would take what stands around the hole for all that happened.
+//! **Invariant**: a trace is complete up to its end. When its memory is full, the recording ends there. It never
+//! continues after a gap, because a replay would treat the events around the gap as complete.
 //!
-//! What is held and pinned is noted under the lock of the observers, so that it is in the order in which they were told.
+//! Holds and pins are recorded under the lock of the observers, so they are in the order in which the observers got
+//! them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,10 +16,10 @@ use cg_tiering::{GameTick, PlayerAt};
 use super::Tiering;
 use crate::rt::lock_order::{Mutex, rank};
 
-/// What is recorded, if anything is.
+/// The current recording, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// So that a world which records nothing pays one look at this.
+    /// Makes a world without a recording pay only one load of this flag.
     is_on: AtomicBool,
     recording: Mutex<Option<Recording>, rank::Recording>,
 }
@@ -31,19 +32,20 @@ struct Recording {
     lost_events: u64,
 }
 
-/// A part of a trace, to be appended to those before it.
+/// A part of a trace, to be appended to the parts before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[must_use = "what was handed out is recorded nowhere else"]
 pub struct TracePart {
-    /// The bytes; together with those of the parts before, a trace.
+    /// The bytes. Together with those of the parts before, they are a trace.
     pub bytes: Vec<u8>,
-    /// 0 as long as the recording goes on. Otherwise the memory for it was full once, or the clock was
-    /// [set](crate::Tiers::set_clock): the trace ends there, and so many loads, saves, ticks, holds and pins came after its end.
+    /// 0 while the recording continues. Otherwise the memory for it was full, or the clock was
+    /// [set](crate::Tiers::set_clock): the trace ends there. The value counts the loads, saves, ticks, holds and pins
+    /// after its end.
     pub lost_events: u64,
 }
 
 impl Recorder {
-    /// Notes a chunk that memory did not have; `None` if it is not stored.
+    /// Records a load of a chunk that was not in memory; `None` if it is not stored.
     pub(crate) fn loaded(&self, chunk: ChunkAt, content: Option<&Chunk>) {
         self.note(|writer, bytes| {
             let len_bytes = content.map_or(0, len_bytes);
@@ -51,7 +53,7 @@ impl Recorder {
         });
     }
 
-    /// Notes a chunk that was saved; `None` if it was deleted.
+    /// Records a save of a chunk; `None` if it was deleted.
     pub(crate) fn saved(&self, chunk: ChunkAt, content: Option<&Chunk>) {
         self.note(|writer, bytes| {
             let len_bytes = content.map_or(0, len_bytes);
@@ -64,14 +66,14 @@ impl Recorder {
         self.note(|writer, bytes| writer.write_tick(now, players, bytes));
     }
 
-    /// Ends the recording, as if the memory for it were full.
+    /// Ends the recording, as if its memory were full.
     pub(crate) fn ends(&self) {
         if let Some(recording) = &mut *self.recording.lock() {
             recording.lost_events += 1;
         }
     }
 
-    /// Notes what the observers are told of holds and pins.
+    /// Records a hold or a pin.
     pub(crate) fn note_event(&self, event: &Event) {
         self.note(|writer, bytes| {
             writer.write(event, bytes);

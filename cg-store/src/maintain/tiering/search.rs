@@ -1,8 +1,9 @@
-//! The search for what could move: finds the cold clusters with rows after opening, and reads those of which something
-//! may be due.
+//! The search for cubes that could move: finds the cold clusters with rows after opening, and reads those in which
+//! something may be due.
 //!
-//! Finding a cluster costs two seeks and a look at its heat rows, which say since when it was left alone; so a world is
-//! searched without reading its chunks' rows. Those of a cluster are read, cube by cube, when it is time to decide about them.
+//! Finding a cluster costs two seeks and a read of its heat rows, which contain its last accesses. So a world is
+//! searched without reading the rows of its chunks. Those of a cluster are read, cube by cube, when a decision about
+//! them is due.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -20,21 +21,20 @@ use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// So many clusters are found in one tick at most: those of a million chunks that lie close together in a second, if each
-/// lies in a cluster of its own in an hour.
+/// The maximum number of clusters found in one tick. A million adjacent chunks are found in a second; if each is in a
+/// cluster of its own, in an hour.
 const CLUSTERS_FOUND: usize = 16;
-/// Of so many cubes the rows are read in one tick at most.
+/// The maximum number of cubes whose rows one tick reads.
 const CUBES_READ: usize = 8;
-/// So many parts are asked in one tick whether anything may be due in them: those of a million chunks that lie close
-/// together in a second.
+/// The maximum number of ranges that one tick checks for due work. A million adjacent chunks are checked in a second.
 const RANGES_ASKED: usize = 16;
-/// Nothing is read ahead of a plan with so many steps.
+/// Nothing is read ahead if the plan has this many steps.
 const STEPS_AHEAD: u64 = 1 << 12;
-/// What was forgotten for want of room is left alone for so long. Moves to the coldest tier are made no more often.
+/// A cluster that was evicted is not scanned for this time. Moves to the coldest tier are not more frequent.
 const EVICTED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
 
 impl MaintainState {
-    /// Searches a few of the parts of which too little is known; `false` if there are more that may be due.
+    /// Searches a few unscanned ranges. Returns `false` if more of them may be due.
     pub(super) fn search(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         work.cube_index.leave_round();
         let (now, policy) =
@@ -65,7 +65,7 @@ impl MaintainState {
         Ok(false)
     }
 
-    /// Makes cold clusters unread of which more is remembered than should be.
+    /// Evicts cold clusters until the index is small enough.
     pub(super) fn evict_excess(&self, work: &mut Work) {
         let now = self.activity.tiering.now();
         let not_before = GameTick::new(now.get().saturating_add(EVICTED_TICKS));
@@ -79,8 +79,8 @@ impl MaintainState {
         }
     }
 
-    /// When a cube of a cold cluster was accessed first, at the earliest. What has no heat row counts as accessed when
-    /// the world was opened, and so does one that cannot be read.
+    /// A lower bound for the first access to a cube of a cold cluster. A cube with an absent or unreadable heat row
+    /// counts as accessed when the world was opened.
     fn left_alone_since(&self, work: &mut Work, cluster: ClusterAt) -> Result<GameTick, Error> {
         let mut since = self.activity.tiering.opened_at();
         let [first, last] = ends(cluster).map(heat_key);

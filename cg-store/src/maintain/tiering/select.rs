@@ -1,7 +1,7 @@
-//! Considering what is known: a tick decides about many cubes from memory, and reads the rows of few.
+//! Selection of due moves: a tick decides about many cubes from memory, and reads the rows of few.
 //!
-//! Rows are read only of a cube that is due and in which something was saved since they were last read, of one that a
-//! move changed, and of one with tombstones when more of them may be forgotten. Each of these is read once.
+//! Rows are read in three cases: a cube is due and changed since its rows were last read, a move changed it, or more of
+//! its tombstones may be purged. Each of these is read once.
 
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
@@ -19,15 +19,15 @@ use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// So many cubes are considered in one tick, and those of one cold cluster more: a round over a million chunks that are
-/// all hot takes 13 seconds of game time.
+/// The number of cubes that one tick considers; the last cold cluster is completed. A round over a million hot chunks
+/// takes 13 seconds of game time.
 const CUBES_SELECTED_FROM: usize = 64;
-/// So many are read of in one tick at most: their rows, or their warm clusters.
+/// The maximum number of cubes of which one tick reads the rows or the warm cluster.
 const CUBES_READ: usize = 8;
-/// A warm cluster of which only that it is there is known counts for so many chunks.
+/// A warm cluster of unknown content counts as this many chunks.
 const WARM_CHUNKS: u32 = 64;
 
-/// Where the chunks of a cube that lie in one tier are to be moved, and what was seen of it.
+/// Where the chunks of a cube are to be moved, and the observation on which this depends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DueMoves {
     seen: Observation,
@@ -43,9 +43,9 @@ impl DueMoves {
 }
 
 impl MaintainState {
-    /// Makes a new world's ticks know that there is nothing to be found.
+    /// Records for the ticks of a new world that nothing needs to be searched.
     ///
-    /// What cannot be read is no reason not to open a world: whoever needs it will say so.
+    /// Damage must not prevent the open. A later read of the damaged row reports it.
     pub(crate) fn know_if_empty(&self) {
         let mut damage_log = DamageLog::default();
         if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut NextCubes::default(), &mut damage_log)
@@ -55,18 +55,18 @@ impl MaintainState {
         }
     }
 
-    /// Considers the next cubes and offers what is due to the plan; `false` if it knows of more that is to be read.
+    /// Considers the next cubes and offers due moves to the plan. Returns `false` if more must be read.
     ///
-    /// Reads nothing where nothing is due and nothing has changed, once the world was searched after opening. Costs a look into
-    /// a few maps for each cube otherwise.
+    /// Once the world was searched after opening, this reads nothing where nothing is due and nothing has changed.
+    /// Otherwise it costs a few map lookups for each cube.
     pub(crate) fn select_due(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         let written = self.activity.tiering.take_written();
         if written.is_err() {
-            // The engine may have been opened anew.
+            // The engine may have been opened again.
             work.damage_log.forget_gaps();
         }
         work.cube_index.note(written);
-        // What is known is decided about while the rest is searched.
+        // Decisions about indexed cubes are made while the rest is searched.
         let is_searched = self.search(work, due.for_part(2))?;
         let (mut first, mut considered, mut reads_left) = (None, 0, CUBES_READ);
         while considered < CUBES_SELECTED_FROM && !due.is_over() {
@@ -84,8 +84,8 @@ impl MaintainState {
         Ok(is_searched && !due.is_over())
     }
 
-    /// Considers the cubes of a cold cluster. All that are due are offered at once, so that they are one move; `false` if
-    /// more is to be read before, than may be.
+    /// Considers the cubes of a cold cluster. All due cubes are offered at once, so that they are one move. Returns
+    /// `false` if that needs more reads than are allowed.
     fn select_in_cluster(
         &self,
         work: &mut Work,
@@ -98,7 +98,7 @@ impl MaintainState {
         let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
         let rewrites = self.due_rewrites(due);
         if !work.cube_index.is_whole(cluster) {
-            // The search comes to its other cubes before any of it is due, and all of it is to be one move.
+            // The search finds its other cubes before any of it is due, and all of it should be one move.
             return Ok(true);
         }
         for known in work.cube_index.cubes_in(cluster).to_vec() {
@@ -120,7 +120,7 @@ impl MaintainState {
                 if known.rows == 0 && warm.is_none() {
                     known.warm = self.find_warm(work, cube)?;
                     if known.warm == Some(false) && !self.knows_heat(cube) {
-                        // Its heat went with what made it cold: there is nothing left to know of it.
+                        // Its heat row was deleted when it became cold, so nothing is left to record.
                         work.cube_index.forget(cube);
                         continue;
                     }
@@ -133,7 +133,7 @@ impl MaintainState {
                 }
                 *reads_left -= 1;
                 known.warm = self.find_warm(work, cube)?;
-                // Nothing of a cube whose warm cluster nobody can read goes anywhere.
+                // Nothing of a cube with an unreadable warm cluster is moved.
                 due_moves = due_moves.filter(|_| known.warm.is_some());
             }
             if let Some(due_moves) = due_moves {
@@ -154,7 +154,7 @@ impl MaintainState {
         Ok(true)
     }
 
-    /// Looks whether a cube has a warm cluster; `None` if that cannot be read, so that the cube is left alone.
+    /// Reads whether a cube has a warm cluster. Returns `None` if that cannot be read; then the cube is left alone.
     fn find_warm(&self, work: &mut Work, cube: CubeAt) -> Result<Option<bool>, Error> {
         let cluster = cube.cluster(ClusterTier::L1);
         let (space, row_key) = row_of(cluster);
@@ -178,7 +178,7 @@ impl MaintainState {
         self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some()
     }
 
-    /// Where a cube's chunks are to be moved. Decided from memory.
+    /// Where the chunks of a cube are to be moved. Decided from memory.
     pub(super) fn due_moves(&self, sweep: &mut Sweep, known: IndexedCube, due: Due) -> DueMoves {
         let (cube, now) = (known.cube, self.activity.tiering.now());
         let is_left_alone = sweep.is_left_alone(cube.cluster(ClusterTier::L1), now);
@@ -195,7 +195,7 @@ impl MaintainState {
                 seen: observed,
                 from_hot: from_hot
                     .filter(|decision| known.chunks != 0 && (may_be_cold || decision.to != Tier::L2)),
-                // What has neither is looked at too: its heat is of no use.
+                // A cube with neither rows nor a warm cluster is included: its heat is deleted.
                 from_warm: from_warm.filter(|decision| {
                     may_be_cold && decision.to == Tier::L2 && (known.rows == 0 || known.warm != Some(false))
                 }),
@@ -203,8 +203,8 @@ impl MaintainState {
         })
     }
 
-    /// Offers what is due to the plan. Says whether the cube has a warm cluster: looks for it if it is to be emptied and that
-    /// is not known.
+    /// Offers due moves to the plan. Returns whether the cube has a warm cluster; reads that if it is unknown and the
+    /// cluster is to be emptied.
     pub(super) fn offer(
         &self,
         work: &mut Work,

@@ -1,4 +1,5 @@
-//! Clusters are written anew without what hotter tiers shadow: a warm one within a tick, a cold one after it.
+//! Rewriting clusters without the slots that hotter tiers shadow: a warm one within a tick, a cold one in the
+//! background.
 
 use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, GameTick, ShadowedSlots};
@@ -9,24 +10,24 @@ use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage, row_of};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
-/// The one cold cluster that may be counted and written by a thread of the pool: it is as large as 64 cubes.
+/// The one cold cluster that a thread of the pool may be counting and rewriting. It is as large as 64 cubes.
 #[derive(Debug)]
 pub(super) struct Shrinking {
     cluster: ClusterAt,
     end: Background<Shrunk>,
 }
 
-/// How that ended.
+/// The result of that.
 #[derive(Debug)]
 struct Shrunk {
     end: Outcome,
-    /// The cluster's slots that hold a chunk; 0 if there is none.
+    /// The slots of the cluster that hold a chunk; 0 if there is no cluster.
     present: u32,
 }
 
 impl MaintainState {
-    /// Writes a cluster anew without its shadows, if the policy says so of what has been above it since a moment; has a
-    /// thread of the pool do it if it is a cold one that is there.
+    /// Rewrites a cluster without its shadowed slots, if the policy selects it for the state above it since `since`. A
+    /// thread of the pool does it for an existing cold cluster.
     pub(super) fn shrink(
         &self,
         work: &mut Work,
@@ -36,7 +37,7 @@ impl MaintainState {
     ) -> Result<(), Error> {
         let at = due.at();
         let (space, row_key) = row_of(cluster);
-        // Mostly there is none, and then nobody needs to wait for a thread.
+        // Usually there is no cluster, and no thread is needed.
         let is_absent = !self.shared.engine()?.may_have(space, &row_key);
         if cluster.pos.tier() == ClusterTier::L1 || is_absent {
             for shrunk in self.shared.pool.each(&[cluster], |cluster| self.shrunk(*cluster, since, at)) {
@@ -50,7 +51,7 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Waits for the cold cluster that is being written without its shadows; `false` if the deadline comes first.
+    /// Waits for the cold cluster that is being rewritten. Returns `false` if the deadline comes first.
     pub(super) fn await_shrinking(
         &self,
         work: &mut Work,
@@ -98,7 +99,7 @@ impl MaintainState {
                 counts.refused += 1;
             }
             Outcome::TooLarge => counts.refused += 1,
-            // Without a cluster there is nothing to be asked about.
+            // Without a cluster the policy is not asked, and `present` stays 0.
             Outcome::Nothing => work.sweep.counted(cluster, shrunk.present, self.activity.tiering.now()),
         }
     }

@@ -1,6 +1,8 @@
-//! The sweep: goes round the rows of the cubes that could move, learns what is there and offers what is due to the plan.
+//! The sweep: visits the rows of the cubes that could move, records them in the index, and offers due moves to the
+//! plan.
 //!
-//! Only cubes with hot rows or heat rows are met, in the order of their keys. Settling a world goes round and round; ticks
+//! It visits only cubes with hot rows or heat rows, in the order of their keys. Demoting a whole world repeats sweeps;
+//! ticks use the [index](super::cube_index).
 //! look at what is [known](super::known).
 
 use std::collections::HashMap;
@@ -24,79 +26,79 @@ use crate::read::chunk::hot;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// Clusters whose shadows were counted are remembered up to so many: the warm and the cold ones around all cubes that
-/// are known, so that ticks which know all forget none.
+/// The maximum number of clusters whose shadows are remembered: the warm and the cold ones around all indexed cubes. So
+/// ticks with a complete index forget none.
 const REMEMBERED_CLUSTERS: usize = 1 << 17;
 
-/// Shadows of a cluster are counted again after so many ticks, where it is not certain that there are enough of them.
+/// The shadows of a cluster are counted again after this time, if it is not certain that there are enough of them.
 const COUNT_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
 
-/// Where the sweep stands.
+/// The state of the sweep.
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
     /// The cube that was visited last in this round.
     behind: Option<CubeAt>,
-    /// What comes after it.
+    /// The next cubes after it.
     next_cubes: NextCubes,
-    /// The cold cluster that is being gone through, and the rows met in it so far.
+    /// The cold cluster that is being visited, and the rows found in it so far.
     inside: Option<(ClusterAt, Rows)>,
-    /// What lies above clusters.
+    /// The rows above clusters.
     above: HashMap<ClusterAt, Above>,
-    /// Clusters whose shadows are to be counted, and since when nothing has come or gone above them.
+    /// Clusters whose shadows are to be counted, and since when the rows above them are unchanged.
     pub(super) shadowed: Vec<(ClusterAt, GameTick)>,
-    /// How many marks that may be forgotten each cube had when they were last looked at, and up to which commit.
+    /// The number of purgeable tombstones of each cube at the last purge, and the horizon of that purge.
     tombstones: HashMap<CubeAt, (u32, u64)>,
-    /// Cubes of which marks are to be forgotten.
+    /// Cubes whose tombstones are to be purged.
     pub(super) marked: Vec<CubeAt>,
-    /// Cubes with heat rows and nothing that could move, and when each was accessed last.
+    /// Cubes with heat rows and nothing that could move, with their last access.
     pub(super) heat_only: Vec<(CubeAt, GameTick)>,
-    /// Clusters out of which or into which nothing could be moved, and until when they are left alone.
+    /// Clusters from or into which nothing could be moved, and until when they are left alone.
     unmovable: HashMap<ClusterAt, GameTick>,
 }
 
-/// Which clusters have waited long enough to be written anew.
+/// Which clusters have waited long enough to be rewritten.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DueRewrites {
     now: GameTick,
-    /// The moment for which it is asked: now, or later when a world is settled.
+    /// The time for which the decision is made: now, or later when a world is demoted.
     at: GameTick,
     after_ticks: u64,
 }
 
-/// What lies above a cluster.
+/// The rows above a cluster.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rows {
     /// Hot rows.
     pub(super) hot: u32,
-    /// The slots that these and warm clusters could shadow at most.
+    /// The maximum number of slots that these and warm clusters could shadow.
     pub(super) most_shadows: u32,
 }
 
-/// What was met above a cluster.
+/// The recorded state above a cluster.
 #[derive(Debug, Clone, Copy)]
 struct Above {
     hot: u32,
-    /// Since when there are so many.
+    /// Since when the number of rows is the same.
     since: GameTick,
-    /// Whether its shadows are to be counted again when it has waited long enough to be written anew.
+    /// Whether its shadows are to be counted again when it has waited long enough to be rewritten.
     waits: bool,
-    /// Whether they were not counted since the number changed, as all of it may be shadowed.
+    /// Whether they were not counted since the number of rows changed. All slots may be shadowed then.
     is_uncounted: bool,
     /// When its slots were counted.
     counted_at: GameTick,
-    /// The slots of the cluster that hold a chunk, once its shadows were counted; 0 if there is no cluster. It stays so
-    /// until the cluster is written anew.
+    /// The slots of the cluster that hold a chunk, known after its shadows were counted; 0 if there is no cluster. It
+    /// is valid until the cluster is rewritten.
     present: Option<u32>,
 }
 
-/// What a cube has in the hottest tier. Sets of places have a bit for each of its 64 chunks.
+/// The rows of a cube in the hottest tier. Sets of places have a bit for each of its 64 chunks.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Hot {
-    /// The places with rows, tombstones and damaged rows among them.
+    /// The places with rows, including tombstones and damaged rows.
     pub(super) rows: u64,
-    /// Those with chunks that are sound.
+    /// The places with sound chunks.
     pub(super) chunks: u64,
-    /// Tombstones that the host allowed to forget.
+    /// Tombstones before the horizon.
     pub(super) old_tombstones: u32,
     /// Bytes of the chunks' rows.
     pub(super) bytes: u64,
@@ -116,13 +118,14 @@ impl AddAssign for Rows {
 }
 
 impl Above {
-    /// Whether all slots of the cluster may be shadowed, and it is time to see. What has changed stays uncounted until then.
+    /// Whether all slots of the cluster may be shadowed, and it is time to count. Until then the change stays
+    /// uncounted.
     fn takes_count(&mut self, rows: Rows, due: DueRewrites) -> bool {
         let (is_possible, is_time) = match self.present {
             Some(present) => {
                 let has_waited = due.now.since(self.counted_at) >= COUNT_AGAIN_TICKS;
                 let is_possible = present > 0 && rows.most_shadows >= present;
-                // A world that is settled is to be done with at once.
+                // Demoting a whole world does not wait.
                 (is_possible, rows.hot >= present || has_waited || due.at != due.now)
             }
             None => (true, true),
@@ -132,7 +135,8 @@ impl Above {
         takes
     }
 
-    /// Whether it has waited long enough to be written anew, and so many slots may be shadowed that it will be. Once.
+    /// Whether the cluster has waited long enough to be rewritten, and enough slots may be shadowed. Returns `true`
+    /// once.
     fn takes_rewrite(&mut self, rows: Rows, due: DueRewrites) -> bool {
         let takes = self.waits && due.at.since(self.since) >= due.after_ticks;
         self.waits &= !takes;
@@ -154,7 +158,7 @@ impl Sweep {
         self.inside = None;
     }
 
-    /// Moves nothing to a cluster before a tick, and of a warm one nothing away.
+    /// Moves nothing to a cluster until a tick, and nothing out of it if it is a warm one.
     pub(super) fn leave_cluster_alone(&mut self, cluster: ClusterAt, until: GameTick) {
         if self.unmovable.len() >= REMEMBERED_CLUSTERS {
             self.unmovable.clear();
@@ -173,9 +177,9 @@ impl Sweep {
         }
     }
 
-    /// Notes what lies above a cluster. Its shadows are counted when that is another number of rows than last time, as all
-    /// of it may be shadowed, and once more when it has stayed the same for as long as the policy waits; but not if the
-    /// rows are too few to matter to a cluster of which the slots were counted.
+    /// Records the rows above a cluster. Its shadows are counted when the number of rows has changed, because all slots
+    /// may be shadowed. They are counted once more when the number has stayed the same for as long as the policy waits.
+    /// They are not counted if the rows are too few compared with the counted slots.
     pub(super) fn rows_above(&mut self, cluster: ClusterAt, rows: Rows, due: DueRewrites) {
         if rows.hot == 0 {
             self.above.remove(&cluster);
@@ -202,7 +206,7 @@ impl Sweep {
         }
     }
 
-    /// Notes how many slots a cluster has that was counted; 0 if there is none.
+    /// Records the number of slots of a counted cluster; 0 if there is no cluster.
     pub(super) fn counted(&mut self, cluster: ClusterAt, present: u32, now: GameTick) {
         if let Some(above) = self.above.get_mut(&cluster) {
             above.present = Some(present);
@@ -210,8 +214,8 @@ impl Sweep {
         }
     }
 
-    /// Notes how many marks of a cube may be forgotten. They are looked at when that is another number than last time,
-    /// as clusters may hide below them.
+    /// Records the number of purgeable tombstones of a cube. A purge is tried when that number has changed, because
+    /// clusters may be below them.
     pub(super) fn old_tombstones(&mut self, cube: CubeAt, count: u32, before: u64) {
         if self.tombstones.len() >= REMEMBERED_CLUSTERS {
             self.tombstones.clear();
@@ -223,14 +227,14 @@ impl Sweep {
         }
     }
 
-    /// Forgets what was known of what lies above a cluster: it was written anew, so as many rows above it may hide
-    /// other slots now, and marks may hide nothing any more.
+    /// Forgets the recorded state above a cluster that was rewritten. The same number of rows may shadow other slots
+    /// now, and tombstones may hide nothing any more.
     pub(super) fn written_anew(&mut self, cluster: ClusterAt) {
         self.above.remove(&cluster);
         self.tombstones.retain(|cube, _| cube.cluster(cluster.pos.tier()) != cluster);
     }
 
-    /// Counts what lies above the cold cluster around a cube, and closes the count of the one before.
+    /// Adds the rows above the cold cluster around a cube, and completes the sum of the previous cluster.
     fn enter(&mut self, cube: Option<CubeAt>, rows: Rows, due: DueRewrites) {
         let around = cube.map(|cube| cube.cluster(ClusterTier::L2));
         match (&mut self.inside, around) {
@@ -252,10 +256,10 @@ impl IndexedCube {
 }
 
 impl MaintainState {
-    /// Visits the next cube and offers what is due at a moment; `false` at the end of a round.
+    /// Visits the next cube and offers its due moves. Returns `false` at the end of a round.
     ///
-    /// Costs a seek, two for a cube with hot rows and heat, and a scan of the cube's hot rows; of a cube that is due to
-    /// leave its warm cluster, the read of that too.
+    /// Costs a seek, two for a cube with hot rows and heat, and a scan of the cube's hot rows. For a cube that is due
+    /// to leave its warm cluster, it costs the read of that, too.
     pub(crate) fn sweep_one(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         let rewrites = self.due_rewrites(due);
         let behind = work.sweep.behind;
@@ -267,7 +271,7 @@ impl MaintainState {
             work.sweep.enter(None, Rows::default(), rewrites);
             work.sweep.behind = None;
             work.sweep.next_cubes = NextCubes::default();
-            // What was put meanwhile may lie after the sweep.
+            // Rows that were put meanwhile may be before the position of the sweep.
             work.cube_index.note(self.activity.tiering.take_written());
             work.cube_index.end_round();
             return Ok(false);
@@ -275,14 +279,14 @@ impl MaintainState {
         work.sweep.behind = Some(cube);
         let Some(mut known) = self.look(work, cube)? else { return Ok(true) };
         self.evict_excess(work);
-        // Rows that lie there unknown are what a round is made for.
+        // A round must also find rows of which there was no report.
         known.warm = None;
         work.sweep.old_tombstones(
             cube,
             known.old_tombstones,
             self.shared.tombstone_horizon.load(Ordering::Relaxed),
         );
-        // The warm cluster's own slots are shadowed by hot rows alone.
+        // Only hot rows shadow the slots of the warm cluster.
         let hot = known.rows.count_ones();
         let above_warm = Rows { hot, most_shadows: hot };
         work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
@@ -299,10 +303,10 @@ impl MaintainState {
         DueRewrites::new(self.activity.tiering.now(), due.at(), after_ticks)
     }
 
-    /// Reads a cube's hot rows, and makes sure that its heat is known. `None` if the rows lie where nothing can be read:
-    /// the cube is left as it is, and forgotten until something is saved in it.
+    /// Reads the hot rows of a cube, and loads its heat. Returns `None` if the rows cannot be read. Then the cube is
+    /// left as it is, and forgotten until a chunk is saved in it.
     pub(super) fn look(&self, work: &mut Work, cube: CubeAt) -> Result<Option<IndexedCube>, Error> {
-        // Before the rows are read: those that may be forgotten later are looked for again.
+        // Read before the rows: tombstones that become purgeable later are searched again.
         let tombstone_horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
         let hot = match self.hot_rows(cube, tombstone_horizon) {
             Ok((hot, damaged)) => {
@@ -322,7 +326,7 @@ impl MaintainState {
         Ok(Some(work.cube_index.learn(cube, hot, has_heat, tombstone_horizon)))
     }
 
-    /// Reads a cube's hot rows; and what of them is damaged, which stays where it is.
+    /// Reads the hot rows of a cube. Returns also the errors of damaged rows, which stay where they are.
     pub(super) fn hot_rows(&self, cube: CubeAt, tombstone_horizon: u64) -> Result<(Hot, Vec<Error>), Error> {
         let (mut found, mut damaged) = (Hot::default(), Vec::new());
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
@@ -333,7 +337,8 @@ impl MaintainState {
             let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();
             found.rows |= place;
             match hot(at, key, row) {
-                // A cluster cannot tell a chunk without bytes from an absent one, so such a row is not moved either.
+                // A cluster cannot distinguish a chunk without bytes from an absent one, so such a row is not moved
+                // either.
                 Ok(Lookup::Found(chunk)) if chunk.value.is_empty() => {}
                 Ok(Lookup::Found(_)) => {
                     found.chunks |= place;

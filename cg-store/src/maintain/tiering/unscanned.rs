@@ -1,7 +1,7 @@
-//! Parts of the world that are not known cube by cube: so knowledge has bounds, and is whole all the same.
+//! Ranges of the world that are not in the index: so the index is bounded, and its knowledge is still complete.
 //!
-//! **Invariant**: parts do not overlap, and lie in the order of keys. There are so many at most: neighbours become one part
-//! then, of which less is known.
+//! **Invariant**: ranges do not overlap, and are in the order of keys. There are at most [`MAX_RANGES`]: above that,
+//! neighbours become one range, of which less is known.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,13 +11,13 @@ use cg_tiering::{ClusterAt, CubeAt, GameTick, TierPolicy};
 
 use crate::maintain::move_tier::row_of;
 
-/// So many parts at most, some hundred bytes each.
+/// The maximum number of ranges, some hundred bytes each.
 const MAX_RANGES: usize = 1 << 16;
 
-/// Cubes sort by the keys of their warm clusters as by those of their chunks.
+/// The keys of warm clusters sort cubes in the same order as the keys of their chunks.
 type CubeKey = [u8; key::CHUNK_LEN_BYTES];
 
-/// Where a part begins: at a cube, or after it. Nothing is after [`Edge::FIRST`].
+/// Where a range begins: at a cube, or after it. Every edge is at or after [`Edge::FIRST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge {
     key: CubeKey,
@@ -42,14 +42,14 @@ pub(super) struct CubeRange {
     pub(super) from: Bound<CubeAt>,
     /// `None`: to the end of the world.
     pub(super) last: Option<CubeAt>,
-    /// When a cube in it was accessed first, at the earliest; `None`: nobody has looked there.
+    /// A lower bound for the first access to a cube in it; `None`: not searched yet.
     pub(super) since: Option<GameTick>,
-    /// Before that it is left alone.
+    /// It is not scanned before this time.
     pub(super) not_before: GameTick,
 }
 
 impl CubeRange {
-    /// All there is, and nothing known of it.
+    /// The whole world, not searched.
     const EVERYTHING: Self =
         Self { from: Bound::Unbounded, last: None, since: None, not_before: GameTick::new(0) };
 
@@ -59,13 +59,13 @@ impl CubeRange {
         Self { from: Bound::Included(first), last: Some(last), since: Some(since), not_before }
     }
 
-    /// Whether it is time to look at it: something may be due there at a moment, or nobody knows.
+    /// Whether it is time to scan it: something may be due in it at `at`, or it was not searched.
     pub(super) fn is_due(&self, policy: &TierPolicy, now: GameTick, at: GameTick) -> bool {
         now >= self.not_before && self.since.is_none_or(|since| policy.may_demote(since, at))
     }
 
-    /// Whether all of it lies in one cold cluster of which it is known when it was accessed, so that its cubes are to be
-    /// read; otherwise its clusters are to be found.
+    /// Whether the range is inside one cold cluster with a known access time. Then its cubes are read; otherwise its
+    /// clusters are searched.
     pub(super) fn is_found(&self) -> bool {
         let (Bound::Included(first) | Bound::Excluded(first), Some(last)) = (self.from, self.last) else {
             return false;
@@ -73,18 +73,18 @@ impl CubeRange {
         self.since.is_some() && first.cluster(ClusterTier::L2) == last.cluster(ClusterTier::L2)
     }
 
-    /// What is left of it after a cube.
+    /// The rest of the range after a cube.
     fn behind(self, cube: CubeAt) -> Option<Self> {
         let is_end = self.last.is_some_and(|last| key_of(last) <= key_of(cube));
         (!is_end).then_some(Self { from: Bound::Excluded(cube), ..self })
     }
 }
 
-/// The parts.
+/// The unscanned ranges.
 #[derive(Debug)]
 pub(super) struct UnscannedRanges {
     ranges: BTreeMap<Edge, CubeRange>,
-    /// Where the part begins that was asked for last.
+    /// The start of the range that was checked last.
     asked: Edge,
     most: usize,
 }
@@ -96,40 +96,40 @@ impl Default for UnscannedRanges {
 }
 
 impl UnscannedRanges {
-    /// Everything is known.
+    /// Records that everything is indexed.
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
     }
 
-    /// Nothing is known.
+    /// Records that nothing is indexed.
     pub(super) fn everything(&mut self) {
         *self = Self { most: self.most, ..Self::default() };
     }
 
-    /// Whether everything is known.
+    /// Whether everything is indexed.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Whether a cube lies in a part.
+    /// Whether a cube is in an unscanned range.
     pub(super) fn holds(&self, cube: CubeAt) -> bool {
         self.meets(cube, cube)
     }
 
-    /// Whether a cube of a cold cluster lies in a part.
+    /// Whether a cube of a cold cluster is in an unscanned range.
     pub(super) fn touches(&self, cluster: ClusterAt) -> bool {
         let [first, last] = ends(cluster);
         self.meets(first, last)
     }
 
     fn meets(&self, first: CubeAt, last: CubeAt) -> bool {
-        // Of all parts that begin no later, the last ends last.
+        // Of all ranges that begin no later, the last one ends last.
         let begun = self.ranges.range(..=Edge::of(Bound::Included(last))).next_back();
         begun.is_some_and(|(_, range)| range.last.is_none_or(|end| key_of(end) >= key_of(first)))
     }
 
-    /// The next part, of a few, that is to be looked at, from the one that was asked for last on.
+    /// The next due range among at most `among` ranges, starting at the range that was checked last.
     pub(super) fn next(&mut self, among: usize, is_due: impl Fn(&CubeRange) -> bool) -> Option<CubeRange> {
         let (behind, before) = (self.ranges.range(self.asked..), self.ranges.range(..self.asked));
         let mut asked = self.asked;
@@ -141,7 +141,7 @@ impl UnscannedRanges {
         found
     }
 
-    /// Notes that nothing of a part is unknown any more up to a cube; `None`: up to its end.
+    /// Records that a range was read up to a cube; `None`: up to its end.
     pub(super) fn read(&mut self, range: CubeRange, up_to: Option<CubeAt>) {
         self.ranges.remove(&Edge::of(range.from));
         if let Some(rest) = up_to.and_then(|cube| range.behind(cube)) {
@@ -149,8 +149,8 @@ impl UnscannedRanges {
         }
     }
 
-    /// Notes that the first cube with anything in a part lies in a cold cluster, and since when what lies there may have
-    /// been left alone.
+    /// Records that the first cube with rows in a range is in a cold cluster, with a lower bound for the accesses to
+    /// that cluster.
     pub(super) fn found(&mut self, range: CubeRange, first: CubeAt, since: GameTick) {
         self.ranges.remove(&Edge::of(range.from));
         let [_, end] = ends(first.cluster(ClusterTier::L2));
@@ -167,7 +167,7 @@ impl UnscannedRanges {
         self.shrink();
     }
 
-    /// Adds a part that touches no other.
+    /// Adds a range that overlaps no other.
     pub(super) fn add(&mut self, range: CubeRange) {
         self.insert(range);
         self.shrink();
@@ -177,14 +177,14 @@ impl UnscannedRanges {
         self.ranges.insert(Edge::of(range.from), range);
     }
 
-    /// Makes one of every two neighbours if there are too many, and of what lies between them, which is known.
+    /// If there are too many ranges, merges neighbours in pairs, together with the indexed gap between them.
     fn shrink(&mut self) {
         if self.ranges.len() <= self.most {
             return;
         }
         let mut ranges = std::mem::take(&mut self.ranges).into_values();
         while let Some(range) = ranges.next() {
-            // Where nobody has looked he shall go on.
+            // Ranges that were not searched stay separate.
             let next = if range.since.is_some() { ranges.next() } else { None };
             match next {
                 Some(CubeRange { last, since: Some(since), not_before, .. }) => self.insert(CubeRange {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use cg_format::{ChunkPos, Dimension};
 
-    /// Cubes along an axis on which they sort as their coordinates do; four lie in one cold cluster.
+    /// Cubes along an axis on which keys sort like coordinates; four are in one cold cluster.
     fn cube(n: i64) -> CubeAt {
         CubeAt::of(ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 4 * n)))
     }
@@ -246,7 +246,7 @@ mod tests {
         let all = unscanned.next(9, any).unwrap();
         assert!(all == CubeRange::EVERYTHING && !all.is_found() && unscanned.touches(cluster(7)));
         unscanned.found(all, cube(5), at(3));
-        // The cursor stands where the part began; the cluster is what comes after it.
+        // The cursor is at the start of the range, and the cluster follows it.
         let found = unscanned.next(9, any).unwrap();
         assert_eq!(
             (found.from, found.since, found.is_found()),
@@ -312,7 +312,7 @@ mod tests {
             unscanned((0..5).map(|n| CubeRange::of_cluster(cluster(2 * n), at(0), at(n as u64))), 9);
         let mut met = Vec::new();
         for now in 0..30 {
-            // Only one of a few is asked at a time.
+            // Each call checks only a few ranges.
             if let Some(range) = unscanned.next(3, |range| range.not_before == at(now % 5)) {
                 met.push(range.not_before.get());
             }

@@ -1,7 +1,7 @@
-//! Taking the plan's steps, several threads at once, until they are done or a deadline is there.
+//! Takes the steps of the plan on several threads, until they are done or the deadline is reached.
 //!
-//! Warm clusters are made within a tick, by threads that it waits for. What reads or writes a cold cluster is done after it:
-//! the row is as large as 64 cubes, and an engine reads it as a whole.
+//! Warm clusters are written within a tick, which waits for the threads. Reads and writes of a cold cluster are done in
+//! the background: the row is as large as 64 cubes, and an engine reads it as a whole.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
-/// Settled cubes are offered to the plan so many at a time.
+/// The maximum number of settled cubes that are offered to the plan at a time.
 const SETTLED_AT_ONCE: usize = 256;
 
-/// Work between two ticks: what is planned and what is begun.
+/// Planned work and work in progress between two ticks.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) plan: MovePlan,
@@ -36,15 +36,15 @@ pub(crate) struct Work {
     pub(super) shrinking: Option<Shrinking>,
     pub(super) purge: Option<Purge>,
     pub(crate) damage_log: DamageLog,
-    /// Whether another kind of move had to wait for promotions, and perhaps will again.
+    /// Whether another kind of move had to wait for promotions. It may have to wait again.
     others_waited: bool,
-    /// Why something waits that is known of, if the disk has too little room for it.
+    /// The reason why known work waits, if the disk has too little free space.
     pub(crate) skipped_low_disk: Option<Error>,
 }
 
 impl Work {
-    /// Begins a new round over all cubes, and forgets what was planned and not done. Returns the cubes that were to be
-    /// promoted: a round finds all others again, but nobody tells of those a second time.
+    /// Begins a new round over all cubes, and drops planned steps. Returns the cubes that were to be promoted: a round
+    /// finds all others again, but these are reported only once.
     #[must_use = "somebody stays in them and waits to be promoted"]
     pub(crate) fn restart(&mut self) -> Vec<CubeAt> {
         self.sweep.restart();
@@ -57,19 +57,19 @@ impl Work {
         promotions
     }
 
-    /// Forgets what is planned and not begun.
+    /// Drops planned steps that are not begun.
     pub(super) fn forget_plan(&mut self) {
         drop(self.restart());
         self.sweep = Sweep::default();
     }
 
-    /// Forgets what was found out about the world's rows: it is read again.
+    /// Forgets all indexed rows; they are read again.
     pub(super) fn know_nothing(&mut self) {
         self.sweep = Sweep::default();
         self.cube_index = CubeIndex::default();
     }
 
-    /// Writes the heat of cubes whose rows are out of date, so many at most; see [`MaintainState::keep_heat`].
+    /// Writes the heat of some cubes whose rows are out of date; see [`MaintainState::keep_heat`].
     pub(crate) fn keep_heat(&mut self, world: &MaintainState) -> Result<(), Error> {
         for cube in world.keep_heat()? {
             self.cube_index.note_heat(cube);
@@ -77,7 +77,7 @@ impl Work {
         Ok(())
     }
 
-    /// Whether nothing is planned or begun.
+    /// Whether nothing is planned or in progress.
     pub(crate) fn is_done(&self) -> bool {
         let is_planned = !self.plan.is_empty() || self.held.is_some();
         let is_behind = self.cold.is_some() || self.shrinking.is_some() || self.purge.is_some();
@@ -85,13 +85,13 @@ impl Work {
         !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
     }
 
-    /// Whether groups are being made of the cold cluster into which the step that is held goes.
+    /// Whether groups of the held step's cold cluster are being built.
     fn is_cold_begun(&self) -> bool {
         let next = self.held.map(|step| step.cluster);
         matches!(&self.cold, Some(Cold::Making(merge, _)) if Some(merge.cluster()) == next)
     }
 
-    /// Where the chunks of the next step go. It is held until it is taken.
+    /// The target tier of the next step. The step is held until it is taken.
     fn next_tier(&mut self) -> Option<Tier> {
         self.held = self.next_step();
         self.held.map(|step| step.to)
@@ -101,7 +101,7 @@ impl Work {
         self.held.take().or_else(|| self.plan.next_step(&mut Budget { ..Budget::UNLIMITED }))
     }
 
-    /// The steps that may be taken at once: of one kind, and into one cluster if that is a cold one.
+    /// The steps that may be taken at once: of one kind, and into one cluster if it is a cold one.
     fn next_steps(&mut self, count: usize) -> Vec<Step> {
         let Some(first) = self.next_step() else { return Vec::new() };
         let mut steps = vec![first];
@@ -120,7 +120,7 @@ impl Work {
 }
 
 impl MaintainState {
-    /// Offers the cubes in which somebody has stayed long enough.
+    /// Offers the cubes in which a player has stayed long enough.
     pub(crate) fn offer_settled(&self, work: &mut Work, now: GameTick) {
         let settled = self.activity.tiering.observers(|seen| {
             let cubes = seen.take_settled(now, SETTLED_AT_ONCE);
@@ -131,7 +131,7 @@ impl MaintainState {
             decided.collect::<Vec<_>>()
         });
         for (cube, decision, here) in settled {
-            // Which of its chunks lie in clusters is found out when they are moved.
+            // Which of its chunks are in clusters is determined by the move.
             work.plan.offer(Candidate {
                 cube,
                 from: Tier::L2,
@@ -144,7 +144,7 @@ impl MaintainState {
         }
     }
 
-    /// Whether there is room for what maintenance writes; notes it if there is not.
+    /// Whether there is disk space for what maintenance writes. Records the error if there is not.
     pub(crate) fn has_room(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
         let checked =
             if due.shrinks() { self.commit.check_room_to_shrink() } else { self.commit.check_room() };
@@ -157,12 +157,12 @@ impl MaintainState {
         }
     }
 
-    /// Takes steps until the plan is empty or the deadline is there, which the last steps may exceed: one cube's work
-    /// on each thread. `false` if something is left, be it only to be waited for. Where there is no room for it, what is
-    /// left is left as it is, apart from tombstones, and does not count.
+    /// Takes steps until the plan is empty or the deadline is reached. The last steps may exceed it by one cube's work
+    /// on each thread. Returns `false` if something is left, even if it only has to be waited for. Without enough disk
+    /// space only tombstones are purged. The rest waits and does not count as left.
     pub(crate) fn work(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
         loop {
-            // One kind of move at a time: none is made beside those that are made in the background.
+            // One kind of move at a time: none runs beside a cold move in the background.
             if !self.await_cold(work, due, counts)?
                 || !self.await_shrinking(work, due, counts)?
                 || !await_purge(work, due, counts)?
@@ -205,9 +205,8 @@ impl MaintainState {
         }
     }
 
-    /// Promotions go on beside each other: one on each thread, and one that waits for the first of them. Where the tick
-    /// does not wait, the threads have something to do until the next one; but where that had another kind of move wait, no
-    /// more than is done by then.
+    /// Promotions run in parallel: one on each thread. A tick that does not wait starts enough of them to occupy the
+    /// threads until the next tick. If another kind of move had to wait for that, it starts only one for each thread.
     fn promotions_at_once(&self, work: &Work, due: Due) -> usize {
         const UNTIL_THE_NEXT_TICK: usize = 8;
         let for_each = if due.waits() || work.others_waited { 1 } else { UNTIL_THE_NEXT_TICK };
@@ -228,7 +227,7 @@ impl MaintainState {
     ) -> Result<(), Error> {
         let engine = self.shared.engine()?;
         let (engine, counters) = (&*engine, &self.shared.counters);
-        // Whether each was still right, and how it ended.
+        // Whether each step was still right, and its result.
         let ends: Vec<Result<_, Error>> = self.shared.pool.each(steps, |step: &Step| {
             if !self.activity.tiering.observers(|seen| due.confirms(seen, step)) {
                 return Ok((false, Outcome::Nothing));
@@ -243,7 +242,7 @@ impl MaintainState {
         for (step, end) in steps.iter().zip(ends) {
             let (was_right, end) = match end {
                 Ok(end) => end,
-                // The others were done all the same, and so may this one have been.
+                // The other steps ran all the same, and this one may have been written.
                 Err(error) => {
                     work.cube_index.moved(step.cube);
                     failed = failed.or(Some(error));
@@ -251,7 +250,7 @@ impl MaintainState {
                 }
             };
             if was_right && matches!(end, Outcome::Nothing) {
-                // What was to be moved is not there: its rows are others than they were when they were read.
+                // The rows to be moved do not exist: they changed since they were read.
                 work.cube_index.moved(step.cube);
             }
             if matches!(end, Outcome::Done(_)) {
@@ -262,7 +261,7 @@ impl MaintainState {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Notes how a move of cubes ended; returns the chunks that it moved.
+    /// Records the result of a move of cubes. Returns the number of moved chunks.
     pub(super) fn end(
         &self,
         work: &mut Work,
@@ -299,16 +298,16 @@ impl MaintainState {
         }
     }
 
-    /// Until when nobody tries again what damage has kept from moving.
+    /// Until when a move that damage prevented is not tried again.
     pub(super) fn left_alone_until(&self) -> GameTick {
         let later = self.activity.tiering.observers(|seen| seen.policy().cold_after_ticks);
         GameTick::new(self.activity.tiering.now().get().saturating_add(later.max(1)))
     }
 
-    /// Deletes the heat of cubes that have nothing to be demoted any more.
+    /// Deletes the heat rows of cubes that have nothing to demote any more.
     ///
-    /// A cube may have been played in since the sweep passed it, so each is looked at again: a warm cluster without a
-    /// heat row would never be found. Of one in which somebody was since, heat is kept.
+    /// A cube may have changed since the sweep passed it, so each is read again: a warm cluster without a heat row
+    /// would never be found. The heat of a cube that was accessed meanwhile is kept.
     pub(crate) fn forget_heat(&self, work: &mut Work, due: Due) -> Result<(), Error> {
         let mut batch = Batch::new();
         let mut forgotten: Vec<(CubeAt, GameTick)> = Vec::new();
@@ -347,7 +346,7 @@ impl MaintainState {
         }
         let guards = self.heat_of_cold(&mut batch, &forgotten)?;
         match self.shared.engine()?.commit(batch.maintenance(), &guards, Level::Process) {
-            // A move has noted when such a cluster was accessed: the rows are deleted another time.
+            // A move has recorded an access to such a cluster: the rows are deleted another time.
             Err(EngineError::Conflict { .. }) => {
                 for (cube, _) in &forgotten {
                     work.cube_index.note_heat(*cube);
@@ -358,7 +357,7 @@ impl MaintainState {
         }
     }
 
-    /// Adds to a batch that the cold clusters around some cubes were accessed when those were, and says what guards that.
+    /// Adds to a batch the accesses to the cold clusters around some cubes. Returns the guards of the changed rows.
     fn heat_of_cold(&self, batch: &mut Batch, accessed: &[(CubeAt, GameTick)]) -> Result<Vec<Guard>, Error> {
         let mut latest = BTreeMap::new();
         for (cube, last_access) in accessed {
@@ -368,7 +367,7 @@ impl MaintainState {
         let (engine, mut guards) = (self.shared.engine()?, Vec::new());
         for (cluster, last_access) in latest {
             let (known, guard) = read_cold_heat(&*engine, cluster)?;
-            // Where nobody noted it, it stays unknown.
+            // An unknown access time stays unknown.
             if let Some(known) = known.filter(|known| known.last_access < last_access) {
                 put_cold_heat(batch, cluster, Heat { last_access, ..known });
                 guards.push(guard);

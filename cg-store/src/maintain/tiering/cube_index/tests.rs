@@ -55,7 +55,7 @@ fn an_offer_is_not_made_again_before_long() {
 fn clusters_come_one_after_the_other_round_and_round() {
     let mut known = CubeIndex::default();
     known.nothing_there();
-    // Four cubes side by side are in one cold cluster.
+    // Four adjacent cubes are in one cold cluster.
     for n in [0, 3, 5, 9] {
         put(&mut known, cube(n), 1, 0);
     }
@@ -112,7 +112,7 @@ fn what_does_not_fit_is_unread_again_but_for_what_is_planned() {
     let is_known = |n| get(&known, cube(n)).is_some() != known.unscanned.holds(cube(n));
     assert!((0..40).all(is_known), "whatever is not remembered is to be read");
     assert_eq!(known.unscanned.next(99, |_| true).unwrap().since, Some(GameTick::new(7)));
-    // What is saved there is known beside it, and that it is not all.
+    // A save there adds an entry, which is known to be incomplete.
     let lost = (0..40).find(|n| known.unscanned.holds(cube(*n))).unwrap();
     put(&mut known, cube(lost), 1, 0);
     assert_eq!(get(&known, cube(lost)).unwrap().warm, None);

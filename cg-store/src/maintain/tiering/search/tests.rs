@@ -1,4 +1,4 @@
-//! A search costs little, comes to an end, and misses nothing, however little may be remembered.
+//! A search costs little, comes to an end, and misses nothing, even with a small index.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{MoveCounts, Stats, World, WorldOptions};
 const ENOUGH: Duration = Duration::from_secs(600);
 const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
 
-/// A world with a chunk at each place, of which ticks know nothing, as after opening; they remember so many cubes.
+/// A world with a chunk at each place, as after opening: the index is empty, and holds at most `remembered` cubes.
 fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (World, Vec<ChunkAt>) {
     let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
     let flat = world.registry().register_dimension("game:flat").unwrap();
@@ -28,7 +28,7 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
     });
     drop(saved.unwrap());
     while world.opacity().fold(usize::MAX).unwrap() > 0 {}
-    // The search for unfolded tiles is another one.
+    // The search for unfolded tiles is a separate one.
     ticks(&world, 0, 60);
     let rooms = world.rooms();
     rooms.maintain.keep_all_heat().unwrap();
@@ -37,7 +37,7 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
     (world, places)
 }
 
-/// Ticks; what all of them cost.
+/// Runs ticks. Returns their moves and costs.
 fn ticks(world: &World, from: u64, count: u64) -> (MoveCounts, Stats) {
     let (mut moves, before) = (MoveCounts::default(), world.stats());
     for tick in 0..count {
@@ -54,7 +54,7 @@ fn cold(world: &World) -> u64 {
 
 #[test]
 fn a_world_is_searched_without_reading_its_rows() {
-    // Eight cold clusters of 64 cubes, of which each has eight chunks.
+    // Eight cold clusters of 64 cubes, each with eight chunks.
     let (clusters, chunks) = (8, 8 * 512);
     let places = (0..chunks as i64).map(|n| [n / 512 * 16 + n / 64 % 8 * 2, n / 8 % 8 * 2, n % 8 * 2]);
     let (world, _) = opened(places, 1 << 16);
@@ -127,7 +127,7 @@ fn what_is_saved_while_little_is_remembered_grows_cold_too() {
     let all = world.census().unwrap().chunks();
     let (_, work) = ticks(&world, 600, 200);
     assert_eq!(work.keys_scanned, 0, "nothing is due");
-    // Nobody comes for an hour.
+    // No player comes for an hour.
     for minute in 0..60 {
         ticks(&world, 3000 + minute * 1200, 20);
     }

@@ -1,4 +1,4 @@
-//! What is forgotten after a sweep, and what is done while the threads are busy or die.
+//! What is forgotten after a sweep, and what is done while the threads are busy or end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 const ENOUGH: Duration = Duration::from_secs(600);
 
-/// Options of a world with two threads of its own, in which nothing is folded but deltas.
+/// Options of a world with two threads of its own, in which only deltas are folded.
 fn apart() -> WorldOptions {
     let resources = Some(Resources::new(16 << 20, 2));
     WorldOptions { resources, opacity: false, deltas: true, ..WorldOptions::process() }
@@ -45,7 +45,7 @@ fn stored(engine: MemEngine, options: &WorldOptions, places: &[i64]) -> (World, 
     (world, all, stone)
 }
 
-/// Does something while all of a world's threads are busy with something that does not end before.
+/// Runs a function while all threads of a world are blocked.
 #[track_caller]
 fn beside_busy_threads<T: Send>(world: &World, run: impl FnOnce() -> T + Send) -> T {
     let (held, receiver) = channel::<()>();
@@ -77,7 +77,7 @@ fn moves_wait_behind_nobody_who_keeps_the_threads_busy() {
         ..TierPolicy::default()
     };
     let (world, ..) = stored(MemEngine::new(), &WorldOptions { tiers, ..apart() }, &[0, 4, 8, 100]);
-    // The map of opacity is searched by them, too; that is over then.
+    // They also search the opacity map; this finishes it.
     world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
     let tick = || world.tick(GameTick::new(200), &[], ENOUGH).unwrap();
     assert_eq!(beside_busy_threads(&world, tick).moves.warmed, 4);
@@ -93,7 +93,7 @@ fn promotions_are_made_behind_ticks_and_wait_behind_others() {
     world.tiers().hold(all[0].dimension, &ChunkBox::new(all[0].pos, all[4].pos)).unwrap();
     let tick = |_| world.tick(GameTick::new(1), &[], ENOUGH).unwrap();
     let reports: Vec<_> = beside_busy_threads(&world, || (0..3).map(tick).collect());
-    // It neither waits after the others nor reads a row that is as large as 64 cubes.
+    // It neither waits for the other work nor reads a row that is as large as 64 cubes.
     for report in reports {
         assert_eq!((report.moves.promoted, report.work_left), (0, true));
     }
@@ -104,7 +104,7 @@ fn promotions_are_made_behind_ticks_and_wait_behind_others() {
         if !report.work_left {
             break;
         }
-        // It waits for no thread that has not noticed yet that it has nothing more to do.
+        // A thread may not have noticed yet that it has nothing more to do. The tick does not wait for it.
         thread::sleep(Duration::from_millis(1));
     }
     let hot = world.census().unwrap().tier(Tier::L0).chunks;
@@ -184,14 +184,14 @@ fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
     let cube = CubeAt::of(seen);
     let mut work = Work::default();
     work.sweep.heat_only = vec![(cube, GameTick::new(0))];
-    // Whoever looks at an absent or a cold chunk leaves no row.
+    // An access to an absent or a cold chunk leaves no row.
     rooms.maintain.activity.tiering.set_now(GameTick::new(50));
     rooms.maintain.activity.tiering.touch([seen]);
     rooms.maintain.forget_heat(&mut work, Due::until(GameTick::new(50), None)).unwrap();
     let heat =
         rooms.maintain.activity.tiering.observers(|seen| seen.heat().get(cube)).map(|heat| heat.last_access);
     assert_eq!((heat, work.sweep.heat_only.len()), (Some(GameTick::new(50)), 0));
-    // Without time nothing is looked at, and nothing is lost.
+    // Without time nothing is checked, and nothing is lost.
     work.sweep.heat_only = vec![(cube, GameTick::new(50))];
     rooms
         .maintain
@@ -216,7 +216,7 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
     drop(saved.unwrap());
     let rooms = world.rooms();
     rooms.maintain.keep_all_heat().unwrap();
-    // The sweep met three cubes with heat and nothing else; then one was saved in, and one of those grew warm.
+    // The sweep found three cubes with only heat. Then a chunk was saved in one, and another got a warm cluster.
     let [hot, warm, empty] = [0, 4, 8].map(|x| CubeAt::of(at(x)));
     rooms.maintain.activity.tiering.touch([at(8)]);
     rooms.maintain.keep_all_heat().unwrap();
@@ -238,7 +238,7 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
     let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 40]);
     world.tiers().demote_all(1 << 30, |_| {}).unwrap();
     assert_eq!(cold(&world), 2);
-    // In a cube of its own, with a cold cluster below that does not hold it.
+    // In a cube of its own, above a cold cluster that does not hold it.
     let gone = ChunkAt::new(all[0].dimension, ChunkPos::constant(5, 0, 0));
     let saved = world.transaction(|tx| {
         tx.save(gone, Chunk::filled(stone, &tx.catalog().current_schema())?);
@@ -250,7 +250,7 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
         Ok::<_, Error>(())
     });
     drop(deleted.unwrap());
-    // What lies above the cluster is counted before, also in the background.
+    // The slots below are counted before, also in the background.
     for now in 0..10 {
         world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
     }
