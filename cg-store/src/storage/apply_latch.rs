@@ -1,10 +1,11 @@
-//! Keeps readers of many rows out while a commit is rolled forward that is too large for one batch.
+//! The apply latch: keeps readers of many rows out while a staged commit is rolled forward.
 //!
-//! Such a commit reaches the rows in several batches. Who reads one chunk, one entity or one record finds it in the queue
-//! until all of them are there, and in one piece wherever he looks; who wants many of one state passes this latch to take his snapshot,
-//! and keeps it for as long as he likes.
+//! A staged commit is written to the rows in several batches. A reader of one chunk, one entity or one record finds its
+//! new value in the queue until all batches are written. In the rows each of these is always whole. A reader that needs
+//! many rows of one state passes this latch to take its snapshot, and may keep the snapshot as long as it needs.
 //!
-//! **Invariant**: while the latch stands open, and for who holds [`ApplyGuard`], the engine holds each commit wholly or not at all.
+//! **Invariant**: while the latch is open, and while an [`ApplyGuard`] is held, the engine holds each commit completely
+//! or not at all.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,35 +19,36 @@ use crate::storage::staged::Staged;
 #[derive(Default)]
 pub(crate) struct ApplyLatch {
     lock: RwLock<(), rank::ApplyLatch>,
-    /// A commit is on its way into the rows, or got stuck there.
+    /// A commit is being rolled forward, or its rolling forward failed.
     closed: AtomicBool,
-    /// What it got stuck on.
+    /// The error with which it failed.
     stuck: Mutex<Option<Arc<EngineError>>, rank::ApplyStuck>,
 }
 
-/// No commit is rolled forward as long as this is held.
+/// No commit is rolled forward while this is held.
 pub(crate) type ApplyGuard<'g> = RwLockReadGuard<'g, ()>;
 
-/// A commit is being rolled forward. If this is dropped the latch stays closed: it got stuck.
+/// A commit is being rolled forward. If this is dropped without [`open`](Self::open), the latch stays closed.
 pub(crate) struct Applying<'g> {
     apply_latch: &'g ApplyLatch,
     _exclusive: RwLockWriteGuard<'g, ()>,
 }
 
 impl ApplyLatch {
-    /// Keeps everybody out. Waits for those who are passing.
+    /// Closes the latch. Waits until no guard is held.
     pub(crate) fn close(&self) -> Applying<'_> {
         let exclusive = self.lock.write();
         self.closed.store(true, Ordering::Release);
         Applying { apply_latch: self, _exclusive: exclusive }
     }
 
-    /// Writes the rows of the commit of a number, which must be the engine's next, through parts of which no batch is over
-    /// a limit. Nobody has passed since the commit counts, nor does until the value is opened.
+    /// Writes the rows of a commit through staged parts, with no batch over a limit. `seq` must be the engine's next
+    /// number. The latch is closed from before the commit point until the returned value is opened.
     ///
     /// # Errors
-    /// What the engine says. After [`EngineError::WriteFailed`] the latch stays closed if the commit counts and got stuck;
-    /// then nothing is written through parts until it was rolled forward: [`EngineError::ReadOnly`].
+    /// The errors of the engine. After [`EngineError::WriteFailed`] the latch stays closed if the commit point was
+    /// reached and rolling forward failed. Until it is rolled forward, every other staged commit is refused with
+    /// [`EngineError::ReadOnly`].
     pub(crate) fn write_in_parts(
         &self,
         engine: &dyn Engine,
@@ -54,12 +56,13 @@ impl ApplyLatch {
         seq: u64,
         limit_bytes: u64,
     ) -> Result<Applying<'_>, EngineError> {
-        // A later commit that ends well would open the latch of one that is stuck.
+        // Otherwise a later successful commit would open the latch of one that is not rolled forward.
         drop(self.lock_shared()?);
         let staged = Staged::stage(engine, rows, seq, limit_bytes)?;
         let closed = self.close();
         if let Err(error) = staged.commit(engine) {
-            // Nothing of it is in the rows: an intent that is there all the same is found when the engine is opened again.
+            // Nothing of the commit is in the rows. If the intent was written after all, the next open of the engine
+            // finds it.
             closed.open();
             return Err(error);
         }
@@ -74,18 +77,18 @@ impl ApplyLatch {
     /// Waits until no commit is being rolled forward.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] if one got stuck: part of it is in the rows.
+    /// [`EngineError::ReadOnly`] if rolling forward failed: a part of the commit is in the rows.
     pub(crate) fn lock_shared(&self) -> Result<ApplyGuard<'_>, EngineError> {
         let guard = self.lock.read();
         if self.is_closed() { Err(EngineError::ReadOnly { cause: self.why() }) } else { Ok(guard) }
     }
 
-    /// Whether a commit is being rolled forward, or got stuck.
+    /// Whether a commit is being rolled forward, or its rolling forward failed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Lets everybody pass again: what got stuck was rolled forward.
+    /// Opens the latch: the commit was rolled forward.
     pub(crate) fn open(&self) {
         *self.stuck.lock() = None;
         self.closed.store(false, Ordering::Release);
@@ -101,12 +104,12 @@ impl ApplyLatch {
 }
 
 impl Applying<'_> {
-    /// Lets everybody pass again.
+    /// Opens the latch.
     pub(crate) fn open(self) {
         self.apply_latch.open();
     }
 
-    /// Leaves the latch closed, and says why to whoever comes.
+    /// Leaves the latch closed. Later readers get the cause.
     pub(crate) fn stuck(self, cause: Arc<EngineError>) {
         *self.apply_latch.stuck.lock() = Some(cause);
     }
@@ -152,7 +155,7 @@ mod tests {
         });
     }
 
-    /// Who has the engine already, and looks while half of a commit is in it.
+    /// Reads through a borrowed engine while half of a commit is in it.
     #[test]
     fn a_snapshot_waits_for_the_commit_that_is_being_carried_out() {
         type Steps = Arc<parking_lot::Mutex<Option<Receiver<()>>>>;

@@ -1,4 +1,4 @@
-//! Directories for worlds: claimed, synced, and read when they are finished.
+//! Directories of worlds: claiming, syncing, and reading `world.cg` of finished ones.
 
 use std::fs;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use crate::storage::directory::{self, State, WorldFile};
 use crate::storage::error::OpenError;
 
-/// Makes sure that a directory is there and empty.
+/// Makes sure that a directory exists and is empty.
 pub(crate) fn claim(dir: &Path) -> Result<(), OpenError> {
     fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
     let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
     if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
 }
 
-/// Syncs the directory around a new world, so that a power cut does not take the world's own name.
+/// Syncs the parent directory of a new world, so that a power cut does not remove the world's own name.
 pub(crate) fn sync_parent(dir: &Path) -> Result<(), OpenError> {
     match dir.parent() {
         Some(parent) if parent.as_os_str().is_empty() => directory::sync_directory(Path::new(".")),

@@ -12,9 +12,9 @@
 //! draft = 1
 //! crc32c = 9ab3c01d
 //! ```
-//! The first line is readable without knowing anything else. The last line sums every byte before it. The file is
-//! only ever replaced: a temporary file is written, synced, renamed over it, and the directory is synced. Beside it
-//! lie the engine's directory `db` and nothing else.
+//! The first line can be read by any version. The last line has the checksum of every byte before it. The file is only
+//! ever replaced: a temporary file is written and synced, renamed over it, and the directory is synced. The only other
+//! entry of the directory is the engine's directory `db`.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -35,17 +35,17 @@ const VERSION: u32 = 1;
 const CHUNK_SIDE_BLOCKS: u32 = 16;
 const KEY_VERSION: u32 = 1;
 const FRAME_VERSION: u32 = 1;
-/// Layouts of a draft world may still change; a release that has frozen them refuses other drafts by this number.
+/// Layouts of a draft world may still change. A later release refuses worlds of another draft by this number.
 const DRAFT: u32 = 1;
 
 /// Whether a world may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Creation did not finish; the directory holds nothing of value and opens only for deletion.
+    /// Creation did not finish. The directory holds no data of value and can only be deleted.
     Creating,
     /// In use or cleanly closed.
     Ready,
-    /// A copy made by a checkpoint. Opening it for writing makes it a world of a new incarnation.
+    /// A copy made by a checkpoint. Opening it for writing starts a new incarnation of the world.
     Checkpoint,
 }
 
@@ -58,29 +58,29 @@ impl State {
     }
 }
 
-/// What `world.cg` says.
+/// The content of `world.cg`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorldFile {
-    /// The world, for ever.
+    /// The identity of the world, which never changes.
     pub uuid: Uuid,
-    /// Drawn anew when a backup is restored or a world salvaged: versions of two incarnations do not compare.
+    /// Newly generated when a backup is restored or a world salvaged: versions of two incarnations are not comparable.
     pub incarnation: Uuid,
     /// Whether the world may be used.
     pub state: State,
-    /// What the application that made the world calls its own layout: a line, or none.
+    /// The application's name for its own layout: one line, or none.
     pub signature: Option<String>,
 }
 
 impl WorldFile {
-    /// A new world that is not ready yet.
+    /// Creates the file of a new world that is not ready yet.
     pub fn new_world() -> Self {
         Self { uuid: Uuid::new_v4(), incarnation: Uuid::new_v4(), state: State::Creating, signature: None }
     }
 
-    /// A new world of an application.
+    /// Creates the file of a new world with the signature of an application.
     ///
     /// # Errors
-    /// [`OpenError::NotASignature`] for a signature that is no line of 1 to 256 bytes.
+    /// [`OpenError::NotASignature`] for a signature that is not a line of 1 to 256 bytes.
     pub fn signed(signature: Option<String>) -> Result<Self, OpenError> {
         match signature {
             Some(found) if !is_signature(&found) => Err(OpenError::NotASignature { found }),
@@ -88,7 +88,7 @@ impl WorldFile {
         }
     }
 
-    /// Whether a world in a directory is of the application that asks for it; any is, if it names no signature.
+    /// Checks that a world has the offered signature. Without an offered signature every world passes.
     ///
     /// # Errors
     /// [`OpenError::OtherSignature`] if it is not.
@@ -106,8 +106,8 @@ impl WorldFile {
     /// Reads the file of a world directory.
     ///
     /// # Errors
-    /// [`OpenError::NotAWorld`] if there is none or its first line is something else, [`OpenError::NewerFormat`] if a
-    /// newer release wrote it, [`OpenError::DamagedWorldFile`] if its sum or a line does not fit.
+    /// [`OpenError::NotAWorld`] if there is no file or its first line is not of a world; [`OpenError::NewerFormat`] if
+    /// a newer release wrote it; [`OpenError::DamagedWorldFile`] if its checksum or a line is wrong.
     pub fn read(world: &Path) -> Result<Self, OpenError> {
         let path = world.join(FILE_NAME);
         let bytes = match fs::read(&path) {
@@ -132,10 +132,10 @@ impl WorldFile {
         })
     }
 
-    /// Replaces the file of a world directory so that a crash leaves the old file or the new one.
+    /// Replaces the file of a world directory. A crash leaves either the old file or the new one.
     ///
     /// # Errors
-    /// [`OpenError::Io`] if the disk refuses; the old file is then still there.
+    /// [`OpenError::Io`] if the operating system reports an error. The old file still exists then.
     pub fn write(&self, world: &Path) -> Result<(), OpenError> {
         let (path, temporary) = (world.join(FILE_NAME), world.join(TEMPORARY_NAME));
         let written = File::create(&temporary).and_then(|mut file| {
@@ -211,26 +211,26 @@ impl WorldFile {
     }
 }
 
-/// Whether a text fits into a line of its own.
+/// Whether a text fits into one line of the file.
 fn is_signature(text: &str) -> bool {
     (1..=256).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
-/// Syncs a directory, so that names created or renamed in it survive a power cut. Only Unix can: elsewhere a directory is no
-/// file that can be synced, and this does nothing.
+/// Syncs a directory, so that names created or renamed in it survive a power cut. Only Unix can sync a directory;
+/// elsewhere this does nothing.
 ///
 /// # Errors
-/// [`OpenError::Io`] if the disk refuses.
+/// [`OpenError::Io`] if the operating system reports an error.
 pub fn sync_directory(path: &Path) -> Result<(), OpenError> {
     let synced =
         if cfg!(unix) { File::open(path).and_then(|directory| directory.sync_all()) } else { Ok(()) };
     synced.map_err(|error| OpenError::io("sync", path, error))
 }
 
-/// Gives a directory files of its own in place of those that it shares with others by hard links.
+/// Replaces the files that a directory shares with others by hard links with copies of its own.
 ///
 /// # Errors
-/// [`OpenError::Io`] if the disk refuses.
+/// [`OpenError::Io`] if the operating system reports an error.
 #[cfg(feature = "rocks")]
 pub(crate) fn unshare(dir: &Path) -> Result<(), OpenError> {
     let new = dir.join(TEMPORARY_NAME);
@@ -247,7 +247,7 @@ pub(crate) fn unshare(dir: &Path) -> Result<(), OpenError> {
     sync_directory(dir)
 }
 
-/// Whether a file may have another name elsewhere.
+/// Whether a file may have another hard link.
 #[cfg(all(feature = "rocks", unix))]
 fn is_shared(file: &fs::Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(file) > 1
@@ -258,7 +258,7 @@ fn is_shared(_file: &fs::Metadata) -> bool {
     true
 }
 
-/// The engine's directory inside a world's.
+/// The engine's directory inside a world's directory.
 pub fn engine_dir(world: &Path) -> PathBuf {
     world.join(ENGINE_DIR)
 }

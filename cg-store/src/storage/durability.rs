@@ -2,36 +2,38 @@
 //!
 //! | mode | returns when | a killed process | a power cut |
 //! |---|---|---|---|
-//! | [`Fast`](Durability::Fast) | it is accepted | may take the newest commits | may take what was not [flushed](crate::World::flush) |
-//! | [`Balanced`](Durability::Balanced) | it is accepted | may take the newest commits | takes about the last second |
-//! | [`Process`](Durability::Process) | the system has it | survives | takes about the last second |
+//! | [`Fast`](Durability::Fast) | it is accepted | may lose the newest commits | may lose what was not [flushed](crate::World::flush) |
+//! | [`Balanced`](Durability::Balanced) | it is accepted | may lose the newest commits | loses about the last second |
+//! | [`Process`](Durability::Process) | the system has it | survives | loses about the last second |
 //! | [`Safe`](Durability::Safe) | the disk has it | survives | survives |
 //! | [`SafeBatch`](Durability::SafeBatch) | the disk has it | survives | survives |
 //!
-//! Whatever the mode, a transaction is seen whole or not at all after any crash, and never without those before it.
+//! In every mode a transaction is visible completely or not at all after a crash, and never without the transactions
+//! before it.
 
 use std::time::Duration;
 
 /// When a commit returns.
 ///
-/// *Accepted* is: checked, numbered, seen by every reader, its place in the order fixed. It is encoded and written by
-/// another thread, soon; see [`WorldOptions::queue_bytes`](crate::WorldOptions::queue_bytes).
+/// *Accepted* means: checked, numbered, visible to every reader, with a fixed place in the order. Another thread
+/// encodes and writes the commit soon after; see [`WorldOptions::queue_bytes`](crate::WorldOptions::queue_bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
-    /// When it is accepted. A world that was opened so syncs only when it is flushed or closed.
+    /// When it is accepted. A world that is opened with this mode syncs only when it is flushed or closed.
     Fast,
-    /// When it is accepted. The world syncs every second in which something was committed: for servers.
+    /// When it is accepted. The world syncs once a second if something was committed. For servers.
     Balanced,
-    /// When the system has the bytes: they survive the process at once, the machine about a second later.
+    /// When the operating system has the bytes. They survive a killed process at once, a power cut about a second
+    /// later.
     Process,
-    /// When the disk has the bytes, as soon as it can.
+    /// When the disk has the bytes, without any delay.
     Safe,
-    /// When the disk has the bytes, after waiting a moment for other callers who then share the sync.
+    /// When the disk has the bytes. Waits a moment for other callers, which then share the sync.
     SafeBatch,
 }
 
 impl Durability {
-    /// How long a sync waits for company at most.
+    /// The longest time that a sync waits for other callers.
     pub(crate) const GROUP_COMMIT_WAIT: Duration = Duration::from_micros(500);
 
     /// Whether a commit returns before it is written.

@@ -1,16 +1,16 @@
-//! The engine of a world, lent to whoever reads or writes, and replaced when nobody has it.
+//! Holds the engine of a world. Threads borrow it to read or write, and it is replaced when no thread has borrowed it.
 //!
-//! A world that a full disk has made read-only goes on with another engine value over the same files. The old one has to
-//! be gone before: two writers never have one directory. So everybody borrows the engine for as long as he uses it, and
-//! who replaces it waits until all have given it back.
+//! A world that became read-only because of a full disk continues with another engine value over the same files. The
+//! old value must be dropped first, because a directory never has two writers. So every thread borrows the engine while
+//! it uses it, and a replacement waits until all guards are returned.
 //!
-//! Borrowing takes a lock for reading, of one [`Shard`] out of a few. Every thread has its own, so that two threads that
-//! read at once write to no common line of memory. Replacing takes the locks of all.
+//! Borrowing takes the read lock of one [`Shard`] out of a few. Threads are spread over the shards, so that two threads
+//! that read at once usually write to different cache lines. A replacement takes the locks of all shards.
 //!
 //! **Invariants**.
 //! - All shards hold the same engine, or none does.
-//! - Nobody waits for a replacement for longer than the slice of time that is given to [`EngineCell::vacate`], unless it
-//!   takes place: a thread that borrows while it has borrowed already cannot block for good.
+//! - A borrower waits at most for the time slice given to [`EngineCell::vacate`], unless the replacement takes place.
+//!   So a thread that borrows a second time cannot block for ever.
 
 use std::fmt;
 use std::ops::Deref;
@@ -22,20 +22,20 @@ use crate::engine::{CommitSeq, Engine, EngineError, Snapshot};
 use crate::rt::lock_order::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, rank};
 use crate::storage::apply_latch::{ApplyGuard, ApplyLatch};
 
-/// So many threads borrow without disturbing each other.
+/// The number of threads that can borrow without contention.
 const SHARDS: usize = 16;
 
-/// Where a world keeps its engine.
+/// The place of a world's engine.
 pub(crate) struct EngineCell {
     shards: [Shard; SHARDS],
-    /// The newest commit that was written, and that was synced, for those who must not wait for a replacement.
+    /// The newest commits that were written and synced, for readers that must not wait for a replacement.
     reached: [AtomicU64; 2],
     /// Why there is no engine.
     gone: Mutex<Option<Arc<EngineError>>, rank::EngineGone>,
     apply_latch: ApplyLatch,
 }
 
-/// One of the locks, in lines of memory of its own.
+/// One of the locks, on cache lines of its own.
 #[repr(align(128))]
 struct Shard(RwLock<Option<Arc<dyn Engine>>, rank::EngineGuard>);
 
@@ -45,7 +45,7 @@ pub(crate) struct EngineGuard<'s> {
     apply_latch: &'s ApplyLatch,
 }
 
-/// An engine that nobody else has borrowed.
+/// An engine that no other thread has borrowed.
 pub(crate) struct Vacant<'s> {
     slot: &'s EngineCell,
     shards: Vec<RwLockWriteGuard<'s, Option<Arc<dyn Engine>>>>,
@@ -82,7 +82,7 @@ impl EngineCell {
         }
     }
 
-    /// Waits until nobody has borrowed the engine, and keeps everybody from it; `None` if that takes too long.
+    /// Waits until no thread has borrowed the engine, and keeps new borrowers out. Returns `None` after `at_most`.
     pub(crate) fn vacate(&self, at_most: Duration) -> Option<Vacant<'_>> {
         for (kept, now) in self.reached.iter().zip(self.reached()) {
             kept.store(now.get(), Ordering::Release);
@@ -92,7 +92,7 @@ impl EngineCell {
         Some(Vacant { slot: self, shards: shards? })
     }
 
-    /// What keeps readers of many rows out while a commit is rolled forward.
+    /// The latch that keeps readers of many rows out while a commit is rolled forward.
     pub(crate) const fn apply_latch(&self) -> &ApplyLatch {
         &self.apply_latch
     }
@@ -102,7 +102,7 @@ impl EngineCell {
         thread_local! {
             static MINE: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
         }
-        // A thread that ends may have no number any more.
+        // The number may be gone in a thread that is ending.
         let mine = MINE.try_with(|mine| *mine).unwrap_or(0);
         let shard = self.shards.get(mine).expect("it is the rest of a division by their number");
         &shard.0
@@ -126,7 +126,7 @@ impl Vacant<'_> {
         self.shards.iter_mut().for_each(|shard| drop(shard.take()));
     }
 
-    /// Puts another engine in its place, and lets everybody have it.
+    /// Installs another engine, and lets threads borrow it.
     pub(crate) fn fill(mut self, engine: Box<dyn Engine>) {
         let engine: Arc<dyn Engine> = Arc::from(engine);
         *self.slot.gone.lock() = None;
@@ -135,29 +135,29 @@ impl Vacant<'_> {
         }
     }
 
-    /// Leaves the place empty, and says why to whoever comes.
+    /// Leaves the cell without an engine. Later borrowers get the cause.
     pub(crate) fn leave(self, cause: Arc<EngineError>) {
         *self.slot.gone.lock() = Some(cause);
     }
 }
 
 impl EngineGuard<'_> {
-    /// A state of the engine in which each commit is wholly there or not at all. Waits while a commit is rolled forward
-    /// that is too large for one batch.
+    /// A snapshot in which each commit is completely present or absent. Waits while a staged commit is rolled forward.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] if that got stuck.
+    /// [`EngineError::ReadOnly`] if rolling forward failed.
     pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
         let _guard = self.hold_apply()?;
         self.engine.snapshot()
     }
 
-    /// The engine as it is now, for one who reads a single chunk or record, or who asks the queue about the rest. Never waits.
+    /// A snapshot of the engine as it is now. For reads of a single chunk or record, or together with the queue. Never
+    /// waits.
     pub(crate) fn snapshot_of_now(&self) -> Result<Snapshot<'_>, EngineError> {
         self.engine.snapshot()
     }
 
-    /// Keeps commits that are too large for one batch from the engine as long as the value is held.
+    /// Keeps staged commits from being rolled forward while the value is held.
     ///
     /// # Errors
     /// As [`snapshot`](Self::snapshot).
@@ -205,7 +205,8 @@ mod tests {
         assert!(slot.vacate(SHORT).is_none());
         thread::scope(|scope| {
             let other = scope.spawn(|| slot.vacate(SHORT).is_none());
-            // While the other waits, one who has borrowed borrows again: he waits no longer than the other does.
+            // While the other thread waits for the cell, a thread that has borrowed borrows again. It waits no longer
+            // than the other.
             let again = slot.guard().unwrap();
             assert_eq!(again.last_commit(), guard.last_commit());
             assert!(other.join().unwrap());

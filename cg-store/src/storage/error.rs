@@ -16,44 +16,44 @@ pub use damage::{Damage, DamageCause};
 pub use open::OpenError;
 pub use resume::NotResumed;
 
-/// Everything a [`World`](crate::World) reports. [`kind`](Self::kind) says what the caller can do about it.
+/// Every error of a [`World`](crate::World). [`kind`](Self::kind) tells what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A stored row does not say what it should. The place is never overwritten blindly and never taken for absent.
+    /// A stored row is damaged. The place is never overwritten blindly and never treated as absent.
     #[error("{damage}; {advice}", damage = .0, advice = .0.advice())]
     Corrupt(Box<Damage>),
     /// The world's registry rows do not decode.
     #[error("the world's registry is damaged: {0}; restore it from a backup")]
     Registry(#[from] RegistryError),
-    /// The world does not open.
+    /// The world cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Something this transaction read was changed by another one before it committed. Nothing was written.
+    /// Another transaction changed something that this transaction read, before it committed. Nothing was written.
     #[error("{key} was changed by another transaction since this one read it; run the transaction again")]
     Conflict {
         /// What was changed.
         key: ConflictKey,
     },
-    /// A snapshot is to be kept under a name that cannot be one.
+    /// A snapshot was to be saved under a name that is not allowed.
     #[error("a snapshot's name has 1 to 255 bytes, none of them zero; this one has {len_bytes}")]
     SnapshotName {
         /// Its length.
         len_bytes: usize,
     },
-    /// A snapshot is to be kept under the name of another. Nothing was written.
+    /// A snapshot was to be saved under a name that is in use. Nothing was written.
     #[error("the world keeps a snapshot `{name}` already; delete it first, or choose another name")]
     SnapshotExists {
         /// The name.
         name: String,
     },
-    /// A snapshot was deleted, or another kept under its name, after a reader had begun with it.
+    /// A snapshot was deleted or replaced while it was being read.
     #[error("snapshot `{name}` was deleted or kept anew while it was read; read it again")]
     SnapshotReplaced {
         /// The name.
         name: String,
     },
-    /// A column was asked for between heights that are too far apart.
+    /// A column was requested between heights that are too far apart.
     #[error(
         "a column of {chunks} chunks was asked for, at most {} are given at once; ask for it in parts",
         crate::storage::options::MAX_COLUMN_CHUNKS
@@ -65,7 +65,7 @@ pub enum Error {
     /// A position outside the world.
     #[error(transparent)]
     Position(#[from] cg_format::OutOfRange),
-    /// A point that is no number or outside the world.
+    /// A point that is not a number or is outside the world.
     #[error(transparent)]
     Point(#[from] cg_format::entity::NotAPosition),
     /// A transaction was started inside another one on the same thread.
@@ -95,7 +95,7 @@ pub enum Error {
         /// The missing chunk.
         at: ChunkAt,
     },
-    /// A chunk that must be there is not: it was never generated, or was deleted. Nothing was written.
+    /// A chunk that must exist does not: it was never generated, or was deleted. Nothing was written.
     #[error("{at} is not stored; save it first")]
     ChunkAbsent {
         /// The missing chunk.
@@ -108,7 +108,7 @@ pub enum Error {
         at: ChunkAt,
         /// The id that was never issued.
         id: BlockId,
-        /// How many block ids there are.
+        /// The number of block ids.
         issued: u64,
     },
     /// A dimension that the world has not issued.
@@ -116,7 +116,7 @@ pub enum Error {
     UnknownDimension {
         /// The number used.
         found: u64,
-        /// How many dimensions there are.
+        /// The number of dimensions.
         issued: u64,
     },
     /// A chunk was built with another schema than the world's, so it could not be read again. Nothing was written.
@@ -138,7 +138,7 @@ pub enum Error {
         at: ChunkAt,
         /// The kind that was never issued.
         kind: SideKind,
-        /// How many kinds there are.
+        /// The number of kinds.
         issued: u64,
     },
     /// An entity is of a type that the world has not issued. Nothing was written.
@@ -148,7 +148,7 @@ pub enum Error {
         id: EntityId,
         /// The type that was never issued.
         kind: EntityTypeId,
-        /// How many types there are.
+        /// The number of types.
         issued: u64,
     },
     /// An entity has a component that the world has not issued. Nothing was written.
@@ -159,7 +159,7 @@ pub enum Error {
         /// The component that was never issued.
         component: ComponentId,
     },
-    /// An entity's component of fixed size has another length. Nothing was written.
+    /// A component of fixed size in an entity has another length. Nothing was written.
     #[error(
         "entity {id} has {found} bytes of component `{name}`, whose size is {width_bytes}; give it as many"
     )]
@@ -172,46 +172,47 @@ pub enum Error {
         name: String,
         /// Its size in bytes, by the current schema.
         width_bytes: u32,
-        /// How many bytes the entity has of it.
+        /// The number of bytes that the entity has of it.
         found: usize,
     },
-    /// The disk has less room than the world's host demands. Nothing was written, and nothing failed: reads, deletions
-    /// and what is queued go on.
+    /// Less disk space is free than the host reserves. Nothing was written, and nothing failed: reads, deletions and
+    /// queued commits continue.
     #[error(
         "{free_bytes} bytes are free on the disk, less than the {min_free_bytes} that are to stay free; make room, or let less stay free (`min_free_bytes`, `cg --min-free`), and try again"
     )]
     LowDiskSpace {
-        /// What is free.
+        /// The free space.
         free_bytes: u64,
-        /// What [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
+        /// The limit in [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes).
         min_free_bytes: u64,
     },
-    /// So much is accepted and not yet written that nothing more is taken, or what is left is for those who
-    /// [wait for it](crate::World::wait_for_room). Nothing of the transaction was kept.
+    /// The queue of accepted commits is full, or its free room is reserved for callers that [wait for
+    /// it](crate::World::wait_for_room). Nothing of the transaction was kept.
     #[error(
         "{queued_bytes} bytes wait to be written, and the queue takes {limit_bytes}; wait for room and try again"
     )]
     Busy {
-        /// Memory of what waits.
+        /// The memory of the queued commits.
         queued_bytes: u64,
         /// The world's limit.
         limit_bytes: u64,
     },
-    /// A batch that was [submitted](crate::World::submit) was refused when it was accepted. Nothing of it was written; all
-    /// that the call itself promises is done.
+    /// A batch that was [submitted](crate::World::submit) was refused when it was accepted. Nothing of it was written.
+    /// The call that returns this error has done its own work.
     #[error("a batch that was submitted is refused, and nothing of it is stored: {error}{}", and_more(*others))]
     DeferredWrite {
-        /// What a transaction of the same writes would have been refused for.
+        /// The error that a transaction with the same writes would have got.
         error: Box<Error>,
-        /// How many more were refused since.
+        /// The number of further refusals since.
         others: u64,
     },
-    /// A value is over one of the world's limits, or what belongs together is longer than any batch. Nothing was written.
+    /// A value exceeds one of the world's limits, or rows that must be in one batch exceed the largest batch. Nothing
+    /// was written.
     #[error(
         "{what} takes {len_bytes} bytes, the world's limit is {limit_bytes}; raise the limit or split it"
     )]
     TooLarge {
-        /// What was measured.
+        /// The measured value.
         what: String,
         /// Its encoded length.
         len_bytes: u64,
@@ -224,14 +225,14 @@ pub enum Error {
         /// Its length.
         len_bytes: usize,
     },
-    /// An object was to be written at a version below the one that it has or had. Nothing was written.
+    /// An object was to be written at a version below its current or last one. Nothing was written.
     #[error(
         "object `{key}` is at version {stored}, and version {offered} was to be written; versions do not go back"
     )]
     VersionGoesBack {
         /// The object.
         key: ObjectKey,
-        /// The version that the store knows.
+        /// The stored version.
         stored: i64,
         /// The version that was to be written.
         offered: i64,
@@ -244,7 +245,7 @@ pub enum Error {
         /// The version that was to be written.
         offered: i64,
     },
-    /// An object is at the last version there is. Nothing was written.
+    /// An object has reached the highest version. Nothing was written.
     #[error("object `{key}` is at version 2^63 - 1, and there is none above")]
     VersionsUsedUp {
         /// The object.
@@ -253,7 +254,7 @@ pub enum Error {
     /// An edit that the chunk refuses.
     #[error(transparent)]
     Edit(#[from] cg_format::chunk::EditError),
-    /// A row carries a schema generation that the world's registry does not have.
+    /// A row has a schema generation that the world's registry does not contain.
     #[error(
         "{what} was written with schema generation {found}, the registry has up to {newest}: a registry row is missing"
     )]
@@ -265,7 +266,7 @@ pub enum Error {
         /// The newest generation known.
         newest: u32,
     },
-    /// A stored chunk cannot be carried to the current schema generation. It is kept as it is stored.
+    /// A stored chunk cannot be upgraded to the current schema generation. It stays as it is stored.
     #[error("{at} cannot be upgraded: {why}")]
     NotUpgraded {
         /// The chunk.
@@ -273,7 +274,7 @@ pub enum Error {
         /// What is missing.
         why: cg_registry::UpgradeError,
     },
-    /// A stored entity cannot be carried to the current schema generation. It is kept as it is stored.
+    /// A stored entity cannot be upgraded to the current schema generation. It stays as it is stored.
     #[error("entity {id} cannot be upgraded: {why}")]
     EntityNotUpgraded {
         /// The entity.
@@ -281,18 +282,18 @@ pub enum Error {
         /// What is missing.
         why: cg_registry::UpgradeError,
     },
-    /// A value is longer than its stored length can say.
+    /// A value is too long for its stored length field.
     #[error(transparent)]
     TooLong(#[from] cg_format::entity::TooLong),
-    /// An opacity tile has more boundaries than its layout can count. Nothing was written.
+    /// An opacity tile has more boundaries than its layout can hold. Nothing was written.
     #[error(transparent)]
     OpacityTile(#[from] cg_format::opacity::TileTooLarge),
-    /// A slice that is not as long as its box has blocks.
+    /// The length of a slice is not the number of blocks of its box.
     #[error("a slice of {found} values does not fit a box of {expected} blocks")]
     BoxLength {
         /// The slice's length.
         found: u64,
-        /// The box's blocks.
+        /// The number of blocks of the box.
         expected: u128,
     },
     /// A tier policy whose numbers contradict each other.
@@ -304,28 +305,28 @@ pub enum Error {
     /// The world was closed.
     #[error("the world is closed")]
     Closed,
-    /// Loading in the background panicked. Nothing was changed; what memory and disk hold is as it was.
+    /// A load in the background panicked. Nothing was changed in memory or on disk.
     #[error("loading {at} in the background panicked: {message}; the log of the process says where")]
     LoadPanicked {
         /// One of the chunks that were to be loaded.
         at: ChunkAt,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
-    /// A merge into several segments stopped. Segments that have their part keep it, and the overlay keeps the rest: call
-    /// [`merge_into`](crate::Overlay::merge_into) again to go on.
+    /// A merge into several segments stopped. Finished segments keep their part, and the overlay keeps the rest. Call
+    /// [`merge_into`](crate::Overlay::merge_into) again to continue.
     #[error(
         "{merged} of {segments} segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: {error}"
     )]
     MergedInPart {
-        /// How many segments have their part by this call.
+        /// The number of segments that have their part after this call.
         merged: usize,
-        /// How many were to get one.
+        /// The number of segments in the merge.
         segments: usize,
-        /// Why the others have not, or what is missing.
+        /// The error that stopped the others, or what is missing.
         error: Box<Error>,
     },
-    /// An overlay or a segmented world refuses; [`layer`](Self::layer) has the reason.
+    /// An overlay or a segmented world refused; [`layer`](Self::layer) has the reason.
     #[error("{error}")]
     Layer {
         /// What the caller can do about it.
@@ -342,8 +343,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Why a layer over worlds refuses: an [`OverlayError`](crate::OverlayError) or a
-    /// [`SegmentError`](crate::SegmentError). `None` if the reason is of another type.
+    /// The error of a layer over worlds: an [`OverlayError`](crate::OverlayError) or a
+    /// [`SegmentError`](crate::SegmentError). `None` if the error is of another type.
     pub fn layer<E: std::error::Error + 'static>(&self) -> Option<&E> {
         match self {
             Self::Layer { error, .. } => error.downcast_ref(),
@@ -372,7 +373,7 @@ impl From<EngineError> for Error {
     }
 }
 
-/// What two transactions can disagree about.
+/// What two transactions can conflict about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConflictKey {
@@ -397,7 +398,7 @@ fn and_more(others: u64) -> String {
     if others == 0 { String::new() } else { format!("; so are {others} more, which the log names") }
 }
 
-/// Bytes as a person compares them.
+/// Bytes in hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

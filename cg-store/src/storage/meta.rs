@@ -17,42 +17,43 @@ use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::RecordSettings;
 use crate::storage::record_shape::RecordShape;
 
-/// The row that holds the world's limits: six `u64`, chunk, entity, property, batch, object, record. Worlds of earlier
-/// drafts have the first four.
+/// The row of the world's limits: six `u64`, in the order chunk, entity, property, batch, object, record. Worlds of
+/// earlier drafts have the first four.
 const LIMITS_KEY: &[u8] = b"limits";
-/// The row that holds the shape of the tree of records: its four settings, `u32` each.
+/// The row of the shape of the record tree: its four settings, `u32` each.
 const RECORD_SHAPE_KEY: &[u8] = b"recordShape";
 
-/// The row of `worldMeta` with the first commit whose deletions are kept, a `u64`.
+/// The row of `worldMeta` with the tombstone horizon, a `u64`.
 const TOMBSTONE_HORIZON_KEY: &[u8] = b"forgottenBefore";
 
-/// What a world must know before it begins: damage in it is found before anything is written.
+/// The rows that a world reads first, so that damage in them is found before anything is written.
 #[derive(Debug)]
 pub(crate) struct WorldRows {
     pub(crate) catalog: Catalog,
-    /// Absent in an engine that holds no world yet.
+    /// `None` in an engine that holds no world yet.
     pub(crate) limits: Option<StoreLimits>,
-    /// The first commit whose deletions are kept.
+    /// The tombstone horizon: the first commit whose tombstones are kept.
     pub(crate) tombstone_horizon: u64,
-    /// Absent in an engine that holds no world yet, and in worlds of earlier drafts.
+    /// `None` in an engine that holds no world yet, and in worlds of earlier drafts.
     pub(crate) record_shape: Option<RecordShape>,
 }
 
 impl WorldRows {
-    /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a handful of rows beside it.
+    /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a few other rows.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a row's frame, the limits, what is forgotten or the shape of the records are damaged, [`Error::Registry`] if the registry does not decode.
+    /// [`Error::Corrupt`] if the frame of a row, the limits, the tombstone horizon or the shape of the records are
+    /// damaged; [`Error::Registry`] if the registry does not decode.
     pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
         let (catalog, limits) = (read_catalog(view)?, read_limits(view)?);
         let tombstone_horizon = read_tombstone_horizon(view)?;
         Ok(Self { catalog, limits, tombstone_horizon, record_shape: read_record_shape(view)? })
     }
 
-    /// The shape of the tree of records: the stored one, or else the one asked for.
+    /// The shape of the record tree: the stored one, otherwise the requested one.
     ///
     /// # Errors
-    /// [`OpenError::RecordShape`] if another one is asked for than is stored.
+    /// [`OpenError::RecordShape`] if the requested shape differs from the stored one.
     pub(crate) fn shape_for(&self, options: &WorldOptions) -> Result<RecordShape, OpenError> {
         match (self.record_shape, options.records) {
             (Some(stored), Some(offered)) if stored != offered => {
@@ -78,7 +79,7 @@ fn read_limits(view: &dyn Readable) -> Result<Option<StoreLimits>, Error> {
     })
 }
 
-/// The first commit whose deletions are kept; 0 in a world that was never told to forget any.
+/// The tombstone horizon; 0 in a world in which none was set.
 fn read_tombstone_horizon(view: &dyn Readable) -> Result<u64, Error> {
     let Some(row) = view.get(Space::WorldMeta, TOMBSTONE_HORIZON_KEY)? else { return Ok(0) };
     let commit = FrameView::open(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, &row)
@@ -94,13 +95,13 @@ fn decode_tombstone_horizon(payload: &[u8]) -> Result<u64, DecodeError> {
     Ok(commit)
 }
 
-/// Adds the row with the first commit whose deletions are kept to a batch.
+/// Adds the row of the tombstone horizon to a batch.
 pub(crate) fn put_tombstone_horizon(batch: &mut Batch, commit: u64) {
     let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
     batch.put(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, row, Stamp::Commit);
 }
 
-/// Adds the row with the world's limits to a batch.
+/// Adds the row of the world's limits to a batch.
 pub(crate) fn put_limits(batch: &mut Batch, limits: &StoreLimits) {
     let draft = Draft::plain(Codec::None, 0, |out| {
         let mut writer = Writer::new(out);
@@ -136,7 +137,7 @@ fn decode_limits(payload: &[u8]) -> Result<StoreLimits, DecodeError> {
     Ok(limits)
 }
 
-/// The shape of the tree of records, or `None` where it was never written.
+/// The shape of the record tree, or `None` if it was never written.
 fn read_record_shape(view: &dyn Readable) -> Result<Option<RecordShape>, Error> {
     let Some(row) = view.get(Space::WorldMeta, RECORD_SHAPE_KEY)? else { return Ok(None) };
     let shape = FrameView::open(Space::WorldMeta, RECORD_SHAPE_KEY, &row)
@@ -147,7 +148,7 @@ fn read_record_shape(view: &dyn Readable) -> Result<Option<RecordShape>, Error> 
     })
 }
 
-/// Adds the row with the shape of the tree of records to a batch.
+/// Adds the row of the shape of the record tree to a batch.
 pub(crate) fn put_record_shape(batch: &mut Batch, shape: RecordShape) {
     let RecordSettings { leaf_square_size, tree_degree, num_levels, roots_per_table } = shape.settings();
     let draft = Draft::plain(Codec::None, 0, |out| {
@@ -175,7 +176,7 @@ fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
     })
 }
 
-/// The registry as it is stored; a new one if there is none.
+/// The stored registry; a new one if there is none.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if a row's frame is damaged, [`Error::Registry`] if its content does not decode.
@@ -187,7 +188,7 @@ pub(crate) fn read_catalog(view: &dyn Readable) -> Result<Catalog, Error> {
     Ok(Catalog::decode(rows.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())))?)
 }
 
-/// The registry's rows by name, their frames checked.
+/// The rows of the registry by name. Their frames are checked.
 pub(crate) fn registry_rows(view: &dyn Readable) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut rows = BTreeMap::new();
     let failed = view.scan(Family::WorldMeta, ALL_KEYS, |key, row| {

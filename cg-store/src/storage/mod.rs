@@ -1,4 +1,4 @@
-//! The engine as the world holds it, its directory and own rows, options, limits and errors.
+//! The storage of a world: its engine, its directory and own rows, options, limits and errors.
 
 pub(crate) mod apply_latch;
 #[cfg(feature = "rocks")]

@@ -7,19 +7,19 @@ use cg_format::key;
 
 use crate::storage::error::Error;
 
-/// The key of an object: 1 to 512 bytes, whatever they are; most hosts use text. Cheap to clone.
+/// The key of an object: 1 to 512 bytes of any content; most hosts use text. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey(Arc<[u8]>);
 
 impl ObjectKey {
-    /// Keys that begin so are the store's own, and what is under them holds of one world only: what a cache remembers
-    /// of its server, for one.
+    /// The prefix of keys that the store itself uses. Objects under it are valid in one world only, such as what a
+    /// cache stores about its server.
     pub const STORES_OWN: &[u8] = b"\0";
 
-    /// A key of these bytes.
+    /// Creates a key of these bytes.
     ///
     /// # Errors
-    /// [`Error::ObjectKey`] for none, and for more than 512.
+    /// [`Error::ObjectKey`] if it is empty or longer than 512 bytes.
     pub fn new(key: impl AsRef<[u8]>) -> Result<Self, Error> {
         let key = key.as_ref();
         match key::check_object(key) {
@@ -40,7 +40,7 @@ impl AsRef<[u8]> for ObjectKey {
     }
 }
 
-/// As text, with escapes for what is no ASCII.
+/// As text, with escapes for bytes that are not ASCII.
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.escape_ascii().fmt(f)

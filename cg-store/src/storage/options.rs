@@ -1,4 +1,4 @@
-//! How a world is opened, and the limits it keeps.
+//! The options of an open world, and the limits that it stores.
 
 use cg_tiering::{Ahead, GameTick};
 
@@ -9,63 +9,66 @@ use crate::storage::durability::Durability;
 use crate::storage::record_shape::RecordShape;
 use crate::storage::resources::Resources;
 
-/// The largest batch that any world may allow: what RocksDB takes at once without trouble.
+/// The upper bound of the batch limit of any world: RocksDB takes batches of this size without problems.
 pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
-/// The chunks of the highest column that is loaded at once.
+/// The number of chunks of the highest column that can be loaded at once.
 pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
 
-/// Choices of a world's host. None of them changes a stored byte.
+/// Options that the host of a world chooses. A world does not store them, apart from `records`, `signature` and `limits`,
+/// which are stored when it is created.
 #[derive(Debug, Clone)]
 pub struct WorldOptions {
     /// What a returned commit survives. Default: [`Durability::Safe`].
     pub durability: Durability,
-    /// Memory for commits that were accepted and are not written yet. Default 64 MiB. A commit for which there is no room
-    /// fails with [`Error::Busy`](crate::Error::Busy); one that is larger than all of it is taken by an empty queue.
+    /// Memory for commits that are accepted and not written yet. Default 64 MiB. A commit that does not fit fails with
+    /// [`Error::Busy`](crate::Error::Busy). A commit larger than the whole queue is taken when the queue is empty.
     pub queue_bytes: u64,
-    /// What is to stay free on the disk: below it commits that put anything fail with
-    /// [`Error::LowDiskSpace`](crate::Error::LowDiskSpace), before the engine fails, and ticks neither move chunks nor fold.
-    /// [`demote_all`](crate::Tiers::demote_all), which makes a world smaller, goes on down to a quarter of it. Default
-    /// `None`: a twentieth of the disk, 1 GiB at most, and 1 GiB where the engine cannot say how large the disk is.
-    /// `Some(0)` demands nothing.
+    /// The disk space that stays free. Below it commits that put anything fail with
+    /// [`Error::LowDiskSpace`](crate::Error::LowDiskSpace), before the engine fails, and ticks neither move chunks nor
+    /// fold. [`demote_all`](crate::Tiers::demote_all), which makes a world smaller, continues down to a quarter of it.
+    /// Default `None`: a twentieth of the disk but at most 1 GiB, and 1 GiB if the engine cannot report the size of the
+    /// disk. `Some(0)` keeps nothing free.
     pub min_free_bytes: Option<u64>,
     /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
-    /// Beside it stand the areas of [`pin_in_cache`](crate::WorldCache::pin), a 64th for what is known of absent
-    /// cubes, and a 64th for each thread that uses [`with`](crate::World::with_chunk).
+    /// Not included are the areas of [`pin_in_cache`](crate::WorldCache::pin), a 64th for known absent cubes, and a
+    /// 64th for each thread that uses [`with`](crate::World::with_chunk).
     pub cache_bytes: u64,
     /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
     ///
-    /// The first world that is opened decides; a later one that asks for another amount gets what there is, and that
-    /// is logged. A world with [`resources`](Self::resources) of its own does not ask.
+    /// The first world that is opened sets it. A later world that requests another amount shares the existing one, and
+    /// a warning is logged. A world with its own [`resources`](Self::resources) does not use this.
     pub engine_bytes: u64,
-    /// Memory and threads of its own, shared with the worlds that carry a clone. Default: those of the process.
+    /// Memory and threads shared only with worlds that have a clone of this value. Default: those of the process.
     pub resources: Option<Resources>,
-    /// Whether a commit that changes little of a chunk writes what it changes instead of the chunk: a few blocks without
-    /// components, and references to entities. Default off. Loading such a chunk costs a scan of its deltas, at most 16;
-    /// saving it as a whole ends them, and so does a tick when it has so many, or when its place was left alone for a
-    /// minute. A world with deltas is read whatever this says.
+    /// Whether a commit that changes little of a chunk writes a delta and not the whole chunk. A delta can hold a few
+    /// blocks without components, and references to entities. Default off. Loading such a chunk costs a scan of its
+    /// deltas, at most 16. They end when the chunk is saved as a whole. A tick folds them when there are 16, or when
+    /// the cube was not accessed for a minute. A world with deltas can be read with either value.
     pub deltas: bool,
-    /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes a
-    /// chunk's outline; the map can be rebuilt later.
+    /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes the
+    /// outline of a chunk; the map can be rebuilt later.
     pub opacity: bool,
-    /// How the registry meets packs that changed or are gone. Default: keep everything, refuse what would lose data.
+    /// How the registry handles packs that changed or are missing. Default: keep everything, refuse what would lose
+    /// data.
     pub packs: cg_registry::Policy,
-    /// How to carry component bytes that no rule carries: functions of the host, by component name.
+    /// Functions of the host that upgrade component bytes without a rule, by component name.
     pub upgrades: std::sync::Arc<cg_registry::UpgradeFunctions>,
-    /// After how long, and from how far, chunks move to colder tiers, and what makes them hot again. Moves are done by
-    /// [`tick`](crate::World::tick) and by nothing else.
+    /// After how long, and from what distance, chunks move to colder tiers, and what makes them hot again. Only
+    /// [`tick`](crate::World::tick) moves them.
     pub tiers: cg_tiering::TierPolicy,
-    /// What [`tick`](crate::World::tick) has brought into memory ahead of moving players. Default: nothing.
+    /// What [`tick`](crate::World::tick) prefetches for moving players. Default: nothing.
     pub prefetch: Option<PrefetchOptions>,
-    /// The shape of the tree that records lie in. Default: the world's own; of a world that is created, leaves of 16 blocks
-    /// in roots of 128 and tables of 256. A world keeps its shape for ever, and another one is refused at open.
+    /// The shape of the record tree. Default: the stored one; a new world gets leaves of 16 blocks in roots of 128 and
+    /// tables of 256. The shape of a world never changes, and another one is refused at open.
     pub records: Option<RecordShape>,
-    /// What the application calls its own layout of the world: a line of at most 256 bytes. A world that is created keeps
-    /// it in `world.cg`, readable without opening; a world that has another one, or none, is refused at open. Default:
-    /// any world will do.
+    /// The application's name for its own layout of the world: a line of at most 256 bytes. A new world stores it in
+    /// `world.cg`, which can be read without opening the world. A world with another signature, or none, is refused at
+    /// open. Default: every world is accepted.
     pub signature: Option<String>,
-    /// Whether to open a world that has [lost commits](crate::engine::EngineError::LostCommits) which were synced. Default:
-    /// no. Opened for reading, it shows what is left. Opened for writing, the loss is accepted for good: the world gets a new
-    /// incarnation, as the numbers of the lost commits are given out again. Set it for one open, as `cg accept-loss` does.
+    /// Whether to open a world that has [lost commits](crate::engine::EngineError::LostCommits) which were synced.
+    /// Default: no. Opened for reading, it shows what is left. Opened for writing, the loss is accepted permanently:
+    /// the world gets a new incarnation, because the numbers of the lost commits are used again. Set it for one open,
+    /// as `cg accept-loss` does.
     pub accept_lost_commits: bool,
     /// Limits of a world that is created with these options. An existing world keeps its own.
     pub limits: StoreLimits,
@@ -95,7 +98,7 @@ impl Default for WorldOptions {
 }
 
 impl WorldOptions {
-    /// Every commit is on the disk before it returns: for hosts whose commits must not be lost, and tools.
+    /// Every commit is on the disk before it returns. For tools, and for hosts whose commits must not be lost.
     pub fn safe() -> Self {
         Self::default()
     }
@@ -105,17 +108,18 @@ impl WorldOptions {
         Self { durability: Durability::Balanced, ..Self::default() }
     }
 
-    /// Commits return when they are accepted; the disk is forced only by `flush` and `close`.
+    /// Commits return when they are accepted; only `flush` and `close` sync the disk.
     pub fn fast() -> Self {
         Self { durability: Durability::Fast, ..Self::default() }
     }
 
-    /// As [`balanced`](Self::balanced), with twice the memory and with deltas: for worlds in which many players change much.
+    /// As [`balanced`](Self::balanced), with twice the memory and with deltas. For worlds in which many players change
+    /// much.
     pub fn active_world() -> Self {
         Self { cache_bytes: 256 << 20, queue_bytes: 128 << 20, deltas: true, ..Self::balanced() }
     }
 
-    /// As [`fast`](Self::fast), with half the memory, with deltas and without an opacity map: for arenas that are thrown away.
+    /// As [`fast`](Self::fast), with half the memory, with deltas and without an opacity map. For temporary arenas.
     pub fn ephemeral() -> Self {
         Self { cache_bytes: 64 << 20, deltas: true, opacity: false, ..Self::fast() }
     }
@@ -131,7 +135,7 @@ impl WorldOptions {
         self.resources.clone().unwrap_or_else(of_process)
     }
 
-    /// How an engine on disk is opened with these options.
+    /// The options of an engine on disk.
     #[cfg(feature = "rocks")]
     pub(crate) fn rocks(&self) -> RocksOptions {
         let resources = self.shared();
@@ -143,31 +147,33 @@ impl WorldOptions {
                 "the worlds of this process share memory, and the first one said how much"
             );
         }
-        // The world has a limit of its own, which is checked before a batch reaches the engine.
+        // The world has its own limit, which is checked before a batch reaches the engine.
         RocksOptions::new(resources.budget().clone())
             .with_max_batch_bytes(MAX_BATCH_BYTES)
             .with_accept_lost_commits(self.accept_lost_commits)
     }
 }
 
-/// What is brought into memory ahead of moving players.
+/// What is prefetched for moving players.
 ///
-/// With the defaults, a player who moves along an axis has some 150 chunks fetched for each chunk of his way.
+/// With the defaults, a player who moves along an axis causes some 150 fetched chunks for each chunk of the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrefetchOptions {
-    /// How many chunks ahead along each axis. Default 3, which is also the most.
+    /// The number of chunks ahead along each axis. Default 3, which is also the maximum.
     pub ahead_chunks: u8,
-    /// Only what the player reaches within so many ticks. Default 60, three seconds.
+    /// Only chunks that the player reaches within this number of ticks. Default 60, three seconds.
     pub lookahead_ticks: u64,
-    /// How many chunks around a player the host keeps loaded to either side on x and z, at most 32. Default 8. What comes
-    /// into this reach next is fetched; what is in it already is left to the host. 0 fetches the chunks of the way itself.
+    /// The number of chunks around a player that the host keeps loaded on each side on x and z, at most 32. Default 8.
+    /// Chunks that will enter this area next are fetched; those already inside it are left to the host. 0 fetches only
+    /// the chunks on the player's path.
     pub width_chunks: u8,
     /// The same above and below. Default 4.
     pub height_chunks: u8,
-    /// The most chunks that wait to be fetched, for all players together. Default 8,192. Each player has an even
-    /// share of it; what has no room is not fetched.
+    /// The maximum number of chunks that wait to be fetched, for all players together. Default 8,192. Each player has
+    /// an equal share; what does not fit is not fetched.
     pub waiting_chunks: usize,
-    /// The most chunks that are fetched at once. Default 64. Fewer let go earlier of what a turn made useless.
+    /// The maximum number of chunks that are fetched at once. Default 64. A smaller number stops useless fetches
+    /// earlier after a turn.
     pub in_flight_chunks: usize,
 }
 
@@ -184,9 +190,9 @@ impl Default for PrefetchOptions {
     }
 }
 
-/// The largest values a world takes. Checked from the encoded length when a transaction is accepted.
+/// The largest values that a world accepts. They are compared with the encoded length when a transaction is accepted.
 ///
-/// They are written into the world when it is created, so that every host of it agrees.
+/// They are stored in the world when it is created, so that all its hosts use the same limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreLimits {
     /// One chunk with its side data. Default 16 MiB.
@@ -199,13 +205,14 @@ pub struct StoreLimits {
     pub object_bytes: u64,
     /// One spatial record. Default 1 MiB.
     pub record_bytes: u64,
-    /// One batch of the engine. Default 64 MiB, at most 1 GiB. A transaction that is larger is staged in parts, made to count
-    /// by one small commit and then rolled forward: it is written twice, and seen whole or not at all like any other.
+    /// One batch of the engine. Default 64 MiB, at most 1 GiB. A larger transaction is staged in parts, committed by
+    /// one small commit and then rolled forward. It is written twice, and is visible completely or not at all like any
+    /// other.
     pub batch_bytes: u64,
 }
 
 impl StoreLimits {
-    /// The higher of each two limits.
+    /// The maximum of each limit.
     #[must_use]
     pub fn raised(self, to: Self) -> Self {
         Self {

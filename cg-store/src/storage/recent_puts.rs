@@ -1,4 +1,4 @@
-//! Rows that commits put into the hottest tier since the last tick, so that no tick has to read to find them.
+//! Rows that commits put into the hottest tier since the last tick. So no tick has to read to find them.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use cg_tiering::CubeAt;
 
 use crate::engine::Batch;
 
-/// Cubes are remembered up to so many.
+/// The maximum number of remembered cubes.
 const REMEMBERED_CUBES: usize = 1 << 14;
 
-/// The places of a cube whose rows were written: what each was last.
+/// The places of a cube whose rows were written, by the kind of the last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Puts {
     pub(crate) chunks: u64,
-    /// Deletions.
+    /// Tombstones.
     pub(crate) tombstones: u64,
 }
 
-/// What was written and not taken yet.
+/// The puts that were not taken yet.
 ///
-/// Told only when the rows can be read, so who takes it and then reads misses nothing.
+/// They are recorded only after the rows can be read. So a caller that takes them and then reads misses nothing.
 #[derive(Debug, Default)]
 pub(crate) struct RecentPuts {
     cubes: BTreeMap<CubeAt, Puts>,
@@ -30,7 +30,7 @@ pub(crate) struct RecentPuts {
 }
 
 impl Puts {
-    /// Adds what was written later.
+    /// Adds later writes.
     const fn add(&mut self, later: Self) {
         self.chunks = (self.chunks & !later.tombstones) | later.chunks;
         self.tombstones = (self.tombstones & !later.chunks) | later.tombstones;
@@ -38,7 +38,7 @@ impl Puts {
 }
 
 impl RecentPuts {
-    /// What a batch that is about to be written puts into the hottest tier.
+    /// The hot rows that a batch will put.
     pub(crate) fn of(batch: &Batch) -> Vec<(CubeAt, Puts)> {
         let put = batch.drafts_put(Space::ChunkL0).filter_map(|(row, draft)| {
             let at = key::decode_chunk(row).ok()?;
@@ -64,19 +64,19 @@ impl RecentPuts {
         }
     }
 
-    /// Notes that something was written of which nobody told.
+    /// Records that rows were written without a report.
     pub(crate) const fn lose_track(&mut self) {
         self.is_incomplete = true;
     }
 
-    /// Takes what is there; an error if some was forgotten for want of room.
+    /// Takes the recorded puts. Returns an error if some were dropped because there were too many.
     pub(crate) fn take(&mut self) -> Result<BTreeMap<CubeAt, Puts>, Overflow> {
         let cubes = std::mem::take(&mut self.cubes);
         if std::mem::take(&mut self.is_incomplete) { Err(Overflow(cubes)) } else { Ok(cubes) }
     }
 }
 
-/// Not all that was written, but this.
+/// An incomplete record of the puts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Overflow(pub(crate) BTreeMap<CubeAt, Puts>);
 

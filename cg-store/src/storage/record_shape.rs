@@ -1,6 +1,6 @@
-//! The shape of the tree of records: from a position to the way through the tree, and which leaves an area covers.
+//! The shape of the record tree: finds the path of a position in the tree, and the leaves that cover an area.
 //!
-//! Pure: no I/O, no engine. What is here names rows today and may name SQL tables tomorrow.
+//! Pure: no I/O, no engine. It names rows today and may name SQL tables later.
 //!
 //! ```text
 //! table   roots_per_table trees beside each other, a cube of them
@@ -8,7 +8,8 @@
 //!   └ …
 //!     └ leaf   a cube of leaf_square_size blocks
 //! ```
-//! All sides follow from the leaf's, and every place is found by dividing rounded down, so none is special.
+//! All sides follow from the side of a leaf. Every place is found by division that rounds down, so negative coordinates
+//! are not special.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,16 +17,16 @@ use std::fmt;
 use cg_format::key::{RECORD_MAX_LEVELS, RecordLeaf, RecordPath};
 use cg_format::{BlockBox, BlockPos, Dimension, morton};
 
-/// The four settings of a tree, named as WorldQL names them.
+/// The four settings of a tree, with WorldQL's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordSettings {
-    /// `WQL_LEAF_SQUARE_SIZE`: the side of a leaf in blocks, from 1.
+    /// `WQL_LEAF_SQUARE_SIZE`: the side of a leaf in blocks, at least 1.
     pub leaf_square_size: u32,
-    /// `WQL_TREE_DEGREE`: into how many children a node is split: a cube, from 8.
+    /// `WQL_TREE_DEGREE`: the number of children of a node: a cube number, at least 8.
     pub tree_degree: u32,
-    /// `WQL_NUM_LEVELS`: from the roots to the leaves, both counted: 1 to 16.
+    /// `WQL_NUM_LEVELS`: the levels from the roots to the leaves, both included: 1 to 16.
     pub num_levels: u32,
-    /// `WQL_ROOTS_PER_TABLE`: how many trees stand in one table: a cube, from 1.
+    /// `WQL_ROOTS_PER_TABLE`: the number of trees in one table: a cube number, at least 1.
     pub roots_per_table: u32,
 }
 
@@ -46,18 +47,18 @@ impl fmt::Display for RecordSettings {
     }
 }
 
-/// Settings that make no tree.
+/// Settings that do not make a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// A number of children or roots that make no cube.
+    /// A number of children or roots that is not a cube number.
     #[error("{setting} is {found}, which is no cube; allowed are {allowed}")]
     NotCubic {
         /// The setting.
         setting: &'static str,
         /// Its value.
         found: u32,
-        /// What would do.
+        /// The allowed values.
         allowed: &'static str,
     },
     /// A setting too small or too large.
@@ -67,13 +68,13 @@ pub enum ShapeError {
         setting: &'static str,
         /// Its value.
         found: u32,
-        /// What would do.
+        /// The allowed values.
         allowed: &'static str,
     },
-    /// Tables so large that positions inside one could not be numbered.
+    /// Tables that are too large to number the positions inside one.
     #[error("a table would have a side of {side_blocks} blocks, at most 2^62 are allowed: {settings}")]
     TooLarge {
-        /// The side.
+        /// The side of a table.
         side_blocks: u128,
         /// The settings.
         settings: RecordSettings,
@@ -105,7 +106,7 @@ impl RecordShape {
     /// Checks settings.
     ///
     /// # Errors
-    /// [`ShapeError`] names the first setting that does not do.
+    /// [`ShapeError`] names the first invalid setting.
     pub fn new(settings: RecordSettings) -> Result<Self, ShapeError> {
         let RecordSettings { leaf_square_size, tree_degree, num_levels, roots_per_table } = settings;
         if leaf_square_size == 0 {
@@ -173,7 +174,7 @@ impl RecordShape {
         RecordLeaf { dimension, table, path }
     }
 
-    /// A table's name in SQL: `records_0_n1_2_3` is the table (−1, 2, 3) of dimension 0.
+    /// The SQL name of a table: `records_0_n1_2_3` is the table (−1, 2, 3) of dimension 0.
     pub fn table_name(dimension: Dimension, table: [i64; 3]) -> String {
         let axis = |axis: i64| format!("{}{}", if axis < 0 { "n" } else { "" }, axis.unsigned_abs());
         let [x, y, z] = table.map(axis);
@@ -200,7 +201,7 @@ impl RecordShape {
     }
 }
 
-/// The side of a cube of so many.
+/// The side of a cube with `found` elements.
 fn cube_root(setting: &'static str, found: u32, from: u32, allowed: &'static str) -> Result<u32, ShapeError> {
     // 1625³ is the last cube below 2^32.
     let side = (1..=1625_u32).find(|side| side.pow(3) >= found);
@@ -231,7 +232,7 @@ impl Level {
         [number / self.axis / self.axis, number / self.axis % self.axis, number % self.axis]
     }
 
-    /// The first child of a box of children that does not come before a number.
+    /// The first child in a box of children with at least this number.
     fn first_from(self, number: i64, min: [i64; 3], max: [i64; 3]) -> Option<i64> {
         let [x, y, z] = self.child(number);
         let [x, y, z] = if x < min[0] {
@@ -273,9 +274,9 @@ impl Cover {
         self.in_table(table, &[])
     }
 
-    /// The first leaf that does not come before another one; the same one if it is touched.
+    /// The first covered leaf that is not before `leaf`; `leaf` itself if it is covered.
     ///
-    /// Costs a look at each level, whatever the box's size.
+    /// Costs one step at each level, whatever the size of the box.
     pub(crate) fn first_from(&self, leaf: &RecordLeaf) -> Option<RecordLeaf> {
         match leaf.dimension.cmp(&self.dimension) {
             Ordering::Less => return self.first(),
@@ -296,7 +297,7 @@ impl Cover {
         })
     }
 
-    /// The first touched leaf of a touched table that does not come before a way.
+    /// The first covered leaf of a covered table whose path is not before `from`.
     fn in_table(&self, table: [i64; 3], from: &[u32]) -> Option<RecordLeaf> {
         let side = i128::from(self.shape.table_side_leaves());
         let within =
@@ -310,7 +311,7 @@ impl Cover {
     }
 }
 
-/// The first way down to a leaf of a box, counted in leaves inside a node, that does not come before another way.
+/// The path of the first leaf in a box that is not before `from`. The box is counted in leaves inside a node.
 fn below(
     levels: &[Level],
     path: RecordPath,

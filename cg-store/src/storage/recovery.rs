@@ -1,4 +1,4 @@
-//! What an engine holds of commits that were too large for one batch when it is opened: finished before anything is read.
+//! Recovery of staged commits when an engine is opened. It is finished before anything is read.
 
 #[cfg(feature = "rocks")]
 use crate::engine::Readable;
@@ -6,11 +6,11 @@ use crate::engine::{Engine, EngineError, Place};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::staged::Unfinished;
 
-/// Rolls forward what was committed and got stuck, and deletes the parts of what was not committed.
+/// Rolls forward staged commits after their commit point, and deletes the parts of those before it.
 ///
 /// # Errors
-/// [`OpenError::UnfinishedCommit`] if there is something to be rolled forward and the engine is open for reading only;
-/// [`OpenError::DamagedCommit`], before which nothing was changed; what the engine says.
+/// [`OpenError::UnfinishedCommit`] if there is a commit to roll forward and the engine is read-only;
+/// [`OpenError::DamagedCommit`], before which nothing was changed; the errors of the engine.
 pub(crate) fn finish(engine: &dyn Engine) -> Result<(), Error> {
     let unfinished = Unfinished::find(engine).map_err(in_parts)?;
     if engine.caps().read_only {
@@ -22,15 +22,15 @@ pub(crate) fn finish(engine: &dyn Engine) -> Result<(), Error> {
     unfinished.finish(engine).map_err(in_parts)
 }
 
-/// Whether a commit counts and is not rolled forward to its end, as far as anybody can tell.
+/// Whether a staged commit is committed and not completely rolled forward. Also `true` if that cannot be read.
 pub(crate) fn is_left(engine: &dyn Engine) -> bool {
     Unfinished::find(engine).map_or(true, |unfinished| unfinished.first_commit().is_some())
 }
 
-/// Whether [`finish`] could do its work, before an engine is opened for writing.
+/// Checks whether [`finish`] would succeed, before an engine is opened for writing.
 ///
 /// # Errors
-/// [`OpenError::DamagedCommit`], and what the engine says.
+/// [`OpenError::DamagedCommit`], and the errors of the engine.
 #[cfg(feature = "rocks")]
 pub(crate) fn check(view: &dyn Readable) -> Result<(), Error> {
     Unfinished::find(view).map(drop).map_err(in_parts)

@@ -1,4 +1,4 @@
-//! The world's registry: ids are issued here, committed before anything uses them, and never moved.
+//! The world's registry: it issues ids, which are committed before they are used, and never change.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::rt::lock_order::{RwLock, rank};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::meta;
 
-/// The current catalog, shared with every reader as it was when they asked.
+/// The current catalog. Readers share it in the state in which they got it.
 #[derive(Debug)]
 pub(crate) struct Registry {
     current: RwLock<Arc<Catalog>, rank::Catalog>,
 }
 
 impl Registry {
-    /// The catalog as it is now.
+    /// The current catalog.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.current.read())
     }
 
-    /// Puts another catalog in place of the current one, which it returns.
+    /// Replaces the current catalog, and returns the old one.
     pub(crate) fn replace(&self, catalog: Arc<Catalog>) -> Arc<Catalog> {
         std::mem::replace(&mut *self.current.write(), catalog)
     }
 
-    /// What packs would change in a catalog, if they are accepted.
+    /// The changes that packs would make to a catalog, if they are accepted.
     pub(crate) fn accept(
         catalog: &Catalog,
         packs: &[PackManifest],
@@ -38,9 +38,9 @@ impl Registry {
         if plan.is_accepted() { Ok(plan) } else { Err(OpenError::NeedsPlan { report: plan.report() }) }
     }
 
-    /// Grows a catalog by what packs offer, in memory.
+    /// Adds to a catalog in memory what packs offer.
     ///
-    /// No packs at all means that the host brings none to compare; nothing is reconciled then.
+    /// An empty list means that the host has no packs to compare; then nothing is reconciled.
     pub(crate) fn grow(catalog: &mut Catalog, packs: &[PackManifest], policy: &Policy) -> Result<(), Error> {
         if !packs.is_empty() {
             Self::accept(catalog, packs, policy)?.apply(catalog)?;
@@ -48,7 +48,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Begins with a catalog: what is stored of it is folded into whole rows, and what is new is stored.
+    /// Starts with a catalog. Folds its stored rows into whole rows, and stores what is new.
     pub(crate) fn begin(engine: &dyn Engine, catalog: Catalog) -> Result<Self, Error> {
         let registry = Self { current: RwLock::new(Arc::new(catalog)) };
         if !engine.caps().read_only {
@@ -57,7 +57,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Folds the rows of names issued since the world was opened into the whole rows.
+    /// Folds the rows of names that were issued since the world was opened into the whole rows.
     pub(crate) fn fold(&self, engine: &dyn Engine) -> Result<(), Error> {
         let batch = folded(engine, &self.catalog())?;
         if !batch.is_empty() {
@@ -67,7 +67,7 @@ impl Registry {
     }
 }
 
-/// A batch that leaves exactly the catalog's whole rows; empty if they are there already.
+/// A batch that leaves exactly the whole rows of the catalog; empty if they are stored already.
 pub(crate) fn folded(engine: &dyn Engine, catalog: &Catalog) -> Result<Batch, Error> {
     let mut stored = meta::registry_rows(engine)?;
     let mut batch = Batch::new();

@@ -10,11 +10,11 @@ use crate::rt::pool::Pool;
 
 /// Memory and threads, shared by all worlds that are opened with clones of one value.
 ///
-/// There is [one of the process](Self::of_process), which every world uses unless its options carry another. The memory
+/// There is [one of the process](Self::of_process), which every world uses unless its options have another. The memory
 /// is that of the engines' [budget](Self::budget).
 ///
 /// The threads load chunks, move them between tiers and fold the opacity map. They end with the last world that uses
-/// them, and dropping that world waits for them.
+/// them. Dropping that world waits for them.
 ///
 /// ```
 /// use cg_store::{Resources, WorldOptions};
@@ -33,19 +33,19 @@ struct Shared {
     pool: Mutex<Option<Arc<Pool>>, rank::Pool>,
 }
 
-/// The process's own, as long as anything uses it.
+/// The resources of the process, while any user exists.
 static OF_PROCESS: Mutex<Weak<Shared>, rank::Resources> = Mutex::new(Weak::new());
 
 impl Resources {
-    /// Memory of at least 16 MiB, and at least two threads.
+    /// Creates resources with at least 16 MiB of memory and at least two threads.
     pub fn new(memory_bytes: usize, thread_count: usize) -> Self {
         Self::within(Budget::new(memory_bytes, thread_count))
     }
 
-    /// The process's own, with the engines' [budget of the process](Budget::of_process).
+    /// The resources of the process, with the engines' [budget of the process](Budget::of_process).
     ///
-    /// The first call makes it, with the memory that is asked for then. It is kept as long as something uses it. Later
-    /// calls get the same, however much memory they ask for.
+    /// The first call creates them with the given memory. They exist as long as they are used. Later calls return the
+    /// same ones, whatever memory they give.
     pub fn of_process(memory_bytes: usize) -> Self {
         let mut known = OF_PROCESS.lock();
         if let Some(shared) = known.upgrade() {
@@ -56,7 +56,7 @@ impl Resources {
         made
     }
 
-    /// The engines' part, for engines that share it with worlds.
+    /// The part of the engines, for engines that share it with worlds.
     pub fn budget(&self) -> &Budget {
         &self.0.budget
     }

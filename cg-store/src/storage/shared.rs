@@ -1,4 +1,4 @@
-//! What every room of a world uses: its engine, its registry, its settings, its counters.
+//! The state that all rooms of a world use: its engine, its registry, its settings, its counters.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::RecordShape;
 use crate::storage::registry::Registry;
 
-/// What all rooms of an open world share.
+/// The state that all rooms of an open world share.
 pub(crate) struct Shared {
     pub(crate) slot: EngineCell,
     pub(crate) registry: Registry,
@@ -24,10 +24,10 @@ pub(crate) struct Shared {
     pub(crate) limits: RwLock<StoreLimits, rank::Limits>,
     pub(crate) record_shape: RecordShape,
     pub(crate) counters: Counters,
-    /// The first commit whose deletions are kept.
+    /// The tombstone horizon: the first commit whose tombstones are kept.
     pub(crate) tombstone_horizon: AtomicU64,
     pub(crate) file: WorldFile,
-    /// Where the world is stored; `None` for a world in memory.
+    /// The directory of the world; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) closed: AtomicBool,
@@ -46,9 +46,9 @@ impl Shared {
         self.slot.guard()
     }
 
-    /// The longest batch. What is longer is staged in parts, and applied part by part.
+    /// The largest batch. A larger commit is staged in parts and rolled forward part by part.
     pub(crate) fn batch_limit(&self) -> Result<u64, EngineError> {
-        // Before the limits are locked: replacing the engine takes that lock.
+        // Borrowed before the limits are locked, because replacing the engine takes that lock.
         let caps = self.engine()?.caps();
         if caps.stages {
             return Ok(caps.max_batch_bytes);

@@ -1,20 +1,21 @@
-//! Commits that are too large for one batch: staged in parts, made to count by one small commit, and rolled forward.
+//! Staged commits, which are too large for one batch. They are staged in parts, committed by one small commit, and
+//! rolled forward.
 //!
 //! | step | batches | a crash after it leaves |
 //! |---|---|---|
 //! | [`stage`](Staged::stage) | maintenance batches: one part each | parts without an intent, which the next open deletes |
 //! | [`commit`](Staged::commit) | one commit: the intent | the commit; the next open rolls it forward |
 //! | [`roll_forward`](Staged::roll_forward) | maintenance batches: one part's rows each | the same |
-//! | | the last: intent and parts are deleted | nothing but the commit's rows |
+//! | | the last: intent and parts are deleted | only the commit's rows |
 //!
 //! **Invariants**.
-//! - A row stands in its part as it will stand in its family, so rolling forward twice is rolling forward once.
-//! - The rows of one chunk, and those of one record, are in one part: whoever reads one of them never sees half.
-//! - Nobody commits between the number that is given to [`stage`](Staged::stage) and [`commit`](Staged::commit), which
-//!   refuses otherwise; maintenance batches may come in between.
-//! - Nobody commits after it before it is rolled forward to its end, so an intent is that of the newest commit.
+//! - A row has the same bytes in its part as later in its family, so rolling forward twice has the same result as once.
+//! - The rows of one chunk, and those of one record, are in one part: a reader of one of them never sees half.
+//! - No other commit runs between choosing the number for [`stage`](Staged::stage) and [`commit`](Staged::commit),
+//!   which refuses otherwise. Maintenance batches may run in between.
+//! - No later commit runs before this one is completely rolled forward, so an intent is that of the newest commit.
 
-/// Of worlds on disk alone.
+/// Only for worlds on disk.
 #[cfg(any(feature = "rocks", test))]
 pub(crate) mod salvage;
 
@@ -29,19 +30,19 @@ use crate::engine::{
     Batch, COMMIT_SEQUENCE_KEY, Engine, EngineError, Guard, Level, Op, Place, Readable, ReadableExt as _,
 };
 
-/// A part is not made longer than this, unless what belongs together is.
+/// The maximum length of a part, unless one group is longer.
 const PART_BYTES: u64 = 8 << 20;
-/// What the row of a part takes beside the rows in it: key, frame, and a few bytes for each operation.
+/// The size of a part's row beside the rows in it: key, frame, and a few bytes for each operation.
 const AROUND_A_PART_BYTES: u64 = 4096;
-/// So many rows that nobody needs are deleted at once.
+/// The maximum number of unused rows that are deleted at once.
 const DELETED_AT_ONCE: usize = 4096;
 
-/// What belongs into one part.
+/// A group of rows that must be in one part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Whole {
-    /// The key of a chunk, with its deltas and its outline.
+    /// The key of a chunk; with its deltas and its outline.
     Chunk(Box<[u8]>),
-    /// A record, in its old leaf, in its new leaf and by its name.
+    /// A record: in its old leaf, in its new leaf and by its id.
     Record(RecordId),
 }
 
@@ -58,7 +59,7 @@ impl Whole {
     }
 }
 
-/// What belongs together and is too large for any batch.
+/// A group of rows that is too large for any batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TooLong {
     /// The first of its rows.
@@ -68,8 +69,8 @@ pub(crate) struct TooLong {
     pub(crate) limit_bytes: u64,
 }
 
-/// Refuses what could not be staged for an engine that takes batches of so many bytes: of two rows that belong together
-/// and are too long in one batch, no part can be made.
+/// Refuses a batch that could not be staged for an engine with this maximum batch. A group of rows that is longer
+/// cannot be put into any part.
 pub(crate) fn check(batch: &Batch, max_batch_bytes: u64) -> Result<(), TooLong> {
     let limit_bytes = max_batch_bytes.saturating_sub(AROUND_A_PART_BYTES);
     match batch.longest_group(Whole::of) {
@@ -88,11 +89,10 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Puts the rows of the commit of a number by, in parts of which no batch is over a limit. The number must be the
-    /// engine's next.
+    /// Stages the rows of a commit in parts, with no batch over a limit. `seq` must be the engine's next number.
     ///
     /// # Errors
-    /// What the engine says. The parts that were written mean nothing.
+    /// The errors of the engine. The parts that were written have no effect.
     pub(crate) fn stage(
         engine: &dyn Engine,
         batch: Batch,
@@ -124,7 +124,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Adds what belongs together to the part that is being made, or to the next if it would grow too long.
+    /// Adds a finished group to the current part, or to the next if the part would become too long.
     fn close_group(
         &mut self,
         engine: &dyn Engine,
@@ -150,10 +150,10 @@ impl Staged {
         engine.commit(batch.maintenance(), &[], Level::Process).map(drop)
     }
 
-    /// Makes the parts count: after this the commit is committed.
+    /// Writes the intent. This is the commit point.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] if somebody has committed since the number was given, and what else the engine says.
+    /// [`EngineError::Conflict`] if there was a commit since the number was chosen; other errors of the engine.
     pub(crate) fn commit(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         let mut batch = Batch::new();
         let draft = Draft::plain(Codec::None, 0, |out| self.intent.encode(out));
@@ -166,11 +166,11 @@ impl Staged {
         engine.commit(batch, &[guard], Level::Process).map(drop)
     }
 
-    /// Writes the rows of a committed commit where they belong, part by part, and deletes intent and parts. May be
-    /// done again after it failed.
+    /// Writes the rows of the commit to their families, part by part, and deletes intent and parts. May be repeated
+    /// after a failure.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for a part that is damaged or missing, and what else the engine says.
+    /// [`EngineError::Corrupt`] for a part that is damaged or missing; other errors of the engine.
     pub(crate) fn roll_forward(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for number in 0..self.intent.part_count {
             let mut batch = Batch::new();
@@ -179,7 +179,7 @@ impl Staged {
             })?;
             engine.commit(batch.maintenance(), &[], Level::Process)?;
         }
-        // One batch: a part that is missing after an intent is damage.
+        // One batch, because a part that is missing while its intent exists is damage.
         let mut batch = Batch::new();
         batch.delete(Space::Intent, key::intent(self.seq));
         for number in 0..self.intent.part_count {
@@ -188,7 +188,7 @@ impl Staged {
         engine.commit(batch.maintenance(), &[], Level::Process).map(drop)
     }
 
-    /// What the row of an intent says.
+    /// Decodes the row of an intent.
     fn read(row_key: &[u8], row: &[u8]) -> Result<Self, EngineError> {
         let read = key::decode_intent(row_key).and_then(|seq| {
             let frame = FrameView::open(Space::Intent, row_key, row)?;
@@ -197,10 +197,10 @@ impl Staged {
         read.map_err(|problem| damaged(row_key, &problem.to_string()))
     }
 
-    /// Reads every part to its end.
+    /// Reads every part completely.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for parts that are not what the intent says, and what else the engine says.
+    /// [`EngineError::Corrupt`] if the parts differ from the intent; other errors of the engine.
     fn check_parts(&self, view: &dyn Readable) -> Result<(), EngineError> {
         let mut found = Intent::default();
         for number in 0..self.intent.part_count {
@@ -259,25 +259,27 @@ fn damaged(row: &[u8], what: &str) -> EngineError {
     }
 }
 
-/// What an engine holds of commits that were staged.
+/// The staged commits that an engine holds.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
-    /// Those that are committed and not rolled forward, in the order of their numbers. At most one, if no one else wrote.
+    /// Those that are committed and not rolled forward, in the order of their numbers. At most one, unless another
+    /// program wrote.
     committed: Vec<Staged>,
     /// The keys of all parts.
     parts: Vec<Vec<u8>>,
-    /// The newest commit, if there may be parts that nobody could list.
+    /// The newest commit, if there may be parts that could not be listed.
     unlisted_behind: Option<u64>,
 }
 
 impl Unfinished {
-    /// Looks for intents and parts, and whether all that is to be rolled forward can be. Costs one look if there are none.
+    /// Finds intents and parts, and checks whether all that must be rolled forward can be. Costs one scan if there are
+    /// none.
     ///
-    /// What cannot be read where they would lie keeps nobody from the rest, if the key of the intent that there may be can
-    /// be asked for. Parts that mean nothing may be unlisted then; [`finish`](Self::finish) deletes those after the newest commit.
+    /// An unreadable range does not hide the rest, provided that the key of the possible intent can be read. Parts
+    /// without effect may be unlisted then; [`finish`](Self::finish) deletes those after the newest commit.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for an intent that is damaged, or whose parts are; what else the engine says.
+    /// [`EngineError::Corrupt`] for a damaged intent or damaged parts of one; other errors of the engine.
     pub(crate) fn find(view: &dyn Readable) -> Result<Self, EngineError> {
         let mut found = Self::default();
         let tag = Space::Intent.index_tag().expect("it is in the index family");
@@ -316,15 +318,15 @@ impl Unfinished {
         Ok(found)
     }
 
-    /// The first commit that is to be rolled forward.
+    /// The first commit that must be rolled forward.
     pub(crate) fn first_commit(&self) -> Option<u64> {
         self.committed.first().map(|staged| staged.seq)
     }
 
-    /// Rolls forward what is committed, and deletes what is not.
+    /// Rolls forward what is committed, and deletes the other parts.
     ///
     /// # Errors
-    /// What the engine says. May be done again.
+    /// The errors of the engine. May be repeated.
     pub(crate) fn finish(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for staged in &self.committed {
             staged.roll_forward(engine)?;
@@ -342,7 +344,8 @@ impl Unfinished {
             engine.commit(batch.maintenance(), &[], Level::Process)?;
         }
         if let Some(newest) = self.unlisted_behind {
-            // Parts of commits that never were: their numbers are given out again, and must not find them.
+            // Parts of commits that were never committed. Their numbers are used again, and those commits must not find
+            // old parts.
             let tag = Space::Intent.index_tag().expect("it is in the index family");
             let mut batch = Batch::new();
             batch.delete_range(Space::Intent, key::intent(newest.saturating_add(1)), [tag + 1]);
@@ -352,7 +355,7 @@ impl Unfinished {
     }
 }
 
-/// Whether a row is a part of a commit that may never have been: it means nothing without an intent.
+/// Whether a row is a part of a staged commit. A part has no effect without an intent.
 pub(crate) fn is_part(space: Space, row_key: &[u8]) -> bool {
     space == Space::Intent && key::decode_staged(row_key).is_ok()
 }

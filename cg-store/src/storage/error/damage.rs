@@ -1,11 +1,11 @@
-//! A row that is not what its key says.
+//! A row whose content does not fit its key.
 
 use cg_format::{ChunkAt, DecodeError, Space, key};
 
 use super::{Error, hex};
 use crate::engine::{EngineError, Place, row_in_words};
 
-/// A row that is not what its key says.
+/// A row whose content does not fit its key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place} is damaged ({space:?} row {}): {problem}", hex(key))]
 pub struct Damage {
@@ -13,7 +13,7 @@ pub struct Damage {
     pub space: Space,
     /// Its key.
     pub key: Vec<u8>,
-    /// What the row is, in words.
+    /// A description of the row.
     pub place: String,
     /// What is wrong with it.
     pub problem: DamageCause,
@@ -23,16 +23,16 @@ pub struct Damage {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamageCause {
-    /// Its bytes are not what they should be: what was found, and at which byte of the row.
+    /// Its bytes are wrong: what was found, and at which byte of the row.
     #[error("{0}")]
     Bytes(DecodeError),
-    /// The engine cannot read it: what it said, with the file that is damaged.
+    /// The engine cannot read it: its message, with the name of the damaged file.
     #[error("{0}")]
     Unreadable(String),
 }
 
 impl Damage {
-    /// What a host or a person does about it.
+    /// What a host or a person can do about it.
     pub(super) const fn advice(&self) -> &'static str {
         match self.space {
             Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {
@@ -57,7 +57,7 @@ impl Damage {
         matches!(self.key.len(), key::OVERLAY_CHUNK_LEN_BYTES | key::OVERLAY_ENTITY_LEN_BYTES)
     }
 
-    /// Damage in the row of a chunk or cluster, met while looking for a chunk.
+    /// Damage in the row of a chunk or cluster, found while looking for a chunk.
     pub(crate) fn of_chunk(space: Space, key: &[u8], at: ChunkAt, problem: DecodeError) -> Error {
         Error::Corrupt(Box::new(Self {
             space,
@@ -73,7 +73,7 @@ impl Damage {
         Error::Corrupt(Box::new(Self { space, key: key.into(), place: place.into(), problem }))
     }
 
-    /// Damage that the engine found, if it is of a row of something that has a name or a position.
+    /// Damage that the engine found, if the row belongs to something with a name or a position.
     pub(super) fn of_engine(error: &EngineError) -> Option<Self> {
         let EngineError::Corrupt { place: Place::Row { family, key }, message } = error else { return None };
         let space = Space::of_row(*family, key)?;

@@ -49,10 +49,10 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed if it is made again, and nothing is done twice by it.
+    /// Whether the same call may succeed if it is repeated, without doing anything twice.
     ///
-    /// So it is `false` for [`ErrorKind::InDoubt`], and for [`DeferredWrite`](Self::DeferredWrite): that call is done, and
-    /// only its batch can be submitted again.
+    /// So it is `false` for [`ErrorKind::InDoubt`], and for [`DeferredWrite`](Self::DeferredWrite): that call has done
+    /// its work, and only its batch can be submitted again.
     pub fn is_retryable(&self) -> bool {
         let may_pass = matches!(self.kind(), ErrorKind::Conflict | ErrorKind::Busy | ErrorKind::Unavailable);
         may_pass && !matches!(self, Self::DeferredWrite { .. })

@@ -1,4 +1,4 @@
-//! Why a directory does not open as a world.
+//! Why a directory cannot be opened as a world.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::hex;
 use crate::engine::EngineError;
 use crate::storage::record_shape::RecordShape;
 
-/// Why a directory does not open as a world. No byte of it was changed.
+/// Why a directory cannot be opened as a world. No byte of it was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -21,13 +21,13 @@ pub enum OpenError {
         /// What is missing.
         why: String,
     },
-    /// A world is to be created where something already is.
+    /// A world was to be created in a directory that is not empty.
     #[error("{} already holds files; a world is created in an empty or missing directory", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,
     },
-    /// Its creation was interrupted: it holds nothing of value.
+    /// Its creation was interrupted: it holds no data of value.
     #[error("{} was never finished being created; delete the directory and create the world again", path.display())]
     HalfCreated {
         /// The directory.
@@ -40,9 +40,9 @@ pub enum OpenError {
     NewerFormat {
         /// The version field.
         field: &'static str,
-        /// What was found.
+        /// The version found.
         found: u32,
-        /// What this release knows.
+        /// The version that this release knows.
         newest: u32,
     },
     /// `world.cg` is damaged.
@@ -53,19 +53,19 @@ pub enum OpenError {
         /// What is wrong.
         what: String,
     },
-    /// The world's records lie in a tree of another shape than the one asked for.
+    /// The record tree of the world has another shape than the requested one.
     #[error(
         "the world's records lie in a tree of shape ({}), and ({}) was asked for; a world keeps its shape for ever",
         stored.settings(),
         offered.settings()
     )]
     RecordShape {
-        /// The world's.
+        /// The shape of the world.
         stored: RecordShape,
-        /// The one asked for.
+        /// The requested shape.
         offered: RecordShape,
     },
-    /// The world was made for another application, or for another layout of one.
+    /// The world was created for another application, or for another layout of one.
     #[error(
         "{} has {}, and `{offered}` was asked for",
         path.display(),
@@ -76,30 +76,31 @@ pub enum OpenError {
         path: PathBuf,
         /// The world's signature.
         stored: Option<String>,
-        /// The one asked for.
+        /// The requested signature.
         offered: String,
     },
     /// A signature that does not fit into a line.
     #[error("`{}` is no signature; it is 1 to 256 bytes without control characters", found.escape_debug())]
     NotASignature {
-        /// What was given.
+        /// The given signature.
         found: String,
     },
     /// The offered packs do not fit the stored registry as they are.
     #[error("the packs need decisions before the world opens:\n{report}")]
     NeedsPlan {
-        /// The dry run, as text for a person.
+        /// The report of the dry run.
         report: String,
     },
-    /// The engine's directory does not open: locked by another process, a family missing, damaged files.
+    /// The engine's directory cannot be opened: it is locked by another process, a family is missing, or files are
+    /// damaged.
     #[error("{}: {source}", path.display())]
     Engine {
         /// The world directory.
         path: PathBuf,
-        /// What the engine said.
+        /// The error of the engine.
         source: EngineError,
     },
-    /// A commit that was too large for one batch is not in its rows yet, and the world is opened for reading only.
+    /// A staged commit is not completely rolled forward, and the world is opened read-only.
     #[error(
         "commit {commit} is not rolled forward to its end, and nothing may be written; open the world for writing once"
     )]
@@ -107,8 +108,8 @@ pub enum OpenError {
         /// Its number.
         commit: u64,
     },
-    /// A commit that was too large for one batch is not in its rows yet, and what is to be rolled forward is damaged. Restore
-    /// a checkpoint, or call [`World::salvage_commit`](crate::World::salvage_commit).
+    /// A staged commit must be rolled forward, and its rows are damaged. Restore a checkpoint, or call
+    /// [`World::salvage_commit`](crate::World::salvage_commit).
     #[error(
         "a commit is to be rolled forward, and row {} of {} is damaged: {what}; restore a checkpoint, or set the damaged part of the commit aside",
         hex(key),
@@ -122,20 +123,20 @@ pub enum OpenError {
         /// What is wrong with it.
         what: String,
     },
-    /// The system gave no threads.
+    /// The operating system refused to create threads.
     #[error("cannot start the world's threads: {source}")]
     Threads {
-        /// What the system said.
+        /// The error of the operating system.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The disk refused.
+    /// The operating system reported an error of the disk.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

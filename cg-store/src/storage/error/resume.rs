@@ -1,4 +1,4 @@
-//! Why a world that stopped writing does not begin again.
+//! Why a read-only world cannot be resumed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use crate::engine::EngineError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotResumed {
-    /// A sync failed. The system may have dropped what it could not write and may call the next sync a success, so
-    /// nobody knows what is on the disk.
+    /// A sync failed. The operating system may have dropped what it could not write and may report success for the next
+    /// sync. So the content of the disk is unknown.
     #[error(
         "a sync failed, and nobody knows what is on the disk now ({cause}); close the world, check the disk, open the \
          world again and run `cg verify`, or restore a backup"
     )]
     SyncFailed {
-        /// What the system said.
+        /// The error of the engine.
         #[source]
         cause: Arc<EngineError>,
     },
-    /// Commits are gone that were reported as written. What is left can be read.
+    /// Commits that were reported as written are gone. The rest can be read.
     #[error(
         "commits up to {promised} were reported as written, and the newest that was found is {found}; close the world \
          and restore a backup, or open it again and go on without them"
@@ -42,26 +42,26 @@ pub enum NotResumed {
         /// The newest that was found.
         found: u64,
     },
-    /// Another writer has the world. What was accepted here and not written stays unwritten.
+    /// Another writer has the world. Commits that were accepted here and not written stay unwritten.
     #[error("{cause}; the world belongs to the other writer")]
     Fenced {
-        /// What the engine said.
+        /// The error of the engine.
         #[source]
         cause: Arc<EngineError>,
     },
-    /// The files could not be opened for writing. If they can be read, reads go on.
+    /// The files could not be opened for writing. If they can be read, reads continue.
     #[error("its files could not be opened for writing ({cause}); remove the cause and call `resume` again")]
     NotReopened {
-        /// What the engine said.
+        /// The error of the engine.
         #[source]
         cause: Arc<EngineError>,
     },
-    /// Somebody reads rows all the while, or is in the middle of a long iteration.
+    /// Other threads read rows all the time, or one runs a long iteration.
     #[error(
         "its engine was in use for all of {} ms; end long iterations and call `resume` again", waited.as_millis()
     )]
     InUse {
-        /// How long was waited.
+        /// The time that was waited.
         waited: Duration,
     },
 }

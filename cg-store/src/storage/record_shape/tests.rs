@@ -1,4 +1,4 @@
-//! Shapes against plain counting.
+//! Shapes compared with plain counting.
 
 use super::*;
 use cg_format::key;
@@ -67,7 +67,7 @@ fn the_example_of_worldql_has_its_sides() {
     );
 }
 
-/// One settings for every way in which trees differ.
+/// Settings for every way in which trees differ.
 fn shapes() -> impl Strategy<Value = RecordShape> {
     (1_u32..20, prop::sample::select(vec![8, 27, 64]), 1_u32..4, prop::sample::select(vec![1, 8, 27]))
         .prop_map(|(leaf, degree, levels, roots)| shape(leaf, degree, levels, roots))
@@ -77,7 +77,7 @@ fn axis() -> impl Strategy<Value = i64> {
     prop_oneof![-400_i64..400, any::<i64>(), i64::MIN..=i64::MIN + 400, i64::MAX - 400..=i64::MAX]
 }
 
-/// The leaf's number along each axis, from its way: by definition.
+/// The leaf's number along each axis, computed from its path by definition.
 fn unfolded(shape: &RecordShape, leaf: &RecordLeaf) -> [i128; 3] {
     let mut at = leaf.table.map(i128::from);
     for (depth, number) in leaf.path.numbers().iter().enumerate() {
@@ -117,7 +117,7 @@ proptest! {
             BlockPos::new(x, y, z), BlockPos::new(x + size[0], y + size[1], z + size[2]),
         );
         let cover = Cover::new(shape, Dimension::new(1), &area);
-        // Every leaf that a block of the box lies in, by looking at one block of each.
+        // Every leaf with a block of the box, found through one block of each leaf.
         let side = shape.leaf_side_blocks();
         let along = |min: i64, max: i64| {
             (min.div_euclid(side)..=max.div_euclid(side)).map(move |leaf| leaf * side).collect::<Vec<_>>()

@@ -1,10 +1,10 @@
-//! What can still be had of a commit that counts and whose intent or parts are damaged.
+//! Salvage of a staged commit that is committed and whose intent or parts are damaged.
 //!
-//! Its sound parts are rolled forward, the damaged ones are copied into the quarantine, and then intent and parts are
-//! deleted. What a damaged part would have written is lost: those rows stay as they were before the commit.
+//! Its sound parts are rolled forward, the damaged ones are copied to quarantine, and then intent and parts are
+//! deleted. The writes of a damaged part are lost: those rows stay as they were before the commit.
 //!
-//! **Invariant**: nothing is deleted that was not rolled forward or copied before. Cut off anywhere, it is done again from
-//! its beginning, and the copies have the same keys as before.
+//! **Invariant**: nothing is deleted that was not rolled forward or copied before. An interrupted salvage is repeated
+//! from its beginning, and the copies have the same keys as before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
@@ -17,33 +17,33 @@ use super::{Intent, damaged, fill};
 use crate::engine::{Batch, Engine, EngineError, Level, Place, Readable};
 use crate::engine::{Met, scan_skipping_damage};
 
-/// A row of a commit that cannot be rolled forward as it is.
+/// A row of a staged commit that cannot be rolled forward as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LostRow {
-    /// Of the intent or of a part.
+    /// The key of the intent or of a part.
     pub(crate) key: Vec<u8>,
     /// What is wrong with it.
     pub(crate) what: String,
-    /// Empty if the engine cannot read them, or if there is no such row.
+    /// Empty if the engine cannot read the bytes, or if the row is missing.
     bytes: Vec<u8>,
 }
 
-/// What is there of one commit.
+/// The remaining rows of one commit.
 #[derive(Debug, Default)]
 struct Remains {
     sound: Vec<u32>,
     lost: Vec<LostRow>,
 }
 
-/// What is there of commits that count, are not rolled forward to their end, and are damaged.
+/// The remaining rows of commits that are committed, not completely rolled forward, and damaged.
 #[derive(Debug, Default)]
 pub(crate) struct Salvage(BTreeMap<u64, Remains>);
 
 impl Salvage {
-    /// Looks for what is damaged. Commits of which nothing is damaged are none of its business.
+    /// Finds the damaged commits. Commits without damage are ignored.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for what a newer release wrote, which is no damage; what the engine says, unless that is
+    /// [`EngineError::Corrupt`] for rows of a newer release, which are not damaged; errors of the engine other than
     /// damage.
     pub(crate) fn find(view: &dyn Readable, newest: u64) -> Result<Self, EngineError> {
         let mut commits = BTreeMap::<u64, (bool, BTreeSet<u32>)>::new();
@@ -65,7 +65,7 @@ impl Salvage {
             ControlFlow::<()>::Continue(())
         })?;
         if has_gap {
-            // Its intent may lie where nobody can read; that of any other commit is gone.
+            // The intent may be in the unreadable gap only if it is of the newest commit.
             commits.entry(newest).or_default();
         }
         let mut found = Self::default();
@@ -75,15 +75,16 @@ impl Salvage {
             let mut intent = None;
             match read(view, &row_key, Intent::decode)? {
                 Ok(Some(found)) => {
-                    // Others were left by a commit that was cut off under the same number, and never counted.
+                    // Other parts were left by an interrupted commit with the same number, which was never committed.
                     parts = (0..found.part_count).collect();
                     intent = Some(found);
                 }
-                // Parts that never counted, or a gap with nothing of this kind in it.
+                // Parts that were never committed, or a gap that contains no staged commit.
                 Ok(None) if !has_intent => continue,
                 Ok(None) => remains.lost.push(missing(&row_key)),
-                // Without its intent a commit counts if it is the newest: nobody commits after it. Where none of its parts
-                // can be read there may be none, but the world stays closed for as long as nobody can ask for the intent.
+                // A commit without a readable intent is committed only if it is the newest, because no commit follows
+                // it. If none of its parts can be read either, there may be no such commit. But the world cannot be
+                // opened while its intent is unreadable.
                 Err(_) if !has_intent && seq != newest => continue,
                 Err(lost) => remains.lost.push(lost),
             }
@@ -116,20 +117,20 @@ impl Salvage {
         Ok(found)
     }
 
-    /// What is lost, by the number of its commit; empty if nothing is damaged.
+    /// The lost rows, with the number of their commit; empty if nothing is damaged.
     pub(crate) fn lost(&self) -> impl Iterator<Item = (u64, &LostRow)> {
         self.0.iter().flat_map(|(seq, remains)| remains.lost.iter().map(|lost| (*seq, lost)))
     }
 
-    /// How many parts are rolled forward.
+    /// The number of parts that are rolled forward.
     pub(crate) fn sound_parts(&self) -> u64 {
         self.0.values().map(|remains| remains.sound.len() as u64).sum()
     }
 
-    /// Copies what is damaged, rolls forward what is sound, and deletes both. May be done again after it failed.
+    /// Copies the damaged rows, rolls forward the sound parts, and deletes both. May be repeated after a failure.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The errors of the engine.
     pub(crate) fn roll_forward(&self, engine: &dyn Engine) -> Result<(), EngineError> {
         for (seq, Remains { sound, lost }) in &self.0 {
             for LostRow { key: row, bytes, .. } in lost {
@@ -169,7 +170,7 @@ impl Salvage {
     }
 }
 
-/// Reads a row and what is in it: `None` if there is none.
+/// Reads and decodes a row; `None` if there is none.
 fn read<T>(
     view: &dyn Readable,
     row_key: &[u8],
@@ -184,7 +185,7 @@ fn read<T>(
                 .and_then(|frame| decode(frame.payload()).map_err(|problem| (problem, true)));
             match decoded {
                 Ok(decoded) => Ok(Ok(Some(decoded))),
-                // Sound, and not for this release to give up.
+                // The row is sound, and only a newer release can use it.
                 Err((problem, true)) if matches!(problem.problem, Problem::Newer { .. }) => {
                     Err(damaged(row_key, &problem.to_string()))
                 }

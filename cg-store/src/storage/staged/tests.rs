@@ -1,4 +1,4 @@
-//! Staging in an engine alone: whichever batch fails, the commit is there wholly or not at all once the engine is settled.
+//! Staging in an engine alone: whichever batch fails, the commit is there completely or not at all after recovery.
 
 use super::*;
 use crate::engine::{ALL_KEYS, CommitSeq, Fault, MemEngine, RowVisitor, Scan, Snapshot, Value};
@@ -17,7 +17,7 @@ fn draft(fill: u8, len: usize) -> Draft {
     Draft::plain(Codec::None, 3, |out| out.extend(vec![fill; len]))
 }
 
-/// Many rows of all kinds: what is together comes last, so that it has to be gathered.
+/// Many rows of all kinds. Rows of one group are not adjacent, so that they must be gathered.
 fn rows() -> Batch {
     let mut batch = Batch::new();
     for x in 0..40 {
@@ -33,7 +33,7 @@ fn rows() -> Batch {
     batch
 }
 
-/// What is there before.
+/// The rows before the commit.
 fn begun(engine: MemEngine) -> MemEngine {
     let mut batch = Batch::new();
     batch.put(Space::Object, b"gone", draft(1, 1), Stamp::Commit);
@@ -102,7 +102,7 @@ fn whichever_batch_fails_the_commit_is_there_wholly_or_not_at_all() {
         }
         let engine = reopened(&engine);
         let is_committed = engine.last_commit() == CommitSeq::new(2);
-        // It is cut off once more while it is finished, and finished then.
+        // Recovery is interrupted too, and finished then.
         left.store(2, Ordering::Relaxed);
         let _cut_off = Unfinished::find(&engine).unwrap().finish(&*engine);
         let engine = reopened(&*engine);
@@ -227,7 +227,7 @@ fn what_belongs_together_must_fit_one_batch() {
     let mut batch = rows();
     batch.put(Space::ChunkDelta, key::delta(at(7), 2), draft(1, 500), Stamp::Commit);
     let limit = |limit_bytes: u64| check(&batch, limit_bytes + AROUND_A_PART_BYTES);
-    // The chunk, the delta that goes, the one that comes, and the outline.
+    // The chunk, the deleted delta, the new one, and the outline.
     let len_bytes = (32 + 24 + 300) + 40 + (40 + 24 + 500) + (33 + 24 + 9);
     let too_long = TooLong {
         space: Space::ChunkL0,
@@ -239,7 +239,7 @@ fn what_belongs_together_must_fit_one_batch() {
     assert_eq!(limit(len_bytes - 1), Err(too_long));
 }
 
-/// An engine of which one row, and every range that holds it, cannot be read.
+/// An engine in which one row, and every range that contains it, cannot be read.
 struct Hidden<'e>(&'e MemEngine, Vec<u8>);
 
 impl Hidden<'_> {
@@ -266,7 +266,8 @@ impl Readable for Hidden<'_> {
     }
 }
 
-/// Nobody can tell whether the newest commit is to be rolled forward, so the world is closed, and must not be for good.
+/// It is unknown whether the newest commit must be rolled forward. So the world cannot be opened, and salvage must
+/// help.
 #[test]
 fn an_intent_that_nobody_can_ask_for_is_set_aside() {
     let engine = begun(MemEngine::new());
