@@ -1,7 +1,7 @@
-//! Boxes of blocks to and from flat slices, for hosts whose chunks have another shape or order.
+//! Reads and writes boxes of blocks as flat slices, for hosts whose chunks have another shape or order.
 //!
-//! A host with chunks of 32³ or 16×384×16 needs no code of its own: it names the box, the order of its array and
-//! how its values and the world's ids map onto each other.
+//! A host with chunks of 32³ or 16×384×16 needs no code of its own. It gives the box, the order of its array, and a
+//! mapping between its values and the world's ids.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ use crate::storage::error::Error;
 pub(crate) struct Layout {
     area: BlockBox,
     order: CellOrder,
-    /// How far apart neighbours along x, y and z lie in the array.
+    /// The distances in the array of neighbours along x, y and z.
     strides: [usize; 3],
 }
 
-/// Blocks that lie one after the other in the array of a box, and in a chunk that is unpacked in the array's order.
+/// Blocks that are adjacent in the array of a box, and in a chunk that is unpacked in the same order.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) in_array: Range<usize>,
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 
 impl Layout {
     /// # Errors
-    /// [`Error::BoxLength`] if the slice is not exactly as long as the box has blocks.
+    /// [`Error::BoxLength`] if the length of the slice is not the number of blocks of the box.
     pub(crate) fn new(area: BlockBox, order: CellOrder, len: usize) -> Result<Self, Error> {
         let size = area.size();
         let mut strides = [0; 3];
@@ -46,7 +46,7 @@ impl Layout {
         Ok(Self { area, order, strides })
     }
 
-    /// Where a block lies in the array.
+    /// The index of a block in the array.
     fn index(&self, block: BlockPos) -> usize {
         let from_min =
             [(block.x, self.area.min().x), (block.y, self.area.min().y), (block.z, self.area.min().z)];
@@ -54,9 +54,9 @@ impl Layout {
         parts.map(|((at, min), stride)| at.abs_diff(min) as usize * stride).sum()
     }
 
-    /// The rows of a chunk that meets the box.
+    /// The rows of a chunk that overlaps the box.
     ///
-    /// There are 256 of them in most chunks, so a row is found by adding to where the first one begins.
+    /// Most chunks have 256 of them, so the start of a row is computed by additions from the first row.
     pub(crate) fn rows(&self, pos: ChunkPos) -> impl Iterator<Item = Row> + use<> {
         let [first, last] = inside(self.area, pos);
         let [slow, middle, fast] = self.order.axes();
@@ -76,20 +76,20 @@ impl Layout {
     }
 }
 
-/// The first and the last cell of a chunk that lie inside a box, by axis.
+/// The first and the last cell of a chunk inside a box, by axis.
 pub(crate) fn inside(area: BlockBox, pos: ChunkPos) -> [[u8; 3]; 2] {
     let (origin, min, max) = (pos.min_block(), area.min(), area.max());
     let axes = [(origin.x, min.x, max.x), (origin.y, min.y, max.y), (origin.z, min.z, max.z)];
-    // Positions of blocks reach to the ends of i64, so the box is cut before it is moved.
+    // Block positions reach to the ends of i64, so the box is clipped before the subtraction.
     [
         axes.map(|(origin, min, _)| (min.max(origin) - origin) as u8),
         axes.map(|(origin, _, max)| (max.min(origin + 15) - origin) as u8),
     ]
 }
 
-/// The chunks of a box, those of one 16³ cube after those of another, so that each cluster is read once.
+/// The chunks of a box, grouped by 16³ cubes, so that each cluster is read once.
 ///
-/// The cubes come in the order of the array, so that it is filled from one end to the other as far as cubes allow.
+/// The cubes are in the order of the array, so that it is filled from one end to the other as far as possible.
 pub(crate) fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = ChunkBox> {
     let chunks = area.chunks();
     let (from, to) = (chunks.min(), chunks.max());
@@ -116,7 +116,7 @@ pub(crate) fn cubes(area: BlockBox, order: CellOrder) -> impl Iterator<Item = Ch
     })
 }
 
-/// Room for the blocks of a chunk: too much for a stack that is the host's.
+/// A buffer for the blocks of a chunk. It is too large for a host's stack.
 pub(crate) fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
     vec![BlockId::default(); LocalPos::COUNT].try_into().expect("it is as long as it was made")
 }
@@ -197,7 +197,7 @@ mod tests {
         for (order, ([x, y, z], [to_x, to_y, to_z])) in CellOrder::ALL.into_iter().zip(corners.iter().cycle())
         {
             let part = BlockBox::new(BlockPos::new(*x, *y, *z), BlockPos::new(*to_x, *to_y, *to_z));
-            // Every cell of the part, in the order of the array, said with nothing but the axes.
+            // Every cell of the part, in the order of the array, computed from the axes alone.
             let [slow, middle, fast] = order.axes();
             let (min, max) = ([*x, *y, *z], [*to_x, *to_y, *to_z]);
             let cells: Vec<_> = (min[slow]..=max[slow])
@@ -219,7 +219,7 @@ mod tests {
             let mut read = vec![false; values.len()];
             assert_eq!(world.read_box(dimension, part, order, &mut read, |found| found == stone).unwrap(), 0);
             assert_eq!(read, values, "{order:?}");
-            // What the part does not hold was left alone: all of it is air again for the next.
+            // Cells outside the part were not changed. This makes the part air again for the next one.
             let undone = |is_stone: &bool| is_stone.then_some(air);
             world.transaction(|tx| tx.write_box(dimension, part, order, &values, air, undone)).unwrap();
             let len = all.size().into_iter().product::<u128>() as usize;

@@ -1,4 +1,4 @@
-//! Iterating: every live chunk of an area and every entity, each over one state of the world.
+//! Iteration over every live chunk of an area, or every entity, in one state of the world.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use crate::read::delta::Folding;
 use crate::read::state::ReadState;
 use crate::storage::error::{Damage, Error};
 
-/// Where a live chunk lies, and since which commit it is what it is.
+/// The place of a live chunk, and the commit that last changed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoredPlace {
     /// Which chunk.
@@ -67,7 +67,7 @@ impl ReadState {
     }
 }
 
-/// Shows every entity of a view.
+/// Visits every entity of a view.
 pub(crate) fn entities<B>(
     view: &dyn Readable,
     mut visit: impl FnMut(Result<(EntityId, Entity), Error>) -> ControlFlow<B>,

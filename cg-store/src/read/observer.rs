@@ -1,16 +1,16 @@
-//! Who else learns of reads.
+//! The observer of reads.
 
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 
-/// Learns which chunks a host asks for, and which of them memory did not have.
+/// Is told which chunks a host requests, and which of them were not in memory.
 pub(crate) trait ReadObserver: Send + Sync {
-    /// A host asked for a chunk, and memory had it or not. Called for every chunk of every load.
+    /// A host requested a chunk. Called for every chunk of every load.
     fn asked(&self, at: ChunkAt, in_memory: bool);
 
-    /// Chunks are asked of the engine.
+    /// Chunks were not in memory and will be read.
     fn missed(&self, at: &[ChunkAt]);
 
-    /// A chunk came from the engine or the queue; `None` if there is none.
+    /// A chunk was read from the engine or the queue; `None` if it is not stored.
     fn loaded(&self, at: ChunkAt, chunk: Option<&Chunk>);
 }

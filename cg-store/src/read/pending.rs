@@ -1,4 +1,4 @@
-//! What is committed and not in the engine yet, as readers see it.
+//! Committed changes that are not in the engine yet, as readers see them.
 
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use crate::kinds::property::Property;
 use crate::read::cache::Stored;
 use crate::storage::object_key::ObjectKey;
 
-/// The queue of commits as reading knows it. Each look-up is `None` if the engine has the last word.
+/// The commit queue, as reads use it. A lookup returns `None` if the newest value is in the engine.
 ///
-/// **Invariant**: what leaves here is in the engine before. So a reader asks here first, and the engine afterwards.
+/// **Invariant**: a change leaves the queue only after it is in the engine. So a reader asks the queue first and the
+/// engine second.
 pub(crate) trait PendingWrites: Send + Sync {
     /// Whether every commit is in the engine.
     fn is_empty(&self) -> bool;

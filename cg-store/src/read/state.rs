@@ -1,4 +1,4 @@
-//! What reading needs: the cache, the index of deltas, and who knows more of what is pending.
+//! The state of reading: the cache, the index of deltas, and the pending commits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::read::pending::PendingWrites;
 use crate::storage::error::Error;
 use crate::storage::shared::Shared;
 
-/// The state of reading. Its methods see what is committed; applying what was submitted is the caller's part.
+/// The state of reading. Its methods see committed changes; the caller must settle submitted batches first.
 pub(crate) struct ReadState {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cache: ChunkCache,
     pub(crate) deltas: DeltaIndex,
-    /// What is committed and not in the engine yet.
+    /// Committed changes that are not in the engine yet.
     pub(crate) pending: Arc<dyn PendingWrites>,
     pub(crate) observer: Arc<dyn ReadObserver>,
-    /// Whether the observer wants to hear of each chunk that is asked for. A warm load costs less than telling it.
+    /// Whether the observer is told of each requested chunk. The call costs more than a warm load, so it is optional.
     tells_asked: bool,
 }
 
 impl ReadState {
-    /// Begins with what the engine has.
+    /// Creates the state from the content of the engine.
     pub(crate) fn new(
         shared: Arc<Shared>,
         pending: Arc<dyn PendingWrites>,
@@ -42,7 +42,7 @@ impl ReadState {
         })
     }
 
-    /// Notes that a host asked for a chunk, and whether memory had it.
+    /// Reports that a host requested a chunk, and whether it was in memory.
     #[inline]
     pub(crate) fn note_asked(&self, at: ChunkAt, in_memory: bool) {
         if self.tells_asked {

@@ -1,4 +1,4 @@
-//! Values beside chunks: entities, properties, objects and records, pending ones first.
+//! Values other than chunks: entities, properties, objects and records. Pending ones come first.
 
 use std::sync::Arc;
 
@@ -31,17 +31,17 @@ impl ReadState {
         }
     }
 
-    /// Many entities, read together; one result per id in the order asked.
+    /// Many entities, read together; one result per id, in the order asked.
     pub(crate) fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
         if let [id] = ids {
             return vec![self.entity(*id)];
         }
-        // Asked before the engine: what leaves the queue is in the engine.
+        // Asked before the engine, because a change leaves the queue only after it is in the engine.
         let pending: Vec<_> = ids.iter().map(|id| self.pending.entity(*id)).collect();
         let others: Vec<_> = ids.iter().zip(&pending).filter(|(_, pending)| pending.is_none()).collect();
         let keys: Vec<_> = others.iter().map(|(id, _)| key::entity(**id)).collect();
         let asked: Vec<_> = keys.iter().map(|key| (Space::Entity, &key[..])).collect();
-        // An engine that cannot be borrowed says so once for each entity, by being asked once for each.
+        // If the engine cannot be borrowed, each entity gets its own error through a single read.
         let Ok(engine) = self.shared.engine() else { return ids.iter().map(|id| self.entity(*id)).collect() };
         let rows = if asked.is_empty() { Vec::new() } else { engine.get_many(&asked) };
         let (mut rows, catalog) = (rows.into_iter(), self.shared.registry.catalog());
@@ -67,7 +67,7 @@ impl ReadState {
         Ok(frame.and_then(|frame| version_of(&frame)))
     }
 
-    /// Decodes an entity's row and carries its components to their newest registrations, in memory.
+    /// Decodes an entity's row and upgrades its components to their newest registrations, in memory.
     pub(crate) fn decode_entity(&self, catalog: &Catalog, id: EntityId, row: &[u8]) -> Result<Entity, Error> {
         entity::upgrade(catalog, &self.shared.options.upgrades, id, entity::decode(id, row)?)
     }
@@ -93,7 +93,7 @@ impl ReadState {
         Ok(self.found_object(key)?.map(|(object, _)| object))
     }
 
-    /// What is stored of an object, and the commit that wrote it.
+    /// The stored object, deleted or not, and the commit that wrote it.
     pub(crate) fn found_object(&self, key: &ObjectKey) -> Result<Option<(StoredObject, u64)>, Error> {
         if let Some((commit, queued)) = self.pending.object(key) {
             return Ok(Some((queued, commit)));
@@ -112,17 +112,17 @@ impl ReadState {
         self.stored_records(&[id]).pop().unwrap_or(Ok(None))
     }
 
-    /// Many records, one result for each id in the order asked: those that are queued, and two reads for all others.
+    /// Many records, one result for each id, in the order asked. Costs two reads for all that are not queued.
     pub(crate) fn stored_records(&self, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
         let queued: Vec<_> = ids.iter().map(|id| self.pending.record(*id)).collect();
         let others: Vec<_> =
             ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
-        // Both rows of a record are of one state.
+        // Both rows of a record must be of one state.
         let read = |ids: &[RecordId]| -> Result<Vec<_>, Error> {
             Ok(read_records(&self.shared.engine()?.snapshot_of_now()?, ids))
         };
         let alone = |id: &RecordId| read(&[*id])?.pop().unwrap_or(Ok(None));
-        // An engine that cannot be read says so once for each record, by being asked once for each.
+        // If the engine cannot be read, each record gets its own error through a single read.
         let mut found = read(&others).unwrap_or_else(|_| others.iter().map(alone).collect()).into_iter();
         let result = |queued: Option<(u64, Option<Arc<Record>>)>| match queued {
             Some((_, record)) => Ok(record),
@@ -147,7 +147,7 @@ impl ReadState {
     }
 }
 
-/// The records of some ids as a view has them.
+/// The records of some ids in a view.
 fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
     let places: Vec<_> = ids.iter().map(|id| key::record_place(*id)).collect();
     let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
@@ -167,7 +167,7 @@ fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<Arc<
     let record = |(leaf, (id, key)): (Result<_, Error>, (&RecordId, &Option<Vec<u8>>))| {
         leaf?;
         let Some(key) = key else { return Ok(None) };
-        // A place without its record is read as an empty row: it was there.
+        // A place row without its record is damage. An empty row makes the decoding report it.
         let row = rows.next().transpose()?.flatten();
         let row = row.as_deref().unwrap_or_default();
         Ok(Some(Arc::new(decode(*id, key, row)?.to_record())))

@@ -5,12 +5,11 @@
 const EXCEPTIONS: [(&str, usize); 0] = [];
 
 /// Folder or page → the replaced words in its documentation.
-pub(super) const WORDS: [(&str, usize); 6] = [
+pub(super) const WORDS: [(&str, usize); 5] = [
     ("ARCHITECTURE.md", 1),
     ("CHANGELOG.md", 1),
     ("cg-store/src/api/", 13),
     ("cg-store/src/kinds/", 1),
-    ("cg-store/src/read/", 29),
     ("docs/decisions/", 6),
 ];
 

@@ -1,15 +1,15 @@
-//! A counter that many threads add to without waiting for each other.
+//! A counter that many threads increment without contention.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// So many threads of a process have a part of their own; the others share the last.
+/// The number of parts. The first threads of the process have one of their own; the others share the last.
 const STRIPES: usize = 64;
 
-/// A sum in parts, each for some of the threads.
+/// A sum in parts, each for one thread or the remaining ones.
 #[derive(Debug)]
 pub(crate) struct Count([Stripe; STRIPES]);
 
-/// On a cache line of its own, and of the neighbour that processors fetch along with it.
+/// Aligned to a cache line and the neighbour that processors fetch along with it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Stripe(AtomicU64);
@@ -32,7 +32,7 @@ impl Count {
         STRIPE.with(|stripe| {
             let Stripe(count) = &self.0[*stripe];
             if *stripe < STRIPES - 1 {
-                // No other thread writes it, ever: it need not be locked.
+                // No other thread ever writes it, so the addition need not be atomic.
                 count.store(count.load(Relaxed) + 1, Relaxed);
             } else {
                 count.fetch_add(1, Relaxed);

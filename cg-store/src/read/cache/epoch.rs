@@ -1,24 +1,26 @@
-//! Until when what was read of a place may be remembered: epochs, each shared by a few places.
+//! Epochs: how long a cached value of a place is valid. A few places share one epoch.
 //!
-//! An epoch is even while nothing changes and odd while a commit is under way. Who reads after memory takes the
-//! epoch first, and remembers what it found only if the epoch is the same even number still. A commit makes the
-//! epochs of its places odd before the engine or the queue has any of it, and even again when memory shows all of it.
+//! An epoch is even while nothing changes and odd while a commit is in progress. A reader that misses the cache takes
+//! the epoch before it reads, and caches the value only if the epoch is still the same even number. A commit makes the
+//! epochs of its places odd before the engine or the queue has any of it. It makes them even again when the cache
+//! contains all of it.
 //!
 //! **Invariants**.
-//! - What is remembered is what was true at some moment of an epoch, and nothing of its places changed in that epoch.
-//! - While an epoch is odd nothing is remembered but what the commit itself shows. So memory never goes back from what
-//!   a commit showed to what was before it, and an entry with the same epoch before and after a look is of that epoch.
+//! - A cached value was current at some moment of an epoch, and nothing of its places changed in that epoch.
+//! - While an epoch is odd, only the commit itself changes the cache. So the cache never goes back from a commit to the
+//!   state before it. An entry with the same epoch before and after a lookup belongs to that epoch.
 //!
-//! The file is compiled twice: for use, and in tests over loom's model of threads and memory (`cg-bench/tests/epochs.rs`).
+//! The file is compiled twice: for use, and in tests with loom's model of threads and memory
+//! (`cg-bench/tests/epochs.rs`).
 
 use super::primitives::{AtomicU64, ChangeLock, LockGuard, Ordering, PlaceLock};
 
-/// The state of a few places when it was asked for.
+/// The state of a few places at the time of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Epoch(u64);
 
 impl Epoch {
-    /// Whether no commit was under way.
+    /// Whether no commit was in progress.
     pub(crate) const fn is_calm(self) -> bool {
         self.0.is_multiple_of(2)
     }
@@ -32,14 +34,14 @@ pub(crate) struct Slot(pub(super) u32);
 #[derive(Debug)]
 pub(crate) struct Epochs {
     now: Box<[AtomicU64]>,
-    /// Held while something is remembered, and while an epoch becomes odd. A lock is shared by many slots.
+    /// Held while a value is cached, and while an epoch becomes odd. Many slots share one lock.
     locks: Box<[PlaceLock]>,
-    /// Held by the change under way.
+    /// Held by the change in progress.
     changing: ChangeLock,
 }
 
 impl Epochs {
-    /// So many epochs, and so many locks for them.
+    /// Creates this many epochs, and this many locks for them.
     pub(crate) fn new(slots: u32, locks: u32) -> Self {
         Self {
             now: (0..slots).map(|_| AtomicU64::new(0)).collect(),
@@ -52,13 +54,14 @@ impl Epochs {
         self.now.len() as u32
     }
 
-    /// The epoch of now. What is read afterwards is at least as new.
+    /// The current epoch. What is read afterwards is at least as new.
     #[inline]
     pub(crate) fn now(&self, slot: Slot) -> Epoch {
         Epoch(self.now[slot.0 as usize].load(Ordering::Acquire))
     }
 
-    /// Remembers what was read since an epoch was taken, unless a commit has begun since; says whether it did.
+    /// Calls `keep` to cache a value that was read since an epoch was taken, unless a commit has begun since. Returns
+    /// whether it did.
     pub(crate) fn keep_if_unchanged(&self, slot: Slot, since: Epoch, keep: impl FnOnce()) -> bool {
         let _no_change_begins = self.lock(slot);
         let is_unchanged = since.is_calm() && self.now(slot) == since;
@@ -68,8 +71,8 @@ impl Epochs {
         is_unchanged
     }
 
-    /// Begins a change of some places, after the one under way has ended. Nothing that is read of them is remembered
-    /// until the change is dropped.
+    /// Begins a change of some places, after the one in progress has ended. Nothing read from them is cached until the
+    /// change is dropped.
     pub(crate) fn begin_change(&self, mut slots: Vec<Slot>) -> Change<'_> {
         let changing = self.changing.lock();
         slots.sort_unstable();
@@ -81,7 +84,7 @@ impl Epochs {
         Change { epochs: self, slots, _changing: changing }
     }
 
-    /// Waits until everything that is being remembered is.
+    /// Waits until all running calls that cache a value have ended.
     pub(crate) fn wait_for_keepers(&self) {
         for lock in &self.locks {
             drop(lock.lock());
@@ -99,7 +102,7 @@ impl Epochs {
     }
 }
 
-/// A commit under way, from before it is in the engine until memory shows all of it, or until it has failed.
+/// A commit in progress: from before it is in the engine until the cache contains all of it, or it has failed.
 #[derive(Debug)]
 pub(crate) struct Change<'e> {
     epochs: &'e Epochs,

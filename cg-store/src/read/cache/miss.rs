@@ -1,67 +1,67 @@
-//! Absence by cubes: which 4³ and 16³ cubes are known to hold nothing, so that no chunk of them is asked for.
+//! Known absence by cubes: which 4³ and 16³ cubes contain no chunks, so that none of them is looked up.
 //!
-//! One entry for each 16³ cube that was asked about: a bit for each of its 64 cubes of 4³, its groups. All bits together
-//! are the whole 16³ cube. So an entry of about [`CUBE_BYTES`] bytes says as much as 4,096 entries for single chunks.
-//! Once a chunk is saved into a group that held nothing, an entry of its own has a bit for each of the other 63.
+//! Each 16³ cube that was looked up has one entry, with a bit for each of its 64 groups, which are 4³ cubes. All bits
+//! together mean that the whole 16³ cube is empty. So an entry of about [`CUBE_BYTES`] bytes replaces 4,096 entries for
+//! single chunks. When a chunk is saved into an empty group, a separate entry has a bit for each of the other 63.
 //!
 //! **Invariant**: a set bit means that no tier and no queued commit has a row of the group, or of the chunk. It is set
-//! only if no commit into the 16³ cube has begun since the ticket was taken, and cleared before such a commit is in the
-//! queue or in the engine. Moves between tiers make no chunk of what is none.
+//! only if no commit into the 16³ cube has begun since the ticket was taken. It is cleared before such a commit is in
+//! the queue or in the engine. Moves between tiers create no chunks.
 
 use cg_format::cluster::Slot;
 use cg_format::{ChunkAt, ClusterPos, ClusterTier, Dimension};
 use quick_cache::sync::Cache;
 
-/// An entry with the cache's own bookkeeping.
+/// The size of an entry, with the overhead of the cache.
 const CUBE_BYTES: u64 = 128;
 
-/// What is known of some cubes; the rest is not known.
+/// The known absence in some cubes. All others are unknown.
 #[derive(Debug)]
 pub(super) struct AbsentCubes {
     cubes: Cache<(Dimension, ClusterPos), Cube>,
-    /// The chunks that are absent in groups that hold something by now.
+    /// The absent chunks in groups that are no longer empty.
     groups: Cache<(Dimension, ClusterPos), u64>,
 }
 
-/// What is known of a 16³ cube, by groups.
+/// The known absence in a 16³ cube, by groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Cube {
-    /// Groups that hold nothing.
+    /// Empty groups.
     absent: u64,
-    /// Groups that were asked about, whatever the answer. They are not asked about again.
+    /// Groups that were looked up, whatever the result. They are not looked up again.
     asked: u64,
 }
 
-/// What a look into the engine said about the cubes around a chunk.
+/// The result of a lookup of the cubes around a chunk in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absence {
-    /// The 16³ cube holds nothing.
+    /// The 16³ cube is empty.
     WholeCube,
-    /// The 4³ cube holds nothing.
+    /// The 4³ cube is empty.
     Group,
-    /// The 4³ cube holds something.
+    /// The 4³ cube contains a chunk.
     Neither,
-    /// Nothing can be said of the 16³ cube by groups: it is cold.
+    /// The 16³ cube is cold, so its groups are unknown.
     Unknowable,
 }
 
 impl AbsentCubes {
-    /// Room for entries of so many bytes.
+    /// Creates a cache for at most `max_bytes` of entries.
     pub(super) fn new(max_bytes: u64) -> Self {
         let half = || (max_bytes / 2 / CUBE_BYTES) as usize;
         Self { cubes: Cache::new(half()), groups: Cache::new(half()) }
     }
 
-    /// Whether a chunk lies in a cube that is known to hold nothing.
+    /// Whether a chunk is in a cube that is known to be empty.
     pub(super) fn has(&self, at: ChunkAt) -> bool {
         let Some(known) = self.cubes.get(&cube(at)) else { return false };
-        // Where its cube was forgotten, a group is of no use: nobody says any more that it was asked about.
+        // Checked first: without the entry of its cube, the entry of a group is not used.
         known.absent & bit(at) != 0
             || self.groups.get(&group(at)).is_some_and(|absent| absent & chunk_bit(at) != 0)
     }
 
-    /// Notes that a chunk is absent; says whether it is time to ask about its cubes: when another chunk of the 16³ cube
-    /// was absent before, and nobody has asked about this group.
+    /// Records that a chunk is absent. Returns whether its cubes should be looked up now. That is so if another chunk
+    /// of the 16³ cube was absent before, and this group was not looked up.
     pub(super) fn is_to_be_asked(&self, at: ChunkAt) -> bool {
         let known = self.cubes.get(&cube(at));
         if known.is_none() {
@@ -70,7 +70,7 @@ impl AbsentCubes {
         known.is_some_and(|cube| cube.asked & bit(at) == 0)
     }
 
-    /// Learns of the cubes around a chunk. The caller has made sure that no commit into them has begun.
+    /// Records the result of a lookup. The caller has made sure that no commit into the cubes has begun.
     pub(super) fn learn(&self, at: ChunkAt, absence: Absence) {
         let mut known = self.cubes.get(&cube(at)).unwrap_or_default();
         match absence {
@@ -83,7 +83,7 @@ impl AbsentCubes {
         self.cubes.insert(cube(at), known);
     }
 
-    /// Forgets that the cube of a chunk holds nothing. The caller has announced a commit of the chunk.
+    /// Forgets that the cube of a chunk is empty. The caller has announced a commit of the chunk.
     pub(super) fn forget(&self, at: ChunkAt) {
         let mut absent = self.groups.get(&group(at)).unwrap_or_default();
         if let Some(known) = self.cubes.get(&cube(at)) {
@@ -91,7 +91,7 @@ impl AbsentCubes {
                 absent = u64::MAX;
             }
             let left = Cube { absent: known.absent & !bit(at), asked: known.asked | bit(at) };
-            // Most chunks that are saved were there before: then nothing is written.
+            // Most saved chunks existed before; then nothing is written.
             if left != known {
                 self.cubes.insert(cube(at), left);
             }
@@ -106,7 +106,7 @@ impl AbsentCubes {
         self.groups.clear();
     }
 
-    /// How many cubes there are entries for.
+    /// The number of cubes with an entry.
     pub(super) fn len(&self) -> u64 {
         self.cubes.len() as u64
     }

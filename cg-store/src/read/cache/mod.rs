@@ -1,12 +1,12 @@
 //! Decoded chunks in memory, shared by threads and bounded in bytes.
 //!
-//! **Invariant**: an entry is what is committed. A loader takes a [`Ticket`] before it asks the queue and the engine,
-//! and what it read is kept only if no commit of the place has begun since; a commit announces its places before the
-//! engine or the queue has any of it, and shows its entries before it returns. So a slow loader can never put an old
-//! chunk over a new one. Damage is never cached. The protocol is that of [`epoch`], and checked in
+//! **Invariant**: an entry is the committed state. A loader takes a [`Ticket`] before it asks the queue and the engine,
+//! and its result is cached only if no commit of the place has begun since. A commit announces its places before the
+//! engine or the queue has any of it, and publishes its entries before it returns. So a slow loader can never replace a
+//! new chunk by an old one. Damage is never cached. The protocol is in [`epoch`], and is tested in
 //! `cg-bench/tests/epochs.rs`.
 //!
-//! Reading takes a lock for reading in one of [`SHARDS`] parts of a [`quick_cache`], and no other.
+//! A read takes the read lock of one of [`SHARDS`] parts of a [`quick_cache`], and no other.
 
 mod column;
 mod count;
@@ -39,14 +39,14 @@ use pins::PinnedAreas;
 use recent::Seen;
 pub use stats::CacheStats;
 
-/// A chunk as the world holds it.
+/// A stored chunk, upgraded.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     /// The content, upgraded to the current schema generation.
     pub(crate) chunk: Arc<Chunk>,
     /// The commit that last changed it.
     pub(crate) version: u64,
-    /// Whether its row has the current schema generation, so that a delta may go on it.
+    /// Whether its row has the current schema generation, so that a delta may be added to it.
     pub(crate) is_current: bool,
 }
 
@@ -57,32 +57,32 @@ pub(crate) struct Ticket {
     cube: Epoch,
 }
 
-/// The state of every place at one moment, at which no commit was under way.
+/// The state of every place at one moment without a commit in progress.
 #[derive(Debug)]
 pub(crate) struct Moment(Vec<Epoch>);
 
 /// The cache.
 #[derive(Debug)]
 pub(crate) struct ChunkCache {
-    /// Tells the caches of a process apart.
+    /// Distinguishes the caches of a process.
     id: u64,
     max_bytes: u64,
     entries: Cache<ChunkAt, Entry, Weight>,
     absent: AbsentCubes,
-    /// Made for the first column that is asked for.
+    /// Created for the first requested column.
     columns: OnceLock<Columns>,
     kept: PinnedAreas,
     epochs: Epochs,
     hits: Count,
 }
 
-/// What memory knows of one chunk.
+/// The cached state of one chunk.
 #[derive(Debug, Clone)]
 struct Entry {
     found: Lookup<Stored>,
     /// The memory that it takes.
     bytes: u32,
-    /// Whether it lies in an area that is kept.
+    /// Whether it is in a pinned area.
     is_kept: bool,
 }
 
@@ -91,14 +91,14 @@ struct Weight;
 
 impl Weighter<ChunkAt, Entry> for Weight {
     fn weight(&self, _: &ChunkAt, entry: &Entry) -> u64 {
-        // The cache passes over what has no weight when it looks for something to evict.
+        // The cache does not evict entries without weight.
         if entry.is_kept { 0 } else { u64::from(entry.bytes) }
     }
 }
 
 impl Entry {
     fn new(found: Lookup<Stored>, is_kept: bool) -> Self {
-        /// The key, the entry and the cache's own bookkeeping.
+        /// The key, the entry and the overhead of the cache.
         const ENTRY_BYTES: usize = 128;
         let chunk_bytes = match &found {
             Lookup::Found(stored) => stored.chunk.memory_bytes(),
@@ -108,22 +108,22 @@ impl Entry {
     }
 }
 
-/// So many locks, if there is memory for some chunks after each.
+/// The maximum number of locks. Fewer are used if there is not enough memory for some chunks per lock.
 const SHARDS: usize = 64;
-/// So many epochs: two places that share one disturb each other, which costs a look into the engine and no more.
+/// The number of epochs. Two places that share one can invalidate each other, which only costs a read from the engine.
 const EPOCHS: u32 = 4096;
-/// So many locks for those who remember something, which nobody holds for longer than that.
+/// The number of locks for threads that cache a value. Each is held for that short time only.
 const KEEPER_LOCKS: u32 = 64;
-/// A thread that shows chunks holds at most this part of the bound itself.
+/// The part of the bound that a thread's own recently used chunks may take.
 const RECENT_PART: u64 = 64;
-/// Once a column was asked for, columns take this part of the bound.
+/// The part of the bound that columns take, after the first column was requested.
 const COLUMNS_PART: u64 = 4;
 
 impl ChunkCache {
-    /// A cache of at most so many bytes.
+    /// Creates a cache of at most `max_bytes`.
     pub(crate) fn new(max_bytes: u64) -> Self {
         static CACHES: AtomicU64 = AtomicU64::new(0);
-        /// A usual decoded chunk; only a hint for the size of the tables.
+        /// The size of a usual decoded chunk; only a hint for the size of the tables.
         const TYPICAL_BYTES: u64 = 2048;
         let options = OptionsBuilder::new()
             .shards(SHARDS)
@@ -144,7 +144,7 @@ impl ChunkCache {
         }
     }
 
-    /// What is known of a chunk, or the ticket with which a loader may tell what it finds.
+    /// The cached state of a chunk, or the ticket with which a loader may cache its result.
     #[inline]
     pub(crate) fn get(&self, at: ChunkAt) -> Result<Lookup<Stored>, Ticket> {
         match self.entries.get(&at) {
@@ -153,21 +153,21 @@ impl ChunkCache {
         }
     }
 
-    /// What is known of a chunk by its cube.
+    /// The known absence of a chunk by its cube.
     fn get_absent(&self, at: ChunkAt) -> Result<Lookup<Stored>, Ticket> {
         let ticket = Ticket { chunk: self.epochs.now(column_slot(at)), cube: self.epochs.now(cube_slot(at)) };
         if self.absent.has(at) { Ok(Lookup::NotFound) } else { Err(ticket) }
     }
 
-    /// Shows a stored chunk to a closure that this thread may have shown it to before; else gives the closure back with
-    /// what [`get`](Self::get) says.
+    /// Calls a closure with a stored chunk that this thread has used recently. Otherwise returns the closure with the
+    /// result of [`get`](Self::get).
     #[inline]
     pub(crate) fn show<T, F: FnOnce(&Chunk) -> T>(
         &self,
         at: ChunkAt,
         show: F,
     ) -> Result<T, (F, Result<Lookup<Stored>, Ticket>)> {
-        // Before the look into the cache: what that finds is of this epoch or of a later one.
+        // Before the lookup in the cache: its result is of this epoch or of a later one.
         let seen = Seen { cache: self.id, at, epoch: self.epochs.now(column_slot(at)) };
         let show = match recent::show(seen, show) {
             Ok(shown) => return Ok(shown),
@@ -180,43 +180,43 @@ impl ChunkCache {
         Err((show, known))
     }
 
-    /// Counts an answer of [`get`](Self::get) as one that spared a load.
+    /// Counts a result of [`get`](Self::get) that made a load unnecessary.
     pub(crate) fn count_hit(&self) {
         self.hits.add_one();
     }
 
-    /// How many answers were counted.
+    /// The number of counted results.
     pub(crate) fn hits(&self) -> u64 {
         self.hits.sum()
     }
 
-    /// The state of now, for a caller that keeps commits out.
+    /// The current state. The caller keeps commits out.
     pub(crate) fn moment(&self) -> Moment {
         Moment((0..self.epochs.slots()).map(|slot| self.epochs.now(Slot(slot))).collect())
     }
 
-    /// What was known of a chunk at a moment, if it is known still.
+    /// The state of a chunk at a moment, if it is still cached.
     pub(crate) fn get_as_of(&self, at: ChunkAt, moment: &Moment) -> Option<Lookup<Stored>> {
         let known = match self.entries.get(&at) {
             Some(entry) => entry.found,
             None if self.absent.has(at) => Lookup::NotFound,
             None => return None,
         };
-        // After the look: what a later commit shows, it shows after it has changed the epoch.
+        // After the lookup: a later commit publishes its entries after it has changed the epoch.
         let is_of_then = self.epochs.now(column_slot(at)) == Self::ticket(at, moment).chunk;
         is_of_then.then_some(known)
     }
 
-    /// With it a loader may tell what it finds of a chunk in the engine as it was at a moment.
+    /// A ticket with which a loader may cache what a snapshot of that moment contains.
     pub(crate) fn ticket(at: ChunkAt, moment: &Moment) -> Ticket {
         let then = |slot: Slot| moment.0[slot.0 as usize];
         Ticket { chunk: then(column_slot(at)), cube: then(cube_slot(at)) }
     }
 
-    /// Keeps what a loader found, unless a commit of the place has begun since the ticket was taken.
+    /// Caches the result of a loader, unless a commit of the place has begun since the ticket was taken.
     ///
-    /// Then memory may know the chunk by now, and may show it as it was before that commit for a moment longer: the
-    /// loader must answer what memory says, which is returned, or else it might be ahead of who asks after it.
+    /// In that case the cache may already have an entry, which is returned. It may still be from before that commit.
+    /// The loader must return it too, because otherwise a later reader could get an older state.
     pub(crate) fn fill(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) -> Option<Lookup<Stored>> {
         let keep = || self.insert(at, found.clone());
         if self.epochs.keep_if_unchanged(column_slot(at), ticket.chunk, keep) {
@@ -225,8 +225,8 @@ impl ChunkCache {
         self.entries.get(&at).map(|entry| entry.found)
     }
 
-    /// Announces that chunks are about to be committed. Waits for what is announced already; what is loaded of the
-    /// places before the answer is dropped is not kept.
+    /// Announces that chunks are about to be committed. Waits for earlier announcements. Until the returned value is
+    /// dropped, no load of these places is cached.
     pub(crate) fn announce(&self, at: impl IntoIterator<Item = ChunkAt>) -> Announced<'_> {
         let at: Vec<_> = at.into_iter().collect();
         let slots = at.iter().flat_map(|at| [column_slot(*at), cube_slot(*at)]).collect();
@@ -237,20 +237,20 @@ impl ChunkCache {
         Announced { cache: self, _change: change }
     }
 
-    /// Notes that a chunk is absent; says whether to ask about its cubes now.
+    /// Records that a chunk is absent. Returns whether its cubes should be looked up now.
     pub(crate) fn is_cube_to_be_asked(&self, at: ChunkAt) -> bool {
         self.max_bytes > 0 && self.absent.is_to_be_asked(at)
     }
 
-    /// Remembers what is said of the cubes of a chunk, unless a commit into the 16³ cube has begun since the ticket was
-    /// taken. Says whether the chunk is known to be absent now.
+    /// Caches the absence in the cubes of a chunk, unless a commit into the 16³ cube has begun since the ticket was
+    /// taken. Returns whether the chunk is now known to be absent.
     pub(crate) fn learn_absence(&self, at: ChunkAt, ticket: Ticket, absence: Absence) -> bool {
         let learn = || self.absent.learn(at, absence);
         self.epochs.keep_if_unchanged(cube_slot(at), ticket.cube, learn)
             && matches!(absence, Absence::WholeCube | Absence::Group)
     }
 
-    /// A column, or the ticket with which a loader may tell what it finds.
+    /// A column, or the ticket with which a loader may cache its result.
     #[inline]
     pub(crate) fn column(&self, at: &ColumnAt) -> Result<Column, ColumnTicket> {
         let now = self.epochs.now(slot(at.dimension, at.x, at.z));
@@ -260,7 +260,8 @@ impl ChunkCache {
         }
     }
 
-    /// Makes a column of what a loader found, and keeps it unless a commit into it has begun since the ticket was taken.
+    /// Creates a column of the loaded chunks, and caches it unless a commit into it has begun since the ticket was
+    /// taken.
     pub(crate) fn keep_column(
         &self,
         at: ColumnAt,
@@ -274,11 +275,11 @@ impl ChunkCache {
         column
     }
 
-    /// Takes memory from the chunks for columns.
+    /// Moves a part of the memory from chunks to columns.
     fn make_columns(&self) -> Columns {
-        /// Few, as a column may be as large as all its chunks.
+        /// Few, because a column may be as large as all its chunks.
         const SHARDS: usize = 16;
-        /// A usual column; only a hint for the size of the tables.
+        /// The size of a usual column; only a hint for the size of the tables.
         const TYPICAL_BYTES: u64 = 24 * 2048;
         let bytes = self.max_bytes / COLUMNS_PART;
         self.entries.set_capacity(self.max_bytes - bytes);
@@ -296,24 +297,24 @@ impl ChunkCache {
         )
     }
 
-    /// Keeps what is known of an area, and what will be.
+    /// Pins the current and future entries of an area.
     pub(crate) fn keep(&self, dimension: Dimension, area: ChunkBox) -> CachePinId {
         let id = self.kept.add(dimension, area);
         self.weigh_again();
         id
     }
 
-    /// Ends it. Says whether it was kept.
+    /// Unpins an area. Returns whether it was pinned.
     pub(crate) fn unpin_from_cache(&self, id: CachePinId) -> bool {
         let was_kept = self.kept.remove(id);
         self.weigh_again();
         was_kept
     }
 
-    /// Gives every entry the weight that it has by the areas of now.
+    /// Sets the weight of every entry according to the current areas.
     fn weigh_again(&self) {
-        // No commit shows anything meanwhile, and who remembers something from here on knows the areas. So what is here
-        // is what is committed, and may be put in again.
+        // No commit publishes entries meanwhile, and later calls that cache a value know the areas. So the entries are
+        // current, and can be inserted again.
         let _no_commit = self.epochs.begin_change(Vec::new());
         self.epochs.wait_for_keepers();
         for (at, entry) in self.entries.iter() {
@@ -328,13 +329,13 @@ impl ChunkCache {
         if is_kept || self.max_bytes > 0 {
             self.entries.insert(at, Entry::new(found, is_kept));
         } else {
-            // What is put into a cache without bytes is evicted at once, at several times the cost of this. What stands
-            // here of an area that was let go must not outlive it.
+            // Without memory every insertion is evicted at once, at several times the cost of this removal. An entry of
+            // an unpinned area must not stay.
             self.entries.remove(&at);
         }
     }
 
-    /// Forgets everything, for example when the schema generation changes.
+    /// Removes everything, for example when the schema generation changes.
     pub(crate) fn clear(&self) {
         let _everywhere = self.epochs.begin_change((0..self.epochs.slots()).map(Slot).collect());
         self.entries.clear();
@@ -348,7 +349,7 @@ impl ChunkCache {
 /// The epoch of a column, which all its chunks share.
 #[inline]
 fn slot(dimension: Dimension, x: i64, z: i64) -> Slot {
-    /// An odd constant with well spread bits (2^64 divided by the golden ratio).
+    /// An odd constant with well distributed bits (2^64 divided by the golden ratio).
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     let words = [x.cast_unsigned(), z.cast_unsigned()];
     let mixed =
@@ -364,15 +365,15 @@ fn column_slot(at: ChunkAt) -> Slot {
 /// The epoch of a 16³ cube.
 fn cube_slot(at: ChunkAt) -> Slot {
     let (dimension, cube) = miss::cube(at);
-    // Elsewhere than the columns of small coordinates.
+    // Mapped away from the columns of small coordinates.
     slot(dimension, cube.x().rotate_left(40) ^ cube.y(), cube.z().rotate_left(40) ^ 1)
 }
 
-/// The state of a column before its chunks were asked for.
+/// The state of a column before its chunks were read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnTicket(Epoch);
 
-/// Commits under way of some chunks; dropped when they are seen, or have failed.
+/// The commit in progress of some chunks; dropped when they are published, or the commit has failed.
 #[derive(Debug)]
 pub(crate) struct Announced<'c> {
     cache: &'c ChunkCache,
@@ -380,12 +381,12 @@ pub(crate) struct Announced<'c> {
 }
 
 impl Announced<'_> {
-    /// Makes a committed chunk visible. It must have been announced.
+    /// Caches a committed chunk. It must have been announced.
     pub(crate) fn publish(&self, at: ChunkAt, entry: Lookup<Stored>) {
         self.cache.insert(at, entry);
     }
 
-    /// Lets the next load of a committed chunk find out what it is. It must have been announced.
+    /// Removes a committed chunk, so that its next load reads it. It must have been announced.
     pub(crate) fn forget(&self, at: ChunkAt) {
         self.cache.entries.remove(&at);
     }

@@ -1,4 +1,4 @@
-//! Areas that are kept in memory, whatever else is asked for.
+//! Pinned areas, which stay in memory.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,14 +7,14 @@ use cg_format::{ChunkAt, ChunkBox, Dimension};
 
 use crate::rt::lock_order::{RwLock, rank};
 
-/// An area that is kept in memory: what [`WorldCache::unpin`](crate::WorldCache::unpin) takes.
+/// The id of a pinned area; used by [`WorldCache::unpin`](crate::WorldCache::unpin).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CachePinId(u64);
 
-/// The areas. A chunk of any of them has no weight in the cache, so it is never evicted for another.
+/// The areas. A chunk in any of them has no weight in the cache, so it is never evicted for another.
 #[derive(Debug, Default)]
 pub(super) struct PinnedAreas {
-    /// Whether there is any, for those who remember what they loaded.
+    /// Whether there is any area, readable without the lock.
     any: AtomicBool,
     areas: RwLock<Areas, rank::PinnedAreas>,
 }
@@ -35,7 +35,7 @@ impl PinnedAreas {
         id
     }
 
-    /// Says whether there was such an area.
+    /// Returns whether there was such an area.
     pub(super) fn remove(&self, id: CachePinId) -> bool {
         let mut areas = self.areas.write();
         let removed = areas.by_id.remove(&id).is_some();

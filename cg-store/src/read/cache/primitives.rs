@@ -1,10 +1,10 @@
-//! What epochs are built from.
+//! The locks of epochs.
 
 pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::rt::lock_order::{self, rank};
 
-/// The lock of the change under way.
+/// The lock of the change in progress.
 pub(super) type ChangeLock = lock_order::Mutex<(), rank::EpochChange>;
 
 /// The lock of a few places.

@@ -1,8 +1,8 @@
-//! What a thread looked at last, so that it can look again without writing a word that other threads read.
+//! The chunks that a thread used recently. It can use them again without writes to shared memory.
 //!
-//! Even a look into a shared cache writes: its lock, and the count of who holds a chunk. Two threads that look at the
-//! same chunks wait for each other's writes. What is remembered here is asked by one thread alone, and the epoch of
-//! its place says whether it is true still; an epoch is written by commits only.
+//! A lookup in a shared cache writes to its lock and to the reference count of the chunk. So threads that use the same
+//! chunks wait for each other's writes. The chunks here belong to one thread, and the epoch of the place shows whether
+//! they are current. Only commits write an epoch.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use cg_format::chunk::Chunk;
 
 use super::epoch::Epoch;
 
-/// So many places a thread has first: 8 × 16 × 8 chunks fit beside each other.
+/// The initial places of a thread: 8 × 16 × 8 adjacent chunks fit.
 const FEW: Places = Places { side: 8, height: 16 };
-/// So many it has once chunks that it looks at have met in one place more often than there are places: what one player
-/// sees. They take half a mebibyte.
+/// The places after chunks collided more often than there are places: the view of one player. They take half a
+/// mebibyte.
 const MANY: Places = Places { side: 16, height: 32 };
 
-/// Where, of which cache, and until when it is true.
+/// A place, its cache, and the epoch in which it is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) cache: u64,
@@ -26,7 +26,7 @@ pub(super) struct Seen {
     pub(super) epoch: Epoch,
 }
 
-/// Where chunks are remembered: neighbours have places of their own, up to so many along each axis, powers of two.
+/// The dimensions of the places, powers of two. Adjacent chunks have places of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Places {
     side: usize,
@@ -47,15 +47,15 @@ impl Places {
     }
 }
 
-/// The chunks that one thread has seen, each at the place that its position says.
+/// The chunks that one thread used, each at the place given by its position.
 #[derive(Debug)]
 struct Recent {
     shape: Places,
     places: Vec<Option<(Seen, Arc<Chunk>)>>,
-    /// What was last shown at each place. Only what is shown twice without another between is held: who looks at more
-    /// than fits gains nothing, and pays little.
+    /// The last use of each place. A chunk is held only when it is used twice without another in between. A thread that
+    /// uses more chunks than fit gains nothing, and loses little.
     candidates: Vec<Option<Seen>>,
-    /// How often another chunk was shown at the place of one.
+    /// The number of collisions.
     meetings: usize,
     bytes: u64,
 }
@@ -65,7 +65,7 @@ impl Recent {
         Self { shape: FEW, places: Vec::new(), candidates: Vec::new(), meetings: 0, bytes: 0 }
     }
 
-    /// Has as many places as a shape, and what was remembered at those of another.
+    /// Changes the shape, and moves the held chunks to their new places.
     fn reshape(&mut self, shape: Places) {
         let held = std::mem::take(&mut self.places);
         self.shape = shape;
@@ -73,7 +73,7 @@ impl Recent {
         self.places.resize_with(shape.count(), || None);
         self.candidates = vec![None; shape.count()];
         for (seen, chunk) in held.into_iter().flatten() {
-            // Those that had places of their own have them still: each axis has a multiple of what it had.
+            // No chunks collide, because each axis has a multiple of its previous size.
             self.candidates[shape.of(seen.at)] = Some(seen);
             self.places[shape.of(seen.at)] = Some((seen, chunk));
         }
@@ -112,14 +112,14 @@ thread_local! {
     static RECENT: RefCell<Recent> = const { RefCell::new(Recent::new()) };
 }
 
-/// Shows a chunk that this thread has seen already, or gives the closure back.
+/// Calls a closure with a chunk that this thread holds, or returns the closure.
 #[inline]
 pub(super) fn show<T, F: FnOnce(&Chunk) -> T>(seen: Seen, show: F) -> Result<T, F> {
     if !seen.epoch.is_calm() {
         return Err(show);
     }
     let mut show = Some(show);
-    // While the closure runs, what it looks at is borrowed: looks inside it find what is here and remember nothing.
+    // While the closure runs, the places are borrowed: nested calls read them but hold nothing new.
     let shown = RECENT.try_with(|recent| {
         let recent = recent.try_borrow().ok()?;
         match recent.places.get(recent.shape.of(seen.at))? {
@@ -134,12 +134,12 @@ pub(super) fn show<T, F: FnOnce(&Chunk) -> T>(seen: Seen, show: F) -> Result<T, 
     }
 }
 
-/// Remembers a chunk for this thread, which holds at most so many bytes of them.
+/// Holds a chunk for this thread, within `max_bytes` for all its chunks.
 pub(super) fn note(seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) {
     if !seen.epoch.is_calm() || max_bytes == 0 {
         return;
     }
-    // A thread that ends has nothing to remember for.
+    // An ending thread holds nothing.
     let _ = RECENT.try_with(|recent| {
         if let Ok(mut recent) = recent.try_borrow_mut() {
             recent.note(seen, chunk, max_bytes);
@@ -185,7 +185,7 @@ mod tests {
             look(11);
         }
         assert_eq!(look(11), (11 * 11 * 24, MANY));
-        // Nothing was lost of what is remembered, or counted twice.
+        // The number of held bytes is exact.
         assert_eq!(recent.bytes, recent.places.iter().flatten().count() as u64 * chunk.memory_bytes() as u64);
     }
 }

@@ -1,29 +1,29 @@
-//! What the cache holds, counted when somebody asks.
+//! Statistics of the cache, computed on request.
 
 use super::ChunkCache;
 
-/// What a world's chunks in memory take. Counted now, at the cost of a look at each of them if any area is kept.
+/// The memory of a world's cached chunks. Computed on request; if any area is pinned, this visits each chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CacheStats {
     /// The bound: [`WorldOptions::cache_bytes`](crate::WorldOptions::cache_bytes).
     pub limit_bytes: u64,
-    /// Chunks, absent ones among them, and columns that may be evicted: never more than the bound.
+    /// The size of chunks, including absent ones, and columns that may be evicted: never more than the bound.
     pub evictable_bytes: u64,
-    /// Chunks that are kept by [`WorldCache::pin`](crate::WorldCache::pin). Not under the bound.
+    /// The size of chunks that are pinned by [`WorldCache::pin`](crate::WorldCache::pin). Not included in the bound.
     pub pinned_bytes: u64,
-    /// How many those are, absent ones among them.
+    /// The number of pinned chunks, including absent ones.
     pub kept_chunks: u64,
-    /// How many chunks memory knows, absent ones among them.
+    /// The number of cached chunks, including absent ones.
     pub chunks: u64,
-    /// How many columns are ready to be handed out.
+    /// The number of cached columns.
     pub columns: u64,
-    /// 16³ cubes of which it is known, at least in part, whether they hold anything.
+    /// 16³ cubes of which it is known, at least in part, whether they contain chunks.
     pub cubes: u64,
 }
 
 impl ChunkCache {
-    /// What memory holds.
+    /// The statistics of the cache.
     pub(crate) fn stats(&self) -> CacheStats {
         let mut stats = CacheStats {
             limit_bytes: self.max_bytes,

@@ -1,4 +1,4 @@
-//! What the cache keeps, whatever the order in which loads and commits meet.
+//! What the cache keeps, whatever the order of loads and commits.
 
 use super::*;
 use cg_format::schema::NoComponents;
@@ -67,7 +67,7 @@ fn nothing_is_kept_while_a_commit_is_under_way() {
     assert!(cache.fill(at(1), before, &stored(1)).is_none());
     assert!(cache.fill(at(1), meanwhile, &stored(1)).is_none());
     assert_eq!(version(&cache, at(1)), None);
-    // The commit fails: nothing is shown, and what is loaded from now on is kept.
+    // The commit fails: nothing is published, and later loads are cached.
     drop(announced);
     assert!(cache.fill(at(1), meanwhile, &stored(1)).is_none());
     assert_eq!(version(&cache, at(1)), None);
@@ -93,7 +93,7 @@ fn a_walk_over_the_world_does_not_push_out_what_is_used() {
     let (mut hits, mut looks) = (0, 0);
     for step in 0..walk {
         assert!(!look(1_000_000 + step), "a walk meets nothing twice");
-        // Ten looks at what is used for each step of the walk.
+        // Ten lookups of used chunks for each step of the walk.
         for nth in 0..10 {
             looks += 1;
             hits += i64::from(look((step * 10 + nth) * 7 % used));

@@ -1,4 +1,4 @@
-//! Learning that whole cubes hold nothing, so that the next chunk of them costs no look into the engine.
+//! Finds out that whole cubes are empty, so that the next chunk of them needs no read from the engine.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -12,21 +12,21 @@ use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 impl ReadState {
-    /// Asks about the cubes of a chunk that was found absent, if it is time to; says whether they are known to hold
-    /// nothing now.
+    /// Looks up the cubes of an absent chunk if that is due. Returns whether they are now known to be empty.
     ///
-    /// Costs up to five looks into the engine, for each 4³ cube at most once.
+    /// Costs up to five reads from the engine, at most once for each 4³ cube.
     pub(super) fn learn_absence(&self, at: ChunkAt, ticket: Ticket) -> bool {
-        // What is queued is not in the engine. Asked after the ticket: what is queued later is announced after it.
+        // Queued changes are not in the engine. Checked after the ticket was taken: later commits announce their places
+        // after it.
         if !self.cache.is_cube_to_be_asked(at) || !self.pending.is_empty() {
             return false;
         }
-        // Whatever fails here fails whoever asks for a chunk: of its cubes nothing is learnt.
+        // An error here is ignored. A load of a chunk reports it.
         self.ask_about_cubes(at).is_ok_and(|absence| self.cache.learn_absence(at, ticket, absence))
     }
 
     fn ask_about_cubes(&self, at: ChunkAt) -> Result<Absence, Error> {
-        // Between two looks a move may carry rows from where the second looks to where the first has looked.
+        // One snapshot, because a move between two reads could carry rows to a place that was already read.
         let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
         let cold = at.pos.cluster(ClusterTier::L2);

@@ -1,4 +1,4 @@
-//! Whole columns from memory.
+//! Columns, from the cache if possible.
 
 use cg_format::{ChunkAt, ChunkPos, Dimension};
 

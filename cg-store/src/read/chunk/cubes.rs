@@ -1,7 +1,8 @@
-//! Which 16³ cubes of an area may hold anything, in the order of their keys.
+//! Finds the 16³ cubes of an area that may contain chunks, in the order of their keys.
 //!
-//! Keys are in Morton order, so a box is not one range of them. Where a small box names its cubes one by one, a large
-//! one is found by following the keys: whatever lies between two parts of the box is skipped with one seek per tier.
+//! Keys are in Morton order, so a box is not one range of them. The cubes of a small box are listed one by one. In a
+//! large box the stored keys are followed, and the keys between two parts of the box are skipped with one seek per
+//! tier.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -13,7 +14,7 @@ use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// Which chunks a walk visits.
+/// The chunks that a walk visits.
 #[derive(Debug, Clone, Copy)]
 pub enum Area {
     /// All of them.
@@ -23,7 +24,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// Whether a chunk lies in the area.
+    /// Whether a chunk is in the area.
     pub(crate) fn contains(self, at: ChunkAt) -> bool {
         match self {
             Self::World => true,
@@ -47,8 +48,8 @@ impl Area {
         }
     }
 
-    /// The parts of a 16³ cube that have chunks in the area, by their first and last chunk in the order of keys: as
-    /// few as there can be without a 4³ cube that has none.
+    /// The parts of a 16³ cube that have chunks in the area, by their first and last chunk in the order of keys. The
+    /// minimum number of parts that contains no 4³ cube outside the area.
     pub(super) fn parts_of(self, dimension: Dimension, cube: ClusterPos) -> Vec<[ChunkPos; 2]> {
         if let Self::World = self {
             return vec![[cube.min_chunk(), cube.max_chunk()]];
@@ -68,24 +69,24 @@ impl Area {
     }
 }
 
-/// Up to so many cubes are named without asking which there are.
+/// Boxes of at most this many cubes are listed without a search.
 const NAMED_CUBES: u128 = 64;
 
-/// The cubes of an area, one after the other.
+/// An iterator over the cubes of an area.
 #[derive(Debug)]
 pub(crate) enum Cubes {
-    /// All of a small box, stored or not, in the order of their keys.
+    /// All cubes of a small box, stored or not, in the order of their keys.
     Named(std::vec::IntoIter<(Dimension, ClusterPos)>),
-    /// Those that have a row, found by their keys.
+    /// The cubes that have a row, found by their keys.
     Followed {
         /// The area.
         area: Area,
-        /// Where the search goes on; `None` when it is over.
+        /// Where the search continues; `None` at the end.
         from: Option<Start>,
     },
 }
 
-/// Where the search for the next cube begins. Cubes sort the same way by the keys of all three tiers.
+/// Where the search for the next cube begins. The keys of all three tiers sort cubes in the same order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Start {
     Beginning,
@@ -146,11 +147,11 @@ impl Cubes {
         self.next_with(view, counters, &mut Err)
     }
 
-    /// As [`next`](Self::next), going on after damage: each part of the keys that cannot be read, where cubes may lie
-    /// that nobody can tell of, is given to `damaged` first.
+    /// As [`next`](Self::next), but continues after damage. `damaged` gets the error of each unreadable range of keys,
+    /// which may contain unknown cubes, before the next cube is returned.
     ///
     /// # Errors
-    /// If the engine fails otherwise, and what `damaged` returns.
+    /// If the engine fails for another reason.
     pub(crate) fn next_past_damage(
         &mut self,
         view: &dyn Readable,
@@ -173,7 +174,7 @@ impl Cubes {
             Self::Named(cubes) => return Ok(cubes.next()),
             Self::Followed { area, from } => (*area, from),
         };
-        // No cube of a box comes after that of its corner of largest coordinates.
+        // The cube of the corner with the largest coordinates has the last key of the box.
         let last = match area {
             Area::World => None,
             Area::Box(dimension, bounds) => Some((dimension, bounds.max().cluster(ClusterTier::L2))),
@@ -190,7 +191,7 @@ impl Cubes {
     }
 }
 
-/// Where an area goes on after a cube that lies outside it; `None` if all of it lies before.
+/// Where an area continues after a cube outside it; `None` if all of it is before.
 fn back_into(area: Area, dimension: Dimension, outside: ClusterPos) -> Option<Start> {
     let Area::Box(wanted, bounds) = area else { return None };
     if dimension > wanted {
@@ -209,7 +210,7 @@ fn cube(x: i64, y: i64, z: i64) -> ClusterPos {
     ClusterPos::new(ClusterTier::L2, x, y, z).expect("it lies between two cubes of the world")
 }
 
-/// The first cube from a place on, and up to a last one, that has a row in any tier.
+/// The first cube between two places that has a row in any tier.
 fn next_stored(
     view: &dyn Readable,
     counters: &Counters,
@@ -234,7 +235,7 @@ fn next_stored(
         let found = scan_skipping_damage(view, family, (lower, upper), |met| {
             Counters::add(&counters.keys_scanned, 1);
             match met {
-                // A key that is no position cannot be placed; verification reports it.
+                // A key that does not decode is skipped; verification reports it.
                 Met::Row(key, _) => {
                     cube_of(key).map_or(ControlFlow::Continue(()), |cube| ControlFlow::Break(Ok(cube)))
                 }
@@ -278,7 +279,7 @@ const TIERS: [(Family, CubeOf, KeyOf); 3] = [
     ),
 ];
 
-/// The first and the last key that a tier's rows can have between two chunks; `None` is the hottest tier.
+/// The first and the last key that the rows of a tier can have between two chunks; `None` is the hottest tier.
 pub(crate) fn keys_of(
     tier: Option<ClusterTier>,
     dimension: Dimension,

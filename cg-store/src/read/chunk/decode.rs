@@ -1,4 +1,4 @@
-//! Decoding a stored chunk with the schema it was written with, and carrying it to the current one.
+//! Decodes a stored chunk with the schema with which it was written, and upgrades it to the current one.
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ClusterTier, Space, Tier, key};
@@ -10,7 +10,7 @@ use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
 impl ReadState {
-    /// Decodes a stored chunk and upgrades it in memory. Upgrading is no change: nothing is written.
+    /// Decodes a stored chunk and upgrades it in memory. Nothing is written.
     pub(crate) fn decode(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
         Counters::add(&self.shared.counters.chunks_decoded, 1);
         decode(catalog, &self.shared.options.upgrades, stored)
@@ -26,13 +26,13 @@ pub(crate) fn decode(
     upgrade(catalog, functions, stored, decode_as_stored(catalog, stored)?)
 }
 
-/// Decodes a stored chunk with the schema that it was written with.
+/// Decodes a stored chunk with the schema with which it was written.
 pub(crate) fn decode_as_stored(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
     let schema = schema_of(catalog, stored)?;
     Chunk::decode(stored.value, &schema).map_err(|problem| damage(stored, problem))
 }
 
-/// The schema that a stored chunk was written with.
+/// The schema with which a stored chunk was written.
 pub(crate) fn schema_of(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Schema, Error> {
     let generation = stored.schema_generation;
     catalog.schema(generation).ok_or_else(|| Error::UnknownGeneration {
@@ -42,7 +42,7 @@ pub(crate) fn schema_of(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Sc
     })
 }
 
-/// Carries a chunk from the generation of its row to the current one.
+/// Upgrades a chunk from the generation of its row to the current one.
 pub(crate) fn upgrade(
     catalog: &Catalog,
     functions: &UpgradeFunctions,

@@ -1,7 +1,7 @@
-//! Chunks that are alike, of which one is decoded for all.
+//! Decodes identical chunks once.
 //!
-//! Most chunks of a world are of one kind, air above the ground and stone below it, and their bytes are the same: they lie
-//! beside each other, and whoever asks for many of them gets one value that they share.
+//! Most chunks of a world have one kind of block, air above the ground and stone below it, and identical bytes. They
+//! are adjacent, so a load of many chunks returns one shared value for them.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use super::StoredChunk;
 use crate::read::cache::Stored;
 use crate::storage::error::Error;
 
-/// Fewer bytes than any chunk of two kinds has: what is longer is seldom met again, and not worth comparing.
+/// The maximum size of a compared chunk. No chunk with two kinds of blocks is as short, and longer ones are rarely
+/// identical.
 const MAX_BYTES: usize = 512;
 
-/// The last short chunk that was read.
+/// The last short chunk that was decoded.
 #[derive(Debug, Default)]
 pub(super) struct DecodeDedup {
     bytes: Vec<u8>,
@@ -23,7 +24,7 @@ pub(super) struct DecodeDedup {
 }
 
 impl DecodeDedup {
-    /// A chunk as it was read before, if it has the same bytes, or else read now. Its version is its own.
+    /// Returns the last chunk if it has the same bytes, otherwise decodes this one. The version is that of this chunk.
     pub(super) fn or_read(
         &mut self,
         stored: StoredChunk<'_>,

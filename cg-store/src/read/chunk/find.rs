@@ -1,4 +1,4 @@
-//! Finding a chunk: hot, else in its warm cluster, else in its cold one.
+//! Finds a chunk: as a hot row, otherwise in its warm cluster, otherwise in its cold one.
 //!
 //! **Invariant**: the live copy of a chunk is the one in the lowest-numbered tier that has it. A lookup ends at the
 //! first tier that has the key, damaged or not, so damage is never skipped in favour of an older copy.
@@ -12,10 +12,10 @@ use crate::engine::{Engine, Readable};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// Finds a chunk's live copy and shows it to `read`.
+/// Finds a chunk's live copy and calls `read` with it.
 ///
-/// Costs one key read if the chunk is hot, else up to three; twice that if the chunk was not found warm while others
-/// committed. Of a cluster, only the chunk's 4³ group is decompressed.
+/// Costs one key read if the chunk is hot, otherwise up to three. It costs twice that if the chunk was not found hot or
+/// warm while there were commits. Of a cluster, only the chunk's 4³ group is decompressed.
 pub(crate) fn find<T>(
     engine: &dyn Engine,
     counters: &Counters,
@@ -29,7 +29,7 @@ pub(crate) fn find<T>(
     }
 }
 
-/// As [`find`], in a view in which nothing moves.
+/// As [`find`], in a view that does not change.
 pub(crate) fn find_in<T>(
     view: &dyn Readable,
     counters: &Counters,
@@ -42,17 +42,17 @@ pub(crate) fn find_in<T>(
     }
 }
 
-/// What a lookup found, or its reader back if what it saw may be of two states.
+/// The result of a lookup, or the unused `read` if the lookup may have seen two states.
 enum Found<T, R> {
     Settled(Lookup<T>),
     Torn(R),
 }
 
-/// Looks into the tiers one after the other.
+/// Searches the tiers one after the other.
 ///
-/// Between two of its reads the chunk may be saved into the hottest tier and its slot then be dropped from its
-/// cluster, so that none of the reads meets the live copy. That takes commits, so what is found below the warm tier,
-/// or not found at all, counts only if there were none since the lookup began.
+/// Between two reads the chunk may be saved into the hottest tier, and its slot then be dropped from its cluster. Then
+/// no read finds the live copy. That takes commits. So a result from the cold tier, or none, is valid only if there
+/// were no commits since the lookup began.
 fn look_up<T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
     view: &dyn Readable,
     counters: &Counters,
@@ -91,7 +91,7 @@ fn look_up<T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
     Ok(if has_moved() { Found::Torn(read) } else { Found::Settled(Lookup::NotFound) })
 }
 
-/// A chunk of a group whose cluster's directory has it.
+/// A chunk of a group, which the directory of its cluster contains.
 pub(super) fn in_group<'g>(
     at: ChunkAt,
     tier: ClusterTier,
@@ -103,7 +103,7 @@ pub(super) fn in_group<'g>(
     StoredChunk { at, version, schema_generation, tier: tier.tier(), value }
 }
 
-/// Opens a row of `chunkl0`: a chunk or the mark of a deleted one.
+/// Opens a row of `chunkl0`: a chunk or a tombstone.
 pub(crate) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
     let damage = |problem| Damage::of_chunk(Space::ChunkL0, key, at, problem);
     let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damage)?;

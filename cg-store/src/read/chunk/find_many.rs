@@ -1,5 +1,5 @@
-//! Finding many chunks: all hot rows in one call, then all clusters of a tier in one call, and of each only the groups that
-//! are asked for.
+//! Finds many chunks: all hot rows in one call, then all clusters of a tier in one call. Of each cluster only the
+//! requested groups are decompressed.
 //!
 //! Keeps the invariant of [`find`](super::find): a lookup ends at the first tier that has the key.
 
@@ -14,10 +14,10 @@ use crate::engine::{Engine, EngineError, Readable};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// At most this many hot rows are asked for in one call, which bounds what is pinned at once.
+/// The maximum number of hot rows in one call, which bounds the number of pinned rows.
 const ROWS_AT_ONCE: usize = 4096;
 
-/// At most this many clusters are asked for in one call. A cold one may take some megabytes.
+/// The maximum number of clusters in one call. A cold one may take some megabytes.
 const fn clusters_at_once(tier: ClusterTier) -> usize {
     match tier {
         ClusterTier::L1 => 256,
@@ -25,11 +25,11 @@ const fn clusters_at_once(tier: ClusterTier) -> usize {
     }
 }
 
-/// Finds the live copies of chunks and shows each to `read`; one result per position, in the order asked.
+/// Finds the live copies of chunks and calls `read` with each. Returns one result per position, in the order asked.
 ///
-/// Costs one call for the hot rows, then one for the clusters of each tier that may hold the rest: more for more than
-/// [`ROWS_AT_ONCE`] rows or [`clusters_at_once`] clusters. Of a cluster, only the 4³ groups of chunks that are asked for
-/// are decompressed, each once. A damaged row fails the chunks that lie in it and no others.
+/// Costs one call for the hot rows, then one for the clusters of each tier that may hold the rest. There are more calls
+/// for more than [`ROWS_AT_ONCE`] rows or [`clusters_at_once`] clusters. Of a cluster, only the 4³ groups of requested
+/// chunks are decompressed, each once. A damaged row fails only the chunks in it.
 pub(crate) fn find_many<T>(
     engine: &dyn Engine,
     counters: &Counters,
@@ -39,15 +39,15 @@ pub(crate) fn find_many<T>(
     let before = engine.batch_count();
     let mut search = Search::new(at);
     search.run(engine, counters, &mut read);
-    // A chunk may have left a tier after the search and entered one in front of it. That takes commits, so what was
-    // not found counts only if there were none; a chunk that was found cold may have been saved hot meanwhile.
+    // A chunk may have moved from a tier not yet searched to one already searched. That takes commits. So absent
+    // results are valid only if there were none. A chunk that was found cold may have been saved hot meanwhile.
     if engine.batch_count() != before && search.begin_again() {
         search.run_on_snapshot(engine, counters, &mut read);
     }
     search.end()
 }
 
-/// As [`find_many`], in a view that nothing changes.
+/// As [`find_many`], in a view that does not change.
 pub(crate) fn find_many_in<T>(
     view: &dyn Readable,
     counters: &Counters,
@@ -59,15 +59,15 @@ pub(crate) fn find_many_in<T>(
     search.end()
 }
 
-/// Which chunks are still to be found, and what was found.
+/// The state of a search: the missing chunks and the results.
 struct Search<'p, T> {
     at: &'p [ChunkAt],
     found: Vec<Option<Result<Lookup<T>, Error>>>,
-    /// Positions, as places in `at`, that no tier so far has.
+    /// Positions, as indices in `at`, that were not found yet.
     missing: Vec<usize>,
-    /// Positions that were found where only a snapshot says for certain that it is the live copy.
+    /// Positions that were found where only a snapshot can confirm the live copy.
     doubtful: Vec<usize>,
-    /// What was decompressed last.
+    /// The last decompressed group.
     last: LastGroup,
 }
 
@@ -77,7 +77,7 @@ impl<'p, T> Search<'p, T> {
         Self { at, found, missing: (0..at.len()).collect(), doubtful: Vec::new(), last: LastGroup::default() }
     }
 
-    /// Takes back what a commit during the search may have made untrue; `false` if there is nothing of it.
+    /// Drops the results that a commit during the search may have invalidated. Returns `false` if there are none.
     fn begin_again(&mut self) -> bool {
         self.missing.append(&mut self.doubtful);
         self.missing.sort_unstable();
@@ -106,7 +106,7 @@ impl<'p, T> Search<'p, T> {
         }
     }
 
-    /// Runs on a snapshot of the engine. An engine that gives none fails one chunk each time.
+    /// Runs on a snapshot of the engine. Each failed snapshot fails one chunk.
     fn run_on_snapshot(
         &mut self,
         engine: &dyn Engine,
@@ -122,7 +122,7 @@ impl<'p, T> Search<'p, T> {
         }
     }
 
-    /// Looks for the missing chunks among the hot rows.
+    /// Searches the hot rows for the missing chunks.
     fn hot(
         &mut self,
         view: &dyn Readable,
@@ -155,7 +155,7 @@ impl<'p, T> Search<'p, T> {
         }
     }
 
-    /// Looks for the missing chunks in the clusters of a tier.
+    /// Searches the clusters of a tier for the missing chunks.
     fn clusters(
         &mut self,
         tier: ClusterTier,
@@ -187,8 +187,8 @@ impl<'p, T> Search<'p, T> {
         self.missing.sort_unstable();
     }
 
-    /// Tells an engine's error once for each chunk that it hides, by asking once for each. What can be read then is what
-    /// the engine says.
+    /// Gives each chunk of an unreadable cluster its own error through a read of its own. If such a read succeeds, its
+    /// result is used.
     fn unreadable(
         &mut self,
         tier: ClusterTier,
@@ -208,7 +208,7 @@ impl<'p, T> Search<'p, T> {
         }
     }
 
-    /// Looks for chunks in one cluster row.
+    /// Searches one cluster row for chunks.
     fn cluster(
         &mut self,
         tier: ClusterTier,
@@ -262,7 +262,7 @@ impl<'p, T> Search<'p, T> {
         }
     }
 
-    /// Notes what a cluster said of a chunk.
+    /// Records the result of a chunk from a cluster.
     fn settle(&mut self, tier: ClusterTier, place: usize, found: Result<Lookup<T>, Error>) {
         self.found[place] = Some(found);
         if tier == ClusterTier::L2 {
@@ -298,7 +298,7 @@ mod tests {
         batch.put(Space::ClusterL1, cluster, row, Stamp::Commit);
         engine.commit(batch, &[], Level::Process).unwrap();
 
-        // When the hot rows have been read, the other chunk is saved and its cluster, which has nothing else, is dropped.
+        // After the hot rows were read, the other chunk is saved and its cluster, which then is empty, is dropped.
         let mut moves = Some(|| {
             let mut batch = Batch::new();
             hot_row(&mut batch, warm, b"after");

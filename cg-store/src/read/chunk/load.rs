@@ -1,4 +1,4 @@
-//! Loading: from memory, else from the engine, decoded once and shared.
+//! Loads a chunk from memory, otherwise from the engine. It is decoded once and shared.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -19,24 +19,24 @@ use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// What memory knows of a chunk.
+/// The cached state of a chunk.
 #[derive(Debug, Clone)]
 pub enum Peek {
-    /// It is stored, and this is it.
+    /// It is stored.
     Here(Arc<Chunk>),
     /// It is not stored: never generated, or deleted.
     Absent,
-    /// Memory does not say; load or request it.
+    /// It is not cached; load or request it.
     NotLoaded,
 }
 
-/// Chunks on their way from the engine, loaded by a background thread.
+/// Chunks that a background thread loads.
 #[derive(Debug)]
 pub struct LoadTicket {
     receiver: Receiver<Vec<LoadResult>>,
-    /// How many were asked for.
+    /// The number of requested chunks.
     count: usize,
-    /// They were given away by a poll.
+    /// A poll has returned the chunks.
     is_over: Cell<bool>,
 }
 
@@ -47,8 +47,8 @@ impl LoadTicket {
         Self { receiver, count, is_over: Cell::new(false) }
     }
 
-    /// The chunks, if they have arrived; one result per position in the order asked, each [`Error::Closed`] if the world
-    /// was closed before they were loaded. They are given away once. Never blocks.
+    /// The chunks, if they are loaded; one result per position in the order asked. Each is [`Error::Closed`] if the
+    /// world was closed before they were loaded. They are returned once. Never blocks.
     pub fn poll(&self) -> Option<Vec<LoadResult>> {
         let found = match self.receiver.try_recv() {
             Ok(found) => found,
@@ -64,26 +64,26 @@ impl LoadTicket {
     /// Waits for the chunks.
     ///
     /// # Errors
-    /// [`Error::Closed`] if the world was closed before they were loaded, or if [`poll`](Self::poll) gave them away.
+    /// [`Error::Closed`] if the world was closed before they were loaded, or if [`poll`](Self::poll) has returned them.
     pub fn wait(self) -> Result<Vec<LoadResult>, Error> {
         self.receiver.recv().map_err(|_| Error::Closed)
     }
 }
 
-/// What a request answers whose loading panicked.
+/// The results of a request whose load panicked.
 pub(crate) fn panicked(at: &[ChunkAt], message: &str) -> Vec<LoadResult> {
     at.iter().map(|at| Err(Error::LoadPanicked { at: *at, message: message.to_owned() })).collect()
 }
 
 impl ReadState {
-    /// A chunk as last committed.
+    /// The last committed state of a chunk.
     #[inline]
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         self.shared.check_open()?;
         self.known_or_stored(at, self.cache.get(at))
     }
 
-    /// A chunk of which the cache has been asked.
+    /// A chunk for which the cache was already asked.
     #[inline]
     pub(crate) fn known_or_stored(
         &self,
@@ -109,7 +109,7 @@ impl ReadState {
         Ok(self.keep(at, ticket, found))
     }
 
-    /// A chunk past the cache: as it is queued, else as the engine has it.
+    /// A chunk without the cache: from the queue, otherwise from the engine.
     pub(crate) fn read_through(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         if let Some(queued) = self.pending.chunk(at) {
             return Ok(queued);
@@ -121,7 +121,7 @@ impl ReadState {
         })
     }
 
-    /// A chunk as its row and those of its deltas say, whatever the queue and memory have.
+    /// A chunk from its row and stored deltas, without the queue and memory.
     pub(crate) fn read_rows(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         let catalog = self.shared.registry.catalog();
         let engine = self.shared.engine()?;
@@ -134,7 +134,7 @@ impl ReadState {
         })
     }
 
-    /// Finds a chunk and shows its bytes, with its deltas folded in if it has any.
+    /// Finds a chunk and calls `read` with its bytes, with its deltas folded in.
     pub(crate) fn find_folded<T>(
         &self,
         at: ChunkAt,
@@ -157,7 +157,7 @@ impl ReadState {
         }
     }
 
-    /// Many chunks as last committed. What is not in memory is read together.
+    /// The last committed state of many chunks. Those not in memory are read together.
     pub(crate) fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
         if let [at] = at {
             return vec![self.stored(*at)];
@@ -198,7 +198,7 @@ impl ReadState {
         found.into_iter().map(|found| found.unwrap_or_else(|| read.next().expect(missed))).collect()
     }
 
-    /// Many chunks as the engine has them, read together but for those whose deltas memory does not have.
+    /// Many chunks from the engine. They are read together, except those whose deltas are not in memory.
     fn read_many_through(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
         let catalog = self.shared.registry.catalog();
         let (mut together, mut cached) = (Cow::Borrowed(at), HashMap::<ChunkAt, CachedDeltas>::default());
@@ -232,7 +232,7 @@ impl ReadState {
         at.iter().map(next).collect()
     }
 
-    /// Remembers what a load found, and tells who records it. Returns what the load must answer.
+    /// Caches the result of a load, and reports it to the observer. Returns what the load must return.
     pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
         let chunk = match &found {
             Lookup::Found(stored) => Some(&*stored.chunk),
@@ -245,7 +245,7 @@ impl ReadState {
         self.remember(at, ticket, found)
     }
 
-    /// Remembers what was found after the cache. Returns what it must be answered with.
+    /// Caches a result from the queue or the engine. Returns what the load must return.
     fn remember(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
         self.cache.fill(at, ticket, &found).unwrap_or(found)
     }
@@ -255,7 +255,7 @@ impl ReadState {
         Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version, is_current })
     }
 
-    /// As [`read`](Self::read), with what the chunk's deltas say.
+    /// As [`read`](Self::read), with the chunk's deltas folded in.
     pub(super) fn read_folded(
         &self,
         catalog: &Catalog,

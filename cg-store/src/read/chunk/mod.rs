@@ -1,4 +1,4 @@
-//! Chunks as the engine holds them: finding one across the tiers, walking all, decoding, and drawing what they hide.
+//! Stored chunks: finding one across the tiers, walking all, decoding.
 
 mod absent;
 mod column;
@@ -24,16 +24,16 @@ pub use read_view::ReadView;
 pub(crate) use read_view::WorldView;
 pub(crate) use walk::{positions_in, walk, walk_live, walk_one};
 
-/// One live chunk as it lies in the engine: its bytes were checked against their sum, not yet against their layout.
+/// One live chunk as it is stored in the engine. Its checksum was verified; its layout was not.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredChunk<'a> {
     /// Which chunk.
     pub at: ChunkAt,
     /// The commit that last changed its content.
     pub version: u64,
-    /// The schema generation that its ids and columns were written with.
+    /// The schema generation with which its ids and columns were written.
     pub schema_generation: u32,
-    /// Where it lies.
+    /// The tier in which it is stored.
     pub tier: Tier,
     /// The chunk's own bytes and the side data after them.
     pub value: &'a [u8],

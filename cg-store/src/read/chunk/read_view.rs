@@ -1,4 +1,4 @@
-//! Many reads of one state of the world: what is committed or moved between two of them is not seen.
+//! Many reads of one state of the world: commits and moves between two of them are not visible.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// The world as it was at one moment, in the engine and in memory alike.
+/// The world at one moment, in the engine and in memory.
 pub(crate) struct WorldView<'w> {
     world: &'w ReadState,
     view: Snapshot<'w>,
@@ -28,8 +28,8 @@ pub(crate) struct WorldView<'w> {
 }
 
 impl ReadState {
-    /// The world as it is now. The caller holds the commit lock and nothing is queued, so that memory and engine say the
-    /// same. The engine is the world's own, borrowed for as long as the value is held.
+    /// The world as it is now. The caller holds the commit lock and the queue is empty, so that memory and engine
+    /// agree. `engine` is the world's own, borrowed for as long as the value is held.
     pub(crate) fn read_view<'w>(&'w self, engine: &'w dyn Engine) -> Result<WorldView<'w>, Error> {
         let view = engine.snapshot()?;
         Ok(WorldView {
@@ -43,20 +43,20 @@ impl ReadState {
 }
 
 impl WorldView<'_> {
-    /// Shows the stored ones of some chunks, in no order, and says how many are not stored.
+    /// Calls `show` with the stored ones of some chunks, in no particular order. Returns the number of absent chunks.
     ///
-    /// Costs what [`find_many_in`] costs for those that memory does not have. Chunks of one cluster that are to be read
-    /// from it once must be asked for together.
+    /// Costs what [`find_many_in`] costs for the chunks that are not in memory. To read a cluster only once, its chunks
+    /// must be requested together.
     ///
     /// # Errors
-    /// That of the first chunk that is damaged; others may have been shown.
+    /// The error of the first damaged chunk; other chunks may have been shown.
     pub(crate) fn show(
         &self,
         at: &[ChunkAt],
         mut show: impl FnMut(ChunkAt, &Arc<Chunk>),
     ) -> Result<u64, Error> {
         let world = self.world;
-        // What is committed since does not concern this reader: what it found is what it answers.
+        // Later commits do not concern this reader: it returns what it found.
         let keep = |at, found| drop(world.keep(at, ChunkCache::ticket(at, &self.moment), found));
         let (mut missed, mut absent) = (Vec::new(), 0);
         for at in at {
@@ -72,7 +72,7 @@ impl WorldView<'_> {
         }
         Counters::add(&world.shared.counters.cache_misses, missed.len() as u64);
         world.observer.missed(&missed);
-        // Each is shown as it is read, so not all of a cluster's chunks are in memory at once.
+        // Each chunk is shown when it is read, so not all chunks of a cluster are in memory at once.
         let found = find_many_in(&self.view, &world.shared.counters, &missed, |chunk| {
             let stored = if self.with_deltas.has(chunk.at) {
                 let fold = || fold_stored(&self.view, &self.catalog, chunk);
@@ -97,20 +97,22 @@ impl WorldView<'_> {
     }
 }
 
-/// The world as it was at one moment, as a source: what is committed or moved while it is read is not seen.
+/// The world at one moment, as a source: commits and moves during the reads are not visible.
 ///
-/// Chunks come from memory where memory has them as they were then. It keeps old rows alive: hold it no longer than needed.
+/// Chunks come from memory if they are unchanged since that moment. The view keeps old rows alive, so hold it no longer
+/// than needed.
 pub struct ReadView<'w> {
     pub(crate) inner: WorldView<'w>,
 }
 
 impl ReadView<'_> {
-    /// The registry as it was at that moment, which issued the ids of what is read.
+    /// The registry at that moment, which issued the ids in the view.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.inner.catalog
     }
 
-    /// Shows every entity of that moment, ascending by UUID, until `visit` breaks. A damaged one is shown as an error.
+    /// Visits every entity of that moment, ascending by UUID, until `visit` breaks. A damaged one is visited as an
+    /// error.
     ///
     /// # Errors
     /// If the engine fails.
@@ -134,7 +136,7 @@ impl ChunkSource for ReadView<'_> {
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
         let mut found = HashMap::with_capacity(at.len());
         let shown = self.inner.show(at, |at, chunk| drop(found.insert(at, Arc::clone(chunk))));
-        // One bad chunk fails alone: who is asked for alone is read alone.
+        // After an error each chunk is read alone, so that a damaged chunk fails only itself.
         let read = |at: &ChunkAt| match (found.get(at), &shown) {
             (Some(chunk), _) => Ok(Lookup::Found(Arc::clone(chunk))),
             (None, Ok(_)) => Ok(Lookup::NotFound),

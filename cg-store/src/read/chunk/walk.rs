@@ -1,4 +1,4 @@
-//! Walking all live chunks of a view in the order of their keys, each once whatever its tier.
+//! Walks all live chunks of a view in the order of their keys, each once whatever its tier.
 //!
 //! Keys are in Morton order, and so are the walks: dimension by dimension, cube by cube, and inside a cube group by
 //! group. See `walk_cube.rs` for how the tiers of one cube are merged.
@@ -15,16 +15,16 @@ use crate::engine::Readable;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// A live chunk that a walk has come to. Of one in a cluster, nothing is decompressed yet.
+/// A live chunk that a walk has reached. If it is in a cluster, it is not decompressed yet.
 pub(crate) enum Live<'l, 'r> {
-    /// One in a row of its own.
+    /// A chunk in a row of its own.
     Hot(StoredChunk<'l>),
-    /// One in a cluster.
+    /// A chunk in a cluster.
     Slot { at: ChunkAt, info: SlotInfo, cluster: &'l mut OpenCluster<'r>, counters: &'l Counters },
 }
 
 impl Live<'_, '_> {
-    /// Which chunk it is, the commit that last changed its row, and where that lies.
+    /// The chunk's position, the commit that last changed its row, and the tier of that row.
     pub(crate) fn place(&self) -> (ChunkAt, u64, Tier) {
         match self {
             Self::Hot(chunk) => (chunk.at, chunk.version, chunk.tier),
@@ -32,7 +32,7 @@ impl Live<'_, '_> {
         }
     }
 
-    /// Shows its bytes; nothing if they lie in a damaged group that was told of already.
+    /// Visits its bytes. Does nothing if they are in a damaged group that was already reported.
     fn show<B>(
         self,
         visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
@@ -56,7 +56,7 @@ impl Live<'_, '_> {
 
 /// The stored chunks of a box.
 ///
-/// Tells them from keys and from the directories of clusters: no chunk is decoded and no group decompressed.
+/// Reads only keys and the directories of clusters: no chunk is decoded and no group decompressed.
 pub(crate) fn positions_in(
     view: &dyn Readable,
     counters: &Counters,
@@ -74,12 +74,13 @@ pub(crate) fn positions_in(
     failed.map_or(Ok(found), Err)
 }
 
-/// Shows every live chunk of an area to `visit`, until it breaks.
+/// Visits every live chunk of an area, until `visit` breaks.
 ///
-/// What is damaged and may hold chunks of the area is shown as an error, once for each cube that it reaches into, and the
-/// walk goes on after it. Rows outside the area are not opened.
+/// Damage that may hold chunks of the area is visited as an error, once for each cube that it overlaps, and the walk
+/// continues. Rows outside the area are not opened.
 ///
 /// # Errors
+/// If the engine fails.
 /// If the engine fails.
 pub(crate) fn walk<B>(
     view: &dyn Readable,
@@ -90,7 +91,7 @@ pub(crate) fn walk<B>(
     walk_live(view, counters, area, |live| show(live, &mut visit))
 }
 
-/// As [`walk`], of one cube.
+/// As [`walk`], for one cube.
 pub(crate) fn walk_one<B>(
     view: &dyn Readable,
     counters: &Counters,

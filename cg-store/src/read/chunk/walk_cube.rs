@@ -1,9 +1,9 @@
-//! Walking one 16³ cube: its hot rows, its warm clusters and its cold cluster merged in the order of keys.
+//! Walks one 16³ cube: its hot rows, its warm clusters and its cold cluster merged in the order of keys.
 //!
-//! The cold cluster is one row and is read first. The warm clusters are scanned; between two of them, and inside each,
-//! the hot rows are scanned, and between two hot rows come the chunks of the clusters that no hotter tier shadows. So
-//! each row is visited once, no more than two of them are held at a time, and of each cluster one group is decompressed
-//! at a time.
+//! The cold cluster is one row and is read first. The warm clusters are scanned. The hot rows are scanned between two
+//! warm clusters, and inside each. Between two hot rows the walk visits the chunks of clusters that no hotter tier
+//! shadows. So each row is visited once, at most two of them are held at a time, and one group of each cluster is
+//! decompressed at a time.
 
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -19,13 +19,13 @@ use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// Chunks of a 4³ group, which are one range of keys.
+/// The chunks of a 4³ group, which are one range of keys.
 const GROUP_CHUNKS: u16 = 64;
 
-/// Shows every live chunk of a cube's part in an area, and what is damaged, until `visit` breaks.
+/// Visits every live chunk, and all damage, in a cube's part of an area, until `visit` breaks.
 ///
-/// Costs one read, and for each range of keys that the area has in the cube a seek for the warm clusters and one for the
-/// hot rows, and one more for the hot rows of each warm cluster.
+/// Costs one read, and for each key range of the area in the cube one seek for the warm clusters and one for the hot
+/// rows. Each warm cluster costs one more seek for its hot rows.
 pub(super) fn walk_cube<B>(
     view: &dyn Readable,
     counters: &Counters,
@@ -70,7 +70,7 @@ pub(super) fn walk_cube<B>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// A step of a walk: it goes on, the visitor has enough, or the engine has failed.
+/// A step of a walk: it continues, the visitor breaks, or the engine has failed.
 type Flow<B> = ControlFlow<Result<B, Error>>;
 
 struct CubeWalk<'v, F> {
@@ -83,18 +83,18 @@ struct CubeWalk<'v, F> {
     visit: F,
 }
 
-/// What lies below the hot rows of a range of keys.
+/// What is below the hot rows of a range of keys.
 enum Below<'b, 'r> {
     /// The cold cluster alone.
     Cold,
     /// A warm cluster, and below it the cold one.
     Warm(&'b mut OpenCluster<'r>),
-    /// Clusters that cannot be read. Nobody can tell which chunks it holds, so none of a colder tier may pass for live.
+    /// Unreadable clusters. Their chunks are unknown, so no chunk of a colder tier may count as live.
     Hidden,
 }
 
 impl<F> CubeWalk<'_, F> {
-    /// Walks a range of keys whose ends are those of groups.
+    /// Walks a range of keys that begins and ends at groups.
     fn part<B>(&mut self, part: Range<u16>) -> Flow<B>
     where
         F: FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
@@ -129,7 +129,7 @@ impl<F> CubeWalk<'_, F> {
         self.range(next..part.end, &mut Below::Cold)
     }
 
-    /// Walks the hot rows of a range, and between them what lies below.
+    /// Walks the hot rows of a range, and the chunks below between them.
     fn range<B>(&mut self, range: Range<u16>, below: &mut Below<'_, '_>) -> Flow<B>
     where
         F: FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
@@ -142,7 +142,7 @@ impl<F> CubeWalk<'_, F> {
             let (key, row) = match met {
                 Met::Row(key, row) => (key, row),
                 Met::Gap { until, error } => {
-                    // Any chunk of it may have a hot copy there, so no colder one may pass for live.
+                    // Any chunk of the gap may have a hot copy there, so no colder one may count as live.
                     let until = until.and_then(|key| key::decode_chunk(key).ok());
                     next = until.map_or(range.end, |at| rank(at.pos));
                     return (walk.visit)(Err(error.into())).map_break(Ok);
@@ -166,7 +166,7 @@ impl<F> CubeWalk<'_, F> {
         self.lower(next..range.end, below)
     }
 
-    /// Shows the chunks of clusters in a range without hot rows.
+    /// Visits the chunks of clusters in a range without hot rows.
     fn lower<B>(&mut self, range: Range<u16>, below: &mut Below<'_, '_>) -> Flow<B>
     where
         F: FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
@@ -226,12 +226,12 @@ impl<F> CubeWalk<'_, F> {
     }
 }
 
-/// A cluster opened up to its directory, and the group of it that was decompressed last.
+/// A cluster with decoded directory, and its last decompressed group.
 pub(crate) struct OpenCluster<'r> {
     pos: ClusterPos,
     key: &'r [u8],
     cluster: StoredCluster<'r>,
-    /// `None` inside: it is damaged, and that was told.
+    /// The inner `None`: the group is damaged, and that was reported.
     group: Option<(u8, Option<GroupBytes<'r>>)>,
 }
 
@@ -250,7 +250,7 @@ impl<'r> OpenCluster<'r> {
         self.cluster.chunk_info(Slot::of(chunk, self.tier()))
     }
 
-    /// The bytes of a chunk that the directory has; `None` if its group is damaged and that was told before.
+    /// The bytes of a chunk in the directory; `None` if its group is damaged and that was reported before.
     pub(super) fn read(&mut self, chunk: ChunkPos, counters: &Counters) -> Result<Option<&[u8]>, Error> {
         let slot = Slot::of(chunk, self.tier());
         if self.group.as_ref().is_none_or(|(index, _)| *index != slot.group()) {

@@ -1,13 +1,13 @@
-//! What the deltas of a chunk say, in memory: a load then reads the chunk's row and nothing else.
+//! The content of a chunk's deltas in memory: a load then reads only the chunk's row.
 
 use std::sync::Arc;
 
-/// The deltas of one chunk that say something in memory, ascending by their commits. Cheap to clone.
+/// The cached deltas of one chunk, ascending by their commits. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CachedDeltas(Arc<Vec<(u64, Arc<[u8]>)>>);
 
 impl CachedDeltas {
-    /// The commits, and what a delta of each says: its stored form without a frame, which is sound.
+    /// The commit and the payload of each delta. The payload is sound.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.0.iter().map(|(seq, says)| (*seq, &**says))
     }
@@ -25,7 +25,7 @@ impl CachedDeltas {
         Arc::make_mut(&mut self.0).push((seq, says));
     }
 
-    /// Leaves out deltas by their commits.
+    /// Keeps the deltas whose commits `keep` selects.
     pub(super) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
         if !self.0.iter().all(|(seq, _)| keep(*seq)) {
             Arc::make_mut(&mut self.0).retain(|(seq, _)| keep(*seq));
@@ -38,7 +38,7 @@ impl CachedDeltas {
     }
 }
 
-/// The memory that a delta takes: what it says, its entry and the allocator's part.
+/// The memory of a delta: its payload, its entry and the allocator's overhead.
 pub(super) fn bytes(says: &[u8]) -> usize {
     const ENTRY_BYTES: usize = 72;
     ENTRY_BYTES + says.len()

@@ -1,4 +1,4 @@
-//! Reading chunks with what their deltas say.
+//! Reads chunks with their deltas folded in.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::read::chunk::{Area, StoredChunk, walk};
 use crate::read::state::ReadState;
 use crate::storage::error::{Damage, Error};
 
-/// Decodes a chunk with the schema of its row and applies what its deltas say; its version is that of the last.
+/// Decodes a chunk with the schema of its row and applies its deltas. The version is that of the last delta.
 ///
 /// The row and the deltas must be of one view.
 pub(crate) fn fold_stored(
@@ -40,14 +40,14 @@ pub(crate) fn fold_stored(
     failed.map_or(Ok((folded.chunk, folded.version)), Err)
 }
 
-/// As [`fold_stored`], with deltas from memory, which were taken before the row was read.
+/// As [`fold_stored`], with deltas from memory that were taken before the row was read.
 pub(crate) fn fold_cached(
     cached: &CachedDeltas,
     catalog: &Catalog,
     stored: StoredChunk<'_>,
 ) -> Result<(Chunk, u64), Error> {
     let mut folded = Folded::begin(catalog, stored)?;
-    // A row that was written meanwhile has what is as old as it is.
+    // A row that was written meanwhile already contains the deltas up to its version.
     for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version) {
         let applied = DeltaView::new(says).and_then(|delta| folded.apply(seq, &delta));
         applied.map_err(|problem| {
@@ -57,7 +57,7 @@ pub(crate) fn fold_cached(
     Ok((folded.chunk, folded.version))
 }
 
-/// A chunk with what some of its deltas say.
+/// A chunk with some of its deltas applied.
 struct Folded {
     chunk: Chunk,
     schema: Schema,
@@ -77,7 +77,7 @@ impl Folded {
     }
 }
 
-/// A delta's row: the commit, and what it says, as a view and as bytes.
+/// Decodes a delta's row: the commit, and the payload as a view and as bytes.
 pub(crate) fn read<'r>(row_key: &[u8], row: &'r [u8]) -> Result<(u64, DeltaView<'r>, &'r [u8]), DecodeError> {
     let (_, seq) = key::decode_delta(row_key)?;
     let frame = FrameView::open(Space::ChunkDelta, row_key, row)?;
@@ -92,7 +92,7 @@ pub(crate) fn read<'r>(row_key: &[u8], row: &'r [u8]) -> Result<(u64, DeltaView<
     Ok((seq, DeltaView::new(frame.payload())?, frame.payload()))
 }
 
-/// A delta that says what cannot be done to its chunk.
+/// The damage of a delta that cannot be applied to its chunk.
 fn unfit(why: &ApplyError) -> DecodeError {
     let found = match why {
         ApplyError::CarriesComponents { block, .. } => block.get(),
@@ -103,7 +103,7 @@ fn unfit(why: &ApplyError) -> DecodeError {
     DecodeError::new(Section::Delta, frame::LEN_BYTES as u64, problem)
 }
 
-/// Shows the bytes of a chunk with its deltas folded in, in the schema generation of its row.
+/// Calls `show` with the bytes of a chunk with its deltas folded in, in the schema generation of its row.
 pub(crate) fn show_folded<T>(
     (chunk, version): (Chunk, u64),
     stored: StoredChunk<'_>,
@@ -113,7 +113,7 @@ pub(crate) fn show_folded<T>(
     show(StoredChunk { value: &value, version, ..stored })
 }
 
-/// What the deltas of a view say, for walks over it.
+/// The deltas of a view, for walks over it.
 pub(crate) struct Folding<'v> {
     view: &'v dyn Readable,
     catalog: Arc<Catalog>,
@@ -126,12 +126,12 @@ impl<'v> Folding<'v> {
         Ok(Self { view, catalog: read.shared.registry.catalog(), with_deltas: WithDeltas::of(view)? })
     }
 
-    /// The version of a chunk whose row has one.
+    /// The version of a chunk, given the version of its row.
     pub(crate) fn version(&self, at: ChunkAt, of_row: u64) -> u64 {
         self.with_deltas.last(at).map_or(of_row, |last| of_row.max(last))
     }
 
-    /// Shows what a walk has come to, with its deltas folded in.
+    /// Visits a chunk of a walk with its deltas folded in.
     pub(crate) fn show<B>(
         &self,
         stored: Result<StoredChunk<'_>, Error>,

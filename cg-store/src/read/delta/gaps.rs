@@ -1,4 +1,4 @@
-//! Which chunks have deltas, told from the keys of a view; and where nobody can tell.
+//! Finds the chunks with deltas from the keys of a view, and the unreadable gaps.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -9,12 +9,12 @@ use cg_format::key::{self, Family};
 use crate::engine::{ALL_KEYS, Met, Readable, scan_skipping_damage};
 use crate::storage::error::Error;
 
-/// Parts of the keys of deltas that nobody can read: a chunk whose deltas may lie there has some until the contrary is
-/// known, so that damage is never taken for "nothing changed".
+/// Unreadable ranges in the keys of deltas. A chunk whose deltas may be in one counts as having deltas, so that damage
+/// is never treated as "nothing changed".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gaps(Vec<Gap>);
 
-/// What lies between the last key that was read and the next that can be; open where there is none.
+/// The range between the last key that was read and the next readable one; unbounded if there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Gap {
     behind: Option<Vec<u8>>,
@@ -27,7 +27,7 @@ impl Gaps {
         self.0.is_empty()
     }
 
-    /// Whether deltas of a chunk may lie in one.
+    /// Whether deltas of a chunk may be in a gap.
     pub(crate) fn may_hide(&self, at: ChunkAt) -> bool {
         let [first, last] = [0, u64::MAX].map(|seq| key::delta(at, seq));
         self.0.iter().any(|gap| {
@@ -37,7 +37,7 @@ impl Gaps {
     }
 }
 
-/// Shows every delta's chunk, commit and row, in the order of the keys, and returns where nobody can tell.
+/// Visits every delta's chunk, commit and row, in the order of the keys. Returns the unreadable gaps.
 pub(super) fn each_delta(
     view: &dyn Readable,
     mut visit: impl FnMut(ChunkAt, u64, &[u8]),
@@ -49,7 +49,7 @@ pub(super) fn each_delta(
                 let last = last.get_or_insert_default();
                 last.clear();
                 last.extend_from_slice(key);
-                // A key that nobody can read belongs to no chunk; verification reports it.
+                // A key that does not decode is skipped; verification reports it.
                 if let Ok((at, seq)) = key::decode_delta(key) {
                     visit(at, seq, row);
                 }
@@ -67,7 +67,7 @@ pub(super) fn each_delta(
 /// The chunks that have deltas in a view.
 #[derive(Debug)]
 pub(crate) struct WithDeltas {
-    /// The commit of each one's last.
+    /// The commit of each chunk's last delta.
     last: HashMap<ChunkAt, u64>,
     gaps: Gaps,
 }
@@ -107,7 +107,7 @@ mod tests {
             let gaps = Gaps(vec![Gap { behind, until }]);
             (0..8).map(|x| u8::from(gaps.may_hide(at(x)))).collect::<Vec<_>>()
         };
-        // Along one axis eight chunks sort as their coordinates do.
+        // Eight chunks along one axis, whose keys sort like their coordinates.
         assert_eq!(hides(key(2, 9), key(5, 4)), [0, 0, 1, 1, 1, 1, 0, 0]);
         assert_eq!(hides(key(2, u64::MAX), key(5, 0)), [0, 0, 0, 1, 1, 0, 0, 0]);
         assert_eq!(hides(None, key(2, 1)), [1, 1, 1, 0, 0, 0, 0, 0]);

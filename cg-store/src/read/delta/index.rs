@@ -1,9 +1,10 @@
-//! Which chunks have deltas, in memory: a look-up of a chunk without any stays one read. And what the deltas say, within
-//! a bound: then a look-up of a chunk that has some is one read as well.
+//! An index in memory of the chunks with deltas. The lookup of a chunk without deltas stays one read. The index also
+//! contains the deltas themselves, within a bound, so that the lookup of a chunk with deltas is one read as well.
 //!
-//! **Invariant**: whoever takes what the deltas of a chunk say, and reads the chunk's row afterwards, has the chunk as it
-//! was at some moment since. A delta is here before it is written and is shown once it is; it leaves when a row is written
-//! that has it. In a row that is newer than that, it is passed over by its commit.
+//! **Invariant**: a reader that takes the deltas of a chunk from here, and reads the chunk's row afterwards, gets a
+//! state that the chunk had at some moment since. A delta is added before it is written and is visible after it is
+//! written. It is removed after a row is written that contains it. A row that already contains a delta has a newer
+//! version, and the delta is skipped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,16 +20,17 @@ use crate::engine::{Batch, Readable};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
 
-/// What all deltas in memory may take, beside the commits of all: those of 80,000 chunks of which one block changed.
+/// The maximum size of all cached deltas, not counting the commit numbers: the deltas of 80,000 chunks with one changed
+/// block.
 const MAX_CACHED_BYTES: usize = 8 << 20;
 
-/// The commits of every chunk's deltas, ascending, and what they say.
+/// The commits of every chunk's deltas, ascending, and the cached deltas.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaIndex {
     chunks: Mutex<Chunks, rank::Deltas>,
-    /// How many chunks, for those who only look.
+    /// The number of chunks, readable without the lock.
     len: AtomicUsize,
-    /// Whether deltas may lie where nobody can read, for those who only look.
+    /// Whether deltas may be in an unreadable gap, readable without the lock.
     has_gaps: AtomicBool,
 }
 
@@ -37,16 +39,16 @@ pub(crate) struct DeltaIndex {
 pub(crate) enum Deltas {
     /// It has none.
     None,
-    /// All that are written, in memory.
+    /// All written deltas, in memory.
     Cached(CachedDeltas),
-    /// To be looked for in one view with the chunk's row: they are too many, just being written, or damaged.
+    /// The deltas must be read in one view with the chunk's row: they are too large, being written, or damaged.
     Stored,
 }
 
 #[derive(Debug, Default)]
 struct OfChunk {
     commits: Vec<u64>,
-    /// As many as there are commits, or none.
+    /// All deltas of the chunk, or none.
     cached: CachedDeltas,
 }
 
@@ -56,12 +58,12 @@ struct Chunks {
     said_bytes: usize,
     /// The last commit that is known to be written.
     written: u64,
-    /// Every chunk with deltas once, in the order in which maintenance looks at them; and some without.
+    /// Every chunk with deltas once, in the order in which maintenance considers them; and some without.
     waiting: VecDeque<ChunkAt>,
-    /// What waits, to be looked up.
+    /// The same chunks, for lookups.
     waits: HashSet<ChunkAt>,
     gaps: Gaps,
-    /// Chunks in gaps whose rows were replaced since, so that whatever lies there says nothing.
+    /// Chunks in gaps whose rows were replaced since, so that deltas in the gap have no effect.
     replaced: HashSet<ChunkAt>,
 }
 
@@ -76,20 +78,20 @@ impl Chunks {
                 self.said_bytes += cached::bytes(&says);
                 cached.push(seq, says);
             }
-            // A part of them is of no use.
+            // An incomplete set of deltas is useless.
             _ => self.said_bytes -= std::mem::take(cached).bytes(),
         }
         commits.push(seq);
         self.wait(at);
         if self.waiting.len() > 2 * MAX_CHUNKS {
-            // Nobody looks, and most have no deltas any more.
+            // Maintenance does not run, and most of the chunks have no deltas any more.
             let Self { waiting, waits, deltas, .. } = self;
             waiting.retain(|at| deltas.contains_key(at));
             waits.retain(|at| deltas.contains_key(at));
         }
     }
 
-    /// Whether deltas of a chunk may lie where nobody can read.
+    /// Whether deltas of a chunk may be in an unreadable gap.
     fn may_be_hidden(&self, at: ChunkAt) -> bool {
         self.gaps.may_hide(at) && !self.replaced.contains(&at)
     }
@@ -102,7 +104,7 @@ impl Chunks {
 }
 
 impl DeltaIndex {
-    /// Reads all deltas. What is damaged is found again by who asks for the chunk.
+    /// Reads all deltas. A load of the chunk reports damage.
     pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
         let mut chunks = Chunks::default();
         chunks.gaps = each_delta(view, |at, seq, row| {
@@ -118,10 +120,10 @@ impl DeltaIndex {
         })
     }
 
-    /// Takes what was read again in place of everything that was noted.
+    /// Replaces the content by deltas that were read again.
     pub(crate) fn replace(&self, read: Self) {
         let mut chunks = self.chunks.lock();
-        // Rows are never taken back, so what was replaced stays so.
+        // Rows are never rolled back, so replaced rows stay replaced.
         let replaced = std::mem::take(&mut chunks.replaced);
         *chunks = Chunks { replaced, ..read.chunks.into_inner() };
         self.len.store(chunks.deltas.len(), Ordering::Release);
@@ -142,7 +144,7 @@ impl DeltaIndex {
         self.len() > 0 || self.has_gaps.load(Ordering::Acquire)
     }
 
-    /// The deltas of a chunk, for who reads its row afterwards.
+    /// The deltas of a chunk, for a reader that reads its row afterwards.
     pub(crate) fn of(&self, at: ChunkAt) -> Deltas {
         if !self.has_any() {
             return Deltas::None;
@@ -162,12 +164,13 @@ impl DeltaIndex {
         }
     }
 
-    /// How many chunks have deltas.
+    /// The number of chunks with deltas.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
     }
 
-    /// Whether a chunk may get another delta. None goes where some cannot be read: looking for it would meet them.
+    /// Whether a chunk may get another delta. A chunk in an unreadable gap gets none, because the read of it would
+    /// fail.
     pub(crate) fn has_room(&self, at: ChunkAt) -> bool {
         let chunks = self.chunks.lock();
         let has_room = match chunks.deltas.get(&at) {
@@ -185,22 +188,22 @@ impl DeltaIndex {
         self.chunks.lock().deltas.get(&at).map(|deltas| deltas.commits.clone()).unwrap_or_default()
     }
 
-    /// Adds the deletion of a chunk's deltas to a batch that saves or deletes it as a whole. Once that is written, they are
-    /// to be [forgotten](Self::forget_up_to).
+    /// Adds the deletion of a chunk's deltas to a batch that saves or deletes it as a whole. After the write they must
+    /// be [forgotten](Self::forget_up_to).
     pub(crate) fn delete_rows(&self, batch: &mut Batch, at: ChunkAt) {
         for seq in self.commits(at) {
             batch.delete(Space::ChunkDelta, key::delta(at, seq));
         }
     }
 
-    /// Notes a delta and what it says, before it is written.
+    /// Adds a delta before it is written.
     pub(crate) fn add(&self, at: ChunkAt, seq: u64, says: &[u8]) {
         let mut chunks = self.chunks.lock();
         chunks.add(at, seq, Some(says.into()));
         self.len.store(chunks.deltas.len(), Ordering::Release);
     }
 
-    /// Notes that a commit was written, and all before it: who asks for their deltas is shown them now.
+    /// Records that a commit and all before it were written. Their deltas are visible from now on.
     pub(crate) fn wrote(&self, seq: u64) {
         if self.len() > 0 {
             let mut chunks = self.chunks.lock();
@@ -208,7 +211,7 @@ impl DeltaIndex {
         }
     }
 
-    /// Notes that a chunk's deltas up to a commit are gone or say nothing, after a row that replaces them was written.
+    /// Removes a chunk's deltas up to a commit, after a row that replaces them was written.
     pub(crate) fn forget_up_to(&self, at: ChunkAt, seq: u64) {
         if self.has_gaps.load(Ordering::Acquire) {
             let mut chunks = self.chunks.lock();
@@ -219,12 +222,12 @@ impl DeltaIndex {
         self.retain(at, |delta| delta > seq);
     }
 
-    /// Notes that one delta is gone, after its deletion was written.
+    /// Removes one delta, after its deletion was written.
     pub(crate) fn forget(&self, at: ChunkAt, seq: u64) {
         self.retain(at, |delta| delta != seq);
     }
 
-    /// The next chunk for maintenance to look at, with the commits of its deltas. Unless they are folded, it is to
+    /// The next chunk for maintenance, with the commits of its deltas. Unless they are folded, it must
     /// [wait](Self::wait_again) again.
     pub(crate) fn next_waiting(&self) -> Option<(ChunkAt, Vec<u64>)> {
         if self.len() == 0 {
@@ -240,7 +243,7 @@ impl DeltaIndex {
         }
     }
 
-    /// Has a chunk wait after all others.
+    /// Puts a chunk at the end of the waiting ones.
     pub(crate) fn wait_again(&self, at: ChunkAt) {
         let mut chunks = self.chunks.lock();
         if chunks.deltas.contains_key(&at) {
@@ -334,7 +337,7 @@ mod tests {
         assert_eq!(index.next_waiting(), None);
     }
 
-    /// What the deltas of a chunk say: the commits of those in memory, or that they are to be looked for.
+    /// The deltas of a chunk: those in memory by commit, or that they must be read.
     fn told(index: &DeltaIndex, at: ChunkAt) -> Result<Vec<(u64, Vec<u8>)>, &'static str> {
         match index.of(at) {
             Deltas::None => Ok(Vec::new()),
@@ -378,7 +381,7 @@ mod tests {
         let told_of = |x| told(&index, at(x)).is_ok();
         assert_eq!([0, 1, 2, 3, 4].map(told_of), [true, true, true, false, false]);
         assert!(index.chunks.lock().said_bytes <= MAX_CACHED_BYTES);
-        // Of a chunk of which one delta is not here, the others are of no use.
+        // If one delta of a chunk is not cached, the others are useless.
         index.add(at(0), 2, &long);
         assert_eq!([0, 1, 3].map(told_of), [false, true, false]);
         index.add(at(3), 3, &[3]);

@@ -1,14 +1,14 @@
-//! Deltas: rows that say what a commit changed of a chunk, instead of the whole chunk.
+//! Deltas: rows with the changes of a commit to a chunk, instead of the whole chunk.
 //!
-//! A chunk is its row, in whatever tier, and after it the deltas whose commits are newer. So moves between tiers need not
-//! know of deltas, and a row that was saved since hides those before it.
+//! The content of a chunk is its row, in any tier, and the deltas whose commits are newer. So moves between tiers
+//! ignore deltas, and a row that is saved later hides older deltas.
 //!
 //! **Invariants**.
-//! - A delta has the schema generation of the row that it goes on, and is applied before that row is upgraded.
-//! - The batch that saves or deletes a chunk as a whole deletes its deltas. So does maintenance, which [folds](crate::maintain) them
-//!   into the row in time.
-//! - [`DeltaIndex`] names every chunk that has deltas, and may name some that have none any more: a look-up that it
-//!   does not send to the deltas has none to miss. What they say it has in memory too, within a bound.
+//! - A delta has the schema generation of its chunk's row, and is applied before that row is upgraded.
+//! - The batch that saves or deletes a chunk as a whole deletes its deltas. Maintenance also deletes deltas when it
+//!   [folds](crate::maintain) them into the row.
+//! - [`DeltaIndex`] contains every chunk that has deltas, and may contain some that have none any more. So a lookup
+//!   that finds no entry misses no delta. The index also caches the deltas, within a bound.
 
 mod cached;
 mod fold;
@@ -25,22 +25,22 @@ use cg_format::delta::Delta;
 use cg_format::frame::{self, Codec, Draft};
 use cg_registry::Schema;
 
-/// A chunk with so many deltas is saved as a whole the next time, so that loading it stays cheap.
+/// A chunk with this many deltas is saved as a whole the next time, so that loading it stays cheap.
 pub(crate) const MAX_DELTAS: usize = 16;
-/// So many chunks may have deltas: what the index may hold.
+/// The maximum number of chunks with deltas, which bounds the index.
 pub(crate) const MAX_CHUNKS: usize = 1 << 16;
-/// A delta sets at most so many blocks.
+/// The maximum number of blocks that a delta sets.
 const MAX_SETS: usize = 64;
-/// A delta takes at most this part of the bytes that the chunk would take.
+/// A delta takes at most this part of the bytes of the whole chunk.
 const WORTH_PART: usize = 4;
 
-/// The row that makes a new chunk of an old one, if it is worth it.
+/// The delta row from an old chunk to a new one, if it is worth it.
 pub(crate) fn delta_row(old: &Chunk, new: &Chunk, schema: &Schema) -> Option<Draft> {
     let delta = worth_a_delta(old, new, schema)?;
     Some(Draft::deltas(Codec::None, schema.generation(), |out| out.extend(delta)))
 }
 
-/// The bytes of the delta that makes a new chunk of an old one, if one can say it and is worth it.
+/// The bytes of the delta from an old chunk to a new one, if there is one and it is worth it.
 pub(crate) fn worth_a_delta(old: &Chunk, new: &Chunk, schema: &Schema) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     Delta::between(old, new, schema, MAX_SETS)?.encode(&mut bytes);

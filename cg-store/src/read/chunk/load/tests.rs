@@ -1,4 +1,4 @@
-//! What a poll answers.
+//! The results of a poll.
 
 use std::sync::mpsc::channel;
 
