@@ -7,7 +7,7 @@ use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 
 use crate::storage::error::{Damage, Error};
 
-/// Carries an entity's components to their newest registrations, in memory.
+/// Upgrades an entity's components to their newest registrations, in memory.
 pub(crate) fn upgrade(
     catalog: &Catalog,
     functions: &UpgradeFunctions,
@@ -21,7 +21,7 @@ pub(crate) fn upgrade(
         let bytes = entity.remove_component(component).unwrap_or_default();
         let (newest, bytes) =
             upgrader.upgrade_value(component, &bytes).map_err(|why| Error::EntityNotUpgraded { id, why })?;
-        // What was already put under the newest id is the later word.
+        // A value under the newest id is newer than the upgraded one.
         if entity.component(newest).is_none() {
             entity.set_component(newest, bytes.into_owned())?;
         }

@@ -1,4 +1,4 @@
-//! What a world stores beside chunks: entities, properties, objects, records, names, snapshots, the opacity map.
+//! What a world stores beside chunks: entities, properties, objects, records, snapshots, the opacity map.
 
 pub(crate) mod entity;
 pub(crate) mod object;

@@ -1,8 +1,8 @@
-//! The opacity map as the store keeps it: tiles, patches above them, and where they come from.
+//! The stored opacity map: tiles, the patches above them, and how they are derived from chunks.
 //!
-//! It is a cache: nothing is decided by it alone, and it can be rebuilt from the chunks. A commit whose chunk's
-//! outline changed puts one patch in its batch, so the map is never after the chunks. Folding patches into their
-//! tile is maintenance and changes no answer.
+//! The map is a cache: nothing depends on it alone, and it can be rebuilt from the chunks. A commit that changes the
+//! outline of a chunk puts one patch in the same batch, so the map always agrees with the chunks. Folding patches into
+//! their tile is maintenance and does not change what readers get.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeInclusive};
@@ -17,7 +17,7 @@ use cg_format::{BlockPos, ChunkAt, ChunkPos, ClusterTier, Dimension, SchemaView,
 use crate::engine::{Batch, Readable, ReadableExt as _};
 use crate::storage::error::{Damage, Error};
 
-/// The key of a tile, which begins the keys of its patches too.
+/// The key of a tile, which is also the prefix of the keys of its patches.
 pub(crate) type TileKey = [u8; key::OPACITY_TILE_LEN_BYTES];
 
 /// The opaque parts of one column of blocks, from the bottom of the world to its top.
@@ -27,7 +27,7 @@ pub struct OpacityColumn {
 }
 
 impl OpacityColumn {
-    /// The opaque runs, from the lowest up; no two touch.
+    /// The opaque runs in ascending order; no two touch.
     pub fn runs(&self) -> &[RangeInclusive<i64>] {
         &self.runs
     }
@@ -44,13 +44,13 @@ impl OpacityColumn {
     }
 }
 
-/// The patch that a chunk's change needs: `None` if its outline stays as it was.
+/// The patch for a change of a chunk; `None` if its outline stays as it was.
 pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl SchemaView) -> Option<Draft> {
     let (old, new) = (outline(old, schema), outline(new, schema));
     (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
 }
 
-/// The tiles that get patches from a batch, and how many each.
+/// The tiles that get patches from a batch, with the number of patches.
 pub(crate) fn patched_tiles(batch: &Batch) -> BTreeMap<TileKey, u32> {
     let patches = batch.keys_put(Space::OpacityPatch);
     let mut tiles = BTreeMap::new();
@@ -60,22 +60,22 @@ pub(crate) fn patched_tiles(batch: &Batch) -> BTreeMap<TileKey, u32> {
     tiles
 }
 
-/// The patch of a chunk that was taken away without its outline being known.
+/// The patch of a chunk that was removed without its outline being known.
 pub(crate) fn nothing() -> Draft {
     Draft::plain(Codec::None, 0, |out| outline(None, &NoComponents).encode(out))
 }
 
-/// A chunk's outline; an absent chunk hides nothing.
+/// A chunk's outline; an absent chunk is transparent.
 fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
     chunk.map_or(Patch::uniform(false), |chunk| Patch::of_chunk(chunk, schema))
 }
 
-/// A key after which no patch of a tile comes: each sorts after the tile and below its key with one more byte of ones.
+/// A key after all patches of a tile: each sorts after the tile's key and before that key with one more byte of ones.
 pub(crate) fn after_tile(tile: &TileKey) -> Vec<u8> {
     [&tile[..], &[0xff]].concat()
 }
 
-/// The opaque parts of the column of blocks at (x, z), of one view.
+/// The opaque parts of the column of blocks at (x, z) in a view.
 pub(crate) fn column(
     view: &dyn Readable,
     dimension: Dimension,
@@ -89,7 +89,7 @@ pub(crate) fn column(
     Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
 }
 
-/// A tile with its patches folded in, or `None` if there is neither.
+/// A tile with its patches folded in, or `None` if there is neither a tile nor a patch.
 pub(crate) fn folded(view: &dyn Readable, tile_key: TileKey) -> Result<Option<Vec<u8>>, Error> {
     let mut tile: Option<Vec<u8>> = None;
     let mut patches: Vec<(ChunkPos, Patch)> = Vec::new();

@@ -13,12 +13,12 @@ use crate::storage::error::{ConflictKey, Damage, Error};
 
 /// The name of a property.
 ///
-/// The world's own properties (family `worldMeta`) are the three that every world has; all others belong to a mod's
-/// namespace (family `worldProperties`).
+/// The world's own properties (family `worldMeta`) are the three that every world has. All others belong to the
+/// namespace of a mod (family `worldProperties`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Property {
-    /// The seed of the world's generator: 8 bytes, little-endian, where the host is CherryGrove.
+    /// The seed of the world's generator: 8 bytes, little-endian, if the host is CherryGrove.
     Seed,
     /// The world's salt for hashing: a UUID's 16 bytes.
     Key,
@@ -38,7 +38,7 @@ impl Property {
         }
     }
 
-    /// The property of a row's key, in whichever of both families; `None` if it is none.
+    /// The property of a row's key, in either family; `None` if the key is not of a property.
     pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
         Some(match key {
             b"seed" => Self::Seed,
@@ -69,7 +69,8 @@ impl fmt::Display for Property {
     }
 }
 
-/// Shows the named properties of a view that begin with a text, ascending by name. A damaged one is shown as an error.
+/// Visits the named properties of a view that begin with a prefix, ascending by name. A damaged one is visited as an
+/// error.
 pub(crate) fn for_each<B>(
     view: &dyn Readable,
     prefix: &str,

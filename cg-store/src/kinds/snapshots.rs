@@ -1,12 +1,12 @@
-//! Region snapshots kept in the world: named values of any length, in parts. What they say is not the store's business.
+//! Snapshots saved in the world: named values of any length, stored in parts. The store does not interpret the values.
 //!
 //! | row | payload |
 //! |---|---|
 //! | name ‖ part 0 | `u64` length of the value, `u32` number of parts after this one |
 //! | name ‖ part 1, 2… | the value, a mebibyte each, the last one shorter |
 //!
-//! Each is kept by one commit and deleted by one, whatever its length. Snapshots belong to no content hash, and a
-//! transaction does not see them.
+//! One commit saves a snapshot and one deletes it, whatever its length. Snapshots are not part of the content hash, and
+//! a transaction does not see them.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use cg_format::{DecodeError, Problem, Section, Space};
 use crate::engine::{ALL_KEYS, Batch, Engine, Met, Readable, ReadableExt as _, Stamp, scan_skipping_damage};
 use crate::storage::error::{Damage, Error};
 
-/// Bytes of a value in one part.
+/// The bytes of a value in one part.
 pub(crate) const PART_BYTES: usize = 1 << 20;
-/// What the row of a part takes beside the bytes in it, and what puts it by.
+/// The size of a part's row beside the bytes in it, including the overhead of staging.
 pub(crate) const AROUND_A_PART_BYTES: usize = 8192;
 
-/// A snapshot that the world keeps.
+/// A snapshot that is saved in the world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSnapshot {
     /// Its name.
@@ -35,7 +35,7 @@ pub struct SavedSnapshot {
     pub seq: u64,
 }
 
-/// A snapshot that is there and cannot be read, or a gap in what can be read, where some may lie.
+/// A snapshot that exists and cannot be read, or an unreadable gap that may contain some.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct DamagedSnapshot {
@@ -46,30 +46,30 @@ pub struct DamagedSnapshot {
     pub error: Error,
 }
 
-/// What part 0 says.
+/// The content of part 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) len_bytes: u64,
     pub(crate) part_count: u32,
-    /// The commit that kept the snapshot. No part of it is newer: one that is belongs to another, kept since.
+    /// The commit that saved the snapshot. A part with a newer commit belongs to a later snapshot of the same name.
     pub(crate) seq: u64,
 }
 
 impl Head {
-    /// The bytes of the value in a part, the first of which is part 1.
+    /// The number of bytes of the value in a part. The first one is part 1.
     pub(crate) fn part_len_bytes(&self, part: u32) -> u64 {
         let before = u64::from(part.saturating_sub(1)) * PART_BYTES as u64;
         self.len_bytes.saturating_sub(before).min(PART_BYTES as u64)
     }
 }
 
-/// What a commit changes of one snapshot.
+/// The change of one snapshot in a commit.
 #[derive(Debug)]
 pub(crate) struct SnapshotChange {
     pub(crate) name: String,
     /// `None` is a deletion.
     pub(crate) value: Option<Arc<[u8]>>,
-    /// The parts that are there, part 0 too.
+    /// The existing parts, including part 0.
     pub(crate) before: Vec<u32>,
 }
 
@@ -79,7 +79,7 @@ impl SnapshotChange {
         self.value.is_some()
     }
 
-    /// Adds the rows that say it.
+    /// Adds the rows of the change to a batch.
     pub(crate) fn put_rows(&self, batch: &mut Batch) {
         let row_key =
             |part| key::snapshot(&self.name, part).expect("it was checked when its parts were listed");
@@ -100,7 +100,7 @@ impl SnapshotChange {
         }
     }
 
-    /// At most so many bytes do its rows take.
+    /// The maximum size of its rows.
     pub(crate) fn max_len_bytes(&self) -> u64 {
         /// A key and a frame.
         const ROW_BYTES: usize = 512;
@@ -115,7 +115,7 @@ pub(crate) fn snapshot_head(engine: &dyn Engine, name: &str) -> Result<Option<He
     decode_head(&row_key, &row).map(Some).map_err(|problem| damaged(&row_key, name, 0, problem))
 }
 
-/// The parts of a snapshot that are there, ascending. Costs a scan of its rows.
+/// The existing parts of a snapshot, ascending. Costs a scan of its rows.
 pub(crate) fn parts(engine: &dyn Engine, name: &str) -> Result<Vec<u32>, Error> {
     let (first, last) = (row_key(name, 0)?, row_key(name, u32::MAX)?);
     let range = (Bound::Included(first.as_slice()), Bound::Included(last.as_slice()));
@@ -127,7 +127,7 @@ pub(crate) fn parts(engine: &dyn Engine, name: &str) -> Result<Vec<u32>, Error> 
     Ok(parts)
 }
 
-/// A part of the snapshot that had this head.
+/// A part of the snapshot with this head.
 pub(crate) fn part(engine: &dyn Engine, name: &str, head: Head, part: u32) -> Result<Vec<u8>, Error> {
     let row_key = row_key(name, part)?;
     let replaced = || Error::SnapshotReplaced { name: name.into() };
@@ -145,7 +145,7 @@ pub(crate) fn part(engine: &dyn Engine, name: &str, head: Head, part: u32) -> Re
     if found == expected { Ok(frame.payload().to_vec()) } else { Err(damaged(wrong_length(found, expected))) }
 }
 
-/// The snapshots of a view, ascending by name, and in their places those of which the head is damaged.
+/// The snapshots of a view, ascending by name. A damaged head gives an error in its place.
 pub(crate) fn list(view: &dyn Readable) -> Result<Vec<Result<SavedSnapshot, DamagedSnapshot>>, Error> {
     let mut found = Vec::new();
     scan_skipping_damage(view, Family::Snapshot, ALL_KEYS, |met| {
@@ -168,7 +168,7 @@ fn damaged(row_key: &[u8], name: &str, part: u32, problem: DecodeError) -> Error
     Damage::of_row(Space::Snapshot, row_key, format!("part {part} of snapshot `{name}`"), problem)
 }
 
-/// A part that is shorter or longer than its head says; one that is lost has no byte.
+/// The problem of a part whose length differs from its head; a missing part has length 0.
 pub(crate) fn wrong_length(found: u64, expected: u64) -> DecodeError {
     let problem = if found < expected {
         Problem::Truncated { field: "a part", needed: expected, left: found }
@@ -178,7 +178,7 @@ pub(crate) fn wrong_length(found: u64, expected: u64) -> DecodeError {
     DecodeError::new(Section::Frame, 0, problem)
 }
 
-/// What the head of a snapshot says.
+/// Decodes the head of a snapshot.
 pub(crate) fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeError> {
     let frame = FrameView::open(Space::Snapshot, row_key, row)?;
     let mut reader = Reader::at_offset(frame.payload(), frame::LEN_BYTES as u64, Section::Frame);
@@ -194,7 +194,7 @@ pub(crate) fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeErro
     Ok(Head { len_bytes, part_count, seq: frame.header().version })
 }
 
-/// The snapshot that a row is the head of.
+/// The snapshot whose head is in a row.
 fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<SavedSnapshot, DamagedSnapshot>> {
     let (name, part) = match key::decode_snapshot(row_key) {
         Ok(place) => place,

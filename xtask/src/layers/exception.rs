@@ -5,11 +5,10 @@
 const EXCEPTIONS: [(&str, usize); 0] = [];
 
 /// Folder or page → the replaced words in its documentation.
-pub(super) const WORDS: [(&str, usize); 5] = [
+pub(super) const WORDS: [(&str, usize); 4] = [
     ("ARCHITECTURE.md", 1),
     ("CHANGELOG.md", 1),
     ("cg-store/src/api/", 13),
-    ("cg-store/src/kinds/", 1),
     ("docs/decisions/", 6),
 ];
 

@@ -15,11 +15,11 @@ use crate::storage::object_key::ObjectKey;
 pub struct ObjectPage {
     /// The objects, ascending by the bytes of their keys.
     pub entries: Vec<ObjectEntry>,
-    /// Where the listing goes on; `None` if there is nothing more.
+    /// The key after which the listing continues; `None` at the end.
     pub next: Option<ObjectKey>,
 }
 
-/// What a listing says of an object.
+/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectEntry {
@@ -27,7 +27,7 @@ pub struct ObjectEntry {
     pub key: ObjectKey,
     /// Its version.
     pub version: i64,
-    /// How many bytes it holds.
+    /// The number of its bytes.
     pub len_bytes: u64,
 }
 
@@ -38,7 +38,7 @@ impl ObjectEntry {
     }
 }
 
-/// Shows the rows of objects whose keys begin with a prefix, after a key; deleted ones too.
+/// Visits the rows of objects whose keys have a prefix, after a key. Deleted objects are included.
 pub(crate) fn scan_objects<B>(
     view: &dyn Readable,
     prefix: &[u8],
@@ -54,7 +54,7 @@ pub(crate) fn scan_objects<B>(
     Ok(ended)
 }
 
-/// The keys that begin with a prefix, after a key, before the [first after all of them](behind_all).
+/// The keys with a prefix that are after a key and before the [first key after all of them](behind_all).
 pub(crate) fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<&'a [u8]>) -> KeyRange<'a> {
     let from = match behind {
         Some(key) if key >= prefix => Bound::Excluded(key),
@@ -63,7 +63,7 @@ pub(crate) fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<
     (from, end.map_or(Bound::Unbounded, Bound::Excluded))
 }
 
-/// The first key after all that begin with a prefix; `None` if there is none.
+/// The first key after all keys with a prefix; `None` if there is none.
 pub(crate) fn behind_all(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

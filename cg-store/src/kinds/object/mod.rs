@@ -1,11 +1,12 @@
-//! Versioned objects: bytes under a key of the host's own, counted by how often they changed.
+//! Versioned objects: bytes under a key of the host, with a version that counts the changes.
 //!
-//! Structure lives in the keys: `block/32,64,32/bricks` and `block/32,64,32/lights` are two objects, and a new layout
-//! of the bricks is a new ending. An object is read and written whole.
+//! The keys provide the structure: `block/32,64,32/bricks` and `block/32,64,32/lights` are two objects, and a new
+//! layout of the bricks gets a new suffix. An object is read and written whole.
 //!
-//! **Versions.** The first is 0 and every change is one more; writing the bytes that are there is no change. A cache of
-//! another store writes the versions that it was told, which never go back. A deleted object keeps its version until
-//! [`purge_tombstones_before`](crate::Tiers::purge_tombstones_before), so that it counts on when it is written anew.
+//! **Versions.** The first version is 0 and every change adds one. Writing the stored bytes again is not a change. A
+//! cache of another store writes the versions that it received, which never decrease. A deleted object keeps its
+//! version until [`purge_tombstones_before`](crate::Tiers::purge_tombstones_before), so that counting continues when it
+//! is written again.
 
 mod list;
 mod settle;
@@ -27,16 +28,17 @@ use crate::storage::object_key::ObjectKey;
 /// An object and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// How often it was changed since it was first written.
+    /// The number of changes since it was first written.
     pub version: i64,
     /// What it holds.
     pub bytes: Arc<[u8]>,
 }
 
-/// What is stored of an object, of a deleted one too: that keeps its version, so that it counts on when it is written anew.
+/// A stored object, which may be deleted. A deleted one keeps its version, so that counting continues when it is
+/// written again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredObject {
-    /// How often it was changed since it was first written.
+    /// The number of changes since it was first written.
     pub version: i64,
     /// What it holds; `None` if it was deleted.
     pub bytes: Option<Arc<[u8]>>,
@@ -52,12 +54,12 @@ impl StoredObject {
         ObjectView { version: self.version, bytes: self.bytes.as_deref() }
     }
 
-    /// Bytes that it holds.
+    /// The number of its bytes.
     pub(crate) fn len_bytes(&self) -> usize {
         self.bytes.as_ref().map_or(0, |bytes| bytes.len())
     }
 
-    /// Bytes of its row's value.
+    /// The number of bytes of its row's value.
     pub(crate) fn row_len_bytes(&self) -> usize {
         frame::LEN_BYTES + ObjectView::len_bytes(self.len_bytes())
     }

@@ -1,4 +1,4 @@
-//! What becomes of an object that a transaction writes.
+//! Resolves the objects that a transaction writes.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use super::StoredObject;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-/// What a transaction wants to become of an object.
+/// A transaction's write of an object.
 #[derive(Debug, Clone)]
 pub(crate) enum ObjectWrite {
     /// These bytes, at the next version.
     Put(Arc<[u8]>),
-    /// These bytes, or none of an object that is deleted again, at a version from elsewhere.
+    /// These bytes, or `None` for an object that is deleted, at a version from another store.
     PutAt(i64, Option<Arc<[u8]>>),
     Delete,
 }
 
 impl ObjectWrite {
-    /// What is written, if it is no deletion.
+    /// The written bytes, if it is not a deletion.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Put(bytes) | Self::PutAt(_, Some(bytes)) => Some(bytes),
@@ -25,7 +25,7 @@ impl ObjectWrite {
         }
     }
 
-    /// What two writes of one transaction come to: after a version from elsewhere, counting goes on from that.
+    /// Combines two writes of one transaction. After a version from another store, counting continues from that.
     pub(crate) fn then(self, key: &ObjectKey, next: Self) -> Result<Self, Error> {
         let Self::PutAt(version, bytes) = self else { return Ok(next) };
         let stored = StoredObject { version, bytes };
@@ -33,7 +33,7 @@ impl ObjectWrite {
         Ok(Self::PutAt(after.version, after.bytes))
     }
 
-    /// The row that is written over another one; `None` if it stays as it is.
+    /// The object after this write over the stored one; `None` if it does not change.
     pub(crate) fn after(
         &self,
         key: &ObjectKey,

@@ -1,8 +1,8 @@
-//! Spatial records: what a host remembers at points of the world, found by area.
+//! Spatial records: data of a host at points of the world, found by area.
 //!
-//! Records lie in the leaves of trees whose [shape] the world keeps. A query returns all records of the leaves that an
-//! area touches: who is near gets the full set, without a test of each point. Each record is two rows, itself under its
-//! leaf and its [leaf](Space::RecordPlace) under its UUID, written by the same commit.
+//! Records are in the leaves of trees whose [shape] the world stores. A query returns all records of the leaves that
+//! overlap an area, without a test of each point. Each record has two rows in the same commit: itself under its leaf,
+//! and its [leaf](Space::RecordPlace) under its UUID.
 
 mod query;
 mod settle;
@@ -24,7 +24,7 @@ pub(crate) fn decode<'a>(id: RecordId, key: &[u8], row: &'a [u8]) -> Result<Reco
     view.map_err(|problem| Damage::of_row(Space::Record, key, format!("record {id}"), problem))
 }
 
-/// Decodes the row that says in which leaf a record lies.
+/// Decodes the row with the leaf of a record.
 pub(crate) fn decode_place(id: RecordId, row: &[u8]) -> Result<RecordLeaf, Error> {
     let key = key::record_place(id);
     let leaf = FrameView::open(Space::RecordPlace, &key, row)

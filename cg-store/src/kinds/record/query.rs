@@ -1,4 +1,4 @@
-//! Queries: all records of the leaves that an area touches.
+//! Queries: all records of the leaves that overlap an area.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -12,7 +12,7 @@ use crate::storage::error::{Damage, Error};
 use crate::storage::record_shape::Cover;
 use crate::storage::record_shape::RecordShape;
 
-/// Which records are wanted: all of an area, or of these the newer ones, or those of one kind.
+/// A query for records: all of an area, or only newer ones, or only those of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordQuery {
     dimension: Dimension,
@@ -22,7 +22,7 @@ pub struct RecordQuery {
 }
 
 impl RecordQuery {
-    /// Every record of the leaves that a box touches: those outside the box too, as far as its leaves reach.
+    /// Every record of the leaves that overlap a box. These leaves may reach outside the box.
     pub const fn new(dimension: Dimension, area: BlockBox) -> Self {
         Self { dimension, area, after: None, kind: None }
     }
@@ -51,15 +51,15 @@ impl RecordQuery {
     }
 }
 
-/// How a scan of an area ended.
+/// The result of a scan of an area.
 enum End<B> {
-    /// The caller has enough.
+    /// The caller stopped it.
     Broken(B),
-    /// The next leaf that the area touches lies elsewhere, if there is one.
+    /// The next overlapping leaf is at another key, if there is one.
     Leaf(Option<RecordLeaf>),
 }
 
-/// Shows the records of the leaves that a box touches, in the order of their keys, which all begin with a prefix: an
+/// Visits the records of the leaves that overlap a box, in the order of their keys. All keys have a prefix: an
 /// overlay's lease, or nothing.
 pub(crate) fn scan_area<B>(
     view: &dyn Readable,
@@ -73,7 +73,7 @@ pub(crate) fn scan_area<B>(
     let mut next = cover.first();
     while let Some(leaf) = next {
         let from = [prefix, &key::record_leaf(&leaf)].concat();
-        // The beginning of every key of the leaf that was met last, which the area touches.
+        // The prefix of every key of the current leaf, which overlaps the area.
         let mut touched = from.clone();
         let range = (Bound::Included(&from[..]), Bound::Unbounded);
         let ended = scan_skipping_damage(view, Family::Record, range, |met| {
@@ -87,7 +87,7 @@ pub(crate) fn scan_area<B>(
             if Space::of_row(Family::Record, of_world) != Some(Space::Record) {
                 return ControlFlow::Break(End::Leaf(None));
             }
-            // Keys that are none cannot be placed; verification reports them.
+            // A key that does not decode is skipped; verification reports it.
             let Ok((leaf, id)) = key::decode_record(of_world) else { return ControlFlow::Continue(()) };
             if leaf.path.numbers().len() != shape.settings().num_levels as usize {
                 return ControlFlow::Continue(());
@@ -111,7 +111,7 @@ pub(crate) fn scan_area<B>(
     Ok(None)
 }
 
-/// Shows every record of a view. A key that is none is shown as an error.
+/// Visits every record of a view. A key that does not decode is visited as an error.
 pub(crate) fn scan_records<B>(
     view: &dyn Readable,
     mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,

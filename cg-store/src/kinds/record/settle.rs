@@ -1,4 +1,4 @@
-//! What becomes of the records that a transaction writes.
+//! Resolves the records that a transaction writes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::storage::record_shape::RecordShape;
 /// One record before and after.
 #[derive(Debug)]
 pub(crate) struct RecordChange {
-    /// Where it lay; `None` if it was not there.
+    /// Its previous leaf; `None` if it did not exist.
     pub(crate) old: Option<RecordLeaf>,
     pub(crate) leaf: Option<RecordLeaf>,
     /// `None` is a deletion.
@@ -38,7 +38,7 @@ impl RecordChange {
         }
     }
 
-    /// About the bytes of its rows and of itself in memory.
+    /// The approximate size of its rows, and of itself in memory.
     pub(crate) fn len_bytes(&self) -> usize {
         /// Two keys, two frames, a leaf.
         const ROWS_BYTES: usize = 512;
@@ -46,7 +46,7 @@ impl RecordChange {
     }
 }
 
-/// The leaf in which a record lies.
+/// The leaf of a record.
 pub(crate) fn leaf_of(shape: RecordShape, record: &Record) -> RecordLeaf {
     shape.leaf(record.position.dimension(), record.position.block())
 }
