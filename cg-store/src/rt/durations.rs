@@ -1,19 +1,19 @@
-//! How long calls took, in buckets: what a host plots, and what its longest stall was.
+//! Durations of calls in buckets: a histogram for the host, and the longest stall.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Durations up to 1 µs, 2 µs, 4 µs and on; the last bucket has no end.
+/// Buckets end at 1 µs, 2 µs, 4 µs and so on; the last bucket has no end.
 const BUCKETS: usize = 28;
 
-/// Durations as they come in.
+/// Counts durations.
 #[derive(Debug, Default)]
 pub(crate) struct Stopwatch {
     counts: [AtomicU64; BUCKETS],
     longest_ns: AtomicU64,
 }
 
-/// Something that is being timed.
+/// A running measurement.
 #[derive(Debug)]
 pub(crate) struct Running<'s> {
     stopwatch: &'s Stopwatch,
@@ -23,7 +23,7 @@ pub(crate) struct Running<'s> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        /// Longer than a tick of a usual game: worth a line in the log.
+        /// Longer than a tick of a usual game, so it is logged.
         const SLOW: Duration = Duration::from_millis(50);
         let took = self.begun.elapsed();
         self.stopwatch.note(took);
@@ -33,7 +33,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// How often something took how long since the world was opened.
+/// The durations of one kind of call since the world was opened.
 ///
 /// ```
 /// use cg_store::prelude::*;
@@ -51,7 +51,7 @@ pub struct Durations {
 }
 
 impl Stopwatch {
-    /// Starts timing; how long it took is noted when the guard is dropped.
+    /// Starts a measurement, which ends when the guard is dropped.
     pub(crate) fn start(&self, what: &'static str) -> Running<'_> {
         Running { stopwatch: self, what, begun: Instant::now() }
     }
@@ -74,18 +74,18 @@ impl Stopwatch {
 }
 
 impl Durations {
-    /// How many there were.
+    /// The number of measurements.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The longest.
+    /// The longest duration.
     pub const fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// A duration that a part of all did not exceed, rounded up to the end of its bucket: 0.5 for the median, 0.999 for
-    /// the slowest thousandth. Zero if there were none.
+    /// The duration that a part of all measurements did not exceed, rounded up to the end of its bucket: 0.5 for the
+    /// median, 0.999 for the slowest thousandth. Zero if there were none.
     pub fn quantile(&self, part: f64) -> Duration {
         let wanted = (part.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -98,7 +98,7 @@ impl Durations {
         self.longest
     }
 
-    /// The buckets: how many took up to so long and longer than the one before. The last has no end.
+    /// The buckets: the number of durations up to each end and above the previous end. The last bucket has no end.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, Duration)> {
         self.counts.iter().enumerate().map(|(bucket, count)| {
             let end = if bucket == BUCKETS - 1 { Duration::MAX } else { Duration::from_micros(1 << bucket) };

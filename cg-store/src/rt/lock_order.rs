@@ -1,25 +1,24 @@
 //! The order in which locks are taken, and the locks that assert it.
 //!
-//! A thread that holds a lock waits only for locks that come after it in [`Rank`], so threads cannot wait for each other in
-//! a circle. Where `debug_assertions` are on, each thread remembers what it holds, and taking a lock against the order
-//! panics, whether or not another thread holds it at that moment. In other builds a lock is `parking_lot`'s and nothing
-//! more.
+//! A thread that holds a lock waits only for locks that come after it in [`Rank`]. So threads cannot wait for each
+//! other in a circle. With `debug_assertions`, each thread records what it holds. Taking a lock against the order then
+//! panics, whether or not another thread holds the lock. In other builds a lock is a plain `parking_lot` lock.
 //!
 //! | what is taken | asserted | counts as held |
 //! |---|---|---|
 //! | a lock, with waiting | every lock held comes before it | yes |
-//! | a lock, with `try_` or a deadline | nothing: this does not wait for good | yes |
+//! | a lock, with `try_` or a deadline | nothing: this does not wait for ever | yes |
 //! | a condition variable | every other lock held comes before its mutex, which is taken again | its mutex |
-//! | anything by host code, which [`host`] runs | the same, of the locks that this code has taken | yes |
+//! | anything in host code run by [`host`] | the same, for the locks that this code has taken | yes |
 //!
 //! A thread holds at most one lock of a rank. The exceptions are the associated constants of [`Ranked`].
 //!
-//! The order is a table of classes. `tracing-mutex` learns an order of instances while a program runs instead. A table is also
-//! the documentation, and finds an inversion of which no test runs the other side. `tracing-mutex` has no condition variable
-//! for `parking_lot`.
+//! The order is a fixed table of classes. `tracing-mutex` instead learns an order of instances at run time. A table
+//! also serves as documentation, and finds an inversion even if no test runs the other side. `tracing-mutex` has no
+//! condition variable for `parking_lot`.
 //!
-//! Not asserted: the locks inside `cg-engine`, `quick_cache`, `rayon` and RocksDB, under which nothing here is called; and
-//! waiting that is no lock, such as for visits and for tickets.
+//! Not asserted: the locks inside `cg-engine`, `quick_cache`, `rayon` and RocksDB, which call nothing of this crate
+//! while they are held; and waiting without a lock, such as for uses of a world and for tickets.
 //!
 //! The module imports nothing of the crate.
 
@@ -34,30 +33,30 @@ pub(crate) use locks::{
     Condvar, MappedRwLockReadGuard, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
 
-/// What the type of a lock says of its place in the order.
+/// The place of a lock type in the order.
 pub(crate) trait Ranked {
-    /// Where a thread waits for the lock.
+    /// The rank at which a thread waits for the lock.
     const RANK: Rank;
 
-    /// Where a writer waits, and what a reader holds. `None` if writers give up at a deadline, so that readers hold up no thread
-    /// for good.
+    /// The rank at which a writer waits, and which a reader holds. `None` if writers give up at a deadline, so that
+    /// readers never block a thread for ever.
     ///
-    /// It differs from [`RANK`](Self::RANK) where no reader waits for a writer that waits itself: readers use
-    /// `read_recursive`, or writers have a deadline. Such a lock may be read twice, and what comes between its two ranks may
-    /// be taken before or after it is read.
+    /// It differs from [`RANK`](Self::RANK) where no reader waits for a waiting writer: readers use `read_recursive`,
+    /// or writers have a deadline. Such a lock may be read twice, and locks between its two ranks may be taken before
+    /// or after it is read.
     const WRITE: Option<Rank> = Some(Self::RANK);
 
-    /// What a writer holds.
+    /// The rank that a writer holds.
     const WRITTEN: Rank = Self::RANK;
 
-    /// Whether a thread may hold several: an overlay's, then that of the overlay below it.
+    /// Whether a thread may hold several of them: that of an overlay, then that of the overlay below it.
     const IS_LAYERED: bool = false;
 }
 
-/// Writes the table as an enum, and as types to be named in the types of locks.
+/// Defines the table as an enum, and as types for the types of locks.
 macro_rules! order {
     ($($(#[$about:meta])+ $name:ident $({ $($exception:tt)* })?,)+) => {
-        /// Every lock, those that are taken first at the top, with what it protects.
+        /// Every lock, in the order in which they are taken, with what it protects.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub(crate) enum Rank {
             $($(#[$about])+ $name,)+
@@ -91,22 +90,22 @@ order! {
     },
     /// Which thread has that right.
     OverlayWriter,
-    /// The right to move entities between segments, to merge overlays into several and to delete one. A merge has the overlay
-    /// forget what was merged.
+    /// The right to move entities between segments, to merge overlays into several and to delete one. A merge makes the
+    /// overlay forget what was merged.
     SegmentMoving,
     /// The arenas of a pool.
     OverlayArenas,
     /// An arena's row: its lease and its holder.
     OverlayRow,
-    /// The arenas that were met damaged.
+    /// The arenas that were found damaged.
     OverlayDamaged,
     /// An overlay's own names, and those of its base that it has seen.
     OverlayNames {
         const IS_LAYERED: bool = true;
     },
-    /// What an overlay remembers of its base.
+    /// The state of its base that an overlay has recorded.
     OverlayHead,
-    /// What is remembered of rows, while they are written.
+    /// Cached rows of an overlay, while they are written.
     OverlayPublishing,
     /// The number of an overlay's next commit.
     OverlayNumbering,
@@ -114,7 +113,7 @@ order! {
     SegmentNaming,
     /// The wait for the users of a segment, to close it for good.
     SegmentClosing,
-    /// Crossings of borders; readers put or look for entities.
+    /// Entities that cross borders; readers put or look for entities.
     SegmentBorders,
     /// The world of an open segment; its users are readers, also while host code runs.
     SegmentWorld {
@@ -124,42 +123,42 @@ order! {
     SegmentSlots,
     /// Which segments there are.
     SegmentKnown,
-    /// Entities that damage keeps from crossing.
+    /// Entities whose transfer is blocked by damage.
     SegmentStuck,
     /// Which entities transactions are about to put.
     SegmentPutting,
-    /// Entities whose places in the root are to be forgotten.
+    /// Entities whose places in the root are to be deleted.
     SegmentDeleted,
     /// The worlds of segments in memory.
     SegmentHome,
-    /// How many threads visit a world, which closing waits for.
+    /// The number of threads that use a world, for which closing waits.
     WorldUses,
     /// A tick.
     Tick,
-    /// The keeping or deleting of a snapshot.
+    /// The saving or deletion of a snapshot.
     SnapshotKeeping,
-    /// The accepting of a batch that was submitted.
+    /// The acceptance of a submitted batch.
     Accepting,
-    /// The thread that writes, while it is started.
+    /// The start of the thread that writes.
     StartWriter,
-    /// The thread that accepts, while it is started.
+    /// The start of the thread that accepts.
     StartCommitThread,
-    /// The callers on the way to a sync.
+    /// The callers that are going to sync.
     GroupCommit,
     /// The commit lock.
     Commit,
     /// The right to write the next queued commit.
     Writing,
-    /// What is known of an engine that is being replaced; changed under the commit lock.
+    /// The state of replacing an engine; changed under the commit lock.
     Resumption,
     /// The engine without readers, while it is replaced under the commit lock.
     EngineVacant,
-    /// The places of a commit in the cache, from before it is written until it is shown. A holder that waits for the
-    /// engine holds the commit lock too.
+    /// The places of a commit in the cache, from before it is written until it is published. A holder that waits for
+    /// the engine holds the commit lock too.
     EpochChange,
-    /// A few places of the cache, while something is remembered of them.
+    /// A few places of the cache, while a value of them is cached.
     EpochPlace,
-    /// The areas that are kept in memory.
+    /// The pinned areas.
     PinnedAreas,
     /// The engine; its users are readers, also while host code runs. A writer gives up at a deadline.
     EngineGuard {
@@ -168,9 +167,9 @@ order! {
     },
     /// Why there is no engine.
     EngineGone,
-    /// Writing a commit that is larger than a batch; readers take snapshots.
+    /// Rolling a staged commit forward; readers take snapshots.
     ApplyLatch,
-    /// Why such a commit is stuck.
+    /// Why rolling forward failed.
     ApplyStuck,
     /// Running transactions.
     Running,
@@ -180,7 +179,7 @@ order! {
     Queue,
     /// The queue of batches that are not accepted.
     SubmitQueue,
-    /// What became of one of them.
+    /// The outcome of one of them.
     Outcome,
     /// Which chunks have deltas.
     Deltas,
@@ -190,21 +189,21 @@ order! {
     Limits,
     /// Tiles of the opacity map that are to be folded.
     DirtyTiles,
-    /// Rows that a tick has not heard of.
+    /// Rows that the cube index does not know yet.
     RecentPuts,
     /// Players, holds, pins and accesses.
     Observers,
     /// The trace.
     Recording,
-    /// Where players go.
+    /// The predicted courses of players.
     PrefetchCourses,
-    /// What is to be fetched.
+    /// Chunks to be fetched.
     PrefetchQueue,
-    /// What was fetched and not used.
+    /// Chunks that were fetched and not used.
     PrefetchUnused,
-    /// How much room the disk has.
+    /// The free space of the disk.
     DiskGuard,
-    /// What worlds of the process share.
+    /// The resources that worlds of the process share.
     Resources,
     /// The threads of a set of resources, while they are started.
     Pool,

@@ -1,4 +1,4 @@
-//! What every room needs and that knows nothing of worlds: threads, parking, re-entrancy, counters, stopwatches.
+//! Runtime support for every room that does not depend on worlds: threads, parking, re-entrancy, counters, stopwatches.
 
 pub(crate) mod durations;
 pub(crate) mod lock_order;

@@ -1,28 +1,28 @@
-//! How a thread of the world waits for work.
+//! Waiting for work in a thread of the world.
 //!
-//! Waking a thread costs the thread with the work as much as all the rest of a small commit. So a thread that had
-//! something to do lately parks for short times, which needs no waking. It sleeps only when nothing came for a while.
+//! Waking a thread costs the waking thread as much as the rest of a small commit. So a thread that had work recently
+//! parks for short times, after which it needs no wake-up. It sleeps only if no work came for a while.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::rt::lock_order::{Condvar, MutexGuard};
 
-/// How long work waits at most for a parked thread.
+/// The longest time that work waits for a parked thread.
 const PARK_TIME: Duration = Duration::from_millis(1);
-/// After this many short waits without work it sleeps.
+/// The thread sleeps after this many short waits without work.
 const MAX_PARKS: u32 = 200;
 
-/// The waiting of one thread, for what is behind one lock.
+/// The wait state of one thread, for data that one lock protects.
 #[derive(Debug, Default)]
 pub(crate) struct Parker {
     came: Condvar,
-    /// Changed under the lock. The thread must be woken.
+    /// Changed under the lock. If set, the thread must be woken.
     is_asleep: AtomicBool,
 }
 
 impl Parker {
-    /// Waits until there is something to do. What makes that so is changed under the lock.
+    /// Waits while `is_idle` returns true. Its condition is changed under the lock.
     pub(crate) fn wait_while<T>(&self, guard: &mut MutexGuard<'_, T>, is_idle: impl Fn(&T) -> bool) {
         let mut naps = 0;
         while is_idle(guard) {
@@ -45,7 +45,7 @@ impl Parker {
         }
     }
 
-    /// Wakes the thread whatever it does.
+    /// Wakes the thread in any state.
     pub(crate) fn wake_all(&self) {
         self.came.notify_all();
     }

@@ -1,4 +1,5 @@
-//! Threads that load chunks, move them between tiers and fold the opacity map in the background, for all worlds that share them.
+//! Threads that load chunks, move them between tiers and fold the opacity map in the background. Several worlds may
+//! share them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,30 +12,31 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::engine::EngineError;
 
-/// Named threads that end, and are waited for, with the value.
+/// Named threads. Dropping the value ends them and waits for them.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// Only absent while the value is dropped.
+    /// `None` only while the value is dropped.
     threads: Option<ThreadPool>,
     handles: Vec<JoinHandle<()>>,
-    /// How many threads what was given to them and is not done may take.
+    /// The number of threads that unfinished jobs may occupy.
     given: Arc<AtomicUsize>,
 }
 
-/// A job that was given to several threads, until it is done or has panicked.
+/// A job on several threads, until it is done or has panicked.
 struct Given(Arc<AtomicUsize>, usize);
 
 impl Pool {
     /// Starts this many threads.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If the operating system refuses to create a thread.
     pub(crate) fn start(thread_count: usize) -> Result<Self, ThreadPoolBuildError> {
         let mut handles = Vec::with_capacity(thread_count);
         let threads = ThreadPoolBuilder::new()
             .num_threads(thread_count)
             .thread_name(|index| format!("cg-store-{index}"))
-            // A job reports its own panic to the caller that waits; without this, one that does not would end the process.
+            // A job reports its panic to a caller that waits. Without this handler, a panic without such a caller would
+            // end the process.
             .panic_handler(|panic| tracing::error!(panic = message(&*panic), "background work panicked"))
             .spawn_handler(|thread| {
                 let mut builder = thread::Builder::new();
@@ -51,7 +53,7 @@ impl Pool {
         Ok(Self { threads: Some(threads), handles, given: Arc::default() })
     }
 
-    /// Does something on the threads, which may share it out among them, and waits for it.
+    /// Runs work on the threads, which may divide it among them, and waits for it.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match &self.threads {
             Some(threads) => {
@@ -62,8 +64,8 @@ impl Pool {
         }
     }
 
-    /// Does the same with each of a few things, and waits for that. The threads share them out. The caller does a single one, and all where
-    /// all threads are busy, itself, one after the other, and waits for no thread.
+    /// Calls `work` for each of a few things, divided among the threads, and waits for that. The caller's own thread
+    /// does the work if there is only one thing, or if all threads are busy.
     pub(crate) fn each<T: Sync, R: Send>(&self, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
         if things.len() < 2 || self.is_busy() {
             return things.iter().map(work).collect();
@@ -71,22 +73,22 @@ impl Pool {
         self.install(|| things.par_iter().map(&work).collect())
     }
 
-    /// Whether each thread has something to do, so that what it is given now has to wait.
+    /// Whether each thread has work, so that a new job has to wait.
     pub(crate) fn is_busy(&self) -> bool {
         self.is_busy_beside(0)
     }
 
-    /// The same, apart from this many jobs that the caller gave them itself.
+    /// The same, without this many jobs that the caller itself has started.
     pub(crate) fn is_busy_beside(&self, given: usize) -> bool {
         self.given.load(Ordering::Relaxed) >= self.thread_count() + given
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     pub(crate) fn thread_count(&self) -> usize {
         self.handles.len()
     }
 
-    /// Has one of the threads do something, after what they were given before.
+    /// Runs work on one of the threads, after the earlier jobs.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         if let Some(threads) = &self.threads {
             let given = self.give(1);
@@ -109,22 +111,22 @@ impl Drop for Given {
     }
 }
 
-/// Lets the host's threads go before this one, where the system counts priorities by thread.
+/// Lowers the priority of this thread below the host's, where the operating system has priorities per thread.
 ///
-/// Threads that work for the store wake while a host's tick runs. At its priority they would take the processor from it for
-/// milliseconds; in the class of batch work they take it from no thread by waking. They still get a quarter of one
-/// that the host uses up.
+/// Threads of the store wake while a host's tick runs. At the same priority they would take the processor from it for
+/// milliseconds. In the batch scheduling class, waking up never preempts another thread. They still get a quarter of a
+/// processor that the host uses fully.
 pub(crate) fn lower_priority() {
     work_in_batches(NICER);
 }
 
-/// Takes the processor from no thread by waking, and else runs as the thread that started this one does: for threads for which
-/// others may wait.
+/// Enters the batch scheduling class, in which waking up preempts no thread, and keeps the niceness. For threads for
+/// which other threads may wait.
 pub(crate) fn enter_batch_scheduling() {
     work_in_batches(0);
 }
 
-/// How much nicer than the host's threads the store's are.
+/// The niceness of the store's threads above that of the host's.
 const NICER: i32 = 5;
 
 fn work_in_batches(nicer: i32) {
@@ -141,7 +143,7 @@ fn enter_batch_class(nicer: i32) -> rustix::io::Result<()> {
     use thread_priority::{
         NormalThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
     };
-    /// What the crate takes for a niceness of 0. It can set none together with a class but an absolute one.
+    /// The value that the crate maps to a niceness of 0. It can only set an absolute niceness together with a class.
     const ORDINARY: u8 = 49;
     let before = rustix::process::nice(0)?;
     let batch = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Batch);
@@ -149,7 +151,7 @@ fn enter_batch_class(nicer: i32) -> rustix::io::Result<()> {
         ThreadPriorityValue::try_from(ORDINARY).map_or(ThreadPriority::Min, ThreadPriority::Crossplatform);
     let this = thread_priority::thread_native_id();
     if let Err(error) = thread_priority::set_thread_priority_and_policy(this, priority, batch) {
-        // The class comes first; what is refused is a niceness below the host's.
+        // The class is set first; the refused part is a niceness below the host's.
         tracing::debug!(?error, "a thread of the store keeps its host's niceness for now");
     }
     let now = rustix::process::nice(0)?;
@@ -159,11 +161,11 @@ fn enter_batch_class(nicer: i32) -> rustix::io::Result<()> {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // Whatever was spawned is done first.
+        // All spawned jobs are finished first.
         drop(self.threads.take());
         let this = thread::current().id();
         for handle in self.handles.drain(..) {
-            // A thread cannot wait for itself; it ends when this is over. A panic of a job was told already.
+            // A thread cannot wait for itself; it ends after this. A panic of a job was already reported.
             if handle.thread().id() != this {
                 let _ = handle.join();
             }
@@ -171,13 +173,13 @@ impl Drop for Pool {
     }
 }
 
-/// Does something, and gives what it panicked with as text.
+/// Runs work, and returns the message of a panic.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // What is shared behind locks is changed in single steps, so a panic leaves it whole.
+    // Shared state behind locks is changed in single steps, so a panic leaves it consistent.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic).to_owned())
 }
 
-/// Runs a job whose panic becomes an error like any other. A caller that waits would otherwise take it for a closed world.
+/// Runs a job, and converts its panic into an error. Otherwise a waiting caller would treat it as a closed world.
 pub(crate) fn catch_panic<T, E: From<EngineError>>(
     operation: &'static str,
     work: impl FnOnce() -> Result<T, E>,
@@ -186,7 +188,7 @@ pub(crate) fn catch_panic<T, E: From<EngineError>>(
     caught(work).unwrap_or_else(panicked)
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")

@@ -1,9 +1,9 @@
-//! What a thread is in the middle of, so that nothing that it calls meanwhile waits for itself.
+//! Records what a thread is doing, so that a nested call does not wait for its own thread.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-/// What a thread can be in the middle of.
+/// What a thread can be doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// A transaction of a world.
@@ -18,11 +18,11 @@ thread_local! {
     static INSIDE: RefCell<Vec<(Doing, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// That this thread is in the middle of something with a thing that stays where it is, until the value is dropped.
+/// Records that this thread is doing something with an object that does not move, until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct ReentryGuard {
     what: (Doing, usize),
-    /// It ends on the thread on which it began.
+    /// It must be dropped on the thread on which it was created.
     _on_this_thread: PhantomData<*const ()>,
 }
 
@@ -33,7 +33,7 @@ impl ReentryGuard {
         Self { what, _on_this_thread: PhantomData }
     }
 
-    /// As [`enter`](Self::enter); `None` if this thread is in the middle of it.
+    /// As [`enter`](Self::enter); `None` if this thread is already doing that.
     pub(crate) fn enter_once<T>(doing: Doing, thing: &T) -> Option<Self> {
         if Self::is_in(doing, thing) { None } else { Some(Self::enter(doing, thing)) }
     }

@@ -1,10 +1,10 @@
-//! Counters that prove how much work was done, where a stopwatch could only suggest it.
+//! Counters of work. They are exact where measured times are not.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// The live counters of a world. Counting is relaxed: sums are exact, moments are not.
+        /// The live counters of a world. Counting is relaxed: sums are exact, but a reading is not of one moment.
         #[derive(Debug, Default)]
         pub(crate) struct Counters { $(pub(crate) $name: AtomicU64,)* }
 
@@ -30,17 +30,17 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Keys asked of the engine.
+    /// Keys read from the engine.
     engine_reads,
-    /// Bytes of the rows in which chunks were looked for, a whole cluster for each look into it.
+    /// Bytes of the rows in which chunks were looked up; a whole cluster for each lookup in it.
     bytes_read,
     /// Batches committed for transactions.
     commits,
-    /// Those of them that were too large for one batch, and were staged in parts and rolled forward.
+    /// The commits that were too large for one batch, and were staged in parts and rolled forward.
     commits_staged,
     /// Moves between tiers committed.
     moves,
-    /// Chunks that were saved as they are stored already, or deleted where none is: nothing was written.
+    /// Chunks whose save or deletion changed nothing, so that nothing was written.
     saves_elided,
     /// Transactions refused because the queue was full.
     busy,
@@ -50,41 +50,42 @@ counters! {
     deltas_written,
     /// Chunks whose deltas maintenance folded into their rows.
     chunks_folded,
-    /// Times a tile of the opacity map was written anew with its patches.
+    /// Tiles of the opacity map that were rewritten with their patches.
     tiles_folded,
-    /// Ticks that left work undone because the disk has less room than
-    /// [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
+    /// Ticks that left work undone because less disk space is free than
+    /// [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes) requires.
     ticks_low_disk,
     /// Rows put or deleted.
     rows_written,
-    /// Bytes of the keys and rows that transactions, moves and heat committed, before the engine multiplies them.
+    /// Bytes of the keys and rows that transactions, moves and heat committed, without the engine's write
+    /// amplification.
     bytes_written,
-    /// Rows of clusters fetched from the engine, by a key or by a scan.
+    /// Rows of clusters read from the engine, by a key or by a scan.
     clusters_read,
     /// Chunks decoded from bytes.
     chunks_decoded,
-    /// Bytes that came out of a decompressor.
+    /// Bytes that were decompressed.
     bytes_decompressed,
-    /// Loads answered from memory.
+    /// Loads served from memory.
     cache_hits,
-    /// Loads that asked the engine, prefetch included.
+    /// Loads that read from the engine, including prefetch.
     cache_misses,
-    /// Chunks, or the knowledge that there is none, brought into memory ahead of players.
+    /// Chunks, or their absence, that were prefetched for players.
     prefetched,
-    /// Prefetched chunks that memory answered a load or peek with: each counts once.
+    /// Prefetched chunks that served a load or peek from memory; each counts once.
     prefetched_used,
-    /// Chunks that were to be prefetched and were not: the player had turned, stopped, gone or arrived before, or too
-    /// many waited. One that finds no room counts again at each change of a player's course.
+    /// Chunks that were to be prefetched and were not. Either the player had turned, stopped, left or arrived before,
+    /// or too many chunks waited. A chunk that finds no room counts again at each change of a player's course.
     prefetched_dropped,
-    /// Prefetched chunks that were no use: out of memory again when they were asked for, not asked for within a minute of
-    /// game time or before the player was gone, or pushed out of the 4,096 that are watched. What is neither used nor
-    /// wasted is still watched.
+    /// Prefetched chunks that were useless. Either they were evicted before they were requested, or not requested
+    /// within a minute of game time or before the player left, or displaced from the 4,096 that are tracked. Chunks
+    /// that are neither used nor wasted are still tracked.
     prefetched_wasted,
     /// Keys visited by scans.
     keys_scanned,
     /// Transactions refused because of a conflict.
     conflicts,
-    /// Times a commit was prepared again because what it replaces had changed meanwhile.
+    /// Preparations of commits that were repeated because the replaced state had changed.
     preparations_repeated,
 }
 

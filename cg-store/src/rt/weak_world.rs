@@ -1,13 +1,13 @@
-//! Work that visits a world while it is open, and keeps it open for no longer than a visit.
+//! Weak references to a world, which keep it open only while it is used.
 //!
-//! **Invariant**: closing waits for visits that have begun, and none begins afterwards.
+//! **Invariant**: closing waits for uses that have begun, and none begins afterwards.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use crate::rt::lock_order::{Condvar, Mutex, rank};
 
-/// A way to a world that does not keep it open.
+/// A reference to a world that does not keep it open.
 pub(crate) struct WeakWorld<W> {
     inner: Weak<W>,
     uses: Arc<WorldUses>,
@@ -18,7 +18,7 @@ impl<W> WeakWorld<W> {
         Self { inner: Weak::clone(world), uses: Arc::clone(uses) }
     }
 
-    /// Shows the world, or says which commit was synced last before it was gone.
+    /// Calls `see` with the world. If the world is gone, returns the last commit that was synced before.
     pub(crate) fn with_world<T>(&self, see: impl FnOnce(&W) -> T) -> Result<T, u64> {
         let _until_it_is_dropped = self.uses.begin()?;
         let inner = self.inner.upgrade().expect("a world is not dropped while it is visited");
@@ -38,7 +38,7 @@ impl<W> fmt::Debug for WeakWorld<W> {
     }
 }
 
-/// The visits under way.
+/// The current uses of a world.
 #[derive(Debug, Default)]
 pub(crate) struct WorldUses {
     state: Mutex<State, rank::WorldUses>,
@@ -62,7 +62,7 @@ impl WorldUses {
         Ok(WorldUse(self))
     }
 
-    /// Waits for the visits under way and lets none begin afterwards.
+    /// Waits for the current uses and lets none begin afterwards.
     pub(crate) fn end(&self, synced: u64) {
         let mut state = self.state.lock();
         self.none.wait_while(&mut state, |state| state.under_way > 0);
@@ -70,7 +70,7 @@ impl WorldUses {
     }
 }
 
-/// One visit, which ends with the value.
+/// One use, which ends when the value is dropped.
 struct WorldUse<'v>(&'v WorldUses);
 
 impl Drop for WorldUse<'_> {

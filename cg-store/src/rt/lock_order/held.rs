@@ -1,4 +1,4 @@
-//! What a thread holds.
+//! The locks that a thread holds.
 
 #[cfg(debug_assertions)]
 pub(super) use checked::Held;
@@ -19,7 +19,7 @@ mod checked {
     use super::super::Rank;
 
     thread_local! {
-        /// What this thread holds, in the order in which it took it.
+        /// The locks that this thread holds, in the order in which it took them.
         static HELD: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -30,10 +30,10 @@ mod checked {
         Host,
     }
 
-    /// That this thread holds something, until the value is dropped.
+    /// Records that this thread holds a lock, until the value is dropped.
     #[derive(Debug)]
     pub(in super::super) struct Held {
-        /// `None` if no thread waits for it for good.
+        /// `None` if no thread waits for it for ever.
         entry: Option<Entry>,
     }
 
@@ -50,13 +50,13 @@ mod checked {
             held
         }
 
-        /// Asserts that a thread which holds what this one holds may wait for a lock.
+        /// Asserts that a thread with the locks of this one may wait for a lock.
         #[track_caller]
         pub(in super::super) fn check(rank: Rank, is_layered: bool) {
             check(rank, is_layered, None);
         }
 
-        /// Asserts the same of a lock that it holds and will let go of meanwhile.
+        /// Asserts the same for a held lock that is released while waiting.
         #[track_caller]
         pub(in super::super) fn check_again(&self) {
             if let Some(Entry::Lock(rank)) = self.entry {
@@ -66,7 +66,7 @@ mod checked {
 
         fn push(&self) {
             if let Some(entry) = self.entry {
-                // A thread that ends may have no list any more.
+                // The list may be gone in a thread that is ending.
                 let _ = HELD.try_with(|held| held.borrow_mut().push(entry));
             }
         }
@@ -104,7 +104,7 @@ mod checked {
 mod unchecked {
     use super::super::Rank;
 
-    /// Nothing is remembered.
+    /// Records nothing.
     #[derive(Debug)]
     pub(in super::super) struct Held;
 

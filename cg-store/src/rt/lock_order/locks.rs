@@ -33,7 +33,7 @@ pub(crate) struct RwLockReadGuard<'l, T> {
     held: Held,
 }
 
-/// A part of what a [`RwLock`] protects that is held for reading.
+/// A part of the value of a [`RwLock`] that is held for reading.
 #[derive(Debug)]
 pub(crate) struct MappedRwLockReadGuard<'l, T: ?Sized> {
     guard: parking_lot::MappedRwLockReadGuard<'l, T>,
@@ -63,7 +63,7 @@ impl<T, R: Ranked> Mutex<T, R> {
         MutexGuard { guard, held: Held::take(Some(R::RANK)) }
     }
 
-    /// Takes the lock if that needs no waiting.
+    /// Takes the lock if that does not need to wait.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let guard = self.lock.try_lock()?;
@@ -75,7 +75,7 @@ impl<T, R: Ranked> Mutex<T, R> {
     }
 }
 
-/// Whether writers wait without a deadline, and elsewhere in the order than readers.
+/// Whether writers wait without a deadline, and at another rank than readers.
 const fn waits_apart_to_write<R: Ranked>() -> bool {
     match R::WRITE {
         Some(write) => write as u8 != R::RANK as u8,
@@ -96,7 +96,7 @@ impl<T, R: Ranked> RwLock<T, R> {
         RwLockReadGuard { guard, held: Held::take(R::WRITE) }
     }
 
-    /// Waits for a writer that holds the lock, and for none that waits for it.
+    /// Waits for a writer that holds the lock, but not for a waiting writer.
     #[inline]
     pub(crate) fn read_recursive(&self) -> RwLockReadGuard<'_, T> {
         Held::check(R::RANK, R::IS_LAYERED);
@@ -124,7 +124,7 @@ impl<T, R: Ranked> RwLock<T, R> {
         Some(RwLockWriteGuard { guard, _held: Held::take(Some(R::WRITTEN)) })
     }
 
-    /// Waits no longer than until a moment, so it is not checked either.
+    /// Waits at most until the deadline, so the order is not checked.
     #[inline]
     pub(crate) fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
         let guard = self.lock.try_write_until(deadline)?;
@@ -133,7 +133,7 @@ impl<T, R: Ranked> RwLock<T, R> {
 }
 
 impl<'l, T> RwLockReadGuard<'l, T> {
-    /// Holds a part of it, if it has that part.
+    /// Maps the guard to a part of the value, if `part` returns one.
     #[inline]
     pub(crate) fn try_map<U: ?Sized>(
         this: Self,
@@ -210,7 +210,7 @@ impl<T: fmt::Debug, R> fmt::Debug for RwLock<T, R> {
     }
 }
 
-/// Shows what a guard holds.
+/// Implements access to the values of guards.
 macro_rules! guards {
     ($($guard:ident $(, $mutable:ident)?;)+) => {
         $(
@@ -250,7 +250,7 @@ guards! {
     RwLockWriteGuard, DerefMut;
 }
 
-// Without assertions a lock is as large as `parking_lot`'s, and so is what holds it, with nothing else to drop.
+// Without assertions a lock and its guards are as large as `parking_lot`'s, and have nothing else to drop.
 #[cfg(not(debug_assertions))]
 const _: () = {
     use super::rank::Commit;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// The panic of a thread that takes a lock.
+/// The message of the panic of a thread that takes a lock.
 fn refusal<T>(take: impl FnOnce() -> T) -> Option<String> {
     let taken = catch_unwind(AssertUnwindSafe(|| drop(take())));
     taken.err().map(|panic| *panic.downcast::<String>().expect("a panic with a text of its own"))
