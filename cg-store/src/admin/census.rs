@@ -1,4 +1,4 @@
-//! A census: how much of everything a world holds, counted row by row.
+//! The census: counts what a world holds, row by row.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,17 +17,17 @@ use crate::read::chunk::{Area, walk};
 use crate::read::iterate::entities;
 use crate::storage::error::Error;
 
-/// How much of everything a world holds.
+/// The counts of what a world holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Census {
     /// Live chunks of each dimension that has any.
     pub dimensions: BTreeMap<Dimension, u64>,
-    /// What lies in each tier, hottest first, as in [`Tier::ALL`].
+    /// The counts of each tier, hottest first, as in [`Tier::ALL`].
     pub tiers: [TierCensus; 3],
-    /// 4³ cubes of which is kept when they were last accessed.
+    /// 4³ cubes with a stored last access.
     pub heat_rows: u64,
-    /// Entities that decode, of which this many are [`detached`](Self::detached).
+    /// Entities that decode, including the [`detached`](Self::detached) ones.
     pub entities: u64,
     /// Entities that no chunk owns.
     pub detached: u64,
@@ -35,19 +35,19 @@ pub struct Census {
     pub objects: u64,
     /// Spatial records.
     pub records: u64,
-    /// Damaged rows met on the way; what they held is not counted.
+    /// Damaged rows that were found. Their content is not counted.
     pub damaged: u64,
 }
 
-/// How much lies in one tier.
+/// The counts of one tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TierCensus {
-    /// Rows, tombstones among them.
+    /// Rows, including tombstones.
     pub keys: u64,
-    /// Live chunks whose newest copy lies here.
+    /// Live chunks whose newest copy is in this tier.
     pub chunks: u64,
-    /// Copies of chunks that lie here, those that a hotter tier shadows among them.
+    /// Copies of chunks in this tier, including those that a hotter tier shadows.
     pub copies: u64,
     /// Bytes of the rows' keys and values before the engine compresses them.
     pub bytes: u64,
@@ -59,7 +59,7 @@ impl Census {
         self.dimensions.values().sum()
     }
 
-    /// What lies in a tier.
+    /// The counts of a tier.
     pub const fn tier(&self, tier: Tier) -> TierCensus {
         let [hot, warm, cold] = self.tiers;
         match tier {
@@ -70,7 +70,7 @@ impl Census {
     }
 }
 
-/// Shows the rows of a family that can be read.
+/// Visits the readable rows of a family.
 fn each_row(
     view: &dyn Readable,
     family: Family,
@@ -85,10 +85,10 @@ fn each_row(
     Ok(())
 }
 
-/// The families of the chunks, hottest first, as in [`Tier::ALL`].
+/// The families of chunks, hottest first, as in [`Tier::ALL`].
 const CHUNK_FAMILIES: [Family; 3] = [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2];
 
-/// The chunks in a row, as its frame or its directory says; a damaged row holds none that can be counted.
+/// The number of chunks in a row according to its frame or directory; 0 for a damaged row.
 fn copies(family: Family, key: &[u8], row: &[u8]) -> u64 {
     let cluster =
         |tier| StoredCluster::open(tier, key, row).map_or(0, |cluster| cluster.present_count() as u64);

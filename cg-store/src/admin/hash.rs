@@ -1,8 +1,8 @@
-//! The content hash: one number for what a world holds, whatever the tier, the order of writing or the ids it issued.
+//! The content hash: one number for what a world holds, whatever the tiers, the order of writes and the issued ids.
 //!
-//! Every chunk, entity, property, object and spatial record is written down by name, each as one record, and the SHA-256
-//! of each record is added up modulo 2^256. A sum does not depend on order, and a record does not depend on where it
-//! lies. Versions are no content: neither those of chunks nor those of objects.
+//! Every chunk, entity, property, object and spatial record is written as one record in which names replace ids. The
+//! SHA-256 digests of all records are added modulo 2^256. A sum does not depend on order, and a record does not depend
+//! on its place. Versions are not content: neither those of chunks nor those of objects.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ impl std::fmt::Display for ContentHash {
 }
 
 impl Admin<'_> {
-    /// Adds the chunks of an area, and shows each to `also`.
+    /// Adds the chunks of an area, and calls `also` with each.
     fn hash_chunks(
         &self,
         view: &dyn Readable,
@@ -67,8 +67,8 @@ impl Admin<'_> {
     }
 }
 
-/// Writes a chunk down by names. Its canonical bytes hold ids only in the palette, in components and in side kinds;
-/// the packed cells between palette and components are the same in every world.
+/// Writes a chunk with names. Its canonical bytes contain ids only in the palette, in components and in side kinds. The
+/// packed cells between palette and components are the same in every world.
 fn chunk_record(catalog: &Catalog, at: ChunkAt, chunk: &Chunk, value: &[u8]) -> Result<Record, DecodeError> {
     let mut record = Record::new("chunk");
     record.position(catalog, at);
@@ -136,7 +136,7 @@ fn spatial_record(catalog: &Catalog, id: RecordId, view: &RecordView<'_>) -> Rec
     record
 }
 
-/// One thing written down: fields, each after its length, so that no two lists of fields give the same bytes.
+/// The bytes of one record: fields, each after its length, so that different lists of fields have different bytes.
 #[derive(Default)]
 struct Record(Vec<u8>);
 
@@ -213,7 +213,7 @@ impl Sum {
     }
 }
 
-/// Shows every row of a family, and stops at the first error.
+/// Visits every row of a family, and stops at the first error.
 fn scan_rows(
     view: &dyn Readable,
     family: Family,
@@ -292,7 +292,7 @@ impl Admin<'_> {
         self.hash_chunks(&view, &catalog, Area::Box(dimension, area), &mut sum, |at, chunk| {
             owned.extend(chunk.entities().iter().map(|id| (*id, at)));
         })?;
-        // In the order of their rows, which lie beside each other.
+        // Sorted by id, because their rows are adjacent in that order.
         owned.sort_unstable();
         for (id, at) in owned {
             let Some(row) = view.get(Space::Entity, &key::entity(id))? else { continue };

@@ -1,4 +1,4 @@
-//! Checking, counting, hashing and quarantine.
+//! Verification, counts, hashes and quarantine.
 
 pub(crate) mod census;
 pub(crate) mod hash;
@@ -12,7 +12,7 @@ use crate::maintain::state::MaintainState;
 use crate::read::state::ReadState;
 use crate::storage::shared::Shared;
 
-/// The rooms below, for what looks at the rows of a whole world.
+/// The lower rooms, for operations on the rows of a whole world.
 #[derive(Clone, Copy)]
 pub(crate) struct Admin<'w> {
     shared: &'w Arc<Shared>,

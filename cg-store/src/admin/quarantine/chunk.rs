@@ -1,4 +1,4 @@
-//! A damaged chunk: its row is kept, its place is free, its entities live on.
+//! Quarantine of damaged chunks: the row is kept, the place is free, and the entities stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -18,37 +18,37 @@ use crate::read::chunk::decode::row_of;
 use crate::read::chunk::find_many;
 use crate::storage::error::{ConflictKey, Error};
 
-/// Why an entity whose chunk was quarantined is still there.
+/// The reason stored with an entity whose chunk was quarantined.
 pub const CHUNK_QUARANTINED: &str = "its chunk was quarantined";
 
-/// An entity of a chunk, as it is stored.
+/// A stored entity of a chunk.
 struct Owned {
     id: EntityId,
-    /// The schema generation of its row, which the detached one keeps: not a component is touched.
+    /// The schema generation of its row. The detached entity keeps it, because its components do not change.
     generation: u32,
     entity: Entity,
 }
 
-/// What became of damaged chunks that were quarantined.
+/// The result of quarantining damaged chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuarantinedChunks {
-    /// How many chunks were damaged, and are absent now.
+    /// The number of chunks that were damaged, and are absent now.
     pub chunks: u64,
-    /// Whether no row of the box is damaged any more, and none is hidden by one that is, so that all that lists chunks
-    /// meets sound ones. `false` if damage there costs chunks outside of the box, too.
+    /// Whether the box has no damaged rows left, and none that an unreadable gap hides. Then every listing of chunks
+    /// finds only sound ones. `false` if clearing the damage would lose chunks outside the box.
     pub is_clear: bool,
 }
 
-/// Where the chunks of a box are damaged.
+/// The damage of the chunks in a box.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct DamagedChunks {
     /// Each row once.
     rows: BTreeMap<(Space, Vec<u8>), Vec<u8>>,
-    /// Each chunk with the row at which a look-up of it ends.
+    /// Each chunk with the damaged row at which its lookup ends.
     chunks: Vec<(ChunkAt, (Space, Vec<u8>))>,
 }
 
-/// The clusters of a tier that meet a box.
+/// The clusters of a tier that overlap a box.
 pub(super) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<Item = ClusterPos> {
     let (min, max) = (bounds.min().cluster(tier), bounds.max().cluster(tier));
     (min.x()..=max.x()).flat_map(move |x| {
@@ -60,8 +60,8 @@ pub(super) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<
 }
 
 impl Admin<'_> {
-    /// Quarantines what is damaged of some chunks, in one commit or, if that is too large for one, in several. Returns how
-    /// many were.
+    /// Quarantines the damaged ones of some chunks, in one commit or, if that would be too large, in several. Returns
+    /// the number of chunks.
     fn quarantine_damaged(&self, places: &[ChunkAt]) -> Result<u64, Error> {
         match self.quarantine_batch(places) {
             Err(Error::TooLarge { .. }) if places.len() > 1 => {
@@ -75,7 +75,8 @@ impl Admin<'_> {
     fn quarantine_batch(&self, places: &[ChunkAt]) -> Result<u64, Error> {
         let mut done = BTreeSet::new();
         loop {
-            // In this order: what is accepted while the queue is written is newer than what is read.
+            // The order matters: changes that are accepted while the queue is written are detected as newer than what
+            // is read.
             let begun = self.commit.log.begin();
             self.commit.drain()?;
             let found = self.damaged_chunks(places)?;
@@ -97,7 +98,7 @@ impl Admin<'_> {
             let mut batch = detach(&owned);
 
             let committing = self.commit.commit_alone()?;
-            // Who gives a chunk an entity or takes one from it writes the chunk too.
+            // A change of a chunk's entities writes the chunk too.
             let mut written: Vec<_> = chunks.iter().map(|at| ConflictKey::Chunk(*at)).collect();
             let again: Vec<_> = chunks.iter().copied().collect();
             if committing.written_since(begun.at, &written).is_some() || self.damaged_chunks(&again)? != found
@@ -146,7 +147,7 @@ impl Admin<'_> {
         }
     }
 
-    /// Which of some chunks are damaged, and the bytes of the rows.
+    /// The damaged ones of some chunks, and the bytes of the damaged rows.
     fn damaged_chunks(&self, places: &[ChunkAt]) -> Result<DamagedChunks, Error> {
         let catalog = self.shared.registry.catalog();
         let (with_deltas, others): (Vec<_>, Vec<_>) =
@@ -171,16 +172,16 @@ impl Admin<'_> {
         Ok(found)
     }
 
-    /// The damaged row at which a look-up of a chunk ends; `None` if it ends well.
+    /// The damaged row at which the lookup of a chunk ends; `None` if the lookup succeeds.
     pub(super) fn damaged_chunk(&self, at: ChunkAt) -> Result<Option<(Space, Vec<u8>)>, Error> {
-        // Memory holds no damage, so the engine is asked, not the cache, and not what is remembered of deltas.
+        // Memory contains no damage. So the engine is asked, without the cache and the cached deltas.
         if self.read.pending.chunk(at).is_some() {
             return Ok(None);
         }
         match self.read.read_rows(at) {
             Ok(_) => Ok(None),
             Err(Error::Corrupt(damage)) => Ok(Some((damage.space, damage.key))),
-            // What became of the chunk since its row was written is unknown, so the row goes too.
+            // The changes since the chunk's row was written are unknown, so the row is quarantined too.
             Err(Error::Engine(EngineError::Corrupt { place, .. }))
                 if place.family() == Some(Family::ChunkDelta) =>
             {
@@ -190,7 +191,7 @@ impl Admin<'_> {
         }
     }
 
-    /// The row at which a look-up of a chunk would end if it had no deltas.
+    /// The row at which the lookup of a chunk would end if it had no deltas.
     fn row_of_chunk(&self, at: ChunkAt) -> Result<(Space, Vec<u8>), Error> {
         let engine = self.shared.engine()?;
         for tier in Tier::ALL {
@@ -202,7 +203,7 @@ impl Admin<'_> {
         Ok((Space::ChunkL0, key::chunk(at).to_vec()))
     }
 
-    /// Copies a damaged delta into quarantine and takes it away: the chunk is as its row and its other deltas say.
+    /// Copies a damaged delta into quarantine and deletes it. The chunk keeps its row and its other deltas.
     fn quarantine_delta(
         &self,
         committing: Committing<'_>,
@@ -219,23 +220,23 @@ impl Admin<'_> {
             if let Ok((_, seq)) = key::decode_delta(&damaged.key) {
                 self.read.deltas.forget(at, seq);
             }
-            // What memory holds of the chunk was read or written before.
+            // The cached chunk may still contain the delta.
             announced.forget(at);
         })
     }
 
-    /// The entities whose owner is one of some chunks. Reads every entity of the world.
+    /// The entities that one of some chunks owns. Reads every entity of the world.
     fn entities_of(&self, chunks: &BTreeSet<ChunkAt>) -> Result<Vec<Owned>, Error> {
         let mut found = Vec::new();
         self.shared.engine()?.scan(Family::Entity, ALL_KEYS, |row_key, row| {
-            // A damaged entity has no owner to be told from; verification reports it.
+            // The owner of a damaged entity is unknown; verification reports it.
             found.extend(key::decode_entity(row_key).ok().and_then(|id| owned_by(chunks, id, row)));
             ControlFlow::<()>::Continue(())
         })?;
         Ok(found)
     }
 
-    /// Those of some entities that are still one of the chunks', as they are now.
+    /// The current state of those entities that one of the chunks still owns.
     fn read_again(&self, chunks: &BTreeSet<ChunkAt>, known: &[Owned]) -> Result<Vec<Owned>, Error> {
         let mut found = Vec::new();
         let engine = self.shared.engine()?;
@@ -247,7 +248,7 @@ impl Admin<'_> {
     }
 }
 
-/// A stored entity, if it is sound and one of some chunks'.
+/// A stored entity, if it is sound and one of the chunks owns it.
 fn owned_by(chunks: &BTreeSet<ChunkAt>, id: EntityId, row: &[u8]) -> Option<Owned> {
     let key = key::entity(id);
     let frame = FrameView::open(Space::Entity, &key, row).ok()?;
@@ -257,7 +258,7 @@ fn owned_by(chunks: &BTreeSet<ChunkAt>, id: EntityId, row: &[u8]) -> Option<Owne
     is_theirs.then_some(Owned { id, generation, entity })
 }
 
-/// The rows of entities that belong to no chunk any more.
+/// The rows of the entities after they are detached.
 fn detach(owned: &[Owned]) -> Batch {
     let mut batch = Batch::new();
     for Owned { id, generation, entity } in owned {

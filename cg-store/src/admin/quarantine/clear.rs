@@ -1,7 +1,7 @@
-//! Clearing what held damaged chunks, after they were quarantined.
+//! Clears damaged rows after their chunks were quarantined.
 //!
-//! A chunk that was quarantined has its mark in the hottest tier, so no look-up goes below. What is damaged below is still met
-//! by whatever lists rows, by moves and by compactions. It is not needed: the quarantine has a copy of what could be read.
+//! A quarantined chunk has a tombstone in the hottest tier, so no lookup goes below it. Damage below still affects
+//! listings of rows, moves and compactions. It is not needed: the quarantine has a copy of what could be read.
 
 use std::ops::Bound;
 
@@ -16,11 +16,11 @@ use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage};
 use crate::read::chunk::keys_of;
 use crate::storage::error::Error;
 
-/// An empty range: nothing is rewritten, but a family whose files were not to be rewritten is looked at again.
+/// An empty range: nothing is rewritten, but the engine checks again whether a held family is still damaged.
 const NO_KEYS: KeyRange<'static> = (Bound::Excluded(&[]), Bound::Excluded(&[]));
 
 impl Admin<'_> {
-    /// Clears what is damaged of a box, as far as no chunk is lost by it. Says whether nothing damaged is left. Moves wait
+    /// Clears the damage of a box, as far as no chunk is lost by it. Returns whether no damage is left. Moves wait
     /// meanwhile.
     pub(super) fn clear(&self, dimension: Dimension, bounds: ChunkBox) -> Result<bool, Error> {
         let mut is_clear = true;
@@ -43,8 +43,8 @@ impl Admin<'_> {
         Ok(is_clear)
     }
 
-    /// Writes a cluster without its damaged groups, or removes it if all of it is damaged, unless chunks are still to be
-    /// quarantined.
+    /// Rewrites a cluster without its damaged groups, or deletes it if all of it is damaged. Does nothing if it still
+    /// has chunks to quarantine.
     fn clear_cluster(&self, dimension: Dimension, pos: ClusterPos) -> Result<bool, Error> {
         let engine = self.shared.engine()?;
         let (space, row_key) = (Space::of_cluster(pos.tier()), key::cluster(dimension, pos));
@@ -63,7 +63,7 @@ impl Admin<'_> {
                 }
                 Guard::same(space, row_key, &row)
             }
-            // It lies in a gap that could not be closed.
+            // The row is in a gap that could not be closed.
             Err(EngineError::Corrupt { .. }) => return Ok(false),
             Err(error) => return Err(error.into()),
         };

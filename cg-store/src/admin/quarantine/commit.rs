@@ -1,4 +1,5 @@
-//! A damaged commit that keeps its world closed: what is sound of it is rolled forward, the rest is kept in quarantine.
+//! Salvage of a damaged commit that blocks the open of its world: its sound parts are rolled forward, the rest is
+//! quarantined.
 
 use std::path::Path;
 
@@ -7,17 +8,17 @@ use crate::storage::error::{Error, OpenError};
 use crate::storage::options::WorldOptions;
 use crate::storage::staged::salvage::Salvage;
 
-/// What became of a commit that could not be rolled forward as a whole.
+/// The result of salvaging a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalvagedCommit {
-    /// How many of its parts were rolled forward.
+    /// The number of parts that were rolled forward.
     pub rolled_forward_parts: u64,
-    /// The rows that were damaged or missing, each with what was wrong: the keys of its intent and of its parts. What a
-    /// part would have written is lost; an intent writes nothing.
+    /// The damaged or missing rows, each with its problem: the keys of the commit's intent and parts. The writes of
+    /// such a part are lost; an intent has none.
     pub lost: Vec<(Vec<u8>, String)>,
 }
 
-/// Quarantines what is damaged of commits that an engine is to roll forward, if it holds what is expected.
+/// Salvages the damaged commits that an engine must roll forward. `check` examines the engine first.
 pub(crate) fn salvage_in(
     dir: &Path,
     path: &Path,

@@ -1,4 +1,4 @@
-//! A damaged entity: its row is kept, and no chunk refers to it any more.
+//! Quarantine of damaged entities: the row is kept, and no chunk refers to the entity any more.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::storage::error::{ConflictKey, Error};
 /// A chunk without its reference to an entity.
 struct Released {
     at: ChunkAt,
-    /// The schema generation that it is stored with, and stays stored with: nothing but the reference changes.
+    /// The stored schema generation, which stays the same: only the reference changes.
     generation: u32,
     chunk: Chunk,
 }
@@ -43,14 +43,14 @@ impl Admin<'_> {
         self.damaged_row(Space::Entity, &row).map(Some)
     }
 
-    /// The chunks that refer to an entity: one in a sound world, or none. Reads every chunk, and decodes those in whose
-    /// bytes the UUID stands.
+    /// The chunks that refer to an entity: at most one in a sound world. Reads every chunk, and decodes those whose
+    /// bytes contain the UUID.
     fn referrers_of(&self, id: EntityId) -> Result<Vec<ChunkAt>, Error> {
         let catalog = self.shared.registry.catalog();
         let uuid = id.to_bytes();
         let mut found = Vec::new();
         walk_folded(self.read, &self.shared.engine()?.snapshot()?, Area::World, |stored| {
-            // Nobody can tell what a damaged chunk refers to.
+            // The references of a damaged chunk are unknown.
             if let Ok(stored) = stored
                 && stored.value.windows(uuid.len()).any(|bytes| bytes == uuid)
                 && let Some(schema) = catalog.schema(stored.schema_generation)
@@ -64,7 +64,7 @@ impl Admin<'_> {
         Ok(found)
     }
 
-    /// Chunks as they are now, without their references to an entity; those that have none are left out.
+    /// The current chunks without their references to an entity. Chunks without such a reference are left out.
     fn release(&self, id: EntityId, referrers: &[ChunkAt]) -> Result<Vec<Released>, Error> {
         let catalog = self.shared.registry.catalog();
         let mut released = Vec::new();
@@ -89,10 +89,10 @@ impl Admin<'_> {
         Ok(released)
     }
 
-    /// Makes a chunk without its reference visible to readers of the cache.
+    /// Caches a chunk without its reference.
     fn show(&self, seen: &Announced<'_>, Released { at, generation, chunk }: Released, version: u64) {
         let catalog = self.shared.registry.catalog();
-        // What cannot be upgraded cannot be loaded, so memory does not have it.
+        // A chunk that cannot be upgraded cannot be loaded either, so it is not cached.
         if let Ok(upgraded) =
             Upgrader::new(&catalog, &self.shared.options.upgrades).upgrade(&chunk, generation)
         {
@@ -107,11 +107,12 @@ impl Admin<'_> {
     pub(crate) fn quarantine_entity(&self, id: EntityId) -> Result<bool, Error> {
         self.shared.check_open()?;
         loop {
-            // In this order: what is accepted while the queue is written is newer than what is read.
+            // The order matters: changes that are accepted while the queue is written are detected as newer than what
+            // is read.
             let begun = self.commit.log.begin();
             self.commit.drain()?;
             let Some(damaged) = self.damaged_entity(id)? else { return Ok(false) };
-            // Who adds or drops a reference reads the entity, so none can as long as it is damaged.
+            // Every commit that adds or drops a reference reads the entity, so it fails while the entity is damaged.
             let referrers = self.referrers_of(id)?;
             let mut released = self.release(id, &referrers)?;
 

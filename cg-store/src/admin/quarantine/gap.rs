@@ -1,12 +1,12 @@
-//! Where the engine cannot list the rows of chunks, because a block of a sorted file is damaged.
+//! Gaps: key ranges in which the engine cannot list the rows of chunks, because a block of a sorted file is damaged.
 //!
-//! An iterator stops at such a block, and rows of newer files between the same keys are hidden with it. One row can still
-//! be asked for: it is found if it lies in another file. So the keys that there may be are asked for one by one. Where
-//! they are few, these are all keys between two rows; else the change marks name the cubes that were ever written to.
+//! An iterator stops at such a block, which also hides rows of newer files between the same keys. A single row can
+//! still be read if it is in another file. So all possible keys are read one by one. If they are few, these are all
+//! keys between two rows. Otherwise the change marks show which cubes were ever written.
 //!
-//! A gap is closed by one batch that deletes its range of keys and puts the rows in it that can be read. The engine
-//! does not read a block that a newer range of deletions covers. The block itself stays where it is, so the family's files
-//! are still not rewritten.
+//! A gap is closed by one batch that deletes its range of keys and puts the readable rows in it. The engine does not
+//! read a block that a newer range deletion covers. The block itself stays where it is, so the files of the family are
+//! still not rewritten.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -24,36 +24,36 @@ use crate::storage::error::Error;
 /// The key of a chunk or a cluster.
 type Key = [u8; CHUNK_LEN_BYTES];
 
-/// At most this many keys are asked for without knowing which there are.
+/// The maximum number of keys that are read without knowing which exist.
 const KEYS_TRIED: usize = 1 << 16;
-/// A box around lost chunks has no more room.
+/// The maximum number of chunks in a box around lost chunks.
 const MAX_BOX_CHUNKS: u128 = 1 << 20;
-/// At most this many keys are asked for in one call.
+/// The maximum number of keys that are read in one call.
 const KEYS_AT_ONCE: usize = 1024;
 
-/// Keys between two rows of chunks or clusters between which none can be listed.
+/// A key range of chunks or clusters in which no row can be listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gap {
     space: Space,
-    /// The last row before it; `None`: there is none.
+    /// The last row before it; `None` if there is none.
     behind: Option<Vec<u8>>,
-    /// The first row after it; `None`: there is none.
+    /// The first row after it; `None` if there is none.
     until: Option<Vec<u8>>,
-    /// The sorted file whose block is damaged, if the engine named it.
+    /// The sorted file with the damaged block, if the engine reported it.
     table: Option<Table>,
 }
 
-/// Chunks of one dimension, by the box around them.
+/// Chunks of one dimension, with the box around them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostChunks {
     /// The dimension.
     pub dimension: Dimension,
-    /// The smallest box that has them.
+    /// The smallest box that contains them.
     pub bounds: ChunkBox,
 }
 
 impl LostChunks {
-    /// The chunks that a row holds or may hold; `None` if it is no row of chunks.
+    /// The chunks that a row holds or may hold; `None` if it is not a row of chunks.
     pub fn of_row(space: Space, row: &[u8]) -> Option<Self> {
         let of = |at: ChunkAt| Self { dimension: at.dimension, bounds: ChunkBox::new(at.pos, at.pos) };
         let tier = match space {
@@ -67,7 +67,7 @@ impl LostChunks {
         Some(Self { dimension, bounds: ChunkBox::new(cluster.min_chunk(), cluster.max_chunk()) })
     }
 
-    /// The box around both; `None` if that is no help, as most of it would be neither.
+    /// The box around both; `None` if that would be too large.
     fn joined(&self, other: &Self) -> Option<Self> {
         let low = ChunkBox::new(self.bounds.min(), other.bounds.min()).min();
         let high = ChunkBox::new(self.bounds.max(), other.bounds.max()).max();
@@ -78,7 +78,7 @@ impl LostChunks {
 }
 
 impl Gap {
-    /// A gap that a scan met after a row.
+    /// Creates the gap that a scan found after a row.
     pub(crate) fn new(
         space: Space,
         behind: Option<&[u8]>,
@@ -92,7 +92,7 @@ impl Gap {
         Self { space, behind: behind.map(<[u8]>::to_vec), until: until.map(<[u8]>::to_vec), table }
     }
 
-    /// The first key after all that may be hidden.
+    /// The first key after all keys that may be hidden.
     fn end(&self) -> Vec<u8> {
         let end = match &self.table {
             Some(table) => [&table.to[..], &[0]].concat(),
@@ -109,9 +109,11 @@ impl Gap {
         self.behind.as_ref().is_none_or(|behind| key[..] > behind[..]) && key[..] < *end
     }
 
-    /// Every key that a row in it may have, ascending, each with whether one was ever written in its cube; `None` if that is not known.
+    /// Every key that a row in the gap may have, ascending, each with whether its cube was ever written. `None` if that
+    /// is unknown.
     ///
-    /// A filter sends one absent key of a hundred to the damaged block. Where nothing was ever written, nothing is lost.
+    /// The engine's filter passes one absent key of a hundred to the damaged block. If its cube was never written,
+    /// nothing is lost.
     pub(crate) fn keys(&self, view: &dyn Readable) -> Result<Option<Vec<(Key, bool)>>, Error> {
         let end = self.end();
         let marked = self.marked_keys(view, &end)?;
@@ -130,7 +132,7 @@ impl Gap {
         Ok(marked.map(|marked| marked.into_iter().map(|key| (key, true)).collect()))
     }
 
-    /// The keys in the cubes that were ever written to, ascending; `None` if the marks cannot be read.
+    /// The keys in cubes that were ever written, ascending; `None` if the change marks cannot be read.
     fn marked_keys(&self, view: &dyn Readable, end: &[u8]) -> Result<Option<Vec<Key>>, Error> {
         let scale = if self.space == Space::ClusterL2 { ClusterTier::L2 } else { ClusterTier::L1 };
         let tag = Space::ChangeMark.index_tag().expect("it is in the index family");
@@ -168,8 +170,8 @@ impl Gap {
         Ok(Some(keys))
     }
 
-    /// The chunks whose rows cannot be read, in a box or in some that lie far apart, and how many rows they are; `None` if
-    /// that is unknown.
+    /// The chunks with unreadable rows, in one box or in several distant ones, with the number of rows. `None` if that
+    /// is unknown.
     pub(crate) fn lost(&self, view: &dyn Readable) -> Result<Option<Vec<(LostChunks, u64)>>, Error> {
         let Some(keys) = self.keys(view)? else { return Ok(None) };
         let mut boxes: Vec<(LostChunks, u64)> = Vec::new();
@@ -192,7 +194,7 @@ impl Gap {
         Ok(Some(boxes))
     }
 
-    /// The first place in it: quarantining that closes the gap if nothing in it is lost.
+    /// The first place in it. Quarantining that place closes the gap if nothing in it is lost.
     pub(crate) fn place(&self, view: &dyn Readable) -> Result<Option<LostChunks>, Error> {
         let first = self.keys(view)?.and_then(|keys| keys.first().copied());
         Ok(first.and_then(|(key, _)| LostChunks::of_row(self.space, &key)))
@@ -200,20 +202,20 @@ impl Gap {
 }
 
 impl Admin<'_> {
-    /// Closes every gap that meets a range of keys of chunks or clusters, if no row in it is damaged. Says whether none is
-    /// left.
+    /// Closes every gap that overlaps a range of keys of chunks or clusters, if no row in it is damaged. Returns
+    /// whether no gap is left.
     pub(super) fn close_gaps(&self, space: Space, keys: [Key; 2]) -> Result<bool, Error> {
         let mut tried = Vec::new();
         loop {
             let gaps = self.gaps(space, &keys)?;
             let Some(gap) = gaps.iter().find(|gap| !tried.contains(*gap)) else { return Ok(gaps.is_empty()) };
-            // One that stays has damaged rows, or lies in another file too.
+            // A gap that remains has damaged rows, or is in another file too.
             self.close_gap(gap)?;
             tried.push(gap.clone());
         }
     }
 
-    /// The gaps that meet a range of keys, as whole as they are.
+    /// The gaps that overlap a range of keys, in their full extent.
     fn gaps(&self, space: Space, [first, last]: &[Key; 2]) -> Result<Vec<Gap>, Error> {
         let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
@@ -221,7 +223,7 @@ impl Admin<'_> {
             Some(next) if *next <= last[..] => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         };
-        // The rows around a gap may lie outside of the range, so it is looked for from the beginning of the file.
+        // The rows around a gap may be outside of the range, so the search starts at the beginning of the file.
         let mut from = None;
         scan_skipping_damage(
             &view,
@@ -253,7 +255,7 @@ impl Admin<'_> {
                 goes_on(next)
             })?;
             gaps.retain(|gap| gap.until.as_deref().is_none_or(|until| *until > first[..]));
-            // Rows before the file are before the gap too.
+            // A row before the file is also before the gap.
             if from.is_empty() || gaps.iter().all(|gap| gap.behind.is_some()) {
                 return Ok(gaps);
             }
@@ -261,13 +263,13 @@ impl Admin<'_> {
         Ok(Vec::new())
     }
 
-    /// Closes a gap, unless a row in it is damaged or it is not known which there are.
+    /// Closes a gap, unless a row in it is damaged or its rows are unknown.
     fn close_gap(&self, gap: &Gap) -> Result<(), Error> {
         loop {
             let engine = self.shared.engine()?;
             let view = engine.snapshot_of_now()?;
             let Some(mut keys) = gap.keys(&view)? else { return Ok(()) };
-            // The row before it is what the engine comes from.
+            // The row before the gap is included, because the engine's iterator starts from it.
             if let Some(behind) = gap.behind.as_deref().and_then(|key| Key::try_from(key).ok()) {
                 keys.insert(0, (behind, true));
             }
@@ -289,7 +291,7 @@ impl Admin<'_> {
                                 continue;
                             }
                         }
-                        // With what cannot be read no guard can be compared, and no move changes it.
+                        // An unreadable row cannot be guarded, and no move changes it.
                         Err(EngineError::Corrupt { .. }) => {}
                         Err(error) => return Err(error.into()),
                     }
@@ -307,7 +309,7 @@ impl Admin<'_> {
         }
     }
 
-    /// Whether no look-up ends at a damaged row of chunks any more.
+    /// Whether no lookup ends at a damaged row of chunks any more.
     pub(super) fn is_quarantined(&self, space: Space, row: &[u8]) -> Result<bool, Error> {
         let Some(LostChunks { dimension, bounds }) = LostChunks::of_row(space, row) else { return Ok(false) };
         for pos in bounds.iter() {
@@ -319,7 +321,7 @@ impl Admin<'_> {
     }
 }
 
-/// Makes a key the next one; `false` after the last.
+/// Increments a key; returns `false` after the last one.
 fn increment(key: &mut Key) -> bool {
     for byte in key.iter_mut().rev() {
         *byte = byte.wrapping_add(1);

@@ -1,15 +1,15 @@
-//! Setting damage aside, so that one bad row never blocks a world.
+//! Quarantine of damage, so that one bad row never blocks a world.
 //!
-//! A damaged row is copied under a quarantine key as it is, and then taken out of its place. Where a chunk was, a
-//! tombstone stands in the hottest tier: an older copy in a colder tier must not come back to life. Where an entity
-//! was, nothing stands, and the reference to it is gone; where an object or a record was, nothing. From then on the place
-//! is absent and may be filled again.
+//! A damaged row is copied as it is under a quarantine key, and then removed from its place. A chunk is replaced by a
+//! tombstone in the hottest tier, because an older copy in a colder tier must not become visible again. An entity is
+//! removed together with the reference to it. An object or a record is removed. From then on the place is absent and
+//! may be used again.
 //!
-//! **Invariant**: nothing is discarded that was not copied first, in the same batch, and no copy is written over: its
-//! key ends with the commit that made it.
+//! **Invariant**: nothing is deleted that was not copied first, in the same batch. No copy is overwritten: its key ends
+//! with the commit that made it.
 //!
-//! Finding what belongs to a damaged row means reading a part of the world. That is done before the commit lock is
-//! taken; under it, only what was written meanwhile is read again.
+//! Finding what belongs to a damaged row requires reading a part of the world. That is done before the commit lock is
+//! taken. Under the lock, only what was written meanwhile is read again.
 
 mod chunk;
 mod clear;
@@ -44,18 +44,18 @@ use chunk::clusters_of;
 /// A damaged row that was quarantined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quarantined {
-    /// What it was.
+    /// The kind of row.
     pub space: Space,
-    /// Under which key it lay.
+    /// Its key.
     pub key: Vec<u8>,
-    /// The commit that set it aside.
+    /// The commit that quarantined it.
     pub commit: u64,
-    /// Its bytes, damage and all; empty if the engine could not read them.
+    /// Its damaged bytes; empty if the engine could not read them.
     pub bytes: Vec<u8>,
 }
 
 impl Quarantined {
-    /// Reads a row of the quarantine.
+    /// Decodes a row of the quarantine.
     fn decode(row_key: &[u8], row: &[u8]) -> Result<Self, DecodeError> {
         let (space, key, commit) = key::decode_quarantine(row_key)?;
         let frame = FrameView::open(Space::Quarantine, row_key, row)?;
@@ -83,15 +83,15 @@ impl Admin<'_> {
         Ok(Damaged { space, key: key.into(), bytes })
     }
 
-    /// Adds a copy of a damaged row to a batch, unless the quarantine holds the row with the same bytes: a cluster of
-    /// which chunk after chunk is quarantined is copied once. The caller holds the commit lock, so the commit whose
-    /// number ends the key is the one that it makes.
+    /// Adds a copy of a damaged row to a batch, unless the quarantine has the row with the same bytes. So a cluster is
+    /// copied once, even if its chunks are quarantined one by one. The caller holds the commit lock, so the number in
+    /// the key is that of the next commit.
     fn put_copy(&self, batch: &mut Batch, damaged: &Damaged, _held: &Committing<'_>) -> Result<(), Error> {
         let Damaged { space, key: row, bytes } = damaged;
         let keys = key::quarantine_copies(*space, row);
         let range = (Bound::Included(&keys.start()[..]), Bound::Included(&keys.end()[..]));
         let known = self.shared.engine()?.scan(Family::Index, range, |row_key, copy| {
-            // A copy that is itself damaged keeps nothing.
+            // A damaged copy does not count.
             let same = |known: Quarantined| known.key == *row && known.bytes == *bytes;
             let known = Quarantined::decode(row_key, copy).is_ok_and(same);
             if known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -104,7 +104,7 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Commits what sets a row aside, if one batch may be so large, and makes it visible.
+    /// Commits a quarantine batch, if it is within the batch limit, and makes it visible.
     fn commit_quarantine(
         &self,
         mut committing: Committing<'_>,
@@ -126,7 +126,7 @@ impl Admin<'_> {
     }
 }
 
-/// Adds the marks that tell a client which chunks changed since a commit.
+/// Adds the change marks by which a client finds chunks that changed since a commit.
 fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         let mark = key::change_mark(at.dimension, at.pos.cluster(tier));
@@ -171,7 +171,7 @@ impl Admin<'_> {
         let mut committing = self.commit.commit_alone()?;
         match self.shared.engine()?.get(Space::Quarantine, &copy) {
             Ok(None) => return Ok(false),
-            // What the engine cannot read it can delete.
+            // Rows that the engine cannot read can be deleted.
             Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
             Err(error) => return Err(error.into()),
         }

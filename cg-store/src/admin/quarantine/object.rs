@@ -1,4 +1,4 @@
-//! A damaged object: its row is kept, and its key is free.
+//! Quarantine of damaged objects: the row is kept, and the key is free.
 
 use cg_format::Space;
 

@@ -1,6 +1,7 @@
-//! A damaged record, and one whose rows do not agree: what is damaged is kept, what is sound is found again.
+//! Quarantine of damaged records, and of records whose rows disagree: damage is kept, and sound rows become readable
+//! again.
 //!
-//! A record is two rows, and each may be lost without the other.
+//! A record has two rows, and each may be lost without the other.
 //!
 //! | sound rows of the record | what is done |
 //! |---|---|
@@ -8,7 +9,7 @@
 //! | one | its place names it |
 //! | more, in several leaves | the one that was written last stays, and its place names it |
 //!
-//! Every other row of it, damaged or not, is copied and taken away.
+//! Every other row of it, damaged or not, is copied and deleted.
 
 use std::ops::ControlFlow;
 
@@ -23,15 +24,15 @@ use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Stamp, scan_skipping_dama
 use crate::kinds::record::{decode, decode_place};
 use crate::storage::error::{ConflictKey, Error};
 
-/// A row of the record, wherever it lies.
+/// A row of the record in any leaf.
 struct Lying {
     leaf: RecordLeaf,
-    /// The commit that wrote it, if it is sound and in its leaf.
+    /// The commit that wrote it, if it is sound and in its own leaf.
     sound: Option<u64>,
     row: Damaged,
 }
 
-/// What the world says of where a record lies.
+/// The stored place of a record.
 enum Place {
     Nowhere,
     In(RecordLeaf),
@@ -39,7 +40,7 @@ enum Place {
 }
 
 impl Admin<'_> {
-    /// Every row of a record that can be met. Reads every record of the world.
+    /// Every readable row of a record. Reads every record of the world.
     fn rows_of_record(&self, id: RecordId) -> Result<Vec<Lying>, Error> {
         let uuid = id.to_bytes();
         let mut found = Vec::new();
@@ -75,7 +76,7 @@ impl Admin<'_> {
         }
     }
 
-    /// Adds to a batch what is left to do until one row of a record is left at most, and its place names it.
+    /// Adds to a batch what is needed so that at most one row of a record is left, and its place names it.
     fn put_right(
         &self,
         batch: &mut Batch,
@@ -87,7 +88,7 @@ impl Admin<'_> {
         if let Place::In(leaf) = place
             && lying.iter().all(|lying| lying.leaf != leaf)
         {
-            // Gone, or in a part of a file that cannot be read: then its key can be named all the same.
+            // The row is missing, or in an unreadable part of a file. Its key is known in both cases.
             let row_key = key::record(&leaf, id);
             match self.shared.engine()?.get(Space::Record, &row_key) {
                 Ok(None) => {}
@@ -132,7 +133,8 @@ impl Admin<'_> {
     pub(crate) fn quarantine_record(&self, id: RecordId) -> Result<bool, Error> {
         self.shared.check_open()?;
         loop {
-            // In this order: what is accepted while the queue is written is newer than what is read.
+            // The order matters: changes that are accepted while the queue is written are detected as newer than what
+            // is read.
             let begun = self.commit.log.begin();
             self.commit.drain()?;
             let mut lying = self.rows_of_record(id)?;

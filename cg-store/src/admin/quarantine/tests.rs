@@ -1,4 +1,4 @@
-//! What is committed while a row is being quarantined: an engine that stops a scan in the middle to let it happen.
+//! Commits during a quarantine. A test engine stops a scan in the middle to run them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::storage::directory::{State, WorldFile};
 use crate::storage::meta::WorldRows;
 use crate::{Durability, Property, WorldOptions};
 
-/// What an engine has just read.
+/// The last read of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Read {
     Row(Space),
     Family(Family),
 }
 
-/// What is to be done once something was read.
+/// An action to run after a given read.
 type Hook = Mutex<Option<(Read, Box<dyn FnOnce() + Send>)>>;
 
-/// An engine in memory that does something once, after the first read of a kind.
+/// An engine in memory that runs an action once, after the first read of a kind.
 struct Watched {
     engine: Box<dyn Engine>,
     hook: Arc<Hook>,
@@ -136,15 +136,15 @@ impl Farm {
         Self { world, hook, milk, stone, at, beside }
     }
 
-    /// Spoils a row behind the world's back; what memory has of it stays.
+    /// Damages a row without the world's knowledge. The cache keeps the old value.
     fn spoil(&self, space: Space, key: &[u8]) {
         let mut batch = Batch::new();
         batch.put(space, key, Draft::plain(Codec::None, 0, |out| out.extend(b"spoilt")), Stamp::Commit);
         self.world.engine().commit(batch, &[], Level::Process).unwrap();
     }
 
-    /// Lets another thread do something with the world when something was read, and waits for it: if the reader held the
-    /// commit lock, that would be for ever.
+    /// Makes another thread change the world after a given read, and waits for it. This would block for ever if the
+    /// reader held the commit lock.
     fn meanwhile(&self, read: Read, change: impl FnOnce(&World) -> Result<(), Error> + Send + 'static) {
         let world = self.world.clone();
         let act = move || {
@@ -160,7 +160,7 @@ impl Farm {
         *self.hook.lock() = Some((read, Box::new(act)));
     }
 
-    /// What was to be done meanwhile was done, and the world is sound.
+    /// Checks that the action was run, and that the world is sound.
     fn check(&self) {
         assert!(self.hook.lock().is_none(), "it never happened");
         let report = self.world.verify(crate::VerifyDepth::Full, |_| {}).unwrap();
@@ -200,7 +200,7 @@ fn an_entity_that_changes_meanwhile_is_detached_as_it_is_now() {
     farm.check();
 }
 
-/// A farm whose commits are queued, and which waits with the writing of each for as long as it is told.
+/// A farm whose commits are queued, and whose writes each wait for a signal.
 struct SlowFarm {
     farm: Farm,
     word: Arc<Mutex<Option<Receiver<()>>>>,
@@ -213,7 +213,7 @@ impl SlowFarm {
             let word = Arc::clone(&word);
             move |_| {
                 if let Some(word) = &*word.lock() {
-                    // The first waits for a word, those after it for a while.
+                    // The first write waits for a signal, the later ones for a fixed time.
                     let _ = word.recv();
                     thread::sleep(Duration::from_millis(50));
                 }
@@ -227,7 +227,8 @@ impl SlowFarm {
         Self { farm, word }
     }
 
-    /// Does something that begins when one commit is being written, before which a change is accepted after others.
+    /// Runs something that begins while one commit is being written. Before that write ends, a change is accepted after
+    /// others.
     fn meanwhile<T: Send>(
         &self,
         change: impl FnOnce(&World) -> Result<(), Error>,
@@ -246,7 +247,7 @@ impl SlowFarm {
         queue(0);
         thread::scope(|scope| {
             let acting = scope.spawn(|| act(world));
-            // It waits for what is being written.
+            // It waits for the write in progress.
             thread::sleep(Duration::from_millis(100));
             (1..4).for_each(queue);
             change(world).unwrap();
@@ -256,7 +257,7 @@ impl SlowFarm {
     }
 }
 
-/// What is accepted while the queue is written is not in the rows that are read after it.
+/// Changes that are accepted while the queue is written are not in the rows that are read afterwards.
 #[test]
 fn an_entity_whose_change_is_queued_meanwhile_is_detached_as_it_is_then() {
     let slow = SlowFarm::new();

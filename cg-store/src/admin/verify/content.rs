@@ -1,4 +1,4 @@
-//! What the chunks say: every live one decoded, every id looked up, every reference noted.
+//! Verification of chunks: every live one is decoded, every id looked up, every reference recorded.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::read::delta::walk_folded;
 use crate::storage::error::Error;
 
 impl Verifier<'_> {
-    /// Every live chunk decoded, and every reference followed both ways.
+    /// Decodes every live chunk, and checks every reference from both ends.
     pub(super) fn content(
         &mut self,
         view: &dyn Readable,
@@ -24,7 +24,7 @@ impl Verifier<'_> {
     ) -> Result<(), Error> {
         let mut referrers = Referrers::new();
         let walked = walk_folded(world.read, view, Area::World, |stored| {
-            // A row that does not open was found by itself already.
+            // A row that does not open was already reported.
             let Ok(stored) = stored else { return ControlFlow::<()>::Continue(()) };
             self.count("chunks");
             let (space, row) = row_of(stored.at, stored.tier);
@@ -66,7 +66,7 @@ impl Verifier<'_> {
         });
         match walked {
             Ok(_) => self.references(&referrers),
-            // The deltas cannot be read, which was found when their rows were looked at; what the chunks are is unknown.
+            // The deltas cannot be read, which was reported with their rows. The content of the chunks is unknown.
             Err(error) if error.kind() == ErrorKind::Damaged => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! Entities, and the references between them and the chunks, from both ends.
+//! Verification of entities, and of the references between them and the chunks from both ends.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::read::chunk::decode::row_of;
 pub(super) type Referrers = BTreeMap<EntityId, (ChunkAt, Tier)>;
 
 impl Verifier<'_> {
-    /// Looks at an entity by itself, with the schema generation of its frame, and remembers its owner.
+    /// Checks one entity with the schema generation of its frame, and records its owner.
     pub(super) fn entity(&mut self, id: EntityId, generation: u32, entity: &Entity) {
         let owner = match &entity.owner {
             Owner::Chunk(at) => Some(*at),
@@ -27,7 +27,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// A chunk refers to an entity exactly if that entity's owner is the chunk.
+    /// Checks that a chunk refers to an entity exactly if that entity's owner is the chunk.
     pub(super) fn references(&mut self, referrers: &Referrers) {
         let owners = std::mem::take(&mut self.owners);
         for (id, (at, tier)) in referrers {
@@ -48,7 +48,7 @@ impl Verifier<'_> {
     }
 }
 
-/// What an entity says that the registry does not know.
+/// The ids in an entity that the registry does not contain.
 fn unregistered(catalog: &Catalog, generation: u32, entity: &Entity) -> Vec<String> {
     let mut found = Vec::new();
     if entity.kind.get() >= catalog.list(ListKind::Entities).len() as u64 {

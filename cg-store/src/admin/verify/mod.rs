@@ -1,6 +1,6 @@
-//! Verification: every row through frame, key and decoder, and every reference to its other end.
+//! Verification: checks the frame, key and content of every row, and both ends of every reference.
 //!
-//! Nothing is changed. A damaged row is a finding, and the search goes on after it.
+//! Nothing is changed. A damaged row is a finding, and verification continues after it.
 
 mod content;
 mod entities;
@@ -23,42 +23,43 @@ use crate::storage::error::Error;
 use crate::storage::meta;
 use crate::storage::record_shape::RecordShape;
 
-/// How closely a world is looked at.
+/// How much of a world is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerifyDepth {
-    /// Keys and frames: every byte is read and summed, nothing is decoded.
+    /// Keys and frames: every byte is read and its checksum verified, nothing is decoded.
     Quick,
-    /// Everything: contents, references between chunks and entities, ids, versions and shadows, and whether the
-    /// opacity map says what the chunks say. Every chunk is decoded, and its blocks once more for the map.
+    /// Everything: contents, references between chunks and entities, ids, versions, shadows, and whether the opacity
+    /// map agrees with the chunks. Every chunk is decoded, and its blocks a second time for the map.
     Full,
 }
 
-/// What verification found.
+/// The result of verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// How many rows of each family, and how many live chunks and references, were looked at.
+    /// The number of checked rows of each family, and of checked live chunks and references.
     pub checked: BTreeMap<&'static str, u64>,
-    /// What is wrong; empty for a sound world.
+    /// The problems; empty for a sound world.
     pub findings: Vec<Finding>,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The family of the row.
     pub family: Family,
-    /// What the row is, if its key says so.
+    /// The kind of row, if its key shows it.
     pub space: Option<Space>,
-    /// Its key; empty if it is of rows that cannot be listed.
+    /// Its key; empty for rows that cannot be listed.
     pub key: Vec<u8>,
-    /// What is wrong with it and, if it is damaged, what helps; as a sentence.
+    /// The problem and, if the row is damaged, its remedy, as a sentence.
     pub what: String,
-    /// The chunks that it costs, for [`Quarantine::chunks_in`](crate::Quarantine::chunks_in); `None` if it is not of chunks.
+    /// The chunks that it affects, for [`Quarantine::chunks_in`](crate::Quarantine::chunks_in); `None` if it is not
+    /// about chunks.
     pub lost: Option<LostChunks>,
 }
 
 impl VerifyReport {
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     pub fn is_ok(&self) -> bool {
         self.findings.is_empty()
     }
@@ -68,11 +69,11 @@ struct Verifier<'p> {
     counters: &'p Counters,
     last_commit: u64,
     report: VerifyReport,
-    /// The registry, if it is asked for and can be read.
+    /// The registry, if it is needed and can be read.
     catalog: Option<Catalog>,
     /// Every entity that decodes, with the chunk that owns it.
     owners: BTreeMap<EntityId, Option<ChunkAt>>,
-    /// The kept snapshot whose rows are met, if all are looked at.
+    /// The snapshot whose rows are being visited, if everything is checked.
     parts: Option<snapshot::Parts>,
     shape: RecordShape,
     rows: u64,
@@ -84,13 +85,13 @@ impl Verifier<'_> {
         self.report.findings.push(Finding { family, space, key: key.into(), what: what.into(), lost: None });
     }
 
-    /// As [`find`](Self::find), of what costs chunks.
+    /// As [`find`](Self::find), for a problem that affects chunks.
     fn find_lost(&mut self, space: Space, key: &[u8], what: impl Into<String>, lost: Option<LostChunks>) {
         let (family, key) = (space.family(), key.into());
         self.report.findings.push(Finding { family, space: Some(space), key, what: what.into(), lost });
     }
 
-    /// A row that is damaged, and what can be done about it.
+    /// Reports a damaged row with its remedy.
     fn damaged(&mut self, space: Space, key: &[u8], problem: impl fmt::Display) {
         self.find_lost(space, key, format!("{problem}; {}", remedy(space)), LostChunks::of_row(space, key));
     }
@@ -100,7 +101,7 @@ impl Verifier<'_> {
     }
 }
 
-/// What helps if a row is damaged.
+/// The remedy for a damaged row.
 const fn remedy(space: Space) -> &'static str {
     match space {
         Space::ChunkL0
@@ -121,7 +122,7 @@ const fn remedy(space: Space) -> &'static str {
     }
 }
 
-/// An error without the advice to verify the world, which has just been done.
+/// The text of an error without the advice to verify the world.
 fn in_words(error: &Error) -> String {
     match error {
         Error::Corrupt(damage) => damage.to_string(),

@@ -1,4 +1,4 @@
-//! The opacity map against the chunks it is drawn from: every column of every tile.
+//! Verification of the opacity map: every column of every tile is compared with the chunks.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -14,12 +14,12 @@ use crate::kinds::opacity::{TileKey, folded};
 use crate::maintain::opacity::{Column, Drawing, Part, each_part};
 use crate::storage::error::Error;
 
-/// Runs of a column that a finding lists.
+/// The maximum number of runs of a column that a finding lists.
 const LISTED_RUNS: usize = 3;
 
 impl Verifier<'_> {
-    /// Compares every tile with its chunks. A damaged row of the map was found by itself, and where chunks cannot be
-    /// read nothing is compared. A map without any row is not kept, and so not wrong.
+    /// Compares every tile with its chunks. Damaged rows of the map were already reported, and unreadable chunks are
+    /// not compared. A map without any row is not kept up to date, and so it is not wrong.
     pub(super) fn opacity(
         &mut self,
         view: &dyn Readable,
@@ -30,7 +30,7 @@ impl Verifier<'_> {
             return Ok(());
         }
         match self.parts(view, world, catalog) {
-            // The engine could not read a family: that was found when its rows were looked at.
+            // The engine could not read a family, which was reported with its rows.
             Err(error) if error.kind() == ErrorKind::Damaged => Ok(()),
             compared => compared,
         }
@@ -91,7 +91,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Where a tile of the map and one drawn from the chunks differ, as a sentence.
+/// A sentence about where a tile of the map and one drawn from the chunks differ.
 fn difference(tile: &TileKey, stored: &TileView<'_>, drawn: &TileView<'_>) -> Option<String> {
     let column = Column::of_tile(tile)?;
     let corner = column.area().min().min_block();

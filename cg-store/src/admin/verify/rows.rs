@@ -1,4 +1,4 @@
-//! Every row by itself: its key, its frame, and what can be told without looking elsewhere but at its own slots.
+//! Verification of single rows: the key, the frame, and everything that needs few other rows.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::storage::error::{Error, hex};
 use crate::storage::staged::is_part;
 
 impl Verifier<'_> {
-    /// Every row of a family by itself. What the engine itself cannot read is told by the keys around it.
+    /// Checks every row of a family. Rows that the engine cannot read are reported by the keys around them.
     pub(super) fn rows(
         &mut self,
         view: &dyn Readable,
@@ -53,7 +53,7 @@ impl Verifier<'_> {
             }
             match self.row(view, space, key, row, depth) {
                 Ok(()) => {}
-                // What a key does not name cannot be restored or quarantined.
+                // Without a sound key a row cannot be restored or quarantined.
                 Err(problem) if problem.section == Section::Key => {
                     self.find(family, Some(space), key, problem.to_string());
                 }
@@ -68,7 +68,7 @@ impl Verifier<'_> {
         stopped.map_or(Ok(()), Err)
     }
 
-    /// Keys that the engine cannot list: of chunks, which it costs; of others, between which rows they are.
+    /// Reports keys that the engine cannot list: for chunks the affected ones, otherwise the rows around the gap.
     fn gap(
         &mut self,
         view: &dyn Readable,
@@ -125,7 +125,7 @@ impl Verifier<'_> {
         row: &[u8],
         depth: VerifyDepth,
     ) -> Result<(), DecodeError> {
-        // Of a commit that is just being staged, or that never was: it is not read, and is deleted in time.
+        // A part of a commit that is being staged, or that was never committed. It has no effect, and is deleted later.
         if is_part(space, key) {
             return Ok(());
         }
@@ -160,7 +160,7 @@ impl Verifier<'_> {
             Space::ChunkDelta => {
                 delta::read(key, row)?;
                 let (at, _) = key::decode_delta(key)?;
-                // What lies in a damaged row is reported by that row.
+                // Damage is reported with the damaged row.
                 if depth == VerifyDepth::Full
                     && let Ok(Lookup::Tombstone | Lookup::NotFound) =
                         find_in(view, self.counters, at, |_| Ok(()))
@@ -195,7 +195,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Every slot of a cluster: readable, no newer than the last commit, and no newer than a copy that hides it.
+    /// Checks every slot of a cluster: it is readable, not newer than the last commit, and not newer than a copy that
+    /// hides it.
     fn cluster(
         &mut self,
         view: &dyn Readable,
@@ -249,14 +250,14 @@ impl Verifier<'_> {
     }
 }
 
-/// The versions of warm chunks, one cluster at a time.
+/// The versions of warm chunks. One cluster is cached.
 #[derive(Default)]
 struct WarmVersions {
     cluster: Option<(ClusterPos, BTreeMap<Slot, u64>)>,
 }
 
 impl WarmVersions {
-    /// The version of a warm chunk; `None` if there is none that can be read.
+    /// The version of a warm chunk; `None` if there is no readable one.
     fn of(&mut self, view: &dyn Readable, at: ChunkAt) -> Option<u64> {
         let pos = at.pos.cluster(ClusterTier::L1);
         let versions = match &mut self.cluster {
@@ -274,12 +275,12 @@ impl WarmVersions {
     }
 }
 
-/// The version of a row; `None` if there is none that can be read.
+/// The version of a row; `None` if there is no readable one.
 fn version_in(view: &dyn Readable, space: Space, key: &[u8]) -> Option<u64> {
     version_of(&view.get(space, key).ok()??)
 }
 
-/// What a row is, or its key if that does not say so.
+/// A description of a row, or its key if that does not show its kind.
 fn in_words(family: Family, row: &[u8]) -> String {
     let words = Space::of_row(family, row).and_then(|space| row_in_words(space, row));
     words.unwrap_or_else(|| hex(row))

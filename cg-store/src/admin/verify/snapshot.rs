@@ -1,7 +1,7 @@
-//! Kept snapshots: whether all parts are there of which a head tells, and a head of which parts are there.
+//! Verification of saved snapshots: a head has all its parts, and the parts have a head.
 //!
-//! The rows of one snapshot follow each other, its head first, so one look at each of them is enough. What the value says
-//! is not the store's business.
+//! The rows of one snapshot are adjacent, its head first, so each row is visited once. The store does not interpret the
+//! value.
 
 use std::ops::RangeInclusive;
 
@@ -12,17 +12,17 @@ use super::{Verifier, VerifyDepth};
 use crate::engine::Readable;
 use crate::kinds::snapshots::{Head, decode_head, wrong_length};
 
-/// The snapshot whose rows are looked at.
+/// The snapshot whose rows are being visited.
 pub(super) struct Parts {
     name: String,
-    /// What its head says; `None` if there is none that can be read, which was told.
+    /// Its head; `None` if there is no readable one, which was reported.
     head: Option<Head>,
-    /// The number of the last part that was met.
+    /// The number of the last visited part.
     last: u32,
 }
 
 impl Verifier<'_> {
-    /// A row of a snapshot: whether it follows the one before it. Rows with damage are there all the same.
+    /// Checks that a row of a snapshot follows the one before it. A damaged row counts as present.
     pub(super) fn snapshot_row(&mut self, view: &dyn Readable, key: &[u8], row: &[u8]) {
         let Ok((name, part)) = key::decode_snapshot(key) else { return };
         if self.parts.as_ref().is_none_or(|parts| parts.name != name) {
@@ -49,7 +49,7 @@ impl Verifier<'_> {
         self.find(Space::Snapshot.family(), Some(Space::Snapshot), key, what);
     }
 
-    /// A row of a snapshot by itself.
+    /// Checks one row of a snapshot.
     pub(super) fn snapshot(
         &self,
         key: &[u8],
@@ -70,7 +70,7 @@ impl Verifier<'_> {
         if found == expected { Ok(()) } else { Err(wrong_length(found, expected)) }
     }
 
-    /// After the last row of a snapshot: whether it was the last part.
+    /// Called after the last row of a snapshot: checks that it was the last part.
     pub(super) fn end_of_snapshot(&mut self) {
         if let Some(Parts { head: Some(head), last, .. }) = &self.parts {
             self.missing_parts(last.saturating_add(1)..=head.part_count);
@@ -78,7 +78,7 @@ impl Verifier<'_> {
         self.parts = None;
     }
 
-    /// Rows that cannot be read: which parts are among them is not known.
+    /// Called for unreadable rows, which may contain any parts.
     pub(super) fn gap_in_snapshots(&mut self) {
         self.parts = None;
     }
@@ -91,7 +91,7 @@ impl Verifier<'_> {
         }
         let which =
             if first == last { format!("part {first} is") } else { format!("parts {first} to {last} are") };
-        // Names and index stand in front.
+        // The first part contains names and index.
         let help = if first == 1 {
             "delete the rest of it with `cg snapshot delete`"
         } else {
@@ -103,7 +103,7 @@ impl Verifier<'_> {
         self.find(Space::Snapshot.family(), Some(Space::Snapshot), &key, what);
     }
 
-    /// Whether there is no head for a part before which none was met.
+    /// Reports a part without a head, if no head can be found.
     fn look_for_head(&mut self, view: &dyn Readable, name: &str, key: &[u8]) {
         let head = key::snapshot(name, 0);
         if head.is_some_and(|head| matches!(view.get(Space::Snapshot, &head), Ok(None))) {

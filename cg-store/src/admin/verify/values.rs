@@ -1,4 +1,4 @@
-//! Objects, and records against their leaves and places.
+//! Verification of objects, and of records with their leaves and places.
 
 use cg_format::frame::FrameView;
 use cg_format::key;
@@ -12,13 +12,13 @@ use crate::engine::Readable;
 use crate::kinds::record::decode_place;
 
 impl Verifier<'_> {
-    /// An object by itself.
+    /// Checks one object.
     pub(super) fn object(key: &[u8], frame: &FrameView<'_>) -> Result<(), DecodeError> {
         key::check_object(key)?;
         ObjectView::decode(frame.payload()).map(drop)
     }
 
-    /// A record: whether it lies where its position says, and whether its place says so too.
+    /// Checks that a record is in the leaf of its position, and that its place names this leaf.
     pub(super) fn record(
         &mut self,
         view: &dyn Readable,
@@ -37,7 +37,7 @@ impl Verifier<'_> {
         if depth == VerifyDepth::Quick {
             return Ok(());
         }
-        // A place that is damaged is reported by its own row.
+        // A damaged place is reported with its own row.
         let place = view.get(Space::RecordPlace, &key::record_place(id)).ok().flatten();
         match place.as_deref().map(|row| decode_place(id, row)) {
             Some(Ok(place)) if place != leaf => find(format!("record {id} has its place in another leaf")),
@@ -53,7 +53,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// The place of a record: whether the record is there.
+    /// Checks that the record of a place exists.
     pub(super) fn record_place(
         &mut self,
         view: &dyn Readable,
