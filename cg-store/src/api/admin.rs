@@ -1,4 +1,4 @@
-//! Checking, counting, hashing, and setting damage aside.
+//! Verification, counts, hashes and quarantine.
 
 use cg_format::{ChunkBox, Dimension};
 
@@ -9,28 +9,28 @@ use crate::api::world::World;
 use crate::storage::error::Error;
 
 impl World {
-    /// Counts everything as it is now. Reads every row but those of the opacity map once and decodes no chunk.
+    /// Counts everything as it is now. Reads every row once except those of the opacity map, and decodes no chunk.
     ///
     /// # Errors
-    /// If the engine fails otherwise than by a damaged row.
+    /// If the engine fails for another reason than a damaged row.
     pub fn census(&self) -> Result<Census, Error> {
         self.applied()?.admin().census()
     }
 
-    /// The hash of everything: chunks with their side data, entities, properties, objects and spatial records. Reads and
-    /// decodes the world.
+    /// The hash of everything: chunks with their side data, entities, properties, objects and spatial records. Reads
+    /// and decodes the whole world.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] at the first damaged row: a hash of a part would mean nothing.
+    /// [`Error::Corrupt`] at the first damaged row, because a partial hash would be meaningless.
     pub fn content_hash(&self) -> Result<ContentHash, Error> {
         self.applied()?.admin().content_hash()
     }
 
-    /// The hash of the chunks of a box, with their side data, of the entities that they own, and of the spatial records
-    /// that lie in it.
+    /// The hash of the chunks of a box with their side data, of the entities that they own, and of the spatial records
+    /// in the box.
     ///
-    /// Properties, objects and entities without a chunk belong to no box: the hash of a box over everything is not that of
-    /// the world. Reads and decodes the chunks of the box, and one row for each of their entities.
+    /// Properties, objects and entities without a chunk are not in any box. So the hash of a box around everything is
+    /// not that of the world. Reads and decodes the chunks of the box, and one row for each of their entities.
     ///
     /// # Errors
     /// As [`content_hash`](Self::content_hash).
@@ -38,12 +38,13 @@ impl World {
         self.applied()?.admin().content_hash_of(dimension, area)
     }
 
-    /// Looks at every row of the world as it is now. Reads everything; `progress` is called with the rows so far.
+    /// Checks every row of the world as it is now. Reads everything. `progress` is called with the number of rows so
+    /// far.
     ///
-    /// A full look also keeps a few dozen bytes in memory for each entity and for each reference to one.
+    /// A full verification also keeps a few dozen bytes in memory for each entity and for each reference to one.
     ///
     /// # Errors
-    /// If the engine fails otherwise than by a damaged row.
+    /// If the engine fails for another reason than a damaged row.
     pub fn verify(&self, depth: VerifyDepth, progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
         self.applied()?.admin().verify(depth, progress)
     }

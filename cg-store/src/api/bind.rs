@@ -1,4 +1,4 @@
-//! Binding a host's own block type to a world's ids, for games with an enum and no mods.
+//! Binds a host's own block type to the ids of a world, for games with an enum and no mods.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,17 +11,17 @@ use crate::storage::error::Error;
 
 /// A host's block type: a closed set of kinds with names.
 ///
-/// Names are what a world remembers. Kinds may be added, reordered or removed between releases; a kind keeps its
-/// blocks as long as it keeps its name.
+/// A world stores names. Kinds may be added, reordered or removed between releases. A kind keeps its blocks as long as
+/// it keeps its name.
 pub trait BlockKind: Copy + Eq + Hash + 'static {
-    /// What a block becomes whose kind this release does not have. Such blocks are saved again unchanged, because a
-    /// chunk keeps their ids: only reading them gives `UNKNOWN`.
+    /// The kind of a block that this release does not have. Such blocks are saved again unchanged, because a chunk
+    /// keeps their ids: only reading them gives `UNKNOWN`.
     const UNKNOWN: Self;
 
-    /// Every kind that is stored, with its name; `UNKNOWN` is not among them.
+    /// Every kind that can be stored, with its name; without `UNKNOWN`.
     fn kinds() -> impl IntoIterator<Item = (Self, &'static str)>;
 
-    /// Whether the kind hides what is behind it. Default: all do.
+    /// Whether the kind is opaque. Default: all are.
     fn is_opaque(self) -> bool {
         true
     }
@@ -39,8 +39,8 @@ impl<K: BlockKind> Binding<K> {
     /// The id of a kind.
     ///
     /// # Panics
-    /// For [`UNKNOWN`](BlockKind::UNKNOWN) and for kinds that [`kinds`](BlockKind::kinds) left out: they have no name
-    /// to be stored under. Leave the cells of unknown blocks as they are instead of writing them.
+    /// For [`UNKNOWN`](BlockKind::UNKNOWN) and for kinds that [`kinds`](BlockKind::kinds) does not return: they have no
+    /// name under which they could be stored. Leave the cells of unknown blocks unchanged instead of writing them.
     pub fn id(&self, kind: K) -> BlockId {
         *self.ids.get(&kind).expect("only kinds with a name can be stored")
     }

@@ -20,7 +20,7 @@ impl World {
     /// Creates a world in an empty or missing directory.
     ///
     /// # Errors
-    /// [`OpenError::NotEmpty`], [`OpenError::NeedsPlan`] if the packs do not fit together, [`OpenError::Engine`];
+    /// [`OpenError::NotEmpty`]; [`OpenError::NeedsPlan`] if the packs do not fit together; [`OpenError::Engine`];
     /// [`Error::Policy`] for a tier policy that contradicts itself.
     pub fn create(
         dir: impl AsRef<Path>,
@@ -50,14 +50,14 @@ impl World {
         Ok(world)
     }
 
-    /// Opens a world, and brings its registry up to what the packs offer.
+    /// Opens a world, and updates its registry to what the packs offer.
     ///
-    /// If the world is damaged where it must be read to be opened, or the packs do not fit, no byte of the directory is
-    /// changed: both are looked at before the engine is opened for writing.
+    /// If rows that are needed to open the world are damaged, or the packs do not fit, no byte of the directory is
+    /// changed. Both are checked before the engine is opened for writing.
     ///
     /// # Errors
-    /// The variants of [`OpenError`], each of which says what to do; [`Error::Registry`] and [`Error::Corrupt`] if the
-    /// registry or the world's limits are damaged.
+    /// The variants of [`OpenError`], each of which states what to do; [`Error::Registry`] and [`Error::Corrupt`] if
+    /// the registry or the world's limits are damaged.
     pub fn open(
         dir: impl AsRef<Path>,
         packs: &[PackManifest],
@@ -66,7 +66,7 @@ impl World {
         Self::open_with(dir.as_ref(), options, |catalog| Registry::grow(catalog, packs, &options.packs))
     }
 
-    /// As [`open`](Self::open), with the stored names changed by a function, which may refuse them.
+    /// As [`open`](Self::open), with a function that changes the stored names and may refuse them.
     pub(crate) fn open_with(
         dir: &Path,
         options: &WorldOptions,
@@ -83,21 +83,21 @@ impl World {
         recovery::check(examined.reader())?;
         change(&mut rows.catalog)?;
         if examined.has_lost_commits() {
-            // The numbers of the lost commits are given out again. Before the loss is forgotten, so that a crash in between
-            // leaves no world that gives them out under the old name.
+            // The numbers of the lost commits will be used again. The new incarnation is written before the loss is
+            // accepted. So no crash leaves a world that reuses them under the old incarnation.
             file = WorldFile { incarnation: Uuid::new_v4(), ..file };
             file.write(dir)?;
         }
         let engine = examined.open().map_err(refused)?;
         if file.state == State::Checkpoint {
-            // A copy that lives on is another world than the one it was copied from: versions must not be compared.
+            // A copy that is changed is another world than its original: their versions must not be compared.
             file = WorldFile { incarnation: Uuid::new_v4(), state: State::Ready, ..file };
             file.write(dir)?;
         }
         Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 
-    /// Opens a world that nobody has open, for reading: every transaction is refused and no byte is changed.
+    /// Opens a world read-only that no process has open. Every transaction is refused and no byte is changed.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -112,10 +112,10 @@ impl World {
         Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 
-    /// What opening a world with these packs would change, without changing anything.
+    /// Returns what opening a world with these packs would change, without changing anything.
     ///
     /// # Errors
-    /// As [`open_read_only`](Self::open_read_only). A plan that is refused is not an error here: it says so itself.
+    /// As [`open_read_only`](Self::open_read_only). A refused plan is not an error here: the plan itself reports it.
     pub fn plan(
         dir: impl AsRef<Path>,
         packs: &[PackManifest],
@@ -125,20 +125,20 @@ impl World {
         Ok(cg_registry::reconcile(&world.applied()?.shared.registry.catalog(), packs, &options.packs))
     }
 
-    /// Copies the world as it is now into a new directory, by hard links where the disk allows.
+    /// Copies the world as it is now into a new directory, by hard links where the file system allows.
     ///
-    /// The copy can be read by another process while this one plays on. Opened for writing it becomes a world of a
-    /// new incarnation. No file is read: damage is copied with the rest, and damage that a linked file takes later is damage
-    /// of both worlds. [`verify`](Self::verify) the copy, and see [`checkpoint_apart`](Self::checkpoint_apart).
+    /// Another process can read the copy while this world is in use. Opened for writing, it becomes a world of a new
+    /// incarnation. No file is read, so damage is copied with the rest. If a linked file is damaged later, both worlds
+    /// are damaged. [`verify`](Self::verify) the copy, and see [`checkpoint_apart`](Self::checkpoint_apart).
     ///
     /// # Errors
-    /// [`OpenError::NotEmpty`] if the directory exists and holds files, and what the engine says.
+    /// [`OpenError::NotEmpty`] if the directory exists and is not empty; the errors of the engine.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
         self.checkpoint_and(dir.as_ref(), |_| Ok(()))
     }
 
-    /// As [`checkpoint`](Self::checkpoint), with files of its own: takes as much room as the world, and the time to write
-    /// it. Damage that a file of one world takes later leaves the other alone.
+    /// As [`checkpoint`](Self::checkpoint), with files of its own. It takes as much space as the world, and the time to
+    /// write it. Later damage in a file of one world does not affect the other.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint).
@@ -146,7 +146,7 @@ impl World {
         self.checkpoint_and(dir.as_ref(), directory::unshare)
     }
 
-    /// Writes a checkpoint that counts once something was done with the engine's directory in it.
+    /// Writes a checkpoint that becomes valid after `finish` was called with the engine's directory in it.
     fn checkpoint_and(
         &self,
         dir: &Path,
@@ -171,27 +171,27 @@ impl World {
 }
 
 impl World {
-    /// Sets the damaged parts of a commit aside that keeps a world from being opened with
-    /// [`OpenError::DamagedCommit`]: copies are kept in quarantine, the sound parts are rolled forward, and the world opens
-    /// again. `Ok(None)` if no commit is damaged; nothing was written then.
+    /// Quarantines the damaged parts of a commit that blocks the open of a world with [`OpenError::DamagedCommit`].
+    /// Copies are kept in quarantine, the sound parts are rolled forward, and the world can be opened again. Returns
+    /// `Ok(None)` if no commit is damaged; nothing was written then.
     ///
-    /// This is the one way in which a part of a transaction is ever seen. No chunk and no record is half there, but of
-    /// chunks and entities that refer to each other one may be of before the commit and the other of after it:
-    /// [`verify`](Self::verify) finds them, and [`rebuild_opacity`](crate::OpacityMap::rebuild) draws the map again. A
-    /// checkpoint, if there is one, is the better choice.
+    /// This is the only case in which a part of a transaction becomes visible. Each chunk and each record is still
+    /// whole. But of chunks and entities that refer to each other, one may be from before the commit and the other from
+    /// after it. [`verify`](Self::verify) finds them, and [`rebuild_opacity`](crate::OpacityMap::rebuild) rebuilds the
+    /// map. If there is a checkpoint, restoring it is better.
     ///
-    /// Needs the world closed. Costs reading the commit, and writing it once. Killed in the middle, it is done again.
+    /// The world must be closed. Costs one read and one write of the commit. An interrupted call can be repeated.
     ///
     /// # Errors
-    /// As [`open`](Self::open) if the world's own rows are damaged or of a newer release, or if the files cannot be opened
-    /// at all; [`Error::Engine`] if the commit is of a newer release, and what the engine says.
+    /// As [`open`](Self::open) if the world's own rows are damaged or of a newer release, or if the files cannot be
+    /// opened at all; [`Error::Engine`] if the commit is of a newer release, and for other errors of the engine.
     pub fn salvage_commit(
         dir: impl AsRef<Path>,
         options: &WorldOptions,
     ) -> Result<Option<SalvagedCommit>, Error> {
         let dir = dir.as_ref();
         read_finished(dir)?;
-        // A world of a newer release is refused, as it is when it is opened.
+        // A world of a newer release is refused, as in an open.
         salvage_in(dir, &directory::engine_dir(dir), options, |reader| WorldRows::read(reader).map(drop))
     }
 }

@@ -1,4 +1,4 @@
-//! The world as a host sees it: opening, handles, metrics.
+//! The API of a world for hosts: opening, handles, metrics.
 
 pub(crate) mod admin;
 pub(crate) mod bind;

@@ -11,12 +11,12 @@ use crate::storage::engine_cell::EngineGuard;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-/// The objects of a world. Cheap to make; keeps the world open as any handle does.
+/// The objects of a world. Cheap to create; like any handle, it keeps the world open.
 ///
 /// Changes that belong together are made in a [transaction](World::transaction) with
-/// [`put_object`](crate::Transaction::put_object) and its siblings; the calls here are one transaction each.
+/// [`put_object`](crate::Transaction::put_object) and related calls. Each call here is a transaction of its own.
 ///
-/// A new layout, in batches, while the world is in use:
+/// An example that changes a layout in batches while the world is in use:
 /// ```
 /// use cg_store::prelude::*;
 /// # let world = World::in_memory(&[], &WorldOptions::default())?;
@@ -29,7 +29,7 @@ use crate::storage::object_key::ObjectKey;
 ///     world.transaction(|tx| {
 ///         for entry in &page.entries {
 ///             let Some(place) = entry.key.as_bytes().strip_suffix(b"/bricks") else { continue };
-///             // Read in the transaction: who changes it meanwhile makes a conflict, not a loss.
+///             // Read in the transaction: a change in between causes a conflict, not a loss.
 ///             let Some(bricks) = tx.object(&entry.key)? else { continue };
 ///             let wider: Vec<u8> = bricks.bytes.iter().flat_map(|brick| [*brick, 0]).collect();
 ///             tx.put_object([place, b"/bigbricks"].concat(), wider)?;
@@ -54,7 +54,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// An object as last committed, or `None` if there is none. One key read.
+    /// The last committed state of an object, or `None` if there is none. One key read.
     ///
     /// # Errors
     /// [`Error::ObjectKey`] for a key that no object can have; [`Error::Corrupt`] if it is stored and damaged.
@@ -63,7 +63,8 @@ impl Objects {
         Ok(stored.and_then(StoredObject::here))
     }
 
-    /// The version of an object, or `None` if there is none: what is compared with "I have version 1234". One key read.
+    /// The version of an object, or `None` if there is none, for comparison with the version that a client has. One key
+    /// read.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -97,7 +98,7 @@ impl Objects {
         self.world.transaction(|tx| tx.put_object_at_version(key, version, bytes)).map(drop)
     }
 
-    /// Deletes an object, and says whether there was one.
+    /// Deletes an object, and returns whether there was one.
     ///
     /// # Errors
     /// As [`Transaction::delete_object`](crate::Transaction::delete_object) and [`World::transaction`].
@@ -113,13 +114,14 @@ impl Objects {
 }
 
 impl Objects {
-    /// Up to so many objects, at least one, whose keys begin with a prefix, after the position that the last page ended with.
+    /// At most `max_count` objects, but at least one, whose keys have a prefix, after the position at which the last
+    /// page ended.
     ///
-    /// A position is a key and stays good for ever: it may be kept in a file, and its object may be gone. What is
-    /// written after it meanwhile is listed, what is written before it is not. Reads the rows of what it lists.
+    /// A position is a key and is valid for ever: it may be stored in a file, and its object may be deleted. Objects
+    /// written after it meanwhile are listed, objects written before it are not. Reads the rows of the listed objects.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if one of them is damaged; [`for_each`](Self::for_each) goes on after it.
+    /// [`Error::Corrupt`] if one of them is damaged; [`for_each`](Self::for_each) continues after it.
     pub fn list(
         &self,
         prefix: impl AsRef<[u8]>,
@@ -146,8 +148,8 @@ impl Objects {
         failed.unwrap_or(Ok(())).map(|()| page)
     }
 
-    /// Shows every object whose key begins with a prefix, ascending by key, until `visit` breaks: its key and its row.
-    /// A damaged one is shown as an error, and the scan goes on after it. Commits made meanwhile are not seen.
+    /// Visits every object whose key has a prefix, ascending by key, until `visit` breaks, with its key, version and
+    /// bytes. A damaged object is visited as an error, and the scan continues. Commits made meanwhile are not visible.
     ///
     /// # Errors
     /// If the engine fails.

@@ -11,10 +11,10 @@ use crate::kinds::record::{RecordQuery, scan_area, scan_records};
 use crate::storage::error::Error;
 use crate::storage::record_shape::RecordShape;
 
-/// The spatial records of a world. Cheap to make; keeps the world open as any handle does.
+/// The spatial records of a world. Cheap to create; like any handle, it keeps the world open.
 ///
-/// They are changed in a [transaction](World::transaction) with [`put_record`](crate::Transaction::put_record) and its
-/// siblings.
+/// They are changed in a [transaction](World::transaction) with [`put_record`](crate::Transaction::put_record) and
+/// related calls.
 ///
 /// ```
 /// use cg_format::record::Record;
@@ -34,7 +34,7 @@ use crate::storage::record_shape::RecordShape;
 /// let near = records.in_area(&RecordQuery::new(overworld, around))?;
 /// assert_eq!(near.len(), 1);
 /// assert_eq!((near[0].0, near[0].1.kind()), (grave, "game:grave"));
-/// // What a client has seen already it asks for no more.
+/// // A client requests only records that it has not seen.
 /// assert_eq!(records.in_area(&RecordQuery::new(overworld, around).after(1000))?, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -43,18 +43,18 @@ pub struct Records {
     world: World,
 }
 
-/// About so many bytes of records are inserted at once.
+/// The approximate maximum size of the records that are inserted at once.
 const INSERT_BYTES: usize = 4 << 20;
-/// And at most so many records.
+/// The maximum number of records that are inserted at once.
 const INSERT_COUNT: usize = 8192;
 
 impl Records {
-    /// The shape of the tree, which the world keeps for ever.
+    /// The shape of the tree, which never changes.
     pub fn shape(&self) -> RecordShape {
         self.world.rooms().shared.record_shape
     }
 
-    /// A record as last committed, or `None` if the world does not have it. Two key reads.
+    /// The last committed state of a record, or `None` if the world does not have it. Two key reads.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
@@ -62,13 +62,13 @@ impl Records {
         Ok(self.world.applied()?.read.stored_record(id)?.map(Arc::unwrap_or_clone))
     }
 
-    /// Stores many records, in transactions of some thousands each; returns how many were given.
+    /// Stores many records, in transactions of some thousands each. Returns the number of given records.
     ///
-    /// Of an id that is given twice the later record counts. Who needs all of them or none uses one transaction.
+    /// If an id is given twice, the later record is stored. To store all records or none, use one transaction.
     ///
     /// # Errors
-    /// As [`put_record`](crate::Transaction::put_record) and [`World::transaction`]; what was stored before stays. A full
-    /// queue is waited for.
+    /// As [`put_record`](crate::Transaction::put_record) and [`World::transaction`]; what was stored before stays.
+    /// Waits while the queue is full.
     pub fn insert(&self, records: impl IntoIterator<Item = (RecordId, Record)>) -> Result<u64, Error> {
         let mut records = records.into_iter().peekable();
         let mut count = 0;
@@ -91,12 +91,12 @@ impl Records {
 }
 
 impl Records {
-    /// What a query asks for, in the order of the tree.
+    /// The records that a query selects, in the order of the tree.
     ///
-    /// Costs one seek for each run of leaves that lie beside each other by key, and the rows in them.
+    /// Costs one seek for each run of leaves with adjacent keys, and the read of the rows in them.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] at the first damaged record; [`for_each_in`](Self::for_each_in) goes on after it.
+    /// [`Error::Corrupt`] at the first damaged record; [`for_each_in`](Self::for_each_in) continues after it.
     pub fn in_area(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
         let mut found = Vec::new();
         let failed = self.for_each_in(query, |record| match record {
@@ -109,8 +109,8 @@ impl Records {
         failed.map_or(Ok(found), Err)
     }
 
-    /// Shows what a query asks for until `visit` breaks, borrowed from the engine. A damaged record is shown as an
-    /// error, and the scan goes on after it. Commits made meanwhile are not seen.
+    /// Visits the records that a query selects until `visit` breaks, borrowed from the engine. A damaged record is
+    /// visited as an error, and the scan continues. Commits made meanwhile are not visible.
     ///
     /// # Errors
     /// If the engine fails.
@@ -128,8 +128,8 @@ impl Records {
         })
     }
 
-    /// Shows every record of the world, dimension by dimension in the order of the tree, until `visit` breaks; otherwise
-    /// as [`for_each_in`](Self::for_each_in).
+    /// Visits every record of the world, dimension by dimension in the order of the tree, until `visit` breaks;
+    /// otherwise as [`for_each_in`](Self::for_each_in).
     ///
     /// # Errors
     /// If the engine fails.

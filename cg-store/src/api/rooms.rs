@@ -1,8 +1,8 @@
-//! What keeps a world open.
+//! The rooms of an open world, and how it is closed.
 //!
-//! **Invariant**: when the last clone of a [`World`](crate::World) is gone, so is the engine, and its directory can be
-//! opened again. Tickets and background work hold a [`WeakWorld`](crate::rt::weak_world::WeakWorld), which keeps nothing open;
-//! closing waits for visits that have begun.
+//! **Invariant**: when the last clone of a [`World`](crate::World) is dropped, the engine is closed, and its directory
+//! can be opened again. Tickets and background work hold a [`WeakWorld`](crate::rt::weak_world::WeakWorld), which does
+//! not keep the world open; closing waits for uses that have begun.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,20 +23,19 @@ use crate::storage::durability::Durability;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::shared::Shared;
 
-/// The rooms of an open world, which all its clones share; closes the world when it is dropped.
+/// The rooms of an open world, which all its clones share. Dropping them closes the world.
 pub(crate) struct Rooms {
     pub(crate) shared: Arc<Shared>,
     pub(crate) read: Arc<ReadState>,
     pub(crate) commit: Arc<CommitState>,
     pub(crate) maintain: Arc<MaintainState>,
     uses: Arc<WorldUses>,
-    /// Absent where nothing outlives the process, nothing is written, or the host wants none.
+    /// `None` if nothing survives the process, nothing is written, or the host wants no syncs.
     sync: Option<PeriodicSync>,
 }
 
 impl Rooms {
-    /// Puts the rooms of a world on each other, and syncs its commits if they are to outlive the process. The game clock
-    /// goes on at `clock`.
+    /// Creates the rooms of a world, and starts the periodic sync if it is needed. The game clock continues at `clock`.
     pub(crate) fn new(shared: Shared, clock: GameTick) -> Result<Self, Error> {
         let shared = Arc::new(shared);
         let observers = Observers::new(shared.options.tiers, clock);
@@ -65,17 +64,17 @@ impl Rooms {
         Ok(Some(started.map_err(|error| OpenError::Threads { source: error.into() })?))
     }
 
-    /// The rooms after everything that was submitted before is accepted or refused.
+    /// Returns the rooms after everything that was submitted before is accepted or refused.
     ///
     /// # Errors
-    /// Why the world takes no commits, if something waits for that.
+    /// Why the world takes no commits, if a batch waits for that.
     #[inline]
     pub(crate) fn applied(&self) -> Result<&Self, Error> {
         self.commit.settle_hand_overs()?;
         Ok(self)
     }
 
-    /// The same, as far as it concerns the columns of some chunks.
+    /// As [`applied`](Self::applied), for the batches that concern the columns of some chunks.
     ///
     /// # Errors
     /// As [`applied`](Self::applied).
@@ -103,8 +102,9 @@ impl Rooms {
         if settled.is_err() {
             commit.abandon_submitted();
         }
-        // What is being committed is committed; what comes later finds the engine closed. Held until the registry is
-        // folded: a registration under way would find its rows folded away before it is in the catalog.
+        // Waits for the commit in progress; later ones find the engine closed. The lock is held until the registry is
+        // folded. Otherwise the rows of a registration in progress would be folded away before the catalog contains
+        // them.
         let _committing = commit.log.commit();
         let drained = commit.drain();
         let engine = shared.engine()?;

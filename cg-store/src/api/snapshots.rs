@@ -1,4 +1,4 @@
-//! Snapshots of regions, kept in the world as values of any length.
+//! Snapshots of regions, saved in the world as values of any length.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -6,10 +6,10 @@ use crate::api::world::World;
 use crate::kinds::snapshots::{self, DamagedSnapshot, Head, PART_BYTES, SavedSnapshot, snapshot_head};
 use crate::storage::error::Error;
 
-/// A snapshot's value as a file. Reads one row for each mebibyte that is asked for.
+/// A snapshot's value as a file. Reads one row for each requested mebibyte.
 ///
-/// What was read is of one snapshot: if it is deleted meanwhile, or another is kept under its name, the next part is
-/// [`Error::SnapshotReplaced`]. That and damage are errors of kind [`io::ErrorKind::InvalidData`] that carry the [`Error`].
+/// All bytes are of one snapshot: if it is deleted or replaced meanwhile, the next part is [`Error::SnapshotReplaced`].
+/// This and damage are errors of kind [`io::ErrorKind::InvalidData`] that contain the [`Error`].
 pub struct SnapshotReader {
     world: World,
     name: String,
@@ -71,52 +71,51 @@ impl std::fmt::Debug for SnapshotReader {
     }
 }
 
-/// The snapshots that a world keeps: named values of any length.
+/// The snapshots that are saved in a world: named values of any length.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshots<'w> {
     world: &'w World,
 }
 
 impl World {
-    /// The snapshots that the world keeps.
+    /// The snapshots that are saved in the world.
     pub fn snapshots(&self) -> Snapshots<'_> {
         Snapshots { world: self }
     }
 }
 
 impl Snapshots<'_> {
-    /// Keeps a value under a name; returns the commit that did.
+    /// Saves a value under a name. Returns the commit.
     ///
-    /// One commit, whatever its length: it is there whole or not at all, after any crash. One that is longer than a batch
-    /// is written twice, as a large transaction is. The value is in memory once more until it is written, and while it is
-    /// written once again. Of several that are kept under one name at once, one is kept. Forces no sync:
-    /// [`flush`](World::flush) does.
+    /// One commit, whatever the length: after a crash the snapshot is there completely or not at all. A value larger
+    /// than a batch is written twice, as a large transaction is. Until it is written, memory holds a second copy of the
+    /// value, and a third one during that write. If several callers save under one name at once, one succeeds. Does not
+    /// sync; [`flush`](World::flush) does.
     ///
     /// # Errors
-    /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::LowDiskSpace`], and what the engine says.
+    /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::LowDiskSpace`], and the errors of the engine.
     pub fn save(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
         self.world.applied()?.commit.save_snapshot(name, value)
     }
 
-    /// The snapshots that the world keeps, ascending by name, and in their places those of which the head is damaged.
-    /// Reads the keys of their rows; nothing of the values, which may be damaged too. Parts without a head are no snapshot:
-    /// [`verify`](World::verify) finds them.
+    /// The saved snapshots, ascending by name. A damaged head gives an error in its place. The values are not checked
+    /// and may be damaged too. Parts without a head are not listed: [`verify`](World::verify) finds them.
     ///
     /// # Errors
-    /// What the engine says, but for damage.
+    /// The errors of the engine, except damage.
     pub fn list(&self) -> Result<Vec<Result<SavedSnapshot, DamagedSnapshot>>, Error> {
         snapshots::list(&self.world.applied()?.commit.settled_engine()?.snapshot()?)
     }
 
-    /// A snapshot's value, to be read in parts; `None` if there is none of that name.
+    /// A reader of a snapshot's value; `None` if there is no snapshot of that name.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if its head is damaged; what kept a commit from being rolled forward to its end, which may be that of
-    /// the snapshot; and what the engine says.
+    /// [`Error::Corrupt`] if its head is damaged; the error that stopped the rolling forward of a commit, which may be
+    /// that of the snapshot; and the errors of the engine.
     pub fn open(&self, name: &str) -> Result<Option<SnapshotReader>, Error> {
         let rooms = self.world.applied()?;
         let engine = rooms.shared.engine()?;
-        // A head that is there before its parts is of a snapshot that is being rolled forward.
+        // While a snapshot is rolled forward, its head may be written before its parts.
         let guard = engine.hold_apply()?;
         let Some(head) = snapshot_head(&*engine, name)? else { return Ok(None) };
         drop(guard);
@@ -125,11 +124,11 @@ impl Snapshots<'_> {
         Ok(Some(SnapshotReader { world, name, head, at: 0, last: None }))
     }
 
-    /// Deletes a snapshot, or parts of one that lost their head; `false` if there is nothing of that name. One commit,
-    /// whatever its length.
+    /// Deletes a snapshot, or parts of one that lost their head. Returns `false` if there is nothing of that name. One
+    /// commit, whatever its length.
     ///
     /// # Errors
-    /// What the engine says. A damaged snapshot is deleted all the same.
+    /// The errors of the engine. A damaged snapshot can be deleted, too.
     pub fn delete(&self, name: &str) -> Result<bool, Error> {
         self.world.applied()?.commit.delete_snapshot(name)
     }

@@ -10,11 +10,11 @@ use crate::kinds::property::{self, Property};
 use crate::storage::error::Error;
 
 impl World {
-    /// An entity as last committed, or `None` if the world does not have it. One key read.
+    /// The last committed state of an entity, or `None` if the world does not have it. One key read.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is stored and damaged; [`Error::EntityNotUpgraded`] if a component of it needs a
-    /// function that the host has not brought.
+    /// [`Error::Corrupt`] if it is stored and damaged; [`Error::EntityNotUpgraded`] if one of its components needs an
+    /// upgrade function that the host did not provide.
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
         self.applied()?.read.entity(id)
     }
@@ -44,7 +44,7 @@ impl World {
         self.applied()?.read.entity_version(id)
     }
 
-    /// A property as last committed, or `None` if it was never set. One key read.
+    /// The last committed state of a property, or `None` if it was never set. One key read.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
@@ -52,8 +52,8 @@ impl World {
         self.applied()?.read.property(property)
     }
 
-    /// Shows the named properties that begin with a text, ascending by name, until `visit` breaks. A damaged one is
-    /// shown as an error. Reads their rows once.
+    /// Visits the named properties that begin with a prefix, ascending by name, until `visit` breaks. A damaged one is
+    /// visited as an error. Reads their rows once.
     ///
     /// ```
     /// use std::ops::ControlFlow;

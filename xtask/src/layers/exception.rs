@@ -8,7 +8,7 @@ const EXCEPTIONS: [(&str, usize); 0] = [];
 pub(super) const WORDS: [(&str, usize); 4] = [
     ("ARCHITECTURE.md", 1),
     ("CHANGELOG.md", 1),
-    ("cg-store/src/api/", 13),
+    ("cg-store/src/api/", 8),
     ("docs/decisions/", 6),
 ];
 
