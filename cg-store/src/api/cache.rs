@@ -28,7 +28,6 @@ impl WorldCache<'_> {
     /// disk and keep nothing in memory.
     ///
     /// Visits every chunk in memory, and waits for a commit in progress.
-    /// Costs a look at every chunk in memory, and waits for a commit under way.
     pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> CachePinId {
         self.world.rooms().read.cache.keep(dimension, place)
     }

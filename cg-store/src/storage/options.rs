@@ -14,7 +14,7 @@ pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
 /// The number of chunks of the highest column that can be loaded at once.
 pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
 
-/// Options that the host of a world chooses. A world does not store them, apart from `records`, `signature` and `limits`,
+/// Options that the host of a world chooses. A world does not store them, except `records`, `signature` and `limits`,
 /// which are stored when it is created.
 #[derive(Debug, Clone)]
 pub struct WorldOptions {
@@ -30,8 +30,8 @@ pub struct WorldOptions {
     /// disk. `Some(0)` keeps nothing free.
     pub min_free_bytes: Option<u64>,
     /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
-    /// Not included are the areas of [`pin_in_cache`](crate::WorldCache::pin), a 64th for known absent cubes, and a
-    /// 64th for each thread that uses [`with`](crate::World::with_chunk).
+    /// Not included are the areas of [`WorldCache::pin`](crate::WorldCache::pin), a 64th for known absent cubes, and a
+    /// 64th for each thread that uses [`World::with_chunk`](crate::World::with_chunk).
     pub cache_bytes: u64,
     /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
     ///

@@ -3,7 +3,6 @@
 //!
 //! It visits only cubes with hot rows or heat rows, in the order of their keys. Demoting a whole world repeats sweeps;
 //! ticks use the [index](super::cube_index).
-//! look at what is [known](super::known).
 
 use std::collections::HashMap;
 use std::ops::{AddAssign, Bound, ControlFlow};

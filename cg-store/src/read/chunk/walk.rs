@@ -81,7 +81,6 @@ pub(crate) fn positions_in(
 ///
 /// # Errors
 /// If the engine fails.
-/// If the engine fails.
 pub(crate) fn walk<B>(
     view: &dyn Readable,
     counters: &Counters,
