@@ -110,8 +110,8 @@ impl Snapshots<'_> {
     /// A reader of a snapshot's value; `None` if there is no snapshot of that name.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if its head is damaged; the error that stopped the rolling forward of a commit, which may be
-    /// that of the snapshot; and the errors of the engine.
+    /// [`Error::Corrupt`] if its head is damaged; the errors of the engine. Also the error of a commit that could not
+    /// be rolled forward, which may be that of the snapshot.
     pub fn open(&self, name: &str) -> Result<Option<SnapshotReader>, Error> {
         let rooms = self.world.applied()?;
         let engine = rooms.shared.engine()?;

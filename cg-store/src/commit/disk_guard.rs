@@ -1,6 +1,6 @@
 //! Free disk space: commits are refused before the engine runs out of it.
 //!
-//! An engine that meets a full disk takes no commits until the world is [resumed](crate::World::resume). So the world
+//! An engine that finds a full disk takes no commits until the world is [resumed](crate::World::resume). So the world
 //! refuses commits earlier, while there is still room for reads, deletions and queued commits.
 //!
 //! Ticks then move nothing either. A move writes the chunks again, and the rows that it deletes take room until the
@@ -78,7 +78,7 @@ impl DiskGuard {
         self.check_part(engine, 0, PART_FOR_SHRINKING)
     }
 
-    /// Forgets the last answer of the operating system.
+    /// Forgets the last report of the operating system.
     pub(crate) fn ask_again(&self) {
         *self.asked.lock() = None;
     }

@@ -194,7 +194,7 @@ pub(crate) fn decode_head(row_key: &[u8], row: &[u8]) -> Result<Head, DecodeErro
     Ok(Head { len_bytes, part_count, seq: frame.header().version })
 }
 
-/// The snapshot whose head is in a row.
+/// The snapshot of a row that is a head.
 fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<SavedSnapshot, DamagedSnapshot>> {
     let (name, part) = match key::decode_snapshot(row_key) {
         Ok(place) => place,

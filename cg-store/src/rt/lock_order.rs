@@ -17,8 +17,8 @@
 //! also serves as documentation, and finds an inversion even if no test runs the other side. `tracing-mutex` has no
 //! condition variable for `parking_lot`.
 //!
-//! Not asserted: the locks inside `cg-engine`, `quick_cache`, `rayon` and RocksDB, which call nothing of this crate
-//! while they are held; and waiting without a lock, such as for uses of a world and for tickets.
+//! Not asserted are the locks inside `cg-engine`, `quick_cache`, `rayon` and RocksDB, which call nothing of this crate
+//! while they are held. Waiting without a lock is not asserted either, such as for uses of a world and for tickets.
 //!
 //! The module imports nothing of the crate.
 

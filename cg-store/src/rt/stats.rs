@@ -77,8 +77,8 @@ counters! {
     /// Chunks that were to be prefetched and were not. Either the player had turned, stopped, left or arrived before,
     /// or too many chunks waited. A chunk that finds no room counts again at each change of a player's course.
     prefetched_dropped,
-    /// Prefetched chunks that were useless. Either they were evicted before they were requested, or not requested
-    /// within a minute of game time or before the player left, or displaced from the 4,096 that are tracked. Chunks
+    /// Prefetched chunks that were useless. A chunk was evicted before it was requested. Or it was not requested within
+    /// a minute of game time, or before the player left. Or it was displaced from the 4,096 that are tracked. Chunks
     /// that are neither used nor wasted are still tracked.
     prefetched_wasted,
     /// Keys visited by scans.

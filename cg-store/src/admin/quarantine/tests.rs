@@ -200,7 +200,7 @@ fn an_entity_that_changes_meanwhile_is_detached_as_it_is_now() {
     farm.check();
 }
 
-/// A farm whose commits are queued, and whose writes each wait for a signal.
+/// A farm with queued commits, each of which waits for a signal before it is written.
 struct SlowFarm {
     farm: Farm,
     word: Arc<Mutex<Option<Receiver<()>>>>,

@@ -40,7 +40,7 @@ impl MaintainState {
         }
     }
 
-    /// Compacts the hot rows up to a cube, of which almost none are left; `None`: all hot rows.
+    /// Compacts the range of the hot rows up to a cube, where almost none are left; `None`: all hot rows.
     fn give_room_back(&self, up_to: Option<CubeAt>) -> Result<(), Error> {
         let last = up_to.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
         let last = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));

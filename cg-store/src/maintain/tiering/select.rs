@@ -1,7 +1,7 @@
 //! Selection of due moves: a tick decides about many cubes from memory, and reads the rows of few.
 //!
-//! Rows are read in three cases: a cube is due and changed since its rows were last read, a move changed it, or more of
-//! its tombstones may be purged. Each of these is read once.
+//! Rows are read in three cases, once in each. A cube is due and was changed since its rows were last read. A move
+//! changed it. More of its tombstones may be purged.
 
 use std::ops::Bound;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! Takes the steps of the plan on several threads, until they are done or the deadline is reached.
 //!
-//! Warm clusters are written within a tick, which waits for the threads. Reads and writes of a cold cluster are done in
-//! the background: the row is as large as 64 cubes, and an engine reads it as a whole.
+//! Warm clusters are written within a tick, which waits for the threads. Cold clusters are read and written in the
+//! background: the row is as large as 64 cubes, and an engine reads it as a whole.
 
 use std::collections::BTreeMap;
 

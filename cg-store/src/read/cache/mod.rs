@@ -1,9 +1,9 @@
 //! Decoded chunks in memory, shared by threads and bounded in bytes.
 //!
-//! **Invariant**: an entry is the committed state. A loader takes a [`Ticket`] before it asks the queue and the engine,
-//! and its result is cached only if no commit of the place has begun since. A commit announces its places before the
-//! engine or the queue has any of it, and publishes its entries before it returns. So a slow loader can never replace a
-//! new chunk by an old one. Damage is never cached. The protocol is in [`epoch`], and is tested in
+//! **Invariant**: an entry is the committed state. A loader takes a [`Ticket`] before it asks the queue and the engine.
+//! Its result is cached only if no commit of the place has begun since. A commit announces its places before the engine
+//! or the queue has any of it, and publishes its entries before it returns. So a slow loader can never replace a new
+//! chunk by an old one. Damage is never cached. The protocol is in [`epoch`], and is tested in
 //! `cg-bench/tests/epochs.rs`.
 //!
 //! A read takes the read lock of one of [`SHARDS`] parts of a [`quick_cache`], and no other.

@@ -18,7 +18,7 @@ pub struct CacheStats {
     pub chunks: u64,
     /// The number of cached columns.
     pub columns: u64,
-    /// 16³ cubes of which it is known, at least in part, whether they contain chunks.
+    /// 16³ cubes whose absent groups are known, at least in part.
     pub cubes: u64,
 }
 

@@ -1,10 +1,10 @@
 //! An index in memory of the chunks with deltas. The lookup of a chunk without deltas stays one read. The index also
 //! contains the deltas themselves, within a bound, so that the lookup of a chunk with deltas is one read as well.
 //!
-//! **Invariant**: a reader that takes the deltas of a chunk from here, and reads the chunk's row afterwards, gets a
-//! state that the chunk had at some moment since. A delta is added before it is written and is visible after it is
-//! written. It is removed after a row is written that contains it. A row that already contains a delta has a newer
-//! version, and the delta is skipped.
+//! **Invariant**: a reader takes the deltas of a chunk from here, and reads the chunk's row afterwards. It gets a state
+//! that the chunk had at some moment since. A delta is added before it is written and is visible after it is written.
+//! It is removed after a row is written that contains it. The version of such a row is at least the commit of the
+//! delta, so a reader skips the delta.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
