@@ -25,7 +25,7 @@ impl<S: ValueStore> Tx<S> {
     /// nothing.
     ///
     /// # Errors
-    /// At commit: [`Error::UnknownDimension`], [`Error::TooLarge`], and [`Error::Corrupt`] if the stored row is damaged.
+    /// At commit: [`Error::UnknownDimension`], [`Error::TooLarge`]; [`Error::Corrupt`] if the stored one is damaged.
     pub fn put_record(&mut self, id: RecordId, record: Record) {
         self.writes.records.insert(id, Some(Arc::new(record)));
     }
