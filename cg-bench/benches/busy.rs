@@ -44,7 +44,8 @@ struct Busy {
 impl Busy {
     fn new(options: &WorldOptions) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let world = World::create(dir.path().join("world"), &[], options).expect("an empty directory");
+        let world =
+            World::builder().options(options).create(dir.path().join("world")).expect("an empty directory");
         let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
         let column = |x: i64| -> Column {
             let chunks = (0..HEIGHT).map(|y| {
@@ -73,7 +74,7 @@ impl Busy {
         }
         world.close().expect("the disk has room");
         drop(world);
-        let world = World::open(dir.path().join("world"), &[], options).expect("just closed");
+        let world = World::builder().options(options).open(dir.path().join("world")).expect("just closed");
         for column in &columns[0] {
             assert!(column.iter().all(|(at, _)| world.load(*at).is_ok_and(|chunk| chunk.is_some())));
         }
@@ -219,7 +220,7 @@ fn submit(criterion: &mut Criterion) {
     let mut busy = Busy::new(&options());
     let rows = busy.rows();
     let copy = busy.dir.path().join("copy");
-    busy.world.checkpoint(&copy).expect("an empty directory");
+    busy.world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
     let raw = raw::open(&copy, 128 << 20).expect("a world of ours");
     let mut group = criterion.benchmark_group("busy: submit a changed column");
     group.bench_function("ref: RocksDB write batch of all its rows <= 1.3", |bench| {
@@ -330,7 +331,7 @@ fn synced(criterion: &mut Criterion) {
     let mut busy = Busy::new(&options());
     let rows = busy.rows();
     let copy = busy.dir.path().join("copy");
-    busy.world.checkpoint(&copy).expect("an empty directory");
+    busy.world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
     let raw = raw::open(&copy, 128 << 20).expect("a world of ours");
     let mut sync = WriteOptions::default();
     sync.set_sync(true);

@@ -37,7 +37,8 @@ struct Cached {
 
 impl Cached {
     fn new() -> Self {
-        let world = World::in_memory(&[], &WorldOptions::process()).expect("nothing to reconcile");
+        let world =
+            World::builder().options(&WorldOptions::process()).in_memory().expect("nothing to reconcile");
         let generator = Generator::in_world(Scene::Flat, SEED, &world).expect("new names");
         let mut positions = Vec::new();
         for x in 0..SIDE {
@@ -124,12 +125,12 @@ fn columns(criterion: &mut Criterion) {
         ChunkAt::new(at.dimension, at.pos.offset(1000, 0, 0).expect("in the world"))
     };
     let mut group = criterion.benchmark_group("cache: an absent column again");
-    let before = world.stats();
+    let before = world.metrics().stats;
     for _ in 0..SIDE * SIDE {
         let absent = heights(next()).all(|at| world.load(at).expect("sound").is_none());
         assert!(absent, "nothing was stored there");
     }
-    let learnt = world.stats();
+    let learnt = world.metrics().stats;
     println!(
         "absent columns: {} engine reads to learn {} of them",
         (learnt - before).engine_reads,
@@ -140,7 +141,7 @@ fn columns(criterion: &mut Criterion) {
     });
     group.bench_function("column", |bench| bench.iter(|| column(next())));
     group.finish();
-    assert_eq!((world.stats() - learnt).engine_reads, 0, "asking again costs no engine read");
+    assert_eq!((world.metrics().stats - learnt).engine_reads, 0, "asking again costs no engine read");
 }
 
 /// The time of one of two threads that do something with the same places in the same order.

@@ -77,7 +77,8 @@ impl Targets {
         let dir = tempfile::tempdir().expect("a temporary directory");
         // As the tool opens them.
         let options = WorldOptions { cache_bytes: 32 << 20, ..WorldOptions::default() };
-        let create = |index: usize| World::create(dir.path().join(index.to_string()), &[], &options);
+        let create =
+            |index: usize| World::builder().options(&options).create(dir.path().join(index.to_string()));
         let worlds = (0..count).map(|index| create(index).expect("an empty directory")).collect();
         Self { worlds, _dir: dir }
     }

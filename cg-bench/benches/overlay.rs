@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockId, BlockPos, Chunk, ChunkAt, ChunkPos, LocalPos};
-use cg_store::{Base, Error, Overlay, SegmentOptions, SegmentedWorld, World, WorldOptions};
+use cg_layers::{Base, Overlay, SegmentOptions, SegmentedWorld};
+use cg_store::{Error, World, WorldOptions};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 
@@ -47,7 +48,8 @@ fn save(world: &World, at: ChunkAt, chunk: &Arc<Chunk>) {
 
 fn edit_and_reset(criterion: &mut Criterion) {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let world = World::create(dir.path().join("world"), &[], &options()).expect("an empty directory");
+    let world =
+        World::builder().options(&options()).create(dir.path().join("world")).expect("an empty directory");
     let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
     for (at, [chunk, _]) in chunks(&generator, 16) {
         save(&world, at, &chunk);
@@ -95,7 +97,8 @@ fn reset(criterion: &mut Criterion) {
     let is_quick = std::env::args().any(|arg| arg == "--test" || arg == "--quick");
     let largest = if is_quick { 1000 } else { 100_000 };
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let world = World::create(dir.path().join("world"), &[], &options()).expect("an empty directory");
+    let world =
+        World::builder().options(&options()).create(dir.path().join("world")).expect("an empty directory");
     let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
     let chunk = Arc::new(Chunk::filled(BlockId::new(1), generator.schema()).expect("is registered"));
     let mut group = criterion.benchmark_group("overlay: reset");
@@ -145,7 +148,8 @@ fn write<S: Base>(
 
 fn segmented_save(criterion: &mut Criterion) {
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let world = World::create(dir.path().join("world"), &[], &options()).expect("an empty directory");
+    let world =
+        World::builder().options(&options()).create(dir.path().join("world")).expect("an empty directory");
     let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
     let chunks = chunks(&generator, 128);
     let segment_options = SegmentOptions { side_chunks: 32, max_open: 8, world: options() };

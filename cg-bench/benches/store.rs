@@ -47,7 +47,7 @@ impl Stored {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let (path, copy) = (dir.path().join("world"), dir.path().join("copy"));
         let options = WorldOptions { cache_bytes: 0, engine_bytes: ENGINE_BYTES, ..WorldOptions::process() };
-        let world = World::create(&path, &[], &options).expect("an empty directory");
+        let world = World::builder().options(&options).create(&path).expect("an empty directory");
         let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
         let area = ChunkBox::new(
             ChunkPos::constant(-4, Generator::BOTTOM_CHUNK_Y, -4),
@@ -56,8 +56,8 @@ impl Stored {
         fill(&world, &generator, area, |_| {}).expect("a new world takes any chunk");
         world.close().expect("the disk has room");
         drop(world);
-        let world = World::open(&path, &[], &options).expect("just closed");
-        world.checkpoint(&copy).expect("an empty directory");
+        let world = World::builder().options(&options).open(&path).expect("just closed");
+        world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
         let mut positions: Vec<_> = area.iter().map(|pos| ChunkAt::new(generator.dimension(), pos)).collect();
         shuffle(&mut positions, SEED);
         Self { world, generator, raw: open_raw(&copy), positions, dir }
@@ -88,6 +88,7 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("view", |bench| {
         bench.iter(|| {
             world
+                .tiers()
                 .with_stored_bytes(next_at(), |stored| Ok(stored.value.len()))
                 .expect("sound")
                 .expect("stored")
@@ -209,7 +210,7 @@ fn save_all(world: &World, chunks: Vec<(ChunkAt, Arc<Chunk>)>) -> u64 {
 fn check_rows(stored: &Stored, chunks: &[(ChunkAt, Arc<Chunk>)]) {
     let seq = save_all(&stored.world, chunks.to_vec());
     let copy = stored.dir.path().join(format!("rows of {}", chunks.len()));
-    stored.world.checkpoint(&copy).expect("an empty directory");
+    stored.world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
     let raw = open_raw(&copy);
     for (space, key, row) in rows(&stored.generator, chunks, seq) {
         let found = raw.get_cf(family(&raw, space), &key).expect("sound files");

@@ -16,9 +16,8 @@ use std::time::{Duration, Instant};
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockId, Chunk, ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
-use cg_store::{
-    Error, SyncClient, SyncLimits, SyncOutcome, SyncReply, SyncRequest, SyncServerLimits, World, WorldOptions,
-};
+use cg_store::{Error, World, WorldOptions};
+use cg_sync::{SyncClient, SyncLimits, SyncOutcome, SyncReply, SyncRequest, SyncServer, SyncServerLimits};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const SEED: u64 = 7;
@@ -46,7 +45,7 @@ struct Pair {
 
 impl Pair {
     fn new(dir: &std::path::Path, sides: [i64; 3]) -> Self {
-        let server = World::create(dir, &[], &options()).expect("an empty directory");
+        let server = World::builder().options(&options()).create(dir).expect("an empty directory");
         let generator = Generator::in_world(Scene::Hills, SEED, &server).expect("new names");
         let dimension = generator.dimension();
         let [x, y, z] = sides.map(|side| side - 1);
@@ -62,7 +61,7 @@ impl Pair {
             });
             saved.expect("the disk has room");
         }
-        let cache = World::in_memory(&[], &options()).expect("a world");
+        let cache = World::builder().options(&options()).in_memory().expect("a world");
         let names = server.catalog();
         let name = names.list(ListKind::Dimensions).name(dimension.get()).expect("is registered");
         cache.registry().register_dimension(name.as_str()).expect("a new name");
@@ -93,7 +92,9 @@ impl Pair {
     /// Sends a request and its answer as bytes.
     fn say(&self, request: &SyncRequest) -> SyncOutcome {
         let asked = SyncRequest::decode(&request.encode(), SyncLimits::default()).expect("is sound");
-        let reply = self.server.answer(&asked, &SyncServerLimits::default()).expect("answers");
+        let reply = SyncServer::new(self.server.clone(), SyncServerLimits::default())
+            .answer(&asked)
+            .expect("answers");
         let told = SyncReply::decode(&reply.encode(), SyncLimits::default()).expect("is sound");
         self.client.apply(request, &told).expect("applies")
     }

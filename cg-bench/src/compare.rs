@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn filled() -> (World, Generator) {
-        let world = World::in_memory(&[], &WorldOptions::process()).unwrap();
+        let world = World::builder().options(&WorldOptions::process()).in_memory().unwrap();
         let generator = Generator::in_world(Scene::Library, SEED, &world).unwrap();
         fill(&world, &generator, area(), |_| {}).unwrap();
         (world, generator)

@@ -1,7 +1,8 @@
 //! Worlds whose chunks all lie in one tier.
 
 use cg_format::Tier;
-use cg_store::{Error, MoveCounts, World, WorldOptions};
+use cg_store::tiers::MoveCounts;
+use cg_store::{Error, World, WorldOptions};
 use cg_tiering::{GameTick, TierPolicy};
 
 /// An hour of game time, and ten minutes more for moves that wait for each other.
@@ -33,7 +34,7 @@ pub fn options(tier: Tier, options: WorldOptions) -> WorldOptions {
 /// Lets game time pass without players until every chunk is in the tier that the world's policy wants, and compacts.
 ///
 /// # Errors
-/// As [`Tiers::demote_all`](cg_store::Tiers::demote_all).
+/// As [`Tiers::demote_all`](cg_store::tiers::Tiers::demote_all).
 pub fn settle(world: &World) -> Result<MoveCounts, Error> {
     world.tiers().demote_all(LONG_TICKS, |_| {})
 }
@@ -48,12 +49,13 @@ mod tests {
     #[test]
     fn every_chunk_ends_in_the_tier() {
         for tier in Tier::ALL {
-            let world = World::in_memory(&[], &options(tier, WorldOptions::default())).unwrap();
+            let world =
+                World::builder().options(&options(tier, WorldOptions::default())).in_memory().unwrap();
             let generator = Generator::in_world(Scene::Flat, 7, &world).unwrap();
             let area = ChunkBox::new(ChunkPos::constant(-1, -1, -1), ChunkPos::constant(4, 4, 4));
             fill(&world, &generator, area, |_| {}).unwrap();
             settle(&world).unwrap();
-            let census = world.census().unwrap();
+            let census = world.tiers().census().unwrap();
             let chunks = Tier::ALL.map(|tier| census.tier(tier).chunks);
             let mut expected = [0; 3];
             expected[tier as usize] = 216;

@@ -11,7 +11,8 @@ use cg_format::{
 };
 use cg_registry::Schema;
 use cg_store::Resources;
-use cg_store::{Area, Error, World, WorldOptions};
+use cg_store::view::Area;
+use cg_store::{Error, World, WorldOptions};
 use tempfile::TempDir;
 
 use crate::fill::fill;
@@ -89,7 +90,7 @@ impl Stored {
     pub fn new(contents: &Contents, tier: Tier) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let (path, copy) = (dir.path().join("world"), dir.path().join("copy"));
-        let world = World::create(&path, &[], &world_options(tier)).expect("an empty directory");
+        let world = World::builder().options(&world_options(tier)).create(&path).expect("an empty directory");
         let (dimension, schema, view) = match contents {
             Contents::Hills | Contents::Empty => {
                 let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
@@ -107,14 +108,14 @@ impl Stored {
             }
         };
         settle(&world).expect("the disk has room");
-        let census = world.census().expect("sound");
+        let census = world.tiers().census().expect("sound");
         let elsewhere = Tier::ALL.into_iter().filter(|other| *other != tier);
         let elsewhere: u64 = elsewhere.map(|other| census.tier(other).chunks).sum();
         assert!(elsewhere == 0 && census.tier(tier).chunks > 0, "all chunks lie in {tier:?}");
         world.close().expect("the disk has room");
         drop(world);
-        let world = World::open(&path, &[], &world_options(tier)).expect("just closed");
-        world.checkpoint(&copy).expect("an empty directory");
+        let world = World::builder().options(&world_options(tier)).open(&path).expect("just closed");
+        world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
         drop(world);
         Self { tier, dimension, schema, view, world: path, copy, _dir: dir }
     }
@@ -125,7 +126,7 @@ impl Stored {
     /// If it is open already.
     #[must_use]
     pub fn open(&self) -> World {
-        World::open(&self.world, &[], &world_options(self.tier)).expect("just closed")
+        World::builder().options(&world_options(self.tier)).open(&self.world).expect("just closed")
     }
 
     /// RocksDB on the copy, with nothing in any cache and room for all.
@@ -258,9 +259,11 @@ fn fill_with_air(world: &World, generator: &Generator) -> Result<(), Error> {
 /// more than one kind of block.
 fn fullest_view(world: &World) -> (Dimension, ChunkBox) {
     let mut places = Vec::new();
-    let shown = world.for_each_place(Area::World, |stored| {
-        places.push(stored.expect("sound").at);
-        ControlFlow::<()>::Continue(())
+    let shown = world.read_view(|view| {
+        view.for_each_place(Area::World, |stored| {
+            places.push(stored.expect("sound").at);
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(shown.expect("sound"), None);
     let dimension = places.first().expect("it has columns").dimension;

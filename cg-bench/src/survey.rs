@@ -8,7 +8,8 @@ use cg_format::chunk::ChunkView;
 use cg_format::wire::bits::width_for;
 use cg_format::{BlockId, LocalPos};
 use cg_store::engine::Usage;
-use cg_store::{Area, Error, World};
+use cg_store::view::Area;
+use cg_store::{Error, World};
 
 /// Bytes of a block in a plain array of 16-bit ids.
 const RAW_BYTES_PER_BLOCK: u64 = 2;
@@ -42,18 +43,20 @@ impl Survey {
     pub fn of(world: &World) -> Result<Self, Error> {
         let catalog = world.catalog();
         let mut survey = Self { engine_bytes: file_bytes(&world.usage()?), ..Self::default() };
-        let failed = world.for_each_chunk(Area::World, |stored| {
-            // Makes sure that the bytes decode, so that a view of them can be made.
-            let stored = stored.and_then(|stored| world.decode(stored).map(|_| stored));
-            let stored = match stored {
-                Ok(stored) => stored,
-                Err(error) => return ControlFlow::Break(error),
-            };
-            let schema = catalog.schema(stored.schema_generation);
-            let view = schema.map(|schema| ChunkView::new(stored.value, &schema));
-            let view = view.and_then(Result::ok).expect("the chunk was just decoded");
-            survey.add(&view, stored.value.len() as u64);
-            ControlFlow::Continue(())
+        let failed = world.read_view(|view| {
+            view.for_each_chunk(Area::World, |stored| {
+                // Makes sure that the bytes decode, so that a view of them can be made.
+                let stored = stored.and_then(|stored| view.decode(stored).map(|_| stored));
+                let stored = match stored {
+                    Ok(stored) => stored,
+                    Err(error) => return ControlFlow::Break(error),
+                };
+                let schema = catalog.schema(stored.schema_generation);
+                let view = schema.map(|schema| ChunkView::new(stored.value, &schema));
+                let view = view.and_then(Result::ok).expect("the chunk was just decoded");
+                survey.add(&view, stored.value.len() as u64);
+                ControlFlow::Continue(())
+            })
         })?;
         survey.chunk_bytes.sort_unstable();
         failed.map_or(Ok(survey), Err)

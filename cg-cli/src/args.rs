@@ -21,18 +21,15 @@ pub(crate) struct WorldArg {
     min_free: Option<u64>,
 }
 
-/// A disk world, as every command opens it.
-pub(crate) type DiskWorld = World;
-
 impl WorldArg {
     /// Opens the world for reading: no byte of it is changed.
-    pub(crate) fn open(&self) -> Result<DiskWorld, Failure> {
-        Ok(World::open_read_only(&self.path, &self.options())?)
+    pub(crate) fn open(&self) -> Result<World, Failure> {
+        Ok(World::builder().options(&self.options()).open_read_only(&self.path)?)
     }
 
     /// Opens the world for writing.
-    pub(crate) fn open_for_writing(&self) -> Result<DiskWorld, Failure> {
-        Ok(World::open(&self.path, &[], &self.options())?)
+    pub(crate) fn open_for_writing(&self) -> Result<World, Failure> {
+        Ok(World::builder().options(&self.options()).open(&self.path)?)
     }
 
     pub(crate) fn path(&self) -> &Path {

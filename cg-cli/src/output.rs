@@ -151,14 +151,14 @@ impl Output {
         if !self.shows_progress() {
             return Ok(work());
         }
-        let bar = self.progress_of(what, world.census()?.chunks());
-        let before = world.stats().chunks_decoded;
+        let bar = self.progress_of(what, world.tiers().census()?.chunks());
+        let before = world.metrics().stats.chunks_decoded;
         let done = thread::scope(|scope| {
             let (end, ended) = channel::<()>();
             scope.spawn(|| {
                 let ended = ended;
                 while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    bar.set_position(world.stats().chunks_decoded - before);
+                    bar.set_position(world.metrics().stats.chunks_decoded - before);
                 }
             });
             let done = work();

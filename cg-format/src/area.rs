@@ -134,6 +134,14 @@ impl ChunkBox {
             && (self.min.z()..=self.max.z()).contains(&pos.z())
     }
 
+    /// Whether a chunk is in both boxes.
+    pub fn intersects(&self, other: &Self) -> bool {
+        let overlap = |axis: fn(ChunkPos) -> i64| {
+            axis(self.min) <= axis(other.max) && axis(other.min) <= axis(self.max)
+        };
+        overlap(ChunkPos::x) && overlap(ChunkPos::y) && overlap(ChunkPos::z)
+    }
+
     /// The blocks of the box's chunks.
     pub const fn blocks(&self) -> BlockBox {
         let last = self.max.min_block();
@@ -188,6 +196,16 @@ mod tests {
             |from: i64, to: i64| BlockBox::new(BlockPos::new(from, from, from), BlockPos::new(to, to, to));
         assert_eq!(cube(0, 9).intersection(&cube(9, 12)), Some(cube(9, 9)));
         assert_eq!(cube(0, 9).intersection(&cube(10, 12)), None);
+        let chunks = |from: [i64; 3], to: [i64; 3]| {
+            let [from, to] = [from, to].map(|[x, y, z]| ChunkPos::constant(x, y, z));
+            ChunkBox::new(from, to)
+        };
+        let all = chunks([0; 3], [9; 3]);
+        assert!(all.intersects(&chunks([9; 3], [12; 3])) && chunks([9; 3], [12; 3]).intersects(&all));
+        for beside in [[10, 0, 0], [0, 10, 0], [0, 0, 10]] {
+            assert!(!all.intersects(&chunks(beside, [12; 3])), "{beside:?}");
+            assert!(!chunks(beside, [12; 3]).intersects(&all), "{beside:?}");
+        }
     }
 
     #[test]

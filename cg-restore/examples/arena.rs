@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::{BlockBox, BlockPos, ChunkAt, ChunkSource, Editor, EntityId, EntitySource, Limits, LocalPos};
+use cg_layers::Overlay;
 use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, Registration};
 use cg_restore::{Observer, StoreHost, Target};
 use cg_snapshot::file::{FileOptions, SnapshotFile};
@@ -19,7 +20,7 @@ use cg_snapshot::{
     BlockChange, CaptureOptions, Operation, Outcome, Region, RestoreOptions, RestoreQueue, Snapshot,
     TickBudget, Unverifiable, capture,
 };
-use cg_store::{Durability, Overlay, World, WorldOptions};
+use cg_store::{Durability, World, WorldOptions};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -37,11 +38,11 @@ impl Observer for Sent {
 
 fn main() -> Result<()> {
     let options = WorldOptions { durability: Durability::Balanced, ..WorldOptions::default() };
-    let world = World::in_memory(&[], &options)?;
+    let world = World::builder().options(&options).in_memory()?;
     cycle("in memory", &world)?;
     in_overlay(&world, &options)?;
     let dir = tempfile::tempdir()?;
-    let world = World::create(dir.path(), &[], &options)?;
+    let world = World::builder().options(&options).create(dir.path())?;
     cycle("on disk", &world)?;
     Ok(world.close()?)
 }
@@ -51,13 +52,17 @@ fn cycle(name: &str, world: &World) -> Result<()> {
     let catalog = world.catalog();
     world.transaction(|tx| build(tx, &catalog))?;
     // One state of the running world, in a file that the world keeps.
-    let template = world.read_view(|still| captured(still, &catalog))??;
+    let template = world.read_view(|view| Ok::<_, cg_store::Error>(captured(view, &catalog)))??;
     world.snapshots().save("arena", &template.to_bytes(&FileOptions::default())?)?;
     world.transaction(|tx| wreck(tx, &catalog))?;
     let stored = world.snapshots().open("arena")?.ok_or("it was stored above")?;
     let snapshot = Arc::new(SnapshotFile::open(stored, Limits::default())?.load(Unverifiable::Fail)?);
     restore(name, world, &catalog, &snapshot)?;
-    assert_eq!(world.read_view(|still| captured(still, &catalog))??, template, "the arena is as it was");
+    assert_eq!(
+        world.read_view(|view| Ok::<_, cg_store::Error>(captured(view, &catalog)))??,
+        template,
+        "the arena is as it was"
+    );
     Ok(())
 }
 

@@ -22,7 +22,7 @@ pub trait Observer {
 /// For games that send the whole area again after a restore.
 impl Observer for () {}
 
-/// A [`World`](cg_store::World) or [`Overlay`](cg_store::Overlay) as the [`Host`] of a
+/// A [`World`](cg_store::World) or [`Overlay`](cg_layers::Overlay) as the [`Host`] of a
 /// [`RestoreQueue`](cg_snapshot::RestoreQueue).
 ///
 /// Each step is one transaction. A step that conflicts with another commit runs again on the new state, at most three times

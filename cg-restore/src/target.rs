@@ -1,8 +1,9 @@
 //! What a restore writes into: a world, or an overlay.
 
 use cg_format::ChunkAt;
+use cg_layers::{Base, Overlay};
 use cg_snapshot::{RestoreError, StepWork};
-use cg_store::{Base, Error, LoadTicket, Overlay, Peek, World};
+use cg_store::{Error, LoadTicket, Peek, World};
 
 /// A store whose transactions take the steps of a [`RestoreQueue`](cg_snapshot::RestoreQueue).
 pub trait Target {

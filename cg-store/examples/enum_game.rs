@@ -23,7 +23,7 @@ impl BlockKind for Block {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let home = tempfile::tempdir()?;
-    let world = World::create(home.path().join("world"), &[], &WorldOptions::default())?;
+    let world = World::builder().create(home.path().join("world"))?;
     let blocks = world.registry().bind::<Block>()?;
     let cave = world.registry().register_dimension("game:cave")?;
     let lamp = BlockPos::new(-3, -70, 12);

@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 pub(crate) fn run(dir: &Path) -> Result<(), Box<dyn Error>> {
-    let world = World::create(dir, &[], &WorldOptions::default())?;
+    let world = World::builder().create(dir)?;
     let overworld = world.registry().register_dimension("game:overworld")?;
     let [air, stone] = world.registry().register_blocks([":air", "game:stone"])?;
     let at = BlockPos::new(3, 70, -5);

@@ -46,8 +46,11 @@ pub(crate) fn run(dir: &Path, ticks: u64, pace: Duration, direction: f64) -> Res
     let prefetch =
         PrefetchOptions { width_chunks: VIEW_CHUNKS, height_chunks: 1, ..PrefetchOptions::default() };
     let options = WorldOptions { prefetch: Some(prefetch), ..WorldOptions::balanced() };
-    let world =
-        if dir.exists() { World::open(dir, &[], &options)? } else { World::create(dir, &[], &options)? };
+    let world = if dir.exists() {
+        World::builder().options(&options).open(dir)?
+    } else {
+        World::builder().options(&options).create(dir)?
+    };
     let names = Names::register(&world)?;
     let begun = names.spawn(&world)?;
     let is_over = AtomicBool::new(false);
@@ -367,7 +370,7 @@ impl<'w> Server<'w> {
             to: player.position.block(),
             coins: coins(&player, self.names),
             sold,
-            prefetched: self.world.stats().prefetched_used,
+            prefetched: self.world.metrics().stats.prefetched_used,
             ..self.report
         })
     }

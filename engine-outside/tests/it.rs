@@ -48,13 +48,13 @@ fn a_world_is_stored_once_whatever_is_lost() {
             });
             committed.expect("commits");
         }
-        assert!(world.verify(cg_store::VerifyDepth::Full, |_| {}).expect("verifies").is_ok());
-        let hash = world.content_hash().expect("hashes");
+        assert!(world.verify(cg_store::verify::VerifyDepth::Full, |_| {}).expect("verifies").is_ok());
+        let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
         world.close().expect("closes");
         let again = connect(&server, &network);
         ends.push((again.last_commit(), hash));
         let again = World::in_memory_over(again, &[], &options).expect("opens");
-        assert_eq!(again.content_hash().expect("hashes"), hash);
+        assert_eq!(again.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     }
     // The first network loses nothing: a commit that was applied twice would show as a higher number.
     assert_eq!(ends, [ends[0]; 3]);

@@ -4,10 +4,10 @@
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
-use cg_store::prelude::{Chunk, World, WorldOptions};
-use cg_store::{
-    Error, MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServerLimits, VerifyDepth,
-};
+use cg_store::Error;
+use cg_store::prelude::{Chunk, World};
+use cg_store::verify::VerifyDepth;
+use cg_sync::{MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServer, SyncServerLimits};
 
 /// Reads bytes as a message of either kind and says whether they are one. Those that are not as they were sent are refused,
 /// and what they would say with the sum of what they are keeps the same laws: a checksum does not stop an attacker.
@@ -51,7 +51,7 @@ fn check_sealed(bytes: &[u8]) -> bool {
 }
 
 fn world() -> World {
-    World::in_memory(&[], &WorldOptions::default()).expect("a world in memory")
+    World::builder().in_memory().expect("a world in memory")
 }
 
 fn names(world: &World) -> usize {
@@ -60,7 +60,7 @@ fn names(world: &World) -> usize {
 }
 
 fn stored(world: &World) -> String {
-    world.content_hash().expect("no damage").to_string()
+    world.content_hash(cg_store::view::Area::World).expect("no damage").to_string()
 }
 
 fn answered(request: &SyncRequest) {
@@ -77,7 +77,7 @@ fn answered(request: &SyncRequest) {
     saved.expect("committed");
     let (before, commit) = (stored(&server), server.last_commit());
     let limits = SyncServerLimits { asked_cubes: 64, asked_areas: 4, ..SyncServerLimits::default() };
-    if let Ok(reply) = server.answer(request, &limits) {
+    if let Ok(reply) = SyncServer::new(server.clone(), limits).answer(request) {
         let encoded = reply.encode();
         // The names, three chunks for each cube, and three that are listed for each area.
         assert!(encoded.len() <= 4096 + 64 * 1024, "{} bytes", encoded.len());
@@ -119,14 +119,16 @@ fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
             assert!(applied.updated <= 2 && applied.stale <= 2);
             assert!(cache.server().is_some());
             let mut count = 0;
-            let elsewhere = own.for_each_place(cg_store::Area::World, |found| {
-                count += 1;
-                let found = found.expect("no damage").at;
-                if asked.contains(&found) {
-                    std::ops::ControlFlow::Continue(())
-                } else {
-                    std::ops::ControlFlow::Break(found)
-                }
+            let elsewhere = own.read_view(|view| {
+                view.for_each_place(cg_store::view::Area::World, |found| {
+                    count += 1;
+                    let found = found.expect("no damage").at;
+                    if asked.contains(&found) {
+                        std::ops::ControlFlow::Continue(())
+                    } else {
+                        std::ops::ControlFlow::Break(found)
+                    }
+                })
             });
             assert_eq!(elsewhere.expect("no damage"), None, "only what was asked about is written");
             assert_eq!(count, applied.updated);

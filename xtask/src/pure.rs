@@ -16,9 +16,17 @@ use crate::process::{Tool, which};
 use crate::report::Outcome;
 use crate::setup::Environment;
 
-/// The crates that promise it; of `cg-engine` and `cg-store`, without the engine on disk.
-pub(crate) const PURE: [&str; 6] =
-    ["cg-format", "cg-registry", "cg-tiering", "cg-engine", "cg-snapshot", "cg-store"];
+/// The crates that promise it; those from `cg-engine` up, without the engine on disk.
+pub(crate) const PURE: [&str; 8] = [
+    "cg-format",
+    "cg-registry",
+    "cg-tiering",
+    "cg-snapshot",
+    "cg-engine",
+    "cg-store",
+    "cg-layers",
+    "cg-sync",
+];
 
 /// Packages that call a C compiler, or look for a C library.
 const NATIVE_HELPERS: [&str; 5] = ["cc", "cmake", "bindgen", "pkg-config", "vcpkg"];

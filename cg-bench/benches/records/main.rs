@@ -16,7 +16,8 @@ use std::time::Duration;
 use cg_format::entity::EntityPos;
 use cg_format::record::{Record, RecordView};
 use cg_format::{BlockBox, BlockPos, Dimension, RecordId};
-use cg_store::{Error, RecordQuery, World, WorldOptions};
+use cg_store::records::RecordQuery;
+use cg_store::{Error, World, WorldOptions};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use rocksdb::{DB, IteratorMode, Options, WriteBatch};
 use tempfile::TempDir;
@@ -82,12 +83,12 @@ fn counts() -> &'static [u64] {
 /// A world with records in sorted files.
 fn world(dir: &TempDir, count: u64) -> World {
     let path = dir.path().join("world");
-    let world = World::create(&path, &[], &WorldOptions::process()).expect("an empty directory");
+    let world = World::builder().options(&WorldOptions::process()).create(&path).expect("an empty directory");
     world.registry().register_dimension("game:overworld").expect("a new name");
     world.records().insert((0..count).map(|n| nth(count, n))).expect("the disk has room");
     world.close().expect("the disk has room");
     drop(world);
-    World::open(&path, &[], &WorldOptions::process()).expect("just closed")
+    World::builder().options(&WorldOptions::process()).open(&path).expect("just closed")
 }
 
 /// The same records under their ids, as RocksDB alone keeps them.

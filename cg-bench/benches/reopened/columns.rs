@@ -105,7 +105,7 @@ fn reference(name: &str) -> &'static str {
 fn open_tiny(stored: &Stored) -> World {
     let resources = Some(Resources::new(ENGINE_BYTES, 2));
     let tiny = WorldOptions { cache_bytes: CACHE_BYTES, resources, ..WorldOptions::process() };
-    World::open(&stored.world, &[], &options(stored.tier, tiny)).expect("just closed")
+    World::builder().options(&options(stored.tier, tiny)).open(&stored.world).expect("just closed")
 }
 
 /// The columns of the view, in an order that no cache expects.

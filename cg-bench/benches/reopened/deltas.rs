@@ -34,7 +34,7 @@ fn with_deltas(deltas: u64) -> (World, Vec<ChunkAt>, TempDir) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("world");
     let options = WorldOptions { deltas: true, cache_bytes: 0, ..WorldOptions::process() };
-    let world = World::create(&path, &[], &options).expect("an empty directory");
+    let world = World::builder().options(&options).create(&path).expect("an empty directory");
     let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
     // Below and above the ground.
     let area = ChunkBox::new(ChunkPos::constant(0, 1, 0), ChunkPos::constant(3, 4, 3));
@@ -54,10 +54,14 @@ fn with_deltas(deltas: u64) -> (World, Vec<ChunkAt>, TempDir) {
             set.expect("the chunk is stored");
         }
     }
-    assert_eq!(world.stats().deltas_written, places.len() as u64 * deltas, "each block became a delta");
+    assert_eq!(
+        world.metrics().stats.deltas_written,
+        places.len() as u64 * deltas,
+        "each block became a delta"
+    );
     world.close().expect("the disk has room");
     drop(world);
-    let world = World::open(&path, &[], &options).expect("just closed");
+    let world = World::builder().options(&options).open(&path).expect("just closed");
     for at in &places {
         assert!(world.load(*at).is_ok_and(|chunk| chunk.is_some()));
     }

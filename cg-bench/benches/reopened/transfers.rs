@@ -53,7 +53,8 @@ impl Walk {
     fn new(deltas: bool) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let options = WorldOptions { deltas, min_free_bytes: Some(0), ..WorldOptions::balanced() };
-        let world = World::create(dir.path().join("world"), &[], &options).expect("an empty directory");
+        let world =
+            World::builder().options(&options).create(dir.path().join("world")).expect("an empty directory");
         let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
         let area = ChunkBox::new(ChunkPos::constant(0, 3, 0), ChunkPos::constant(SIDE - 1, 3, SIDE - 1));
         fill(&world, &generator, area, |_| {}).expect("a new world takes any chunk");
@@ -103,12 +104,12 @@ impl Walk {
             logs.map(|log| log.metadata().map_or(0, |meta| meta.len())).sum()
         };
         self.world.flush().expect("the disk has room");
-        let (rows, log) = (self.world.stats(), logged(self));
+        let (rows, log) = (self.world.metrics().stats, logged(self));
         for _ in 0..TICKS {
             self.tick(true);
         }
         self.world.flush().expect("the disk has room");
-        let (written, after) = (self.world.stats() - rows, logged(self));
+        let (written, after) = (self.world.metrics().stats - rows, logged(self));
         let crossings = TICKS * CROSSINGS as u64;
         eprintln!(
             "{name}: {crossings} crossings are {} rows of {} bytes, and {} bytes of log",

@@ -9,8 +9,8 @@ use cg_format::{ChunkAt, ChunkBox, ChunkPos};
 use cg_registry::Catalog;
 use cg_snapshot::Region;
 use cg_snapshot::memory::Memory;
-use cg_store::Area;
 use cg_store::prelude::*;
+use cg_store::view::Area;
 
 use super::arena::{Arena, is_short};
 
@@ -30,13 +30,15 @@ pub(super) fn arenas() -> Vec<Arena> {
 
 /// All that a file holds, or a corner of it, in the smallest box of chunks around it.
 fn arena(file: &Path) -> Arena {
-    let world = World::in_memory(&[], &WorldOptions::default()).expect("memory is left");
+    let world = World::builder().in_memory().expect("memory is left");
     import(file, &world, &ImportOptions::default(), |_| {}).expect("a sound save");
     let catalog = Catalog::clone(&world.catalog());
     let mut places = Vec::new();
-    let shown = world.for_each_place(Area::World, |stored| {
-        places.push(stored.expect("sound").at);
-        ControlFlow::<()>::Continue(())
+    let shown = world.read_view(|view| {
+        view.for_each_place(Area::World, |stored| {
+            places.push(stored.expect("sound").at);
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(shown.expect("memory never fails"), None);
     let dimension = places.first().expect("it has columns").dimension;

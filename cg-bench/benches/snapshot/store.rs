@@ -26,7 +26,8 @@ impl Stored {
     fn new(arena: &Arena) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let options = WorldOptions::process();
-        let world = World::create(dir.path().join("world"), &[], &options).expect("an empty directory");
+        let world =
+            World::builder().options(&options).create(dir.path().join("world")).expect("an empty directory");
         world.registry().register(&arena.snapshot.registration(&world.catalog())).expect("new names");
         let stored = Self { world, _dir: dir };
         stored.restore(&arena.snapshot);

@@ -60,9 +60,12 @@ fn move_all(from: &Stored, to: Tier, copy: &Path) -> Duration {
     let options = world_options(to);
     let tiers = if to == Tier::L0 { hot_at_once } else { options.tiers };
     // The threads of these resources are begun on the cores that the process has now.
-    let world = World::open(copy, &[], &WorldOptions { tiers, ..options }).expect("a sound copy");
+    let world =
+        World::builder().options(&WorldOptions { tiers, ..options }).open(copy).expect("a sound copy");
     let now = if to == Tier::L0 {
-        world.tiers().hold(from.dimension, &area()).expect("a box that can be held");
+        let kept = world.tiers().keep_loaded(from.dimension, &area()).expect("a box that can be kept");
+        // As long as the world is open.
+        std::mem::forget(kept);
         GameTick::new(1)
     } else {
         GameTick::new(DAY)
@@ -114,7 +117,7 @@ fn move_raw(from: &Stored, to: &Stored, going: &Rows, coming: &Rows, copy: &Path
 }
 
 fn checkpoint(stored: &Stored, copy: &Path) {
-    stored.open().checkpoint(copy).expect("an empty directory");
+    stored.open().checkpoint(copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
 }
 
 fn rows(raw: &Db, space: Space) -> Rows {

@@ -64,7 +64,8 @@ pub(crate) fn boxes(criterion: &mut Criterion) {
         let dimension = stored.dimension;
         let ours = |world: &World| {
             let mut out = out.borrow_mut();
-            let absent = world.read_box(dimension, blocks, CellOrder::Xyz, &mut out, short);
+            let absent =
+                world.read_view(|view| view.read_box(dimension, blocks, CellOrder::Xyz, &mut out, short));
             assert_eq!(absent.expect("sound"), 0);
         };
         let reference = |raw: &Db| {

@@ -24,7 +24,8 @@ pub(crate) fn saves(criterion: &mut Criterion) {
     group.sampling_mode(SamplingMode::Flat);
     let stored = Stored::in_tier(Tier::L0);
     let tiers = TierPolicy { promote_after_ticks: 0, ..TierPolicy::default() };
-    let world = World::open(&stored.world, &[], &WorldOptions { tiers, ..world_options(Tier::L0) });
+    let world =
+        World::builder().options(&WorldOptions { tiers, ..world_options(Tier::L0) }).open(&stored.world);
     let world = world.expect("just closed");
     let mut saver = Saver::new(&stored, &world);
     group.bench_function("ref: nothing moves", |bench| {
@@ -55,16 +56,13 @@ fn keep_moving(stored: &Stored, world: &World, done: &AtomicBool, moved: &Atomic
     while !done.load(Ordering::Acquire) {
         now += DAY;
         for is_held in [false, true] {
-            let hold = is_held
-                .then(|| world.tiers().hold(stored.dimension, &area()).expect("a box that can be held"));
+            let keep = || world.tiers().keep_loaded(stored.dimension, &area());
+            let _kept = is_held.then(|| keep().expect("a box that can be kept"));
             let mut idle = 0;
             while idle < 40 && !done.load(Ordering::Acquire) {
                 let report = world.tick(GameTick::new(now), &[], BUDGET).expect("ticks");
                 idle = if report.moves.moved() == 0 { idle + 1 } else { 0 };
                 moved.fetch_add(report.moves.moved(), Ordering::Relaxed);
-            }
-            if let Some(hold) = hold {
-                world.tiers().release(hold);
             }
         }
     }

@@ -6,7 +6,8 @@ use cg_format::entity::Owner;
 use cg_format::wire::bits::width_for;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ComponentId};
 use cg_registry::Catalog;
-use cg_store::{VerifyDepth, WorldOptions};
+use cg_store::WorldOptions;
+use cg_store::verify::VerifyDepth;
 use expect_test::expect;
 
 use super::*;
@@ -143,7 +144,7 @@ fn a_name_that_is_missing_is_named() {
 
 #[test]
 fn hills_come_back_from_a_store_as_they_were_made() {
-    let world: World = World::in_memory(&[], &WorldOptions::process()).unwrap();
+    let world: World = World::builder().options(&WorldOptions::process()).in_memory().unwrap();
     let generator = Generator::in_world(Scene::Hills, SEED, &world).unwrap();
     fill(&world, &generator, area(), |_| {}).unwrap();
     let agreement = compare(&world, &generator, area(), |_| {}).unwrap().unwrap();

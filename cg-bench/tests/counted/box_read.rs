@@ -6,7 +6,7 @@ use cg_store::prelude::*;
 /// 16×4×4 chunks in each of so many cold clusters, with enough in each chunk that it matters how many are held.
 fn world(clusters: i64) -> (World, Dimension) {
     let options = WorldOptions { cache_bytes: 0, ..WorldOptions::default() };
-    let world = World::in_memory(&[], &options).expect("no pack can disagree");
+    let world = World::builder().options(&options).in_memory().expect("no pack can disagree");
     let dimension = world.registry().register_dimension("game:overworld").expect("a name");
     let [air, stone] = world.registry().register_blocks([":air", "game:stone"]).expect("names");
     let saved = world.transaction(|tx| {
@@ -36,12 +36,14 @@ fn a_large_box_takes_memory_for_one_cluster_at_a_time() {
         let peak_bytes = |clusters: i64| {
             let area = chunks(clusters);
             let mut out = vec![0_u8; area.size().into_iter().product::<u128>() as usize];
-            let before = world.stats();
+            let before = world.metrics().stats;
             let counted = allocation_counter::measure(|| {
-                let absent = world.read_box(dimension, area, order, &mut out, |block| block.get() as u8);
+                let absent = world.read_view(|view| {
+                    view.read_box(dimension, area, order, &mut out, |block| block.get() as u8)
+                });
                 assert_eq!(absent.expect("is sound"), 0);
             });
-            let work = world.stats() - before;
+            let work = world.metrics().stats - before;
             assert_eq!((work.clusters_read, work.chunks_decoded), (clusters as u64, 256 * clusters as u64));
             counted.bytes_max
         };

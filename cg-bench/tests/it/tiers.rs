@@ -9,7 +9,8 @@ use cg_bench::world::{Generator, Scene};
 use cg_cli::import::{ImportOptions, import};
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ChunkPos, EntityId, Tier};
 use cg_store::Resources;
-use cg_store::{MoveCounts, World, WorldOptions};
+use cg_store::tiers::MoveCounts;
+use cg_store::{World, WorldOptions};
 use cg_tiering::{CubeAt, GameTick, PlayerAt};
 
 const ENOUGH: Duration = Duration::from_secs(600);
@@ -36,7 +37,7 @@ impl Return {
     fn new() -> Self {
         let resources = Some(Resources::new(64 << 20, THREADS));
         let options = WorldOptions { cache_bytes: 0, resources, ..WorldOptions::default() };
-        let world = World::in_memory(&[], &options).expect("in memory");
+        let world = World::builder().options(&options).in_memory().expect("in memory");
         let generator = Generator::in_world(Scene::Hills, 7, &world).expect("registers");
         let area = ChunkBox::new(ChunkPos::constant(-8, -4, -8), ChunkPos::constant(7, 7, 7));
         fill(&world, &generator, area, |_| {}).expect("fills");
@@ -64,8 +65,12 @@ impl Return {
     fn not_hot_of(&self, asked: impl Fn(&CubeAt) -> bool) -> BTreeMap<CubeAt, u64> {
         let mut waiting = BTreeMap::new();
         for at in self.view.iter().filter(|at| asked(&CubeAt::of(**at))) {
-            let tier =
-                self.world.with_stored_bytes(*at, |stored| Ok(stored.tier)).expect("sound").expect("stored");
+            let tier = self
+                .world
+                .tiers()
+                .with_stored_bytes(*at, |stored| Ok(stored.tier))
+                .expect("sound")
+                .expect("stored");
             if tier != Tier::L0 {
                 let distance = distance_blocks(CubeAt::of(*at), self.player.block);
                 waiting.insert(CubeAt::of(*at), distance);
@@ -139,17 +144,17 @@ fn flying_over_a_settled_real_world_writes_a_tenth_of_what_it_reads_at_most() {
     let Some(region) = region() else { return };
     let dir = tempfile::tempdir().expect("a temporary directory");
     let options = WorldOptions { cache_bytes: 0, ..WorldOptions::process() };
-    let world = World::create(dir.path().join("world"), &[], &options).expect("creates");
+    let world = World::builder().options(&options).create(dir.path().join("world")).expect("creates");
     let imported = import(&region, &world, &ImportOptions::default(), |_| {}).expect("imports");
     assert!(imported.imported_chunks > 5_000, "{} chunks", imported.imported_chunks);
     world.tiers().demote_all(DAY, |_| {}).expect("settles");
-    let census = world.census().expect("counts");
+    let census = world.tiers().census().expect("counts");
     assert_eq!(census.tier(Tier::L2).chunks, imported.imported_chunks, "the whole world is cold");
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
 
     let dimension = world.catalog().dimension("minecraft:overworld").expect("the save has it");
     let (before, mut now, mut seen) =
-        (world.stats(), 0, ChunkBox::around(ChunkPos::constant(-99, 0, -99), 0).expect("small"));
+        (world.metrics().stats, 0, ChunkBox::around(ChunkPos::constant(-99, 0, -99), 0).expect("small"));
     // Four lanes over the region, 30 blocks in a second, and four ticks in it.
     for lane in 0..4_i64 {
         for step in 0..68_i64 {
@@ -171,13 +176,13 @@ fn flying_over_a_settled_real_world_writes_a_tenth_of_what_it_reads_at_most() {
             seen = view;
         }
     }
-    let flown = world.stats() - before;
+    let flown = world.metrics().stats - before;
     // What the flight left behind is done while nobody is there.
     for _ in 0..40 {
         now += MINUTE;
         world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
     }
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     // Chunks that are alike are decoded once.
     assert!(flown.chunks_decoded > 4_000, "{} chunks were seen", flown.chunks_decoded);
     let (read, written) = (work.bytes_read, work.bytes_written);
@@ -186,5 +191,5 @@ fn flying_over_a_settled_real_world_writes_a_tenth_of_what_it_reads_at_most() {
         work.chunks_decoded, work.moves
     );
     assert!(written * 10 <= read, "{written} bytes written, {read} read");
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use cg_store::engine::EngineError;
-use cg_store::{Error, OpenError, WorldOptions};
+use cg_store::{Error, OpenError, World, WorldOptions};
+
 use serde::Serialize;
 
-use crate::args::{DiskWorld, WorldArg, YesArg};
+use crate::args::{WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Accept that synced commits of a world are lost, so that it opens again. Writes.
@@ -30,7 +31,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let lost = match DiskWorld::open_read_only(args.world.path(), &args.world.options()) {
+    let lost = match World::builder().options(&args.world.options()).open_read_only(args.world.path()) {
         Ok(world) => {
             out.print(&Report { lost: 0, last_commit: world.last_commit() })?;
             return Ok(Outcome::Good);
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let commits = counted(lost, "synced commit");
     args.yes.confirm(&format!("{commits} of {} would be given up for good", args.world.path().display()))?;
     let accepting = WorldOptions { accept_lost_commits: true, ..args.world.options() };
-    let world = DiskWorld::open(args.world.path(), &[], &accepting)?;
+    let world = World::builder().options(&accepting).open(args.world.path())?;
     let last_commit = world.last_commit();
     world.close()?;
     out.print(&Report { lost, last_commit })?;

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_store::VerifyDepth;
+use cg_store::World;
+use cg_store::verify::VerifyDepth;
+
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::{DiskWorld, WorldArg};
+use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Copy the world as it is now into a new directory, by hard links where the disk allows.
@@ -43,9 +45,9 @@ struct Report {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open_for_writing()?;
     if args.copy {
-        world.checkpoint_apart(&args.to)?;
+        world.checkpoint(&args.to, cg_store::CheckpointFiles::Copied)?;
     } else {
-        world.checkpoint(&args.to)?;
+        world.checkpoint(&args.to, cg_store::CheckpointFiles::Linked)?;
     }
     let last_commit = world.last_commit();
     world.close()?;
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 
 /// How many problems the copy has.
 fn problems(args: &Args, out: &Output) -> Result<u64, Failure> {
-    let copy = DiskWorld::open_read_only(&args.to, &args.world.options())?;
+    let copy = World::builder().options(&args.world.options()).open_read_only(&args.to)?;
     let progress = out.progress("rows checked");
     let found = copy.verify(VerifyDepth::Full, |rows| progress.set_position(rows));
     progress.finish_and_clear();

@@ -6,11 +6,12 @@ use std::fmt;
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockPos, ChunkAt, ChunkPos, EntityId, SchemaView};
 use cg_registry::{Catalog, ListKind};
+use cg_store::World;
 use serde::Serialize;
 
 use super::info::tier_name;
 use super::name_of;
-use crate::args::{DimensionArg, DiskWorld, WorldArg, chunk_pos};
+use crate::args::{DimensionArg, WorldArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
 use crate::shown::shown;
 use crate::snbt::snbt;
@@ -133,16 +134,15 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         None => chunk_pos(args.chunk.as_deref().unwrap_or_default())?,
     };
     let at = ChunkAt::new(dimension, pos);
-    let found = world.with_stored_bytes(at, |stored| {
-        let how = Stored {
+    let found = world.tiers().with_stored_bytes(at, |stored| {
+        Ok(Stored {
             version: stored.version,
             tier: tier_name(stored.tier),
             schema_generation: stored.schema_generation,
             value_bytes: stored.value.len(),
-        };
-        Ok((how, world.decode(stored)?))
+        })
     })?;
-    let Some((stored, chunk)) = found else {
+    let (Some(stored), Some(chunk)) = (found, world.load(at)?) else {
         let [x, y, z] = xyz(pos);
         let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
         return Err(Failure::failed(format!(
@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn chunk_report(
-    world: &DiskWorld,
+    world: &World,
     catalog: &Catalog,
     dimension: String,
     pos: ChunkPos,
@@ -207,7 +207,7 @@ fn chunk_report(
     }
 }
 
-fn entity_report(world: &DiskWorld, catalog: &Catalog, id: EntityId) -> EntityReport {
+fn entity_report(world: &World, catalog: &Catalog, id: EntityId) -> EntityReport {
     let uuid = id.to_string();
     match world.entity(id) {
         Ok(Some(entity)) => EntityReport {

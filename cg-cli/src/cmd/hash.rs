@@ -31,13 +31,15 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let hash = match args.area.get() {
         Some(area) => {
             let dimension = args.dimension.find(&world.catalog())?;
-            world.content_hash_of(dimension, area.chunks())?
+            world.content_hash(cg_store::view::Area::Box(dimension, area.chunks()))?
         }
         None if args.dimension.is_given() => {
             let dimension = args.dimension.find(&world.catalog())?;
-            world.content_hash_of(dimension, cg_format::ChunkBox::EVERYTHING)?
+            world.content_hash(cg_store::view::Area::Box(dimension, cg_format::ChunkBox::EVERYTHING))?
         }
-        None => out.watch_chunks("chunks hashed", &world, || world.content_hash())??,
+        None => {
+            out.watch_chunks("chunks hashed", &world, || world.content_hash(cg_store::view::Area::World))??
+        }
     };
     out.print(&Report { hash: hash.to_string() })?;
     Ok(Outcome::Good)

@@ -11,7 +11,7 @@ use cg_cli::import::{Unfinished, unfinished};
 use cg_cli::mapping::name;
 use cg_format::Tier;
 use cg_registry::{Catalog, ListKind};
-use cg_store::{Census, TierCensus};
+use cg_store::verify::{Census, TierCensus};
 use serde::Serialize;
 
 use super::{name_of, unfinished_text};
@@ -65,12 +65,12 @@ struct TierReport {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let catalog = world.catalog();
-    let census = world.census()?;
+    let census = world.tiers().census()?;
     let disk_bytes = disk_bytes(args.world.path())
         .map_err(|error| Failure::io("measure the files of", args.world.path(), &error))?;
     let report = Report {
-        uuid: world.uuid().to_string(),
-        incarnation: world.incarnation().to_string(),
+        uuid: world.identity().uuid.to_string(),
+        incarnation: world.identity().incarnation.to_string(),
         chunks: census.chunks(),
         dimensions: dimensions(&Layouts::read(&world)?, &catalog, &census)?,
         registry: ListKind::ALL.map(|list| (list.row(), catalog.list(list).len())).into(),

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_store::ObjectKey;
+use cg_store::objects::ObjectKey;
+
 use serde::Serialize;
 
 use super::content::{Content, ContentArg};
@@ -130,7 +131,7 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
     let after = args.after.as_deref().map(key).transpose()?;
     let prefix = key_bytes(&args.prefix)?;
     let page = args.world.open()?.objects().list(prefix, after.as_ref(), args.limit as usize)?;
-    let entry = |entry: &cg_store::ObjectEntry| Entry {
+    let entry = |entry: &cg_store::objects::ObjectEntry| Entry {
         key: key_text(&entry.key),
         version: entry.version,
         bytes: entry.len_bytes,

@@ -6,9 +6,10 @@ use std::fmt;
 use cg_cli::mapping::kind;
 use cg_format::{BlockId, SchemaView};
 use cg_registry::{Catalog, ListKind};
+use cg_store::World;
 use serde::Serialize;
 
-use crate::args::{DiskWorld, WorldArg};
+use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Draw the opacity map again.
@@ -53,7 +54,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 }
 
 /// Brings the opacity of the game's blocks to what the table says; returns how many kinds of blocks changed.
-fn apply_game_table(world: &DiskWorld) -> Result<u64, Failure> {
+fn apply_game_table(world: &World) -> Result<u64, Failure> {
     let catalog = world.catalog();
     let packs = catalog.packs();
     let owner = packs.iter().find(|row| row.present && row.namespaces.iter().any(|own| own == "minecraft"));

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use cg_layers::{Arenas, Difference, Overlay};
+
 use cg_registry::{Catalog, ListKind};
-use cg_store::{Arenas, Difference, Overlay};
+use cg_store::World;
 use clap::ValueHint;
 use serde::Serialize;
 
 use super::name_of;
 use super::quarantine::{LOST, show_commit};
-use crate::args::{DiskWorld, WorldArg, YesArg, options};
+use crate::args::{WorldArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Compare an arena with the world it lies over, or merge it into that.
@@ -119,7 +121,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
         Command::Merge(args) => merge(args, out),
         Command::Salvage(args) => {
             args.yes.confirm(LOST)?;
-            let found = Arenas::<DiskWorld>::salvage_commit(&args.arenas, &options())?;
+            let found = Arenas::<World>::salvage_commit(&args.arenas, &options())?;
             show_commit(found, "run `cg overlay diff` now", out)
         }
     }
@@ -128,8 +130,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
     let LayersArg { world, arenas, arena } = &args.layers;
     let base = world.open()?;
-    let overlay: Overlay<DiskWorld> =
-        Arenas::open_read_only(arenas, base, &world.options())?.resume(*arena)?;
+    let overlay: Overlay<World> = Arenas::open_read_only(arenas, base, &world.options())?.resume(*arena)?;
     let catalog = overlay.catalog()?;
     let diff = overlay.diff()?;
     let chunk = |(at, difference): (cg_format::ChunkAt, Difference)| ChunkLine {
@@ -149,7 +150,7 @@ fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
     let properties = properties
         .map(|(property, difference)| PropertyLine { what: word(difference), name: property.to_string() })
         .collect();
-    let object = |(key, difference): (cg_store::ObjectKey, Difference)| ObjectLine {
+    let object = |(key, difference): (cg_store::objects::ObjectKey, Difference)| ObjectLine {
         what: word(difference),
         key: key.to_string(),
     };

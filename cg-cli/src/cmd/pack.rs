@@ -11,13 +11,14 @@ use cg_format::codec::Codec;
 use cg_format::{BlockBox, LocalPos};
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
 use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
-use cg_store::ObjectKey;
+use cg_store::World;
+use cg_store::objects::ObjectKey;
 use clap::ValueHint;
 use serde::Serialize;
 
 use super::object::key_bytes;
 use super::snapshot::watched::Watched;
-use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg};
+use crate::args::{BoxArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted};
 
 /// Write objects and a box of chunks into one file, which `cg unpack` puts into another world.
@@ -106,7 +107,7 @@ fn prefixes(given: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
     Ok(all)
 }
 
-fn captured(world: &DiskWorld, area: BlockBox, args: &Args, out: &Output) -> Result<Snapshot, Failure> {
+fn captured(world: &World, area: BlockBox, args: &Args, out: &Output) -> Result<Snapshot, Failure> {
     let region = Region::new(args.dimension.find(&world.catalog())?, area);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let options =
@@ -114,14 +115,14 @@ fn captured(world: &DiskWorld, area: BlockBox, args: &Args, out: &Output) -> Res
     let progress = out.progress_of("sections captured", area.chunks().count() as u64);
     let captured = world.read_view(|view| {
         let source = Watched { source: view, progress: &progress };
-        capture(&source, view.catalog(), region, &options)
+        capture(&source, view.catalog(), region, &options).map_err(Failure::failed)
     });
     progress.finish_and_clear();
-    captured?.map_err(Failure::failed)
+    captured
 }
 
 fn write<W: Write>(
-    world: &DiskWorld,
+    world: &World,
     region: Option<&Snapshot>,
     prefixes: &[Vec<u8>],
     out: W,

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 
 use cg_format::{ChunkAt, ChunkBox, RecordId};
 use cg_registry::ListKind;
-use cg_store::{Durability, Error, RecordQuery};
+use cg_store::records::RecordQuery;
+use cg_store::{Durability, Error, World};
 use serde::Serialize;
 
 use choice::Choice;
@@ -16,7 +17,7 @@ use columns::Columns;
 
 use super::name_of;
 use super::tiers::span::ticks;
-use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg, YesArg};
+use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 use crate::shown::shown;
 
@@ -91,12 +92,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         let leftovers = left.emptied_by(chunks, &world)?;
         leftover_count += leftovers.len() as u64;
         for at in chunks {
-            let held = world.with_stored_bytes(*at, |stored| {
-                Ok((stored.value.len() as u64, world.decode(stored)?.entities().len() as u64))
-            })?;
-            let (chunk_bytes, chunk_entities) = held.unwrap_or_default();
-            bytes += chunk_bytes;
-            entities += chunk_entities;
+            let held = world.tiers().with_stored_bytes(*at, |stored| Ok(stored.value.len() as u64))?;
+            bytes += held.unwrap_or_default();
+            entities += world.load(*at)?.map_or(0, |chunk| chunk.entities().len() as u64);
         }
         if args.yes.given() {
             world.transaction_at(Durability::Process, |tx| {
@@ -137,7 +135,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 }
 
 /// The records that lie in some chunks. A damaged one ends it: its kind is unknown.
-fn records_in(world: &DiskWorld, chunks: &[ChunkAt]) -> Result<Vec<RecordId>, Failure> {
+fn records_in(world: &World, chunks: &[ChunkAt]) -> Result<Vec<RecordId>, Failure> {
     let mut found = Vec::new();
     for at in chunks {
         let query = RecordQuery::new(at.dimension, ChunkBox::new(at.pos, at.pos).blocks());

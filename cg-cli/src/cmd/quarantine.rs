@@ -4,13 +4,15 @@ use std::fmt;
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, EntityId, RecordId, Space};
 use cg_registry::ListKind;
-use cg_store::{ObjectKey, SalvagedCommit};
+use cg_store::World;
+use cg_store::objects::ObjectKey;
+use cg_store::quarantine::SalvagedCommit;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::name_of;
 use super::object::key as object_key;
-use crate::args::{BoxArg, DimensionArg, DiskWorld, WorldArg, YesArg, chunk_pos};
+use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex, unhex};
 
 /// List, quarantine and forget damaged rows.
@@ -222,7 +224,7 @@ pub(crate) const LOST: &str = "what the damaged parts of the commit would have w
 
 fn salvage_commit(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(LOST)?;
-    let found = DiskWorld::salvage_commit(args.world.path(), &args.world.options())?;
+    let found = World::builder().options(&args.world.options()).salvage_commit(args.world.path())?;
     show_commit(found, "run `cg verify` now", out)
 }
 

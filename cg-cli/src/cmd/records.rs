@@ -7,7 +7,8 @@ use cg_format::entity::EntityPos;
 use cg_format::record::{Record, RecordView};
 use cg_format::{BlockBox, BlockPos, RecordId};
 use cg_registry::{Catalog, ListKind};
-use cg_store::{Error, RecordQuery, RecordSettings, RecordShape};
+use cg_store::Error;
+use cg_store::records::{RecordQuery, RecordSettings, RecordShape};
 use serde::Serialize;
 use uuid::Uuid;
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use cg_format::Dimension;
+use cg_layers::{OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
 use cg_registry::ListKind;
-use cg_store::{OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
 use clap::ValueHint;
 use serde::Serialize;
 

@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         (done, catalog, new_names)
     } else if makes_world(args.world.path())? {
         // As the world that would be made: an empty one.
-        would_do(args, &pack, &World::in_memory(&[], &args.world.options())?, options)?
+        would_do(args, &pack, &World::builder().options(&args.world.options()).in_memory()?, options)?
     } else {
         would_do(args, &pack, &args.world.open()?, options)?
     };

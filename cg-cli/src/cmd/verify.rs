@@ -7,7 +7,8 @@ use std::path::Path;
 use cg_cli::import::{Unfinished, unfinished};
 use cg_format::ChunkPos;
 use cg_registry::{Catalog, ListKind};
-use cg_store::{Finding, LostChunks, VerifyDepth, VerifyReport};
+use cg_store::quarantine::LostChunks;
+use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
 use serde::Serialize;
 
 use super::{name_of, unfinished_text};

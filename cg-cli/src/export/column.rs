@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
 use cg_registry::{Catalog, ListKind};
+use cg_store::objects::ObjectKey;
 use cg_store::prelude::Property;
-use cg_store::{Error, ErrorKind, ObjectKey, World};
+use cg_store::{Error, ErrorKind, World};
 
 use super::{DATA_VERSION, ExportReport};
 use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};

@@ -10,7 +10,7 @@
 //! use cg_cli::export::{ExportOptions, export};
 //! use cg_store::prelude::*;
 //!
-//! let world = World::in_memory(&[], &WorldOptions::default())?;
+//! let world = World::builder().in_memory()?;
 //! let overworld = world.registry().register_dimension("minecraft:overworld")?;
 //! let [stone] = world.registry().register_blocks(["minecraft:stone"])?;
 //! world.transaction(|tx| {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use cg_format::{ChunkBox, ChunkPos, Dimension};
 use cg_registry::Catalog;
-use cg_store::{Area, World};
+use cg_store::World;
+use cg_store::view::Area;
 
 use super::column::{Built, ColumnBuilder};
 use super::damaged::Damaged;
@@ -193,16 +194,18 @@ impl Region<'_> {
         };
         let area = ChunkBox::new(corner(0, *SECTION_Y.start()), corner(31, *SECTION_Y.end()));
         let (mut columns, mut is_whole) = (Heights::new(), true);
-        self.world.for_each_place(Area::Box(self.dimension, area), |stored| {
-            match stored {
-                Ok(stored) => {
-                    let pos = stored.at.pos;
-                    let column = (pos.x() as i32, pos.z() as i32);
-                    columns.entry(slot_of(column)).or_insert((column, Vec::new())).1.push(pos.y() as i32);
+        self.world.read_view(|view| {
+            view.for_each_place(Area::Box(self.dimension, area), |stored| {
+                match stored {
+                    Ok(stored) => {
+                        let pos = stored.at.pos;
+                        let column = (pos.x() as i32, pos.z() as i32);
+                        columns.entry(slot_of(column)).or_insert((column, Vec::new())).1.push(pos.y() as i32);
+                    }
+                    Err(_) => is_whole = false,
                 }
-                Err(_) => is_whole = false,
-            }
-            ControlFlow::<()>::Continue(())
+                ControlFlow::<()>::Continue(())
+            })
         })?;
         for (_, heights) in columns.values_mut() {
             heights.sort_unstable();

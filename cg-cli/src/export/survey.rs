@@ -5,7 +5,9 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use cg_format::{Dimension, EntityId};
 use cg_registry::{Catalog, ListKind};
-use cg_store::{Area, Error, ObjectKey, World};
+use cg_store::objects::ObjectKey;
+use cg_store::view::Area;
+use cg_store::{Error, World};
 
 use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
@@ -53,40 +55,45 @@ pub(super) fn survey(
     let wanted = |dimension: Dimension| only.is_none_or(|only| only == dimension);
     let (mut outside, mut damaged) = (0, 0);
     let mut heights = BTreeMap::<_, RangeInclusive<i64>>::new();
-    world.for_each_place(Area::World, |stored| {
-        match stored {
-            Err(_) => damaged += 1,
-            Ok(stored) if !wanted(stored.at.dimension) => {}
-            Ok(stored) => {
-                let pos = stored.at.pos;
-                match place::column_of(pos).and_then(region_of).filter(|_| SECTION_Y.contains(&pos.y())) {
-                    Some(region) => {
-                        regions.entry((stored.at.dimension, region)).or_default();
-                        let known = heights.entry(stored.at.dimension).or_insert(pos.y()..=pos.y());
-                        *known = pos.y().min(*known.start())..=pos.y().max(*known.end());
+    world.read_view(|view| {
+        view.for_each_place(Area::World, |stored| {
+            match stored {
+                Err(_) => damaged += 1,
+                Ok(stored) if !wanted(stored.at.dimension) => {}
+                Ok(stored) => {
+                    let pos = stored.at.pos;
+                    match place::column_of(pos).and_then(region_of).filter(|_| SECTION_Y.contains(&pos.y())) {
+                        Some(region) => {
+                            regions.entry((stored.at.dimension, region)).or_default();
+                            let known = heights.entry(stored.at.dimension).or_insert(pos.y()..=pos.y());
+                            *known = pos.y().min(*known.start())..=pos.y().max(*known.end());
+                        }
+                        None => outside += 1,
                     }
-                    None => outside += 1,
                 }
             }
-        }
-        ControlFlow::<()>::Continue(())
+            ControlFlow::<()>::Continue(())
+        })
     })?;
     report.missed("chunks outside of what region files reach", outside);
     report.missed("damaged rows of chunks", damaged);
-    world.for_each_property(name::COLUMN_PROPERTY, |property| {
-        let column = property.map(|(property, _)| name::column_of_property(property));
-        match column {
-            Ok(Some((dimension, x, z))) => {
-                let dimension = name::of(&dimension).ok().and_then(|name| catalog.dimension(name.as_str()));
-                let place = dimension.filter(|found| wanted(*found)).zip(region_of((x, z)));
-                if let Some(place) = place {
-                    regions.entry(place).or_default().bare_columns.push((x, z));
+    world.read_view(|view| {
+        view.for_each_property(name::COLUMN_PROPERTY, |property| {
+            let column = property.map(|(property, _)| name::column_of_property(property));
+            match column {
+                Ok(Some((dimension, x, z))) => {
+                    let dimension =
+                        name::of(&dimension).ok().and_then(|name| catalog.dimension(name.as_str()));
+                    let place = dimension.filter(|found| wanted(*found)).zip(region_of((x, z)));
+                    if let Some(place) = place {
+                        regions.entry(place).or_default().bare_columns.push((x, z));
+                    }
                 }
+                Ok(None) => {}
+                Err(_) => report.missed("damaged properties of columns", 1),
             }
-            Ok(None) => {}
-            Err(_) => report.missed("damaged properties of columns", 1),
-        }
-        ControlFlow::<()>::Continue(())
+            ControlFlow::<()>::Continue(())
+        })
     })?;
     not_for_saves(world, only, report)?;
     for (number, name) in (0..).zip(catalog.list(ListKind::Dimensions).names()) {
@@ -96,27 +103,29 @@ pub(super) fn survey(
             kept_slots(world, dimension, &name, damaged > 0, &mut regions, report)?;
         }
     }
-    let failed = world.for_each_entity(|entity| {
-        let Ok((id, entity)) = entity else {
-            report.missed("damaged entities", 1);
-            return ControlFlow::Continue(());
-        };
-        if !wanted(entity.position.dimension()) {
-            return ControlFlow::Continue(());
-        }
-        match entities::root(world, catalog, id, &entity) {
-            Err(error) => return ControlFlow::Break(error),
-            Ok(entities::Root::Rides) => riders += 1,
-            Ok(entities::Root::NoNbt) => report.missed("entities that never were in a save", 1),
-            Ok(entities::Root::In(_, column)) => match region_of(column) {
-                Some(region) => {
-                    let region = regions.entry((entity.position.dimension(), region)).or_default();
-                    region.entities.push(id);
-                }
-                None => report.missed("entities outside of what region files reach", 1),
-            },
-        }
-        ControlFlow::Continue(())
+    let failed = world.read_view(|view| {
+        view.for_each_entity(|entity| {
+            let Ok((id, entity)) = entity else {
+                report.missed("damaged entities", 1);
+                return ControlFlow::Continue(());
+            };
+            if !wanted(entity.position.dimension()) {
+                return ControlFlow::Continue(());
+            }
+            match entities::root(world, catalog, id, &entity) {
+                Err(error) => return ControlFlow::Break(error),
+                Ok(entities::Root::Rides) => riders += 1,
+                Ok(entities::Root::NoNbt) => report.missed("entities that never were in a save", 1),
+                Ok(entities::Root::In(_, column)) => match region_of(column) {
+                    Some(region) => {
+                        let region = regions.entry((entity.position.dimension(), region)).or_default();
+                        region.entities.push(id);
+                    }
+                    None => report.missed("entities outside of what region files reach", 1),
+                },
+            }
+            ControlFlow::Continue(())
+        })
     })?;
     failed.map_or(Ok(Survey { regions, riders, heights }), Err)
 }
@@ -144,14 +153,16 @@ fn not_for_saves(world: &World, only: Option<Dimension>, report: &mut ExportRepo
         }
         ControlFlow::<()>::Continue(())
     })?;
-    world.for_each_property("", |property| {
-        // Damaged ones of columns are counted with the columns.
-        if let Ok((name, _)) = property
-            && ![":", name::COLUMN_PROPERTY, PROGRESS_PREFIX].iter().any(|own| name.starts_with(own))
-        {
-            report.missed("properties", 1);
-        }
-        ControlFlow::<()>::Continue(())
+    world.read_view(|view| {
+        view.for_each_property("", |property| {
+            // Damaged ones of columns are counted with the columns.
+            if let Ok((name, _)) = property
+                && ![":", name::COLUMN_PROPERTY, PROGRESS_PREFIX].iter().any(|own| name.starts_with(own))
+            {
+                report.missed("properties", 1);
+            }
+            ControlFlow::<()>::Continue(())
+        })
     })?;
     report.missed("snapshots", world.snapshots().list()?.len() as u64);
     Ok(())

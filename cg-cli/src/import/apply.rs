@@ -7,8 +7,9 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
 use cg_registry::{Catalog, Name, Registration};
+use cg_store::objects::ObjectKey;
 use cg_store::prelude::{Durability, Property};
-use cg_store::{Error, ObjectKey, World};
+use cg_store::{Error, World};
 use uuid::Uuid;
 
 use super::prepare::{Content, Job, LocalState, Prepared, PreparedEntities};

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use cg_store::{Area, Error, World};
+use cg_store::view::Area;
+use cg_store::{Error, World};
 
 use super::files;
 use super::progress::{self, Head, RULES};
@@ -128,8 +129,8 @@ fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLeve
 }
 
 fn is_empty(world: &World) -> Result<bool, Error> {
-    let chunk = world.for_each_place(Area::World, |_| ControlFlow::Break(()))?;
-    let entity = world.for_each_entity(|_| ControlFlow::Break(()))?;
+    let chunk = world.read_view(|view| view.for_each_place(Area::World, |_| ControlFlow::Break(())))?;
+    let entity = world.read_view(|view| view.for_each_entity(|_| ControlFlow::Break(())))?;
     let object = world.objects().for_each(leftovers::PREFIX, |_| ControlFlow::Break(()))?;
     Ok(chunk.is_none() && entity.is_none() && object.is_none())
 }

@@ -5,8 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use cg_store::objects::ObjectKey;
 use cg_store::prelude::Durability;
-use cg_store::{Error, ErrorKind, ObjectKey};
+use cg_store::{Error, ErrorKind};
 
 use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
 use super::begin::LEVEL;

@@ -1,7 +1,8 @@
 //! The end of an import: in which layout each dimension was met, for the export.
 
+use cg_store::Error;
+use cg_store::objects::ObjectKey;
 use cg_store::prelude::Durability;
-use cg_store::{Error, ObjectKey};
 
 use super::apply::Importer;
 use super::begin::{files_of_before, stored_level};

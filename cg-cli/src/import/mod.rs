@@ -24,7 +24,7 @@
 //! region.put(Slot::of_column(0, 0), &write::column(&column)?, 0)?;
 //! region.finish()?;
 //!
-//! let world = World::in_memory(&[], &WorldOptions::default())?;
+//! let world = World::builder().in_memory()?;
 //! let report = import(save.path(), &world, &ImportOptions::default(), |_| {})?;
 //! assert_eq!((report.imported_columns, report.imported_chunks), (1, 1));
 //! let overworld = world.catalog().dimension("minecraft:overworld").expect("the save has it");

@@ -232,13 +232,15 @@ pub(super) fn met(world: &World) -> Result<HashSet<Uuid>, ImportError> {
 /// The properties in which a world keeps the progress of an import, damaged ones too.
 pub(super) fn all(world: &World) -> Result<Vec<Name>, Error> {
     let mut names = Vec::new();
-    let failed = world.for_each_property(PROGRESS_PREFIX, |property| {
-        match property {
-            Ok((name, _)) => names.extend(progress_name(name.as_bytes())),
-            Err(Error::Corrupt(damage)) => names.extend(progress_name(&damage.key)),
-            Err(error) => return ControlFlow::Break(error),
-        }
-        ControlFlow::Continue(())
+    let failed = world.read_view(|view| {
+        view.for_each_property(PROGRESS_PREFIX, |property| {
+            match property {
+                Ok((name, _)) => names.extend(progress_name(name.as_bytes())),
+                Err(Error::Corrupt(damage)) => names.extend(progress_name(&damage.key)),
+                Err(error) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        })
     })?;
     failed.map_or(Ok(names), Err)
 }

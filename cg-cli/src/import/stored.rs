@@ -8,7 +8,8 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension, EntityId};
 use cg_store::prelude::Property;
-use cg_store::{Area, Error, ErrorKind, World};
+use cg_store::view::Area;
+use cg_store::{Error, ErrorKind, World};
 
 use super::apply::Importer;
 use super::{ImportError, Merge};
@@ -62,15 +63,17 @@ impl RegionChunks {
         };
         let area = ChunkBox::new(corner(0, ChunkPos::MIN), corner(31, ChunkPos::MAX));
         let (mut columns, mut is_whole) = (BTreeMap::<_, Vec<_>>::new(), true);
-        world.for_each_place(Area::Box(dimension, area), |stored| {
-            match stored {
-                Ok(stored) => {
-                    let column = place::column_of(stored.at.pos).expect("a region's");
-                    columns.entry(column).or_default().push(stored.at);
+        world.read_view(|view| {
+            view.for_each_place(Area::Box(dimension, area), |stored| {
+                match stored {
+                    Ok(stored) => {
+                        let column = place::column_of(stored.at.pos).expect("a region's");
+                        columns.entry(column).or_default().push(stored.at);
+                    }
+                    Err(_) => is_whole = false,
                 }
-                Err(_) => is_whole = false,
-            }
-            ControlFlow::<()>::Continue(())
+                ControlFlow::<()>::Continue(())
+            })
         })?;
         Ok(Self { place: (dimension, region), columns, is_whole })
     }
@@ -82,15 +85,17 @@ pub(super) type ByColumn = BTreeMap<(Dimension, (i32, i32)), Vec<EntityId>>;
 /// The entities that an import left without a chunk, because there was none where they are. Reads every entity once.
 pub(super) fn without_chunk(world: &World) -> Result<ByColumn, Error> {
     let mut found = ByColumn::new();
-    world.for_each_entity(|entity| {
-        // What is damaged belongs to no column that could be replaced.
-        if let Ok((id, Entity { owner: Owner::Detached(reason), position, .. })) = entity
-            && reason.as_str() == NO_CHUNK
-            && let Some(column) = place::column_of(position.block().chunk())
-        {
-            found.entry((position.dimension(), column)).or_default().push(id);
-        }
-        ControlFlow::<()>::Continue(())
+    world.read_view(|view| {
+        view.for_each_entity(|entity| {
+            // What is damaged belongs to no column that could be replaced.
+            if let Ok((id, Entity { owner: Owner::Detached(reason), position, .. })) = entity
+                && reason.as_str() == NO_CHUNK
+                && let Some(column) = place::column_of(position.block().chunk())
+            {
+                found.entry((position.dimension(), column)).or_default().push(id);
+            }
+            ControlFlow::<()>::Continue(())
+        })
     })?;
     Ok(found)
 }

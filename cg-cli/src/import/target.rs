@@ -16,7 +16,7 @@ const ENTITY_BYTES: u64 = 16 << 20;
 /// What an import left that was killed while it made its world holds nothing, and is made anew.
 ///
 /// # Errors
-/// As [`World::open`] and [`World::create`]; a directory with anything else in it is left alone.
+/// As [`WorldBuilder::open`](cg_store::WorldBuilder::open) and [`WorldBuilder::create`](cg_store::WorldBuilder::create); a directory with anything else in it is left alone.
 pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World, Error> {
     if makes_world(dir)? {
         for name in [FILE_NAME, TEMPORARY_NAME] {
@@ -32,9 +32,9 @@ pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World, Error
             _ => {}
         }
         let limits = options.limits.raised(StoreLimits { entity_bytes: ENTITY_BYTES, ..options.limits });
-        return World::create(dir, &[], &WorldOptions { limits, ..options.clone() });
+        return World::builder().options(&WorldOptions { limits, ..options.clone() }).create(dir);
     }
-    World::open(dir, &[], options)
+    World::builder().options(options).open(dir)
 }
 
 /// Whether [`open_or_create`] makes a world rather than open one.

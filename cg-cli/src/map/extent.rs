@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
-use cg_store::{Area, Error, LostChunks, World};
+use cg_store::quarantine::LostChunks;
+use cg_store::view::Area;
+use cg_store::{Error, World};
 
 use super::strip::Seen;
 
@@ -64,32 +66,34 @@ impl Extent {
         let mut bounds: Option<[ChunkPos; 2]> = None;
         let mut unreadable = Vec::new();
         let chunks = area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
-        world.for_each_place(Area::Box(dimension, chunks), |stored| {
-            let (found, is_damaged) = match stored {
-                Ok(stored) => (Some(ChunkBox::new(stored.at.pos, stored.at.pos)), false),
-                Err(error) => {
-                    let problem = error.to_string();
-                    if !unreadable.contains(&problem) {
-                        unreadable.push(problem);
+        world.read_view(|view| {
+            view.for_each_place(Area::Box(dimension, chunks), |stored| {
+                let (found, is_damaged) = match stored {
+                    Ok(stored) => (Some(ChunkBox::new(stored.at.pos, stored.at.pos)), false),
+                    Err(error) => {
+                        let problem = error.to_string();
+                        if !unreadable.contains(&problem) {
+                            unreadable.push(problem);
+                        }
+                        let damaged = chunks_of_row(&error).filter(|(found, _)| *found == dimension);
+                        (damaged.and_then(|(_, damaged)| common(damaged, chunks)), true)
                     }
-                    let damaged = chunks_of_row(&error).filter(|(found, _)| *found == dimension);
-                    (damaged.and_then(|(_, damaged)| common(damaged, chunks)), true)
+                };
+                if let Some(found) = found {
+                    let [x, y, z] = [found.min().x(), found.min().y(), found.min().z()]
+                        .map(|c| c.div_euclid(TILE_CHUNKS));
+                    let parts = tiles.entry((z, x)).or_default();
+                    parts.cubes.insert(y);
+                    if is_damaged {
+                        parts.damaged.push(found);
+                    }
+                    bounds = Some(match bounds {
+                        None => [found.min(), found.max()],
+                        Some([min, max]) => [least(min, found.min()), greatest(max, found.max())],
+                    });
                 }
-            };
-            if let Some(found) = found {
-                let [x, y, z] =
-                    [found.min().x(), found.min().y(), found.min().z()].map(|c| c.div_euclid(TILE_CHUNKS));
-                let parts = tiles.entry((z, x)).or_default();
-                parts.cubes.insert(y);
-                if is_damaged {
-                    parts.damaged.push(found);
-                }
-                bounds = Some(match bounds {
-                    None => [found.min(), found.max()],
-                    Some([min, max]) => [least(min, found.min()), greatest(max, found.max())],
-                });
-            }
-            ControlFlow::<()>::Continue(())
+                ControlFlow::<()>::Continue(())
+            })
         })?;
         Ok(bounds.map(|[min, max]| {
             let (first, last) = (min.min_block(), ChunkBox::new(min, max).blocks().max());

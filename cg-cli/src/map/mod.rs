@@ -7,7 +7,7 @@
 //! ```
 //! use cg_cli::map::{MapOptions, render};
 //! use cg_store::prelude::*;
-//! let world = World::in_memory(&[], &WorldOptions::default())?;
+//! let world = World::builder().in_memory()?;
 //! let overworld = world.registry().register_dimension("game:overworld")?;
 //! let [grass] = world.registry().register_blocks(["game:grass_block"])?;
 //! world.transaction(|tx| {

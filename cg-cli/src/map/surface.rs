@@ -7,7 +7,8 @@ use cg_format::{
     BlockBox, BlockId, CellOrder, ChunkAt, ChunkBox, ChunkPos, ChunkView, Dimension, LocalPos, Tier,
 };
 use cg_registry::Catalog;
-use cg_store::{Area, Error, World};
+use cg_store::view::Area;
+use cg_store::{Error, World};
 
 use super::colour::{Paint, paint_of};
 use super::extent::Tile;
@@ -240,15 +241,17 @@ impl<'w> Surface<'w> {
                 ChunkPos::new(at(tile.x), at(*cube_y), at(tile.z))
                     .expect("a cube with a chunk is in the world")
             });
-            self.world.for_each_place(Area::Box(self.dimension, ChunkBox::new(min, max)), |stored| {
-                // The extent has what is damaged.
-                if let Ok(stored) = stored
-                    && drawn.contains(stored.at.pos)
-                {
-                    let pos = stored.at.pos;
-                    columns.entry((pos.x(), pos.z())).or_default().insert(pos.y(), true);
-                }
-                ControlFlow::<()>::Continue(())
+            self.world.read_view(|view| {
+                view.for_each_place(Area::Box(self.dimension, ChunkBox::new(min, max)), |stored| {
+                    // The extent has what is damaged.
+                    if let Ok(stored) = stored
+                        && drawn.contains(stored.at.pos)
+                    {
+                        let pos = stored.at.pos;
+                        columns.entry((pos.x(), pos.z())).or_default().insert(pos.y(), true);
+                    }
+                    ControlFlow::<()>::Continue(())
+                })
             })?;
         }
         for damaged in &tile.damaged {
@@ -267,7 +270,7 @@ impl<'w> Surface<'w> {
     fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) -> bool {
         let (catalog, area) = (self.catalog, self.area);
         let (paints, blocks) = (&mut self.paints, &mut self.blocks);
-        let looked = self.world.with_stored_bytes(ChunkAt::new(self.dimension, pos), |stored| {
+        let looked = self.world.tiers().with_stored_bytes(ChunkAt::new(self.dimension, pos), |stored| {
             let Some(schema) = catalog.schema(stored.schema_generation) else {
                 return Ok(Some(format!("{}: its schema generation is unknown", stored.at)));
             };

@@ -4,7 +4,8 @@
 //! byte `stray`. It counts only beside the `level.dat` that it came with, of which `level` is the digest: another save's
 //! `level.dat` says where a game looks then.
 
-use cg_store::{Error, ObjectKey};
+use cg_store::Error;
+use cg_store::objects::ObjectKey;
 use sha2::{Digest, Sha256};
 
 use super::leftovers::{begin, parse};

@@ -14,7 +14,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use cg_store::{Error, ObjectKey};
+use cg_store::Error;
+use cg_store::objects::ObjectKey;
 
 use super::layout::LAYOUT_PREFIX;
 use super::name;

@@ -1,6 +1,7 @@
 //! What is kept of a slot of `poi/` or `entities/`, as an object of a world.
 
-use cg_store::{Error, ObjectKey};
+use cg_store::Error;
+use cg_store::objects::ObjectKey;
 
 use super::leftovers::{Written, begin, key, only, parse};
 use crate::anvil::column::{ColumnError, EntityColumn, is_mapped_in_entities, sum_of_all};

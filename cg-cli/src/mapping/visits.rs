@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use cg_format::{ChunkBox, Dimension};
-use cg_store::{Area, Error, World};
+use cg_store::view::Area;
+use cg_store::{Error, World};
 
 use super::Ids;
 use crate::anvil::{Decoder, Payload};
@@ -34,14 +35,16 @@ impl Visits {
     pub fn read(world: &World, dimension: Dimension) -> Result<Self, Error> {
         let (mut visits, mut decoder) = (Self::default(), Decoder::default());
         let Some(column) = Ids::find(&world.catalog()).column else { return Ok(visits) };
-        world.for_each_decoded(Area::Box(dimension, ChunkBox::EVERYTHING), |decoded| {
-            if let Ok((at, chunk)) = decoded
-                && let Some(times) = chunk.side(column).and_then(|record| times(&mut decoder, record))
-            {
-                visits.newest = visits.newest.max(times.last_update);
-                visits.columns.insert((at.pos.x(), at.pos.z()), times);
-            }
-            ControlFlow::<()>::Continue(())
+        world.read_view(|view| {
+            view.for_each_decoded(Area::Box(dimension, ChunkBox::EVERYTHING), |decoded| {
+                if let Ok((at, chunk)) = decoded
+                    && let Some(times) = chunk.side(column).and_then(|record| times(&mut decoder, record))
+                {
+                    visits.newest = visits.newest.max(times.last_update);
+                    visits.columns.insert((at.pos.x(), at.pos.z()), times);
+                }
+                ControlFlow::<()>::Continue(())
+            })
         })?;
         Ok(visits)
     }

@@ -111,7 +111,7 @@ pub fn export(
         let mut survey = Survey::new(view, dimension, area);
         write(&mut survey, slabs, &mut out, head, *options, &mut watch)
     });
-    let report = written.map_err(ExportError::Store)?.map_err(|trouble| failed(file, trouble))?;
+    let report = written.map_err(|trouble| failed(file, trouble))?;
     out.finish().map_err(|error| failed(file, SchemError::Io(error).into()))?;
     Ok(report)
 }

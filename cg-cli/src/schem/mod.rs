@@ -16,7 +16,7 @@
 //! writer.block_entities(&[])?;
 //! std::fs::write(dir.path().join("two.schem"), writer.finish(&[])?)?;
 //!
-//! let world = World::in_memory(&[], &WorldOptions::default())?;
+//! let world = World::builder().in_memory()?;
 //! let overworld = world.registry().register_dimension("minecraft:overworld")?;
 //! let file = SchemFile::read(&dir.path().join("two.schem"))?;
 //! let corner = BlockPos::new(-1, 64, 7);

@@ -11,7 +11,8 @@ use cg_format::{
 };
 use cg_registry::{Catalog, ListKind};
 use cg_snapshot::schem::{BlockEntity, MAX_STATES, SchemEntity, SchemError};
-use cg_store::{Error, ReadView};
+use cg_store::Error;
+use cg_store::view::ReadView;
 
 use super::biomes::Biomes;
 use super::slab::{Part, Slab};

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use cg_format::{ChunkSource, Editor, EntitySource};
+use cg_layers::{Arenas, Base, Overlay};
 use cg_snapshot::{CaptureOptions, Region, RestoreJob, RestoreOptions, Snapshot, capture};
+use cg_store::StoreLimits;
 use cg_store::engine::{Budget, Engine, RocksEngine, RocksOptions};
 use cg_store::prelude::*;
-use cg_store::{Arenas, Base, Overlay, StoreLimits, VerifyDepth};
+use cg_store::verify::VerifyDepth;
 use cg_tiering::GameTick;
 use tempfile::TempDir;
 use uuid::Uuid;

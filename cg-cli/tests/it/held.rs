@@ -6,8 +6,8 @@ use std::path::Path;
 
 use cg_cli::anvil::{Decoder, Payload, nbt, water};
 use cg_cli::mapping::{Ids, Origin, name};
-use cg_store::Area;
 use cg_store::prelude::*;
+use cg_store::view::Area;
 use serde_json::{Value, json};
 
 /// Everything that is counted.
@@ -28,7 +28,7 @@ pub(crate) struct Held {
 }
 
 pub(crate) fn open(dir: &Path) -> World {
-    World::open(dir, &[], &WorldOptions::process()).expect("the world opens")
+    World::builder().options(&WorldOptions::process()).open(dir).expect("the world opens")
 }
 
 fn kind(nbt: &[u8]) -> String {
@@ -41,55 +41,59 @@ pub(crate) fn count(world: &World) -> Held {
     let ids = Ids::find(&catalog);
     let mut held = Held::default();
     let mut rests = Vec::new();
-    let stopped = world.for_each_chunk(Area::World, |stored| {
-        let stored = stored.expect("no damage");
-        let chunk = world.decode(stored).expect("it decodes");
-        held.chunks += 1;
-        let y = stored.at.pos.y();
-        let (low, high) = held.heights.unwrap_or((y, y));
-        held.heights = Some((low.min(y), high.max(y)));
-        let text = |block| name::text(catalog.block_name(block).expect("a registered block").as_str());
-        let mut counts: BTreeMap<BlockId, u64> =
-            chunk.palette().iter().map(|entry| (entry.block, u64::from(entry.count))).collect();
-        for (place, upper) in chunk.upper_layers() {
-            assert_eq!(place.layer, 1);
-            let dry = chunk.block(place.cell);
-            for block in [dry, upper] {
-                *counts.get_mut(&block).expect("the palette has it") -= 1;
-            }
-            let wet = water::join(&text(dry), &text(upper)).expect("a waterlogged block");
-            *held.states.entry(wet).or_default() += 1;
-        }
-        for (block, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-            *held.states.entry(text(block)).or_default() += count;
-        }
-        for (component, _, bytes) in chunk.components() {
-            assert_eq!(Some(component), ids.block_entity);
-            if !bytes.is_empty() {
-                *held.block_entities.entry(kind(bytes)).or_default() += 1;
-                held.owned_block_entities += 1;
-            }
-        }
-        for (side, bytes) in chunk.sides() {
-            if Some(side) == ids.block_entities {
-                let list = nbt::Compound::parse(bytes, &nbt::Limits::default()).expect("a compound");
-                for entity in list.list("block_entities").expect("a list").compounds() {
-                    *held.block_entities.entry(kind(entity.raw())).or_default() += 1;
+    let stopped = world.read_view(|view| {
+        view.for_each_chunk(Area::World, |stored| {
+            let stored = stored.expect("no damage");
+            let chunk = view.decode(stored).expect("it decodes");
+            held.chunks += 1;
+            let y = stored.at.pos.y();
+            let (low, high) = held.heights.unwrap_or((y, y));
+            held.heights = Some((low.min(y), high.max(y)));
+            let text = |block| name::text(catalog.block_name(block).expect("a registered block").as_str());
+            let mut counts: BTreeMap<BlockId, u64> =
+                chunk.palette().iter().map(|entry| (entry.block, u64::from(entry.count))).collect();
+            for (place, upper) in chunk.upper_layers() {
+                assert_eq!(place.layer, 1);
+                let dry = chunk.block(place.cell);
+                for block in [dry, upper] {
+                    *counts.get_mut(&block).expect("the palette has it") -= 1;
                 }
-            } else if Some(side) == ids.column {
-                rests.push((stored.at.dimension.get(), bytes.to_vec()));
+                let wet = water::join(&text(dry), &text(upper)).expect("a waterlogged block");
+                *held.states.entry(wet).or_default() += 1;
             }
-        }
-        ControlFlow::<()>::Continue(())
+            for (block, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+                *held.states.entry(text(block)).or_default() += count;
+            }
+            for (component, _, bytes) in chunk.components() {
+                assert_eq!(Some(component), ids.block_entity);
+                if !bytes.is_empty() {
+                    *held.block_entities.entry(kind(bytes)).or_default() += 1;
+                    held.owned_block_entities += 1;
+                }
+            }
+            for (side, bytes) in chunk.sides() {
+                if Some(side) == ids.block_entities {
+                    let list = nbt::Compound::parse(bytes, &nbt::Limits::default()).expect("a compound");
+                    for entity in list.list("block_entities").expect("a list").compounds() {
+                        *held.block_entities.entry(kind(entity.raw())).or_default() += 1;
+                    }
+                } else if Some(side) == ids.column {
+                    rests.push((stored.at.dimension.get(), bytes.to_vec()));
+                }
+            }
+            ControlFlow::<()>::Continue(())
+        })
     });
     stopped.expect("the walk ends");
-    let stopped = world.for_each_property("", |property| {
-        let (property, bytes) = property.expect("no damage");
-        let (dimension, ..) = name::column_of_property(property).expect("nothing else is left behind");
-        let dimension =
-            world.catalog().dimension(name::of(&dimension).unwrap().as_str()).expect("registered");
-        rests.push((dimension.get(), bytes.to_vec()));
-        ControlFlow::<()>::Continue(())
+    let stopped = world.read_view(|view| {
+        view.for_each_property("", |property| {
+            let (property, bytes) = property.expect("no damage");
+            let (dimension, ..) = name::column_of_property(property).expect("nothing else is left behind");
+            let dimension =
+                world.catalog().dimension(name::of(&dimension).unwrap().as_str()).expect("registered");
+            rests.push((dimension.get(), bytes.to_vec()));
+            ControlFlow::<()>::Continue(())
+        })
     });
     stopped.expect("the walk ends");
     for (dimension, rest) in rests {
@@ -105,18 +109,20 @@ pub(crate) fn count(world: &World) -> Held {
             *held.block_entities.entry(entity.kind).or_default() += 1;
         }
     }
-    let stopped = world.for_each_entity(|entity| {
-        let (_, entity) = entity.expect("no damage");
-        let component =
-            |id: Option<ComponentId>| entity.component(id.expect("registered")).expect("it is there");
-        let origin = Origin::decode(component(ids.entity_origin)).expect("an origin");
-        if origin.vehicle.is_some() {
-            held.riders += 1;
-        } else {
-            *held.entities.entry(kind(component(ids.entity_nbt))).or_default() += 1;
-        }
-        held.detached += u64::from(matches!(entity.owner, Owner::Detached(_)));
-        ControlFlow::<()>::Continue(())
+    let stopped = world.read_view(|view| {
+        view.for_each_entity(|entity| {
+            let (_, entity) = entity.expect("no damage");
+            let component =
+                |id: Option<ComponentId>| entity.component(id.expect("registered")).expect("it is there");
+            let origin = Origin::decode(component(ids.entity_origin)).expect("an origin");
+            if origin.vehicle.is_some() {
+                held.riders += 1;
+            } else {
+                *held.entities.entry(kind(component(ids.entity_nbt))).or_default() += 1;
+            }
+            held.detached += u64::from(matches!(entity.owner, Owner::Detached(_)));
+            ControlFlow::<()>::Continue(())
+        })
     });
     stopped.expect("the walk ends");
     held

@@ -12,7 +12,7 @@ use crate::{held, round, worlds};
 /// Imports into a new world and opens that again.
 #[track_caller]
 pub(crate) fn imported(save: &Path, dir: &Path) -> (World, ImportReport) {
-    let world = World::create(dir, &[], &WorldOptions::process()).expect("a new world");
+    let world = World::builder().options(&WorldOptions::process()).create(dir).expect("a new world");
     let report = import(save, &world, &ImportOptions::default(), |_| {}).expect("an import");
     world.close().expect("closed");
     drop(world);
@@ -62,22 +62,25 @@ fn check(file: &str) {
 /// Lets a month pass with nobody near: all of the world lies in cold clusters, holds what it held, and is small.
 #[track_caller]
 fn check_settled(file: &str, truth: &Value, dir: &Path, world: World, source: &Path) {
-    let (hash, chunks) = (world.content_hash().expect("no damage"), world.census().expect("counts").chunks());
+    let (hash, chunks) = (
+        world.content_hash(cg_store::view::Area::World).expect("no damage"),
+        world.tiers().census().expect("counts").chunks(),
+    );
     let counts = world.tiers().demote_all(30 * 24 * 60 * 60 * 20, |_| {}).expect("settles");
     assert_eq!((counts.cooled, counts.refused), (chunks, 0), "{file}");
     world.close().expect("closed");
     drop(world);
     let world = held::open(dir);
-    assert_eq!(world.content_hash().expect("no damage"), hash, "{file}");
-    let tiers = Tier::ALL.map(|tier| world.census().expect("counts").tier(tier).chunks);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("no damage"), hash, "{file}");
+    let tiers = Tier::ALL.map(|tier| world.tiers().census().expect("counts").tier(tier).chunks);
     assert_eq!(tiers, [0, 0, chunks], "{file}");
     let held = held::count(&world);
     if !held.columns.is_empty() {
         worlds::check_figures(file, &held.figures(), truth);
     }
-    let problems = world.verify(cg_store::VerifyDepth::Full, |_| {}).expect("verifies").findings;
+    let problems = world.verify(cg_store::verify::VerifyDepth::Full, |_| {}).expect("verifies").findings;
     assert_eq!(problems, [], "{file}");
-    let bytes: u64 = world.census().expect("counts").tiers.iter().map(|tier| tier.bytes).sum();
+    let bytes: u64 = world.tiers().census().expect("counts").tiers.iter().map(|tier| tier.bytes).sum();
     let source_bytes = std::fs::metadata(source).expect("is there").len();
     assert!(bytes < source_bytes, "{file}: {bytes} bytes of clusters, {source_bytes} in the region file");
 }

@@ -14,7 +14,7 @@ use expect_test::expect;
 use crate::maker::{self, Stored, patterned};
 
 fn world() -> World {
-    World::in_memory(&[], &WorldOptions::default()).expect("a world in memory")
+    World::builder().in_memory().expect("a world in memory")
 }
 
 /// Imports with a stop after every third transaction, as often as it takes.
@@ -128,15 +128,17 @@ fn entities_that_wait_for_their_chunks_need_not_fit_one_property() {
     // Room for 6,700 of them.
     let limits = StoreLimits { property_bytes: 256 << 10, ..StoreLimits::default() };
     let options = WorldOptions { limits, ..WorldOptions::default() };
-    let world = World::in_memory(&[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).in_memory().expect("a world in memory");
     let report = imported_in_parts(save.path(), &world);
     assert_eq!((report.entities, report.detached), (9000, 0));
     let overworld = world.catalog().dimension("minecraft:overworld").expect("the save has it");
     let at = ChunkAt::new(overworld, ChunkPos::new(31, 4, 0).expect("in the world"));
     let chunk = world.load(at).expect("no damage").expect("stored");
     assert_eq!(chunk.entities().len(), 9000);
-    let left = world.for_each_property("minecraft:", |property| {
-        ControlFlow::Break(property.expect("no damage").0.to_owned())
+    let left = world.read_view(|view| {
+        view.for_each_property("minecraft:", |property| {
+            ControlFlow::Break(property.expect("no damage").0.to_owned())
+        })
     });
     assert_eq!(left.expect("no damage"), None, "the import leaves no progress behind");
 }

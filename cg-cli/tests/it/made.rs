@@ -152,7 +152,7 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
 }
 
 fn hash(world: &World) -> String {
-    world.content_hash().expect("no damage").to_string()
+    world.content_hash(cg_store::view::Area::World).expect("no damage").to_string()
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn check_stops(dir: &Path, save: &Path, least_stops: u64) {
     let mut stops = 0;
     for after in 1.. {
         let at = dir.join(format!("stopped {after}"));
-        drop(World::create(&at, &[], &WorldOptions::process()).expect("a new world"));
+        drop(World::builder().options(&WorldOptions::process()).create(&at).expect("a new world"));
         let stop = ImportOptions { stop_after_transactions: Some(after), ..ImportOptions::default() };
         match run(save, &at, stop) {
             Ok(_) => break,
@@ -570,9 +570,9 @@ fn a_world_whose_making_was_cut_short_is_made_anew() {
     fs::create_dir_all(at.join("db")).expect("a directory");
     WorldFile { state: State::Creating, ..WorldFile::new_world() }.write(&at).expect("written");
     let options = WorldOptions::process();
-    assert!(World::open(&at, &[], &options).is_err(), "it was never finished");
-    let uuid = open_or_create(&at, &options).expect("made anew").uuid();
-    assert_eq!(open_or_create(&at, &options).expect("opened").uuid(), uuid);
+    assert!(World::builder().options(&options).open(&at).is_err(), "it was never finished");
+    let uuid = open_or_create(&at, &options).expect("made anew").identity().uuid;
+    assert_eq!(open_or_create(&at, &options).expect("opened").identity().uuid, uuid);
     fs::write(at.join("notes.txt"), "mine").expect("written");
     WorldFile { state: State::Creating, ..WorldFile::new_world() }.write(&at).expect("written");
     assert!(open_or_create(&at, &options).is_err());

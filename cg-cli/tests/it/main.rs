@@ -19,7 +19,7 @@ mod profile;
 mod round;
 mod schem;
 mod series;
-#[path = "../../../cg-store/tests/it/surviving.rs"]
+#[path = "../../../testdata/surviving.rs"]
 #[expect(dead_code, reason = "another crate's tests damage rows with it")]
 mod surviving;
 mod traps;

@@ -56,7 +56,7 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
     let Some(folder) = worlds::folder() else { return };
     let files = saves(&folder);
     assert_eq!(files.len(), 19);
-    let world = World::in_memory(&[], &WorldOptions::default()).expect("memory takes it");
+    let world = World::builder().in_memory().expect("memory takes it");
     let overworld = world.registry().register_dimension("minecraft:overworld").expect("a name");
     let [air] = world.registry().register_blocks([AIR]).expect("a name");
     let sizes = files.iter().map(|path| SchemFile::read(path).expect("a schematic").schematic.size());
@@ -82,7 +82,7 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
         let name = path.file_stem().expect("a name").to_string_lossy();
         let options = CaptureOptions::named(name);
         let region = Region::new(overworld, area);
-        let taken = world.read_view(|still| capture(still, &world.catalog(), region, &options));
+        let taken = world.read_view(|view| Ok::<_, Error>(capture(view, &world.catalog(), region, &options)));
         snapshots.push(taken.expect("reads").expect("is captured"));
     }
 

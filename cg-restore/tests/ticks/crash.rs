@@ -31,7 +31,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn what_was_committed_before_the_crash_is_there_and_the_same_operation_does_the_rest() {
     let dir = tempfile::tempdir().expect("a directory");
-    let world = World::create(dir.path().join("world"), &[], &options()).expect("created");
+    let world = World::builder().options(&options()).create(dir.path().join("world")).expect("created");
     world.registry().register(&registration()).expect("new names");
     let catalog = world.catalog();
     world.transaction(|tx| build(tx, &catalog)).expect("built");
@@ -49,7 +49,7 @@ fn what_was_committed_before_the_crash_is_there_and_the_same_operation_does_the_
     copy(&dir.path().join("world"), &dir.path().join("crashed"));
     drop((server, world));
 
-    let world = World::open(dir.path().join("crashed"), &[], &options()).expect("opens");
+    let world = World::builder().options(&options()).open(dir.path().join("crashed")).expect("opens");
     let catalog = world.catalog();
     let reader = world.snapshots().open("arena").expect("readable").expect("it was stored");
     let mut file = SnapshotFile::open(reader, Limits::default()).expect("a snapshot");

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cg_layers::Overlay;
 use cg_registry::Catalog;
 use cg_restore::{StoreHost, Target};
 use cg_snapshot::{Host, Outcome, Snapshot};
-use cg_store::{Error, Overlay, Peek, World};
+use cg_store::{Error, Peek, World};
 
 use super::made::{
     SECTIONS, Server, Told, WRECKED, build, captured, options, registration, restore_of, wreck,
@@ -44,13 +45,13 @@ fn run(world: &World) {
 
 #[test]
 fn an_arena_in_memory_is_as_before() {
-    run(&World::in_memory(&[], &options()).expect("created"));
+    run(&World::builder().options(&options()).in_memory().expect("created"));
 }
 
 #[test]
 fn an_arena_on_disk_is_as_before() {
     let dir = tempfile::tempdir().expect("a directory");
-    let world = World::create(dir.path(), &[], &options()).expect("created");
+    let world = World::builder().options(&options()).create(dir.path()).expect("created");
     run(&world);
     world.close().expect("closed");
 }
@@ -58,7 +59,7 @@ fn an_arena_on_disk_is_as_before() {
 #[test]
 fn chunks_that_are_not_in_memory_are_loaded_ahead() {
     let dir = tempfile::tempdir().expect("a directory");
-    let world = World::create(dir.path(), &[], &options()).expect("created");
+    let world = World::builder().options(&options()).create(dir.path()).expect("created");
     world.registry().register(&registration()).expect("new names");
     let catalog = world.catalog();
     world.transaction(|tx| build(tx, &catalog)).expect("built");
@@ -85,7 +86,7 @@ fn chunks_that_are_not_in_memory_are_loaded_ahead() {
 
 #[test]
 fn an_overlay_is_as_before_and_its_base_stays() {
-    let world = World::in_memory(&[], &options()).expect("created");
+    let world = World::builder().options(&options()).in_memory().expect("created");
     world.registry().register(&registration()).expect("new names");
     let catalog = world.catalog();
     world.transaction(|tx| build(tx, &catalog)).expect("built");
@@ -101,7 +102,7 @@ fn an_overlay_is_as_before_and_its_base_stays() {
 
 #[test]
 fn a_second_restore_writes_nothing() -> Result<(), Error> {
-    let world = World::in_memory(&[], &options())?;
+    let world = World::builder().options(&options()).in_memory()?;
     world.registry().register(&registration())?;
     let catalog = world.catalog();
     world.transaction(|tx| build(tx, &catalog))?;

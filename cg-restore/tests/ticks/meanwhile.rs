@@ -14,7 +14,7 @@ use super::made::{
 };
 
 fn wrecked() -> (World, Arc<Catalog>, Arc<Snapshot>) {
-    let world = World::in_memory(&[], &options()).expect("created");
+    let world = World::builder().options(&options()).in_memory().expect("created");
     world.registry().register(&registration()).expect("new names");
     let catalog = world.catalog();
     world.transaction(|tx| build(tx, &catalog)).expect("built");

@@ -1,6 +1,7 @@
 //! Verification, counts, hashes and quarantine.
 
 pub(crate) mod census;
+pub(crate) mod changes;
 pub(crate) mod hash;
 pub(crate) mod quarantine;
 pub(crate) mod verify;

@@ -2,8 +2,9 @@
 
 use cg_format::{ChunkBox, Dimension};
 
+use crate::api::guards::CachePin;
 use crate::api::world::World;
-use crate::read::cache::{CachePinId, CacheStats};
+use crate::read::cache::CacheStats;
 
 /// The chunks that a world has in memory.
 #[derive(Debug, Clone, Copy)]
@@ -19,23 +20,28 @@ impl World {
 }
 
 impl WorldCache<'_> {
-    /// Pins the chunks of a box in memory: cached chunks and those loaded or saved later are not evicted. It loads
-    /// nothing; [`load_in_background`](World::load_in_background) does. Pins end when the world is closed.
+    /// Pins the chunks of a box in memory until the guard is dropped: cached chunks and those loaded or saved later are not
+    /// evicted. It loads nothing; [`load_in_background`](World::load_in_background) does.
     ///
     /// Pinned chunks are not part of [`cache_bytes`](crate::WorldOptions::cache_bytes): the rest of the cache is as
     /// large as before, and [`stats`](Self::stats) reports their size. Do not confuse this with
-    /// [`Tiers::pin`](crate::Tiers::pin) and [`Tiers::hold`](crate::Tiers::hold), which affect the tier of chunks on
-    /// disk and keep nothing in memory.
+    /// [`Tiers::pin`](crate::tiers::Tiers::pin) and [`Tiers::keep_loaded`](crate::tiers::Tiers::keep_loaded), which affect the tier
+    /// of chunks on disk and keep nothing in memory.
     ///
-    /// Visits every chunk in memory, and waits for a commit in progress.
-    pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> CachePinId {
-        self.world.rooms().read.cache.keep(dimension, place)
-    }
-
-    /// Unpins a box. Its chunks may be evicted again, unless another pinned box has them. Returns whether it was
-    /// pinned. Costs as much as [`pin`](Self::pin).
-    pub fn unpin(&self, id: CachePinId) -> bool {
-        self.world.rooms().read.cache.unpin_from_cache(id)
+    /// This and dropping the guard visit every chunk in memory, and wait for a commit in progress.
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// # let world = World::builder().in_memory()?;
+    /// # let lobby = world.registry().register_dimension("game:lobby")?;
+    /// let spawn = world.cache().pin(lobby, ChunkBox::around(ChunkPos::new(0, 4, 0)?, 8)?);
+    /// // The spawn stays in memory.
+    /// drop(spawn);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> CachePin {
+        let rooms = self.world.rooms();
+        CachePin::new(&rooms.commit.weak_world, rooms.read.cache.keep(dimension, place))
     }
 
     /// The memory of the cached chunks.

@@ -10,7 +10,7 @@ use cg_format::{ChunkAt, ChunkPos, Dimension};
 use crate::api::world::World;
 use crate::commit::state::CommitState;
 use crate::read::cache::Column;
-use crate::read::chunk::{LoadResult, LoadTicket, Peek, StoredChunk, panicked};
+use crate::read::chunk::{LoadResult, LoadTicket, Peek, panicked};
 use crate::rt::pool::caught;
 use crate::storage::error::Error;
 use crate::storage::options;
@@ -32,7 +32,7 @@ impl World {
     /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
     /// column, costs no shared write. For that each thread holds up to 8,192 chunks that it was shown last, in all at most
     /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
-    /// [`cache_stats`](crate::WorldCache::stats).
+    /// [`cache_stats`](crate::cache::WorldCache::stats).
     ///
     /// No lock is held while the closure runs, so it may use the world.
     ///
@@ -107,24 +107,6 @@ impl World {
             }
         });
         LoadTicket::new(receiver, count)
-    }
-
-    /// Shows a chunk's stored bytes, checked against their sum, without decoding them or going through memory.
-    ///
-    /// Costs one key read when hot, up to three when cold.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if it is damaged, and what `read` returns.
-    pub fn with_stored_bytes<T>(
-        &self,
-        at: ChunkAt,
-        read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
-        let rooms = self.applied()?;
-        if rooms.read.pending.chunk(at).is_some() {
-            rooms.commit.drain()?;
-        }
-        Ok(rooms.read.find_folded(at, read)?.here())
     }
 
     /// The most chunks that [`column`](Self::column) gives at once: a column of 65,536 blocks.

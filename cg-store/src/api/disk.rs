@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use cg_registry::{Catalog, PackManifest, Plan};
+use cg_registry::{Catalog, Plan};
 use uuid::Uuid;
 
 use crate::admin::quarantine::{SalvagedCommit, salvage_in};
+use crate::api::builder::WorldBuilder;
 use crate::api::world::World;
 use crate::engine::{Access, EngineError, RocksEngine};
 use crate::storage::claim::{claim, read_finished, sync_parent};
@@ -16,23 +17,89 @@ use crate::storage::options::WorldOptions;
 use crate::storage::recovery;
 use crate::storage::registry::Registry;
 
-impl World {
+/// The files of a [checkpoint](World::checkpoint).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointFiles {
+    /// Hard links to the files of the world, where the file system allows. It takes no space, and hardly any time.
+    Linked,
+    /// Files of its own. It takes the space of the world, and the time to write it. Damage of one's files does not affect the
+    /// other.
+    Copied,
+}
+
+impl WorldBuilder<'_> {
     /// Creates a world in an empty or missing directory.
     ///
     /// # Errors
     /// [`OpenError::NotEmpty`]; [`OpenError::NeedsPlan`] if the packs do not fit together; [`OpenError::Engine`];
     /// [`Error::Policy`] for a tier policy that contradicts itself.
-    pub fn create(
-        dir: impl AsRef<Path>,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Self, Error> {
+    pub fn create(self, dir: impl AsRef<Path>) -> Result<World, Error> {
         // Packs that do not fit are refused before anything is written.
-        let mut catalog = Catalog::new();
-        Registry::grow(&mut catalog, packs, &options.packs)?;
-        Self::create_with(dir.as_ref(), catalog, options)
+        self.with_options(|options| {
+            let mut catalog = Catalog::new();
+            Registry::grow(&mut catalog, self.packs, &options.packs)?;
+            World::create_with(dir.as_ref(), catalog, options)
+        })
     }
 
+    /// Opens a world, and updates its registry to what the packs offer.
+    ///
+    /// If rows that are needed to open the world are damaged, or the packs do not fit, no byte of the directory is
+    /// changed. Both are checked before the engine is opened for writing.
+    ///
+    /// # Errors
+    /// The variants of [`OpenError`], each of which states what to do; [`Error::Registry`] and [`Error::Corrupt`] if
+    /// the registry or the world's limits are damaged.
+    pub fn open(self, dir: impl AsRef<Path>) -> Result<World, Error> {
+        self.with_options(|options| {
+            let grow = |catalog: &mut Catalog| Registry::grow(catalog, self.packs, &options.packs);
+            World::open_with(dir.as_ref(), options, grow)
+        })
+    }
+
+    /// Opens a world read-only that no process has open. Every transaction is refused and no byte is changed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_read_only(self, dir: impl AsRef<Path>) -> Result<World, Error> {
+        self.with_options(|options| World::read_only(dir.as_ref(), options))
+    }
+
+    /// Returns what opening a world with these packs would change, without changing anything.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only). A refused plan is not an error here: the plan itself reports it.
+    pub fn plan(self, dir: impl AsRef<Path>) -> Result<Plan, Error> {
+        let world = self.open_read_only(dir)?;
+        let names = world.catalog();
+        Ok(self.with_options(|options| cg_registry::reconcile(&names, self.packs, &options.packs)))
+    }
+
+    /// Quarantines the damaged parts of a commit that blocks the open of a world with [`OpenError::DamagedCommit`].
+    /// Copies are kept in quarantine, the sound parts are rolled forward, and the world can be opened again. Returns
+    /// `Ok(None)` if no commit is damaged; nothing was written then.
+    ///
+    /// This is the only case in which a part of a transaction becomes visible. Each chunk and each record is still
+    /// whole. But of chunks and entities that refer to each other, one may be from before the commit and the other from
+    /// after it. [`verify`](World::verify) finds them, and [`rebuild_opacity`](crate::opacity::OpacityMap::rebuild) rebuilds the
+    /// map. If there is a checkpoint, restoring it is better.
+    ///
+    /// The world must be closed. Costs one read and one write of the commit. An interrupted call can be repeated.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) if the world's own rows are damaged or of a newer release, or if the files cannot be
+    /// opened at all; [`Error::Engine`] if the commit is of a newer release, and for other errors of the engine.
+    pub fn salvage_commit(self, dir: impl AsRef<Path>) -> Result<Option<SalvagedCommit>, Error> {
+        let dir = dir.as_ref();
+        read_finished(dir)?;
+        let engine_dir = directory::engine_dir(dir);
+        // A world of a newer release is refused, as in an open.
+        let is_ours = |reader: &RocksEngine| WorldRows::read(reader).map(drop);
+        self.with_options(|options| salvage_in(dir, &engine_dir, options, is_ours))
+    }
+}
+
+impl World {
     /// As [`create`](Self::create), with the names of another world.
     pub(crate) fn create_with(dir: &Path, catalog: Catalog, options: &WorldOptions) -> Result<Self, Error> {
         options.tiers.validate()?;
@@ -48,22 +115,6 @@ impl World {
         ready.write(dir)?;
         sync_parent(dir)?;
         Ok(world)
-    }
-
-    /// Opens a world, and updates its registry to what the packs offer.
-    ///
-    /// If rows that are needed to open the world are damaged, or the packs do not fit, no byte of the directory is
-    /// changed. Both are checked before the engine is opened for writing.
-    ///
-    /// # Errors
-    /// The variants of [`OpenError`], each of which states what to do; [`Error::Registry`] and [`Error::Corrupt`] if
-    /// the registry or the world's limits are damaged.
-    pub fn open(
-        dir: impl AsRef<Path>,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Self, Error> {
-        Self::open_with(dir.as_ref(), options, |catalog| Registry::grow(catalog, packs, &options.packs))
     }
 
     /// As [`open`](Self::open), with a function that changes the stored names and may refuse them.
@@ -97,12 +148,7 @@ impl World {
         Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 
-    /// Opens a world read-only that no process has open. Every transaction is refused and no byte is changed.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_read_only(dir: impl AsRef<Path>, options: &WorldOptions) -> Result<Self, Error> {
-        let dir = dir.as_ref();
+    fn read_only(dir: &Path, options: &WorldOptions) -> Result<Self, Error> {
         let file = read_finished(dir)?;
         file.check_signature(dir, options.signature.as_deref())?;
         let reading = options.rocks().with_access(Access::ReadOnly);
@@ -112,38 +158,19 @@ impl World {
         Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 
-    /// Returns what opening a world with these packs would change, without changing anything.
-    ///
-    /// # Errors
-    /// As [`open_read_only`](Self::open_read_only). A refused plan is not an error here: the plan itself reports it.
-    pub fn plan(
-        dir: impl AsRef<Path>,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Plan, Error> {
-        let world = Self::open_read_only(dir, options)?;
-        Ok(cg_registry::reconcile(&world.applied()?.shared.registry.catalog(), packs, &options.packs))
-    }
-
     /// Copies the world as it is now into a new directory, by hard links where the file system allows.
     ///
     /// Another process can read the copy while this world is in use. Opened for writing, it becomes a world of a new
     /// incarnation. No file is read, so damage is copied with the rest. If a linked file is damaged later, both worlds
-    /// are damaged. [`verify`](Self::verify) the copy, and see [`checkpoint_apart`](Self::checkpoint_apart).
+    /// are damaged: [`CheckpointFiles::Copied`] writes files of their own instead. [`verify`](Self::verify) the copy.
     ///
     /// # Errors
     /// [`OpenError::NotEmpty`] if the directory exists and is not empty; the errors of the engine.
-    pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
-        self.checkpoint_and(dir.as_ref(), |_| Ok(()))
-    }
-
-    /// As [`checkpoint`](Self::checkpoint), with files of its own. It takes as much space as the world, and the time to
-    /// write it. Later damage in a file of one world does not affect the other.
-    ///
-    /// # Errors
-    /// As [`checkpoint`](Self::checkpoint).
-    pub fn checkpoint_apart(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
-        self.checkpoint_and(dir.as_ref(), directory::unshare)
+    pub fn checkpoint(&self, dir: impl AsRef<Path>, files: CheckpointFiles) -> Result<(), Error> {
+        self.checkpoint_and(dir.as_ref(), |engine_dir| match files {
+            CheckpointFiles::Linked => Ok(()),
+            CheckpointFiles::Copied => directory::unshare(engine_dir),
+        })
     }
 
     /// Writes a checkpoint that becomes valid after `finish` was called with the engine's directory in it.
@@ -167,31 +194,5 @@ impl World {
         WorldFile { state: State::Checkpoint, ..self.applied()?.shared.file.clone() }.write(dir)?;
         sync_parent(dir)?;
         Ok(())
-    }
-}
-
-impl World {
-    /// Quarantines the damaged parts of a commit that blocks the open of a world with [`OpenError::DamagedCommit`].
-    /// Copies are kept in quarantine, the sound parts are rolled forward, and the world can be opened again. Returns
-    /// `Ok(None)` if no commit is damaged; nothing was written then.
-    ///
-    /// This is the only case in which a part of a transaction becomes visible. Each chunk and each record is still
-    /// whole. But of chunks and entities that refer to each other, one may be from before the commit and the other from
-    /// after it. [`verify`](Self::verify) finds them, and [`rebuild_opacity`](crate::OpacityMap::rebuild) rebuilds the
-    /// map. If there is a checkpoint, restoring it is better.
-    ///
-    /// The world must be closed. Costs one read and one write of the commit. An interrupted call can be repeated.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open) if the world's own rows are damaged or of a newer release, or if the files cannot be
-    /// opened at all; [`Error::Engine`] if the commit is of a newer release, and for other errors of the engine.
-    pub fn salvage_commit(
-        dir: impl AsRef<Path>,
-        options: &WorldOptions,
-    ) -> Result<Option<SalvagedCommit>, Error> {
-        let dir = dir.as_ref();
-        read_finished(dir)?;
-        // A world of a newer release is refused, as in an open.
-        salvage_in(dir, &directory::engine_dir(dir), options, |reader| WorldRows::read(reader).map(drop))
     }
 }

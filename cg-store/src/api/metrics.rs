@@ -52,8 +52,9 @@ impl World {
         let [written, synced] = rooms.shared.slot.reached();
         // Not inside the value below: the lock would be held while the engine is waited for.
         let tiles_waiting = rooms.maintain.activity.dirty_tiles.lock().len() as u64;
+        let counted = rooms.shared.counters.read();
         Metrics {
-            stats: self.stats(),
+            stats: Stats { cache_hits: counted.cache_hits + rooms.read.cache.hits(), ..counted },
             cache: rooms.read.cache.stats(),
             last_commit: rooms.commit.log.published(),
             last_written: written.get(),

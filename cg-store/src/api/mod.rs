@@ -2,22 +2,25 @@
 
 pub(crate) mod admin;
 pub(crate) mod bind;
+pub(crate) mod builder;
 pub(crate) mod cache;
 pub(crate) mod chunks;
 #[cfg(feature = "rocks")]
 pub(crate) mod disk;
+pub(crate) mod guards;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod opacity;
 pub mod prelude;
 pub(crate) mod quarantine;
+pub(crate) mod read_view;
 pub(crate) mod records;
 pub(crate) mod registry;
 pub(crate) mod rooms;
 pub(crate) mod snapshots;
 pub(crate) mod source;
 pub(crate) mod tiers;
+pub(crate) mod topics;
 pub(crate) mod transactions;
 pub(crate) mod values;
-pub(crate) mod views;
 pub(crate) mod world;

@@ -19,7 +19,7 @@ use crate::storage::object_key::ObjectKey;
 /// An example that changes a layout in batches while the world is in use:
 /// ```
 /// use cg_store::prelude::*;
-/// # let world = World::in_memory(&[], &WorldOptions::default())?;
+/// # let world = World::builder().in_memory()?;
 /// # for x in 0..5 { world.objects().put(format!("block/{x},64,32/bricks"), [x; 4])?; }
 /// # world.objects().put("block/0,64,32/lights", *b"dim")?;
 /// let objects = world.objects();

@@ -37,7 +37,7 @@ impl Quarantine<'_> {
     /// on. Then their places are cleared. A cluster is rewritten without its damaged groups. Readable rows around a
     /// damaged block of a file are rewritten, so that they can be listed again.
     ///
-    /// Their entities are kept, detached with the reason [`CHUNK_QUARANTINED`](crate::CHUNK_QUARANTINED). Finding them
+    /// Their entities are kept, detached with the reason [`CHUNK_QUARANTINED`](crate::quarantine::CHUNK_QUARANTINED). Finding them
     /// reads every entity of the world, once for each 16³ cube of chunks with damage. The chunks of such a cube are
     /// quarantined in one commit, if it is not too large, and synced. Costs up to three key reads for each chunk
     /// position of the box, stored or not. Other commits continue meanwhile.

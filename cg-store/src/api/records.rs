@@ -18,9 +18,9 @@ use crate::storage::record_shape::RecordShape;
 ///
 /// ```
 /// use cg_format::record::Record;
-/// use cg_store::RecordQuery;
+/// use cg_store::records::RecordQuery;
 /// use cg_store::prelude::*;
-/// let world = World::in_memory(&[], &WorldOptions::default())?;
+/// let world = World::builder().in_memory()?;
 /// let overworld = world.registry().register_dimension("game:overworld")?;
 /// let grave = RecordId::from_bytes([7; 16]);
 /// let position = EntityPos::from_f64(overworld, [-0.5, 64.0, 20.25])?;

@@ -4,12 +4,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
-use cg_tiering::{GameClock, GameTick, HoldError, HoldId, PinId, PlayerAt};
+use cg_tiering::{GameClock, GameTick, HoldError, PlayerAt};
 
+use crate::admin::census::Census;
+use crate::api::guards::{KeepLoaded, TierPin};
 use crate::api::world::World;
 use crate::maintain::tick::TickReport;
 use crate::maintain::tiering::{MoveCounts, TierReport, Tiering, TracePart};
 use crate::maintain::tombstones;
+use crate::read::chunk::StoredChunk;
 use crate::storage::error::Error;
 
 impl World {
@@ -24,7 +27,7 @@ impl World {
     /// Blocks for as long as it works. With 20 ms and more to spend, the store's own threads do what is compressed, if they are
     /// not busy with what was asked of them before, and the tick waits for them; with less it waits for no other thread. Exceeds the
     /// budget by the work of one 4³ cube or one chunk at most,
-    /// see [`Metrics::tick_excess`](crate::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
+    /// see [`Metrics::tick_excess`](crate::metrics::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
     /// are not done by then are done in the background. A tick that comes while another one runs waits for it. Never called, a world
     /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
     /// too large for one batch, a tick notes time and players, and leaves the rest to a later one. While the disk has
@@ -83,6 +86,32 @@ impl Tiers<'_> {
         self.world.applied()?.maintain.explain_tier(at)
     }
 
+    /// Shows a chunk's stored bytes, checked against their sum, without decoding them or going through memory.
+    ///
+    /// Costs one key read when hot, up to three when cold.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is damaged, and what `read` returns.
+    pub fn with_stored_bytes<T>(
+        &self,
+        at: ChunkAt,
+        read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let rooms = self.world.applied()?;
+        if rooms.read.pending.chunk(at).is_some() {
+            rooms.commit.drain()?;
+        }
+        Ok(rooms.read.find_folded(at, read)?.here())
+    }
+
+    /// Counts everything as it is now. Reads every row once except those of the opacity map, and decodes no chunk.
+    ///
+    /// # Errors
+    /// If the engine fails for another reason than a damaged row.
+    pub fn census(&self) -> Result<Census, Error> {
+        self.world.applied()?.admin().census()
+    }
+
     /// The time that the host last said, and how often it tried to set it back.
     pub fn clock(&self) -> GameClock {
         self.world.rooms().maintain.maintenance.clock()
@@ -101,30 +130,22 @@ impl Tiers<'_> {
         self.world.rooms().maintain.set_clock(to)
     }
 
-    /// Holds the chunks of a box as loaded, for example around a chunk loader: they are never demoted, and chunks that
-    /// lie in clusters are brought into the hottest tier after a while. Forgotten when the world is closed.
+    /// Keeps the chunks of a box loaded until the guard is dropped, for example around a chunk loader: they are not demoted, and
+    /// chunks in clusters are promoted into the hottest tier after a while.
     ///
-    /// What lies around players is held by itself: see [`tick`](World::tick).
+    /// What is around players is kept anyway: see [`tick`](World::tick).
     ///
     /// # Errors
     /// [`HoldError`] for a box that is too large.
-    pub fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
-        self.tiering().hold(dimension, place)
+    pub fn keep_loaded(&self, dimension: Dimension, place: &ChunkBox) -> Result<KeepLoaded, HoldError> {
+        let id = self.tiering().hold(dimension, place)?;
+        Ok(KeepLoaded::new(&self.world.rooms().maintain.weak_world, id))
     }
 
-    /// Releases what was held. Says whether it was.
-    pub fn release(&self, id: HoldId) -> bool {
-        self.tiering().release(id)
-    }
-
-    /// Forbids that chunks of a box are demoted, however long nobody comes. Forgotten when the world is closed.
-    pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
-        self.tiering().pin(dimension, place)
-    }
-
-    /// Allows it again. Says whether it was forbidden.
-    pub fn unpin(&self, id: PinId) -> bool {
-        self.tiering().unpin(id)
+    /// Keeps the chunks of a box from being demoted until the guard is dropped, however long no player comes.
+    pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> TierPin {
+        let id = self.tiering().pin(dimension, place);
+        TierPin::new(&self.world.rooms().maintain.weak_world, id)
     }
 
     /// Begins to record what is held and pinned, and from now on loads that memory cannot answer, saves, ticks, players,

@@ -38,7 +38,7 @@ impl World {
     ///
     /// ```
     /// use cg_store::prelude::*;
-    /// let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// let world = World::builder().in_memory()?;
     /// let uses = Property::Named(Name::new("game:uses")?);
     /// let count = || {
     ///     world.transact(|tx| {
@@ -93,7 +93,7 @@ impl World {
     ///
     /// ```
     /// use cg_store::prelude::*;
-    /// let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// let world = World::builder().in_memory()?;
     /// let overworld = world.registry().register_dimension("game:overworld")?;
     /// let [air] = world.registry().register_blocks([":air"])?;
     ///
@@ -121,13 +121,13 @@ impl World {
     /// are all before them, whose presence is checked. Tickets that failed can be waited for again. A commit that
     /// returned [`EngineError::WriteFailed`](crate::engine::EngineError::WriteFailed) is afterwards there or not, as it would be after an open.
     ///
-    /// Blocks while the engine is opened, which takes as long as [`World::open`]. Commits and reads past memory wait
+    /// Blocks while the engine is opened, which takes as long as [`WorldBuilder::open`](crate::WorldBuilder::open). Commits and reads past memory wait
     /// meanwhile; what memory and the queue have is served. Should this fail, it may be called again.
     ///
     /// # Errors
     /// [`Error::LowDiskSpace`] if there is less room than
     /// [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands. [`Error::NotResumed`] says why the world stays
-    /// read-only: [`NotResumed::SyncFailed`](crate::NotResumed::SyncFailed) and [`NotResumed::LostCommits`](crate::NotResumed::LostCommits) are for good.
+    /// read-only: [`NotResumed::SyncFailed`](crate::error::NotResumed::SyncFailed) and [`NotResumed::LostCommits`](crate::error::NotResumed::LostCommits) are for good.
     /// What writing the queue fails with; the world is read-only again then.
     pub fn resume(&self) -> Result<(), Error> {
         self.rooms().commit.resume()

@@ -1,12 +1,10 @@
 //! Entities and properties.
 
-use std::ops::ControlFlow;
-
 use cg_format::EntityId;
 use cg_format::entity::Entity;
 
 use crate::api::world::World;
-use crate::kinds::property::{self, Property};
+use crate::kinds::property::Property;
 use crate::storage::error::Error;
 
 impl World {
@@ -23,7 +21,7 @@ impl World {
     ///
     /// ```
     /// use cg_store::prelude::*;
-    /// # let world = World::in_memory(&[], &WorldOptions::default())?;
+    /// # let world = World::builder().in_memory()?;
     /// # let overworld = world.registry().register_dimension("game:overworld")?;
     /// # let cow = world.registry().register_entity("game:cow")?;
     /// # let id = EntityId::from_bytes([7; 16]);
@@ -50,37 +48,5 @@ impl World {
     /// [`Error::Corrupt`] if it is stored and damaged.
     pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
         self.applied()?.read.property(property)
-    }
-
-    /// Visits the named properties that begin with a prefix, ascending by name, until `visit` breaks. A damaged one is
-    /// visited as an error. Reads their rows once.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use cg_store::prelude::*;
-    /// let world = World::in_memory(&[], &WorldOptions::default())?;
-    /// world.transaction(|tx| {
-    ///     for name in ["game:a/1", "game:a/2", "game:b", "other:a/3"] {
-    ///         tx.set_property(Property::Named(Name::new(name)?), Some(name.into()));
-    ///     }
-    ///     Ok::<_, Box<dyn std::error::Error>>(())
-    /// })?;
-    /// let mut names = Vec::new();
-    /// world.for_each_property("game:a/", |property| {
-    ///     names.extend(property.map(|(name, _)| name.to_owned()));
-    ///     ControlFlow::<()>::Continue(())
-    /// })?;
-    /// assert_eq!(names, ["game:a/1", "game:a/2"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the engine fails.
-    pub fn for_each_property<B>(
-        &self,
-        prefix: &str,
-        visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
-    ) -> Result<Option<B>, Error> {
-        property::for_each(&self.applied()?.commit.settled_engine()?.snapshot()?, prefix, visit)
     }
 }

@@ -10,13 +10,14 @@ use cg_registry::PackManifest;
 use uuid::Uuid;
 
 use crate::api::rooms::Rooms;
-use crate::engine::{Batch, Engine, Level, MemEngine, Usage};
+use crate::engine::{Batch, Engine, Level, Usage};
 use crate::maintain::tiering;
 use crate::rt::lock_order::RwLock;
-use crate::rt::stats::{Counters, Stats};
+use crate::rt::stats::Counters;
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::engine_cell::EngineCell;
 use crate::storage::error::{Error, OpenError};
+use crate::storage::identity::Identity;
 use crate::storage::meta::{self, WorldRows};
 use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
 use crate::storage::recovery;
@@ -41,7 +42,7 @@ use crate::storage::shared::Shared;
 ///
 /// ```
 /// use cg_store::prelude::*;
-/// let world = World::in_memory(&[], &WorldOptions::default())?;
+/// let world = World::builder().in_memory()?;
 /// let overworld = world.registry().register_dimension("game:overworld")?;
 /// let [air, stone] = world.registry().register_blocks([":air", "game:stone"])?;
 ///
@@ -71,16 +72,6 @@ impl Clone for World {
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.rooms.shared.fmt(f)
-    }
-}
-
-impl World {
-    /// A world in memory, gone when its last handle is dropped: for tests and throw-away arenas.
-    ///
-    /// # Errors
-    /// [`OpenError::NeedsPlan`] if the packs do not fit together.
-    pub fn in_memory(packs: &[PackManifest], options: &WorldOptions) -> Result<Self, Error> {
-        Self::in_memory_over(MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES), packs, options)
     }
 }
 
@@ -181,20 +172,10 @@ impl World {
         self.rooms.applied_for(at)
     }
 
-    /// The world's identity, for ever.
-    pub fn uuid(&self) -> Uuid {
-        self.rooms().shared.file.uuid
-    }
-
-    /// The world's incarnation: drawn anew when a copy lives on, so that versions of two lives are never compared.
-    pub fn incarnation(&self) -> Uuid {
-        self.rooms().shared.file.incarnation
-    }
-
-    /// What the application that made the world calls its layout; see
-    /// [`WorldOptions::signature`](crate::WorldOptions::signature).
-    pub fn signature(&self) -> Option<&str> {
-        self.rooms().shared.file.signature.as_deref()
+    /// The world and its incarnation.
+    pub fn identity(&self) -> Identity {
+        let WorldFile { uuid, incarnation, .. } = self.rooms().shared.file;
+        Identity { uuid, incarnation }
     }
 
     /// Where the world lies; `None` for a world in memory.
@@ -238,14 +219,6 @@ impl World {
     #[doc(hidden)]
     pub fn engine(&self) -> impl Deref<Target = dyn Engine> + '_ {
         self.rooms().shared.engine().expect("tests and tools look at worlds that have one")
-    }
-
-    /// How much work was done since the world was opened.
-    pub fn stats(&self) -> Stats {
-        let rooms = self.rooms();
-        let mut stats = rooms.shared.counters.read();
-        stats.cache_hits += rooms.read.cache.hits();
-        stats
     }
 
     /// How much the engine holds, by family.

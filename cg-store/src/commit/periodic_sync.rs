@@ -90,7 +90,7 @@ mod tests {
         use crate::{Durability, Error, Property, World, WorldOptions};
         let home = tempfile::tempdir().unwrap();
         let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
-        let world = World::create(home.path().join("world"), &[], &options).unwrap();
+        let world = World::builder().options(&options).create(home.path().join("world")).unwrap();
         let committed = world
             .transaction(|tx| {
                 tx.set_property(Property::Time, Some(vec![7; 8]));

@@ -257,7 +257,8 @@ mod tests {
     use super::*;
     use crate::World;
     use crate::engine::{Fault, MemEngine, Stamp};
-    use crate::{Area, Durability, Property, WorldOptions};
+    use crate::view::Area;
+    use crate::{Durability, Property, WorldOptions};
     use cg_format::chunk::Chunk;
     use cg_format::frame::{Codec, Draft};
     use cg_format::staged::{Intent, PartWriter};
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_wait_for_the_engine_holds_no_lock_that_replacing_it_takes() {
-        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let world = World::builder().in_memory().unwrap();
         let rooms = world.rooms();
         let vacant = rooms.shared.slot.vacate(PATIENCE).unwrap();
         std::thread::scope(|threads| {
@@ -331,10 +332,12 @@ mod tests {
         let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));
         set(&world, 2).unwrap_err();
         fails_at.store(0, Ordering::Relaxed);
-        let walked = world.for_each_chunk(Area::World, |_| {
-            let error = world.rooms().commit.resume_within(Duration::ZERO).unwrap_err();
-            assert!(matches!(error, Error::NotResumed(NotResumed::InUse { .. })), "{error}");
-            ControlFlow::Break(())
+        let walked = world.read_view(|view| {
+            view.for_each_chunk(Area::World, |_| {
+                let error = world.rooms().commit.resume_within(Duration::ZERO).unwrap_err();
+                assert!(matches!(error, Error::NotResumed(NotResumed::InUse { .. })), "{error}");
+                ControlFlow::Break(())
+            })
         });
         assert_eq!(walked.unwrap(), Some(()), "there is a chunk");
         set(&world, 2).unwrap_err();
@@ -357,7 +360,8 @@ mod tests {
         batch.put(Space::Intent, key::intent(seq), draft, Stamp::Commit);
         world.engine().commit(batch.maintenance(), &[], Level::Process).unwrap();
         set(&world, 2).unwrap_err();
-        let walk = || world.for_each_chunk(Area::World, |_| ControlFlow::<()>::Continue(()));
+        let walk =
+            || world.read_view(|view| view.for_each_chunk(Area::World, |_| ControlFlow::<()>::Continue(())));
         assert_eq!(walk().unwrap(), None, "it is not known yet");
         fails_at.store(seq, Ordering::Relaxed);
         for _ in 0..2 {

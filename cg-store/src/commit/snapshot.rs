@@ -7,7 +7,7 @@ use crate::kinds::snapshots::{self, AROUND_A_PART_BYTES, PART_BYTES, SnapshotCha
 use crate::storage::error::Error;
 
 impl CommitState {
-    /// See [`Snapshots::save`](crate::Snapshots::save).
+    /// See [`Snapshots::save`](crate::snapshots::Snapshots::save).
     pub(crate) fn save_snapshot(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
         self.shared.check_open()?;
         let _one_at_a_time = self.keeping.lock();
@@ -20,7 +20,7 @@ impl CommitState {
         self.change_snapshot(SnapshotChange { name: name.into(), value: Some(value.into()), before })
     }
 
-    /// See [`Snapshots::delete`](crate::Snapshots::delete).
+    /// See [`Snapshots::delete`](crate::snapshots::Snapshots::delete).
     pub(crate) fn delete_snapshot(&self, name: &str) -> Result<bool, Error> {
         self.shared.check_open()?;
         let _one_at_a_time = self.keeping.lock();

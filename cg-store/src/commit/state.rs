@@ -11,12 +11,12 @@ use crate::commit::observers::CommitObserver;
 use crate::commit::queue::{CommitQueue, Writer};
 use crate::commit::resume::Resumption;
 use crate::commit::submit::{CommitThread, SubmitQueue};
-use crate::engine::Engine;
 use crate::read::chunk::WorldView;
 use crate::read::state::ReadState;
 use crate::rt::durations::Stopwatch;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::weak_world::{WeakWorld, WorldUses};
+use crate::storage::engine_cell::EngineGuard;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::shared::Shared;
 
@@ -73,10 +73,11 @@ impl CommitState {
 
     /// Returns the world as it is now. Waits until the queue is empty and no commit is in progress. `engine` is
     /// borrowed from this world for as long as the view is held.
-    pub(crate) fn read_view<'w>(&'w self, engine: &'w dyn Engine) -> Result<WorldView<'w>, Error> {
+    pub(crate) fn read_view<'w>(&'w self, engine: &'w EngineGuard<'_>) -> Result<WorldView<'w>, Error> {
         self.shared.check_open()?;
-        let _no_commit = self.commit_alone()?;
-        self.read.read_view(engine)
+        let _no_commit = self.hold_commits()?;
+        let commit = engine.last_commit();
+        Ok(self.read.read_view(engine.snapshot()?, commit))
     }
 
     /// Starts the thread that writes queued commits, if it does not run.

@@ -8,7 +8,10 @@ use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 use crate::storage::error::{Damage, Error};
 
 /// Upgrades an entity's components to their newest registrations, in memory.
-pub(crate) fn upgrade(
+///
+/// # Errors
+/// [`Error::EntityNotUpgraded`] if a function of the host is missing or fails.
+pub fn upgrade(
     catalog: &Catalog,
     functions: &UpgradeFunctions,
     id: EntityId,

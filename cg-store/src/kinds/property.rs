@@ -29,7 +29,8 @@ pub enum Property {
 }
 
 impl Property {
-    pub(crate) fn row(&self) -> (Space, &[u8]) {
+    /// The row that holds it.
+    pub fn row(&self) -> (Space, &[u8]) {
         match self {
             Self::Seed => (Space::WorldMeta, b"seed"),
             Self::Key => (Space::WorldMeta, b"key"),
@@ -39,7 +40,7 @@ impl Property {
     }
 
     /// The property of a row's key, in either family; `None` if the key is not of a property.
-    pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
+    pub fn of_key(key: &[u8]) -> Option<Self> {
         Some(match key {
             b"seed" => Self::Seed,
             b"key" => Self::Key,
@@ -49,11 +50,12 @@ impl Property {
     }
 
     /// Whether it is in the engine's own, nameless namespace.
-    pub(crate) fn is_engines(&self) -> bool {
+    pub fn is_engines(&self) -> bool {
         matches!(self, Self::Named(name) if name.as_str().starts_with(':'))
     }
 
-    pub(crate) fn conflict_key(&self) -> ConflictKey {
+    /// What conflicts over it name.
+    pub fn conflict_key(&self) -> ConflictKey {
         ConflictKey::Property(self.to_string())
     }
 }

@@ -39,7 +39,7 @@ pub struct TickReport {
     /// continues.
     pub skipped_low_disk: bool,
     /// Damage that blocks maintenance of something, and that no tick has reported before. A load of it returns an
-    /// error; [`Quarantine::chunk`](crate::Quarantine::chunk) or a checkpoint helps.
+    /// error; [`Quarantine::chunk`](crate::quarantine::Quarantine::chunk) or a checkpoint helps.
     pub damaged: Vec<DamageReport>,
     /// Whether the tick did nothing because a staged commit was being written.
     pub skipped_large_commit: bool,
@@ -205,13 +205,12 @@ impl MaintainState {
 mod tests {
     use super::*;
     use crate::World;
-    use crate::WorldOptions;
     use cg_format::chunk::Chunk;
     use cg_format::{ChunkAt, ChunkPos};
 
     #[test]
     fn a_tick_without_budget_does_nothing_and_says_so() {
-        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let world = World::builder().in_memory().unwrap();
         let flat = world.registry().register_dimension("game:flat").unwrap();
         let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
         world
@@ -260,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_a_tick_waits_for_another_is_no_excess() {
-        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let world = World::builder().in_memory().unwrap();
         let (begun, waits) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let rooms = world.rooms();

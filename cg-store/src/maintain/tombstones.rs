@@ -18,7 +18,7 @@ use crate::storage::error::Error;
 use crate::storage::meta;
 
 impl MaintainState {
-    /// See [`Tiers::purge_tombstones_before`](crate::Tiers::purge_tombstones_before).
+    /// See [`Tiers::purge_tombstones_before`](crate::tiers::Tiers::purge_tombstones_before).
     pub(crate) fn purge_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
         self.shared.check_open()?;
         self.commit.drain()?;

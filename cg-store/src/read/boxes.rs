@@ -151,11 +151,11 @@ impl WorldView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{World, WorldOptions};
+    use crate::World;
     use cg_format::chunk::Chunk;
 
     fn stone_and_air() -> (World, Dimension, [BlockId; 2]) {
-        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let world = World::builder().in_memory().unwrap();
         let dimension = world.registry().register_dimension("game:flat").unwrap();
         let blocks = world.registry().register_blocks([":air", "game:stone"]).unwrap();
         (world, dimension, blocks)
@@ -171,12 +171,16 @@ mod tests {
         for order in CellOrder::ALL {
             world.transaction(|tx| tx.write_box(dimension, area, order, &values, air, block)).unwrap();
             let mut read = vec![9; values.len()];
-            let absent = world.read_box(dimension, area, order, &mut read, BlockId::get).unwrap();
+            let absent = world
+                .read_view(|view| view.read_box(dimension, area, order, &mut read, BlockId::get))
+                .unwrap();
             assert_eq!((absent, &read), (0, &values), "{order:?}");
         }
         let mut one = [9];
         let last = BlockBox::new(area.max(), area.max());
-        world.read_box(dimension, last, CellOrder::Xyz, &mut one, BlockId::get).unwrap();
+        world
+            .read_view(|view| view.read_box(dimension, last, CellOrder::Xyz, &mut one, BlockId::get))
+            .unwrap();
         assert_eq!(one[0], values[values.len() - 1], "the last block is last in every order");
     }
 
@@ -217,14 +221,14 @@ mod tests {
                 assert_eq!(stored.block(at.local()) == stone, is_stone(*at), "{order:?} {at:?}");
             }
             let mut read = vec![false; values.len()];
-            assert_eq!(world.read_box(dimension, part, order, &mut read, |found| found == stone).unwrap(), 0);
+            assert_eq!(world.read_view(|view| view.read_box(dimension, part, order, &mut read, |found| found == stone)).unwrap(), 0);
             assert_eq!(read, values, "{order:?}");
             // Cells outside the part were not changed. This makes the part air again for the next one.
             let undone = |is_stone: &bool| is_stone.then_some(air);
             world.transaction(|tx| tx.write_box(dimension, part, order, &values, air, undone)).unwrap();
             let len = all.size().into_iter().product::<u128>() as usize;
             let mut rest = vec![stone; len];
-            world.read_box(dimension, all, order, &mut rest, |found| found).unwrap();
+            world.read_view(|view| view.read_box(dimension, all, order, &mut rest, |found| found)).unwrap();
             assert!(rest.iter().all(|found| *found == air), "{order:?}");
         }
     }
@@ -242,7 +246,12 @@ mod tests {
             .unwrap();
         let area = BlockBox::new(BlockPos::new(i64::MAX - 2, i64::MAX, i64::MAX), end);
         let mut read = [BlockId::new(9); 3];
-        assert_eq!(world.read_box(dimension, area, CellOrder::Zyx, &mut read, |found| found).unwrap(), 0);
+        assert_eq!(
+            world
+                .read_view(|view| view.read_box(dimension, area, CellOrder::Zyx, &mut read, |found| found))
+                .unwrap(),
+            0
+        );
         assert_eq!(read, [air, air, stone]);
     }
 
@@ -250,14 +259,21 @@ mod tests {
     fn a_slice_of_another_length_and_a_missing_chunk_are_refused() {
         let (world, dimension, [air, stone]) = stone_and_air();
         let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(7, 15, 15));
-        let error = world.read_box(dimension, area, CellOrder::Xyz, &mut [0; 7], BlockId::get).unwrap_err();
+        let error = world
+            .read_view(|view| view.read_box(dimension, area, CellOrder::Xyz, &mut [0; 7], BlockId::get))
+            .unwrap_err();
         assert!(matches!(error, Error::BoxLength { found: 7, expected: 2048 }), "{error}");
         let write = world.transaction(|tx| {
             tx.write_box(dimension, area, CellOrder::Xyz, &[(); 2048], air, |()| Some(stone))
         });
         assert!(matches!(write.unwrap_err(), Error::ChunkAbsent { .. }));
         let mut out = [5; 2048];
-        assert_eq!(world.read_box(dimension, area, CellOrder::Xyz, &mut out, BlockId::get).unwrap(), 1);
+        assert_eq!(
+            world
+                .read_view(|view| view.read_box(dimension, area, CellOrder::Xyz, &mut out, BlockId::get))
+                .unwrap(),
+            1
+        );
         assert_eq!(out, [5; 2048], "what is not stored is left alone");
     }
 }

@@ -37,7 +37,7 @@ impl Drop for Running<'_> {
 ///
 /// ```
 /// use cg_store::prelude::*;
-/// let world = World::in_memory(&[], &WorldOptions::default())?;
+/// let world = World::builder().in_memory()?;
 /// world.transaction(|_| Ok::<_, Error>(()))?;
 /// let took = world.metrics().transactions;
 /// assert_eq!(took.count(), 1);

@@ -28,13 +28,12 @@ mod locks;
 mod tests;
 
 use held::Held;
-pub(crate) use held::host;
-pub(crate) use locks::{
-    Condvar, MappedRwLockReadGuard, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+pub use held::host;
+pub(crate) use locks::{Condvar, MappedRwLockReadGuard};
+pub use locks::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The place of a lock type in the order.
-pub(crate) trait Ranked {
+pub trait Ranked {
     /// The rank at which a thread waits for the lock.
     const RANK: Rank;
 
@@ -58,18 +57,18 @@ macro_rules! order {
     ($($(#[$about:meta])+ $name:ident $({ $($exception:tt)* })?,)+) => {
         /// Every lock, in the order in which they are taken, with what it protects.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub(crate) enum Rank {
+        pub enum Rank {
             $($(#[$about])+ $name,)+
         }
 
-        pub(crate) mod rank {
+        pub mod rank {
             //! The ranks as types.
             use super::{Rank, Ranked};
 
             $(
                 $(#[$about])+
                 #[derive(Debug)]
-                pub(crate) enum $name {}
+                pub enum $name {}
 
                 $(#[$about])+
                 impl Ranked for $name {
@@ -82,8 +81,6 @@ macro_rules! order {
 }
 
 order! {
-    /// A sync client's state, while it applies a reply.
-    SyncReply,
     /// The right to change an overlay; held while host code runs in a transaction.
     OverlayWriting {
         const IS_LAYERED: bool = true;

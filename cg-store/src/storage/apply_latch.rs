@@ -17,7 +17,7 @@ use crate::storage::staged::Staged;
 
 /// The latch of one engine.
 #[derive(Default)]
-pub(crate) struct ApplyLatch {
+pub struct ApplyLatch {
     lock: RwLock<(), rank::ApplyLatch>,
     /// A commit is being rolled forward, or its rolling forward failed.
     closed: AtomicBool,
@@ -26,17 +26,19 @@ pub(crate) struct ApplyLatch {
 }
 
 /// No commit is rolled forward while this is held.
-pub(crate) type ApplyGuard<'g> = RwLockReadGuard<'g, ()>;
+pub type ApplyGuard<'g> = RwLockReadGuard<'g, ()>;
 
+/// A commit is being rolled forward. If this is dropped the latch stays closed: it got stuck.
+#[derive(Debug)]
 /// A commit is being rolled forward. If this is dropped without [`open`](Self::open), the latch stays closed.
-pub(crate) struct Applying<'g> {
+pub struct Applying<'g> {
     apply_latch: &'g ApplyLatch,
     _exclusive: RwLockWriteGuard<'g, ()>,
 }
 
 impl ApplyLatch {
     /// Closes the latch. Waits until no guard is held.
-    pub(crate) fn close(&self) -> Applying<'_> {
+    pub fn close(&self) -> Applying<'_> {
         let exclusive = self.lock.write();
         self.closed.store(true, Ordering::Release);
         Applying { apply_latch: self, _exclusive: exclusive }
@@ -49,7 +51,7 @@ impl ApplyLatch {
     /// The errors of the engine. After [`EngineError::WriteFailed`] the latch stays closed if the commit point was
     /// reached and rolling forward failed. Until it is rolled forward, every other staged commit is refused with
     /// [`EngineError::ReadOnly`].
-    pub(crate) fn write_in_parts(
+    pub fn write_in_parts(
         &self,
         engine: &dyn Engine,
         rows: Batch,
@@ -78,18 +80,18 @@ impl ApplyLatch {
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`] if rolling forward failed: a part of the commit is in the rows.
-    pub(crate) fn lock_shared(&self) -> Result<ApplyGuard<'_>, EngineError> {
+    pub fn lock_shared(&self) -> Result<ApplyGuard<'_>, EngineError> {
         let guard = self.lock.read();
         if self.is_closed() { Err(EngineError::ReadOnly { cause: self.why() }) } else { Ok(guard) }
     }
 
     /// Whether a commit is being rolled forward, or its rolling forward failed.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
     /// Opens the latch: the commit was rolled forward.
-    pub(crate) fn open(&self) {
+    pub fn open(&self) {
         *self.stuck.lock() = None;
         self.closed.store(false, Ordering::Release);
     }
@@ -105,12 +107,12 @@ impl ApplyLatch {
 
 impl Applying<'_> {
     /// Opens the latch.
-    pub(crate) fn open(self) {
+    pub fn open(self) {
         self.apply_latch.open();
     }
 
     /// Leaves the latch closed. Later readers get the cause.
-    pub(crate) fn stuck(self, cause: Arc<EngineError>) {
+    pub fn stuck(self, cause: Arc<EngineError>) {
         *self.apply_latch.stuck.lock() = Some(cause);
     }
 }
@@ -211,7 +213,7 @@ mod tests {
         let intent = key::intent(world.last_commit());
         world.flush().unwrap();
         assert!(guard.get(cg_format::Space::Intent, &intent).unwrap().is_none());
-        assert_eq!(world.stats().commits_staged, 1);
+        assert_eq!(world.metrics().stats.commits_staged, 1);
     }
 
     #[test]

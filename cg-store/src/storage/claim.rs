@@ -7,14 +7,20 @@ use crate::storage::directory::{self, State, WorldFile};
 use crate::storage::error::OpenError;
 
 /// Makes sure that a directory exists and is empty.
-pub(crate) fn claim(dir: &Path) -> Result<(), OpenError> {
+///
+/// # Errors
+/// [`OpenError::NotEmpty`]; [`OpenError::Io`].
+pub fn claim(dir: &Path) -> Result<(), OpenError> {
     fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
     let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
     if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
 }
 
 /// Syncs the parent directory of a new world, so that a power cut does not remove the world's own name.
-pub(crate) fn sync_parent(dir: &Path) -> Result<(), OpenError> {
+///
+/// # Errors
+/// [`OpenError::Io`].
+pub fn sync_parent(dir: &Path) -> Result<(), OpenError> {
     match dir.parent() {
         Some(parent) if parent.as_os_str().is_empty() => directory::sync_directory(Path::new(".")),
         Some(parent) => directory::sync_directory(parent),

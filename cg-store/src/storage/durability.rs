@@ -42,7 +42,7 @@ impl Durability {
     }
 
     /// Whether a commit returns only when it is synced.
-    pub(crate) const fn is_synced(self) -> bool {
+    pub const fn is_synced(self) -> bool {
         matches!(self, Self::Safe | Self::SafeBatch)
     }
 }

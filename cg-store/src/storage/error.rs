@@ -313,19 +313,6 @@ pub enum Error {
         /// The message of the panic.
         message: String,
     },
-    /// A merge into several segments stopped. Finished segments keep their part, and the overlay keeps the rest. Call
-    /// [`merge_into`](crate::Overlay::merge_into) again to continue.
-    #[error(
-        "{merged} of {segments} segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: {error}"
-    )]
-    MergedInPart {
-        /// The number of segments that have their part after this call.
-        merged: usize,
-        /// The number of segments in the merge.
-        segments: usize,
-        /// The error that stopped the others, or what is missing.
-        error: Box<Error>,
-    },
     /// An overlay or a segmented world refused; [`layer`](Self::layer) has the reason.
     #[error("{error}")]
     Layer {
@@ -343,8 +330,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error of a layer over worlds: an [`OverlayError`](crate::OverlayError) or a
-    /// [`SegmentError`](crate::SegmentError). `None` if the error is of another type.
+    /// The error of a layer over worlds: an `OverlayError` or a
+    /// `SegmentError`. `None` if the error is of another type.
     pub fn layer<E: std::error::Error + 'static>(&self) -> Option<&E> {
         match self {
             Self::Layer { error, .. } => error.downcast_ref(),

@@ -180,7 +180,7 @@ fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
 ///
 /// # Errors
 /// [`Error::Corrupt`] if a row's frame is damaged, [`Error::Registry`] if its content does not decode.
-pub(crate) fn read_catalog(view: &dyn Readable) -> Result<Catalog, Error> {
+pub fn read_catalog(view: &dyn Readable) -> Result<Catalog, Error> {
     let rows = registry_rows(view)?;
     if rows.is_empty() {
         return Ok(Catalog::new());
@@ -189,7 +189,10 @@ pub(crate) fn read_catalog(view: &dyn Readable) -> Result<Catalog, Error> {
 }
 
 /// The rows of the registry by name. Their frames are checked.
-pub(crate) fn registry_rows(view: &dyn Readable) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+///
+/// # Errors
+/// [`Error::Corrupt`] if a row is damaged.
+pub fn registry_rows(view: &dyn Readable) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut rows = BTreeMap::new();
     let failed = view.scan(Family::WorldMeta, ALL_KEYS, |key, row| {
         let Some(name) = str::from_utf8(key).ok().filter(|name| is_registry_row(name)) else {

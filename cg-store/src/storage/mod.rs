@@ -7,6 +7,7 @@ pub mod directory;
 pub(crate) mod durability;
 pub(crate) mod engine_cell;
 pub(crate) mod error;
+pub(crate) mod identity;
 pub(crate) mod meta;
 pub(crate) mod object_key;
 pub(crate) mod options;

@@ -10,7 +10,7 @@ use crate::storage::record_shape::RecordShape;
 use crate::storage::resources::Resources;
 
 /// The upper bound of the batch limit of any world: RocksDB takes batches of this size without problems.
-pub(crate) const MAX_BATCH_BYTES: u64 = 1 << 30;
+pub const MAX_BATCH_BYTES: u64 = 1 << 30;
 /// The number of chunks of the highest column that can be loaded at once.
 pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
 
@@ -25,12 +25,12 @@ pub struct WorldOptions {
     pub queue_bytes: u64,
     /// The disk space that stays free. Below it commits that put anything fail with
     /// [`Error::LowDiskSpace`](crate::Error::LowDiskSpace), before the engine fails, and ticks neither move chunks nor
-    /// fold. [`demote_all`](crate::Tiers::demote_all), which makes a world smaller, continues down to a quarter of it.
+    /// fold. [`demote_all`](crate::tiers::Tiers::demote_all), which makes a world smaller, continues down to a quarter of it.
     /// Default `None`: a twentieth of the disk but at most 1 GiB, and 1 GiB if the engine cannot report the size of the
     /// disk. `Some(0)` keeps nothing free.
     pub min_free_bytes: Option<u64>,
     /// Memory for decoded chunks. Default 128 MiB, and all of it is used. Less memory means more reads from the engine.
-    /// Not included are the areas of [`WorldCache::pin`](crate::WorldCache::pin), a 64th for known absent cubes, and a
+    /// Not included are the areas of [`WorldCache::pin`](crate::cache::WorldCache::pin), a 64th for known absent cubes, and a
     /// 64th for each thread that uses [`World::with_chunk`](crate::World::with_chunk).
     pub cache_bytes: u64,
     /// Memory for the engines of all worlds of the process: block cache and write buffers together. Default 256 MiB.
@@ -137,7 +137,7 @@ impl WorldOptions {
 
     /// The options of an engine on disk.
     #[cfg(feature = "rocks")]
-    pub(crate) fn rocks(&self) -> RocksOptions {
+    pub fn rocks(&self) -> RocksOptions {
         let resources = self.shared();
         if self.resources.is_none() && resources.budget().memory_bytes() as u64 != self.engine_bytes {
             let (asked, given) = (self.engine_bytes, resources.budget().memory_bytes());

@@ -152,7 +152,7 @@ impl RecordShape {
     ///
     /// ```
     /// use cg_format::{BlockPos, Dimension};
-    /// use cg_store::RecordShape;
+    /// use cg_store::records::RecordShape;
     /// let shape = RecordShape::default();
     /// let leaf = |x| shape.leaf(Dimension::new(0), BlockPos::new(x, 0, 0));
     /// assert_eq!(leaf(-16), leaf(-1));

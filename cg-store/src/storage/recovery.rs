@@ -11,7 +11,7 @@ use crate::storage::staged::Unfinished;
 /// # Errors
 /// [`OpenError::UnfinishedCommit`] if there is a commit to roll forward and the engine is read-only;
 /// [`OpenError::DamagedCommit`], before which nothing was changed; the errors of the engine.
-pub(crate) fn finish(engine: &dyn Engine) -> Result<(), Error> {
+pub fn finish(engine: &dyn Engine) -> Result<(), Error> {
     let unfinished = Unfinished::find(engine).map_err(in_parts)?;
     if engine.caps().read_only {
         return match unfinished.first_commit() {

@@ -92,12 +92,12 @@ mod tests {
     fn worlds_share_until_the_last_is_gone() {
         let apart = Resources::new(0, 2);
         let options = WorldOptions { resources: Some(apart.clone()), ..WorldOptions::default() };
-        let worlds = [0, 1].map(|_| World::in_memory(&[], &options).unwrap());
+        let worlds = [0, 1].map(|_| World::builder().options(&options).in_memory().unwrap());
         let pools = [&worlds[0], &worlds[1]].map(|world| Arc::clone(&world.rooms().shared.pool));
         assert!(Arc::ptr_eq(&pools[0], &pools[1]));
-        let ours = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let ours = World::builder().in_memory().unwrap();
         assert!(!Arc::ptr_eq(&pools[0], &ours.rooms().shared.pool), "the process's own are others");
-        let of_process = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let of_process = World::builder().in_memory().unwrap();
         assert!(Arc::ptr_eq(&ours.rooms().shared.pool, &of_process.rooms().shared.pool));
         drop((worlds, pools, options));
         assert_eq!(Arc::strong_count(&apart.0), 1, "nothing of a world is left");

@@ -61,17 +61,23 @@ impl Whole {
 
 /// A group of rows that is too large for any batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TooLong {
+pub struct TooLong {
     /// The first of its rows.
-    pub(crate) space: Space,
-    pub(crate) key: Box<[u8]>,
-    pub(crate) len_bytes: u64,
-    pub(crate) limit_bytes: u64,
+    pub space: Space,
+    /// Its key.
+    pub key: Box<[u8]>,
+    /// How long it is.
+    pub len_bytes: u64,
+    /// How long it may be.
+    pub limit_bytes: u64,
 }
 
 /// Refuses a batch that could not be staged for an engine with this maximum batch. A group of rows that is longer
 /// cannot be put into any part.
-pub(crate) fn check(batch: &Batch, max_batch_bytes: u64) -> Result<(), TooLong> {
+///
+/// # Errors
+/// The longest group that no part can have.
+pub fn check(batch: &Batch, max_batch_bytes: u64) -> Result<(), TooLong> {
     let limit_bytes = max_batch_bytes.saturating_sub(AROUND_A_PART_BYTES);
     match batch.longest_group(Whole::of) {
         Some((space, key, len_bytes)) if len_bytes > limit_bytes => {

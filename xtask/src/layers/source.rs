@@ -4,7 +4,7 @@
 const ENGINE: &str = "cg-engine/src/";
 
 /// The tests that look at the engine's files from below, and damage them.
-const ROCKS_TESTS: [&str; 2] = ["cg-engine/tests/", "cg-store/tests/"];
+const ROCKS_TESTS: [&str; 3] = ["cg-engine/tests/", "cg-store/tests/", "cg-layers/tests/"];
 
 /// The crate that measures us against bare RocksDB, so that its workloads name it.
 const BENCH: &str = "cg-bench/";

@@ -19,7 +19,8 @@ use cg_cli::import::{ImportOptions, import};
 use cg_cli::map::{MapOptions, render};
 use cg_format::{ChunkBox, ChunkPos};
 use cg_registry::ListKind;
-use cg_store::{VerifyDepth, World, WorldOptions};
+use cg_store::verify::VerifyDepth;
+use cg_store::{World, WorldOptions};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -68,7 +69,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
 
 /// Imports a save into a new world, and opens that again.
 fn import_save(save: &Path, dir: &Path) -> Result<World, Box<dyn Error>> {
-    let world = World::create(dir, &[], &WorldOptions::process())?;
+    let world = World::builder().options(&WorldOptions::process()).create(dir)?;
     let (report, time) = timed("importing", 0, |bar| {
         import(save, &world, &ImportOptions::default(), |progress| bar.set_position(progress.columns))
     });
@@ -86,7 +87,7 @@ fn import_save(save: &Path, dir: &Path) -> Result<World, Box<dyn Error>> {
     if report.unlisted.unreadable > 0 {
         println!("not readable: {} more", report.unlisted.unreadable);
     }
-    let world = World::open(dir, &[], &WorldOptions::process())?;
+    let world = World::builder().options(&WorldOptions::process()).open(dir)?;
     verify(&world, report.imported_chunks)?;
     Ok(world)
 }
@@ -95,7 +96,7 @@ fn import_save(save: &Path, dir: &Path) -> Result<World, Box<dyn Error>> {
 /// `map-2.png` and so on.
 fn draw_maps(world: &World, out: &Path) -> Result<(), Box<dyn Error>> {
     let mut dimensions: Vec<_> =
-        world.census()?.dimensions.into_iter().filter(|(_, chunks)| *chunks > 0).collect();
+        world.tiers().census()?.dimensions.into_iter().filter(|(_, chunks)| *chunks > 0).collect();
     dimensions.sort_by_key(|(dimension, chunks)| (Reverse(*chunks), *dimension));
     let catalog = world.catalog();
     for (index, (dimension, _)) in dimensions.into_iter().enumerate() {
@@ -121,7 +122,7 @@ fn generate(options: &Options, dir: &Path) -> Result<World, Box<dyn Error>> {
     let count = area.count() as u64;
     let world_options = WorldOptions::process();
 
-    let world = World::create(dir, &[], &world_options)?;
+    let world = World::builder().options(&world_options).create(dir)?;
     let generator = Generator::in_world(Scene::Hills, options.seed, &world)?;
     let (stored, time) =
         timed("storing", count, |bar| fill(&world, &generator, area, |at| bar.set_position(at)));
@@ -130,7 +131,7 @@ fn generate(options: &Options, dir: &Path) -> Result<World, Box<dyn Error>> {
     drop(world);
     println!("stored   {count} chunks in {}", rate(count, time));
 
-    let world = World::open(dir, &[], &world_options)?;
+    let world = World::builder().options(&world_options).open(dir)?;
     let generator = Generator::in_world(Scene::Hills, options.seed, &world)?;
     let (compared, time) =
         timed("comparing", count, |bar| compare(&world, &generator, area, |at| bar.set_position(at)));

@@ -87,11 +87,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         ..WorldOptions::process()
     };
 
-    let world = World::create(&flat, &[], &world_options)?;
+    let world = World::builder().options(&world_options).create(&flat)?;
     let contents = Contents::in_world(&world)?;
     drop(world);
     // Opened again, as the options that RocksDB records while it makes files are for making them.
-    World::open(&flat, &[], &world_options)?.close()?;
+    World::builder().options(&world_options).open(&flat)?.close()?;
     let schema = contents.schema();
     let mut side = Flat { raw: raw::open(&flat, (CACHE_BYTES + ENGINE_BYTES / 4 * 3) as usize)?, schema };
     fill(&mut side, &contents, &known)?;
@@ -101,15 +101,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let (reference, last) = play(Flat { raw, schema }, trace, &contents, &flat, &mut |_| Ok(()))?;
     eprintln!("one key per chunk: {:.1?} of work", reference.ticks.iter().sum::<Duration>());
 
-    let world = World::create(&tiered, &[], &world_options)?;
+    let world = World::builder().options(&world_options).create(&tiered)?;
     let contents = Contents::in_world(&world)?;
     let mut side = Tiered::new(world, BUDGET);
     fill(&mut side, &contents, &known)?;
     side.world.tiers().demote_all(DAY, |_| {})?;
     side.close()?;
-    side = Tiered::new(World::open(&tiered, &[], &world_options)?, BUDGET);
+    side = Tiered::new(World::builder().options(&world_options).open(&tiered)?, BUDGET);
     let (ours, _) = play(side, trace, &contents, &tiered, &mut |side| {
-        let census = side.world.census()?;
+        let census = side.world.tiers().census()?;
         let tiers = Tier::ALL.map(|tier| census.tier(tier).chunks);
         eprintln!("hot, warm and cold chunks at the end: {tiers:?}; moves: {:?}", side.moves);
         let over = side.world.metrics().tick_excess;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use cg_bench::order::percentile;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
-use cg_store::{Error, MoveCounts, World, WorldOptions};
+use cg_store::tiers::MoveCounts;
+use cg_store::{Error, World, WorldOptions};
 use cg_tiering::{GameTick, PlayerAt};
 
 use crate::contents::Contents;
@@ -98,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 /// A closed world of about this many chunks, all hot, its opacity map folded.
 fn make(path: &Path, chunks: u64) -> Result<u64, Failure> {
-    let world = World::create(path, &[], &WorldOptions::process())?;
+    let world = World::builder().options(&WorldOptions::process()).create(path)?;
     let contents = Contents::in_world(&world)?;
     // Whole cubes, so that both worlds have as many rows in each.
     let side = ((chunks as f64 / HEIGHT as f64).sqrt() / 4.0).round().max(1.0) as i64 * 4;
@@ -120,7 +121,7 @@ fn make(path: &Path, chunks: u64) -> Result<u64, Failure> {
 }
 
 fn settle(path: &Path) -> Result<(), Failure> {
-    let world = World::open(path, &[], &WorldOptions::process())?;
+    let world = World::builder().options(&WorldOptions::process()).open(path)?;
     world.tiers().demote_all(DAY, |_| {})?;
     Ok(world.close()?)
 }
@@ -142,7 +143,7 @@ fn measured(world: &Path) -> Result<BTreeMap<String, f64>, Failure> {
 
 /// Measures a world and prints `name=value` lines.
 pub(crate) fn measure(options: &Measure) -> Result<(), Failure> {
-    let open = || World::open(&options.world, &[], &WorldOptions::process());
+    let open = || World::builder().options(&WorldOptions::process()).open(&options.world);
     // The first reads the files into the system's cache.
     drop(open()?);
     let start = Instant::now();
@@ -161,10 +162,10 @@ pub(crate) fn measure(options: &Measure) -> Result<(), Failure> {
     let begin = world.tiers().clock().now().get();
     // What is left of making the world is done first.
     ticks(&world, begin, |_| Vec::new())?;
-    let before = world.stats();
+    let before = world.metrics().stats;
     let idle = ticks(&world, begin + 1, |_| Vec::new())?;
     let played = ticks(&world, begin + 1 + TICKS, |tick| players(dimension, tick))?;
-    let keys = (world.stats() - before).keys_scanned as f64 / (2 * TICKS) as f64;
+    let keys = (world.metrics().stats - before).keys_scanned as f64 / (2 * TICKS) as f64;
     let values = [
         percentile(&mut opened, 50.0).as_nanos() as f64,
         resident as f64,

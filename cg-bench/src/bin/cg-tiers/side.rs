@@ -7,7 +7,8 @@ use cg_bench::raw::{Db, family};
 use cg_format::frame::{self, Codec, Draft};
 use cg_format::{Chunk, ChunkAt, Space, key};
 use cg_registry::Schema;
-use cg_store::{Error, MoveCounts, World, WriteBatch};
+use cg_store::tiers::MoveCounts;
+use cg_store::{Error, World, WriteBatch};
 use cg_tiering::{GameTick, PlayerAt};
 
 use crate::failure::Failure;

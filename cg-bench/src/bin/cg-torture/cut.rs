@@ -191,7 +191,7 @@ impl<'i> Cutter<'i> {
         };
         let whole = self.records.iter().take_while(is_whole).count() as u64;
         let copy = self.copy(Some(&log))?;
-        let world = World::open_read_only(&copy, &accepting())?;
+        let world = World::builder().options(&accepting()).open_read_only(&copy)?;
         let found = world.last_commit();
         if found != self.before + whole {
             return Err(format!("{whole} records are whole, commit {found} was found").into());
@@ -203,7 +203,7 @@ impl<'i> Cutter<'i> {
 
     /// Opens for reading and for writing: both are refused exactly if the floor is above.
     fn open(&self, copy: &Path, found: u64, steps: u64) -> Result<Outcome, Failure> {
-        let is_refused = World::open_read_only(copy, &subject::options()).is_err();
+        let is_refused = World::builder().options(&subject::options()).open_read_only(copy).is_err();
         let outcome = self.open_to_write(copy, found, steps)?;
         if is_refused == (outcome == Outcome::LostCommits) {
             return Ok(outcome);
@@ -213,7 +213,7 @@ impl<'i> Cutter<'i> {
     }
 
     fn open_to_write(&self, copy: &Path, found: u64, steps: u64) -> Result<Outcome, Failure> {
-        match World::open(copy, &[], &subject::options()) {
+        match World::builder().options(&subject::options()).open(copy) {
             Ok(_) if found < self.floor => Ok(Outcome::OpenedBelowFloor),
             Ok(world) if self.compare(&world)? == steps => Ok(Outcome::Opened { steps }),
             Ok(_) => Err("the world opens otherwise for writing than for reading".into()),
@@ -230,7 +230,7 @@ impl<'i> Cutter<'i> {
     /// Deletes the log: the world must not open, and must say why.
     fn delete(&self) -> Result<(), Failure> {
         let copy = self.copy(None)?;
-        match World::open(&copy, &[], &subject::options()) {
+        match World::builder().options(&subject::options()).open(&copy) {
             Err(Error::Open(OpenError::Engine {
                 source: error @ (EngineError::LostCommits { .. } | EngineError::Corrupt { .. }),
                 ..
@@ -249,7 +249,7 @@ impl<'i> Cutter<'i> {
         let record = self.records.get(promised as usize - 1).ok_or("the floor's record is not there")?;
         let copy = self.copy(Some(&self.log[..record.start]))?;
         fs::remove_file(copy.join("db/DURABLE"))?;
-        let world = World::open_read_only(&copy, &accepting())?;
+        let world = World::builder().options(&accepting()).open_read_only(&copy)?;
         let (found, steps) = (world.last_commit(), self.compare(&world)?);
         drop(world);
         match self.open(&copy, found, steps)? {
@@ -283,7 +283,7 @@ impl<'i> Cutter<'i> {
 
     fn newest(&self, len: usize) -> Result<u64, Failure> {
         let copy = self.copy(Some(&self.log[..len]))?;
-        Ok(World::open_read_only(&copy, &accepting())?.last_commit())
+        Ok(World::builder().options(&accepting()).open_read_only(&copy)?.last_commit())
     }
 
     /// A fresh copy with another log, or without it.

@@ -55,7 +55,7 @@ impl Damage {
                 Ok(db.put_cf(&chunks, first.0, last.1)?)
             }),
             Self::Change => {
-                let world = World::open(world, &[], &subject::options())?;
+                let world = World::builder().options(&subject::options()).open(world)?;
                 world.transaction(|tx| {
                     for place in 0..crate::size::PLACES {
                         if let Some(chunk) = tx.load(subject::at(place))? {

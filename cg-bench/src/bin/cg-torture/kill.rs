@@ -132,7 +132,7 @@ impl Life {
         let maker = Worker::start(&half, seed, &["--create"])?;
         std::thread::sleep(Duration::from_millis(rng.below(MAX_DELAY_MS + 1)));
         maker.stop()?;
-        match World::open(&half, &[], &subject::options()) {
+        match World::builder().options(&subject::options()).open(&half) {
             // It holds some of what it was to begin with, and all of it is sound.
             Ok(world) => drop(reading::verify(&world)?),
             Err(Error::Open(OpenError::HalfCreated { .. } | OpenError::NotAWorld { .. })) => {
@@ -178,9 +178,9 @@ impl Life {
         // Every other time the log is left as it is, for the next worker to recover from.
         let read_only = round % 2 == 1;
         let open = if read_only {
-            World::open_read_only(&path, &subject::options())
+            World::builder().options(&subject::options()).open_read_only(&path)
         } else {
-            World::open(&path, &[], &subject::options())
+            World::builder().options(&subject::options()).open(&path)
         };
         let world = open.map_err(|error| format!("the world does not open: {error}"))?;
         let found = subject::steps_taken(&world)?;
@@ -200,7 +200,7 @@ impl Life {
             self.expected.take(&Step::new(self.seed, self.expected.steps));
         }
         self.compare(&world, begun)?;
-        let census = world.census()?;
+        let census = world.tiers().census()?;
         tally.found_warm += u64::from(census.tier(Tier::L1).chunks > 0);
         tally.found_cold += u64::from(census.tier(Tier::L2).chunks > 0);
         if round.is_multiple_of(KILLS_PER_VERIFY) {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cg_layers::{Arenas, SegmentHome, SegmentOptions, SegmentPos, SegmentedWorld};
 use cg_registry::Catalog;
 use cg_store::engine::{RocksEngine, RocksOptions};
 use cg_store::prelude::*;
-use cg_store::{Arenas, ContentHash, SegmentHome, SegmentOptions, SegmentPos, SegmentedWorld, VerifyDepth};
+use cg_store::verify::{ContentHash, VerifyDepth};
 use cg_tiering::GameTick;
 use uuid::Uuid;
 
@@ -98,7 +99,7 @@ impl SegmentHome for Home {
 
     fn remove(&self, segment: SegmentPos) -> Result<(), Error> {
         // Nothing here deletes a segment.
-        Err(cg_store::SegmentError::Missing { segment }.into())
+        Err(cg_layers::SegmentError::Missing { segment }.into())
     }
 }
 
@@ -264,7 +265,8 @@ pub(crate) fn look(base: &Base, chunks: u64) -> Result<Look, Failure> {
     let mut segments = Vec::new();
     for segment in base.segments() {
         let (hash, report) = base.with_segment(segment, |world| {
-            let hash = world.content_hash_of(segment.dimension, ChunkBox::EVERYTHING)?;
+            let hash =
+                world.content_hash(cg_store::view::Area::Box(segment.dimension, ChunkBox::EVERYTHING))?;
             Ok((hash, world.verify(VerifyDepth::Full, |_| {})?))
         })?;
         if let Some(finding) = report.findings.first() {

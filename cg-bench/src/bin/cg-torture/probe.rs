@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use cg_store::World;
+
 use tempfile::TempDir;
 
 use crate::damage::Damage;
@@ -48,7 +49,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     let history = image::history(orders.seed, Image::steps());
     let copy = orders.scratch.join("copy");
     image::copy(&orders.image, &copy)?;
-    let world = World::open(&copy, &[], &subject::options())?;
+    let world = World::builder().options(&subject::options()).open(&copy)?;
     let looked =
         Expected { seed: orders.seed, synced: orders.synced, counts: reading::verify(&world)?, history };
     drop(world);
@@ -75,7 +76,7 @@ struct Expected {
 impl Expected {
     /// Opens a world and reads all of it.
     fn look(&self, dir: &Path) -> (Verdict, String) {
-        let world = match World::open(dir, &[], &subject::options()) {
+        let world = match World::builder().options(&subject::options()).open(dir) {
             Ok(world) => world,
             Err(error) => return (Verdict::OpenError, error.to_string()),
         };

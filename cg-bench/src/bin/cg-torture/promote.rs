@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cg_store::{ContentHash, VerifyDepth};
+use cg_store::verify::{ContentHash, VerifyDepth};
 
 use crate::child::{self, copy_dir};
 use crate::failure::Failure;
@@ -120,7 +120,7 @@ impl Torture<'_> {
         let begun = Instant::now();
         let world = promoter::open(self.copy)?;
         let open = begun.elapsed();
-        let hash = world.content_hash()?;
+        let hash = world.content_hash(cg_store::view::Area::World)?;
         let [before, after] = self.hashes;
         if hash != before && hash != after {
             return Err(
@@ -162,7 +162,7 @@ fn promote(dir: &Path, kill: Option<(usize, Duration)>, orders: &[&str]) -> Resu
 /// Everything that a base holds.
 fn look(dir: &Path) -> Result<ContentHash, Failure> {
     let world = promoter::open(dir)?;
-    let hash = world.content_hash()?;
+    let hash = world.content_hash(cg_store::view::Area::World)?;
     world.close()?;
     Ok(hash)
 }

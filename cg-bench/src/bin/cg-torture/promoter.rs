@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cg_layers::Arenas;
+use cg_store::StoreLimits;
 use cg_store::engine::{Engine, RocksEngine, RocksOptions};
 use cg_store::prelude::*;
-use cg_store::{Area, Arenas, StoreLimits};
+use cg_store::view::Area;
 use cg_tiering::GameTick;
 
 use crate::failure::Failure;
@@ -58,7 +60,9 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
             let dimension = base.catalog().dimension("game:field").ok_or("no dimension")?;
             longest(&is_over, || {
                 let area = Area::Box(dimension, few);
-                base.for_each_place(area, |_| std::ops::ControlFlow::<()>::Continue(()))?;
+                base.read_view(|view| {
+                    view.for_each_place(area, |_| std::ops::ControlFlow::<()>::Continue(()))
+                })?;
                 Ok(())
             })
         });
@@ -71,7 +75,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
         merged?;
         Ok::<_, Failure>((took, ended(loads.join())?, ended(walks.join())?))
     })?;
-    if base.stats().commits_staged != 1 && !orders.loses_intents {
+    if base.metrics().stats.commits_staged != 1 && !orders.loses_intents {
         return Err("it took one batch".into());
     }
     let mut out = io::stdout().lock();

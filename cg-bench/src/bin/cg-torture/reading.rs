@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cg_format::key::Family;
-use cg_store::VerifyDepth;
 use cg_store::prelude::*;
+use cg_store::verify::VerifyDepth;
 
 use crate::failure::Failure;
 use crate::model::{self, Picture, Thing};

@@ -77,7 +77,7 @@ fn policy() -> TierPolicy {
 
 /// Makes the world in which no step was taken, and closes it.
 pub(crate) fn create(dir: &Path, seed: u64) -> Result<(), Failure> {
-    let world = World::create(dir, &[], &options())?;
+    let world = World::builder().options(&options()).create(dir)?;
     let stones = (CHEST + 1..KINDS).map(|index| format!("torture:stone{index}"));
     let names = [":air".to_owned(), "torture:chest".to_owned()].into_iter().chain(stones);
     let mut blocks =

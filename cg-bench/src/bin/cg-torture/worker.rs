@@ -65,7 +65,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     if orders.create {
         return subject::create(&orders.world, orders.seed);
     }
-    let world = World::open(&orders.world, &[], &subject::options())?;
+    let world = World::builder().options(&subject::options()).open(&orders.world)?;
     tell(Message::Ready)?;
     let mover = orders.moves.then(|| Mover::start(&world));
     let from = subject::steps_taken(&world)?;

@@ -5,17 +5,17 @@ use std::ops::ControlFlow;
 
 use cg_cli::mapping::Visits;
 use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension};
-use cg_store::Area;
+use cg_store::World;
+use cg_store::view::Area;
 use cg_tiering::GameTick;
 
 use super::Args;
-use crate::args::DiskWorld;
 use crate::output::Failure;
 
 /// Which chunks go.
 pub(super) struct Choice<'a> {
     args: &'a Args,
-    world: &'a DiskWorld,
+    world: &'a World,
     dimension: Dimension,
     /// When a 4³ cube was accessed last; `None` where that is unknown.
     accessed: HashMap<ClusterPos, Option<GameTick>>,
@@ -25,24 +25,26 @@ pub(super) struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    pub(super) fn new(args: &'a Args, world: &'a DiskWorld, dimension: Dimension) -> Self {
+    pub(super) fn new(args: &'a Args, world: &'a World, dimension: Dimension) -> Self {
         Self { args, world, dimension, accessed: HashMap::new(), imported: None, unknown: 0 }
     }
 
     pub(super) fn chosen(&mut self) -> Result<Vec<ChunkAt>, Failure> {
         let area = self.args.area.get().map_or(Area::World, |area| Area::Box(self.dimension, area.chunks()));
         let (mut lying, mut failed) = (Vec::new(), None);
-        self.world.for_each_place(area, |stored| match stored {
-            Ok(stored) => {
-                if stored.at.dimension == self.dimension && self.lies_there(stored.at.pos) {
-                    lying.push(stored.at);
+        self.world.read_view(|view| {
+            view.for_each_place(area, |stored| match stored {
+                Ok(stored) => {
+                    if stored.at.dimension == self.dimension && self.lies_there(stored.at.pos) {
+                        lying.push(stored.at);
+                    }
+                    ControlFlow::Continue(())
                 }
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            })
         })?;
         if let Some(error) = failed {
             return Err(error.into());

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use cg_cli::mapping::{leftovers, name, place};
 use cg_format::{ChunkAt, Dimension};
 use cg_registry::ListKind;
-use cg_store::{Area, ObjectKey};
+use cg_store::World;
+use cg_store::objects::ObjectKey;
+use cg_store::view::Area;
 
-use crate::args::DiskWorld;
 use crate::cmd::name_of;
 use crate::output::Failure;
 
@@ -20,17 +21,19 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(world: &DiskWorld, dimension: Dimension) -> Result<Self, Failure> {
+    pub(super) fn of(world: &World, dimension: Dimension) -> Result<Self, Failure> {
         let mut chunks = HashMap::new();
-        let failed = world.for_each_place(Area::World, |stored| match stored {
-            Ok(stored) => {
-                let column = place::column_of(stored.at.pos).filter(|_| stored.at.dimension == dimension);
-                if let Some(column) = column {
-                    *chunks.entry(column).or_default() += 1;
+        let failed = world.read_view(|view| {
+            view.for_each_place(Area::World, |stored| match stored {
+                Ok(stored) => {
+                    let column = place::column_of(stored.at.pos).filter(|_| stored.at.dimension == dimension);
+                    if let Some(column) = column {
+                        *chunks.entry(column).or_default() += 1;
+                    }
+                    ControlFlow::Continue(())
                 }
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(error),
+                Err(error) => ControlFlow::Break(error),
+            })
         })?;
         failed.map_or(Ok(()), Err)?;
         let dimension = name::text(&name_of(&world.catalog(), ListKind::Dimensions, dimension.get()));
@@ -41,7 +44,7 @@ impl Columns {
     pub(super) fn emptied_by(
         &mut self,
         chunks: &[ChunkAt],
-        world: &DiskWorld,
+        world: &World,
     ) -> Result<Vec<ObjectKey>, Failure> {
         let mut found = Vec::new();
         for at in chunks {

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use cg_registry::{Action, MissingPacks, Name, PackManifest, Plan, Policy};
-use cg_store::WorldOptions;
+use cg_store::{World, WorldOptions};
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::{DiskWorld, WorldArg};
+use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output};
 
 /// Say what opening the world with some packs would change, and change nothing.
@@ -73,7 +73,8 @@ struct ActionReport {
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let packs = read_packs(&args.packs)?;
-    let plan = DiskWorld::plan(args.world.path(), &packs, &args.policy.options(&args.world))?;
+    let plan =
+        World::builder().packs(&packs).options(&args.policy.options(&args.world)).plan(args.world.path())?;
     let report = Report::from(&plan);
     out.print(&report)?;
     Ok(Outcome::good_if(report.accepted))

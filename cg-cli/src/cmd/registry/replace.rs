@@ -9,13 +9,14 @@ use cg_cli::mapping::{BLOCK_ENTITY, kind};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, ChunkAt, LocalPos, SchemaView};
 use cg_registry::{Catalog, ComponentOffer, ListKind, Name, Registration};
-use cg_store::{Area, World};
+use cg_store::World;
+use cg_store::view::Area;
 use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::plan::{self, PolicyArgs, read_packs};
-use crate::args::{DiskWorld, WorldArg, YesArg};
+use crate::args::{WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, counted};
 use crate::shown::shown;
 
@@ -68,7 +69,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let (packs, options) = (read_packs(&args.packs)?, args.policy.options(&args.world));
     let plan = match &packs[..] {
         [] => None,
-        packs => Some(DiskWorld::plan(args.world.path(), packs, &options)?),
+        packs => Some(World::builder().packs(packs).options(&options).plan(args.world.path())?),
     };
     let plan_report = plan.as_ref().map(plan::Report::from);
     if plan_report.as_ref().is_some_and(|plan| !plan.accepted) {
@@ -93,7 +94,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let mut replacements = replacements(&catalog, &args.blocks)?;
     if args.yes.given() {
         drop(world);
-        world = World::open(args.world.path(), &packs, &options)?;
+        world = World::builder().packs(&packs).options(&options).open(args.world.path())?;
         replacements = self::replacements(&*world.registry().register(&new)?, &args.blocks)?;
     }
     let found = out.watch_chunks("chunks searched", &world, || count(&world, &replacements))??;
@@ -167,33 +168,35 @@ struct Found {
     unreadable: Vec<String>,
 }
 
-fn count(world: &DiskWorld, replacements: &Replacements) -> Result<Found, Failure> {
+fn count(world: &World, replacements: &Replacements) -> Result<Found, Failure> {
     let mut found = Found::default();
     if replacements.is_empty() {
         return Ok(found);
     }
-    world.for_each_chunk(Area::World, |stored| {
-        match stored.and_then(|stored| Ok((stored.at, world.decode(stored)?))) {
-            Ok((at, chunk)) => {
-                let palette = chunk.palette().into_iter();
-                let blocks: u64 = palette
-                    .filter(|entry| replacements.contains_key(&entry.block))
-                    .map(|entry| u64::from(entry.count))
-                    .sum();
-                if blocks > 0 {
-                    found.places.push(at);
-                    found.blocks += blocks;
+    world.read_view(|view| {
+        view.for_each_chunk(Area::World, |stored| {
+            match stored.and_then(|stored| Ok((stored.at, view.decode(stored)?))) {
+                Ok((at, chunk)) => {
+                    let palette = chunk.palette().into_iter();
+                    let blocks: u64 = palette
+                        .filter(|entry| replacements.contains_key(&entry.block))
+                        .map(|entry| u64::from(entry.count))
+                        .sum();
+                    if blocks > 0 {
+                        found.places.push(at);
+                        found.blocks += blocks;
+                    }
                 }
+                Err(error) => found.unreadable.push(error.to_string()),
             }
-            Err(error) => found.unreadable.push(error.to_string()),
-        }
-        ControlFlow::<()>::Continue(())
+            ControlFlow::<()>::Continue(())
+        })
     })?;
     Ok(found)
 }
 
 fn write(
-    world: &DiskWorld,
+    world: &World,
     places: &[ChunkAt],
     replacements: &Replacements,
     progress: &ProgressBar,

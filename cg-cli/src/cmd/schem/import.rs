@@ -53,7 +53,9 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = match &new_name {
         Ok(_) => open_or_create(args.world.path(), &args.world.options())?,
         // It may be the name of a dimension all the same, if there is a world.
-        Err(failure) => World::open(args.world.path(), &[], &args.world.options())
+        Err(failure) => World::builder()
+            .options(&args.world.options())
+            .open(args.world.path())
             .map_err(|_| Failure::usage(failure.to_string()))?,
     };
     let dimension = dimension(&world, args.dimension.as_deref())?;

@@ -53,10 +53,10 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let progress = out.progress_of("sections captured", area.chunks().count() as u64);
     let snapshot = world.read_view(|view| {
         let source = Watched { source: view, progress: &progress };
-        capture(&source, view.catalog(), region, &options)
+        capture(&source, view.catalog(), region, &options).map_err(Failure::failed)
     });
     progress.finish_and_clear();
-    let snapshot = snapshot?.map_err(Failure::failed)?;
+    let snapshot = snapshot?;
     args.map.check_size(&snapshot)?;
     let bytes = packed(&snapshot, limit_bytes)?;
     world.snapshots().save(&args.name, &bytes)?;

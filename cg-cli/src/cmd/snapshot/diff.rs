@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     } else {
         let region = Region::new(first.region().dimension(), first.region().area());
         let options = CaptureOptions { contents: first.info().contents, ..CaptureOptions::named("now") };
-        world.read_view(|view| capture(view, &catalog, region, &options))?.map_err(Failure::failed)?
+        world.read_view(|view| capture(view, &catalog, region, &options).map_err(Failure::failed))?
     };
     let mut kinds = Kinds::default();
     let found = diff(&first, &second, &mut |change| kinds.count(&change)).map_err(Failure::failed)?;

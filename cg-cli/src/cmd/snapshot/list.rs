@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cg_snapshot::file::read_info;
-use cg_store::DamagedSnapshot;
+use cg_store::snapshots::DamagedSnapshot;
 use serde::Serialize;
 
 use super::About;

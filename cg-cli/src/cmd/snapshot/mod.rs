@@ -17,10 +17,11 @@ use std::io::{BufReader, Read, Seek};
 use cg_format::Limits;
 use cg_snapshot::file::SnapshotFile;
 use cg_snapshot::{Snapshot, SnapshotInfo, Unverifiable};
+use cg_store::World;
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::args::{DiskWorld, WorldArg, YesArg};
+use crate::args::{WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output};
 use crate::shown::shown;
 
@@ -146,7 +147,7 @@ fn limit_bytes(stored_bytes: u64) -> u64 {
 }
 
 /// Reads a whole snapshot that the world keeps, and says how many bytes it has there.
-fn read_kept(world: &DiskWorld, name: &str, unverifiable: Unverifiable) -> Result<(Snapshot, u64), Failure> {
+fn read_kept(world: &World, name: &str, unverifiable: Unverifiable) -> Result<(Snapshot, u64), Failure> {
     let reader = world.snapshots().open(name)?.ok_or_else(|| not_there(name))?;
     let stored_bytes = reader.len_bytes();
     Ok((read(reader, stored_bytes, unverifiable)?, stored_bytes))

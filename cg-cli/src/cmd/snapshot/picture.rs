@@ -9,7 +9,7 @@ use cg_cli::new_file::NewFile;
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 use cg_snapshot::{Place, RestoreJob, RestoreOptions, Snapshot};
-use cg_store::{World, WorldOptions};
+use cg_store::World;
 use clap::ValueHint;
 
 use crate::output::{Failure, Output, bytes_text, counted};
@@ -79,7 +79,7 @@ fn refuse_too_large(snapshot: &Snapshot) -> Result<(), Failure> {
 /// Puts the snapshot into a world in memory, which is what can be drawn.
 fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
     refuse_too_large(snapshot)?;
-    let world = World::in_memory(&[], &WorldOptions::default())?;
+    let world = World::builder().in_memory()?;
     world.registry().register(&snapshot.registration(&world.catalog()))?;
     let catalog = world.catalog();
     let options = RestoreOptions { entities: false, ..RestoreOptions::default() };

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use cg_registry::Catalog;
 use cg_snapshot::{DryRun, RestoreJob, RestoreOptions, RestoreReport, Snapshot, Unverifiable};
+use cg_store::World;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::kinds::{self, ByKind, Kinds};
 use super::read_kept;
 use super::steps::{self, StepsArg};
-use crate::args::{DiskWorld, WorldArg};
+use crate::args::WorldArg;
 use crate::cmd::names::NamesArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted};
 use crate::shown::shown;
@@ -141,25 +142,24 @@ struct Done {
 
 /// What would be done in a world with the names of a catalog.
 fn dry_run(
-    world: &DiskWorld,
+    world: &World,
     snapshot: Arc<Snapshot>,
     catalog: &Catalog,
     options: RestoreOptions,
     progress: &ProgressBar,
 ) -> Result<Done, Failure> {
     let mut kinds = Kinds::default();
-    let report = world.read_view(|view| {
+    let (report, held_bytes) = world.read_view(|view| {
         let mut job = RestoreJob::new(snapshot, catalog, options).map_err(Failure::failed)?;
         let mut as_registered = DryRun::with_schema(view, catalog.current_schema());
         steps::run(&mut job, &mut as_registered, &mut |change| kinds.count(&change), progress)?;
         Ok::<_, Failure>((job.report().clone(), job.held_bytes()))
     })?;
-    let (report, held_bytes) = report?;
     Ok(Done { report, held_bytes, kinds, transactions: 0 })
 }
 
 fn restore(
-    world: &DiskWorld,
+    world: &World,
     snapshot: Arc<Snapshot>,
     options: RestoreOptions,
     progress: &ProgressBar,

@@ -1,10 +1,9 @@
 //! A restore as one transaction within a bound of memory, and as many.
 
 use cg_snapshot::{BlockChange, RestoreError, RestoreJob};
-use cg_store::Durability;
+use cg_store::{Durability, World};
 use indicatif::ProgressBar;
 
-use crate::args::DiskWorld;
 use crate::output::{Failure, bytes_text, counted, grouped};
 
 /// Sections that are read at once, and those of one transaction where they are many.
@@ -39,7 +38,7 @@ pub(in crate::cmd) fn too_much(max_held_bytes: u64, known: &str) -> Failure {
 
 /// All of a job in one transaction, of whatever size. What changes is in memory until it is written.
 pub(in crate::cmd) fn all_at_once(
-    world: &DiskWorld,
+    world: &World,
     job: &mut RestoreJob,
     observe: &mut impl FnMut(BlockChange),
     progress: &ProgressBar,
@@ -66,7 +65,7 @@ where
 
 /// A job in transactions of 64 sections; how many they were. One that is killed is begun anew and finds what was done.
 pub(in crate::cmd) fn in_steps(
-    world: &DiskWorld,
+    world: &World,
     job: &mut RestoreJob,
     observe: &mut impl FnMut(BlockChange),
     progress: &ProgressBar,

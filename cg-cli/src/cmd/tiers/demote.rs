@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cg_store::MoveCounts;
+use cg_store::tiers::MoveCounts;
 use serde::Serialize;
 
 use super::span::ticks;

@@ -4,11 +4,12 @@ use std::fmt;
 
 use cg_format::ChunkAt;
 use cg_registry::ListKind;
+use cg_store::World;
 use cg_tiering::GameTick;
 use serde::Serialize;
 
 use super::span::ticks_text;
-use crate::args::{DimensionArg, DiskWorld, chunk_pos};
+use crate::args::{DimensionArg, chunk_pos};
 use crate::cmd::info::tier_name;
 use crate::cmd::name_of;
 use crate::output::{Failure, Outcome, Output};
@@ -35,7 +36,7 @@ struct Next {
 }
 
 pub(super) fn run(
-    world: &DiskWorld,
+    world: &World,
     dimension: &DimensionArg,
     place: &[i64],
     out: &Output,

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     if let Some(place) = &args.explain {
         return explain::run(&world, &args.dimension, place, out);
     }
-    let census = world.census()?;
+    let census = world.tiers().census()?;
     let tiers = Tier::ALL.map(|tier| {
         let found = census.tier(tier);
         let shadowed = found.copies - found.chunks;

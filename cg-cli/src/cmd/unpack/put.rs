@@ -8,12 +8,12 @@ use cg_format::Limits;
 use cg_registry::Catalog;
 use cg_snapshot::pack::{ObjectPage, PackInfo, PackReader, PackedObject, Part};
 use cg_snapshot::{DryRun, Merge, RestoreJob, RestoreOptions};
-use cg_store::{Durability, ObjectKey, Transaction, World};
+use cg_store::objects::ObjectKey;
+use cg_store::{Durability, Transaction, World};
 use indicatif::ProgressBar;
 use sha2::{Digest as _, Sha256};
 
 use super::{Checked, Done, Tally};
-use crate::args::DiskWorld;
 use crate::cmd::snapshot::steps::{self, StepsArg, too_much};
 use crate::output::{Failure, bytes_text};
 
@@ -77,12 +77,11 @@ pub(super) fn dry_run(
     })?;
     if let Some(mut job) = job(pack, catalog, options)? {
         let kinds = &mut done.kinds;
-        let ran = world.read_view(|view| {
+        done.region = world.read_view(|view| {
             let mut as_registered = DryRun::with_schema(view, catalog.current_schema());
             let ran = job.run(&mut as_registered, &mut |change| kinds.count(&change));
             ran.map_err(Failure::failed)
         })?;
-        done.region = ran?;
     }
     Ok(done)
 }
@@ -97,7 +96,7 @@ pub(super) fn left_by_objects(pack: &Checked, steps: StepsArg) -> Result<u64, Fa
 }
 
 /// All of it as one transaction, of whatever size.
-pub(super) fn at_once(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
+pub(super) fn at_once(pack: &Checked, world: &World, options: RestoreOptions) -> Result<Done, Failure> {
     let mut done = Done { transactions: 1, ..Done::default() };
     let mut job = job(pack, &world.catalog(), options)?;
     world.transaction(|tx| {
@@ -113,7 +112,7 @@ pub(super) fn at_once(pack: &Checked, world: &DiskWorld, options: RestoreOptions
 }
 
 /// Page by page of the objects, and the box in transactions of 64 sections.
-pub(super) fn in_steps(pack: &Checked, world: &DiskWorld, options: RestoreOptions) -> Result<Done, Failure> {
+pub(super) fn in_steps(pack: &Checked, world: &World, options: RestoreOptions) -> Result<Done, Failure> {
     let mut done = Done::default();
     each_page(pack, |page| {
         let mut tally = done.objects;
@@ -214,7 +213,7 @@ mod tests {
         RestoreOptions { merge: Merge::Replace, ..RestoreOptions::default() }
     }
 
-    type Put = fn(&Checked, &DiskWorld, RestoreOptions) -> Result<Done, Failure>;
+    type Put = fn(&Checked, &World, RestoreOptions) -> Result<Done, Failure>;
 
     /// What is put of a file that is another one when it is read again, equal in its first page.
     fn put_of_changed(put: Put, later: &[u8]) -> (String, Vec<(String, u8)>) {
@@ -227,7 +226,10 @@ mod tests {
         file.set_len(0).expect("a file");
         file.rewind().expect("a file");
         file.write_all(later).expect("written");
-        let world = World::create(dir.path().join("world"), &[], &WorldOptions::process()).expect("a world");
+        let world = World::builder()
+            .options(&WorldOptions::process())
+            .create(dir.path().join("world"))
+            .expect("a world");
         let said = put(&checked, &world, options()).map(drop).expect_err("it was changed").to_string();
         let mut there = Vec::new();
         let walked = world.objects().for_each("", |object| {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cg_format::record::Record;
-use cg_store::ObjectKey;
+use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
 use expect_test::expect;
 use serde_json::json;

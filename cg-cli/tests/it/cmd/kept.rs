@@ -16,7 +16,7 @@ const CHUNKS: i64 = 1200;
 fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     let dir = tempfile::TempDir::new().expect("a temporary directory");
     let path = dir.path().join("world");
-    let world = World::create(&path, &[], &WorldOptions::process()).expect("an empty directory");
+    let world = World::builder().options(&WorldOptions::process()).create(&path).expect("an empty directory");
     let place = world.registry().register_dimension("game:arena").expect("new");
     let names: [String; 16] = std::array::from_fn(|kind| format!("game:kind_{kind}"));
     let kinds = world.registry().register_blocks(names.each_ref().map(String::as_str)).expect("new");
@@ -41,7 +41,7 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     let area = ["it", "--box", "0", "0", "0", &far, "15", "15"];
     cg(&["snapshot", "create"], &area).good();
 
-    let world = World::open(&path, &[], &WorldOptions::process()).expect("sound");
+    let world = World::builder().options(&WorldOptions::process()).open(&path).expect("sound");
     let kept = world.snapshots().list().expect("readable").remove(0).expect("sound");
     assert!(kept.len_bytes > 2 << 20, "{kept:?}");
     let mut batch = Batch::new();
@@ -62,7 +62,7 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
         cg: part 2 of snapshot `it` is damaged (Snapshot row 69740000000002): frame: a part needs 1048576 bytes and 0 are left (at byte 0); restore it from a checkpoint
     "#]].assert_eq(&refused.err);
 
-    let world = World::open(&path, &[], &WorldOptions::process()).expect("sound");
+    let world = World::builder().options(&WorldOptions::process()).open(&path).expect("sound");
     let before = world.load(at(0)).expect("sound").expect("there");
     let emptied = world.transaction(|tx| {
         let nothing = Chunk::filled(kinds[0], &tx.catalog().current_schema())?;
@@ -79,7 +79,7 @@ fn what_is_lost_of_a_kept_snapshot_is_found_and_the_rest_is_put_back() {
     // A mebibyte of them, and what of groups lies before it and after it.
     assert!((450..700).contains(&lost), "{lost} of {CHUNKS}");
     assert_eq!(restored["changed"], json!(CHUNKS as u64 - lost));
-    let world = World::open(&path, &[], &WorldOptions::process()).expect("sound");
+    let world = World::builder().options(&WorldOptions::process()).open(&path).expect("sound");
     assert_eq!(world.load(at(0)).expect("sound"), Some(before));
 }
 

@@ -13,7 +13,7 @@ use super::{Sample, text};
 
 /// A world in memory with a hill of grass in a lake, drawn by a function of x and z: ground height, then water to 64.
 fn island(size_chunks: i64, height: impl Fn(i64, i64) -> i64) -> (World, Dimension) {
-    let world = World::in_memory(&[], &WorldOptions::default()).expect("no pack can disagree");
+    let world = World::builder().in_memory().expect("no pack can disagree");
     let dimension = world.registry().register_dimension("game:overworld").expect("a name");
     let [air, grass, sand, water] = world
         .registry()
@@ -135,7 +135,7 @@ fn the_command_writes_a_new_file_and_never_over_one() {
 
 #[test]
 fn tiers_have_their_colours_and_a_legend() {
-    let world = World::in_memory(&[], &WorldOptions::default()).expect("no pack can disagree");
+    let world = World::builder().in_memory().expect("no pack can disagree");
     let dimension = world.registry().register_dimension("game:overworld").expect("a name");
     let [air, grass, stone] =
         world.registry().register_blocks([":air", "game:grass_block", "game:stone"]).expect("names");

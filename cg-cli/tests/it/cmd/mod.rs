@@ -78,8 +78,7 @@ impl Sample {
     /// a chunk and a detached one.
     pub(crate) fn new() -> Self {
         let sample = Self { dir: TempDir::new().expect("a temporary directory") };
-        let world =
-            World::create(sample.path(), &[], &WorldOptions::default()).expect("the directory is empty");
+        let world = World::builder().create(sample.path()).expect("the directory is empty");
         fill(&world).expect("the sample is sound");
         world.close().expect("the disk takes it");
         sample
@@ -95,7 +94,7 @@ impl Sample {
     }
 
     pub(crate) fn open(&self) -> World {
-        World::open(self.path(), &[], &WorldOptions::default()).expect("the world is sound")
+        World::builder().open(self.path()).expect("the world is sound")
     }
 
     /// Runs `cg VERB WORLD ARGS…`; a verb may be two words.

@@ -2,8 +2,8 @@
 
 use cg_format::LocalPos;
 use cg_format::record::Record;
+use cg_layers::{Arenas, Overlay};
 use cg_store::prelude::*;
-use cg_store::{Arenas, Overlay};
 use cg_tiering::GameTick;
 
 use super::{GROUND, Said, Sample, run, text};
@@ -74,8 +74,8 @@ fn another_base_and_another_arena_are_refused() {
     assert_eq!(said.code, 1);
     let expected = format!(
         "cg: the overlay was written over {}, and this is {}; open it over the world it belongs to\n",
-        sample.open().uuid(),
-        other.open().uuid()
+        sample.open().identity().uuid,
+        other.open().identity().uuid
     );
     assert_eq!(said.err, expected);
     assert_eq!(overlay(&sample, "diff", &["--arena", "4"]).err, "cg: there is no arena 4\n");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cg_format::codec::Codec;
 use cg_snapshot::pack::{PackWriter, PackedObject};
-use cg_store::ObjectKey;
+use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -36,7 +36,7 @@ fn unpack(file: &Path, world: &Path, more: &[&str]) -> Said {
 
 /// A world that registered the sample's names, and others, in another order.
 fn other_order(path: &Path) {
-    let world = World::create(path, &[], &WorldOptions::default()).expect("the directory is empty");
+    let world = World::builder().create(path).expect("the directory is empty");
     world.registry().register_dimension("mod:void").expect("new");
     world.registry().register_entity("mod:drone").expect("new");
     world.registry().register_side("mod:fog").expect("new");
@@ -84,7 +84,7 @@ fn check_ground(world: &World, at: ChunkPos) {
 
 /// A world that has registered names of blocks in this order.
 fn with_blocks<'n>(path: &Path, names: impl Iterator<Item = &'n String>) -> World {
-    let world = World::create(path, &[], &WorldOptions::default()).expect("the directory is empty");
+    let world = World::builder().create(path).expect("the directory is empty");
     world.registry().register_dimension("game:overworld").expect("new");
     let blocks = names.map(|name| BlockOffer::new(Name::new(name).expect("a name"))).collect();
     world.registry().register(&Registration { blocks, ..Registration::default() }).expect("new");
@@ -117,7 +117,7 @@ fn five_hundred_states_keep_their_names_whatever_their_order() {
 
     run(&["pack", text(&here), text(&file), "--box", "0", "0", "0", "15", "15", "15"]).good();
     unpack(&file, &there, &[]).good();
-    let world = World::open(&there, &[], &WorldOptions::default()).expect("sound");
+    let world = World::builder().open(&there).expect("sound");
     let catalog = world.catalog();
     let chunk = world.load(at).expect("sound").expect("it came");
     for (cell, name) in LocalPos::all().zip(&names) {
@@ -173,7 +173,7 @@ fn another_world_gets_it_by_names() {
         assert!(done[key] == *value || done[key].is_null(), "{key}: {}", done[key]);
     }
     {
-        let world = World::open(&there, &[], &WorldOptions::default()).expect("sound");
+        let world = World::builder().open(&there).expect("sound");
         check_ground(&world, GROUND);
         let hat = world.objects().get("avatar/7/hat").expect("sound").expect("it was put");
         assert_eq!((hat.version, &*hat.bytes), (0, &b"red"[..]));
@@ -200,7 +200,7 @@ fn it_moves_by_whole_chunks() {
     for _ in 0..2 {
         // The second time finds the same sheep again.
         unpack(&file, &there, &["--at", "-160", "0", "32"]).good();
-        let world = World::open(&there, &[], &WorldOptions::default()).expect("sound");
+        let world = World::builder().open(&there).expect("sound");
         check_ground(&world, ChunkPos::constant(-10, 0, 2));
         assert_eq!(world.entity(SHEEP).expect("sound"), None);
         world.close().expect("the disk takes it");
@@ -324,7 +324,7 @@ fn a_damaged_file_changes_nothing() {
     "#]]
     .assert_eq(&check(b""));
     assert_eq!(run(&["hash", text(&there)]).good(), hash);
-    let world = World::open_read_only(&there, &WorldOptions::default()).expect("sound");
+    let world = World::builder().open_read_only(&there).expect("sound");
     assert_eq!(world.catalog().block_id("game:chest"), None, "not even names");
 }
 
@@ -397,8 +397,10 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
     };
     let make = |name: &str| {
         let there = sample.beside(name);
-        let world =
-            World::create(&there, &[], &WorldOptions { limits, ..WorldOptions::default() }).expect("is new");
+        let world = World::builder()
+            .options(&WorldOptions { limits, ..WorldOptions::default() })
+            .create(&there)
+            .expect("is new");
         world.close().expect("the disk takes it");
         there
     };
@@ -407,7 +409,7 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
         let done = unpack(&file, &there, &[&["--json"], more].concat()).json();
         assert_eq!((&done["objects_put"], &done["changed"]), (&json!(40), &json!(2)));
         assert_eq!((&done["sections"], &done["transactions"]), (&json!(69_632), &json!(transactions)));
-        let world = World::open(&there, &[], &WorldOptions::default()).expect("sound");
+        let world = World::builder().open(&there).expect("sound");
         check_ground(&world, GROUND);
         world.close().expect("the disk takes it");
         there
@@ -437,8 +439,10 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
 
     let small = sample.beside("small");
     let limits = cg_store::StoreLimits { object_bytes: 1000, ..cg_store::StoreLimits::default() };
-    let world =
-        World::create(&small, &[], &WorldOptions { limits, ..WorldOptions::default() }).expect("is new");
+    let world = World::builder()
+        .options(&WorldOptions { limits, ..WorldOptions::default() })
+        .create(&small)
+        .expect("is new");
     world.close().expect("the disk takes it");
     drop(world);
     let said = unpack(&file, &small, &[]);
@@ -454,7 +458,7 @@ fn data_that_the_world_has_no_place_for_are_named() {
     let sample = sample();
     let file = packed(&sample, &BOX);
     let there = sample.beside("there");
-    let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
+    let world = World::builder().create(&there).expect("the directory is empty");
     let items = ComponentOffer::fixed(Name::new("game:items").expect("a name"), 4);
     world.registry().register_component(items).expect("new");
     world.close().expect("the disk takes it");

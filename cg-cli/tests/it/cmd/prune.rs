@@ -9,7 +9,7 @@ use super::Sample;
 /// The sample with a row of stone chunks along x, at z 0 and y 0.
 fn row() -> Sample {
     let sample = Sample::new();
-    let world = World::open(sample.path(), &[], &WorldOptions::default()).expect("opens");
+    let world = World::builder().open(sample.path()).expect("opens");
     let [stone] = world.registry().register_blocks(["game:stone"]).expect("registers");
     let saved = world.transaction(|tx| {
         for x in -5..=5 {
@@ -24,7 +24,7 @@ fn row() -> Sample {
 }
 
 fn left(sample: &Sample) -> Vec<i64> {
-    let world = World::open_read_only(sample.path(), &WorldOptions::default()).expect("opens");
+    let world = World::builder().open_read_only(sample.path()).expect("opens");
     let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
     (-5..=5).filter(|x| world.load(at(*x)).expect("loads").is_some()).collect()
 }
@@ -74,7 +74,7 @@ fn a_radius_keeps_every_chunk_that_reaches_into_it() {
 #[test]
 fn what_was_visited_lately_or_nobody_knows_of_stays() {
     let sample = row();
-    let world = World::open(sample.path(), &[], &WorldOptions::default()).expect("opens");
+    let world = World::builder().open(sample.path()).expect("opens");
     let budget = std::time::Duration::ZERO;
     let tick = |now| world.tick(cg_tiering::GameTick::new(now), &[], budget).expect("ticks");
     tick(1);

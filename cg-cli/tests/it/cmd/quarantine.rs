@@ -112,7 +112,7 @@ fn a_damaged_object_and_a_damaged_record_are_set_aside() {
 fn a_damaged_commit_that_keeps_a_world_closed_is_set_aside() {
     let sample = Sample::new();
     let before = sample.cg("hash", &[]).good();
-    let world = World::open_read_only(sample.path(), &WorldOptions::default()).expect("opens");
+    let world = World::builder().open_read_only(sample.path()).expect("opens");
     let last = world.last_commit();
     drop(world);
     let again = sample.cg("quarantine set-aside", &["--commit", "--yes"]);

@@ -1,7 +1,7 @@
 //! `cg segments`
 
+use cg_layers::{SegmentOptions, SegmentedWorld};
 use cg_store::prelude::*;
-use cg_store::{SegmentOptions, SegmentedWorld};
 use tempfile::TempDir;
 
 use super::{run, text};
@@ -59,7 +59,7 @@ fn segments_are_listed_compacted_and_deleted() {
 fn a_world_that_is_not_segmented_is_refused() {
     let dir = TempDir::new().expect("a temporary directory");
     let path = dir.path().join("world");
-    World::create(&path, &[], &WorldOptions::default()).expect("creates").close().expect("closes");
+    World::builder().create(&path).expect("creates").close().expect("closes");
     let said = run(&["segments", "list", text(&path)]);
     let expected = format!("cg: {} is no segmented world: it has no directory `root`\n", text(&path));
     assert_eq!((said.code, said.err), (1, expected));
@@ -69,7 +69,7 @@ fn a_world_that_is_not_segmented_is_refused() {
 fn a_merge_that_an_earlier_version_did_not_finish_is_told() {
     let dir = sample();
     let path = dir.path().join("world");
-    let root = World::open(path.join("root"), &[], &WorldOptions::default()).expect("a world");
+    let root = World::builder().open(path.join("root")).expect("a world");
     let written = root.transaction(|tx| {
         tx.set_property(Property::Named(Name::new(":promotion")?), Some(vec![2]));
         Ok::<_, Error>(())

@@ -130,7 +130,7 @@ fn a_dry_run_cuts_chunks_with_names_that_are_not_registered() {
     create(&sample, "arena", &[]);
     let (file, there) = (sample.beside("arena.cgsnap"), sample.beside("there"));
     sample.cg("snapshot export", &["arena", text(&file)]).good();
-    let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
+    let world = World::builder().create(&there).expect("the directory is empty");
     let place = world.registry().register_dimension("game:overworld").expect("new");
     let [moss] = world.registry().register_blocks(["other:moss"]).expect("new");
     let filled = world.transaction(|tx| {
@@ -161,7 +161,7 @@ fn it_comes_into_a_world_that_knows_none_of_its_names() {
     sample.cg("snapshot create", &whole).good();
     let (file, empty) = (sample.beside("whole.cgsnap"), sample.beside("empty"));
     sample.cg("snapshot export", &["whole", text(&file)]).good();
-    let world = World::create(&empty, &[], &WorldOptions::default()).expect("the directory is empty");
+    let world = World::builder().create(&empty).expect("the directory is empty");
     world.close().expect("the disk takes it");
     drop(world);
     run(&["snapshot", "import", text(&file), text(&empty)]).good();
@@ -212,7 +212,7 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
     let path = dir.path().join("world");
     let limits = cg_store::StoreLimits { batch_bytes: 1 << 19, ..cg_store::StoreLimits::default() };
     let options = WorldOptions { limits, ..WorldOptions::process() };
-    let world = World::create(&path, &[], &options).expect("an empty directory");
+    let world = World::builder().options(&options).create(&path).expect("an empty directory");
     let dimension = world.registry().register_dimension("game:plain").expect("new");
     let names: [String; 16] = std::array::from_fn(|kind| format!("game:kind_{kind}"));
     let kinds = world.registry().register_blocks(names.each_ref().map(String::as_str)).expect("new");
@@ -231,7 +231,7 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
         }
     };
     fill();
-    let hash = world.content_hash().expect("sound");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("sound");
     world.close().expect("the disk takes it");
     drop(world);
     let cg = |verb: &str, more: &[&str]| {
@@ -255,15 +255,15 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
         });
         saved.expect("uniform chunks are small");
     };
-    let world = World::open(&path, &[], &options).expect("opens");
+    let world = World::builder().options(&options).open(&path).expect("opens");
     flatten(&world);
     world.close().expect("the disk takes it");
     drop(world);
     let restored = |more: &[&str], transactions: u64| {
         let said = cg("restore", &[&["--json"], more].concat()).json();
         assert_eq!((&said["sections"], &said["transactions"]), (&json!(66_000), &json!(transactions)));
-        let world = World::open(&path, &[], &options).expect("opens");
-        assert_eq!(world.content_hash().expect("sound"), hash);
+        let world = World::builder().options(&options).open(&path).expect("opens");
+        assert_eq!(world.content_hash(cg_store::view::Area::World).expect("sound"), hash);
         flatten(&world);
         world.close().expect("the disk takes it");
     };
@@ -291,7 +291,7 @@ fn data_that_the_world_has_no_place_for_are_named() {
     create(&sample, "arena", &[]);
     let (file, there) = (sample.beside("arena.cgsnap"), sample.beside("there"));
     sample.cg("snapshot export", &["arena", text(&file)]).good();
-    let world = World::create(&there, &[], &WorldOptions::default()).expect("the directory is empty");
+    let world = World::builder().create(&there).expect("the directory is empty");
     let items = ComponentOffer::fixed(Name::new("game:items").expect("a name"), 4);
     world.registry().register_component(items).expect("new");
     world.close().expect("the disk takes it");

@@ -131,7 +131,8 @@ fn an_import_that_was_stopped_knows_whom_it_brought() {
     assert!(import_in_steps(&dir.at("save"), &dir.at("world")) > 3);
     assert_eq!(dir.hash("world"), before);
     let world = held::open(&dir.at("world"));
-    let left = world.for_each_property("minecraft:import", |_| std::ops::ControlFlow::Break(()));
+    let left = world
+        .read_view(|view| view.for_each_property("minecraft:import", |_| std::ops::ControlFlow::Break(())));
     assert_eq!(left.expect("no damage"), None, "no progress is left");
     world.close().expect("closed");
     drop(world);

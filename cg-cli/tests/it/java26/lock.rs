@@ -168,7 +168,8 @@ fn put(dir: &TestDir, name: &str, bytes: Option<Vec<u8>>) -> Option<Vec<u8>> {
 fn a_save_that_was_held_in_an_earlier_run_is_said_by_the_last() {
     let dir = TestDir::new();
     make(&dir);
-    let world = World::create(dir.at("world"), &[], &WorldOptions::process()).expect("a new world");
+    let world =
+        World::builder().options(&WorldOptions::process()).create(dir.at("world")).expect("a new world");
     let options = ImportOptions { stop_after_transactions: Some(1), ..ImportOptions::default() };
     let error = import(&dir.at("save"), &world, &options, |_| {}).expect_err("it has more to write");
     assert!(matches!(error, ImportError::Stopped(1)), "{error}");

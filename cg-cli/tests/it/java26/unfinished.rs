@@ -16,8 +16,11 @@ use crate::held;
 /// Begins an import as the library does, and stops it after its first transaction.
 pub(super) fn begin(save: &Path, world: &Path, merge: Option<Merge>) {
     let options = WorldOptions::process();
-    let world =
-        if world.exists() { World::open(world, &[], &options) } else { World::create(world, &[], &options) };
+    let world = if world.exists() {
+        World::builder().options(&options).open(world)
+    } else {
+        World::builder().options(&options).create(world)
+    };
     let world = world.expect("a world");
     let options = ImportOptions { merge, stop_after_transactions: Some(1), ..ImportOptions::default() };
     let error = import(save, &world, &options, |_| {}).expect_err("it has more to write");
@@ -27,8 +30,9 @@ pub(super) fn begin(save: &Path, world: &Path, merge: Option<Merge>) {
 
 /// Whether a world holds half of an import.
 pub(super) fn is_unfinished(world: &Path) -> bool {
-    let Ok(world) = World::open(world, &[], &WorldOptions::process()) else { return false };
-    let found = world.for_each_property("minecraft:import", |_| std::ops::ControlFlow::Break(()));
+    let Ok(world) = World::builder().options(&WorldOptions::process()).open(world) else { return false };
+    let found = world
+        .read_view(|view| view.for_each_property("minecraft:import", |_| std::ops::ControlFlow::Break(())));
     found.expect("no damage").is_some()
 }
 
@@ -145,7 +149,8 @@ fn what_an_older_cg_left_unfinished_continues_or_is_refused_for_that() {
     let dir = TestDir::new();
     let save = dir.save("save");
     save.level(NEW, "save").vanilla(Dimensions, LIVE);
-    let world = World::create(dir.at("world"), &[], &WorldOptions::process()).expect("a new world");
+    let world =
+        World::builder().options(&WorldOptions::process()).create(dir.at("world")).expect("a new world");
     let head = json!({ "save": identity(save.path()), "merge": null, "began_after": world.last_commit() });
     let begun = world.transaction(|tx| {
         let name = Name::new("minecraft:import").expect("a name");

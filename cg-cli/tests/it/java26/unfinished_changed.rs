@@ -192,7 +192,8 @@ fn entities_that_wait_are_given_to_their_chunks_when_an_import_is_abandoned() {
     first.entities = vec![maker::entity("minecraft:pig", [0, 0, 0, 3], [256.5, 70.0, 5.0], &[])];
     let slots = [first, column((16, 0), LIVE), column((40, 0), LIVE)];
     save.slots("region", slots.iter().map(|column| ((column.x, 0), document(column), LIVE.time)));
-    let world = World::create(dir.at("world"), &[], &WorldOptions::process()).expect("a new world");
+    let world =
+        World::builder().options(&WorldOptions::process()).create(dir.at("world")).expect("a new world");
     let options = cg_cli::import::ImportOptions {
         merge: Some(Merge::Keep),
         stop_after_transactions: Some(2),

@@ -145,7 +145,7 @@ fn exported(world: &World, dir: &Path) -> ExportReport {
 }
 
 fn hash(world: &World) -> String {
-    world.content_hash().expect("no damage").to_string()
+    world.content_hash(cg_store::view::Area::World).expect("no damage").to_string()
 }
 
 fn names_left(save: &Path, x: i32) -> Vec<String> {
@@ -154,7 +154,7 @@ fn names_left(save: &Path, x: i32) -> Vec<String> {
 }
 
 fn in_memory() -> World {
-    World::in_memory(&[], &WorldOptions::default()).expect("a world in memory")
+    World::builder().in_memory().expect("a world in memory")
 }
 
 fn taken(save: &Path, world: &World, merge: Option<Merge>) -> ImportReport {

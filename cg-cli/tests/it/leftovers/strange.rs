@@ -12,7 +12,7 @@ fn an_import_that_is_stopped_among_files_continues() {
     }
     let (world, whole) = imported(&save, &dir.path().join("whole"));
     assert_eq!(whole.imported_files, 8);
-    let parts = World::in_memory(&[], &WorldOptions::default()).expect("a world in memory");
+    let parts = World::builder().in_memory().expect("a world in memory");
     let options = ImportOptions { stop_after_transactions: Some(1), ..ImportOptions::default() };
     let mut stops = 0;
     let report: ImportReport = loop {
@@ -25,7 +25,7 @@ fn an_import_that_is_stopped_among_files_continues() {
     assert_eq!(report, whole);
     // At least after the columns, after their points, and after each of the large files.
     assert!(stops >= 5, "only {stops} stops");
-    assert_eq!(parts.content_hash().expect("no damage").to_string(), hash(&world));
+    assert_eq!(parts.content_hash(cg_store::view::Area::World).expect("no damage").to_string(), hash(&world));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn what_is_over_the_limits_is_named_with_its_size() {
     maker::region(&save.path().join("region/r.5.5.mca"), &slots);
     let limits = StoreLimits { object_bytes: 200_000, ..StoreLimits::default() };
     let options = WorldOptions { limits, ..WorldOptions::default() };
-    let world: World = World::in_memory(&[], &options).expect("a world in memory");
+    let world: World = World::builder().options(&options).in_memory().expect("a world in memory");
     let report = import(save.path(), &world, &ImportOptions::default(), |_| {}).expect("an import");
     assert_eq!((report.imported_columns, report.imported_files), (3, 6));
     assert!(!report.is_whole());

@@ -123,10 +123,12 @@ fn entities_get_uuids_of_their_own_and_go_where_the_host_moves_them() {
 
 fn entity_count(world: &Mem) -> usize {
     let mut count = 0;
-    let shown = world.for_each_entity(|found| {
-        found.expect("sound");
-        count += 1;
-        ControlFlow::<()>::Continue(())
+    let shown = world.read_view(|view| {
+        view.for_each_entity(|found| {
+            found.expect("sound");
+            count += 1;
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(shown.expect("memory fails never"), None);
     count

@@ -71,7 +71,7 @@ fn content(path: &Path) -> Content {
 }
 
 fn world() -> (Mem, Dimension) {
-    let world = World::in_memory(&[], &WorldOptions::default()).expect("memory takes it");
+    let world = World::builder().in_memory().expect("memory takes it");
     let overworld = world.registry().register_dimension("minecraft:overworld").expect("a name");
     (world, overworld)
 }

@@ -270,7 +270,7 @@ fn detach(owned: &[Owned]) -> Batch {
 }
 
 impl Admin<'_> {
-    /// See [`Quarantine::chunks_in`](crate::Quarantine::chunks_in).
+    /// See [`Quarantine::chunks_in`](crate::quarantine::Quarantine::chunks_in).
     pub(crate) fn quarantine_box(
         &self,
         dimension: Dimension,

@@ -19,7 +19,10 @@ pub struct SalvagedCommit {
 }
 
 /// Salvages the damaged commits that an engine must roll forward. `check` examines the engine first.
-pub(crate) fn salvage_in(
+///
+/// # Errors
+/// [`OpenError::Engine`] if the engine does not open; that of `check`; [`Error::Engine`] if rolling forward fails.
+pub fn salvage_in(
     dir: &Path,
     path: &Path,
     options: &WorldOptions,

@@ -103,7 +103,7 @@ impl Admin<'_> {
 }
 
 impl Admin<'_> {
-    /// See [`Quarantine::entity`](crate::Quarantine::entity).
+    /// See [`Quarantine::entity`](crate::quarantine::Quarantine::entity).
     pub(crate) fn quarantine_entity(&self, id: EntityId) -> Result<bool, Error> {
         self.shared.check_open()?;
         loop {

@@ -33,9 +33,7 @@ use crate::storage::error::{ConflictKey, Damage, Error};
 
 pub use chunk::{CHUNK_QUARANTINED, QuarantinedChunks};
 #[cfg(feature = "rocks")]
-pub use commit::SalvagedCommit;
-#[cfg(feature = "rocks")]
-pub(crate) use commit::salvage_in;
+pub use commit::{SalvagedCommit, salvage_in};
 pub(crate) use gap::Gap;
 pub use gap::LostChunks;
 
@@ -138,7 +136,7 @@ fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
 mod tests;
 
 impl Admin<'_> {
-    /// See [`Quarantine::list`](crate::Quarantine::list).
+    /// See [`Quarantine::list`](crate::quarantine::Quarantine::list).
     pub(crate) fn quarantined(&self) -> Result<Vec<Quarantined>, Error> {
         let mut all = Vec::new();
         let tag = Space::Quarantine.index_tag().expect("it is in the index family");
@@ -164,7 +162,7 @@ impl Admin<'_> {
         failed.map_or(Ok(all), Err)
     }
 
-    /// See [`Quarantine::delete`](crate::Quarantine::delete).
+    /// See [`Quarantine::delete`](crate::quarantine::Quarantine::delete).
     pub(crate) fn delete_quarantined(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
         self.shared.check_open()?;
         let copy = key::quarantine(space, row, commit);

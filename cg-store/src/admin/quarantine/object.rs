@@ -23,7 +23,7 @@ impl Admin<'_> {
 }
 
 impl Admin<'_> {
-    /// See [`Quarantine::object`](crate::Quarantine::object).
+    /// See [`Quarantine::object`](crate::quarantine::Quarantine::object).
     pub(crate) fn quarantine_object(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         let key = ObjectKey::new(key)?;
         self.shared.check_open()?;

@@ -129,7 +129,7 @@ impl Admin<'_> {
 }
 
 impl Admin<'_> {
-    /// See [`Quarantine::record`](crate::Quarantine::record).
+    /// See [`Quarantine::record`](crate::quarantine::Quarantine::record).
     pub(crate) fn quarantine_record(&self, id: RecordId) -> Result<bool, Error> {
         self.shared.check_open()?;
         loop {

@@ -163,7 +163,7 @@ impl Farm {
     /// Checks that the action was run, and that the world is sound.
     fn check(&self) {
         assert!(self.hook.lock().is_none(), "it never happened");
-        let report = self.world.verify(crate::VerifyDepth::Full, |_| {}).unwrap();
+        let report = self.world.verify(crate::verify::VerifyDepth::Full, |_| {}).unwrap();
         assert_eq!(report.findings, []);
     }
 }

@@ -53,7 +53,7 @@ pub struct Finding {
     pub key: Vec<u8>,
     /// The problem and, if the row is damaged, its remedy, as a sentence.
     pub what: String,
-    /// The chunks that it affects, for [`Quarantine::chunks_in`](crate::Quarantine::chunks_in); `None` if it is not
+    /// The chunks that it affects, for [`Quarantine::chunks_in`](crate::quarantine::Quarantine::chunks_in); `None` if it is not
     /// about chunks.
     pub lost: Option<LostChunks>,
 }

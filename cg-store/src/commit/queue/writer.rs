@@ -140,11 +140,20 @@ impl CommitState {
     /// # Errors
     /// As [`drain`](Self::drain).
     pub(crate) fn commit_alone(&self) -> Result<Committing<'_>, Error> {
+        let committing = self.hold_commits()?;
+        self.queue.check()?;
+        Ok(committing)
+    }
+
+    /// Keeps other commits out while the queue is empty. A world that takes no commits any more can be read under it.
+    ///
+    /// # Errors
+    /// As [`drain`](Self::drain).
+    pub(crate) fn hold_commits(&self) -> Result<Committing<'_>, Error> {
         // Writes most of the queue before other commits have to wait for it.
         self.drain()?;
         let committing = self.log.commit();
         self.drain()?;
-        self.queue.check()?;
         Ok(committing)
     }
 }

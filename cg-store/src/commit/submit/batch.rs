@@ -49,9 +49,11 @@ enum EntityWrite {
     Change(Change),
 }
 
+type Run = dyn Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync;
+
 /// A change of what is stored when the batch is accepted.
 struct Change {
-    run: Box<dyn Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync>,
+    run: Box<Run>,
     /// About the memory that it takes, in the batch and after it is accepted.
     memory_bytes: usize,
 }
@@ -68,7 +70,7 @@ impl WriteBatch {
         Self::default()
     }
 
-    /// As [`new`](Self::new), with room for so many chunks.
+    /// As [`new`](Self::new), with room for this many chunks.
     pub fn with_capacity(chunks: usize) -> Self {
         Self { chunks: Vec::with_capacity(chunks), ..Self::default() }
     }

@@ -64,7 +64,7 @@ fn before_it_is_accepted_nobody_sees_the_world_without_it() {
             Box::new(|| world.column(a.dimension, 1, 0, 0..=0).unwrap().chunk(0).is_some()),
             Box::new(|| world.load_in_background(&[a]).wait().unwrap()[0].as_ref().unwrap().is_some()),
             Box::new(|| world.transaction(|tx| Ok::<_, Error>(tx.load(a)?.is_some())).unwrap().value),
-            Box::new(|| world.with_stored_bytes(a, |_| Ok(())).unwrap().is_some()),
+            Box::new(|| world.tiers().with_stored_bytes(a, |_| Ok(())).unwrap().is_some()),
         ];
         let readers = readers.map(|read| scope.spawn(read));
         drop(held);
@@ -160,8 +160,8 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     read_only(world.transaction(|_| Ok::<_, Error>(())).unwrap_err());
     read_only(world.property(&Property::Time).unwrap_err());
     read_only(world.entity(EntityId::new(uuid::Uuid::nil())).unwrap_err());
-    read_only(world.with_stored_bytes(at(1), |_| Ok(())).unwrap_err());
-    read_only(world.content_hash().unwrap_err());
+    read_only(world.tiers().with_stored_bytes(at(1), |_| Ok(())).unwrap_err());
+    read_only(world.content_hash(crate::view::Area::World).unwrap_err());
     assert!(world.load(at(1)).unwrap().is_some(), "the rest is served");
     assert!(world.load_many(&[at(1), at(2)])[0].as_ref().unwrap().is_some());
     assert!(!ticket.is_finished() && world.rooms().commit.has_submitted());
@@ -233,5 +233,5 @@ fn what_a_world_that_fails_cannot_accept_any_more_is_said_to_be_lost() {
     let error = world.close().unwrap_err();
     assert!(matches!(error, Error::Engine(EngineError::ReadOnly { .. })), "{error}");
     assert!(matches!(ticket.wait().unwrap_err(), Error::Closed));
-    assert_eq!(world.stats().submissions_refused, 1);
+    assert_eq!(world.metrics().stats.submissions_refused, 1);
 }

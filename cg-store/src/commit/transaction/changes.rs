@@ -52,9 +52,11 @@ pub(crate) struct Changes {
 
 /// One chunk before and after.
 #[derive(Debug)]
-pub(crate) struct ChunkChange {
-    pub(crate) old: Lookup<Stored>,
-    pub(crate) new: Option<Arc<Chunk>>,
+pub struct ChunkChange {
+    /// What is stored.
+    pub old: Lookup<Stored>,
+    /// What it becomes; `None` is a deletion.
+    pub new: Option<Arc<Chunk>>,
 }
 
 impl Changes {

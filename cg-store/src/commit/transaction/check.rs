@@ -77,13 +77,20 @@ pub(super) fn check_limit(
     Ok(())
 }
 
-pub(crate) struct Check<'c> {
-    pub(crate) catalog: &'c Catalog,
-    pub(crate) limits: &'c StoreLimits,
+/// Refuses what could not be read again: ids that were never issued, what its schema does not fit, and what exceeds a limit.
+#[derive(Debug)]
+pub struct Check<'c> {
+    /// The names that were issued.
+    pub catalog: &'c Catalog,
+    /// The limits of the store.
+    pub limits: &'c StoreLimits,
 }
 
 impl Check<'_> {
-    pub(crate) fn chunk(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
+    /// # Errors
+    /// [`Error::UnknownBlock`], [`Error::UnknownSide`], [`Error::UnknownDimension`], [`Error::WrongSchema`],
+    /// [`Error::TooLarge`].
+    pub fn chunk(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
         self.dimension(at.dimension)?;
         let issued = self.issued(ListKind::Blocks);
         if let Some(id) = chunk.kind_from(BlockId::new(issued)) {
@@ -103,7 +110,10 @@ impl Check<'_> {
         check_limit(self.limits.chunk_bytes, len_bytes as u64, || at.to_string())
     }
 
-    pub(crate) fn entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+    /// # Errors
+    /// [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
+    /// [`Error::UnknownDimension`], [`Error::TooLarge`].
+    pub fn entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
         self.dimension(entity.position.dimension())?;
         let (kind, issued) = (entity.kind, self.issued(ListKind::Entities));
         if kind.get() >= issued {
@@ -124,16 +134,22 @@ impl Check<'_> {
         check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))
     }
 
-    pub(crate) fn property(&self, property: &Property, bytes: Option<&[u8]>) -> Result<(), Error> {
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn property(&self, property: &Property, bytes: Option<&[u8]>) -> Result<(), Error> {
         let len_bytes = bytes.map_or(0, <[u8]>::len) as u64;
         check_limit(self.limits.property_bytes, len_bytes, || property.to_string())
     }
 
-    pub(crate) fn object(&self, key: &ObjectKey, object: &StoredObject) -> Result<(), Error> {
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn object(&self, key: &ObjectKey, object: &StoredObject) -> Result<(), Error> {
         check_limit(self.limits.object_bytes, object.len_bytes() as u64, || format!("object `{key}`"))
     }
 
-    pub(crate) fn record(&self, id: RecordId, record: &Record) -> Result<(), Error> {
+    /// # Errors
+    /// [`Error::UnknownDimension`], [`Error::TooLarge`].
+    pub fn record(&self, id: RecordId, record: &Record) -> Result<(), Error> {
         self.dimension(record.position.dimension())?;
         check_limit(self.limits.record_bytes, record.len_bytes() as u64, || format!("record {id}"))
     }

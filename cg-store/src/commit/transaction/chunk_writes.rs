@@ -14,7 +14,7 @@ type Write = Option<Arc<Chunk>>;
 
 /// The last write of each chunk, in ascending order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ChunkWrites {
+pub struct ChunkWrites {
     /// Ascending. Empty if the tree is used.
     listed: Vec<(ChunkAt, Write)>,
     tree: BTreeMap<ChunkAt, Write>,
@@ -24,11 +24,13 @@ pub(crate) struct ChunkWrites {
 const MOVED_AT_MOST: usize = 64;
 
 impl ChunkWrites {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many chunks are written.
+    pub fn len(&self) -> usize {
         self.listed.len() + self.tree.len()
     }
 
@@ -46,7 +48,8 @@ impl ChunkWrites {
         }
     }
 
-    pub(crate) fn contains_key(&self, at: &ChunkAt) -> bool {
+    /// Whether a chunk is written.
+    pub fn contains_key(&self, at: &ChunkAt) -> bool {
         self.get(at).is_some()
     }
 
@@ -68,11 +71,13 @@ impl ChunkWrites {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ChunkAt, &Write)> {
+    /// Each chunk with its write, ascending by position.
+    pub fn iter(&self) -> impl Iterator<Item = (&ChunkAt, &Write)> {
         self.listed.iter().map(|(at, write)| (at, write)).chain(&self.tree)
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &ChunkAt> {
+    /// The chunks that are written, ascending by position.
+    pub fn keys(&self) -> impl Iterator<Item = &ChunkAt> {
         self.iter().map(|(at, _)| at)
     }
 

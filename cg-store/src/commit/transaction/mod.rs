@@ -17,13 +17,14 @@ mod values;
 mod world;
 mod writes;
 
+pub use changes::ChunkChange;
 pub(crate) use changes::{Changes, Rows};
-pub(crate) use check::Check;
+pub use check::Check;
+pub use chunk_writes::ChunkWrites;
 pub use commit::{Committed, Durable};
 pub(crate) use commit::{accept_reserved, commit_snapshot};
-pub use ownership::RELEASED;
-pub(crate) use ownership::{Ground, reason, settle};
+pub use ownership::{Ground, RELEASED, Settled, reason, settle};
 pub use store::{TxStore, ValueStore};
 pub use tx::Tx;
 pub use world::Transaction;
-pub(crate) use writes::Writes;
+pub use writes::Writes;

@@ -22,8 +22,10 @@ pub const RELEASED: &str = "released by its chunk";
 /// The stored state on which a transaction builds.
 ///
 /// Each call reads many together, and returns one result for each in the order asked.
-pub(crate) trait Ground {
+pub trait Ground {
+    /// Chunks as they are before the transaction.
     fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>>;
+    /// Entities as they are before the transaction.
     fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>>;
 }
 
@@ -37,14 +39,16 @@ impl Ground for ReadState {
     }
 }
 
+/// A transaction's chunks and entities as they will be stored.
+#[derive(Debug)]
 /// The chunks and entities of a transaction as they will be stored.
-pub(crate) struct Settled {
+pub struct Settled {
     /// Every chunk that is written and changes, with what it replaces.
-    pub(crate) chunks: BTreeMap<ChunkAt, ChunkChange>,
+    pub chunks: BTreeMap<ChunkAt, ChunkChange>,
     /// Chunks whose written content is equal to the stored one.
     pub(super) unchanged: Vec<ChunkAt>,
     /// Every entity that changes; `None` is a deletion.
-    pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
+    pub entities: BTreeMap<EntityId, Option<Entity>>,
     /// Entities whose stored rows were read, written or not.
     pub(super) consulted: BTreeSet<EntityId>,
 }
@@ -63,7 +67,10 @@ impl ChunkChange {
 }
 
 /// Makes the references and owners of a transaction agree.
-pub(crate) fn settle<G: Ground>(
+///
+/// # Errors
+/// [`Error::OwnerAbsent`], [`Error::EntityOwned`], [`Error::EntityUnknown`]; [`Error::Corrupt`] if what is stored is damaged.
+pub fn settle<G: Ground>(
     ground: &G,
     chunks: &ChunkWrites,
     entities: &BTreeMap<EntityId, Option<Entity>>,
@@ -265,7 +272,7 @@ impl<G: Ground> Settling<'_, G> {
 }
 
 /// Creates a reason from a text that is known to be short enough.
-pub(crate) fn reason(text: &'static str) -> Reason {
+pub fn reason(text: &'static str) -> Reason {
     Reason::new(text).expect("the engine's own reasons are short")
 }
 

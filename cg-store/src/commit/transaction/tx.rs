@@ -15,8 +15,8 @@ use crate::storage::error::Error;
 /// A running transaction. It reads what is stored and what it wrote itself, and writes nothing until it commits.
 ///
 /// One type for worlds ([`Transaction`](crate::Transaction)), overlays
-/// ([`OverlayTransaction`](crate::OverlayTransaction)) and segments
-/// ([`SegmentTransaction`](crate::SegmentTransaction)). A save without a load replaces whatever is stored. The store
+/// (`OverlayTransaction`) and segments
+/// (`SegmentTransaction`). A save without a load replaces whatever is stored. The store
 /// decides what happens if something changed after it was loaded: a world refuses the commit with [`Error::Conflict`].
 #[derive(Debug)]
 pub struct Tx<S> {
@@ -38,7 +38,7 @@ impl<S: TxStore> Tx<S> {
 
     /// The current registry. Ids never change, so a name that was registered since the transaction began may be used in
     /// it.
-    pub(crate) fn current_catalog(&self) -> Arc<Catalog> {
+    pub fn current_catalog(&self) -> Arc<Catalog> {
         self.store.current_catalog(&self.catalog)
     }
 

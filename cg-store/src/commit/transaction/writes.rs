@@ -16,12 +16,17 @@ use crate::storage::object_key::ObjectKey;
 
 /// The writes of a transaction. A `None` is a deletion.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Writes {
-    pub(crate) chunks: ChunkWrites,
-    pub(crate) entities: BTreeMap<EntityId, Option<Entity>>,
-    pub(crate) properties: BTreeMap<Property, Option<Vec<u8>>>,
-    pub(crate) objects: BTreeMap<ObjectKey, ObjectWrite>,
-    pub(crate) records: BTreeMap<RecordId, Option<Arc<Record>>>,
+pub struct Writes {
+    /// Chunks to be saved.
+    pub chunks: ChunkWrites,
+    /// Entities to be put.
+    pub entities: BTreeMap<EntityId, Option<Entity>>,
+    /// Properties to be set.
+    pub properties: BTreeMap<Property, Option<Vec<u8>>>,
+    /// Objects to be written.
+    pub objects: BTreeMap<ObjectKey, ObjectWrite>,
+    /// Records to be put.
+    pub records: BTreeMap<RecordId, Option<Arc<Record>>>,
 }
 
 impl Writes {

@@ -32,7 +32,11 @@ pub struct ObjectEntry {
 }
 
 impl ObjectEntry {
-    pub(crate) fn of(key: &[u8], object: ObjectView<'_>) -> Result<Option<Self>, Error> {
+    /// The entry of a stored object; `None` if it is deleted.
+    ///
+    /// # Errors
+    /// [`Error::ObjectKey`] if the key is none.
+    pub fn of(key: &[u8], object: ObjectView<'_>) -> Result<Option<Self>, Error> {
         let ObjectView { version, bytes: Some(bytes) } = object else { return Ok(None) };
         Ok(Some(Self { key: ObjectKey::new(key)?, version, len_bytes: bytes.len() as u64 }))
     }
@@ -55,7 +59,7 @@ pub(crate) fn scan_objects<B>(
 }
 
 /// The keys with a prefix that are after a key and before the [first key after all of them](behind_all).
-pub(crate) fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<&'a [u8]>) -> KeyRange<'a> {
+pub fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<&'a [u8]>) -> KeyRange<'a> {
     let from = match behind {
         Some(key) if key >= prefix => Bound::Excluded(key),
         _ => Bound::Included(prefix),
@@ -64,7 +68,7 @@ pub(crate) fn range<'a>(prefix: &'a [u8], behind: Option<&'a [u8]>, end: Option<
 }
 
 /// The first key after all keys with a prefix; `None` if there is none.
-pub(crate) fn behind_all(prefix: &[u8]) -> Option<Vec<u8>> {
+pub fn behind_all(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < u8::MAX {

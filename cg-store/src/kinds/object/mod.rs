@@ -5,7 +5,7 @@
 //!
 //! **Versions.** The first version is 0 and every change adds one. Writing the stored bytes again is not a change. A
 //! cache of another store writes the versions that it received, which never decrease. A deleted object keeps its
-//! version until [`purge_tombstones_before`](crate::Tiers::purge_tombstones_before), so that counting continues when it
+//! version until [`purge_tombstones_before`](crate::tiers::Tiers::purge_tombstones_before), so that counting continues when it
 //! is written again.
 
 mod list;
@@ -17,9 +17,9 @@ use cg_format::Space;
 use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
 use cg_format::object::ObjectView;
 
-pub use list::{ObjectEntry, ObjectPage};
-pub(crate) use list::{behind_all, range, scan_objects};
-pub(crate) use settle::ObjectWrite;
+pub(crate) use list::scan_objects;
+pub use list::{ObjectEntry, ObjectPage, behind_all, range};
+pub use settle::ObjectWrite;
 
 use crate::engine::Batch;
 use crate::storage::error::{Damage, Error};
@@ -45,12 +45,14 @@ pub struct StoredObject {
 }
 
 impl StoredObject {
-    pub(crate) fn here(self) -> Option<Object> {
+    /// The object, if it is not deleted.
+    pub fn here(self) -> Option<Object> {
         let Self { version, bytes } = self;
         bytes.map(|bytes| Object { version, bytes })
     }
 
-    pub(crate) fn view(&self) -> ObjectView<'_> {
+    /// The object as its row holds it.
+    pub fn view(&self) -> ObjectView<'_> {
         ObjectView { version: self.version, bytes: self.bytes.as_deref() }
     }
 

@@ -8,11 +8,12 @@ use crate::storage::object_key::ObjectKey;
 
 /// A transaction's write of an object.
 #[derive(Debug, Clone)]
-pub(crate) enum ObjectWrite {
+pub enum ObjectWrite {
     /// These bytes, at the next version.
     Put(Arc<[u8]>),
     /// These bytes, or `None` for an object that is deleted, at a version from another store.
     PutAt(i64, Option<Arc<[u8]>>),
+    /// No bytes any more.
     Delete,
 }
 
@@ -34,7 +35,10 @@ impl ObjectWrite {
     }
 
     /// The object after this write over the stored one; `None` if it does not change.
-    pub(crate) fn after(
+    ///
+    /// # Errors
+    /// [`Error::VersionGoesBack`], [`Error::NegativeVersion`], [`Error::VersionsUsedUp`].
+    pub fn after(
         &self,
         key: &ObjectKey,
         stored: Option<&StoredObject>,

@@ -12,14 +12,18 @@ use cg_format::key::{self, RecordLeaf};
 use cg_format::record::RecordView;
 use cg_format::{RecordId, Space};
 
-pub use query::RecordQuery;
-pub(crate) use query::{scan_area, scan_records};
-pub(crate) use settle::{RecordChange, leaf_of};
+pub(crate) use query::scan_records;
+pub use query::{RecordQuery, scan_area};
+pub(crate) use settle::RecordChange;
+pub use settle::leaf_of;
 
 use crate::storage::error::{Damage, Error};
 
 /// Decodes a record's row.
-pub(crate) fn decode<'a>(id: RecordId, key: &[u8], row: &'a [u8]) -> Result<RecordView<'a>, Error> {
+///
+/// # Errors
+/// [`Error::Corrupt`] if the row is damaged.
+pub fn decode<'a>(id: RecordId, key: &[u8], row: &'a [u8]) -> Result<RecordView<'a>, Error> {
     let view = FrameView::open(Space::Record, key, row).and_then(|frame| RecordView::decode(frame.payload()));
     view.map_err(|problem| Damage::of_row(Space::Record, key, format!("record {id}"), problem))
 }

@@ -41,11 +41,13 @@ impl RecordQuery {
         self
     }
 
-    pub(crate) const fn place(&self) -> (Dimension, &BlockBox) {
+    /// The box that is asked about.
+    pub const fn place(&self) -> (Dimension, &BlockBox) {
         (self.dimension, &self.area)
     }
 
-    pub(crate) fn wants(&self, record: &RecordView<'_>) -> bool {
+    /// Whether it asks for a record of its box.
+    pub fn wants(&self, record: &RecordView<'_>) -> bool {
         self.after.is_none_or(|after| record.timestamp > after)
             && self.kind.as_ref().is_none_or(|kind| record.kind == kind)
     }
@@ -61,7 +63,10 @@ enum End<B> {
 
 /// Visits the records of the leaves that overlap a box, in the order of their keys. All keys have a prefix: an
 /// overlay's lease, or nothing.
-pub(crate) fn scan_area<B>(
+///
+/// # Errors
+/// [`Error::Corrupt`] at the first damaged row.
+pub fn scan_area<B>(
     view: &dyn Readable,
     prefix: &[u8],
     shape: RecordShape,

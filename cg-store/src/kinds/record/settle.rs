@@ -47,6 +47,6 @@ impl RecordChange {
 }
 
 /// The leaf of a record.
-pub(crate) fn leaf_of(shape: RecordShape, record: &Record) -> RecordLeaf {
+pub fn leaf_of(shape: RecordShape, record: &Record) -> RecordLeaf {
     shape.leaf(record.position.dimension(), record.position.block())
 }

@@ -109,7 +109,7 @@ mod tests {
     /// A world with a chunk of stone and one delta on it.
     fn world() -> (World, ChunkAt, [BlockId; 2]) {
         let options = WorldOptions { deltas: true, ..WorldOptions::default() };
-        let world = World::in_memory(&[], &options).unwrap();
+        let world = World::builder().options(&options).in_memory().unwrap();
         let flat = world.registry().register_dimension("game:flat").unwrap();
         let [stone, glass] = world.registry().register_blocks(["game:stone", "game:glass"]).unwrap();
         let at = ChunkAt::new(flat, ChunkPos::constant(0, 0, 0));
@@ -137,7 +137,7 @@ mod tests {
 
     /// The stored bytes, read without the cache.
     fn stored(world: &World, at: ChunkAt) -> Option<(Vec<u8>, u64)> {
-        world.with_stored_bytes(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
+        world.tiers().with_stored_bytes(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
     }
 
     #[test]

@@ -189,7 +189,7 @@ fn guards_of_tile(view: &dyn Readable, tile_key: &TileKey) -> Result<Vec<Guard>,
 }
 
 impl MaintainState {
-    /// See [`OpacityMap::fold`](crate::OpacityMap::fold).
+    /// See [`OpacityMap::fold`](crate::opacity::OpacityMap::fold).
     pub(crate) fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         self.commit.check_room()?;
         let (mut done, mut behind) = (0, Vec::new());

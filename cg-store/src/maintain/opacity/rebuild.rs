@@ -116,7 +116,7 @@ impl MaintainState {
 }
 
 impl MaintainState {
-    /// See [`OpacityMap::rebuild`](crate::OpacityMap::rebuild).
+    /// See [`OpacityMap::rebuild`](crate::opacity::OpacityMap::rebuild).
     pub(crate) fn rebuild_opacity(&self) -> Result<u64, Error> {
         self.shared.check_open()?;
         if self.shared.engine()?.caps().read_only {
@@ -143,13 +143,12 @@ impl MaintainState {
 mod tests {
     use super::*;
     use crate::World;
-    use crate::WorldOptions;
     use cg_format::chunk::Chunk;
     use cg_format::{ChunkAt, ChunkPos, key};
 
     #[test]
     fn what_was_drawn_before_a_commit_over_the_tile_is_not_put_there() {
-        let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+        let world = World::builder().in_memory().unwrap();
         let flat = world.registry().register_dimension("game:flat").unwrap();
         let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
         let at = |x, y| ChunkAt::new(flat, ChunkPos::constant(x, y, 0));

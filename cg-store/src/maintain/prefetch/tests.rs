@@ -19,7 +19,7 @@ fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     let resources = Some(Resources::new(16 << 20, 2));
     let options =
         WorldOptions { resources, prefetch: Some(prefetch), opacity: false, ..WorldOptions::process() };
-    let world = World::in_memory(&[], &options).unwrap();
+    let world = World::builder().options(&options).in_memory().unwrap();
     world.registry().register_dimension("game:flat").unwrap();
     // Nothing else waits for the threads.
     world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
@@ -81,9 +81,9 @@ fn a_turn_drops_what_waited() {
     walk(&world, &[1], 0..=40, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 3);
     // The chunks that the player has passed are dropped; the rest when the player turns.
-    let before = world.stats();
+    let before = world.metrics().stats;
     walk(&world, &[1], 41..=56, |tick| [64 - tick * 4 / 5, 8, 8]);
-    let dropped = (world.stats() - before).prefetched_dropped;
+    let dropped = (world.metrics().stats - before).prefetched_dropped;
     let ahead: HashSet<_> = (3..=6)
         .map(|x| ChunkAt::new(cg_format::Dimension::new(0), cg_format::ChunkPos::constant(x, 62, 0)))
         .collect();
@@ -100,12 +100,12 @@ fn what_waits_for_players_who_leave_is_dropped() {
     walk(&world, &[1, 2], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 6);
     walk(&world, &[2], 16..=16, |tick| [tick * 4 / 5, 8, 8]);
-    assert_eq!((waiting(&world), world.stats().prefetched_dropped), (3, 3));
+    assert_eq!((waiting(&world), world.metrics().stats.prefetched_dropped), (3, 3));
     walk(&world, &[], 17..=17, |_| [0; 3]);
-    assert_eq!((waiting(&world), world.stats().prefetched_dropped), (0, 6));
+    assert_eq!((waiting(&world), world.metrics().stats.prefetched_dropped), (0, 6));
     drop(hold);
     settle(&world);
-    assert_eq!(world.stats().prefetched, 0);
+    assert_eq!(world.metrics().stats.prefetched, 0);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn no_more_waits_than_may_and_no_more_is_fetched_at_once() {
     let (world, hold) = held_up(PrefetchOptions { width_chunks: 8, height_chunks: 4, ..ALONE });
     walk(&world, &[1, 2, 3], 0..=15, |tick| [tick * 4 / 5, 8, 8]);
     assert_eq!(waiting(&world), 99, "33 for each");
-    assert!(world.stats().prefetched_dropped >= 3 * (3 * 17 * 9 - 33));
+    assert!(world.metrics().stats.prefetched_dropped >= 3 * (3 * 17 * 9 - 33));
     let next = world
         .rooms()
         .maintain
@@ -129,7 +129,7 @@ fn no_more_waits_than_may_and_no_more_is_fetched_at_once() {
     drop(hold);
     settle(&world);
     // The neighbours show that some are absent, so these need not be fetched.
-    let fetched = world.stats().prefetched;
+    let fetched = world.metrics().stats.prefetched;
     assert!(waiting(&world) == 0 && (1..=95).contains(&fetched), "{fetched}");
 }
 
@@ -143,7 +143,7 @@ fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
     prefetch.queue.lock().left = Duration::ZERO;
     drop(hold);
     settle(&world);
-    assert_eq!((waiting(&world), world.stats().prefetched), (waits, 0));
+    assert_eq!((waiting(&world), world.metrics().stats.prefetched), (waits, 0));
     let tick = |now, budget| {
         let block = BlockPos::new(12, 1008, 8);
         let player = PlayerAt { id: WALKER, dimension: cg_format::Dimension::new(0), block };
@@ -151,10 +151,10 @@ fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
         settle(&world);
     };
     tick(15, Duration::ZERO);
-    assert_eq!(world.stats().prefetched, 0);
+    assert_eq!(world.metrics().stats.prefetched, 0);
     // Even a very short budget fetches something, but not more than one load.
     tick(15, Duration::from_nanos(1));
-    assert!((1..=4).contains(&world.stats().prefetched), "{:?}", world.stats());
+    assert!((1..=4).contains(&world.metrics().stats.prefetched), "{:?}", world.metrics().stats);
     tick(15, ENOUGH);
     assert_eq!(waiting(&world), 0);
 }
@@ -178,10 +178,10 @@ fn what_is_in_memory_is_not_fetched() {
     assert!(world.load(at(2)).unwrap().is_some());
     drop(hold);
     settle(&world);
-    let stats = world.stats();
+    let stats = world.metrics().stats;
     assert_eq!((stats.prefetched, stats.prefetched_used, stats.prefetched_wasted), (1, 0, 0));
     assert!(world.load(at(3)).unwrap().is_some());
-    assert_eq!((world.stats().prefetched_used, (world.stats() - stats).cache_hits), (1, 1));
+    assert_eq!((world.metrics().stats.prefetched_used, (world.metrics().stats - stats).cache_hits), (1, 1));
 }
 
 #[test]
@@ -190,15 +190,15 @@ fn what_was_fetched_in_vain_is_counted_once() {
     drop(hold);
     walk(&world, &[1], 0..=10, |tick| [tick * 4 / 5, 8, 8]);
     settle(&world);
-    assert_eq!(world.stats().prefetched, 3);
+    assert_eq!(world.metrics().stats.prefetched, 3);
     // Evicted from memory before the host used them.
     world.cache().clear();
     let at = |x| ChunkAt::new(cg_format::Dimension::new(0), cg_format::ChunkPos::constant(x, 63, 0));
     for _ in 0..2 {
         assert_eq!(world.load(at(1)).unwrap(), None);
-        assert_eq!((world.stats().prefetched_used, world.stats().prefetched_wasted), (0, 1));
+        assert_eq!((world.metrics().stats.prefetched_used, world.metrics().stats.prefetched_wasted), (0, 1));
     }
     // The player leaves.
     walk(&world, &[], 11..=11, |_| [0; 3]);
-    assert_eq!((world.stats().prefetched_used, world.stats().prefetched_wasted), (0, 3));
+    assert_eq!((world.metrics().stats.prefetched_used, world.metrics().stats.prefetched_wasted), (0, 3));
 }

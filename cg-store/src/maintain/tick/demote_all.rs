@@ -115,7 +115,7 @@ impl MaintainState {
 }
 
 impl MaintainState {
-    /// See [`Tiers::demote_all`](crate::Tiers::demote_all).
+    /// See [`Tiers::demote_all`](crate::tiers::Tiers::demote_all).
     pub(crate) fn demote_all(
         &self,
         after_ticks: u64,

@@ -38,7 +38,7 @@ fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
 }
 
 impl MaintainState {
-    /// See [`Tiers::set_clock`](crate::Tiers::set_clock).
+    /// See [`Tiers::set_clock`](crate::tiers::Tiers::set_clock).
     pub(crate) fn set_clock(&self, to: GameTick) -> Result<(), Error> {
         self.shared.check_open()?;
         self.maintenance.set_clock(to, |work| {

@@ -8,7 +8,7 @@ use crate::maintain::state::MaintainState;
 use crate::read::chunk::find;
 use crate::storage::error::Error;
 
-/// The result of [`Tiers::explain`](crate::Tiers::explain) for a stored chunk.
+/// The result of [`Tiers::explain`](crate::tiers::Tiers::explain) for a stored chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TierReport {
@@ -28,7 +28,7 @@ pub struct TierReport {
 }
 
 impl MaintainState {
-    /// See [`Tiers::explain`](crate::Tiers::explain).
+    /// See [`Tiers::explain`](crate::tiers::Tiers::explain).
     pub(crate) fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
         self.shared.check_open()?;
         let found = find(&*self.shared.engine()?, &self.shared.counters, at, |stored| {

@@ -132,7 +132,7 @@ impl Tiering {
 }
 
 impl Tiering {
-    /// See [`Tiers::hold`](crate::Tiers::hold).
+    /// See [`Tiers::keep_loaded`](crate::tiers::Tiers::keep_loaded).
     pub(crate) fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
         self.observers(|seen| {
             let id = seen.hold(dimension, place, self.now())?;
@@ -141,7 +141,7 @@ impl Tiering {
         })
     }
 
-    /// See [`Tiers::release`](crate::Tiers::release).
+    /// Ends what [`hold`](Self::hold) began. Returns whether it was held.
     pub(crate) fn release(&self, id: HoldId) -> bool {
         self.observers(|seen| {
             self.recorder.note_event(&Event::Release(id.get()));
@@ -149,7 +149,7 @@ impl Tiering {
         })
     }
 
-    /// See [`Tiers::pin`](crate::Tiers::pin).
+    /// See [`Tiers::pin`](crate::tiers::Tiers::pin).
     pub(crate) fn pin(&self, dimension: Dimension, place: ChunkBox) -> PinId {
         self.observers(|seen| {
             let id = seen.pin(dimension, place);
@@ -158,7 +158,7 @@ impl Tiering {
         })
     }
 
-    /// See [`Tiers::unpin`](crate::Tiers::unpin).
+    /// Ends what [`pin`](Self::pin) began. Returns whether it was pinned.
     pub(crate) fn unpin(&self, id: PinId) -> bool {
         self.observers(|seen| {
             self.recorder.note_event(&Event::Unpin(id.get()));

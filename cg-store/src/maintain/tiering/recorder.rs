@@ -39,7 +39,7 @@ pub struct TracePart {
     /// The bytes. Together with those of the parts before, they are a trace.
     pub bytes: Vec<u8>,
     /// 0 while the recording continues. Otherwise the memory for it was full, or the clock was
-    /// [set](crate::Tiers::set_clock): the trace ends there. The value counts the loads, saves, ticks, holds and pins
+    /// [set](crate::tiers::Tiers::set_clock): the trace ends there. The value counts the loads, saves, ticks, holds and pins
     /// after its end.
     pub lost_events: u64,
 }
@@ -114,7 +114,7 @@ fn len_bytes(chunk: &Chunk) -> u32 {
 }
 
 impl Tiering {
-    /// See [`Tiers::record_trace`](crate::Tiers::record_trace).
+    /// See [`Tiers::record_trace`](crate::tiers::Tiers::record_trace).
     pub(crate) fn record_trace(&self, max_bytes: usize) {
         self.observers(|seen| {
             let mut bytes = Vec::new();
@@ -130,13 +130,13 @@ impl Tiering {
         self.recorder.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// See [`Tiers::take_trace`](crate::Tiers::take_trace).
+    /// See [`Tiers::take_trace`](crate::tiers::Tiers::take_trace).
     pub(crate) fn take_trace(&self) -> TracePart {
         let mut recording = self.recorder.recording.lock();
         recording.as_mut().map(Recording::take).unwrap_or_default()
     }
 
-    /// See [`Tiers::end_trace`](crate::Tiers::end_trace).
+    /// See [`Tiers::end_trace`](crate::tiers::Tiers::end_trace).
     pub(crate) fn end_trace(&self) -> TracePart {
         let recorder = &self.recorder;
         recorder.is_on.store(false, Ordering::Relaxed);

@@ -34,20 +34,20 @@ use count::Count;
 use epoch::{Change, Epoch, Epochs, Slot};
 pub(crate) use miss::Absence;
 use miss::AbsentCubes;
-pub use pins::CachePinId;
+pub(crate) use pins::CachePinId;
 use pins::PinnedAreas;
 use recent::Seen;
 pub use stats::CacheStats;
 
 /// A stored chunk, upgraded.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored {
+pub struct Stored {
     /// The content, upgraded to the current schema generation.
-    pub(crate) chunk: Arc<Chunk>,
+    pub chunk: Arc<Chunk>,
     /// The commit that last changed it.
-    pub(crate) version: u64,
+    pub version: u64,
     /// Whether its row has the current schema generation, so that a delta may be added to it.
-    pub(crate) is_current: bool,
+    pub is_current: bool,
 }
 
 /// The state of a place before the queue and the engine were asked.

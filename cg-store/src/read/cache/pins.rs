@@ -7,9 +7,9 @@ use cg_format::{ChunkAt, ChunkBox, Dimension};
 
 use crate::rt::lock_order::{RwLock, rank};
 
-/// The id of a pinned area; used by [`WorldCache::unpin`](crate::WorldCache::unpin).
+/// The id of a pinned area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CachePinId(u64);
+pub(crate) struct CachePinId(u64);
 
 /// The areas. A chunk in any of them has no weight in the cache, so it is never evicted for another.
 #[derive(Debug, Default)]

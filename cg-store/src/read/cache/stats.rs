@@ -10,10 +10,10 @@ pub struct CacheStats {
     pub limit_bytes: u64,
     /// The size of chunks, including absent ones, and columns that may be evicted: never more than the bound.
     pub evictable_bytes: u64,
-    /// The size of chunks that are pinned by [`WorldCache::pin`](crate::WorldCache::pin). Not included in the bound.
+    /// The size of chunks that are pinned by [`WorldCache::pin`](crate::cache::WorldCache::pin). Not included in the bound.
     pub pinned_bytes: u64,
     /// The number of pinned chunks, including absent ones.
-    pub kept_chunks: u64,
+    pub pinned_chunks: u64,
     /// The number of cached chunks, including absent ones.
     pub chunks: u64,
     /// The number of cached columns.
@@ -39,7 +39,7 @@ impl ChunkCache {
         if !self.kept.is_empty() {
             for (_, entry) in self.entries.iter().filter(|(_, entry)| entry.is_kept) {
                 stats.pinned_bytes += u64::from(entry.bytes);
-                stats.kept_chunks += 1;
+                stats.pinned_chunks += 1;
             }
         }
         stats

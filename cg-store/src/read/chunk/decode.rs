@@ -18,7 +18,10 @@ impl ReadState {
 }
 
 /// Decodes a stored chunk and upgrades it to the catalog's current generation.
-pub(crate) fn decode(
+///
+/// # Errors
+/// [`Error::Corrupt`], [`Error::UnknownGeneration`], [`Error::NotUpgraded`].
+pub fn decode(
     catalog: &Catalog,
     functions: &UpgradeFunctions,
     stored: StoredChunk<'_>,

@@ -17,10 +17,9 @@ use cg_format::{ChunkAt, Tier};
 pub use cubes::Area;
 pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};
-pub(crate) use find_many::{find_many, find_many_in};
+pub(crate) use find_many::find_many;
 pub(crate) use load::{LoadResult, panicked};
 pub use load::{LoadTicket, Peek};
-pub use read_view::ReadView;
 pub(crate) use read_view::WorldView;
 pub(crate) use walk::{positions_in, walk, walk_live, walk_one};
 

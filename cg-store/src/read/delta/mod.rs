@@ -41,7 +41,7 @@ pub(crate) fn delta_row(old: &Chunk, new: &Chunk, schema: &Schema) -> Option<Dra
 }
 
 /// The bytes of the delta from an old chunk to a new one, if there is one and it is worth it.
-pub(crate) fn worth_a_delta(old: &Chunk, new: &Chunk, schema: &Schema) -> Option<Vec<u8>> {
+pub fn worth_a_delta(old: &Chunk, new: &Chunk, schema: &Schema) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     Delta::between(old, new, schema, MAX_SETS)?.encode(&mut bytes);
     ((frame::LEN_BYTES + bytes.len()) * WORTH_PART <= new.max_len_bytes()).then_some(bytes)

@@ -7,7 +7,7 @@ pub(super) use unchecked::Held;
 
 /// Runs host code. The locks that it takes are checked against each other, and not against those that its caller holds.
 #[inline]
-pub(crate) fn host<T>(run: impl FnOnce() -> T) -> T {
+pub fn host<T>(run: impl FnOnce() -> T) -> T {
     let _apart = Held::apart();
     run()
 }

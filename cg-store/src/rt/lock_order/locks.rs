@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 use super::{Held, Ranked};
 
 /// A mutex of a rank.
-pub(crate) struct Mutex<T, R> {
+pub struct Mutex<T, R> {
     lock: parking_lot::Mutex<T>,
     rank: PhantomData<R>,
 }
 
 /// A locked [`Mutex`].
 #[derive(Debug)]
-pub(crate) struct MutexGuard<'l, T> {
+pub struct MutexGuard<'l, T> {
     guard: parking_lot::MutexGuard<'l, T>,
     held: Held,
 }
 
 /// A reader-writer lock of a rank.
-pub(crate) struct RwLock<T, R> {
+pub struct RwLock<T, R> {
     lock: parking_lot::RwLock<T>,
     rank: PhantomData<R>,
 }
 
 /// A [`RwLock`] that is held for reading.
 #[derive(Debug)]
-pub(crate) struct RwLockReadGuard<'l, T> {
+pub struct RwLockReadGuard<'l, T> {
     guard: parking_lot::RwLockReadGuard<'l, T>,
     held: Held,
 }
@@ -42,7 +42,7 @@ pub(crate) struct MappedRwLockReadGuard<'l, T: ?Sized> {
 
 /// A [`RwLock`] that is held for writing.
 #[derive(Debug)]
-pub(crate) struct RwLockWriteGuard<'l, T> {
+pub struct RwLockWriteGuard<'l, T> {
     guard: parking_lot::RwLockWriteGuard<'l, T>,
     _held: Held,
 }
@@ -52,12 +52,14 @@ pub(crate) struct RwLockWriteGuard<'l, T> {
 pub(crate) struct Condvar(parking_lot::Condvar);
 
 impl<T, R: Ranked> Mutex<T, R> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// A lock around a value.
+    pub const fn new(value: T) -> Self {
         Self { lock: parking_lot::Mutex::new(value), rank: PhantomData }
     }
 
+    /// Waits for the lock.
     #[inline]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         Held::check(R::RANK, R::IS_LAYERED);
         let guard = self.lock.lock();
         MutexGuard { guard, held: Held::take(Some(R::RANK)) }
@@ -65,12 +67,13 @@ impl<T, R: Ranked> Mutex<T, R> {
 
     /// Takes the lock if that does not need to wait.
     #[inline]
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let guard = self.lock.try_lock()?;
         Some(MutexGuard { guard, held: Held::take(Some(R::RANK)) })
     }
 
-    pub(crate) fn into_inner(self) -> T {
+    /// The value.
+    pub fn into_inner(self) -> T {
         self.lock.into_inner()
     }
 }
@@ -84,12 +87,14 @@ const fn waits_apart_to_write<R: Ranked>() -> bool {
 }
 
 impl<T, R: Ranked> RwLock<T, R> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// A lock around a value.
+    pub const fn new(value: T) -> Self {
         Self { lock: parking_lot::RwLock::new(value), rank: PhantomData }
     }
 
+    /// Waits to read.
     #[inline]
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
         const { assert!(!waits_apart_to_write::<R>(), "such a lock is read with `read_recursive`") };
         Held::check(R::RANK, R::IS_LAYERED);
         let guard = self.lock.read();
@@ -98,35 +103,38 @@ impl<T, R: Ranked> RwLock<T, R> {
 
     /// Waits for a writer that holds the lock, but not for a waiting writer.
     #[inline]
-    pub(crate) fn read_recursive(&self) -> RwLockReadGuard<'_, T> {
+    pub fn read_recursive(&self) -> RwLockReadGuard<'_, T> {
         Held::check(R::RANK, R::IS_LAYERED);
         let guard = self.lock.read_recursive();
         RwLockReadGuard { guard, held: Held::take(R::WRITE) }
     }
 
+    /// Reads if that needs no waiting.
     #[inline]
-    pub(crate) fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         let guard = self.lock.try_read()?;
         Some(RwLockReadGuard { guard, held: Held::take(R::WRITE) })
     }
 
+    /// Waits to write.
     #[inline]
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         const { assert!(R::WRITE.is_some(), "writers of this lock have a deadline") };
         Held::check(R::WRITE.unwrap_or(R::RANK), R::IS_LAYERED);
         let guard = self.lock.write();
         RwLockWriteGuard { guard, _held: Held::take(Some(R::WRITTEN)) }
     }
 
+    /// Writes if that needs no waiting.
     #[inline]
-    pub(crate) fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         let guard = self.lock.try_write()?;
         Some(RwLockWriteGuard { guard, _held: Held::take(Some(R::WRITTEN)) })
     }
 
     /// Waits at most until the deadline, so the order is not checked.
     #[inline]
-    pub(crate) fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
+    pub fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
         let guard = self.lock.try_write_until(deadline)?;
         Some(RwLockWriteGuard { guard, _held: Held::take(Some(R::WRITTEN)) })
     }

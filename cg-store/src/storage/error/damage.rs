@@ -67,8 +67,8 @@ impl Damage {
         }))
     }
 
-    /// Damage in another row.
-    pub(crate) fn of_row(space: Space, key: &[u8], place: impl Into<String>, problem: DecodeError) -> Error {
+    /// The error of a damaged row. `place` names what it holds.
+    pub fn of_row(space: Space, key: &[u8], place: impl Into<String>, problem: DecodeError) -> Error {
         let problem = DamageCause::Bytes(problem);
         Error::Corrupt(Box::new(Self { space, key: key.into(), place: place.into(), problem }))
     }

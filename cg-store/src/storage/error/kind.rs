@@ -41,7 +41,7 @@ impl Error {
             Self::NotUpgraded { .. } | Self::EntityNotUpgraded { .. } => ErrorKind::Unsupported,
             Self::Closed => ErrorKind::Closed,
             Self::LoadPanicked { .. } => ErrorKind::Engine,
-            Self::DeferredWrite { error, .. } | Self::MergedInPart { error, .. } => error.kind(),
+            Self::DeferredWrite { error, .. } => error.kind(),
             Self::Open(error) => error.kind(),
             Self::Layer { kind, .. } => *kind,
             Self::NotResumed(error) => error.kind(),

@@ -109,7 +109,7 @@ pub enum OpenError {
         commit: u64,
     },
     /// A staged commit must be rolled forward, and its rows are damaged. Restore a checkpoint, or call
-    /// [`World::salvage_commit`](crate::World::salvage_commit).
+    /// [`WorldBuilder::salvage_commit`](crate::WorldBuilder::salvage_commit).
     #[error(
         "a commit is to be rolled forward, and row {} of {} is damaged: {what}; restore a checkpoint, or set the damaged part of the commit aside",
         hex(key),

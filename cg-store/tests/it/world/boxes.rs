@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::moves::player;
-use super::tier::demote;
 use super::*;
 use cg_format::cluster::{Slot, StoredCluster};
 use cg_format::{BlockBox, CellOrder, ClusterTier, Limits, Space, key};
-use cg_store::{Area, Stats};
+use cg_store::metrics::Stats;
+use cg_store::view::Area;
 use cg_tiering::GameTick;
 
 over_both_engines! {
@@ -45,11 +45,12 @@ fn fill(world: &World, ids: &Ids, area: ChunkBox) -> Vec<ChunkAt> {
 fn read(world: &World, ids: &Ids, area: ChunkBox) -> (Vec<u64>, Stats) {
     let blocks = area.blocks();
     let mut out = vec![u64::MAX; 4096 * area.iter().count()];
-    let before = world.stats();
-    let absent =
-        world.read_box(ids.overworld, blocks, CellOrder::Xyz, &mut out, BlockId::get).expect("is sound");
+    let before = world.metrics().stats;
+    let absent = world
+        .read_view(|view| view.read_box(ids.overworld, blocks, CellOrder::Xyz, &mut out, BlockId::get))
+        .expect("is sound");
     assert_eq!(absent, out.iter().filter(|block| **block == u64::MAX).count() as u64 / 4096);
-    (out, world.stats() - before)
+    (out, world.metrics().stats - before)
 }
 
 /// The cold clusters that hold chunks of a box, and the bytes of their groups that do.
@@ -99,14 +100,16 @@ fn a_walk_over_a_box_reads_each_of_its_clusters_once(world: &World) {
     // One chunk in a group of each of eight cold cubes.
     let area = chunks([-1, -1, -1], [0, 0, 0]);
     let walk = || {
-        let (mut met, before) = (BTreeSet::new(), world.stats());
-        let walked = world.for_each_chunk(Area::Box(ids.overworld, area), |stored| {
-            assert!(met.insert(stored.expect("is sound").at), "each once");
-            ControlFlow::<()>::Continue(())
+        let (mut met, before) = (BTreeSet::new(), world.metrics().stats);
+        let walked = world.read_view(|view| {
+            view.for_each_chunk(Area::Box(ids.overworld, area), |stored| {
+                assert!(met.insert(stored.expect("is sound").at), "each once");
+                ControlFlow::<()>::Continue(())
+            })
         });
         assert_eq!(walked.expect("walks"), None);
         assert_eq!(met.len() as u128, area.count());
-        world.stats() - before
+        world.metrics().stats - before
     };
     let hot = walk();
     assert_eq!(
@@ -171,25 +174,29 @@ fn a_box_is_of_one_state_while_chunks_move_and_change(world: &World) {
     let blocks = area.blocks();
     for order in CellOrder::ALL {
         let mut before = vec![u64::MAX; expected.len()];
-        world.read_box(ids.overworld, blocks, order, &mut before, BlockId::get).expect("is sound");
+        world
+            .read_view(|view| view.read_box(ids.overworld, blocks, order, &mut before, BlockId::get))
+            .expect("is sound");
         world.cache().clear();
         // In the middle of the read all is moved, and then everything that has not been read is changed at once.
         let mut seen = 0_u64;
         let mut found = vec![u64::MAX; expected.len()];
-        let absent = world.read_box(ids.overworld, blocks, order, &mut found, |block| {
-            seen += 1;
-            if seen == 4096 {
-                world.tiers().demote_all(DAY, |_| {}).expect("settles");
-                save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
-                delete(all[30]);
-                world.tiers().demote_all(DAY, |_| {}).expect("settles");
-                let here = [player(1, ids.overworld, 0, 8, 250)];
-                for minute in 1..4 {
-                    let now = world.tiers().clock().now().get() + minute * 60 * GameTick::PER_SECOND;
-                    world.tick(GameTick::new(now), &here, Duration::from_secs(60)).expect("ticks");
+        let absent = world.read_view(|view| {
+            view.read_box(ids.overworld, blocks, order, &mut found, |block| {
+                seen += 1;
+                if seen == 4096 {
+                    world.tiers().demote_all(DAY, |_| {}).expect("settles");
+                    save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
+                    delete(all[30]);
+                    world.tiers().demote_all(DAY, |_| {}).expect("settles");
+                    let here = [player(1, ids.overworld, 0, 8, 250)];
+                    for minute in 1..4 {
+                        let now = world.tiers().clock().now().get() + minute * 60 * GameTick::PER_SECOND;
+                        world.tick(GameTick::new(now), &here, Duration::from_secs(60)).expect("ticks");
+                    }
                 }
-            }
-            block.get()
+                block.get()
+            })
         });
         assert_eq!(seen, before.iter().filter(|block| **block != u64::MAX).count() as u64, "each once");
         assert_eq!(absent.expect("is sound"), 1, "{order:?}");
@@ -234,9 +241,11 @@ fn a_plane_through_many_clusters_reads_each_of_them_once(world: &World) {
         let area = BlockBox::new(min, max);
         let [sx, sy, sz] = area.size().map(|side| side as usize);
         let mut out = vec![0; sx * sy * sz];
-        let before = world.stats();
-        let absent = world.read_box(ids.overworld, area, order, &mut out, BlockId::get).expect("is sound");
-        let work = world.stats() - before;
+        let before = world.metrics().stats;
+        let absent = world
+            .read_view(|view| view.read_box(ids.overworld, area, order, &mut out, BlockId::get))
+            .expect("is sound");
+        let work = world.metrics().stats - before;
         assert_eq!(u128::from(absent), area.chunks().count() - 11, "{order:?}");
         assert_eq!((work.clusters_read, work.chunks_decoded), (11, 11), "{order:?}");
     }
@@ -250,10 +259,10 @@ fn a_box_is_written_into_cold_chunks_by_one_read_of_each_cluster(world: &World) 
     world.cache().clear();
     let values = vec![(); 4096 * all.len()];
     let blocks = area.blocks();
-    let (before, mut after) = (world.stats(), world.stats());
+    let (before, mut after) = (world.metrics().stats, world.metrics().stats);
     let written = world.transaction(|tx| {
         tx.write_box(ids.overworld, blocks, CellOrder::Yzx, &values, ids.air, |()| Some(ids.glass))?;
-        after = world.stats();
+        after = world.metrics().stats;
         Ok::<_, Error>(())
     });
     written.expect("commits");

@@ -1,6 +1,5 @@
 //! How often a world calls its engine. Over a network each call is a round trip, so calls are pinned, not time.
 
-use super::tier::demote;
 use super::*;
 use crate::surviving::{Fuse, Surviving};
 use cg_engine::conformance::{Call, Counter, Counting};
@@ -147,6 +146,6 @@ fn an_engine_that_stages_is_given_a_large_commit_whole() {
         let (written, calls) = counter.during(write);
         written.expect("commits");
         assert_eq!(calls.of(Call::CommitRun) == 1, stages, "{calls:?}");
-        assert_eq!(world.stats().commits_staged, u64::from(!stages));
+        assert_eq!(world.metrics().stats.commits_staged, u64::from(!stages));
     }
 }

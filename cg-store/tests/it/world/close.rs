@@ -30,7 +30,7 @@ fn every_later_call_says_so(world: &World) {
     other.close().expect("closes");
     closed(world.load(a));
     closed(world.load_versioned(a));
-    closed(world.with_stored_bytes(a, |_| Ok(())));
+    closed(world.tiers().with_stored_bytes(a, |_| Ok(())));
     closed(world.load_many(&[a]).remove(0));
     closed(world.load_in_background(&[a]).wait().and_then(|mut found| found.remove(0)));
     closed(world.entity(uuid(1)));
@@ -39,8 +39,8 @@ fn every_later_call_says_so(world: &World) {
     closed(world.transaction(|_| Ok::<_, Error>(())));
     closed(world.registry().register_blocks(["game:new"]));
     closed(world.registry().register_blocks(["game:stone"]));
-    closed(world.content_hash());
-    closed(world.content_hash_of(ids.overworld, ChunkBox::EVERYTHING));
+    closed(world.content_hash(cg_store::view::Area::World));
+    closed(world.content_hash(cg_store::view::Area::Box(ids.overworld, ChunkBox::EVERYTHING)));
     closed(world.verify(VerifyDepth::Full, |_| {}));
     closed(world.usage());
     closed(world.flush());
@@ -157,7 +157,7 @@ fn a_closed_world_is_locked_until_its_last_handle_is_gone() {
     let other = world.clone();
     world.close().expect("closes");
     let refused = || {
-        let error = World::open(disk.path(), &[], &options()).expect_err("is locked");
+        let error = World::builder().options(&options()).open(disk.path()).expect_err("is locked");
         assert!(
             matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Locked { by: Some(by), .. }, .. })
                 if *by == std::process::id()),

@@ -1,6 +1,5 @@
 //! Damaged rows on disk: told from absence, never overwritten blindly.
 
-use super::tier::demote;
 use super::*;
 use cg_format::frame;
 use cg_format::{ClusterTier, Space, key};
@@ -24,7 +23,7 @@ pub(super) fn farm() -> (Disk, Ids, ChunkAt, ChunkAt) {
 }
 
 #[track_caller]
-pub(super) fn corrupt<T: std::fmt::Debug>(result: Result<T, Error>) -> cg_store::Damage {
+pub(super) fn corrupt<T: std::fmt::Debug>(result: Result<T, Error>) -> cg_store::error::Damage {
     match result {
         Err(Error::Corrupt(damage)) => *damage,
         other => panic!("not seen as damage: {other:?}"),
@@ -41,7 +40,7 @@ fn damage_is_neither_absence_nor_overwritten() {
     let damage = corrupt(world.load(a));
     assert_eq!((damage.space, damage.key.as_slice()), (Space::ChunkL0, &row[..]));
     corrupt(world.load_versioned(a));
-    corrupt(world.with_stored_bytes(a, |_| Ok(())));
+    corrupt(world.tiers().with_stored_bytes(a, |_| Ok(())));
     assert!(matches!(world.peek(a), Peek::NotLoaded), "memory holds no damage");
     assert!(world.load(b).expect("the neighbour is sound").is_some());
     // One damaged chunk fails alone.
@@ -62,7 +61,7 @@ fn damage_is_neither_absence_nor_overwritten() {
         tx.put_entity(uuid(2), ids.cow_in(a));
         Ok::<_, Error>(())
     }));
-    corrupt(world.content_hash());
+    corrupt(world.content_hash(cg_store::view::Area::World));
     assert_eq!(
         findings(&world).len(),
         2,
@@ -128,8 +127,8 @@ fn a_damaged_group_costs_its_own_chunks_only() {
     assert_eq!(world.load(ids.at(1, 1, 1)).expect("the directory says so"), None);
     // Damage outside a box is not the box's.
     let around = |at: ChunkAt| ChunkBox::new(at.pos, at.pos);
-    world.content_hash_of(ids.overworld, around(far)).expect("hashes");
-    corrupt(world.content_hash_of(ids.overworld, around(a)));
+    world.content_hash(cg_store::view::Area::Box(ids.overworld, around(far))).expect("hashes");
+    corrupt(world.content_hash(cg_store::view::Area::Box(ids.overworld, around(a))));
     let deleted = world.transaction(|tx| tx.delete_box(ids.overworld, around(far))).expect("deletes");
     assert_eq!(deleted.value, 1);
     save(&world, [(far, marked(&world, &ids, 3))]);
@@ -179,15 +178,17 @@ fn behind_a_damaged_directory_no_older_copy_passes_for_the_live_one() {
     disk.raw().flip(Family::ChunkL1, warm, frame::LEN_BYTES + 9);
     let world = disk.open(&[]);
     let (mut shown, mut damaged) = (Vec::new(), 0);
-    let walked = world.for_each_chunk(cg_store::Area::World, |stored| {
-        match stored {
-            Ok(stored) => shown.push(stored.at),
-            Err(error) => {
-                assert_eq!(corrupt::<()>(Err(error)).key, warm);
-                damaged += 1;
+    let walked = world.read_view(|view| {
+        view.for_each_chunk(cg_store::view::Area::World, |stored| {
+            match stored {
+                Ok(stored) => shown.push(stored.at),
+                Err(error) => {
+                    assert_eq!(corrupt::<()>(Err(error)).key, warm);
+                    damaged += 1;
+                }
             }
-        }
-        std::ops::ControlFlow::<()>::Continue(())
+            std::ops::ControlFlow::<()>::Continue(())
+        })
     });
     walked.expect("goes on after damage");
     assert_eq!((shown, damaged), (vec![beside], 1));
@@ -282,13 +283,15 @@ fn a_damaged_block_of_a_file_hides_its_keys_and_no_others() {
 
     let world = disk.open(&[]);
     let (mut shown, mut told) = (Vec::new(), 0);
-    let walked = world.for_each_place(cg_store::Area::World, |place| {
-        match place {
-            Ok(place) => shown.push((place.at, place.tier)),
-            Err(Error::Engine(EngineError::Corrupt { .. })) => told += 1,
-            Err(other) => panic!("{other}"),
-        }
-        std::ops::ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.for_each_place(cg_store::view::Area::World, |place| {
+            match place {
+                Ok(place) => shown.push((place.at, place.tier)),
+                Err(Error::Engine(EngineError::Corrupt { .. })) => told += 1,
+                Err(other) => panic!("{other}"),
+            }
+            std::ops::ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(walked.expect("goes on after it"), None);
     assert_eq!(told, 1);
@@ -308,7 +311,7 @@ fn a_damaged_block_of_a_file_hides_its_keys_and_no_others() {
             assert!(loaded.expect("lies in another block").is_some());
         }
     }
-    let found = world.verify(cg_store::VerifyDepth::Quick, |_| {}).expect("goes on").findings;
+    let found = world.verify(cg_store::verify::VerifyDepth::Quick, |_| {}).expect("goes on").findings;
     let lost: Vec<_> = found.iter().filter(|found| found.key.is_empty()).collect();
     let [lost] = lost[..] else { panic!("{found:?}") };
     let bounds = hidden.iter().fold(ChunkBox::new(hidden[0].pos, hidden[0].pos), |bounds, at| {
@@ -323,5 +326,5 @@ fn a_damaged_block_of_a_file_hides_its_keys_and_no_others() {
         bounds.max()
     );
     assert!(lost.what.starts_with(&count), "{}", lost.what);
-    assert!(world.census().expect("counts").damaged > 0);
+    assert!(world.tiers().census().expect("counts").damaged > 0);
 }

@@ -4,10 +4,9 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::damage::corrupt;
-use super::tier::demote;
 use super::*;
 use cg_format::{CellOrder, ClusterTier, Space, Tier, key};
-use cg_store::Area;
+use cg_store::view::Area;
 use cg_tiering::GameTick;
 
 fn deltas() -> WorldOptions {
@@ -16,7 +15,8 @@ fn deltas() -> WorldOptions {
 
 /// The same changes to a world with deltas and to one without.
 fn twins() -> [World; 2] {
-    [deltas(), options()].map(|options| World::in_memory(&[], &options).expect("a world in memory"))
+    [deltas(), options()]
+        .map(|options| World::builder().options(&options).in_memory().expect("a world in memory"))
 }
 
 /// How many deltas of a chunk are stored.
@@ -70,7 +70,7 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
             world.engine().get(Space::ChunkL0, &key::chunk(a)).expect("reads").expect("is hot").to_vec();
         assert_eq!(now == base, is_delta, "the chunk itself is not written again");
         assert_eq!((stored(world, a), stored(world, b)), if is_delta { (4, 1) } else { (0, 0) });
-        assert_eq!(world.stats().deltas_written, if is_delta { 5 } else { 0 });
+        assert_eq!(world.metrics().stats.deltas_written, if is_delta { 5 } else { 0 });
         for _ in 0..2 {
             let (chunk, version) = world.load_versioned(a).expect("loads").expect("is there");
             assert_eq!((version, chunk.entities()), (moved, &[][..]));
@@ -89,6 +89,7 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
     // What the twins answer to everybody who does not go through the cache.
     let view = |world: &World| {
         world
+            .tiers()
             .with_stored_bytes(a, |stored| Ok((stored.value.to_vec(), stored.version)))
             .expect("reads")
             .expect("is there")
@@ -96,10 +97,12 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
     assert_eq!(view(&with), view(&without));
     let walked = |world: &World| {
         let mut all = Vec::new();
-        let walked = world.for_each_chunk(Area::World, |stored| {
-            let stored = stored.expect("is sound");
-            all.push((stored.at, stored.version, stored.value.to_vec()));
-            ControlFlow::<()>::Continue(())
+        let walked = world.read_view(|view| {
+            view.for_each_chunk(Area::World, |stored| {
+                let stored = stored.expect("is sound");
+                all.push((stored.at, stored.version, stored.value.to_vec()));
+                ControlFlow::<()>::Continue(())
+            })
         });
         walked.expect("walks");
         all
@@ -109,11 +112,16 @@ fn a_small_change_writes_a_small_row_and_every_reader_sees_it() {
         let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(31, 15, 15));
         let mut out = vec![BlockId::new(0); 32 * 16 * 16];
         world.cache().clear();
-        world.read_box(ids.overworld, area, CellOrder::Yzx, &mut out, |block| block).expect("reads");
+        world
+            .read_view(|view| view.read_box(ids.overworld, area, CellOrder::Yzx, &mut out, |block| block))
+            .expect("reads");
         out
     };
     assert_eq!(boxed(&with), boxed(&without));
-    assert_eq!(with.content_hash().expect("hashes"), without.content_hash().expect("hashes"));
+    assert_eq!(
+        with.content_hash(cg_store::view::Area::World).expect("hashes"),
+        without.content_hash(cg_store::view::Area::World).expect("hashes")
+    );
     for world in [&with, &without] {
         world.opacity().rebuild().expect("draws");
         assert_eq!(
@@ -136,11 +144,11 @@ fn many_deltas_end_in_a_whole_chunk() {
         most = most.max(stored(&world, a));
     }
     assert_eq!(most, 16);
-    assert!(stored(&world, a) < 16 && world.stats().deltas_written > 80);
+    assert!(stored(&world, a) < 16 && world.metrics().stats.deltas_written > 80);
     world.cache().clear();
-    let before = world.stats();
+    let before = world.metrics().stats;
     assert_eq!(world.load(a).expect("loads").expect("is there").block(LocalPos::new(3, 3, 5)), ids.air);
-    assert_eq!((world.stats() - before).chunks_decoded, 1);
+    assert_eq!((world.metrics().stats - before).chunks_decoded, 1);
     assert_sound(&world);
 }
 
@@ -177,18 +185,18 @@ fn what_a_delta_cannot_say_is_saved_as_a_whole() {
 #[test]
 fn deltas_go_on_whatever_tier_the_chunk_lies_in() {
     let disk = Disk::new();
-    let mut world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let mut world = World::builder().options(&deltas()).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     let places: Vec<_> = (0..3).map(|x| ids.at(x, 0, 0)).collect();
     save(&world, places.iter().map(|at| (*at, hills(&world, &ids))));
     for x in [2, 18, 34] {
         set(&world, &ids, x, ids.air);
     }
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     demote(&world, ClusterTier::L1, &places[1..2], false);
     demote(&world, ClusterTier::L2, &places[2..], false);
     world.cache().clear();
-    assert_eq!(world.content_hash().expect("hashes"), hash, "a move is no change");
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash, "a move is no change");
     for x in [3, 19, 35] {
         set(&world, &ids, x, ids.air);
     }
@@ -207,7 +215,7 @@ fn deltas_go_on_whatever_tier_the_chunk_lies_in() {
         }
         assert_sound(&world);
     }
-    let tiers = world.census().expect("counts");
+    let tiers = world.tiers().census().expect("counts");
     assert_eq!([Tier::L0, Tier::L1, Tier::L2].map(|tier| tiers.tier(tier).chunks), [1, 1, 1]);
     set(&world, &ids, 20, ids.air);
     assert_eq!((stored(&world, places[1]), stored(&world, places[0])), (0, 2), "without the option they end");
@@ -217,7 +225,7 @@ fn deltas_go_on_whatever_tier_the_chunk_lies_in() {
 #[test]
 fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
     let disk = Disk::new();
-    let world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let world = World::builder().options(&deltas()).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, hills(&world, &ids))]);
@@ -225,7 +233,7 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
     drop(world);
     let row = key::delta(a, second);
     disk.raw().flip(Family::ChunkDelta, row, cg_format::frame::LEN_BYTES + 6);
-    let world = World::open(disk.path(), &[], &deltas()).expect("opens");
+    let world = World::builder().options(&deltas()).open(disk.path()).expect("opens");
     let damage = corrupt(world.load(a));
     assert_eq!((damage.space, &*damage.key), (Space::ChunkDelta, &row[..]));
     let error = world.transaction(|tx| {
@@ -233,7 +241,7 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
         Ok::<_, Error>(())
     });
     assert!(matches!(error, Err(Error::Corrupt(_))), "damage is not overwritten blindly");
-    assert!(world.content_hash().is_err());
+    assert!(world.content_hash(cg_store::view::Area::World).is_err());
     assert!(!findings(&world).is_empty());
     assert!(world.quarantine().chunk(a).expect("sets the delta aside"));
     let chunk = world.load(a).expect("loads").expect("the chunk is still there");
@@ -260,7 +268,7 @@ fn rearrange(world: &World, rows: impl IntoIterator<Item = ([u8; key::DELTA_LEN_
 
 #[test]
 fn a_load_behind_deltas_reads_the_row_alone() {
-    let world = World::in_memory(&[], &deltas()).expect("a world in memory");
+    let world = World::builder().options(&deltas()).in_memory().expect("a world in memory");
     let ids = Ids::register(&world);
     let (a, b, c) = (ids.at(0, 0, 0), ids.at(1, 0, 0), ids.at(2, 0, 0));
     save(&world, [a, b, c].map(|at| (at, hills(&world, &ids))));
@@ -268,7 +276,7 @@ fn a_load_behind_deltas_reads_the_row_alone() {
     let loaded = || [a, b, c].map(|at| world.load_versioned(at).expect("loads").expect("is there"));
     let shown = || {
         [a, b].map(|at| {
-            world.with_stored_bytes(at, |row| Ok((row.value.to_vec(), row.version))).expect("reads")
+            world.tiers().with_stored_bytes(at, |row| Ok((row.value.to_vec(), row.version))).expect("reads")
         })
     };
     let (before, view) = (loaded(), shown());
@@ -293,7 +301,7 @@ fn a_load_behind_deltas_reads_the_row_alone() {
 
 #[test]
 fn damage_that_memory_hides_is_set_aside() {
-    let world = World::in_memory(&[], &deltas()).expect("a world in memory");
+    let world = World::builder().options(&deltas()).in_memory().expect("a world in memory");
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, hills(&world, &ids))]);
@@ -316,14 +324,14 @@ fn damage_that_memory_hides_is_set_aside() {
 #[test]
 fn a_chunk_whose_damaged_delta_was_set_aside_is_folded() {
     let disk = Disk::new();
-    let world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let world = World::builder().options(&deltas()).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, hills(&world, &ids))]);
     let [_, second, _] = [1, 2, 3].map(|x| set(&world, &ids, x, ids.air));
     drop(world);
     disk.raw().flip(Family::ChunkDelta, key::delta(a, second), cg_format::frame::LEN_BYTES + 6);
-    let world = World::open(disk.path(), &[], &deltas()).expect("opens");
+    let world = World::builder().options(&deltas()).open(disk.path()).expect("opens");
     let report = world.tick(GameTick::new(2 * MINUTE), &[], Duration::from_secs(60)).expect("ticks");
     assert_eq!((report.deltas_folded, report.damaged.len()), (0, 1));
     assert!(world.quarantine().chunk(a).expect("sets the delta aside"));
@@ -346,7 +354,8 @@ fn mill(components: &str) -> PackManifest {
 #[test]
 fn deltas_of_an_older_schema_are_applied_before_the_chunk_is_upgraded() {
     let disk = Disk::new();
-    let world = World::create(disk.path(), &[mill("")], &deltas()).expect("is created");
+    let world =
+        World::builder().packs(&[mill("")]).options(&deltas()).create(disk.path()).expect("is created");
     let block = |world: &World, name| world.catalog().block_id(name).expect("offered");
     let (stone, dust) = (block(&world, "mill:stone"), block(&world, "mill:dust"));
     let ids = Ids::register(&world);
@@ -358,7 +367,11 @@ fn deltas_of_an_older_schema_are_applied_before_the_chunk_is_upgraded() {
     assert_eq!(stored(&world, a), 3);
     drop(world);
     // The stone that a delta put there has a component now.
-    let world = World::open(disk.path(), &[mill(r#""mill:grain""#)], &deltas()).expect("opens");
+    let world = World::builder()
+        .packs(&[mill(r#""mill:grain""#)])
+        .options(&deltas())
+        .open(disk.path())
+        .expect("opens");
     let chunk = world.load(a).expect("loads").expect("is there");
     let grain = world.catalog().component_id("mill:grain").expect("offered");
     let place = |x| CellLayer::base(LocalPos::new(x, 3, 5));
@@ -399,7 +412,7 @@ fn tick(world: &World, now: u64) -> usize {
 
 #[test]
 fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
-    let world = World::in_memory(&[], &deltas()).expect("a world in memory");
+    let world = World::builder().options(&deltas()).in_memory().expect("a world in memory");
     let ids = Ids::register(&world);
     let (a, b) = (ids.at(0, 0, 0), ids.at(9, 0, 0));
     save(&world, [(a, hills(&world, &ids)), (b, hills(&world, &ids))]);
@@ -420,38 +433,45 @@ fn a_tick_folds_what_is_full_or_left_alone_and_changes_nothing() {
     assert_eq!((stored(&world, a), stored(&world, b)), (16, 1), "so the next change was small again");
     let all = |world: &World| {
         let mut all = Vec::new();
-        let walked = world.for_each_chunk(Area::World, |stored| {
-            let stored = stored.expect("is sound");
-            all.push((stored.at, stored.version, stored.schema_generation, stored.value.to_vec()));
-            ControlFlow::<()>::Continue(())
+        let walked = world.read_view(|view| {
+            view.for_each_chunk(Area::World, |stored| {
+                let stored = stored.expect("is sound");
+                all.push((stored.at, stored.version, stored.schema_generation, stored.value.to_vec()));
+                ControlFlow::<()>::Continue(())
+            })
         });
         walked.expect("walks");
         all
     };
-    let (before, hash, last) = (all(&world), world.content_hash().expect("hashes"), world.last_commit());
+    let (before, hash, last) =
+        (all(&world), world.content_hash(cg_store::view::Area::World).expect("hashes"), world.last_commit());
     assert_eq!((tick(&world, 2), tick(&world, MINUTE - 1), tick(&world, MINUTE)), (1, 0, 1));
     assert_eq!((stored(&world, a), stored(&world, b), world.metrics().chunks_with_deltas), (0, 0, 0));
     assert_eq!(
-        (all(&world), world.content_hash().expect("hashes"), world.last_commit()),
+        (all(&world), world.content_hash(cg_store::view::Area::World).expect("hashes"), world.last_commit()),
         (before, hash, last)
     );
-    assert_eq!((tick(&world, 2 * MINUTE), world.stats().chunks_folded), (0, 3));
+    assert_eq!((tick(&world, 2 * MINUTE), world.metrics().stats.chunks_folded), (0, 3));
     assert_sound(&world);
     // In a cluster, it gets a row of its own, which is demoted like any other.
     world.tiers().demote_all(24 * 60 * MINUTE, |_| {}).expect("settles");
     let version = set(&world, &ids, 3, ids.air);
     let found = |world: &World| {
         world
+            .tiers()
             .with_stored_bytes(a, |stored| Ok((stored.tier, stored.version)))
             .expect("reads")
             .expect("is there")
     };
     assert_eq!((stored(&world, a), found(&world)), (1, (Tier::L2, version)));
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     assert_eq!((tick(&world, 3 * MINUTE - 1), found(&world)), (0, (Tier::L2, version)));
     assert_eq!((tick(&world, 3 * MINUTE), found(&world)), (1, (Tier::L0, version)));
     world.tiers().demote_all(24 * 60 * MINUTE, |_| {}).expect("settles");
-    assert_eq!((found(&world), world.content_hash().expect("hashes")), ((Tier::L2, version), hash));
+    assert_eq!(
+        (found(&world), world.content_hash(cg_store::view::Area::World).expect("hashes")),
+        ((Tier::L2, version), hash)
+    );
     set(&world, &ids, 4, ids.air);
     world.tiers().demote_all(24 * 60 * MINUTE, |_| {}).expect("settles");
     assert_eq!((stored(&world, a), found(&world).0), (0, Tier::L2), "settling folds all");
@@ -509,7 +529,10 @@ fn commits_beside_folding_are_never_lost() {
             (0..3).map(|x| world.load_versioned(ids.at(x, 0, 0)).expect("loads")).collect::<Vec<_>>()
         });
         assert!(a == b, "in memory and after it, {n}");
-        assert_eq!(with.content_hash().expect("hashes"), without.content_hash().expect("hashes"));
+        assert_eq!(
+            with.content_hash(cg_store::view::Area::World).expect("hashes"),
+            without.content_hash(cg_store::view::Area::World).expect("hashes")
+        );
         with.tiers().demote_all(MINUTE, |_| {}).expect("settles");
     }
     assert_sound(&with);

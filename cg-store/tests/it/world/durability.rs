@@ -75,7 +75,7 @@ fn many_threads_share_their_syncs() {
             });
         }
     });
-    assert_eq!(world.stats().commits, 80);
+    assert_eq!(world.metrics().stats.commits, 80);
 }
 
 /// A world over an engine whose commits fail from a moment on.

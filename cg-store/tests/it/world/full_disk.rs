@@ -138,7 +138,7 @@ impl Small {
     }
 
     fn with(disk: &Path, seed: u64, options: &WorldOptions) -> Self {
-        let world = World::create(disk.join("world"), &[], options).expect("is created");
+        let world = World::builder().options(options).create(disk.join("world")).expect("is created");
         let ids = Ids::register(&world);
         Self { world, ids, seeded: Seeded(seed), expected: BTreeMap::new(), token: 0 }
     }
@@ -269,7 +269,8 @@ fn a_disk_that_fills_in_the_middle_of_commits_loses_nothing_that_was_promised() 
                 // Closing and opening does the same for what was written.
                 drop(small.world.close());
                 drop(small.world);
-                small.world = World::open(disk.join("world"), &[], &Small::options()).expect("opens");
+                small.world =
+                    World::builder().options(&Small::options()).open(disk.join("world")).expect("opens");
             } else {
                 small.world.resume().unwrap_or_else(|error| panic!("{context}: {error}"));
             }
@@ -302,7 +303,7 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
                     small.world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).map_err(Error::from)
                 }
                 "moves between tiers" => small.world.tiers().demote_all(1 << 40, |_| {}).map(drop),
-                _ => small.world.checkpoint(&copy),
+                _ => small.world.checkpoint(&copy, cg_store::CheckpointFiles::Linked),
             };
             match &rewritten {
                 Ok(()) => {}

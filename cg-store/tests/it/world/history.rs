@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use super::tier::demote;
 use super::*;
 use cg_format::{ClusterTier, Space, key};
 use proptest::prelude::*;
@@ -117,10 +116,10 @@ fn every_read_is_of_an_acknowledged_commit_when_commits_are_queued() {
     // So small a cache that readers meet the queue.
     let options = WorldOptions { durability: Durability::Balanced, cache_bytes: 0, ..options() };
     every_read_is_of_an_acknowledged_commit_and_none_goes_back(
-        &World::in_memory(&[], &options).expect("a world in memory"),
+        &World::builder().options(&options).in_memory().expect("a world in memory"),
     );
     let disk = Disk::new();
-    let world = World::create(disk.path(), &[], &options).expect("is created");
+    let world = World::builder().options(&options).create(disk.path()).expect("is created");
     every_read_is_of_an_acknowledged_commit_and_none_goes_back(&world);
 }
 
@@ -138,7 +137,7 @@ fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it(world: &World) {
         assert!(!world.quarantine().chunk(a)?);
         assert!(!world.quarantine().entity(uuid(1))?);
         assert!(!world.quarantine().delete(Space::ChunkL0, b"nothing", 1)?);
-        world.content_hash()?;
+        world.content_hash(cg_store::view::Area::World)?;
         assert!(world.verify(VerifyDepth::Full, |_| {})?.is_ok());
         world.flush()?;
         Ok::<_, Error>(())
@@ -198,7 +197,7 @@ proptest! {
     ) {
         let disk = Disk::new();
         let options = WorldOptions { durability, deltas, ..options() };
-        let mut world = World::create(disk.path(), &[], &options).expect("is created");
+        let mut world = World::builder().options(&options).create(disk.path()).expect("is created");
         let ids = Ids::register(&world);
         let places: Vec<_> =
             [-17, -16, -1, 0, 1, 3, 4, 15, 16, 400].map(|x| ids.at(x, x % 3, -x)).into_iter().collect();
@@ -251,7 +250,7 @@ proptest! {
                 }
                 Step::Reopen => {
                     drop(world);
-                    world = World::open(disk.path(), &[], &options).expect("opens");
+                    world = World::builder().options(&options).open(disk.path()).expect("opens");
                 }
                 Step::Fail(place) => {
                     let failed = world.transaction(|tx| {

@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-use super::tier::demote;
 use super::*;
 use cg_format::{ClusterPos, ClusterTier, Space, Tier, key};
-use cg_store::{Area, StoredPlace};
+use cg_store::view::{Area, StoredPlace};
 use proptest::prelude::*;
 
 over_both_engines! {
@@ -83,9 +82,11 @@ fn build(world: &World, ids: &Ids, chunks: &BTreeMap<ChunkAt, Lies>) -> Vec<(Sto
 
 fn places(world: &World, area: Area) -> Vec<StoredPlace> {
     let mut found = Vec::new();
-    let walked = world.for_each_place(area, |place| {
-        found.push(place.expect("is sound"));
-        ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.for_each_place(area, |place| {
+            found.push(place.expect("is sound"));
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(walked.expect("walks"), None);
     found
@@ -97,28 +98,34 @@ fn check_walks(world: &World, area: Area, expected: &[(StoredPlace, Chunk)]) {
     assert_eq!(places(world, area), at, "{area:?}");
 
     let (mut bytes, mut decoded) = (Vec::new(), Vec::new());
-    let walked = world.for_each_chunk(area, |stored| {
-        let stored = stored.expect("is sound");
-        let place = StoredPlace { at: stored.at, version: stored.version, tier: stored.tier };
-        bytes.push((place, world.decode(stored).expect("is sound")));
-        ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.for_each_chunk(area, |stored| {
+            let stored = stored.expect("is sound");
+            let place = StoredPlace { at: stored.at, version: stored.version, tier: stored.tier };
+            bytes.push((place, view.decode(stored).expect("is sound")));
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(walked.expect("walks"), None);
     assert!(bytes == expected, "{area:?}");
-    let walked = world.for_each_decoded(area, |found| {
-        decoded.push(found.expect("is sound"));
-        ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.for_each_decoded(area, |found| {
+            decoded.push(found.expect("is sound"));
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(walked.expect("walks"), None);
     assert!(decoded.iter().map(|(at, chunk)| (at, chunk)).eq(expected.iter().map(|(p, c)| (&p.at, c))));
 
     let parallel = Mutex::new(Vec::new());
-    let walked = world.par_for_each_chunk(area, |stored| {
-        let stored = stored.expect("is sound");
-        let chunk = world.decode(stored).expect("is sound");
-        let place = StoredPlace { at: stored.at, version: stored.version, tier: stored.tier };
-        parallel.lock().unwrap().push((place, chunk));
-        ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.par_for_each_chunk(area, |stored| {
+            let stored = stored.expect("is sound");
+            let chunk = view.decode(stored).expect("is sound");
+            let place = StoredPlace { at: stored.at, version: stored.version, tier: stored.tier };
+            parallel.lock().unwrap().push((place, chunk));
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(walked.expect("walks"), None);
     let mut parallel = parallel.into_inner().unwrap();
@@ -190,9 +197,9 @@ fn a_walk_visits_no_more_keys_than_it_returns_and_two_for_each_range(world: &Wor
     let all: Vec<_> = all.into_iter().map(|(x, z)| ids.at(x, 0, z)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
     let visited = |area| {
-        let before = world.stats();
+        let before = world.metrics().stats;
         let found = places(world, area).len() as u64;
-        (found, (world.stats() - before).keys_scanned)
+        (found, (world.metrics().stats - before).keys_scanned)
     };
     let (found, keys) = visited(Area::World);
     assert_eq!(found, all.len() as u64);
@@ -214,9 +221,9 @@ fn places_are_told_without_reading_chunks(world: &World) {
     let all = [ids.at(0, 0, 0), ids.at(1, 0, 0), ids.at(9, 9, 9)];
     save(world, all.map(|at| (at, marked(world, &ids, 5))));
     demote(world, ClusterTier::L2, &all, false);
-    let before = world.stats();
+    let before = world.metrics().stats;
     assert_eq!(places(world, Area::World).len(), 3);
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.clusters_read, work.bytes_decompressed, work.chunks_decoded), (1, 0, 0));
 }
 
@@ -240,9 +247,11 @@ fn damage_is_told_once_and_hides_what_is_colder(world: &World) {
         }
         ControlFlow::<()>::Continue(())
     };
-    let walked = world.for_each_place(Area::World, |place| note(place.map(|place| place.at)));
+    let walked =
+        world.read_view(|view| view.for_each_place(Area::World, |place| note(place.map(|place| place.at))));
     assert_eq!(walked.expect("walks"), None);
-    let walked = world.for_each_chunk(Area::World, |stored| note(stored.map(|stored| stored.at)));
+    let walked = world
+        .read_view(|view| view.for_each_chunk(Area::World, |stored| note(stored.map(|stored| stored.at))));
     assert_eq!(walked.expect("walks"), None);
     assert_eq!(told, [&warm_key[..], &warm_key[..]], "once in each walk");
     let live = [ids.at(3, 3, 3), ids.at(5, 0, 0)];
@@ -257,13 +266,17 @@ fn threads_stop_when_one_has_enough(world: &World) {
     let ids = Ids::register(world);
     let all: Vec<_> = (0..20).map(|cube| ids.at(cube * 16, 0, 0)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.glass))));
-    let found = world.par_for_each_chunk(Area::World, |stored| {
-        let at = stored.expect("is sound").at;
-        if at == all[7] { ControlFlow::Break(at) } else { ControlFlow::Continue(()) }
+    let found = world.read_view(|view| {
+        view.par_for_each_chunk(Area::World, |stored| {
+            let at = stored.expect("is sound").at;
+            if at == all[7] { ControlFlow::Break(at) } else { ControlFlow::Continue(()) }
+        })
     });
     assert_eq!(found.expect("walks"), Some(all[7]));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        world.par_for_each_chunk(Area::World, |_| -> ControlFlow<()> { panic!("on purpose") })
+        world.read_view(|view| {
+            view.par_for_each_chunk(Area::World, |_| -> ControlFlow<()> { panic!("on purpose") })
+        })
     }));
     assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"on purpose"));
     assert_eq!(places(world, Area::World).len(), 20, "and the world goes on");
@@ -271,7 +284,8 @@ fn threads_stop_when_one_has_enough(world: &World) {
 
 #[test]
 fn a_place_has_the_version_of_the_last_delta() {
-    let world = World::in_memory(&[], &WorldOptions { deltas: true, ..options() }).expect("in memory");
+    let world =
+        World::builder().options(&WorldOptions { deltas: true, ..options() }).in_memory().expect("in memory");
     let ids = Ids::register(&world);
     let at = ids.at(2, 0, 0);
     let [edited, other] = [at, ids.at(3, 0, 0)].map(|at| (at, marked(&world, &ids, 8)));
@@ -281,7 +295,7 @@ fn a_place_has_the_version_of_the_last_delta() {
         .set_block(cg_format::LocalPos::new(1, 1, 1), ids.glass, &world.catalog().current_schema())
         .expect("sets");
     let seq = save(&world, [(at, chunk)]);
-    assert_eq!(world.stats().deltas_written, 1);
+    assert_eq!(world.metrics().stats.deltas_written, 1);
     let found = places(&world, Area::World);
     let versions: Vec<_> = found.iter().map(|place| (place.at, place.version)).collect();
     let other = world.load_versioned(ids.at(3, 0, 0)).expect("is sound").expect("is stored").1;

@@ -7,7 +7,7 @@ use cg_store::StoreLimits;
 const FRAME: u64 = cg_format::frame::LEN_BYTES as u64;
 
 fn limited(limits: StoreLimits) -> World {
-    World::in_memory(&[], &WorldOptions { limits, ..options() }).expect("a world in memory")
+    World::builder().options(&WorldOptions { limits, ..options() }).in_memory().expect("a world in memory")
 }
 
 fn refused<T: std::fmt::Debug>(
@@ -123,7 +123,7 @@ fn a_row_that_no_batch_takes_is_refused_and_a_transaction_of_any_size_is_not() {
         &world,
         (0..300).map(|x| (ids.at(x, 0, 0), marked(&world, &ids, x as u16))).chain([(a, sized(fitting))]),
     );
-    assert_eq!(world.stats().commits_staged, 1);
+    assert_eq!(world.metrics().stats.commits_staged, 1);
     assert_eq!(world.load(a).expect("loads").as_deref(), Some(&sized(fitting)));
     assert_sound(&world);
 }
@@ -133,7 +133,7 @@ fn a_raised_limit_holds_for_transactions_of_many_megabytes() {
     let limits = StoreLimits { batch_bytes: 100 << 20, chunk_bytes: 40 << 20, ..StoreLimits::default() };
     let disk = Disk::new();
     let roomy = WorldOptions { limits, ..options() };
-    let world = World::create(disk.path(), &[], &roomy).expect("is created");
+    let world = World::builder().options(&roomy).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     let big = |fill: u8| {
         let mut chunk = filled(&world, ids.air);
@@ -152,7 +152,7 @@ fn a_world_keeps_the_limits_it_was_created_with() {
     let disk = Disk::new();
     let limits = StoreLimits { chunk_bytes: 200, ..StoreLimits::default() };
     let strict = WorldOptions { limits, ..options() };
-    drop(World::create(disk.path(), &[], &strict).expect("is created"));
+    drop(World::builder().options(&strict).create(disk.path()).expect("is created"));
     let world = disk.open(&[]);
     assert_eq!(world.limits(), limits);
     let ids = Ids::register(&world);

@@ -16,7 +16,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use cg_store::{Area, WriteBatch, WriteTicket};
+use cg_store::view::Area;
+use cg_store::{WriteBatch, WriteTicket};
 use cg_tiering::GameTick;
 
 const KEYS: u64 = 64;
@@ -232,10 +233,12 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
                 }
                 4 => {
                     let mut found = vec![None; KEYS as usize];
-                    let walked = world.for_each_decoded(Area::World, |chunk| {
-                        let (at, chunk) = chunk.expect("is sound");
-                        found[index[&at] as usize] = value_of(&chunk);
-                        ControlFlow::<()>::Continue(())
+                    let walked = world.read_view(|view| {
+                        view.for_each_decoded(Area::World, |chunk| {
+                            let (at, chunk) = chunk.expect("is sound");
+                            found[index[&at] as usize] = value_of(&chunk);
+                            ControlFlow::<()>::Continue(())
+                        })
                     });
                     assert_eq!(walked.expect("walks"), None);
                     Some(What::Walk(found))
@@ -352,7 +355,7 @@ fn check_world(world: &World, steps: u64) {
     if let Err(broken) = check(&history) {
         panic!("{broken}");
     }
-    let metrics = world.stats();
+    let metrics = world.metrics().stats;
     assert!(metrics.moves > 0 && metrics.conflicts > 0, "nothing got in the way: {metrics:?}");
     assert_sound(world);
 }
@@ -374,7 +377,7 @@ fn modes() -> [WorldOptions; 3] {
 #[test]
 fn histories_in_memory_are_linearizable() {
     for options in modes() {
-        check_world(&World::in_memory(&[], &options).expect("in memory"), steps(1_500));
+        check_world(&World::builder().options(&options).in_memory().expect("in memory"), steps(1_500));
     }
 }
 
@@ -382,7 +385,7 @@ fn histories_in_memory_are_linearizable() {
 fn histories_on_disk_are_linearizable() {
     for options in modes() {
         let disk = Disk::new();
-        check_world(&World::create(disk.path(), &[], &options).expect("is created"), steps(400));
+        check_world(&World::builder().options(&options).create(disk.path()).expect("is created"), steps(400));
     }
 }
 

@@ -1,12 +1,15 @@
 //! Loading: from memory where it can be, each chunk decoded once, and absence remembered too.
 
-use super::tier::{demote, noisy};
+use super::tier::noisy;
 use super::*;
 use cg_format::{ClusterTier, Space, key};
 use cg_store::Peek;
 
 fn with_cache(cache_bytes: u64) -> World {
-    World::in_memory(&[], &WorldOptions { cache_bytes, ..options() }).expect("a world in memory")
+    World::builder()
+        .options(&WorldOptions { cache_bytes, ..options() })
+        .in_memory()
+        .expect("a world in memory")
 }
 
 #[test]
@@ -19,10 +22,10 @@ fn a_chunk_is_read_and_decoded_once() {
     drop(world);
     let world = disk.open(&[]);
     assert!(matches!(world.peek(a), Peek::NotLoaded) && matches!(world.peek(absent), Peek::NotLoaded));
-    let before = world.stats();
+    let before = world.metrics().stats;
     let first = world.load(a).expect("loads").expect("is there");
     assert_eq!(world.load(absent).expect("loads"), None);
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.engine_reads, work.chunks_decoded, work.cache_misses), (1 + 3, 1, 2));
     for _ in 0..5 {
         let again = world.load(a).expect("loads").expect("is there");
@@ -31,7 +34,7 @@ fn a_chunk_is_read_and_decoded_once() {
     }
     assert!(matches!(world.peek(a), Peek::Here(chunk) if std::sync::Arc::ptr_eq(&chunk, &first)));
     assert!(matches!(world.peek(absent), Peek::Absent));
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.engine_reads, work.chunks_decoded, work.cache_hits), (4, 1, 10));
 }
 
@@ -46,10 +49,10 @@ fn a_saved_chunk_is_in_memory_and_shared() {
         Ok::<_, Error>(())
     });
     drop(saved.expect("saves"));
-    let before = world.stats();
+    let before = world.metrics().stats;
     let loaded = world.load(ids.at(0, 0, 0)).expect("loads").expect("is there");
     assert!(std::sync::Arc::ptr_eq(&loaded, &chunk));
-    assert_eq!((world.stats() - before).engine_reads, 0);
+    assert_eq!((world.metrics().stats - before).engine_reads, 0);
     // An edit touches a copy: who holds the old chunk keeps it as it was.
     world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)).expect("edits");
     assert_eq!(chunk.block(LocalPos::new(0, 0, 0)), ids.stone);
@@ -130,9 +133,9 @@ fn many_chunks_of_a_cluster_cost_one_read_of_it() {
     save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
     demote(&world, ClusterTier::L2, &all, false);
     let chunk_bytes = noisy(&world, &ids, 0).to_bytes().len() as u64;
-    let before = world.stats();
+    let before = world.metrics().stats;
     let found = world.load_many(&wanted);
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     for (found, seed) in found.into_iter().zip(0..) {
         assert_eq!(found.expect("is sound").as_deref(), Some(&noisy(&world, &ids, seed)));
     }
@@ -164,7 +167,7 @@ fn a_damaged_cluster_fails_the_chunks_in_it_and_no_others() {
         let Err(Error::Corrupt(damage)) = found else { panic!("{at} is not seen as damage: {found:?}") };
         assert_eq!((damage.space, &damage.key[..]), (Space::ClusterL1, &row[..]));
         assert_eq!(damage.place, at.to_string());
-        let cg_store::DamageCause::Bytes(problem) = &damage.problem else { panic!("{damage}") };
+        let cg_store::error::DamageCause::Bytes(problem) = &damage.problem else { panic!("{damage}") };
         assert!(matches!(problem.problem, cg_format::Problem::Checksum { .. }), "{damage}");
     }
 }
@@ -181,9 +184,9 @@ fn chunks_that_are_alike_are_decoded_once_and_shared() {
         if let Some(tier) = tier {
             demote(&world, tier, &places, false);
         }
-        let before = world.stats();
+        let before = world.metrics().stats;
         let loaded = world.load_many(&places);
-        assert_eq!((world.stats() - before).chunks_decoded, 3, "{tier:?}");
+        assert_eq!((world.metrics().stats - before).chunks_decoded, 3, "{tier:?}");
         let loaded: Vec<_> =
             loaded.into_iter().map(|chunk| chunk.expect("loads").expect("is there")).collect();
         for (chunk, block) in loaded.iter().zip(blocks) {

@@ -78,7 +78,7 @@ fn without_room_nothing_is_moved_or_folded_and_marks_are_forgotten() {
     });
     deleted.expect("deletes");
     world.tiers().purge_tombstones_before(u64::MAX).expect("is noted");
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     free.store(DEMANDED - 1, Ordering::Relaxed);
     // What the world asked before may still count.
     std::thread::sleep(Duration::from_millis(600));
@@ -110,7 +110,7 @@ fn without_room_nothing_is_moved_or_folded_and_marks_are_forgotten() {
     refused(world.opacity().rebuild().expect_err("there is no room"));
     let lost: Vec<_> = before.iter().filter(|(key, _)| !rows(&world).contains_key(key)).collect();
     assert_eq!((lost.len(), rows(&world).len()), (1, before.len() - 1), "{lost:?}");
-    let stats = world.stats();
+    let stats = world.metrics().stats;
     assert_eq!((stats.ticks_low_disk, stats.tiles_folded, stats.chunks_folded), (10, 0, 0));
     assert_eq!(tiers(&world), [1, 0, 0]);
 
@@ -122,8 +122,8 @@ fn without_room_nothing_is_moved_or_folded_and_marks_are_forgotten() {
     }
     assert_eq!((tiers(&world), report.skipped_low_disk), ([0, 0, 1], false));
     world.tiers().demote_all(LATER, |_| {}).expect("settles");
-    assert_eq!(world.stats().ticks_low_disk, 10);
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.metrics().stats.ticks_low_disk, 10);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_sound(&world);
 }
 

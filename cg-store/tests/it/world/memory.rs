@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::damage::{corrupt, farm};
-use super::tier::demote;
 use super::*;
 use cg_format::{ClusterTier, frame, key};
-use cg_store::{Column, Peek, Stats};
+use cg_store::Peek;
+use cg_store::cache::Column;
+use cg_store::metrics::Stats;
 
 over_both_engines! {
     a_column_is_its_chunks_until_one_of_them_is_committed
@@ -20,9 +21,9 @@ over_both_engines! {
 
 /// The work that something takes.
 fn work<T>(world: &World, what: impl FnOnce() -> T) -> (T, Stats) {
-    let before = world.stats();
+    let before = world.metrics().stats;
     let done = what();
-    (done, world.stats() - before)
+    (done, world.metrics().stats - before)
 }
 
 fn column(world: &World, ids: &Ids, x: i64) -> Column {
@@ -274,7 +275,10 @@ fn what_is_queued_is_not_taken_for_absent() {
 #[test]
 fn a_kept_area_stays_in_memory_beside_the_bound() {
     let bound = 256 << 10;
-    let world = World::in_memory(&[], &WorldOptions { cache_bytes: bound, ..options() }).expect("a world");
+    let world = World::builder()
+        .options(&WorldOptions { cache_bytes: bound, ..options() })
+        .in_memory()
+        .expect("a world");
     let ids = Ids::register(&world);
     let big = |n: i64| {
         let mut chunk = filled(&world, ids.air);
@@ -293,30 +297,32 @@ fn a_kept_area_stays_in_memory_beside_the_bound() {
     }
     // 200 chunks of more than 4,000 bytes are four times the bound, and the rest has its place beside them.
     let stats = world.cache().stats();
-    assert_eq!((in_memory(0, 199), stats.kept_chunks, stats.limit_bytes), (200, 200, bound));
+    assert_eq!((in_memory(0, 199), stats.pinned_chunks, stats.limit_bytes), (200, 200, bound));
     assert!((200 * 4128..200 * 5000).contains(&stats.pinned_bytes), "{stats:?}");
     assert!((bound / 2..=bound).contains(&stats.evictable_bytes), "{stats:?}");
     assert!((30..=62).contains(&in_memory(200, 999)), "{}", in_memory(200, 999));
     // Elsewhere it is not kept.
     assert!(world.load(ChunkAt::new(ids.nether, ChunkPos::constant(0, 0, 0))).expect("loads").is_none());
-    assert_eq!(world.cache().stats().kept_chunks, 200);
+    assert_eq!(world.cache().stats().pinned_chunks, 200);
 
-    assert!(world.cache().unpin(first));
-    assert!(!world.cache().unpin(first), "it was let go already");
+    drop(first);
     let stats = world.cache().stats();
-    assert_eq!((stats.kept_chunks, in_memory(100, 199)), (100, 100));
+    assert_eq!((stats.pinned_chunks, in_memory(100, 199)), (100, 100));
     assert!(stats.evictable_bytes <= bound, "{stats:?}");
     assert!(in_memory(0, 99) <= 62);
-    assert!(world.cache().unpin(second));
+    drop(second);
     let stats = world.cache().stats();
-    assert_eq!((stats.kept_chunks, stats.pinned_bytes), (0, 0));
+    assert_eq!((stats.pinned_chunks, stats.pinned_bytes), (0, 0));
     assert!(stats.evictable_bytes <= bound && in_memory(0, 999) <= 62, "{stats:?}");
 }
 
 #[test]
 fn columns_and_chunks_together_stay_under_the_bound() {
     let bound = 1 << 20;
-    let world = World::in_memory(&[], &WorldOptions { cache_bytes: bound, ..options() }).expect("a world");
+    let world = World::builder()
+        .options(&WorldOptions { cache_bytes: bound, ..options() })
+        .in_memory()
+        .expect("a world");
     let ids = Ids::register(&world);
     let mut chunk = filled(&world, ids.air);
     chunk.set_side(ids.light, vec![1; 1000]);

@@ -57,7 +57,7 @@ fn come(world: &World, chunks: &[ChunkAt]) {
 
 /// How many live chunks lie in each tier.
 pub(super) fn tiers(world: &World) -> [u64; 3] {
-    let census = world.census().expect("counts");
+    let census = world.tiers().census().expect("counts");
     Tier::ALL.map(|tier| census.tier(tier).chunks)
 }
 
@@ -72,7 +72,7 @@ fn a_world_left_alone_grows_warm_then_cold(world: &World) {
     let ids = Ids::register(world);
     let all = at_both_ends(&ids);
     save(world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(world, &ids, seed))));
-    let (hash, rows) = (world.content_hash().expect("hashes"), all.len() as u64);
+    let (hash, rows) = (world.content_hash(cg_store::view::Area::World).expect("hashes"), all.len() as u64);
     // Somebody is in each dimension, near nothing and not far either.
     let watchers: Vec<_> = [ids.overworld, ids.nether]
         .into_iter()
@@ -85,11 +85,11 @@ fn a_world_left_alone_grows_warm_then_cold(world: &World) {
     let [hot, warm, cold] = tiers(world);
     assert_eq!((hot, warm + cold), (0, rows), "far ones are cold already");
     assert!(warm >= 30, "{warm} are warm");
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_sound(world);
     play(world, 40 * MINUTE, &watchers);
     assert_eq!(tiers(world), [0, 0, rows]);
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_sound(world);
     for (at, seed) in all.iter().zip(0..) {
         assert_eq!(world.load(*at).expect("loads").as_deref(), Some(&noisy(world, &ids, seed)), "{at}");
@@ -116,7 +116,8 @@ fn a_clock_that_ran_away_is_set_back(world: &World) {
     let all: Vec<_> = (0..8).map(|n| ids.at(4 * n, 0, 0)).collect();
     save(world, all.iter().map(|at| (*at, filled(world, ids.stone))));
     let held = ids.at(4 * 7, 0, 0);
-    let id = world.tiers().hold(held.dimension, &ChunkBox::new(held.pos, held.pos)).expect("is small");
+    let kept =
+        world.tiers().keep_loaded(held.dimension, &ChunkBox::new(held.pos, held.pos)).expect("is small");
     play(world, 5, &[]);
     world.tick(GameTick::new(u64::MAX), &[], ENOUGH).expect("ticks");
     // Accessed at that moment, and stored so.
@@ -130,7 +131,7 @@ fn a_clock_that_ran_away_is_set_back(world: &World) {
     assert_eq!(tiers(world), [8, 0, 0], "what was just saved is hot");
     play(world, 40 * MINUTE, &[]);
     assert_eq!(tiers(world), [1, 0, 7], "what is held stays hot, the rest is demoted again");
-    assert!(world.tiers().release(id));
+    drop(kept);
     play(world, 90 * MINUTE, &[]);
     assert_eq!(tiers(world), [0, 0, 8]);
     assert_sound(world);
@@ -165,22 +166,27 @@ fn who_comes_back_finds_hot_chunks_after_a_while(world: &World) {
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
     world.tiers().demote_all(DAY, |_| {}).expect("settles");
     assert_eq!(tiers(world), [0, 0, 72]);
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     let versions = || -> Vec<_> {
-        let version =
-            |at: &ChunkAt| world.with_stored_bytes(*at, |stored| Ok(stored.version)).expect("is sound");
+        let version = |at: &ChunkAt| {
+            world.tiers().with_stored_bytes(*at, |stored| Ok(stored.version)).expect("is sound")
+        };
         all.iter().map(version).collect()
     };
-    let (before, moves) = (versions(), world.stats().moves);
+    let (before, moves) = (versions(), world.metrics().stats.moves);
     let here = [player(1, ids.overworld, 20, 20, 20)];
     play(world, DAY, &here);
     come(world, &near);
     play(world, DAY + MINUTE, &here);
-    assert_eq!((tiers(world), world.stats().moves), ([0, 0, 72], moves), "who passes by moves nothing");
+    assert_eq!(
+        (tiers(world), world.metrics().stats.moves),
+        ([0, 0, 72], moves),
+        "who passes by moves nothing"
+    );
     play(world, DAY + 3 * MINUTE, &here);
     assert_eq!(tiers(world), [64, 0, 8], "who stays has his surroundings hot");
     assert_eq!(versions(), before);
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_sound(world);
     let report = world.tiers().explain(near[0]).expect("explains").expect("is stored");
     assert_eq!((report.tier, report.decision.to), (Tier::L0, Tier::L0));
@@ -189,7 +195,7 @@ fn who_comes_back_finds_hot_chunks_after_a_while(world: &World) {
     play(world, DAY + 4 * MINUTE, &[]);
     play(world, DAY + 90 * MINUTE, &[]);
     assert_eq!(tiers(world), [0, 0, 72]);
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_sound(world);
 }
 
@@ -197,13 +203,13 @@ fn a_held_place_stays_hot_and_a_pinned_one_as_it_is(world: &World) {
     let ids = Ids::register(world);
     let [held, pinned, neither] = [ids.at(0, 0, 0), ids.at(100, 0, 0), ids.at(200, 0, 0)];
     save(world, [held, pinned, neither].map(|at| (at, marked(world, &ids, 1))));
-    let ticket = world.tiers().hold(ids.overworld, &ChunkBox::new(held.pos, held.pos)).expect("is small");
+    let kept =
+        world.tiers().keep_loaded(ids.overworld, &ChunkBox::new(held.pos, held.pos)).expect("is small");
     let pin = world.tiers().pin(ids.overworld, ChunkBox::new(pinned.pos, pinned.pos));
     play(world, DAY, &[]);
     let tier = |at| world.tiers().explain(at).expect("explains").expect("is stored").tier;
     assert_eq!([held, pinned, neither].map(tier), [Tier::L0, Tier::L0, Tier::L2]);
-    assert!(world.tiers().release(ticket) && world.tiers().unpin(pin));
-    assert!(!world.tiers().release(ticket) && !world.tiers().unpin(pin));
+    drop((kept, pin));
     play(world, DAY + 1, &[]);
     assert_eq!(tier(pinned), Tier::L2);
     play(world, 2 * DAY, &[]);
@@ -221,7 +227,7 @@ fn a_shadowed_cluster_is_written_without_its_shadows(world: &World) {
     };
     let before = cluster_len();
     // What is pinned comes and goes only by what is edited.
-    world.tiers().pin(ids.overworld, ChunkBox::new(all[0].pos, all[63].pos));
+    let _pinned = world.tiers().pin(ids.overworld, ChunkBox::new(all[0].pos, all[63].pos));
     let wait = TierPolicy::default().rewrite_after_ticks;
     let tick = |now: u64| {
         // The count above a cluster is closed by the cube after it.
@@ -260,11 +266,14 @@ fn a_deleted_chunk_stays_deleted_through_every_move(world: &World) {
     };
     save(world, [a, b].map(|at| (at, marked(world, &ids, 1))));
     let alone = ChunkBox::new(b.pos, b.pos);
-    let hash = world.content_hash_of(ids.overworld, alone).expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::Box(ids.overworld, alone)).expect("hashes");
     let is_right = |world: &World| {
         assert_eq!(world.load(a).expect("loads"), None);
         let whole = ChunkBox::new(ChunkPos::constant(0, 0, 0), ChunkPos::constant(9, 9, 9));
-        assert_eq!(world.content_hash_of(ids.overworld, whole).expect("hashes"), hash);
+        assert_eq!(
+            world.content_hash(cg_store::view::Area::Box(ids.overworld, whole)).expect("hashes"),
+            hash
+        );
         assert_sound(world);
     };
     world.tiers().demote_all(DAY, |_| {}).expect("settles");
@@ -339,14 +348,17 @@ fn a_row_that_no_cluster_can_hold_is_not_moved_again_and_again(world: &World) {
     plant(world, [(Space::ChunkL0, key::chunk(ids.at(3, 0, 0)).to_vec(), Some(plain(b"")))]);
     play(world, DAY, &[]);
     for at in &all {
-        assert_eq!(world.with_stored_bytes(*at, |stored| Ok(stored.tier)).expect("is sound"), Some(Tier::L2));
+        assert_eq!(
+            world.tiers().with_stored_bytes(*at, |stored| Ok(stored.tier)).expect("is sound"),
+            Some(Tier::L2)
+        );
     }
-    let before = world.stats();
+    let before = world.metrics().stats;
     for later in 1..=50 {
         let report = world.tick(GameTick::new(DAY + later * MINUTE), &[], ENOUGH).expect("ticks");
         assert_eq!(report.moves, MoveCounts::default());
     }
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.moves, work.rows_written), (0, 0));
 }
 
@@ -369,19 +381,20 @@ fn a_fat_cube_keeps_no_other_out_of_the_cold_tier(world: &World) {
     save(world, [fattest, fat].map(|(at, len_bytes)| (at, incompressible(world, &ids, len_bytes))));
     let others: Vec<_> = (0..8).map(|n| ids.at(8 + n, 0, 0)).collect();
     save(world, others.iter().map(|at| (*at, marked(world, &ids, 1))));
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     play(world, DAY, &[]);
-    let tier =
-        |at| world.with_stored_bytes(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored");
+    let tier = |at| {
+        world.tiers().with_stored_bytes(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored")
+    };
     assert_eq!((tier(fattest.0), tier(fat.0), tiers(world)), (Tier::L0, Tier::L2, [1, 0, 9]));
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_sound(world);
-    let before = world.stats();
+    let before = world.metrics().stats;
     for later in 1..20 {
         let report = world.tick(GameTick::new(DAY + later * MINUTE), &[], ENOUGH).expect("ticks");
         assert_eq!(report.moves, MoveCounts::default());
     }
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.moves, work.rows_written), (0, 0), "it is not tried again and again");
     // When it is small again it goes where the others are.
     save(world, [(fattest.0, marked(world, &ids, 2))]);
@@ -396,18 +409,17 @@ fn a_reader_sees_each_chunk_once_whatever_moves() {
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..100).map(|n| ids.at(n % 10, n / 10, n % 3)).collect();
     save(&world, all.iter().zip(0..).map(|(at, n)| (*at, marked(&world, &ids, n))));
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     let done = std::sync::atomic::AtomicBool::new(false);
-    let (order, moves) = (std::sync::atomic::Ordering::SeqCst, world.stats().moves);
+    let (order, moves) = (std::sync::atomic::Ordering::SeqCst, world.metrics().stats.moves);
     let read = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut read = 0;
             while !done.load(order) {
-                assert_eq!(world.content_hash().expect("hashes"), hash);
-                assert!(
-                    all.iter()
-                        .all(|at| world.with_stored_bytes(*at, |_| Ok(())).expect("is sound").is_some())
-                );
+                assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
+                assert!(all.iter().all(|at| {
+                    world.tiers().with_stored_bytes(*at, |_| Ok(())).expect("is sound").is_some()
+                }));
                 read += 1;
             }
             read
@@ -423,17 +435,20 @@ fn a_reader_sees_each_chunk_once_whatever_moves() {
         done.store(true, order);
         reader.join().expect("no panic")
     });
-    assert!(read > 0 && world.stats().moves - moves >= 16, "{read} reads beside the moves");
+    assert!(read > 0 && world.metrics().stats.moves - moves >= 16, "{read} reads beside the moves");
     assert_sound(&world);
 }
 
 #[test]
 fn a_policy_that_contradicts_itself_is_refused() {
     let tiers = TierPolicy { cold_after_ticks: 1, ..TierPolicy::default() };
-    let refused = World::in_memory(&[], &WorldOptions { tiers, ..options() }).expect_err("is refused");
+    let refused =
+        World::builder().options(&WorldOptions { tiers, ..options() }).in_memory().expect_err("is refused");
     assert!(matches!(refused, Error::Policy(_)), "{refused}");
     let disk = Disk::new();
-    let refused =
-        World::create(disk.path(), &[], &WorldOptions { tiers, ..options() }).expect_err("is refused");
+    let refused = World::builder()
+        .options(&WorldOptions { tiers, ..options() })
+        .create(disk.path())
+        .expect_err("is refused");
     assert!(matches!(refused, Error::Policy(_)) && !disk.path().exists(), "{refused}");
 }

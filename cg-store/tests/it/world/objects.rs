@@ -2,7 +2,9 @@
 
 use super::*;
 use cg_format::Space;
-use cg_store::{ConflictKey, ObjectKey, StoreLimits};
+use cg_store::StoreLimits;
+use cg_store::error::ConflictKey;
+use cg_store::objects::ObjectKey;
 use expect_test::{Expect, expect};
 
 over_both_engines! {
@@ -304,7 +306,7 @@ fn a_damaged_object_is_neither_absent_nor_overwritten(world: &World) {
     assert_eq!(objects.get("a").expect_err("is damaged").to_string(), message);
     assert_eq!(objects.put("a", *b"x").expect_err("is damaged").to_string(), message);
     assert_eq!(objects.list("", None, 9).expect_err("is damaged").to_string(), message);
-    assert_eq!(world.content_hash().expect_err("is damaged").to_string(), message);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect_err("is damaged").to_string(), message);
     assert_eq!(bytes(world, "b"), some(0, "two"));
     let mut shown = Vec::new();
     let ended = objects.for_each("", |object| {
@@ -320,14 +322,17 @@ fn a_damaged_object_is_neither_absent_nor_overwritten(world: &World) {
             "object: object `a`: object: state is 9, allowed is 1 for here or 2 for deleted (at byte 16); restore it from a checkpoint or set it aside with `cg quarantine`"
         ]
     );
-    assert_eq!(world.census().expect("counts").damaged, 1);
-    assert_eq!(world.census().expect("counts").objects, 1);
+    assert_eq!(world.tiers().census().expect("counts").damaged, 1);
+    assert_eq!(world.tiers().census().expect("counts").objects, 1);
 }
 
 #[test]
 fn an_object_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
     let limits = StoreLimits { object_bytes: 64, ..StoreLimits::default() };
-    let world = World::in_memory(&[], &WorldOptions { limits, ..options() }).expect("a world in memory");
+    let world = World::builder()
+        .options(&WorldOptions { limits, ..options() })
+        .in_memory()
+        .expect("a world in memory");
     world.objects().put("a", [7; 64]).expect("fits");
     refused(
         &world,
@@ -347,12 +352,12 @@ fn a_world_is_of_one_application() {
         expected.assert_eq(&error.replace(disk.root().to_str().expect("text"), "DIR"));
     };
     for text in ["", "two\nlines"] {
-        let error = World::create(disk.path(), &[], &signed(text)).expect_err("is refused");
+        let error = World::builder().options(&signed(text)).create(disk.path()).expect_err("is refused");
         assert!(matches!(error, Error::Open(OpenError::NotASignature { .. })), "{error}");
         assert!(!disk.path().exists(), "nothing was made");
     }
     refused(
-        World::create(disk.path(), &[], &signed(&"x".repeat(257))).map_err(|error| {
+        World::builder().options(&signed(&"x".repeat(257))).create(disk.path()).map_err(|error| {
             assert!(
                 error.to_string().ends_with("it is 1 to 256 bytes without control characters"),
                 "{error}"
@@ -361,36 +366,39 @@ fn a_world_is_of_one_application() {
         }),
         expect!["the world is closed"],
     );
-    drop(World::create(disk.path(), &[], &signed("castle builder 3")).expect("is created"));
+    drop(World::builder().options(&signed("castle builder 3")).create(disk.path()).expect("is created"));
     // Readable without opening.
     let file = cg_store::directory::WorldFile::read(&disk.path()).expect("reads");
     assert_eq!(file.signature.as_deref(), Some("castle builder 3"));
     let before = disk.files();
     refused(
-        World::open(disk.path(), &[], &signed("castle builder 4")),
+        World::builder().options(&signed("castle builder 4")).open(disk.path()),
         expect!["DIR/world has the signature `castle builder 3`, and `castle builder 4` was asked for"],
     );
     refused(
-        World::open_read_only(disk.path(), &signed("castle builder 4")),
+        World::builder().options(&signed("castle builder 4")).open_read_only(disk.path()),
         expect!["DIR/world has the signature `castle builder 3`, and `castle builder 4` was asked for"],
     );
     refused(
-        World::create(disk.path(), &[], &signed("castle builder 3")),
+        World::builder().options(&signed("castle builder 3")).create(disk.path()),
         expect!["DIR/world already holds files; a world is created in an empty or missing directory"],
     );
     assert!(before == disk.files(), "a refused open changed a byte");
-    let world = World::open(disk.path(), &[], &signed("castle builder 3")).expect("opens");
-    assert_eq!(world.signature(), Some("castle builder 3"));
-    world.checkpoint(disk.root().join("copy")).expect("copies");
+    let world = World::builder().options(&signed("castle builder 3")).open(disk.path()).expect("opens");
+    world.checkpoint(disk.root().join("copy"), cg_store::CheckpointFiles::Linked).expect("copies");
     drop(world);
-    let copy = World::open(disk.root().join("copy"), &[], &signed("castle builder 3")).expect("opens");
+    let copy =
+        World::builder().options(&signed("castle builder 3")).open(disk.root().join("copy")).expect("opens");
     drop(copy);
     drop(disk.open(&[]));
 
     let unsigned = Disk::new();
     drop(unsigned.create(&[]));
-    let error =
-        World::open(unsigned.path(), &[], &signed("castle builder 3")).expect_err("is refused").to_string();
+    let error = World::builder()
+        .options(&signed("castle builder 3"))
+        .open(unsigned.path())
+        .expect_err("is refused")
+        .to_string();
     assert_eq!(
         error.replace(unsigned.root().to_str().expect("text"), "DIR"),
         "DIR/world has no signature, and `castle builder 3` was asked for"

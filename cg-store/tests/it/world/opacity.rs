@@ -85,7 +85,8 @@ fn columns_reach_from_end_to_end_of_the_world(world: &World) {
 }
 
 fn a_map_that_was_off_is_drawn_again(world: &World) {
-    let blind = World::in_memory(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
+    let blind =
+        World::builder().options(&WorldOptions { opacity: false, ..options() }).in_memory().expect("a world");
     let ids = Ids::register(&blind);
     save(&blind, [(ids.at(0, 0, 0), marked(&blind, &ids, 3)), (ids.at(0, 9, 0), filled(&blind, ids.stone))]);
     assert!(blind.opacity().column(ids.overworld, 0, 3).expect("reads").runs().is_empty(), "the map is off");
@@ -182,17 +183,22 @@ fn drawing_reads_every_chunk_once(world: &World) {
     let all: Vec<_> = all.into_iter().map(|(x, y, z)| ids.at(x, y, z)).collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
     let middle: Vec<_> = all.iter().copied().filter(|at| (0..16).contains(&at.pos.x())).collect();
-    super::tier::demote(world, ClusterTier::L2, &middle, false);
+    demote(world, ClusterTier::L2, &middle, false);
     let stored: u64 = {
-        let before = world.stats();
+        let before = world.metrics().stats;
         world
-            .for_each_chunk(cg_store::Area::World, |_| std::ops::ControlFlow::<()>::Continue(()))
+            .read_view(|view| {
+                view.for_each_chunk(
+                    cg_store::view::Area::World,
+                    |_| std::ops::ControlFlow::<()>::Continue(()),
+                )
+            })
             .expect("walks");
-        (world.stats() - before).bytes_decompressed
+        (world.metrics().stats - before).bytes_decompressed
     };
-    let before = world.stats();
+    let before = world.metrics().stats;
     assert_eq!(world.opacity().rebuild().expect("draws"), 9 * 16, "patches become tiles");
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.chunks_decoded, work.bytes_decompressed), (all.len() as u64, stored));
     // Every row once, and for each of the 27 cubes a few keys to find it and to see whether it is the lowest.
     assert!(work.keys_scanned < all.len() as u64 + 27 * 24, "{} keys", work.keys_scanned);
@@ -395,14 +401,14 @@ fn the_search_after_opening_fills_no_cache() {
     drop(world);
     let resources = cg_store::Resources::new(64 << 20, 2);
     let options = WorldOptions { resources: Some(resources.clone()), ..options() };
-    let world = World::open(disk.path(), &[], &options).expect("opens");
+    let world = World::builder().options(&options).open(disk.path()).expect("opens");
     let tick = |now| world.tick(cg_tiering::GameTick::new(now), &[], std::time::Duration::from_secs(60));
     let before = resources.budget().used_bytes();
     for now in 0..15 {
         tick(now).expect("ticks");
     }
     let grown = resources.budget().used_bytes().saturating_sub(before);
-    let met = world.stats().keys_scanned;
+    let met = world.metrics().stats.keys_scanned;
     assert!(met >= 600, "{met} keys are too few for every tile");
     assert!(grown < 64 << 10, "{grown} bytes more after the search");
 }

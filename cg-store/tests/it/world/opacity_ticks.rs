@@ -39,7 +39,10 @@ fn a_tile_that_changes_in_every_tick_is_folded_now_and_then(world: &World) {
     }
     assert_eq!(world.load(busy).expect("loads"), None);
     // At the ticks 0, 100 and 200; and the quiet one once.
-    assert_eq!((world.stats().tiles_folded, world.metrics().tiles_waiting, patches(world)), (4, 1, 2));
+    assert_eq!(
+        (world.metrics().stats.tiles_folded, world.metrics().tiles_waiting, patches(world)),
+        (4, 1, 2)
+    );
     let report = world.tick(GameTick::new(299), &[], ENOUGH).expect("ticks");
     assert_eq!((report.tiles_folded, patches(world)), (0, 2));
     let report = world.tick(GameTick::new(300), &[], ENOUGH).expect("ticks");

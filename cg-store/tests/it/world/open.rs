@@ -21,9 +21,10 @@ fn closed() -> (Disk, Ids) {
 #[track_caller]
 fn refusal(disk: &Disk, packs: &[PackManifest]) -> Error {
     let before = disk.path().exists().then(|| disk.files());
-    let error = World::open(disk.path(), packs, &options()).expect_err("is refused");
+    let error = World::builder().packs(packs).options(&options()).open(disk.path()).expect_err("is refused");
     if packs.is_empty() {
-        let reading = World::open_read_only(disk.path(), &options()).expect_err("is refused");
+        let reading =
+            World::builder().options(&options()).open_read_only(disk.path()).expect_err("is refused");
         assert_eq!(reading.to_string(), error.to_string());
     }
     assert!(before == disk.path().exists().then(|| disk.files()), "a refused open changed the directory");
@@ -57,7 +58,7 @@ fn a_directory_that_is_no_world() {
     fs::write(disk.path().join("level.dat"), b"another game").expect("writes");
     let error = refused(&disk, &[], expect!["DIR/world is not a world: it has no file `world.cg`"]);
     assert!(matches!(error, Error::Open(OpenError::NotAWorld { .. })));
-    let error = World::create(disk.path(), &[], &options()).expect_err("is not empty");
+    let error = World::builder().options(&options()).create(disk.path()).expect_err("is not empty");
     assert!(matches!(error, Error::Open(OpenError::NotEmpty { .. })), "{error}");
     assert_eq!(disk.files().len(), 1);
 }
@@ -100,7 +101,7 @@ fn a_damaged_world_file() {
     let text = fs::read_to_string(&path).expect("reads");
     fs::write(&path, text.replace("state = ready", "state = ruddy")).expect("writes");
     let before = disk.files();
-    let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    let error = World::builder().options(&options()).open(disk.path()).expect_err("is refused");
     assert!(matches!(error, Error::Open(OpenError::DamagedWorldFile { .. })), "{error}");
     assert!(before == disk.files());
 }
@@ -109,7 +110,7 @@ fn a_damaged_world_file() {
 fn a_world_without_its_file() {
     let (disk, ids) = closed();
     let copy = Disk::new();
-    disk.open(&[]).checkpoint(copy.path()).expect("copies");
+    disk.open(&[]).checkpoint(copy.path(), cg_store::CheckpointFiles::Linked).expect("copies");
     fs::remove_file(disk.path().join("world.cg")).expect("removes");
     refused(
         &disk,
@@ -128,7 +129,7 @@ fn a_world_without_its_file() {
 fn a_world_without_its_database() {
     let (disk, _) = closed();
     fs::remove_dir_all(disk.path().join("db")).expect("removes");
-    let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    let error = World::builder().options(&options()).open(disk.path()).expect_err("is refused");
     assert!(
         matches!(error, Error::Open(OpenError::Engine { source: EngineError::NotAnEngineDir { .. }, .. })),
         "{error}"
@@ -191,8 +192,10 @@ fn a_world_whose_own_rows_are_damaged() {
 fn a_world_that_is_open_already() {
     let disk = Disk::new();
     let world = disk.create(&[]);
-    for opened in [World::open(disk.path(), &[], &options()), World::open_read_only(disk.path(), &options())]
-    {
+    for opened in [
+        World::builder().options(&options()).open(disk.path()),
+        World::builder().options(&options()).open_read_only(disk.path()),
+    ] {
         let error = opened.expect_err("is locked");
         assert!(
             matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Locked { by: Some(by), .. }, .. })
@@ -204,8 +207,9 @@ fn a_world_that_is_open_already() {
     }
     // Any number may read it together, and nobody writes meanwhile.
     drop(world);
-    let readers = [(); 2].map(|()| World::open_read_only(disk.path(), &options()).expect("opens"));
-    let error = World::open(disk.path(), &[], &options()).expect_err("is locked");
+    let readers =
+        [(); 2].map(|()| World::builder().options(&options()).open_read_only(disk.path()).expect("opens"));
+    let error = World::builder().options(&options()).open(disk.path()).expect_err("is locked");
     assert!(
         matches!(&error, Error::Open(OpenError::Engine { source: EngineError::Locked { by: Some(by), .. }, .. })
             if *by == std::process::id()),
@@ -220,7 +224,7 @@ fn a_world_that_is_open_already() {
 #[ignore = "run by another test, in a process of its own"]
 fn hold_a_world_open() {
     let dir = std::env::var_os("CG_TEST_WORLD").expect("the directory");
-    let world = World::open(dir, &[], &options()).expect("opens");
+    let world = World::builder().options(&options()).open(dir).expect("opens");
     println!("\nis open");
     // Until it is killed.
     loop {
@@ -242,7 +246,7 @@ fn a_world_that_another_process_has_open_until_it_dies() {
         .expect("starts");
     let lines = std::io::BufReader::new(other.stdout.take().expect("is piped")).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "is open"), "the other process opened the world");
-    let error = World::open(disk.path(), &[], &options()).expect_err("is locked");
+    let error = World::builder().options(&options()).open(disk.path()).expect_err("is locked");
     let by = other.id();
     other.kill().expect("is killed");
     other.wait().expect("is gone");
@@ -261,12 +265,15 @@ fn a_world_that_another_process_has_open_until_it_dies() {
 fn a_world_that_is_only_read_accepts_nothing_to_be_written_later() {
     let disk = Disk::new();
     let limits = cg_store::StoreLimits { batch_bytes: 3000, ..cg_store::StoreLimits::default() };
-    let world = World::create(disk.path(), &[], &WorldOptions { limits, ..options() }).expect("is created");
+    let world = World::builder()
+        .options(&WorldOptions { limits, ..options() })
+        .create(disk.path())
+        .expect("is created");
     let ids = Ids::register(&world);
     save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
     drop(world);
     let fast = WorldOptions { durability: Durability::Fast, ..options() };
-    let world = World::open_read_only(disk.path(), &fast).expect("opens");
+    let world = World::builder().options(&fast).open_read_only(disk.path()).expect("opens");
     let last = world.last_commit();
     for durability in
         [Durability::Fast, Durability::Balanced, Durability::Process, Durability::Safe, Durability::SafeBatch]
@@ -319,25 +326,25 @@ fn a_world_that_lost_synced_commits() {
     // What is left is shown to who asks for that, and the log may come back.
     let accepting = WorldOptions { accept_lost_commits: true, ..options() };
     let before = disk.files();
-    let rest = World::open_read_only(disk.path(), &accepting).expect("is accepted");
-    let incarnation = rest.incarnation();
+    let rest = World::builder().options(&accepting).open_read_only(disk.path()).expect("is accepted");
+    let incarnation = rest.identity().incarnation;
     assert!(rest.load(ids.at(0, 0, 0)).expect("loads").is_some());
     assert_eq!((rest.load(ids.at(1, 0, 0)).expect("loads"), rest.last_commit()), (None, found.get()));
     drop(rest);
     assert!(before == disk.files());
     fs::write(&log, bytes).expect("writes");
-    let world = World::open_read_only(disk.path(), &options()).expect("is whole");
+    let world = World::builder().options(&options()).open_read_only(disk.path()).expect("is whole");
     assert!(world.load(ids.at(1, 0, 0)).expect("loads").is_some());
     drop(world);
 
     // Accepted for good, it is another life: the numbers of the lost commits are given out again.
     fs::remove_file(&log).expect("removes");
-    let world = World::open(disk.path(), &[], &accepting).expect("is accepted");
-    assert_ne!(world.incarnation(), incarnation);
-    let incarnation = world.incarnation();
+    let world = World::builder().options(&accepting).open(disk.path()).expect("is accepted");
+    assert_ne!(world.identity().incarnation, incarnation);
+    let incarnation = world.identity().incarnation;
     drop(world);
-    let world = World::open(disk.path(), &[], &accepting).expect("nothing is lost any more");
-    assert_eq!((world.incarnation(), world.last_commit()), (incarnation, found.get()));
+    let world = World::builder().options(&accepting).open(disk.path()).expect("nothing is lost any more");
+    assert_eq!((world.identity().incarnation, world.last_commit()), (incarnation, found.get()));
     assert_sound(&world);
 }
 
@@ -346,11 +353,11 @@ fn reading_changes_no_byte() {
     let (disk, ids) = closed();
     let before = disk.files();
     {
-        let world = World::open_read_only(disk.path(), &options()).expect("opens");
+        let world = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
         assert!(world.load(ids.at(0, 0, 0)).expect("loads").is_some());
         assert_eq!(Ids::of(&world).stone, ids.stone);
         assert_sound(&world);
-        world.content_hash().expect("hashes");
+        world.content_hash(cg_store::view::Area::World).expect("hashes");
         let error = world.transaction(|tx| {
             tx.save(ids.at(0, 0, 0), filled(&world, ids.air));
             Ok::<_, Error>(())
@@ -393,11 +400,18 @@ fn packs_that_do_not_fit_change_no_byte() {
     let at = ChunkAt::new(overworld, ChunkPos::constant(0, 0, 0));
     save(&world, [(at, filled(&world, id))]);
     drop(world);
-    let plan = World::plan(disk.path(), std::slice::from_ref(&narrower), &options()).expect("plans");
+    let plan = World::builder()
+        .packs(std::slice::from_ref(&narrower))
+        .options(&options())
+        .plan(disk.path())
+        .expect("plans");
     assert!(!plan.is_accepted());
     let before = disk.files();
-    let error =
-        World::open(disk.path(), std::slice::from_ref(&narrower), &options()).expect_err("is refused");
+    let error = World::builder()
+        .packs(std::slice::from_ref(&narrower))
+        .options(&options())
+        .open(disk.path())
+        .expect_err("is refused");
     let Error::Open(OpenError::NeedsPlan { report }) = &error else { panic!("{error}") };
     assert_eq!(*report, plan.report());
     assert!(report.contains("mill:grain"), "{report}");
@@ -408,7 +422,11 @@ fn packs_that_do_not_fit_change_no_byte() {
     let mut twin = stone.clone();
     twin.pack = "windmill".into();
     let elsewhere = Disk::new();
-    let error = World::create(elsewhere.path(), &[stone, twin], &options()).expect_err("is refused");
+    let error = World::builder()
+        .packs(&[stone, twin])
+        .options(&options())
+        .create(elsewhere.path())
+        .expect_err("is refused");
     assert!(matches!(error, Error::Open(OpenError::NeedsPlan { .. })), "{error}");
     assert!(!elsewhere.path().exists(), "nothing was created");
 }
@@ -421,33 +439,36 @@ fn a_checkpoint_is_a_world_of_its_own() {
     let [late] = world.registry().register_blocks(["game:late"]).expect("registers");
     save(&world, [(b, filled(&world, late))]);
     let copy = Disk::new();
-    world.checkpoint(copy.path()).expect("copies");
-    let hash = world.content_hash().expect("hashes");
+    world.checkpoint(copy.path(), cg_store::CheckpointFiles::Linked).expect("copies");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     save(&world, [(a, filled(&world, ids.glass))]);
-    let error = world.checkpoint(copy.path()).expect_err("holds a world");
+    let error = world.checkpoint(copy.path(), cg_store::CheckpointFiles::Linked).expect_err("holds a world");
     assert!(matches!(error, Error::Open(OpenError::NotEmpty { .. })), "{error}");
 
     // Read while the original plays on.
     let before = copy.files();
-    let reader = World::open_read_only(copy.path(), &options()).expect("opens");
-    assert_eq!((reader.uuid(), reader.incarnation()), (world.uuid(), world.incarnation()));
-    assert_eq!(reader.content_hash().expect("hashes"), hash);
+    let reader = World::builder().options(&options()).open_read_only(copy.path()).expect("opens");
+    assert_eq!(
+        (reader.identity().uuid, reader.identity().incarnation),
+        (world.identity().uuid, world.identity().incarnation)
+    );
+    assert_eq!(reader.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_eq!(reader.catalog().block_id("game:late"), Some(late));
     assert_sound(&reader);
     save(&world, [(b, filled(&world, ids.glass))]);
-    assert_eq!(reader.content_hash().expect("hashes"), hash);
+    assert_eq!(reader.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     drop(reader);
     assert!(before == copy.files());
 
     // Played on, it is another life of the same world, and stays that one.
     let second = copy.open(&[]);
-    assert_eq!(second.uuid(), world.uuid());
-    assert_ne!(second.incarnation(), world.incarnation());
+    assert_eq!(second.identity().uuid, world.identity().uuid);
+    assert_ne!(second.identity().incarnation, world.identity().incarnation);
     save(&second, [(a, filled(&second, ids.air))]);
-    let incarnation = second.incarnation();
+    let incarnation = second.identity().incarnation;
     drop(second);
     let second = copy.open(&[]);
-    assert_eq!(second.incarnation(), incarnation);
+    assert_eq!(second.identity().incarnation, incarnation);
     assert_eq!(second.load(a).expect("loads").as_deref(), Some(&filled(&second, ids.air)));
     assert_eq!(world.load(a).expect("loads").as_deref(), Some(&filled(&world, ids.glass)));
     assert_sound(&second);
@@ -457,14 +478,16 @@ fn a_checkpoint_is_a_world_of_its_own() {
 #[test]
 fn a_checkpoint_that_cannot_be_made_leaves_nothing_behind() {
     let (disk, _) = closed();
-    let reader = World::open_read_only(disk.path(), &options()).expect("opens");
+    let reader = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
     let copy = Disk::new();
-    reader.checkpoint(copy.path()).expect_err("an engine opened for reading writes none");
+    reader
+        .checkpoint(copy.path(), cg_store::CheckpointFiles::Linked)
+        .expect_err("an engine opened for reading writes none");
     assert!(!copy.path().exists());
     drop(reader);
     let world = disk.open(&[]);
     world.close().expect("closes");
-    let error = world.checkpoint(copy.path()).expect_err("is closed");
+    let error = world.checkpoint(copy.path(), cg_store::CheckpointFiles::Linked).expect_err("is closed");
     assert!(matches!(error, Error::Closed), "{error}");
     assert!(!copy.path().exists());
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use super::damage::corrupt;
 use super::*;
 use cg_format::{Space, frame, key};
-use cg_store::{Peek, PrefetchOptions, Stats};
+use cg_store::metrics::Stats;
+use cg_store::{Peek, PrefetchOptions};
 use cg_tiering::{GameTick, PlayerAt};
 
 /// Budgets that last for all that is fetched here.
@@ -22,13 +23,13 @@ macro_rules! over_both_prefetching {
     ($($name:ident)*) => {
         mod in_memory {
             $(#[test] fn $name() {
-                super::$name(&super::World::in_memory(&[], &super::prefetching()).expect("a world in memory"));
+                super::$name(&super::World::builder().options(&super::prefetching()).in_memory().expect("a world in memory"));
             })*
         }
         mod on_disk {
             $(#[test] fn $name() {
                 let disk = super::Disk::new();
-                super::$name(&super::World::create(disk.path(), &[], &super::prefetching()).expect("is created"));
+                super::$name(&super::World::builder().options(&super::prefetching()).create(disk.path()).expect("is created"));
             })*
         }
     };
@@ -49,8 +50,8 @@ fn tick(world: &World, ids: &Ids, now: u64, [x, y, z]: [f64; 3]) {
 #[track_caller]
 fn wait(world: &World, before: Stats, count: u64) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while (world.stats() - before).prefetched < count {
-        assert!(Instant::now() < deadline, "{:?}", world.stats() - before);
+    while (world.metrics().stats - before).prefetched < count {
+        assert!(Instant::now() < deadline, "{:?}", world.metrics().stats - before);
         std::thread::yield_now();
     }
 }
@@ -69,7 +70,7 @@ fn the_next_chunks_are_in_memory_in_every_direction(world: &World) {
         // A player who comes from elsewhere.
         world.tick(GameTick::new(now), &[], ENOUGH).expect("ticks");
         world.cache().clear();
-        let before = world.stats();
+        let before = world.metrics().stats;
         for step in 0..=60 {
             now += 1;
             let at = direction.map(|c| 8.0 + c as f64 * (0.01 + 0.8 * f64::from(step)));
@@ -85,7 +86,7 @@ fn the_next_chunks_are_in_memory_in_every_direction(world: &World) {
         }
         // Three chunks entered, three ahead: so nothing is under way when the next direction begins.
         wait(world, before, 6);
-        let work = world.stats() - before;
+        let work = world.metrics().stats - before;
         assert_eq!(
             (work.prefetched, work.prefetched_used, work.prefetched_wasted),
             (6, 3, 0),
@@ -100,12 +101,12 @@ fn who_stands_has_nothing_fetched(world: &World) {
     // What was saved is looked at once.
     world.tick(GameTick::new(0), &[], ENOUGH).expect("ticks");
     world.cache().clear();
-    let before = world.stats();
+    let before = world.metrics().stats;
     for now in 0..200 {
         // On the edge of a chunk, to and fro by one block now and then.
         tick(world, &ids, now, [if now % 50 == 0 { 14.0 } else { 13.0 }, 8.0, 8.0]);
     }
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.prefetched, work.prefetched_dropped, work.engine_reads), (0, 0, 0));
 }
 
@@ -113,7 +114,7 @@ fn who_falls_and_lands_has_three_chunks_fetched(world: &World) {
     let ids = Ids::register(world);
     save(world, [2, 3].map(|y| (ids.at(0, y, 0), filled(world, ids.stone))));
     world.cache().clear();
-    let before = world.stats();
+    let before = world.metrics().stats;
     for now in 0..10 {
         tick(world, &ids, now, [8.0, 79.0 - now as f64 * 0.8, 8.0]);
     }
@@ -125,7 +126,7 @@ fn who_falls_and_lands_has_three_chunks_fetched(world: &World) {
     for now in 10..60 {
         tick(world, &ids, now, [8.0, 71.0, 8.0]);
     }
-    assert_eq!((world.stats() - before).prefetched, 3);
+    assert_eq!((world.metrics().stats - before).prefetched, 3);
 }
 
 #[test]
@@ -135,7 +136,7 @@ fn without_options_nothing_is_fetched() {
     for now in 0..100 {
         tick(&world, &ids, now, [now as f64, 8.0, 8.0]);
     }
-    let stats = world.stats();
+    let stats = world.metrics().stats;
     assert_eq!((stats.prefetched, stats.prefetched_dropped, stats.engine_reads), (0, 0, 0));
 }
 
@@ -148,8 +149,8 @@ fn damage_ahead_is_no_error_and_no_absence() {
     save(&world, [damaged, sound].map(|at| (at, marked(&world, &ids, 7))));
     drop(world);
     disk.raw().flip(Family::ChunkL0, key::chunk(damaged), frame::LEN_BYTES + 20);
-    let world = World::open(disk.path(), &[], &prefetching()).expect("opens");
-    let before = world.stats();
+    let world = World::builder().options(&prefetching()).open(disk.path()).expect("opens");
+    let before = world.metrics().stats;
     for now in 0..20 {
         tick(&world, &ids, now, [8.0 + now as f64 * 0.8, 8.0, 8.0]);
     }
@@ -157,7 +158,7 @@ fn damage_ahead_is_no_error_and_no_absence() {
     assert!(matches!(world.peek(sound), Peek::Here(_)));
     assert!(matches!(world.peek(damaged), Peek::NotLoaded));
     assert_eq!(corrupt(world.load(damaged)).space, Space::ChunkL0);
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.prefetched_used, work.prefetched_wasted), (1, 0));
 }
 
@@ -166,7 +167,7 @@ fn a_world_closes_while_chunks_wait() {
     let disk = Disk::new();
     let prefetch = PrefetchOptions { width_chunks: 32, height_chunks: 32, ..PrefetchOptions::default() };
     let options = WorldOptions { prefetch: Some(prefetch), ..options() };
-    let world = World::create(disk.path(), &[], &options).expect("is created");
+    let world = World::builder().options(&options).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     for now in 0..10 {
         tick(&world, &ids, now, [8.0 + now as f64 * 0.8, 8.0, 8.0]);

@@ -1,11 +1,11 @@
 //! Damaged rows that are quarantined: kept, and their places free.
 
 use super::damage::{corrupt, farm};
-use super::tier::demote;
 use super::*;
 use cg_format::frame;
 use cg_format::{ClusterTier, Space, key};
-use cg_store::{CHUNK_QUARANTINED, Peek};
+use cg_store::Peek;
+use cg_store::quarantine::CHUNK_QUARANTINED;
 
 #[test]
 fn swapped_rows_are_noticed() {
@@ -53,7 +53,8 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
         assert_eq!(mark(&world, tier), Some(commit), "whoever asks what changed is told");
     }
     let quarantined = world.quarantine().list().expect("lists");
-    let expected = cg_store::Quarantined { space: Space::ChunkL0, key: row.to_vec(), commit, bytes };
+    let expected =
+        cg_store::quarantine::Quarantined { space: Space::ChunkL0, key: row.to_vec(), commit, bytes };
     assert_eq!(quarantined, [expected]);
     // The cow lives on, with a reason.
     let cow = world.entity(uuid(1)).expect("reads").expect("is kept");
@@ -146,7 +147,7 @@ fn an_entity_that_is_set_aside_is_kept_and_no_chunk_refers_to_it() {
     assert!(!world.quarantine().entity(uuid(1)).expect("once is enough"));
     assert_eq!(world.last_commit(), commit, "one commit, and none for nothing");
     assert_eq!(world.entity(uuid(1)).expect("is absent"), None);
-    let copy = cg_store::Quarantined { space: Space::Entity, key: row.to_vec(), commit, bytes };
+    let copy = cg_store::quarantine::Quarantined { space: Space::Entity, key: row.to_vec(), commit, bytes };
     assert_eq!(world.quarantine().list().expect("lists"), [copy]);
     assert_sound(&world);
     // The chunk has changed by its reference alone, and says so; the other has not.
@@ -236,13 +237,19 @@ fn a_chunk_that_needs_an_upgrade_lets_go_of_an_entity_as_it_is_stored() {
     functions.converted(name("mill:grain"), |old| Some(old.bytes.to_vec()));
     let packs =
         cg_registry::Policy { conversions: functions.conversions(), ..cg_registry::Policy::default() };
-    drop(World::open(disk.path(), &[new], &WorldOptions { packs, ..options() }).expect("opens"));
+    drop(
+        World::builder()
+            .packs(&[new])
+            .options(&WorldOptions { packs, ..options() })
+            .open(disk.path())
+            .expect("opens"),
+    );
     disk.raw().flip(Family::Entity, key::entity(uuid(1)), frame::LEN_BYTES + 3);
     let world = disk.open(&[]);
     let error = world.load(a).expect_err("the function is missing");
     assert!(matches!(error, Error::NotUpgraded { .. }), "{error}");
     assert!(world.quarantine().entity(uuid(1)).expect("quarantines"));
-    let left = world.with_stored_bytes(a, |stored| {
+    let left = world.tiers().with_stored_bytes(a, |stored| {
         let schema = world.catalog().schema(stored.schema_generation).expect("is known");
         let chunk = Chunk::decode(stored.value, &schema).expect("is sound");
         Ok((stored.schema_generation, chunk.entities().len(), chunk.components().count()))

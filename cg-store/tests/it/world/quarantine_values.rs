@@ -4,7 +4,7 @@ use super::records::{id, record};
 use super::*;
 use cg_format::record::Record;
 use cg_format::{RecordId, Space, key};
-use cg_store::RecordQuery;
+use cg_store::records::RecordQuery;
 
 over_both_engines! {
     an_object_that_is_set_aside_is_kept_and_its_key_is_free

@@ -207,7 +207,7 @@ fn what_is_encoded_already_is_counted() {
     drop(open);
     gated.world.flush().expect("writes");
     assert_eq!(gated.world.metrics().queued_bytes, 0);
-    assert_eq!(gated.world.stats().commits_staged, 1);
+    assert_eq!(gated.world.metrics().stats.commits_staged, 1);
     assert_sound(&gated.world);
 }
 
@@ -218,7 +218,7 @@ fn one_commit_larger_than_the_queue_is_taken_when_it_is_empty() {
     gated.world.flush().expect("writes");
     put(&gated, 1, 1, 1 << 10).expect("is alone again");
     gated.world.flush().expect("writes");
-    assert_eq!(gated.world.stats().conflicts, 0);
+    assert_eq!(gated.world.metrics().stats.conflicts, 0);
     assert_sound(&gated.world);
 }
 
@@ -255,9 +255,11 @@ fn what_needs_the_whole_world_waits_for_the_queue() {
     }
     drop(open);
     let mut count = 0;
-    let walked = world.for_each_chunk(cg_store::Area::World, |chunk| {
-        count += usize::from(chunk.is_ok());
-        std::ops::ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.for_each_chunk(cg_store::view::Area::World, |chunk| {
+            count += usize::from(chunk.is_ok());
+            std::ops::ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!((walked.expect("walks"), count), (None, 10));
     let open = gated.shut();
@@ -372,7 +374,7 @@ fn what_is_queued_is_written_below_the_room_that_new_commits_demand() {
 fn after_a_kill_there_is_the_state_behind_some_commit() {
     let disk = Disk::new();
     let options = WorldOptions { durability: Durability::Fast, ..options() };
-    let world = World::create(disk.path(), &[], &options).expect("is created");
+    let world = World::builder().options(&options).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     // Each commit writes its number to two places.
     let number = |world: &World, x: i64| -> Option<u8> {
@@ -392,7 +394,7 @@ fn after_a_kill_there_is_the_state_behind_some_commit() {
             // What the disk has now is what a kill would leave.
             let copy = disk.root().join(format!("copy {n}"));
             copy_dir(&disk.path(), &copy);
-            let left = World::open(&copy, &[], &options).expect("opens");
+            let left = World::builder().options(&options).open(&copy).expect("opens");
             assert_eq!(number(&left, 0), number(&left, 9), "of one commit");
             assert!(number(&left, 0).unwrap_or(0) <= n);
             assert_sound(&left);
@@ -400,7 +402,7 @@ fn after_a_kill_there_is_the_state_behind_some_commit() {
     }
     world.close().expect("closes");
     drop(world);
-    let world = World::open(disk.path(), &[], &options).expect("opens");
+    let world = World::builder().options(&options).open(disk.path()).expect("opens");
     assert_eq!((number(&world, 0), number(&world, 9)), (Some(50), Some(50)), "closing saves");
     assert!(world.engine().get(cg_format::Space::ChunkL0, &cg_format::key::chunk(ids.at(0, 0, 0))).is_ok());
 }

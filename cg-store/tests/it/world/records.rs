@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use super::*;
 use cg_format::record::Record;
 use cg_format::{RecordId, Space, key};
-use cg_store::{ConflictKey, RecordQuery, RecordSettings, RecordShape, StoreLimits};
+use cg_store::StoreLimits;
+use cg_store::error::ConflictKey;
+use cg_store::records::{RecordQuery, RecordSettings, RecordShape};
 use expect_test::{Expect, expect};
 
 over_both_engines! {
@@ -96,7 +98,7 @@ fn a_query_returns_the_full_set_of_the_leaves_it_touches(world: &World) {
         if all == 9 { ControlFlow::Break("enough") } else { ControlFlow::Continue(()) }
     });
     assert_eq!((all, ended.expect("scans")), (9, Some("enough")));
-    assert_eq!(world.census().expect("counts").records, 9);
+    assert_eq!(world.tiers().census().expect("counts").records, 9);
     assert_sound(world);
 }
 
@@ -228,7 +230,7 @@ fn many_records_are_inserted_in_parts(world: &World) {
     let count = world.records().insert(all.chain([(id(0), record(ids.nether, [0.0; 3], "tree", 0))]));
     assert_eq!(count.expect("inserts"), 10_001);
     assert_eq!(world.last_commit(), before + 2);
-    assert_eq!(world.census().expect("counts").records, 10_000);
+    assert_eq!(world.tiers().census().expect("counts").records, 10_000);
     let part = RecordQuery::new(ids.overworld, block_box([0, 0, -100], [100, 40, 0]));
     let leaf = |at: f64| (at as i64).div_euclid(16);
     let expected = (1..10_000_u128).filter(|n| {
@@ -360,7 +362,10 @@ fn the_corners_of_the_world_hold_records(world: &World) {
 #[test]
 fn a_record_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
     let limits = StoreLimits { record_bytes: 100, ..StoreLimits::default() };
-    let world = World::in_memory(&[], &WorldOptions { limits, ..options() }).expect("a world in memory");
+    let world = World::builder()
+        .options(&WorldOptions { limits, ..options() })
+        .in_memory()
+        .expect("a world in memory");
     let ids = Ids::register(&world);
     let sized = |len: usize| {
         let mut record = record(ids.overworld, [0.0; 3], "sign", 0);
@@ -389,18 +394,19 @@ fn a_world_keeps_its_shape() {
         RecordSettings { leaf_square_size: 10, tree_degree: 27, num_levels: 3, roots_per_table: 1 };
     let shape = RecordShape::new(settings).expect("a tree");
     let shaped = |shape| WorldOptions { records: Some(shape), ..options() };
-    let world = World::create(disk.path(), &[], &shaped(shape)).expect("is created");
+    let world = World::builder().options(&shaped(shape)).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     put(&world, [(1, record(ids.overworld, [-10.0, 9.5, 270.0], "sign", 1))]);
     assert_sound(&world);
     drop(world);
     let before = disk.files();
-    let error = World::open(disk.path(), &[], &shaped(RecordShape::default())).expect_err("is refused");
+    let error =
+        World::builder().options(&shaped(RecordShape::default())).open(disk.path()).expect_err("is refused");
     expect!["the world's records lie in a tree of shape (leaf 10, degree 27, levels 3, roots 1), and (leaf 16, degree 512, levels 2, roots 8) was asked for; a world keeps its shape for ever"]
         .assert_eq(&error.to_string());
     assert!(before == disk.files(), "a refused open changed a byte");
     for options in [shaped(shape), options()] {
-        let world = World::open(disk.path(), &[], &options).expect("opens");
+        let world = World::builder().options(&options).open(disk.path()).expect("opens");
         assert_eq!(world.records().shape(), shape);
         let query = RecordQuery::new(ids.overworld, block_box([-10, 0, 279], [-10, 0, 279]));
         assert_eq!(ids_in(&world, &query), [1]);
@@ -408,7 +414,7 @@ fn a_world_keeps_its_shape() {
     }
     // A damaged shape refuses to open rather than to find nothing.
     disk.raw().flip(Family::WorldMeta, b"recordShape", 30);
-    let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    let error = World::builder().options(&options()).open(disk.path()).expect_err("is refused");
     assert!(error.to_string().starts_with("the row of the shape of the records is damaged"), "{error}");
 }
 
@@ -417,11 +423,16 @@ fn a_world_of_an_earlier_draft_gets_the_shape_that_is_asked_for() {
     let disk = Disk::new();
     drop(disk.create(&[]));
     disk.raw().delete(Family::WorldMeta, b"recordShape");
-    let world = World::open_read_only(disk.path(), &options()).expect("opens");
+    let world = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
     assert_eq!(world.records().shape(), RecordShape::default());
     drop(world);
     let settings = RecordSettings { num_levels: 1, ..RecordSettings::default() };
     let shape = RecordShape::new(settings).expect("a tree");
-    drop(World::open(disk.path(), &[], &WorldOptions { records: Some(shape), ..options() }).expect("opens"));
+    drop(
+        World::builder()
+            .options(&WorldOptions { records: Some(shape), ..options() })
+            .open(disk.path())
+            .expect("opens"),
+    );
     assert_eq!(disk.open(&[]).records().shape(), shape);
 }

@@ -115,14 +115,14 @@ fn tails_are_folded_when_the_world_closes_and_opens() {
     let expected = names(&world);
     // A copy of the world as a crash would leave it still has the tails.
     let crashed = Disk::new();
-    world.checkpoint(crashed.path()).expect("copies");
+    world.checkpoint(crashed.path(), cg_store::CheckpointFiles::Linked).expect("copies");
     drop(world);
-    let reader = World::open_read_only(crashed.path(), &options()).expect("opens");
+    let reader = World::builder().options(&options()).open_read_only(crashed.path()).expect("opens");
     assert!(registry_rows(&reader).len() > whole.len() + 5, "reading folds nothing");
     assert_eq!(names(&reader), expected);
     drop(reader);
     for disk in [&crashed, &disk] {
-        let reader = World::open_read_only(disk.path(), &options()).expect("opens");
+        let reader = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
         let folded = registry_rows(&reader);
         drop(reader);
         let world = disk.open(&[]);
@@ -211,12 +211,16 @@ fn a_stored_chunk_gains_loses_and_regains_components() {
         .to_vec();
     assert!(stored == row && world.load_versioned(at).expect("loads").expect("is there").1 == version);
     assert_sound(&world);
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     // Saved with a change it is stored in the new form.
     let dust = world.catalog().component_id("mill:dust").expect("is known");
     world.transaction(|tx| tx.set_component(at, stone_cell(), dust, &[7])).expect("sets");
     world.transaction(|tx| tx.set_component(at, stone_cell(), dust, &[0x2a])).expect("sets back");
-    assert_eq!(world.content_hash().expect("hashes"), hash, "the form is no content");
+    assert_eq!(
+        world.content_hash(cg_store::view::Area::World).expect("hashes"),
+        hash,
+        "the form is no content"
+    );
     drop(world);
 
     let world = disk.open(std::slice::from_ref(&bare));
@@ -273,7 +277,11 @@ fn a_component_of_another_kind_needs_the_host_s_function() {
     let packs =
         cg_registry::Policy { conversions: functions.conversions(), ..cg_registry::Policy::default() };
     let converting = WorldOptions { packs, upgrades: Arc::new(functions), ..options() };
-    let world = World::open(disk.path(), std::slice::from_ref(&text), &converting).expect("opens");
+    let world = World::builder()
+        .packs(std::slice::from_ref(&text))
+        .options(&converting)
+        .open(disk.path())
+        .expect("opens");
     assert_eq!(component(&world, at, "mill:grain"), Some(b"258".to_vec()));
     assert_sound(&world);
     drop(world);
@@ -296,7 +304,7 @@ fn a_component_of_another_kind_needs_the_host_s_function() {
     });
     assert!(matches!(error, Err(Error::NotUpgraded { .. } | Error::UnknownBlock { .. })), "{error:?}");
     drop(world);
-    let world = World::open(disk.path(), &[text], &converting).expect("opens");
+    let world = World::builder().packs(&[text]).options(&converting).open(disk.path()).expect("opens");
     assert_eq!(component(&world, at, "mill:grain"), Some(b"258".to_vec()));
 }
 
@@ -310,7 +318,7 @@ fn a_function_of_the_host_that_panics_ends_its_request_and_no_more() {
     let packs =
         cg_registry::Policy { conversions: functions.conversions(), ..cg_registry::Policy::default() };
     let panicking = WorldOptions { packs, upgrades: Arc::new(functions), ..options() };
-    let world = World::open(disk.path(), &[text], &panicking).expect("opens");
+    let world = World::builder().packs(&[text]).options(&panicking).open(disk.path()).expect("opens");
     let absent = ChunkAt::new(at.dimension, ChunkPos::constant(9, 9, 9));
     for asked in [vec![at], vec![absent, at]] {
         let found = world.load_in_background(&asked).wait().expect("an answer");
@@ -375,14 +383,26 @@ fn a_plan_changes_nothing_and_tells_what_opening_would() {
     let plain = mill(GRAIN, r#""mill:grain""#);
     milled(&disk, std::slice::from_ref(&plain));
     let before = disk.files();
-    let same = World::plan(disk.path(), std::slice::from_ref(&plain), &options()).expect("plans");
+    let same = World::builder()
+        .packs(std::slice::from_ref(&plain))
+        .options(&options())
+        .plan(disk.path())
+        .expect("plans");
     assert!(same.is_accepted() && same.is_unchanged(), "{}", same.report());
     let dusty = mill(&format!("{GRAIN}, {DUST}"), r#""mill:grain", "mill:dust""#);
-    let grows = World::plan(disk.path(), std::slice::from_ref(&dusty), &options()).expect("plans");
+    let grows = World::builder()
+        .packs(std::slice::from_ref(&dusty))
+        .options(&options())
+        .plan(disk.path())
+        .expect("plans");
     assert!(grows.is_accepted() && !grows.is_unchanged(), "{}", grows.report());
     assert!(before == disk.files());
     drop(disk.open(std::slice::from_ref(&dusty)));
-    let after = World::plan(disk.path(), std::slice::from_ref(&dusty), &options()).expect("plans");
+    let after = World::builder()
+        .packs(std::slice::from_ref(&dusty))
+        .options(&options())
+        .plan(disk.path())
+        .expect("plans");
     assert!(after.is_unchanged(), "{}", after.report());
 }
 

@@ -49,10 +49,10 @@ fn busiest_tick(world: &World, players: impl Fn(u64) -> Vec<PlayerAt>) -> Most {
     let mut most = Most { keys_scanned: 0, engine_reads: 0, rows_written: 0 };
     let begin = world.tiers().clock().now().get();
     for tick in 1..=1200 {
-        let before = world.stats();
+        let before = world.metrics().stats;
         let report = world.tick(GameTick::new(begin + tick), &players(tick), ENOUGH).expect("ticks");
         assert_eq!(report.moves, MoveCounts::default(), "nothing is due");
-        let work = world.stats() - before;
+        let work = world.metrics().stats - before;
         most.keys_scanned = most.keys_scanned.max(work.keys_scanned);
         most.engine_reads = most.engine_reads.max(work.engine_reads);
         most.rows_written = most.rows_written.max(work.rows_written);
@@ -95,17 +95,17 @@ fn saves_over_hot_rows_make_ticks_read_nothing() {
         // Four cubes are built in all the time, in places that have rows already.
         let places = (0..4).map(|n| ids.at(n * 4, tick % 4, tick / 4 % 4));
         save(&world, places.map(|at| (at, marked(&world, &ids, tick as u16))));
-        let before = world.stats();
+        let before = world.metrics().stats;
         world.tick(GameTick::new(2000 + tick as u64), &[], ENOUGH).expect("ticks");
-        let work = world.stats() - before;
+        let work = world.metrics().stats - before;
         read.push((work.keys_scanned, work.clusters_read));
     }
     // Folding what the commits say of opacity reads nothing that is counted.
     assert_eq!(read, [(0, 0); 200]);
     // Left alone each cube is read once, however often it was saved in, and then it goes.
-    let before = world.stats();
+    let before = world.metrics().stats;
     play(&world, 60 * 60 * GameTick::PER_SECOND, &[]);
-    assert_eq!((world.stats() - before).keys_scanned, 16 * 64);
+    assert_eq!((world.metrics().stats - before).keys_scanned, 16 * 64);
     assert_eq!(tiers(&world), [0, 0, 16 * 4 * 16]);
 }
 
@@ -139,7 +139,7 @@ fn after_opening_every_row_is_looked_at_once() {
 fn deleted_rows_passed(cubes: i64) -> u64 {
     let disk = Disk::new();
     let slow = TierPolicy { cold_after_ticks: 7 * DAY, hysteresis_ticks: 7 * DAY, ..TierPolicy::default() };
-    let world = World::create(disk.path(), &[], &WorldOptions { tiers: slow, ..options() });
+    let world = World::builder().options(&WorldOptions { tiers: slow, ..options() }).create(disk.path());
     let world = world.expect("is created");
     let ids = Ids::register(&world);
     let stone = filled(&world, ids.stone);

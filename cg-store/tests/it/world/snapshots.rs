@@ -10,9 +10,11 @@ use cg_format::entity::Reason;
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::Family;
 use cg_format::{ChunkSource, EntitySource, Lookup, Space, key};
+use cg_store::StoreLimits;
 use cg_store::engine::{ALL_KEYS, Batch, EngineError, Level, MemEngine, ReadableExt as _};
 use cg_store::prelude::*;
-use cg_store::{DamagedSnapshot, SavedSnapshot, StoreLimits, VerifyDepth};
+use cg_store::snapshots::{DamagedSnapshot, SavedSnapshot};
+use cg_store::verify::VerifyDepth;
 
 use super::{Disk, options, over_both_engines, plain, plant, rows};
 use crate::surviving::{Fuse, Surviving};
@@ -52,7 +54,7 @@ fn names(world: &World) -> Vec<(String, u64)> {
 }
 
 fn a_snapshot_is_kept_listed_read_and_deleted(world: &World) {
-    let hash = world.content_hash().expect("sound");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("sound");
     let (long, huge) = (long(), vec![7; 17 << 20]);
     let seq = world.snapshots().save("long", &long).expect("room");
     world.snapshots().save("empty", &[]).expect("room");
@@ -73,7 +75,11 @@ fn a_snapshot_is_kept_listed_read_and_deleted(world: &World) {
     assert_eq!(reader.read(&mut four).expect("one byte"), 1);
     assert_eq!(reader.read(&mut four).expect("the end"), 0);
 
-    assert_eq!(world.content_hash().expect("sound"), hash, "snapshots are no content");
+    assert_eq!(
+        world.content_hash(cg_store::view::Area::World).expect("sound"),
+        hash,
+        "snapshots are no content"
+    );
     assert!(world.verify(VerifyDepth::Full, |_| {}).expect("readable").is_ok());
     assert!(world.snapshots().delete("long").expect("deletes"));
     assert!(!world.snapshots().delete("long").expect("there is none"));
@@ -216,7 +222,7 @@ fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
             );
         }
         assert!(value(&world, "long") == long(), "{commits} commits");
-        assert_eq!(world.stats().commits_staged, u64::from(without > 0 && with == 0));
+        assert_eq!(world.metrics().stats.commits_staged, u64::from(without > 0 && with == 0));
         assert!(world.snapshots().delete("long").expect("deletes"));
         assert_eq!(parts(&world), []);
         if !is_burnt {
@@ -264,11 +270,11 @@ fn commits_are_accepted_while_a_long_snapshot_is_written() {
 #[test]
 fn a_world_that_is_open_for_reading_refuses_and_reads_on() {
     let disk = Disk::new();
-    let world = World::create(disk.path(), &[], &options()).expect("is created");
+    let world = World::builder().options(&options()).create(disk.path()).expect("is created");
     world.snapshots().save("here", b"value").expect("room");
     world.close().expect("closes");
     drop(world);
-    let world = World::open_read_only(disk.path(), &options()).expect("opens");
+    let world = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
     let refused = [
         world.snapshots().save("other", b"value").map(drop),
         world.snapshots().delete("here").map(drop),
@@ -346,7 +352,7 @@ fn remove(world: &World, name: &str, parts: &[u32]) {
 /// What verification finds, each with the name and part that its key says.
 fn found(world: &World) -> Vec<String> {
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("readable");
-    let said = |finding: cg_store::Finding| {
+    let said = |finding: cg_store::verify::Finding| {
         let (name, part) = key::decode_snapshot(&finding.key).expect("a row of a snapshot");
         format!("{name} {part}: {}", finding.what)
     };
@@ -447,6 +453,7 @@ fn a_still_view_sees_no_later_commit(world: &World) {
             deleted.expect("memory is left");
             assert_eq!(blocks(still, at), [Some(air), Some(air), None, Some(air)]);
             assert_eq!(height(EntitySource::entity(still, id).expect("sound")), 1);
+            Ok::<_, Error>(())
         })
         .expect("open");
     assert_eq!(blocks(world, at), [Some(stone), None, Some(stone), Some(stone)]);

@@ -10,7 +10,8 @@ use super::*;
 use cg_format::RecordId;
 use cg_format::record::Record;
 use cg_store::engine::EngineError;
-use cg_store::{ConflictKey, Refused, WriteBatch, WriteTicket};
+use cg_store::error::ConflictKey;
+use cg_store::{Refused, WriteBatch, WriteTicket};
 
 fn batch(world: &World, ids: &Ids, places: impl IntoIterator<Item = i64>) -> WriteBatch {
     let mut batch = WriteBatch::new();
@@ -112,7 +113,7 @@ fn a_refusal_is_told_once_by_the_ticket_or_by_who_saves() {
     assert!(matches!(world.flush(), Err(Error::DeferredWrite { others: 0, .. })), "its ticket told nobody");
     world.flush().expect("all were told");
     assert_eq!(world.load(ids.at(70, 0, 0)).expect("loads"), None, "nothing of it was written");
-    assert_eq!(world.stats().submissions_refused, 203);
+    assert_eq!(world.metrics().stats.submissions_refused, 203);
     drop(world.submit(nowhere(&world, &ids)).expect("is taken"));
     drop(world.submit(batch(&world, &ids, [2])).expect("is taken"));
     let error = world.close().expect_err("one is refused");
@@ -247,7 +248,7 @@ fn a_world_for_reading_takes_nothing() {
     let ids = Ids::register(&world);
     world.close().expect("closes");
     drop(world);
-    let world = World::open_read_only(disk.path(), &options()).expect("opens");
+    let world = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
     let Refused { error, .. } = *world.submit(batch(&world, &ids, [0])).expect_err("only reads");
     assert!(matches!(error, Error::Engine(EngineError::OpenedReadOnly)), "{error}");
 }
@@ -316,7 +317,7 @@ fn after_a_kill_there_is_the_state_behind_some_batch() {
             // What the disk has now is what a kill would leave.
             let copy = disk.root().join(format!("copy {n}"));
             copy_dir(&disk.path(), &copy);
-            let left = World::open(&copy, &[], &options()).expect("opens");
+            let left = World::builder().options(&options()).open(&copy).expect("opens");
             assert_eq!(number(&left, 0), number(&left, 9), "of one batch");
             assert!(number(&left, 0).unwrap_or(0) <= n);
             assert_sound(&left);

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
-use cg_format::frame::FrameView;
-use cg_format::{ClusterTier, Limits, Space, Tier, key};
+use cg_format::{ClusterTier, Space, Tier, key};
 use proptest::prelude::*;
 
 over_both_engines! {
@@ -21,41 +19,11 @@ over_both_engines! {
     a_box_is_found_without_passing_over_its_neighbours
 }
 
-/// Copies chunks into the cluster of a tier, over what it holds. `keep_hot` leaves the rows in the hottest tier.
-pub(super) fn demote(world: &World, tier: ClusterTier, all: &[ChunkAt], keep_hot: bool) {
-    let mut clusters: BTreeMap<Vec<u8>, Vec<ChunkAt>> = BTreeMap::new();
-    for at in all {
-        clusters.entry(key::cluster(at.dimension, at.pos.cluster(tier)).to_vec()).or_default().push(*at);
-    }
-    let space = Space::of_cluster(tier);
-    let engine = world.engine();
-    let mut moved = Vec::new();
-    for (cluster, members) in clusters {
-        let base = engine.get(space, &cluster).expect("reads").map(|row| row.to_vec());
-        let base = base.as_deref().map(|row| StoredCluster::open(tier, &cluster, row).expect("is sound"));
-        let mut builder = base.as_ref().map_or(ClusterBuilder::new(tier), ClusterBuilder::over);
-        for at in members {
-            let hot = key::chunk(at);
-            let row = engine.get(Space::ChunkL0, &hot).expect("reads").expect("is hot").to_vec();
-            let frame = FrameView::open(Space::ChunkL0, &hot, &row).expect("is sound");
-            let (version, schema_generation) = (frame.header().version, frame.header().schema_generation);
-            let info = SlotInfo { version, schema_generation };
-            builder.put(Slot::of(at.pos, tier), info, frame.payload().to_vec());
-            if !keep_hot {
-                moved.push((Space::ChunkL0, hot.to_vec(), None));
-            }
-        }
-        let draft = builder.finish(&mut Limits::default()).expect("is formed").expect("holds chunks");
-        moved.push((space, cluster, Some(draft)));
-    }
-    plant(world, moved);
-}
-
 /// Where the live copy of a chunk lies, and its content.
 #[track_caller]
 fn live(world: &World, at: ChunkAt) -> Option<(Tier, u64, Chunk)> {
     let schema = world.catalog().current_schema();
-    let shown = world.with_stored_bytes(at, |stored| {
+    let shown = world.tiers().with_stored_bytes(at, |stored| {
         assert_eq!(stored.at, at);
         Ok((stored.tier, stored.version, Chunk::decode(stored.value, &schema).expect("is sound")))
     });
@@ -103,8 +71,13 @@ fn a_deletion_hides_all_colder_copies(world: &World) {
     assert_eq!((live(world, a), world.load(a).expect("loads")), (None, None));
     assert!(live(world, b).is_some());
     let whole = ChunkBox::new(ChunkPos::constant(-20, -20, -20), ChunkPos::constant(20, 20, 20));
-    let hash = world.content_hash_of(ids.overworld, whole).expect("hashes");
-    assert_eq!(hash, world.content_hash_of(ids.overworld, ChunkBox::new(b.pos, b.pos)).expect("hashes"));
+    let hash = world.content_hash(cg_store::view::Area::Box(ids.overworld, whole)).expect("hashes");
+    assert_eq!(
+        hash,
+        world
+            .content_hash(cg_store::view::Area::Box(ids.overworld, ChunkBox::new(b.pos, b.pos)))
+            .expect("hashes")
+    );
     save(world, [(a, marked(world, &ids, 3))]);
     assert_eq!(
         live(world, a).map(|(tier, _, chunk)| (tier, chunk)),
@@ -117,8 +90,8 @@ fn a_move_is_no_change(world: &World) {
     let ids = Ids::register(world);
     let all = [ids.at(0, 0, 0), ids.at(5, 0, 0), ids.at(16, 0, 0), ids.at(-1, -1, -1)];
     let version = save(world, all.map(|at| (at, marked(world, &ids, at.pos.x() as u16 & 31))));
-    let hash = world.content_hash().expect("hashes");
-    let stats = world.stats();
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
+    let stats = world.metrics().stats;
     let ok = world.transaction(|tx| {
         assert!(tx.load(all[0])?.is_some());
         demote(world, ClusterTier::L1, &all, false);
@@ -126,11 +99,11 @@ fn a_move_is_no_change(world: &World) {
         tx.edit(all[0], |chunk| chunk.remove_entity(uuid(1)))
     });
     ok.expect("a move is no write that conflicts");
-    assert_eq!((world.stats() - stats).commits, 0, "and what was not edited is not saved");
+    assert_eq!((world.metrics().stats - stats).commits, 0, "and what was not edited is not saved");
     for at in all {
         assert_eq!(live(world, at).map(|(tier, version, _)| (tier, version)), Some((Tier::L2, version)));
     }
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     assert_sound(world);
 }
 
@@ -175,9 +148,9 @@ fn a_lookup_reads_no_more_than_it_needs(world: &World) {
     for (at, reads, decompresses) in
         [(hot, 1, false), (warm, 2, true), (cold[2], 3, true), (absent, 3, false)]
     {
-        let before = world.stats();
-        world.with_stored_bytes(at, |_| Ok(())).expect("is sound");
-        let work = world.stats() - before;
+        let before = world.metrics().stats;
+        world.tiers().with_stored_bytes(at, |_| Ok(())).expect("is sound");
+        let work = world.metrics().stats - before;
         assert_eq!((work.engine_reads, work.chunks_decoded), (reads, 0), "{at}");
         if decompresses {
             let group = chunk_bytes..chunk_bytes + 1024;
@@ -187,10 +160,10 @@ fn a_lookup_reads_no_more_than_it_needs(world: &World) {
         }
     }
     // A box inside one group looks into no other.
-    let before = world.stats();
+    let before = world.metrics().stats;
     let one = ChunkBox::new(cold[1].pos, cold[1].pos);
-    world.content_hash_of(ids.overworld, one).expect("hashes");
-    let work = world.stats() - before;
+    world.content_hash(cg_store::view::Area::Box(ids.overworld, one)).expect("hashes");
+    let work = world.metrics().stats - before;
     assert_eq!(work.chunks_decoded, 1);
     assert!(work.bytes_decompressed < 2 * chunk_bytes, "{} bytes", work.bytes_decompressed);
 }
@@ -239,8 +212,9 @@ fn a_rewritten_cluster_never_hides_a_chunk_from_a_reader(world: &World) {
                 scope.spawn(move || {
                     let mut missed = 0;
                     while !done.load(Ordering::Acquire) {
-                        missed +=
-                            u64::from(world.with_stored_bytes(a, |_| Ok(())).expect("is sound").is_none());
+                        missed += u64::from(
+                            world.tiers().with_stored_bytes(a, |_| Ok(())).expect("is sound").is_none(),
+                        );
                     }
                     missed
                 })
@@ -271,7 +245,7 @@ fn cold_chunks_at_the_ends_of_the_world(world: &World) {
         }
     }
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
-    let hash = world.content_hash().expect("hashes");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     let (cold, rest): (Vec<_>, Vec<_>) = all.iter().partition(|at| at.pos.x() < 0);
     demote(world, ClusterTier::L2, &cold, false);
     demote(world, ClusterTier::L1, &rest[..20], false);
@@ -279,7 +253,7 @@ fn cold_chunks_at_the_ends_of_the_world(world: &World) {
         let (_, _, chunk) = live(world, *at).expect("is there");
         assert_eq!(chunk, marked(world, &ids, n as u16), "{at}");
     }
-    assert_eq!(world.content_hash().expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     // Boxes over the ends, by name where they are small and by key where they are not.
     for (from, to) in [
         ([ChunkPos::MIN; 3], [ChunkPos::MAX; 3]),
@@ -315,9 +289,9 @@ fn a_box_is_listed_without_decompressing(world: &World) {
         })
         .expect("deletes");
     let committed = world.transaction(|tx| {
-        let before = world.stats();
+        let before = world.metrics().stats;
         let count = tx.delete_box(ids.overworld, ChunkBox::EVERYTHING)?;
-        let work = world.stats() - before;
+        let work = world.metrics().stats - before;
         assert_eq!((work.bytes_decompressed, work.chunks_decoded, work.engine_reads), (0, 0, 0));
         Ok::<_, Error>(count)
     });
@@ -350,15 +324,17 @@ fn a_box_is_found_without_passing_over_its_neighbours(world: &World) {
             1400,
         ),
     ] {
-        let before = world.stats();
+        let before = world.metrics().stats;
         let mut shown = 0;
-        let walked = world.for_each_chunk(cg_store::Area::Box(ids.overworld, area), |stored| {
-            assert!(area.contains(stored.expect("is sound").at.pos));
-            shown += 1;
-            std::ops::ControlFlow::<()>::Continue(())
+        let walked = world.read_view(|view| {
+            view.for_each_chunk(cg_store::view::Area::Box(ids.overworld, area), |stored| {
+                assert!(area.contains(stored.expect("is sound").at.pos));
+                shown += 1;
+                std::ops::ControlFlow::<()>::Continue(())
+            })
         });
         walked.expect("walks");
-        let scanned = (world.stats() - before).keys_scanned;
+        let scanned = (world.metrics().stats - before).keys_scanned;
         assert_eq!(shown, inside, "{area:?}");
         assert!(scanned <= most, "{scanned} keys for {area:?}");
     }
@@ -402,15 +378,15 @@ proptest! {
                 _ => {}
             }
         }
-        prop_assert_eq!(tiered.content_hash().expect("hashes"), flat.content_hash().expect("hashes"));
+        prop_assert_eq!(tiered.content_hash(cg_store::view::Area::World).expect("hashes"), flat.content_hash(cg_store::view::Area::World).expect("hashes"));
         let report = tiered.verify(VerifyDepth::Full, |_| {}).expect("verifies");
         prop_assert_eq!(report.checked.get("chunks").copied().unwrap_or(0), stored.len() as u64);
         prop_assert!(report.is_ok(), "{:?}", report.findings);
         let max = ChunkPos::constant(corner.0 + size.0, corner.1 + size.1, 1);
         let area = ChunkBox::new(ChunkPos::constant(corner.0, corner.1, -1), max);
         prop_assert_eq!(
-            tiered.content_hash_of(ids.overworld, area).expect("hashes"),
-            flat.content_hash_of(ids.overworld, area).expect("hashes")
+            tiered.content_hash(cg_store::view::Area::Box(ids.overworld, area)).expect("hashes"),
+            flat.content_hash(cg_store::view::Area::Box(ids.overworld, area)).expect("hashes")
         );
         let deleted = tiered.transaction(|tx| tx.delete_box(ids.overworld, area)).expect("deletes");
         prop_assert_eq!(deleted.value, stored.iter().filter(|at| area.contains(at.pos)).count() as u64);

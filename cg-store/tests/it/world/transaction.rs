@@ -11,7 +11,8 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use super::*;
-use cg_store::{ConflictKey, Peek};
+use cg_store::Peek;
+use cg_store::error::ConflictKey;
 
 over_both_engines! {
     a_transaction_sees_its_own_writes_and_others_see_them_after_it
@@ -132,7 +133,7 @@ fn a_read_that_was_overtaken_is_a_conflict_with_its_key(world: &World) {
         }),
     ];
     for (expected, read, write) in cases {
-        let conflicts = world.stats().conflicts;
+        let conflicts = world.metrics().stats.conflicts;
         let error = world
             .transaction(|tx| {
                 read(tx)?;
@@ -145,7 +146,7 @@ fn a_read_that_was_overtaken_is_a_conflict_with_its_key(world: &World) {
             .expect_err("was overtaken");
         assert!(matches!(&error, Error::Conflict { key } if *key == expected), "{error}");
         assert_eq!(world.property(&mine).expect("reads"), None, "nothing was written");
-        assert_eq!(world.stats().conflicts, conflicts + 1);
+        assert_eq!(world.metrics().stats.conflicts, conflicts + 1);
     }
     assert_sound(world);
 }
@@ -282,10 +283,10 @@ fn equal_writes_write_nothing(world: &World) {
         written.expect("commits").seq
     };
     let first = write();
-    let (before, stats) = (rows(world), world.stats());
+    let (before, stats) = (rows(world), world.metrics().stats);
     assert_eq!(write(), first, "the answer is the commit that made it so");
     assert!(before == rows(world));
-    let work = world.stats() - stats;
+    let work = world.metrics().stats - stats;
     assert_eq!((work.commits, work.rows_written), (0, 0));
     assert_eq!(world.last_commit(), world.engine().last_commit().get(), "not even the sequence moves");
     // There and back in one transaction is no change either.
@@ -352,17 +353,17 @@ fn a_chunk_that_appears_in_a_deleted_box_is_a_conflict(world: &World) {
     let area = ChunkBox::new(ChunkPos::constant(-2, -2, -2), ChunkPos::constant(5, 5, 5));
     let stone = || filled(world, ids.stone);
     save(world, [(old, stone()), (outside, stone())]);
-    let before = world.stats();
+    let before = world.metrics().stats;
     let refused = world.transaction(|tx| {
         assert_eq!(tx.delete_box(ids.overworld, area)?, 1);
         elsewhere(|| save(world, [(new, stone())]));
         Ok::<_, Error>(())
     });
     assert!(
-        matches!(&refused, Err(Error::Conflict { key: cg_store::ConflictKey::Chunk(at) }) if *at == new),
+        matches!(&refused, Err(Error::Conflict { key: cg_store::error::ConflictKey::Chunk(at) }) if *at == new),
         "{refused:?}"
     );
-    assert_eq!((world.stats() - before).conflicts, 1);
+    assert_eq!((world.metrics().stats - before).conflicts, 1);
     assert!(world.load(old).expect("loads").is_some(), "nothing was written");
     // Even a transaction that found nothing to delete says so.
     let empty = ChunkBox::new(ChunkPos::constant(50, 0, 0), ChunkPos::constant(60, 0, 0));

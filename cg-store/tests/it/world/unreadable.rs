@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::moves::{play, player, tiers};
-use super::tier::demote;
 use super::*;
 use cg_format::{ClusterTier, Space, Tier, key};
 use cg_store::engine::{EngineError, Place};
-use cg_store::{DamageCause, DamageReport, TickReport};
+use cg_store::error::DamageCause;
+use cg_store::tiers::{DamageReport, TickReport};
 use cg_tiering::{GameTick, PlayerAt};
 
 const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
@@ -66,7 +66,7 @@ fn hide_last(disk: &Disk, family: Family) {
 /// Opens a world with caches of its own: shared ones would answer with what they read before the damage.
 fn open(disk: &Disk, options: WorldOptions) -> World {
     let resources = Some(cg_store::Resources::new(16 << 20, 2));
-    World::open(disk.path(), &[], &WorldOptions { resources, ..options }).expect("opens")
+    World::builder().options(&WorldOptions { resources, ..options }).open(disk.path()).expect("opens")
 }
 
 /// A tick. RocksDB may meet the damage before anybody else does, and takes no writes then; but that happens once.
@@ -96,12 +96,12 @@ fn ticks(world: &World, from: u64, count: u64) -> Vec<DamageReport> {
 /// Ticks that are to find nothing to do, and that read nothing but what little the heat of cubes takes.
 #[track_caller]
 fn assert_at_rest(world: &World, from: u64) {
-    let before = world.stats();
+    let before = world.metrics().stats;
     for later in 0..100 {
         let report = tick(world, from + later, &[]);
         assert_eq!((report.moves, report.damaged), (MoveCounts::default(), vec![]), "it is told once");
     }
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.keys_scanned, work.engine_reads, work.clusters_read), (0, 0, 0));
 }
 
@@ -133,7 +133,7 @@ fn assert_told(met: &[DamageReport], family: Family) {
 }
 
 fn tier_of(world: &World, at: ChunkAt) -> Tier {
-    world.with_stored_bytes(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored")
+    world.tiers().with_stored_bytes(at, |stored| Ok(stored.tier)).expect("is sound").expect("is stored")
 }
 
 #[test]
@@ -294,9 +294,9 @@ fn a_damaged_block_of_the_opacity_map_keeps_its_tiles_unfolded_and_no_others() {
         engine.get(Space::OpacityPatch, &key::opacity_patch(beside(at))).expect("lies in memory").is_some()
     };
     assert!(has_patch(first) && !has_patch(last));
-    let before = world.stats();
+    let before = world.metrics().stats;
     ticks(&world, 300, 20);
-    assert_eq!(world.stats().engine_reads, before.engine_reads);
+    assert_eq!(world.metrics().stats.engine_reads, before.engine_reads);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_world_of_which_nothing_can_be_read_is_not_taken_for_empty() {
 fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
     let disk = Disk::new();
     let deltas = || WorldOptions { deltas: true, ..options() };
-    let world = World::create(disk.path(), &[], &deltas()).expect("is created");
+    let world = World::builder().options(&deltas()).create(disk.path()).expect("is created");
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 400);
     let set = |world: &World, at: &ChunkAt, change: u8| {
@@ -341,7 +341,7 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
             set(&world, at, change);
         }
     }
-    assert_eq!(world.stats().deltas_written, 1200);
+    assert_eq!(world.metrics().stats.deltas_written, 1200);
     let chunks: Vec<_> = all.iter().map(|at| world.load(*at).expect("loads").expect("is there")).collect();
     drop(world);
     let hidden: BTreeSet<_> = hide(&disk, Family::ChunkDelta, 0.4)
@@ -378,9 +378,11 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
     check(&world);
     // Walks show each of them as damage, and go on.
     let (mut sound, mut damaged) = (0, 0);
-    let walked = world.for_each_chunk(cg_store::Area::World, |stored| {
-        *(if stored.is_ok() { &mut sound } else { &mut damaged }) += 1;
-        std::ops::ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.for_each_chunk(cg_store::view::Area::World, |stored| {
+            *(if stored.is_ok() { &mut sound } else { &mut damaged }) += 1;
+            std::ops::ControlFlow::<()>::Continue(())
+        })
     });
     walked.expect("goes on after damage");
     assert_eq!((sound, damaged), (all.len() - hidden.len(), hidden.len()));
@@ -401,11 +403,14 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
 fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
     let disk = Disk::new();
     let limits = cg_store::StoreLimits { batch_bytes: 6000, ..cg_store::StoreLimits::default() };
-    let world = World::create(disk.path(), &[], &WorldOptions { limits, ..options() }).expect("is created");
+    let world = World::builder()
+        .options(&WorldOptions { limits, ..options() })
+        .create(disk.path())
+        .expect("is created");
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..600).map(|n| ids.at(16 * n, 0, 0)).collect();
     save(&world, all.iter().map(|at| (*at, filled(&world, ids.stone))));
-    assert_eq!(world.stats().commits_staged, 1);
+    assert_eq!(world.metrics().stats.commits_staged, 1);
     save(&world, [(all[7], filled(&world, ids.glass))]);
     drop(world);
     hide_last(&disk, Family::Index);
@@ -416,10 +421,10 @@ fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
     };
     let resources = Some(cg_store::Resources::new(16 << 20, 2));
     let reading = WorldOptions { resources, ..options() };
-    read(&World::open_read_only(disk.path(), &reading).expect("opens for reading"));
+    read(&World::builder().options(&reading).open_read_only(disk.path()).expect("opens for reading"));
     let world = open(&disk, options());
     read(&world);
     save(&world, [(all[8], filled(&world, ids.glass))]);
     save(&world, all.iter().map(|at| (*at, filled(&world, ids.air))));
-    assert_eq!(world.stats().commits_staged, 1, "large commits go on too");
+    assert_eq!(world.metrics().stats.commits_staged, 1, "large commits go on too");
 }

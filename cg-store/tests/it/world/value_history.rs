@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::records::{id, record};
 use super::*;
 use cg_format::record::Record;
-use cg_store::{RecordQuery, RecordSettings, RecordShape};
+use cg_store::records::{RecordQuery, RecordSettings, RecordShape};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -197,7 +197,7 @@ fn run(mut world: World, steps: &[Step], shape: RecordShape, reopen: impl Fn(Wor
     world = reopen(world);
     holds(&world, &model);
     assert_sound(&world);
-    let census = world.census().expect("counts");
+    let census = world.tiers().census().expect("counts");
     let here = model.objects.values().filter(|entry| entry.1.is_some()).count() as u64;
     assert_eq!((census.objects, census.records, census.damaged), (here, model.records.len() as u64, 0));
 }
@@ -229,12 +229,12 @@ proptest! {
     ) {
         let shape = RecordShape::new(settings).expect("a tree");
         let options = WorldOptions { durability, records: Some(shape), ..options() };
-        run(World::in_memory(&[], &options).expect("a world in memory"), &steps, shape, |world| world);
+        run(World::builder().options(&options).in_memory().expect("a world in memory"), &steps, shape, |world| world);
         let disk = Disk::new();
-        let world = World::create(disk.path(), &[], &options).expect("is created");
+        let world = World::builder().options(&options).create(disk.path()).expect("is created");
         run(world, &steps, shape, |world| {
             drop(world);
-            World::open(disk.path(), &[], &options).expect("opens")
+            World::builder().options(&options).open(disk.path()).expect("opens")
         });
     }
 }

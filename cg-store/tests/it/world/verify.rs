@@ -1,6 +1,5 @@
 //! Verification finds whatever is planted, and nothing in a sound world.
 
-use super::tier::demote;
 use super::*;
 use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo};
 use cg_format::entity::Reason;
@@ -89,10 +88,10 @@ fn a_sound_world_of_all_tiers_is_clean(world: &World) {
 fn a_quick_look_decodes_nothing(world: &World) {
     let (ids, a) = base(world);
     plant(world, [(Space::ChunkL0, key::chunk(ids.at(0, 0, 0)).to_vec(), Some(plain(b"no chunk")))]);
-    let before = world.stats();
+    let before = world.metrics().stats;
     let report = world.verify(VerifyDepth::Quick, |_| {}).expect("verifies");
     assert!(report.is_ok(), "the frame is sound: {:?}", report.findings);
-    assert_eq!((world.stats() - before).chunks_decoded, 0, "{a}");
+    assert_eq!((world.metrics().stats - before).chunks_decoded, 0, "{a}");
     assert_eq!(findings(world).len(), 1);
 }
 
@@ -406,7 +405,8 @@ fn a_map_that_nobody_can_judge(world: &World) {
     );
 
     // A map without rows, and that of a host that keeps none, are not wrong.
-    let blind = World::in_memory(&[], &WorldOptions { opacity: false, ..options() }).expect("a world");
+    let blind =
+        World::builder().options(&WorldOptions { opacity: false, ..options() }).in_memory().expect("a world");
     let ids = Ids::register(&blind);
     save(&blind, [(ids.at(0, 0, 0), filled(&blind, ids.stone))]);
     assert_sound(&blind);

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use cg_bench::order::percentile;
 use cg_bench::raw;
 use cg_format::{Chunk, ChunkAt};
-use cg_store::{Metrics, PrefetchOptions, World, WorldOptions};
+use cg_store::metrics::Metrics;
+use cg_store::{PrefetchOptions, World, WorldOptions};
 use cg_tiering::GameTick;
 use indicatif::ProgressBar;
 
@@ -87,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         ..WorldOptions::balanced()
     };
 
-    let world = World::create(&ours, &[], &world_options)?;
+    let world = World::builder().options(&world_options).create(&ours)?;
     let contents = Contents::in_world(&world)?;
     let mut metrics = None;
     let mut played =
@@ -96,9 +97,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             same(&side.world, &contents, saved)
         })?];
     if !options.alone {
-        drop(World::create(&flat, &[], &world_options)?);
+        drop(World::builder().options(&world_options).create(&flat)?);
         // Opened again, as the options that RocksDB records while it makes files are for making them.
-        let world = World::open(&flat, &[], &world_options)?;
+        let world = World::builder().options(&world_options).open(&flat)?;
         let contents = Contents::in_world(&world)?;
         world.close()?;
         drop(world);

@@ -58,7 +58,7 @@ impl Imported {
 
     /// The columns that have a chunk, and those of which an import kept something.
     fn left(&self) -> (Vec<i32>, usize) {
-        let world = World::open_read_only(self.world(), &WorldOptions::default()).expect("opens");
+        let world = World::builder().open_read_only(self.world()).expect("opens");
         let has_chunk = |x: &i32| {
             let chunk = world.load(place::chunk_at(Dimension::new(0), *x, 0, 0));
             chunk.expect("is sound").is_some()
@@ -77,7 +77,7 @@ impl Imported {
 
 /// Somebody looks at a column at a moment, and all is demoted again.
 fn tick(world: &Path, now: u64, x: i32) {
-    let world = World::open(world, &[], &WorldOptions::default()).expect("opens");
+    let world = World::builder().open(world).expect("opens");
     world.tick(GameTick::new(now), &[], Duration::ZERO).expect("ticks");
     let loaded = world.load(place::chunk_at(Dimension::new(0), x, 0, 0));
     assert!(loaded.expect("is sound").is_some());
@@ -130,7 +130,7 @@ fn a_dry_run_deletes_nothing_and_a_column_keeps_its_leftovers_as_long_as_it_has_
     );
     assert_eq!(imported.left(), (vec![0, 16, 20], 3));
     // Another chunk above the one that goes.
-    let world = World::open(imported.world(), &[], &WorldOptions::default()).expect("opens");
+    let world = World::builder().open(imported.world()).expect("opens");
     let saved = world.transaction(|tx| {
         let chunk = Chunk::filled(BlockId::new(0), &tx.catalog().current_schema())?;
         tx.save(place::chunk_at(Dimension::new(0), 16, 7, 0), chunk);

@@ -6,15 +6,17 @@ use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ChunkPos, Tier};
 
 use super::*;
+use crate::World;
 use crate::maintain::tiering::CubeIndex;
-use crate::{MoveCounts, Stats, World, WorldOptions};
+use crate::metrics::Stats;
+use crate::tiers::MoveCounts;
 
 const ENOUGH: Duration = Duration::from_secs(600);
 const DAY: u64 = 24 * 60 * 60 * GameTick::PER_SECOND;
 
 /// A world with a chunk at each place, as after opening: the index is empty, and holds at most `remembered` cubes.
 fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (World, Vec<ChunkAt>) {
-    let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+    let world = World::builder().in_memory().unwrap();
     let flat = world.registry().register_dimension("game:flat").unwrap();
     let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
     let at = |[x, y, z]: [i64; 3]| ChunkAt::new(flat, ChunkPos::new(x, y, z).unwrap());
@@ -39,17 +41,17 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
 
 /// Runs ticks. Returns their moves and costs.
 fn ticks(world: &World, from: u64, count: u64) -> (MoveCounts, Stats) {
-    let (mut moves, before) = (MoveCounts::default(), world.stats());
+    let (mut moves, before) = (MoveCounts::default(), world.metrics().stats);
     for tick in 0..count {
         let report = world.tick(GameTick::new(from + tick), &[], ENOUGH).unwrap();
         moves.cooled += report.moves.cooled;
         moves.refused += report.moves.refused;
     }
-    (moves, world.stats() - before)
+    (moves, world.metrics().stats - before)
 }
 
 fn cold(world: &World) -> u64 {
-    world.census().unwrap().tier(Tier::L2).chunks
+    world.tiers().census().unwrap().tier(Tier::L2).chunks
 }
 
 #[test]
@@ -124,7 +126,7 @@ fn what_is_saved_while_little_is_remembered_grows_cold_too() {
         drop(saved.unwrap());
         ticks(&world, 100 + round as u64 * 20, 20);
     }
-    let all = world.census().unwrap().chunks();
+    let all = world.tiers().census().unwrap().chunks();
     let (_, work) = ticks(&world, 600, 200);
     assert_eq!(work.keys_scanned, 0, "nothing is due");
     // No player comes for an hour.

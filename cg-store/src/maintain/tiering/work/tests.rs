@@ -64,7 +64,7 @@ fn beside_busy_threads<T: Send>(world: &World, run: impl FnOnce() -> T + Send) -
 }
 
 fn cold(world: &World) -> u64 {
-    world.census().unwrap().tier(Tier::L2).chunks
+    world.tiers().census().unwrap().tier(Tier::L2).chunks
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn moves_wait_behind_nobody_who_keeps_the_threads_busy() {
 fn promotions_are_made_behind_ticks_and_wait_behind_others() {
     let tiers = TierPolicy { promote_after_ticks: 0, ..TierPolicy::default() };
     let (world, all, _) = stored(MemEngine::new(), &WorldOptions { tiers, ..apart() }, &[0, 4, 8, 12, 16]);
-    let hash = world.content_hash().unwrap();
+    let hash = world.content_hash(crate::view::Area::World).unwrap();
     world.tiers().demote_all(1 << 30, |_| {}).unwrap();
     world.tick(GameTick::new(0), &[], ENOUGH).unwrap();
-    world.tiers().hold(all[0].dimension, &ChunkBox::new(all[0].pos, all[4].pos)).unwrap();
+    let _kept = world.tiers().keep_loaded(all[0].dimension, &ChunkBox::new(all[0].pos, all[4].pos)).unwrap();
     let tick = |_| world.tick(GameTick::new(1), &[], ENOUGH).unwrap();
     let reports: Vec<_> = beside_busy_threads(&world, || (0..3).map(tick).collect());
     // It neither waits for the other work nor reads a row that is as large as 64 cubes.
@@ -107,8 +107,8 @@ fn promotions_are_made_behind_ticks_and_wait_behind_others() {
         // A thread may not have noticed yet that it has nothing more to do. The tick does not wait for it.
         thread::sleep(Duration::from_millis(1));
     }
-    let hot = world.census().unwrap().tier(Tier::L0).chunks;
-    assert_eq!((promoted, hot, world.content_hash().unwrap()), (5, 5, hash));
+    let hot = world.tiers().census().unwrap().tier(Tier::L0).chunks;
+    assert_eq!((promoted, hot, world.content_hash(crate::view::Area::World).unwrap()), (5, 5, hash));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_cold_cluster_is_counted_behind_ticks() {
 fn a_move_that_is_written_behind_ticks_keeps_no_fold_waiting() {
     let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 4, 8, 100]);
     drop(world.transaction(|tx| tx.set_block(all[3].dimension, BlockPos::new(1600, 1, 0), stone)).unwrap());
-    let hash = world.content_hash().unwrap();
+    let hash = world.content_hash(crate::view::Area::World).unwrap();
     // All of it is due for the coldest tier, and the cluster is never written.
     let tick = |_| world.tick(GameTick::new(6000), &[], Duration::from_millis(20)).unwrap();
     let folded = beside_busy_threads(&world, || (0..10).map(|n| tick(n).deltas_folded).sum::<usize>());
@@ -152,7 +152,7 @@ fn a_move_that_is_written_behind_ticks_keeps_no_fold_waiting() {
         }
         world.tick(GameTick::new(6000 + later), &[], Duration::from_secs(1)).unwrap();
     }
-    assert_eq!((cold(&world), world.content_hash().unwrap()), (4, hash));
+    assert_eq!((cold(&world), world.content_hash(crate::view::Area::World).unwrap()), (4, hash));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
 
 #[test]
 fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
-    let world = World::in_memory(&[], &WorldOptions::default()).unwrap();
+    let world = World::builder().in_memory().unwrap();
     let flat = world.registry().register_dimension("game:flat").unwrap();
     let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
     let at = |x| ChunkAt::new(flat, ChunkPos::constant(x, 0, 0));

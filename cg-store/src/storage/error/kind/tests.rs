@@ -128,8 +128,6 @@ fn what_other_calls_answer() {
         (Error::Policy(PolicyError::ColdBeforeWarm { warm_after_ticks: 2, cold_after_ticks: 1 }), K::Invalid),
         (Error::Closed, K::Closed),
         (Error::LoadPanicked { at: at(), message: "bug".into() }, K::Engine),
-        (Error::MergedInPart { merged: 1, segments: 2, error: boxed(BUSY) }, K::Busy),
-        (Error::MergedInPart { merged: 1, segments: 2, error: boxed(in_doubt().into()) }, K::InDoubt),
         (Error::Layer { kind: K::Busy, error: "in use".into() }, K::Busy),
         (Error::NotResumed(NotResumed::InUse { waited: Duration::ZERO }), K::Busy),
         (Error::Engine(unavailable()), K::Unavailable),
@@ -186,17 +184,15 @@ fn why_a_world_is_not_resumed() {
 
 #[test]
 fn a_call_is_made_again_where_nothing_can_come_of_it_twice() {
-    let merged_in_part = |error| Error::MergedInPart { merged: 1, segments: 2, error: boxed(error) };
+    let layer = |kind| Error::Layer { kind, error: "a reason".into() };
     let conflict = || Error::Conflict { key: ConflictKey::Entity(id()) };
-    for error in [conflict(), BUSY, unavailable().into(), merged_in_part(conflict())] {
+    for error in [conflict(), BUSY, unavailable().into(), layer(K::Conflict)] {
         assert!(error.is_retryable(), "{error}");
     }
     let submitted = Error::DeferredWrite { error: boxed(unavailable().into()), others: 0 };
     assert_eq!(submitted.kind(), K::Unavailable);
     let read_only = EngineError::ReadOnly { cause: Arc::new(unavailable()) };
-    for error in
-        [in_doubt().into(), merged_in_part(in_doubt().into()), submitted, read_only.into(), Error::Nested]
-    {
+    for error in [in_doubt().into(), layer(K::InDoubt), submitted, read_only.into(), Error::Nested] {
         assert!(!error.is_retryable(), "{error}");
     }
 }

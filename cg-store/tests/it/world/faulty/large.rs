@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::surviving::{Fuse, Surviving};
-use cg_store::Area;
 use cg_store::engine::Reopened;
+use cg_store::view::Area;
 
 /// Every step takes about twelve batches.
 fn every_batch_of_large_commits_fails_once<E: Engine>(every: usize, over: impl Fn() -> E) {
@@ -35,9 +35,11 @@ fn whichever_batch_of_a_large_commit_fails_on_disk_it_is_there_when_the_world_go
 
 fn count_chunks(world: &World) -> Result<i64, Error> {
     let mut count = 0;
-    let walked = world.for_each_chunk(Area::World, |_| {
-        count += 1;
-        ControlFlow::<()>::Continue(())
+    let walked = world.read_view(|view| {
+        view.for_each_chunk(Area::World, |_| {
+            count += 1;
+            ControlFlow::<()>::Continue(())
+        })
     });
     walked.map(|_| count)
 }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use cg_store::engine::{EngineError, RocksOptions};
-use cg_store::{Durable, NotResumed, StoreLimits};
+use cg_store::error::NotResumed;
+use cg_store::{Durable, StoreLimits};
 use engine::{Fault, Faulty, Plan};
 
 /// A world over an engine that fails as it is planned, with no memory of chunks.

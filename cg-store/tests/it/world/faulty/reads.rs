@@ -7,7 +7,8 @@ use super::super::tier::noisy;
 use super::*;
 use crate::surviving::{Fuse, Surviving};
 use cg_format::Tier;
-use cg_store::{Area, ContentHash};
+use cg_store::verify::ContentHash;
+use cg_store::view::Area;
 use cg_tiering::GameTick;
 
 /// What a host calls.
@@ -63,7 +64,7 @@ fn load(failing: &Failing) -> Result<(), Error> {
     let is_there = |n: usize| n < 5;
     for (n, at) in all.iter().enumerate() {
         assert_eq!(world.load(*at)?.is_some(), is_there(n), "{at}");
-        assert_eq!(world.with_stored_bytes(*at, |_| Ok(()))?.is_some(), is_there(n), "{at}");
+        assert_eq!(world.tiers().with_stored_bytes(*at, |_| Ok(()))?.is_some(), is_there(n), "{at}");
     }
     for (n, loaded) in world.load_many(&all).into_iter().enumerate() {
         assert_eq!(loaded?.is_some(), is_there(n), "{n}");
@@ -80,20 +81,22 @@ fn load(failing: &Failing) -> Result<(), Error> {
 fn look(failing: &Failing) -> Result<(), Error> {
     let Failing { world, ids, .. } = failing;
     let mut count = 0;
-    let walked = world.for_each_chunk(Area::World, |chunk| match chunk {
-        Ok(_) => {
-            count += 1;
-            std::ops::ControlFlow::Continue(())
-        }
-        Err(error) => std::ops::ControlFlow::Break(error),
+    let walked = world.read_view(|view| {
+        view.for_each_chunk(Area::World, |chunk| match chunk {
+            Ok(_) => {
+                count += 1;
+                std::ops::ControlFlow::Continue(())
+            }
+            Err(error) => std::ops::ControlFlow::Break(error),
+        })
     })?;
     if let Some(error) = walked {
         return Err(error);
     }
-    let census = world.census()?;
+    let census = world.tiers().census()?;
     assert_eq!((count, Tier::ALL.map(|tier| census.tier(tier).chunks).iter().sum()), (5, 5));
     assert_eq!(world.opacity().column(ids.overworld, 40 * 16, 0)?.runs(), [0..=15]);
-    world.content_hash()?;
+    world.content_hash(cg_store::view::Area::World)?;
     assert_eq!(world.verify(VerifyDepth::Full, |_| {})?.findings, []);
     Ok(())
 }
@@ -175,7 +178,7 @@ fn by_request(error: &Error) {
 
 /// What a world holds, apart from deletions that may be forgotten.
 fn hash(failing: &Failing) -> ContentHash {
-    failing.world.content_hash().expect("reads")
+    failing.world.content_hash(cg_store::view::Area::World).expect("reads")
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn whichever_read_fails_while_a_world_is_opened_it_opens_afterwards() {
     let world = open().expect("opens");
     let ids = Ids::register(&world);
     save(&world, (0..6).map(|n| (far(&ids, n), noisy(&world, &ids, n as u32))));
-    let hash = world.content_hash().expect("reads");
+    let hash = world.content_hash(cg_store::view::Area::World).expect("reads");
     drop(world);
     for stays in [false, true] {
         let mut failures = 0;
@@ -242,7 +245,13 @@ fn whichever_read_fails_while_a_world_is_opened_it_opens_afterwards() {
             let opened = open();
             let has_failed = plan.read_again();
             match &opened {
-                Ok(world) => assert_eq!(world.content_hash().expect("reads"), hash, "read {nth}"),
+                Ok(world) => {
+                    assert_eq!(
+                        world.content_hash(cg_store::view::Area::World).expect("reads"),
+                        hash,
+                        "read {nth}"
+                    );
+                }
                 Err(error) => {
                     assert!(has_failed);
                     by_request(error);
@@ -250,7 +259,11 @@ fn whichever_read_fails_while_a_world_is_opened_it_opens_afterwards() {
                 }
             }
             drop(opened);
-            assert_eq!(open().expect("opens").content_hash().expect("reads"), hash, "after read {nth}");
+            assert_eq!(
+                open().expect("opens").content_hash(cg_store::view::Area::World).expect("reads"),
+                hash,
+                "after read {nth}"
+            );
             if !has_failed {
                 break;
             }

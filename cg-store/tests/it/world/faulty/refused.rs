@@ -90,7 +90,7 @@ fn a_world_that_is_writable_or_read_only_by_choice_has_nothing_to_resume() {
     let error = world.resume().expect_err("is closed");
     assert!(matches!(error, Error::Closed), "{error}");
     drop(world);
-    let world = World::open_read_only(disk.path(), &options()).expect("opens");
+    let world = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
     let error = world.resume().expect_err("was opened for reading");
     assert!(matches!(error, Error::Engine(EngineError::OpenedReadOnly)), "{error}");
 }
@@ -138,9 +138,11 @@ fn readers_go_on_while_a_world_is_resumed_again_and_again() {
                 while !is_over.load(Ordering::Relaxed) {
                     assert!(failing.has(0));
                     // A walk that reads inside.
-                    let walked = world.for_each_chunk(cg_store::Area::World, |stored| {
-                        assert!(stored.is_ok() && world.load(ids.at(0, 0, 0)).expect("loads").is_some());
-                        ControlFlow::<()>::Continue(())
+                    let walked = world.read_view(|view| {
+                        view.for_each_chunk(cg_store::view::Area::World, |stored| {
+                            assert!(stored.is_ok() && world.load(ids.at(0, 0, 0)).expect("loads").is_some());
+                            ControlFlow::<()>::Continue(())
+                        })
                     });
                     // What is queued cannot be settled while the world is read-only.
                     assert!(matches!(walked, Ok(None) | Err(Error::Engine(EngineError::ReadOnly { .. }))));

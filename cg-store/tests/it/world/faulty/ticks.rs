@@ -77,7 +77,7 @@ fn the_end_of_a_gap_is_looked_for_once(engine: impl Engine) {
         world.tick(GameTick::new(now), &[], Duration::from_secs(60)).expect("ticks");
     }
     world.flush().expect("flushes");
-    super::tier::demote(world, cg_format::ClusterTier::L1, &warm, false);
+    demote(world, cg_format::ClusterTier::L1, &warm, false);
     let far = ids.at(16 * 500, 0, 0);
     save(world, [(far, filled(world, ids.stone))]);
     world.flush().expect("flushes");

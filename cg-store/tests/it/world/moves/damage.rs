@@ -20,12 +20,12 @@ fn a_damaged_row_is_told_once_and_nothing_is_written_for_it() {
     let places: Vec<_> = told.iter().map(|met| met.place.clone()).collect();
     let row = engine::Place::Row { family: Family::ChunkL0, key: damaged.as_slice().into() };
     assert_eq!((places, tiers(&world)[2]), (vec![row], 8));
-    let before = world.stats();
+    let before = world.metrics().stats;
     for later in 1..=50 {
         let report = world.tick(GameTick::new(DAY + later * MINUTE), &[], ENOUGH).expect("ticks");
         assert_eq!((report.moves, report.damaged), (MoveCounts::default(), vec![]));
     }
-    let work = world.stats() - before;
+    let work = world.metrics().stats - before;
     assert_eq!((work.moves, work.rows_written), (0, 0));
     // Once it is quarantined and written anew, it goes where the others are.
     assert!(world.quarantine().chunk(all[4]).expect("quarantines"));

@@ -93,7 +93,10 @@ fn against_the_model(mut world: World, events: &[Happening], mut reopen: impl Fn
     let flat = in_memory();
     let ids = Ids::register(&flat);
     save(&flat, model.into_iter().map(|(at, cell)| (at, marked(&flat, &ids, cell))));
-    assert_eq!(world.content_hash().expect("hashes"), flat.content_hash().expect("hashes"));
+    assert_eq!(
+        world.content_hash(cg_store::view::Area::World).expect("hashes"),
+        flat.content_hash(cg_store::view::Area::World).expect("hashes")
+    );
 }
 
 proptest! {
@@ -125,12 +128,12 @@ proptest! {
     #[test]
     fn a_played_world_with_deltas_is_the_model(events in prop::collection::vec(event(), 1..40)) {
         let deltas = WorldOptions { deltas: true, ..options() };
-        against_the_model(World::in_memory(&[], &deltas).expect("a world in memory"), &events, |world| world);
+        against_the_model(World::builder().options(&deltas).in_memory().expect("a world in memory"), &events, |world| world);
         let disk = Disk::new();
-        let world = World::create(disk.path(), &[], &deltas).expect("is created");
+        let world = World::builder().options(&deltas).create(disk.path()).expect("is created");
         against_the_model(world, events.get(..8).unwrap_or(&events), |world| {
             drop(world);
-            World::open(disk.path(), &[], &deltas).expect("opens")
+            World::builder().options(&deltas).open(disk.path()).expect("opens")
         });
     }
 }

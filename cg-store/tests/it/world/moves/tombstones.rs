@@ -30,7 +30,9 @@ fn marks_of_deletions_go_when_nobody_needs_them(world: &World) {
         deleted.expect("deletes").seq
     };
     save(world, [a, b, c].map(|at| (at, marked(world, &ids, 1))));
-    let hash = world.content_hash_of(ids.overworld, ChunkBox::new(b.pos, b.pos)).expect("hashes");
+    let hash = world
+        .content_hash(cg_store::view::Area::Box(ids.overworld, ChunkBox::new(b.pos, b.pos)))
+        .expect("hashes");
     world.tiers().demote_all(DAY, |_| {}).expect("settles");
     // What is marked hides a cold copy beside another, a cold cluster of its own, and nothing at all.
     save(world, [(d, marked(world, &ids, 1))]);
@@ -69,7 +71,7 @@ fn marks_of_deletions_go_when_nobody_needs_them(world: &World) {
         assert_eq!(world.load(at).expect("loads"), None);
     }
     let whole = ChunkBox::new(ids.at(-50, -50, -50).pos, ids.at(50, 50, 50).pos);
-    assert_eq!(world.content_hash_of(ids.overworld, whole).expect("hashes"), hash);
+    assert_eq!(world.content_hash(cg_store::view::Area::Box(ids.overworld, whole)).expect("hashes"), hash);
     delete(b);
     assert_eq!(tick(4 + 4 * wait), [b], "what is deleted later is kept");
     assert_sound(world);
@@ -89,7 +91,7 @@ fn what_is_forgotten_is_known_after_reopening() {
     assert_eq!(world.tiers().tombstone_horizon(), 3);
     drop(world);
     disk.raw().flip(Family::WorldMeta, b"forgottenBefore", 24);
-    let refused = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    let refused = World::builder().options(&options()).open(disk.path()).expect_err("is refused");
     let Error::Corrupt(damage) = refused else { panic!("{refused}") };
     assert_eq!((damage.space, &damage.key[..]), (Space::WorldMeta, &b"forgottenBefore"[..]));
 }

@@ -10,17 +10,20 @@ fn what_a_world_is_asked_is_recorded_and_replayed() {
     save(&world, [(a, marked(&world, &ids, 1))]);
     assert_eq!(world.tiers().take_trace(), TracePart::default(), "nothing is recorded unasked");
     let here = player(1, ids.overworld, 5, 5, 5);
-    let before = world.tiers().pin(ids.overworld, ChunkBox::new(a.pos, a.pos));
+    let pinned = world.tiers().pin(ids.overworld, ChunkBox::new(a.pos, a.pos));
+    let before = pinned.id();
     world.tiers().record_trace(1 << 20);
     world.tick(GameTick::new(7), &[here], ENOUGH).expect("ticks");
     world.cache().clear();
     for _ in 0..2 {
         assert!(world.load(a).expect("loads").is_some() && world.load(absent).expect("loads").is_none());
     }
-    let held = world.tiers().hold(ids.overworld, &ChunkBox::new(absent.pos, absent.pos)).expect("is small");
-    let huge = world.tiers().hold(ids.overworld, &ChunkBox::EVERYTHING);
+    let kept =
+        world.tiers().keep_loaded(ids.overworld, &ChunkBox::new(absent.pos, absent.pos)).expect("is small");
+    let held = kept.id();
+    let huge = world.tiers().keep_loaded(ids.overworld, &ChunkBox::EVERYTHING);
     assert!(huge.is_err(), "what is refused is not recorded");
-    assert!(world.tiers().unpin(before));
+    drop(pinned);
     let part = world.tiers().take_trace();
     assert_eq!(part.lost_events, 0);
     let mut bytes = part.bytes;
@@ -31,7 +34,7 @@ fn what_a_world_is_asked_is_recorded_and_replayed() {
         Ok::<_, Error>(())
     });
     drop(deleted.expect("deletes"));
-    assert!(world.tiers().release(held) && !world.tiers().release(held));
+    drop(kept);
     let pin = world.tiers().pin(ids.nether, ChunkBox::EVERYTHING);
     bytes.extend(world.tiers().end_trace().bytes);
     save(&world, [(a, marked(&world, &ids, 3))]);
@@ -56,7 +59,7 @@ fn what_a_world_is_asked_is_recorded_and_replayed() {
             Event::Save { chunk: a, len_bytes },
             Event::Save { chunk: a, len_bytes: 0 },
             Event::Release(held.get()),
-            Event::Pin { pin: pin.get(), dimension: ids.nether, place: ChunkBox::EVERYTHING },
+            Event::Pin { pin: pin.id().get(), dimension: ids.nether, place: ChunkBox::EVERYTHING },
         ]
     );
     let model = cg_tiering::simulate::StoreModel::default();
@@ -85,7 +88,7 @@ fn a_trace_that_nobody_takes_ends_and_says_what_it_lost() {
     assert!(saved.eq(all[..6].iter().copied()), "the first of what happened, without a hole");
     // Room again is no reason to go on: what was lost would be missing in the middle.
     world.tick(GameTick::new(3), &[], ENOUGH).expect("ticks");
-    world.tiers().pin(ids.overworld, ChunkBox::EVERYTHING);
+    let _pinned = world.tiers().pin(ids.overworld, ChunkBox::EVERYTHING);
     assert_eq!(world.tiers().take_trace(), TracePart { bytes: Vec::new(), lost_events: 16 });
     assert_eq!(world.tiers().end_trace().lost_events, 16);
     world.tiers().record_trace(1000);

@@ -113,7 +113,7 @@ fn a_transaction_that_is_run_again_waits_for_room() {
         assert!(has_run.try_recv().is_err());
     });
     assert!(gated.world.load(gated.ids.at(2, 0, 0)).expect("loads").is_some());
-    assert_eq!(gated.world.stats().busy, 1);
+    assert_eq!(gated.world.metrics().stats.busy, 1);
 }
 
 #[test]

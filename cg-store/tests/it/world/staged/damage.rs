@@ -3,14 +3,15 @@
 use super::*;
 use cg_format::staged::{Intent, PartWriter, StagedOp};
 use cg_format::{Space, key};
+use cg_store::OpenError;
 use cg_store::engine::Readable as _;
-use cg_store::{OpenError, SalvagedCommit};
+use cg_store::quarantine::SalvagedCommit;
 use expect_test::{Expect, expect};
 
 /// A damaged block that no scan gets past lies where the intent does, and hides it from nobody who asks for it by its key.
 #[test]
 fn damage_before_an_intent_hides_no_commit() {
-    let whole = World::in_memory(&[], &limited(1 << 20)).expect("a world in memory");
+    let whole = World::builder().options(&limited(1 << 20)).in_memory().expect("a world in memory");
     change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
     for commits in few() {
         let fuse = Fuse::new();
@@ -28,7 +29,10 @@ fn damage_before_an_intent_hides_no_commit() {
         if below.get(Space::Intent, &intent).expect("reads").is_some() {
             below.spoil(Family::Index, intent);
             let world = open().expect("opens");
-            assert_eq!(world.content_hash().expect("hashes"), whole.content_hash().expect("hashes"));
+            assert_eq!(
+                world.content_hash(cg_store::view::Area::World).expect("hashes"),
+                whole.content_hash(cg_store::view::Area::World).expect("hashes")
+            );
             assert_sound(&world);
             return;
         }
@@ -86,7 +90,7 @@ fn a_world_with_an_intent_is_carried_out_by_who_may_write_and_refused_to_who_may
     let seq = with_intent(&disk);
     refused(
         &disk,
-        || World::open_read_only(disk.path(), &options()),
+        || World::builder().options(&options()).open_read_only(disk.path()),
         expect![
             "commit 2 is not rolled forward to its end, and nothing may be written; open the world for writing once"
         ],
@@ -108,7 +112,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
     disk.raw().flip(Family::Index, part, 60);
     refused(
         &disk,
-        || World::open(disk.path(), &[], &options()),
+        || World::builder().options(&options()).open(disk.path()),
         expect![
             "a commit is to be rolled forward, and row 04000000000000000200000001 of index is damaged: frame: checksum is 0x11bacab1, the bytes give 0xd5c4fff0: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
         ],
@@ -116,7 +120,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
     disk.raw().delete(Family::Index, part);
     refused(
         &disk,
-        || World::open(disk.path(), &[], &options()),
+        || World::builder().options(&options()).open(disk.path()),
         expect![
             "a commit is to be rolled forward, and row 04000000000000000200000001 of index is damaged: part 1 of 2 of commit 2 is missing; restore a checkpoint, or set the damaged part of the commit aside"
         ],
@@ -125,7 +129,7 @@ fn damage_behind_an_intent_is_told_by_its_row() {
     disk.raw().flip(Family::Index, key::intent(seq), 30);
     refused(
         &disk,
-        || World::open_read_only(disk.path(), &options()),
+        || World::builder().options(&options()).open_read_only(disk.path()),
         expect![
             "a commit is to be rolled forward, and row 040000000000000002 of index is damaged: frame: checksum is 0x2ba6e2e1, the bytes give 0xdecd9fd7: damaged, or stored under a wrong key (at byte 4); restore a checkpoint, or set the damaged part of the commit aside"
         ],
@@ -140,7 +144,8 @@ fn parts_without_an_intent_are_no_damage_and_are_gone_when_the_world_was_open_fo
     let seq = with_intent(&disk);
     disk.raw().delete(Family::Index, key::intent(seq));
     disk.raw().flip(Family::Index, key::staged(seq, 1), 60);
-    let world = World::open_read_only(disk.path(), &options()).expect("nothing is to be done");
+    let world =
+        World::builder().options(&options()).open_read_only(disk.path()).expect("nothing is to be done");
     assert_sound(&world);
     drop(world);
     let world = disk.open(&[]);
@@ -165,7 +170,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn set_aside(disk: &Disk) -> Option<SalvagedCommit> {
-    World::salvage_commit(disk.path(), &options()).expect("the files are sound")
+    World::builder().options(&options()).salvage_commit(disk.path()).expect("the files are sound")
 }
 
 /// What is left of [`with_intent`] after damage to one row: its objects, what was told, and what lies in quarantine.
@@ -174,7 +179,7 @@ fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     let disk = Disk::new();
     let seq = with_intent(&disk);
     damage(&disk, seq);
-    let error = World::open(disk.path(), &[], &options()).expect_err("is refused");
+    let error = World::builder().options(&options()).open(disk.path()).expect_err("is refused");
     assert!(matches!(error, Error::Open(OpenError::DamagedCommit { .. })), "{error:?}");
     let SalvagedCommit { rolled_forward_parts, lost } = set_aside(&disk).expect("is damaged");
     assert_eq!(set_aside(&disk), None, "it was done");
@@ -284,7 +289,7 @@ fn a_commit_of_a_newer_release_is_no_damage() {
     let row = key::staged(seq, 1);
     let draft = Draft::plain(Codec::None, 0, |out| out.push(2));
     disk.raw().put(Family::Index, row, &draft.seal(Space::Intent, &row, seq));
-    let error = World::salvage_commit(disk.path(), &options()).expect_err("is refused");
+    let error = World::builder().options(&options()).salvage_commit(disk.path()).expect_err("is refused");
     expect!["index row 04000000000000000200000001 is damaged: intent: part version is 2, and this release reads up to 1; use a newer release (at byte 0)"].assert_eq(&error.to_string());
     assert_eq!(disk.raw().get(Family::Index, row).last(), Some(&2));
 }

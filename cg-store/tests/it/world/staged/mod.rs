@@ -14,8 +14,10 @@ use crate::surviving::{Fuse, Surviving};
 use cg_format::RecordId;
 use cg_format::entity::EntityPos;
 use cg_format::record::Record;
+use cg_store::StoreLimits;
 use cg_store::engine::EngineError;
-use cg_store::{Area, ContentHash, StoreLimits};
+use cg_store::verify::ContentHash;
+use cg_store::view::Area;
 
 /// Chunks that the transactions below write.
 const CHUNKS: i64 = 60;
@@ -126,8 +128,11 @@ fn ends_as_what_takes_one_batch(world_of: impl Fn(&WorldOptions) -> World) {
         let [one, many] = &worlds;
         assert!(contents(one) == contents(many), "{durability:?}");
         assert_nothing_is_left(many);
-        assert_eq!([one, many].map(|world| world.stats().commits_staged), [0, 2]);
-        assert_eq!(one.content_hash().expect("hashes"), many.content_hash().expect("hashes"));
+        assert_eq!([one, many].map(|world| world.metrics().stats.commits_staged), [0, 2]);
+        assert_eq!(
+            one.content_hash(cg_store::view::Area::World).expect("hashes"),
+            many.content_hash(cg_store::view::Area::World).expect("hashes")
+        );
         assert_sound(many);
         // What memory knows of deltas and opacity is right too.
         let ids = Ids::of(many);
@@ -142,7 +147,9 @@ fn ends_as_what_takes_one_batch(world_of: impl Fn(&WorldOptions) -> World) {
 
 #[test]
 fn what_takes_many_batches_ends_as_what_takes_one() {
-    ends_as_what_takes_one_batch(|options| World::in_memory(&[], options).expect("a world in memory"));
+    ends_as_what_takes_one_batch(|options| {
+        World::builder().options(options).in_memory().expect("a world in memory")
+    });
 }
 
 #[test]
@@ -151,7 +158,7 @@ fn what_takes_many_batches_ends_as_what_takes_one_on_disk() {
     let number = AtomicU64::new(0);
     ends_as_what_takes_one_batch(|options| {
         let dir = disk.root().join(format!("world{}", number.fetch_add(1, Ordering::Relaxed)));
-        World::create(dir, &[], options).expect("is created")
+        World::builder().options(options).create(dir).expect("is created")
     });
 }
 
@@ -163,10 +170,11 @@ fn few() -> impl Iterator<Item = i64> {
 /// The power goes at one commit after the other; the world that is opened again is as before or as after.
 #[test]
 fn whichever_commit_is_the_last_the_world_opens_as_before_or_as_after() {
-    let hash = |world: &World| -> ContentHash { world.content_hash().expect("hashes") };
-    let whole = World::in_memory(&[], &limited(1 << 20)).expect("a world in memory");
+    let hash =
+        |world: &World| -> ContentHash { world.content_hash(cg_store::view::Area::World).expect("hashes") };
+    let whole = World::builder().options(&limited(1 << 20)).in_memory().expect("a world in memory");
     change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
-    let after = whole.content_hash().expect("hashes");
+    let after = whole.content_hash(cg_store::view::Area::World).expect("hashes");
     let (mut seen_before, mut seen_after) = (0, 0);
     for commits in few() {
         let fuse = Fuse::new();
@@ -245,7 +253,7 @@ fn the_room_on_the_disk_is_counted_twice() {
 #[test]
 fn a_commit_that_cannot_be_written_now_is_written_when_the_world_is_resumed() {
     use cg_store::engine::Fault;
-    let whole = World::in_memory(&[], &limited(1 << 20)).expect("a world in memory");
+    let whole = World::builder().options(&limited(1 << 20)).in_memory().expect("a world in memory");
     change(&whole, &begin(&whole), 7, Durability::Process).expect("commits");
     for nth in few().skip(1) {
         let left = Arc::new(AtomicU64::new(u64::MAX));
@@ -265,9 +273,13 @@ fn a_commit_that_cannot_be_written_now_is_written_when_the_world_is_resumed() {
         assert!(matches!(failed, Err(Error::Engine(EngineError::WriteFailed { .. }))), "{failed:?}");
         // Memory has all of it; who wants one state of the rows hears why not.
         assert!(world.load(ids.at(CHUNKS - 1, 0, 0)).expect("loads").is_some());
-        let walked = world.for_each_place(Area::World, |_| ControlFlow::<()>::Continue(()));
+        let walked =
+            world.read_view(|view| view.for_each_place(Area::World, |_| ControlFlow::<()>::Continue(())));
         assert!(matches!(walked, Err(Error::Engine(EngineError::ReadOnly { .. }))), "{walked:?}");
-        assert!(matches!(world.content_hash(), Err(Error::Engine(EngineError::ReadOnly { .. }))));
+        assert!(matches!(
+            world.content_hash(cg_store::view::Area::World),
+            Err(Error::Engine(EngineError::ReadOnly { .. }))
+        ));
         left.store(if nth % 2 == 0 { 2 } else { u64::MAX }, Ordering::Relaxed);
         if world.resume().is_err() {
             left.store(u64::MAX, Ordering::Relaxed);

@@ -84,16 +84,18 @@ fn readers_see_all_of_it_while_half_is_in_the_rows_and_a_tick_makes_way() {
     let walks: [Box<dyn Fn() -> u64 + Send + Sync + '_>; 4] = [
         Box::new(|| {
             let mut count = 0;
-            let walked = world.for_each_chunk(Area::World, |_| {
-                count += 1;
-                ControlFlow::<()>::Continue(())
+            let walked = world.read_view(|view| {
+                view.for_each_chunk(Area::World, |_| {
+                    count += 1;
+                    ControlFlow::<()>::Continue(())
+                })
             });
             assert_eq!(walked.expect("walks"), None);
             count
         }),
         Box::new(|| world.verify(VerifyDepth::Full, |_| {}).expect("verifies").checked["chunks"]),
         Box::new(|| world.objects().list("object/", None, 1000).expect("lists").entries.len() as u64 + 9),
-        Box::new(|| world.census().expect("counts").records + 8),
+        Box::new(|| world.tiers().census().expect("counts").records + 8),
     ];
     thread::scope(|scope| {
         let (sender, ended) = channel();
@@ -130,9 +132,11 @@ fn nobody_sees_half(world: &World) {
                     };
                     match reader {
                         0 => {
-                            let walked = world.for_each_decoded(Area::World, |stored| {
-                                see(&stored.expect("is sound").1, &mut tokens);
-                                ControlFlow::<()>::Continue(())
+                            let walked = world.read_view(|view| {
+                                view.for_each_decoded(Area::World, |stored| {
+                                    see(&stored.expect("is sound").1, &mut tokens);
+                                    ControlFlow::<()>::Continue(())
+                                })
                             });
                             walked.expect("walks");
                         }
@@ -145,6 +149,7 @@ fn nobody_sees_half(world: &World) {
                                         see(&chunk, &mut tokens);
                                     }
                                 }
+                                Ok::<_, Error>(())
                             });
                             read.expect("reads");
                         }
@@ -177,25 +182,30 @@ fn nobody_sees_half(world: &World) {
         world.flush().expect("is written");
         is_over.store(true, Ordering::Relaxed);
     });
-    assert!(world.stats().commits_staged >= 39);
+    assert!(world.metrics().stats.commits_staged >= 39);
     assert_sound(world);
 }
 
 #[test]
 fn nobody_sees_half_of_it_in_memory() {
-    nobody_sees_half(&World::in_memory(&[], &limited(SMALL.batch_bytes)).expect("a world in memory"));
+    nobody_sees_half(
+        &World::builder().options(&limited(SMALL.batch_bytes)).in_memory().expect("a world in memory"),
+    );
 }
 
 #[test]
 fn nobody_sees_half_of_it_on_disk() {
     let disk = Disk::new();
-    nobody_sees_half(&World::create(disk.path(), &[], &limited(SMALL.batch_bytes)).expect("is created"));
+    nobody_sees_half(
+        &World::builder().options(&limited(SMALL.batch_bytes)).create(disk.path()).expect("is created"),
+    );
 }
 
 #[test]
 fn a_checkpoint_beside_it_has_all_of_it_or_nothing() {
     let disk = Disk::new();
-    let world = World::create(disk.path(), &[], &limited(SMALL.batch_bytes)).expect("is created");
+    let world =
+        World::builder().options(&limited(SMALL.batch_bytes)).create(disk.path()).expect("is created");
     let ids = begin(&world);
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -206,9 +216,11 @@ fn a_checkpoint_beside_it_has_all_of_it_or_nothing() {
         let mut number = 0;
         while !writer.is_finished() {
             let copy = disk.root().join(format!("copy{number}"));
-            world.checkpoint(&copy).expect("copies");
-            let copy =
-                World::open_read_only(&copy, &options()).expect("there is nothing to be rolled forward");
+            world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("copies");
+            let copy = World::builder()
+                .options(&options())
+                .open_read_only(&copy)
+                .expect("there is nothing to be rolled forward");
             let listed = copy.objects().list("object/", None, 999).expect("lists").entries.len();
             assert!(listed == 0 || listed == CHUNKS as usize - 11, "{listed} of {CHUNKS}");
             number += 1;

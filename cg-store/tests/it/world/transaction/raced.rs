@@ -6,7 +6,8 @@ use std::thread;
 use super::super::*;
 use cg_format::chunk::EditError;
 use cg_format::{BlockBox, CellOrder};
-use cg_store::{ConflictKey, ObjectKey};
+use cg_store::error::ConflictKey;
+use cg_store::objects::ObjectKey;
 
 over_both_engines! {
     a_block_is_set_while_an_entity_leaves_the_chunk

@@ -2,7 +2,8 @@
 
 use super::super::*;
 use super::set;
-use cg_store::{ConflictKey, ErrorKind};
+use cg_store::ErrorKind;
+use cg_store::error::ConflictKey;
 use std::thread;
 
 over_both_engines! {

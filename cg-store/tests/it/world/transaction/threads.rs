@@ -86,7 +86,10 @@ fn readers_never_see_half_a_transaction(world: &World) {
                     let (_, version) = world.load_versioned(pair[0]).expect("loads").expect("is there");
                     assert!(version >= seen);
                     seen = version;
-                    let sum = world.content_hash_of(ids.overworld, ChunkBox::new(pair[0].pos, pair[0].pos));
+                    let sum = world.content_hash(cg_store::view::Area::Box(
+                        ids.overworld,
+                        ChunkBox::new(pair[0].pos, pair[0].pos),
+                    ));
                     sum.expect("a scan beside commits");
                 }
             });
@@ -125,6 +128,9 @@ fn blind_saves_of_many_threads_keep_the_map_of_opacity_right(world: &World) {
             }
         }
     }
-    assert!(world.stats().preparations_repeated > 0, "no commit met another one: the test shows nothing");
+    assert!(
+        world.metrics().stats.preparations_repeated > 0,
+        "no commit met another one: the test shows nothing"
+    );
     assert_sound(world);
 }

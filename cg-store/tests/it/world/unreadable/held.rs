@@ -102,7 +102,7 @@ fn what_could_not_be_noted_is_known_until_the_world_is_closed() {
     drop(save_one().expect("saves"));
     let note = |db: &Path| fs::read_to_string(db.join("DAMAGED"));
     note(&disk.path().join("db")).expect_err("could not be noted");
-    world.checkpoint(disk.root().join("copy")).expect("copies");
+    world.checkpoint(disk.root().join("copy"), cg_store::CheckpointFiles::Linked).expect("copies");
     assert!(note(&disk.root().join("copy/db")).expect("is noted").starts_with("chunkl0 "));
     drop(world);
     // The next to meet it notes it.
@@ -128,8 +128,8 @@ fn a_note_that_nobody_can_read_holds_all_and_keeps_no_world_closed() {
     save(&world, [(ids.at(1, 0, 0), marked(&world, &ids, 1))]);
     world.tiers().demote_all(DAY, |_| {}).expect("settles");
     assert_eq!(tiers(&world), [0, 0, 2]);
-    world.checkpoint(disk.root().join("copy")).expect("copies");
+    world.checkpoint(disk.root().join("copy"), cg_store::CheckpointFiles::Linked).expect("copies");
     drop(world);
-    let world = World::open_read_only(disk.path(), &options()).expect("opens");
+    let world = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
     assert!(world.load(ids.at(1, 0, 0)).expect("loads").is_some());
 }

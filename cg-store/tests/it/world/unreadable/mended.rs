@@ -3,14 +3,18 @@
 use std::ops::ControlFlow;
 
 use super::*;
-use cg_store::{Area, QuarantinedChunks, VerifyDepth};
+use cg_store::quarantine::QuarantinedChunks;
+use cg_store::verify::VerifyDepth;
+use cg_store::view::Area;
 
 /// The chunks that a walk over the world shows; nothing may be damaged.
 fn walked(world: &World) -> BTreeSet<ChunkAt> {
     let mut shown = BTreeSet::new();
-    let ended = world.for_each_chunk(Area::World, |stored| {
-        shown.insert(stored.expect("nothing is damaged").at);
-        ControlFlow::<()>::Continue(())
+    let ended = world.read_view(|view| {
+        view.for_each_chunk(Area::World, |stored| {
+            shown.insert(stored.expect("nothing is damaged").at);
+            ControlFlow::<()>::Continue(())
+        })
     });
     assert_eq!(ended.expect("reads"), None);
     shown
@@ -181,9 +185,11 @@ fn a_flipped_byte_of_a_blob_costs_the_group_that_it_is_in() {
         }
         // A walk tells of the group once, and goes on.
         let (mut shown, mut told) = (0, 0);
-        let walked = world.for_each_chunk(Area::World, |stored| {
-            *(if stored.is_ok() { &mut shown } else { &mut told }) += 1;
-            ControlFlow::<()>::Continue(())
+        let walked = world.read_view(|view| {
+            view.for_each_chunk(Area::World, |stored| {
+                *(if stored.is_ok() { &mut shown } else { &mut told }) += 1;
+                ControlFlow::<()>::Continue(())
+            })
         });
         walked.expect("goes on");
         assert_eq!((shown, told), (60, 1));

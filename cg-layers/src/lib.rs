@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod overlay;
+mod segment;
+
+pub use cg_store::layer::{Base, Found, Identity};
+pub use overlay::{
+    ArenaInfo, Arenas, Difference, EntityDifference, MergeTarget, Merged, Overlay, OverlayDiff, OverlayError,
+    OverlayMerge, OverlayMerged, OverlayStats, OverlayTransaction,
+};
+#[cfg(feature = "rocks")]
+pub use segment::OnDisk;
+pub use segment::{
+    InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction,
+    SegmentedWorld,
+};

@@ -1,0 +1,308 @@
+//! A pool of arenas: overlays over one base that are leased, given back, and leased again.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cg_format::overlay::ArenaRow;
+use cg_registry::{Catalog, Registration};
+use cg_store::engine::{Engine, Level, MemEngine, Usage};
+use cg_store::layer::Base;
+use cg_store::{Error, WorldOptions};
+use cg_tiering::GameTick;
+
+use super::arena::Arena;
+use super::store::Store;
+use super::{Overlay, OverlayError, OverlayStats};
+
+/// Arenas over one base, in one engine. Cheap to clone; every clone is the same pool.
+///
+/// A hundred arenas hold what was written in them and nothing else: the base is shared, and so are its caches. An arena
+/// that is leased stays so over a crash, until it is [resumed](Self::resume) or [reclaimed](Self::reclaim).
+///
+/// Of [`WorldOptions`] an overlay heeds `cache_bytes`, `resources` and `engine_bytes`, `limits`, `deltas`, by which a chunk
+/// that differs little from the base's is written as what differs, and `durability`: commits
+/// and resets are synced at [`Safe`](cg_store::Durability::Safe) and [`SafeBatch`](cg_store::Durability::SafeBatch) and
+/// survive a killed process at all others.
+///
+/// ```
+/// use cg_store::prelude::*;
+/// use cg_layers::Arenas;
+/// use cg_tiering::GameTick;
+/// let template = World::builder().in_memory()?;
+/// let arenas = Arenas::in_memory(template, &WorldOptions::ephemeral())?;
+/// let duel = arenas.lease("ada against grace", GameTick::new(100))?;
+/// duel.release(GameTick::new(900))?;
+/// assert_eq!(arenas.list()[0].holder, None);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Arenas<S: Base> {
+    store: Arc<Store<S>>,
+}
+
+/// One arena of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ArenaInfo {
+    /// Its number.
+    pub arena: u32,
+    /// Its holder; `None` if it is free.
+    pub holder: Option<String>,
+    /// When it was leased or became free, as the host said.
+    pub since: GameTick,
+    /// Whether a handle to it is held in this process.
+    pub is_open: bool,
+}
+
+impl<S: Base> Arenas<S> {
+    /// A pool in memory.
+    ///
+    /// # Errors
+    /// [`OverlayError::TooDeep`].
+    pub fn in_memory(base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Self::over(MemEngine::new().with_max_batch_bytes(cg_store::layer::MAX_BATCH_BYTES), base, options)
+    }
+}
+
+impl<S: Base> Arenas<S> {
+    /// A pool in an engine that holds one over the same base, or nothing.
+    ///
+    /// # Errors
+    /// [`OverlayError::WrongBase`], [`OverlayError::BaseReplaced`], [`OverlayError::BaseNames`], [`OverlayError::BaseGrew`],
+    /// [`OverlayError::BaseSchema`] if the base is not the one that the arenas were written over; [`Error::Corrupt`].
+    #[doc(hidden)]
+    pub fn over(engine: impl Engine, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Ok(Self { store: Arc::new(Store::begin(Box::new(engine), base, options)?) })
+    }
+
+    pub(super) const fn of(store: Arc<Store<S>>) -> Self {
+        Self { store }
+    }
+
+    /// The layer below.
+    pub fn base(&self) -> &S {
+        &self.store.base
+    }
+
+    /// The names that the arenas know, as [`Overlay::catalog`].
+    ///
+    /// # Errors
+    /// As [`Overlay::catalog`].
+    pub fn catalog(&self) -> Result<Arc<Catalog>, Error> {
+        self.store.catalog()
+    }
+
+    /// Issues ids for names of all arenas, as [`Overlay::register`].
+    ///
+    /// # Errors
+    /// As [`Overlay::register`].
+    pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        self.store.check_base()?;
+        self.store.register(new)
+    }
+
+    /// Leases an arena that shows the base and nothing else: a free one, or a new one. One put.
+    ///
+    /// # Errors
+    /// [`OverlayError::HolderTooLong`], and what the engine says.
+    pub fn lease(&self, holder: &str, now: GameTick) -> Result<Overlay<S>, Error> {
+        let len_bytes = holder.len();
+        if len_bytes > ArenaRow::MAX_HOLDER_LEN_BYTES {
+            return Err(OverlayError::HolderTooLong { len_bytes }.into());
+        }
+        self.store.check_base()?;
+        if let Some(arena) = self.take_free(holder, now)? {
+            return Ok(self.handle(arena));
+        }
+        let arena = self.store.add_arena(holder, now.get())?;
+        let row = arena.row.lock().clone();
+        if let Err(error) = self.store.put_arena(arena.number, &row) {
+            self.store.arenas.lock().remove(&arena.number);
+            return Err(error);
+        }
+        Ok(self.handle(arena))
+    }
+
+    fn take_free(&self, holder: &str, now: GameTick) -> Result<Option<Arc<Arena>>, Error> {
+        let all: Vec<_> = self.store.arenas.lock().values().cloned().collect();
+        for arena in all {
+            let mut row = arena.row.lock();
+            if row.holder.is_none() {
+                // Its lease was given when it became free, and nothing was written since.
+                let taken = ArenaRow { holder: Some(holder.into()), since: now.get(), ..row.clone() };
+                self.store.put_arena(arena.number, &taken)?;
+                *row = taken;
+                drop(row);
+                return Ok(Some(arena));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A handle to an arena that is leased, to go on after a restart.
+    ///
+    /// # Errors
+    /// [`OverlayError::UnknownArena`] and [`OverlayError::NotLeased`]; [`Error::Corrupt`] if its row is damaged.
+    pub fn resume(&self, arena: u32) -> Result<Overlay<S>, Error> {
+        self.store.check_base()?;
+        let known = self.store.arenas.lock().get(&arena).cloned();
+        let Some(known) = known else {
+            self.store.check_unknown(arena)?;
+            return Err(OverlayError::UnknownArena { arena }.into());
+        };
+        if known.row.lock().holder.is_none() {
+            return Err(OverlayError::NotLeased { arena }.into());
+        }
+        Ok(self.handle(known))
+    }
+
+    fn handle(&self, arena: Arc<Arena>) -> Overlay<S> {
+        let tenancy = arena.tenancy.load(Ordering::Acquire);
+        Overlay { store: Arc::clone(&self.store), arena, tenancy }
+    }
+
+    /// Every arena, ascending by number.
+    pub fn list(&self) -> Vec<ArenaInfo> {
+        let arenas = self.store.arenas.lock();
+        let info = |arena: &Arc<Arena>| {
+            let row = arena.row.lock();
+            ArenaInfo {
+                arena: arena.number,
+                holder: row.holder.clone(),
+                since: GameTick::new(row.since),
+                is_open: Arc::strong_count(arena) > 1,
+            }
+        };
+        arenas.values().map(info).collect()
+    }
+
+    /// Frees every leased arena without a handle: what a crash, or a holder that forgot it, left behind.
+    /// Returns how many. Arenas whose rows are [damaged](Self::damaged) are among them: what they held is given up.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn reclaim(&self, now: GameTick) -> Result<u32, Error> {
+        self.store.check_base()?;
+        // Handles are made under this lock, so none is made between the look and the end.
+        let mut arenas = self.store.arenas.lock();
+        let mut count = 0;
+        for arena in arenas.values().filter(|arena| Arc::strong_count(arena) == 1) {
+            let mut row = arena.row.lock();
+            if row.holder.is_some() {
+                let lease = self.store.give_lease_among(&arenas, arena);
+                self.store.free(arena, &mut row, lease, now)?;
+                count += 1;
+            }
+        }
+        let mut damaged = self.store.damaged.lock();
+        while let Some(number) = damaged.numbers.first().copied() {
+            self.store.free_damaged(&mut arenas, number, now.get())?;
+            damaged.numbers.remove(&number);
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The arenas whose rows were met damaged when the pool was opened. They cannot be resumed; until they are
+    /// [reclaimed](Self::reclaim) nothing that was written before the pool was opened is [swept](Self::sweep), as it may be
+    /// theirs. Memory only.
+    pub fn damaged(&self) -> Vec<u32> {
+        self.store.damaged.lock().numbers.iter().copied().collect()
+    }
+
+    /// Removes the arenas that are free since before a moment. Returns how many. Their rows are left to
+    /// [`sweep`](Self::sweep).
+    ///
+    /// # Errors
+    /// What the engine says; nothing is removed then.
+    pub fn remove_free_since(&self, before: GameTick) -> Result<u32, Error> {
+        let mut arenas = self.store.arenas.lock();
+        let is_old = |arena: &Arc<Arena>| {
+            let row = arena.row.lock();
+            row.holder.is_none() && row.since < before.get() && Arc::strong_count(arena) == 1
+        };
+        let old: Vec<u32> = arenas.values().filter(|arena| is_old(arena)).map(|arena| arena.number).collect();
+        if !old.is_empty() {
+            self.store.remove_arenas(old.iter().copied())?;
+            arenas.retain(|number, _| !old.contains(number));
+        }
+        Ok(old.len() as u32)
+    }
+
+    /// Deletes at most this many rows that resets left behind; returns how many, less than asked if none are left.
+    ///
+    /// Costs a look for each lease that has rows and one put for each row. Call it where there is time, as in a tick; nothing
+    /// waits for it. What the engine cannot read stays, and is counted in [`OverlayStats::damage_met`].
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
+        self.store.sweep(max_rows)
+    }
+
+    /// How much work all arenas did since the pool was opened.
+    pub fn stats(&self) -> OverlayStats {
+        self.store.stats()
+    }
+
+    /// How much the pool's engine holds, by family: the rows of all arenas, and no row of the base.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn usage(&self) -> Result<Usage, Error> {
+        Ok(self.store.engine.usage()?)
+    }
+
+    /// Waits until everything that was written survives a power cut, in the base too: what is remembered of it must.
+    ///
+    /// # Errors
+    /// If syncing fails.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.store.keep_found(Level::Power)
+    }
+
+    /// The engine under the arenas, for tests and tools that look at single rows.
+    #[doc(hidden)]
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.store.engine
+    }
+}
+
+impl<S: Base> Overlay<S> {
+    /// Releases the arena: it is empty, and free for the next lease. One put. Other handles to it are refused from then
+    /// on.
+    ///
+    /// # Errors
+    /// [`Error::Nested`], [`OverlayError::Released`], and what the engine says; the arena is then still leased.
+    pub fn release(self, now: GameTick) -> Result<(), Error> {
+        let _alone = self.write()?;
+        let lease = self.store.give_lease(&self.arena);
+        self.store.free(&self.arena, &mut self.arena.row.lock(), lease, now)
+    }
+}
+
+impl<S: Base> Store<S> {
+    /// Ends an arena's tenancy: empty under a new lease, and without a holder.
+    fn free(&self, arena: &Arena, row: &mut ArenaRow, lease: u64, now: GameTick) -> Result<(), Error> {
+        let free = ArenaRow { lease, holder: None, since: now.get() };
+        self.put_arena(arena.number, &free)?;
+        // First: a reader under the new lease is then refused.
+        arena.tenancy.fetch_add(1, Ordering::AcqRel);
+        arena.lease.store(lease, Ordering::Release);
+        *row = free;
+        self.counts.resets.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl<S: Base> Clone for Arenas<S> {
+    fn clone(&self) -> Self {
+        Self { store: Arc::clone(&self.store) }
+    }
+}
+
+impl<S: Base> fmt::Debug for Arenas<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arenas").field("arenas", &self.list().len()).finish_non_exhaustive()
+    }
+}

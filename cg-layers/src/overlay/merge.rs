@@ -1,0 +1,316 @@
+//! Merging an overlay into its base.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::overlay::Origin;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
+use cg_registry::{Catalog, Registration};
+use cg_store::engine::Level;
+use cg_store::error::ConflictKey;
+use cg_store::layer::{Base, Found, origin_of, write_stored_object};
+use cg_store::layer::{TxStore, ValueStore};
+use cg_store::objects::{ObjectKey, StoredObject};
+use cg_store::{Durability, Error, Property, Tx, World};
+
+use super::diff::{Change, Changed};
+use super::store::Edits;
+use super::target::{MergeTarget, Merged};
+use super::transaction::overlay_of;
+use super::{Overlay, OverlayError};
+
+/// At most this many chunks of a target are in memory while they are compared.
+const LOOKED_AT_ONCE: usize = 1024;
+
+/// What a promotion changes in its target.
+#[derive(Debug, Default)]
+pub struct OverlayMerge {
+    pub(crate) chunks: BTreeMap<ChunkAt, MergeItem<Arc<Chunk>>>,
+    pub(crate) entities: BTreeMap<EntityId, MergeItem<Entity>>,
+    pub(crate) properties: BTreeMap<Property, MergeItem<Vec<u8>>>,
+    /// Each with what becomes of it, of one that is deleted too.
+    pub(crate) objects: BTreeMap<ObjectKey, MergeItem<StoredObject>>,
+    pub(crate) records: BTreeMap<RecordId, MergeItem<Arc<Record>>>,
+}
+
+/// One thing to be promoted; no value is a deletion.
+#[derive(Debug)]
+pub(crate) struct MergeItem<T> {
+    pub(crate) new: Option<T>,
+    /// What the target must still have there.
+    pub(crate) origin: Origin,
+    /// Whether an entity is to be transferred: until then the overlay shows something else than `new`.
+    waits: bool,
+}
+
+/// What a promotion did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OverlayMerged {
+    /// Chunks, entities, properties, objects and records that were changed in the base.
+    pub changes: u64,
+}
+
+impl<S: Base> Overlay<S> {
+    /// Merges what the overlay shows otherwise into its base, and empties the overlay.
+    ///
+    /// The base gets the overlay's own names first, then everything else in one transaction, which is safe from power cuts
+    /// when this returns. Killed before that transaction, nothing but names has come; killed after it, the overlay shows
+    /// nothing that the base does not have, and promoting it again changes nothing.
+    ///
+    /// A segmented world takes one transaction for each segment, one after the other, then one in the root for properties,
+    /// objects and records. Readers of several segments may see some merged and others not yet, and an entity that goes to
+    /// another segment detached. The overlay forgets what each transaction has merged. Killed in between, or stopped by an
+    /// error, it keeps the rest: call this again to go on. Nothing is merged twice. Do not edit the overlay before that: of what the
+    /// call had merged and not yet forgotten, an edit is refused as [`OverlayError::BaseChanged`] by every later call.
+    ///
+    /// Another reader of this overlay sees the same before and after. Costs what [`diff`](Self::diff) costs and
+    /// the transactions, and the memory of everything that differs.
+    ///
+    /// # Errors
+    /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
+    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since,
+    /// [`Error::Conflict`] if it is changed meanwhile. This call has merged nothing then: all segments are compared before the
+    /// first is written. [`MergedInPart`](crate::MergedInPart) if a segment is refused, changed or fails after that, and others are merged.
+    pub fn merge_into(&self, base: &impl MergeTarget) -> Result<OverlayMerged, Error> {
+        self.store.head().check(base.identity())?;
+        let _alone = self.write()?;
+        if let Some(names) = self.store.own_names() {
+            // Refuses if the base has issued the same ids for other names.
+            self.store.catalog()?;
+            base.register_names(&names)?;
+            self.store.names_adopted()?;
+        }
+        let mut merge = OverlayMerge::default();
+        self.changes(|changed| {
+            let OverlayMerge { chunks, entities, properties, objects, records } = &mut merge;
+            match changed {
+                Changed::Chunk(change) => take(chunks, change),
+                Changed::Entity(change) => take(entities, change),
+                Changed::Property(change) => take(properties, change),
+                Changed::Object(change) => take(objects, change),
+                Changed::Record(change) => take(records, change),
+            }
+            Ok(())
+        })?;
+        let mut merged = |part: &OverlayMerge| self.forget_merged(part);
+        let changes = if merge.is_empty() { 0 } else { base.apply(merge, &mut merged)? };
+        // A value that was equal before may not be synced yet.
+        base.keep_found(Level::Power)?;
+        self.empty()?;
+        Ok(OverlayMerged { changes })
+    }
+
+    /// Forgets what a part has merged. What waits for a transfer is shown as before, over what the part left in the base.
+    fn forget_merged(&self, part: &OverlayMerge) -> Result<(), Error> {
+        let (lease, base) = (self.lease(), &self.store.base);
+        let (mut edits, mut chunks, mut entities) = (Edits::default(), Vec::new(), Vec::new());
+        for (at, item) in &part.chunks {
+            if !item.waits {
+                chunks.push(*at);
+            } else if let Some(origin) = item.merged_as(&base.find_chunk(*at)?)
+                && let Some(row) = self.store.chunk(lease, *at)?
+            {
+                edits.chunks.push((*at, row.value.here(), origin));
+            }
+        }
+        for (id, item) in &part.entities {
+            if !item.waits {
+                entities.push(*id);
+            } else if let Some(origin) = item.merged_as(&base.find_entity(*id)?)
+                && let Some(row) = self.store.entity(lease, *id)?
+            {
+                edits.entities.push((*id, row.value.here(), origin));
+            }
+        }
+        if !edits.is_empty() {
+            self.store.write(lease, edits, self.store.catalog()?.current_generation())?;
+        }
+        self.store.forget(lease, &chunks, &entities)
+    }
+}
+
+impl<T: PartialEq> MergeItem<T> {
+    /// Merges this for now, until an entity is transferred.
+    pub(crate) fn wait_as(&mut self, new: T) {
+        self.new = Some(new);
+        self.waits = true;
+    }
+
+    /// The origin of what was found, if that is what was to be merged.
+    fn merged_as(&self, found: &Found<T>) -> Option<Origin> {
+        match (&self.new, found) {
+            (Some(new), Lookup::Found((value, origin))) if new == value => Some(*origin),
+            _ => None,
+        }
+    }
+}
+
+impl OverlayMerge {
+    /// Whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many chunks, entities, properties, objects and records are to be changed.
+    pub fn len(&self) -> u64 {
+        let Self { chunks, entities, properties, objects, records } = self;
+        (chunks.len() + entities.len() + properties.len() + objects.len() + records.len()) as u64
+    }
+
+    fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
+        self.objects.iter().filter_map(|(key, item)| Some((key, item.new.as_ref()?)))
+    }
+
+    fn records(&self) -> impl Iterator<Item = (RecordId, Option<Record>)> {
+        self.records.iter().map(|(id, item)| (*id, item.new.as_deref().cloned()))
+    }
+
+    /// Writes over what an earlier call has merged, of what waits for a transfer: the target shows there neither what the
+    /// overlay wrote over nor what the overlay shows.
+    pub(crate) fn recognise_merged(&mut self, target: &impl Base) -> Result<(), Error> {
+        for (at, item) in self.chunks.iter_mut().filter(|(_, item)| item.waits) {
+            item.origin = item.merged_as(&target.find_chunk(*at)?).unwrap_or(item.origin);
+        }
+        for (id, item) in self.entities.iter_mut().filter(|(_, item)| item.waits) {
+            item.origin = item.merged_as(&target.find_entity(*id)?).unwrap_or(item.origin);
+        }
+        Ok(())
+    }
+
+    /// Adds what waits for a transfer, which is over, to what others have of that.
+    pub(crate) fn arrive(self, arrived: &mut Self) {
+        let chunks = self.chunks.into_iter().filter(|(_, item)| item.waits);
+        arrived.chunks.extend(chunks.map(|(at, item)| (at, MergeItem { waits: false, ..item })));
+        let entities = self.entities.into_iter().filter(|(_, item)| item.waits);
+        arrived.entities.extend(entities.map(|(id, item)| (id, MergeItem { waits: false, ..item })));
+    }
+
+    /// Refuses if a target has something else by now than what was written over. The caller has read the same places in a
+    /// transaction before, so that what changes after this is a conflict.
+    pub(crate) fn check(&self, target: &impl Base) -> Result<(), Error> {
+        let chunks: Vec<_> = self.chunks.iter().collect();
+        for some in chunks.chunks(LOOKED_AT_ONCE) {
+            let positions: Vec<_> = some.iter().map(|(at, _)| **at).collect();
+            for ((at, item), found) in some.iter().zip(target.find_chunks(&positions)) {
+                unchanged(ConflictKey::Chunk(**at), item.origin, &found?)?;
+            }
+        }
+        for (id, item) in &self.entities {
+            unchanged(ConflictKey::Entity(*id), item.origin, &target.find_entity(*id)?)?;
+        }
+        for (property, item) in &self.properties {
+            unchanged(property.conflict_key(), item.origin, &target.find_property(property)?)?;
+        }
+        for (key, item) in &self.objects {
+            unchanged(ConflictKey::Object(key.clone()), item.origin, &target.find_object(key)?)?;
+        }
+        for (id, item) in &self.records {
+            unchanged(ConflictKey::Record(*id), item.origin, &target.find_record(*id)?)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at all that it changes, compares that with what was written over, and changes it. What comes between the look
+    /// and the end of the transaction is the transaction's to notice.
+    pub(crate) fn put_into<S: ValueStore>(&self, tx: &mut Tx<S>, target: &impl Base) -> Result<u64, Error> {
+        self.look_at_places(tx)?;
+        self.properties.keys().try_for_each(|property| tx.property(property).map(drop))?;
+        self.objects.keys().try_for_each(|key| tx.object(key).map(drop))?;
+        self.records.keys().try_for_each(|id| tx.record(*id).map(drop))?;
+        self.check(target)?;
+        self.write_places(tx);
+        for (property, item) in &self.properties {
+            tx.set_property(property.clone(), item.new.clone());
+        }
+        for (key, object) in self.objects() {
+            write_stored_object(tx, key.clone(), object)?;
+        }
+        for (id, record) in self.records() {
+            match record {
+                Some(record) => tx.put_record(id, record),
+                None => tx.delete_record(id),
+            }
+        }
+        Ok(self.len())
+    }
+
+    /// The same of a promotion of chunks and entities alone, into a store that may have nothing else.
+    pub(crate) fn put_places_into<S: TxStore>(
+        &self,
+        tx: &mut Tx<S>,
+        target: &impl Base,
+    ) -> Result<u64, Error> {
+        self.look_at_places(tx)?;
+        self.check(target)?;
+        self.write_places(tx);
+        Ok(self.len())
+    }
+
+    fn look_at_places<S: TxStore>(&self, tx: &mut Tx<S>) -> Result<(), Error> {
+        let positions: Vec<_> = self.chunks.keys().copied().collect();
+        for some in positions.chunks(LOOKED_AT_ONCE) {
+            tx.load_many(some).into_iter().try_for_each(|read| read.map(drop))?;
+        }
+        self.entities.keys().try_for_each(|id| tx.entity(*id).map(drop))
+    }
+
+    fn write_places<S: TxStore>(&self, tx: &mut Tx<S>) {
+        for (at, item) in &self.chunks {
+            match &item.new {
+                Some(chunk) => tx.save(*at, Arc::clone(chunk)),
+                None => tx.delete(*at),
+            }
+        }
+        for (id, item) in &self.entities {
+            match &item.new {
+                Some(entity) => tx.put_entity(*id, entity.clone()),
+                None => tx.delete_entity(*id),
+            }
+        }
+    }
+}
+
+/// Adds a change to a promotion. The target compares what the base has.
+fn take<K: Ord, T>(item: &mut BTreeMap<K, MergeItem<T>>, change: Change<K, T>) {
+    let Change { key, new, origin, difference: _ } = change;
+    item.insert(key, MergeItem { new, origin, waits: false });
+}
+
+fn unchanged<T>(key: ConflictKey, expected: Origin, found: &Found<T>) -> Result<(), Error> {
+    let found = origin_of(found);
+    if expected == found { Ok(()) } else { Err(OverlayError::BaseChanged { key, expected, found }.into()) }
+}
+
+impl MergeTarget for World {
+    fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        let names = self.registry().register(new)?;
+        self.flush()?;
+        Ok(names)
+    }
+
+    fn apply(&self, merge: OverlayMerge, _: &mut Merged<'_>) -> Result<u64, Error> {
+        let committed = self.transaction_at(Durability::Safe, |tx| merge.put_into(tx, self))?;
+        Ok(committed.value)
+    }
+}
+
+impl<S: Base> MergeTarget for Overlay<S> {
+    fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        let names = self.register(new)?;
+        self.arenas().flush()?;
+        Ok(names)
+    }
+
+    fn apply(&self, merge: OverlayMerge, _: &mut Merged<'_>) -> Result<u64, Error> {
+        let applied = self.transaction(|tx| {
+            let target = overlay_of(tx).clone();
+            merge.put_into(tx, &target)
+        })?;
+        self.arenas().flush()?;
+        Ok(applied)
+    }
+}

@@ -1,0 +1,387 @@
+//! Overlays: writable layers over something that is only read.
+//!
+//! An [`Overlay`] reads through to its [`Base`], a world, a segmented world or another overlay, and keeps what is written and
+//! deleted for itself. [`reset`](Overlay::reset) gives everything back for one put; [`merge_into`](Overlay::merge_into)
+//! merges it into the base instead. Overlays come from [`Arenas`], which keep any number of them in one engine.
+//!
+//! What it is *not*: no copy of the base. What was not written in an overlay is read from the base as it is now, so a base
+//! that plays on shows through; [`merge_into`](Overlay::merge_into) notices what it changed under the overlay.
+
+mod arena;
+mod arenas;
+mod diff;
+#[cfg(feature = "rocks")]
+mod disk;
+mod error;
+mod merge;
+mod names;
+mod properties;
+mod store;
+mod target;
+mod transaction;
+mod values;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::overlay::Origin;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, RecordId, SchemaView};
+use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
+use uuid::Uuid;
+
+use arena::Arena;
+pub use arenas::{ArenaInfo, Arenas};
+use cg_store::engine::Level;
+use cg_store::layer::{Base, Found, Identity, origin_of, without_deletion};
+use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
+use cg_store::records::{RecordQuery, RecordShape};
+use cg_store::{Error, Property, WorldOptions};
+pub use diff::{Difference, EntityDifference, OverlayDiff};
+pub use error::OverlayError;
+pub use merge::{OverlayMerge, OverlayMerged};
+use store::{Row, Store};
+pub use target::{MergeTarget, Merged};
+pub use transaction::OverlayTransaction;
+
+/// A writable layer over a base that is only read. Cheap to clone; every clone is the same overlay.
+///
+/// ```
+/// use cg_store::prelude::*;
+/// use cg_layers::Overlay;
+/// let template = World::builder().in_memory()?;
+/// let dimension = template.registry().register_dimension("game:arena")?;
+/// let [air, stone] = template.registry().register_blocks([":air", "game:stone"])?;
+/// let at = ChunkAt::new(dimension, ChunkPos::new(0, 0, 0)?);
+/// template.transaction(|tx| {
+///     tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema())?);
+///     Ok::<_, Box<dyn std::error::Error>>(())
+/// })?;
+///
+/// let arena = Overlay::in_memory(template.clone(), &WorldOptions::ephemeral())?;
+/// arena.transaction(|tx| tx.set_block(dimension, BlockPos::new(1, 2, 3), air))?;
+/// assert_eq!(arena.load(at)?.map(|chunk| chunk.block(LocalPos::new(1, 2, 3))), Some(air));
+/// assert_eq!(template.load(at)?.map(|chunk| chunk.block(LocalPos::new(1, 2, 3))), Some(stone));
+///
+/// arena.reset()?;
+/// assert_eq!(arena.load(at)?, template.load(at)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Overlay<S: Base> {
+    store: Arc<Store<S>>,
+    arena: Arc<Arena>,
+    /// Which tenancy of the arena the handle belongs to.
+    tenancy: u64,
+}
+
+/// How much work the arenas of one store did since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct OverlayStats {
+    /// Chunks, entities, properties, objects and records that an overlay answered for itself.
+    pub reads_here: u64,
+    /// Those that it asked its base for.
+    pub reads_below: u64,
+    /// Resets, and arenas given back.
+    pub resets: u64,
+    /// Rows of these written.
+    pub rows_written: u64,
+    /// Rows of leases that are over deleted.
+    pub rows_swept: u64,
+    /// Chunks decoded from rows.
+    pub chunks_decoded: u64,
+    /// Rows of arenas, and places that no scan gets past, that opening and sweeping met damaged and went around.
+    pub damage_met: u64,
+}
+
+/// What an overlay shows at a place, and what its base had there when it was first written.
+pub(crate) struct Shown<T> {
+    pub(crate) found: Found<T>,
+    /// What a row in the overlay must remember.
+    pub(crate) origin: Origin,
+}
+
+impl<S: Base> Overlay<S> {
+    /// An overlay in memory, gone with its last handle.
+    ///
+    /// # Errors
+    /// [`OverlayError::TooDeep`].
+    pub fn in_memory(base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Arenas::in_memory(base, options)?.lease("", cg_tiering::GameTick::new(0))
+    }
+}
+
+impl<S: Base> Overlay<S> {
+    /// The arena's number among those of its store.
+    pub fn arena(&self) -> u32 {
+        self.arena.number
+    }
+
+    /// The layer below.
+    pub fn base(&self) -> &S {
+        &self.store.base
+    }
+
+    /// All arenas of the overlay's store.
+    pub fn arenas(&self) -> Arenas<S> {
+        Arenas::of(Arc::clone(&self.store))
+    }
+
+    /// A chunk as the overlay shows it, or `None` if it is deleted here or not stored at all: generate it then.
+    ///
+    /// Costs a look into memory, else one key read, and what the base's load costs if nothing was written here.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged, here or below; [`OverlayError::Released`], [`OverlayError::WrongBase`]
+    /// and [`OverlayError::BaseReplaced`].
+    pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        Ok(self.lookup(at)?.here())
+    }
+
+    /// Many chunks, one result per position in the order asked. What is not here is asked of the base together.
+    pub fn load_many(&self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        self.lookup_many(at).into_iter().map(|found| Ok(found?.here())).collect()
+    }
+
+    /// An entity as the overlay shows it. One key read for each layer.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Ok(self.show_entity(id)?.found.here().map(|(entity, _)| entity))
+    }
+
+    /// The names that the overlay knows: its base's and its own.
+    ///
+    /// # Errors
+    /// [`OverlayError::BaseGrew`] and [`OverlayError::BaseSchema`] if the overlay has names of its own and the base has
+    /// gone on.
+    pub fn catalog(&self) -> Result<Arc<Catalog>, Error> {
+        self.store.catalog()
+    }
+
+    /// Issues ids for names that neither the base nor the overlay knows. The base does not learn of them before a promotion;
+    /// all arenas of the store share them, and a reset keeps them.
+    ///
+    /// As long as an overlay has names of its own its base must not register more: then the overlay refuses to go on.
+    ///
+    /// # Errors
+    /// As [`WorldRegistry::register`](cg_store::WorldRegistry::register), and as [`catalog`](Self::catalog).
+    pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        self.check()?;
+        self.store.register(new)
+    }
+
+    /// Makes the overlay show its base again: one put, however much was written.
+    ///
+    /// What was written stays in the engine until it is [swept](Arenas::sweep). Waits for a transaction under way.
+    ///
+    /// # Errors
+    /// [`Error::Nested`] inside a transaction of the same overlay, and what the engine says; the overlay is then as it was.
+    pub fn reset(&self) -> Result<(), Error> {
+        let _alone = self.write()?;
+        self.empty()
+    }
+
+    /// As [`reset`](Self::reset), by a caller with the right to write.
+    fn empty(&self) -> Result<(), Error> {
+        let lease = self.store.give_lease(&self.arena);
+        let mut row = self.arena.row.lock();
+        let next = cg_format::overlay::ArenaRow { lease, ..row.clone() };
+        self.store.put_arena(self.arena.number, &next)?;
+        *row = next;
+        self.arena.lease.store(lease, Ordering::Release);
+        self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How much work the overlay's store did: all arenas of it together.
+    pub fn stats(&self) -> OverlayStats {
+        self.store.stats()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.arena.tenancy.load(Ordering::Acquire) != self.tenancy {
+            return Err(OverlayError::Released { arena: self.arena.number }.into());
+        }
+        self.store.check_base()
+    }
+
+    fn lease(&self) -> u64 {
+        self.arena.lease.load(Ordering::Acquire)
+    }
+
+    /// Shows what one lease says, again if the overlay was reset meanwhile: the rows may have been swept.
+    ///
+    /// Whether the arena and its base are still the same is asked before and after: between the two, the next holder of
+    /// the arena may have written, and a base that is an overlay may have been reset.
+    fn of_one_lease<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
+        loop {
+            self.check()?;
+            let lease = self.lease();
+            let shown = show(lease);
+            if self.lease() == lease {
+                self.check()?;
+                return shown;
+            }
+        }
+    }
+
+    fn show_chunk(&self, at: ChunkAt) -> Result<Shown<Arc<Chunk>>, Error> {
+        self.of_one_lease(|lease| match self.store.chunk(lease, at)? {
+            Some(row) => Ok(self.here(row)),
+            None => self.below(self.store.base.find_chunk(at)),
+        })
+    }
+
+    fn show_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Shown<Arc<Chunk>>, Error>> {
+        let shown = self.of_one_lease(|lease| {
+            let rows: Vec<_> = at.iter().map(|at| self.store.chunk(lease, *at)).collect();
+            let places = at.iter().zip(&rows);
+            let below: Vec<_> =
+                places.filter(|(_, row)| matches!(row, Ok(None))).map(|(at, _)| *at).collect();
+            let mut below = self.store.base.find_chunks(&below).into_iter();
+            let one = |row: Result<Option<Row<_>>, Error>| match row? {
+                Some(row) => Ok(self.here(row)),
+                None => self.below(below.next().expect("one was asked for each that is not here")),
+            };
+            Ok(rows.into_iter().map(one).collect())
+        });
+        shown.unwrap_or_else(|_| at.iter().map(|at| self.show_chunk(*at)).collect())
+    }
+
+    fn show_entity(&self, id: EntityId) -> Result<Shown<Entity>, Error> {
+        self.of_one_lease(|lease| match self.store.entity(lease, id)? {
+            Some(row) => Ok(self.here(row)),
+            None => self.below(self.store.base.find_entity(id)),
+        })
+    }
+
+    fn here<T>(&self, row: Row<T>) -> Shown<T> {
+        self.store.counts.here.fetch_add(1, Ordering::Relaxed);
+        let from = Origin { layer: self.store.layer, version: row.version };
+        Shown { found: row.value.map(|value| (value, from)), origin: row.origin }
+    }
+
+    fn below<T>(&self, found: Result<Found<T>, Error>) -> Result<Shown<T>, Error> {
+        self.store.counts.below.fetch_add(1, Ordering::Relaxed);
+        let found = found?;
+        let origin = origin_of(&found);
+        Ok(Shown { found, origin })
+    }
+}
+
+impl<S: Base> ChunkSource for Overlay<S> {
+    type Error = Error;
+
+    fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
+        Ok(self.show_chunk(at)?.found.map(|(chunk, _)| chunk))
+    }
+
+    fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
+        let shown = self.show_chunks(at);
+        shown.into_iter().map(|shown| Ok(shown?.found.map(|(chunk, _)| chunk))).collect()
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Arc::new(self.store.unchecked_catalog().current_schema())
+    }
+}
+
+impl<S: Base> EntitySource for Overlay<S> {
+    type Error = Error;
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Overlay::entity(self, id)
+    }
+}
+
+impl<S: Base> Base for Overlay<S> {
+    /// A reset makes it another base: what was written over it before was written over something else.
+    fn identity(&self) -> Identity {
+        let head = self.store.head();
+        let uuid = Uuid::from_u128(head.uuid.as_u128() ^ u128::from(self.arena.number));
+        let incarnation = Uuid::from_u128(head.base.incarnation.as_u128() ^ u128::from(self.lease()));
+        Identity { uuid, incarnation }
+    }
+
+    fn layers(&self) -> u32 {
+        self.store.layer.into()
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        self.store.unchecked_catalog()
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        self.store.base.upgrades()
+    }
+
+    fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
+        Ok(self.show_chunk(at)?.found)
+    }
+
+    fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        self.show_chunks(at).into_iter().map(|shown| Ok(shown?.found)).collect()
+    }
+
+    fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
+        Ok(self.show_entity(id)?.found)
+    }
+
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        Ok(self.show_property(property)?.found)
+    }
+
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        self.properties(prefix)
+    }
+
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        Ok(without_deletion(self.show_object(key)?.found))
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        Self::list_objects(self, prefix, position, max_count)
+    }
+
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        Ok(self.show_record(id)?.found)
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.store.base.record_shape()
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        Self::records_in(self, query)
+    }
+
+    fn keep_found(&self, level: Level) -> Result<(), Error> {
+        self.store.keep_found(level)
+    }
+}
+
+impl<S: Base> Clone for Overlay<S> {
+    fn clone(&self) -> Self {
+        Self { store: Arc::clone(&self.store), arena: Arc::clone(&self.arena), tenancy: self.tenancy }
+    }
+}
+
+impl<S: Base> fmt::Debug for Overlay<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overlay")
+            .field("arena", &self.arena.number)
+            .field("layer", &self.store.layer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,227 @@
+//! The names that an overlay knows: its base's, and after them its own (D9).
+//!
+//! An id below `shared` of its list is the base's and means there what it means here. An overlay without names of its
+//! own follows its base when that registers more; one that has any refuses to go on, because the base would issue ids that
+//! the overlay has issued already.
+
+use std::sync::Arc;
+
+use cg_format::wire::{Reader, Writer};
+use cg_format::{BlockId, ComponentShape, DecodeError, SchemaView as _, Section};
+use cg_registry::{BlockOffer, Catalog, ComponentOffer, FieldOffer, HexBytes, ListKind, Registration, Size};
+use cg_store::Error;
+use uuid::Uuid;
+
+use super::{Identity, OverlayError};
+
+const HEAD_VERSION: u8 = 1;
+
+/// How many names of each list are the base's.
+pub(super) type Shared = [u64; ListKind::ALL.len()];
+
+/// What an overlay remembers of its base, and its own identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The store of overlays.
+    pub(super) uuid: Uuid,
+    pub(super) base: Identity,
+    pub(super) shared: Shared,
+}
+
+impl Head {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        writer.u8(HEAD_VERSION);
+        for uuid in [self.uuid, self.base.uuid, self.base.incarnation] {
+            writer.bytes(uuid.as_bytes());
+        }
+        for count in self.shared {
+            writer.u64(count);
+        }
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes, Section::Overlay);
+        reader.version_u8("head version", HEAD_VERSION)?;
+        let mut uuid = |field| reader.array(field).map(Uuid::from_bytes);
+        let (own, base, incarnation) = (uuid("uuid")?, uuid("base uuid")?, uuid("base incarnation")?);
+        let mut shared = Shared::default();
+        for count in &mut shared {
+            *count = reader.u64("shared names")?;
+        }
+        reader.end("bytes after the head")?;
+        Ok(Self { uuid: own, base: Identity { uuid: base, incarnation }, shared })
+    }
+
+    /// Refuses a base that is not the remembered one.
+    pub(super) fn check(&self, found: Identity) -> Result<(), OverlayError> {
+        let Identity { uuid, incarnation } = self.base;
+        if found.uuid != uuid {
+            return Err(OverlayError::WrongBase { expected: uuid, found: found.uuid });
+        }
+        if found.incarnation != incarnation {
+            return Err(OverlayError::BaseReplaced { expected: incarnation, found: found.incarnation });
+        }
+        Ok(())
+    }
+}
+
+/// The catalog of an overlay.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// The base's names and the overlay's own, if it has any.
+    own: Option<Arc<Catalog>>,
+    pub(super) shared: Shared,
+}
+
+impl Names {
+    /// Those of a base and nothing else.
+    pub(super) fn of_base(base: &Catalog) -> Self {
+        Self { own: None, shared: lens(base) }
+    }
+
+    /// Those that were stored, if they still fit the base.
+    pub(super) fn stored(stored: Catalog, shared: Shared, base: &Catalog) -> Result<Self, OverlayError> {
+        for (list, count) in ListKind::ALL.into_iter().zip(shared) {
+            for id in 0..count {
+                let (expected, found) = (stored.list(list).name(id), base.list(list).name(id));
+                // A name that the base gave up for another still finds its id.
+                if let Some(expected) = expected
+                    && base.list(list).id(expected.as_str()) != Some(id)
+                {
+                    let (expected, found) = (expected.clone(), found.cloned());
+                    return Err(OverlayError::BaseNames { list, id, expected, found });
+                }
+            }
+        }
+        if lens(&stored) == shared {
+            return Ok(Self::of_base(base));
+        }
+        if is_part_of(&stored, base) {
+            // A promotion had registered the own names in the base when it was interrupted.
+            return Ok(Self::of_base(base));
+        }
+        let names = Self { own: Some(Arc::new(stored)), shared };
+        names.check(base)?;
+        Ok(names)
+    }
+
+    /// The catalog, if the base still fits it.
+    pub(super) fn catalog(&self, base: Arc<Catalog>) -> Result<Arc<Catalog>, OverlayError> {
+        let Some(own) = &self.own else { return Ok(base) };
+        if lens(&base) != self.shared && is_part_of(own, &base) {
+            return Ok(base);
+        }
+        self.check(&base)?;
+        Ok(Arc::clone(own))
+    }
+
+    /// Whether there is no name of the base that is not remembered. What has names of its own lets the base issue none.
+    pub(super) fn has_all(&self, base: &Catalog) -> bool {
+        self.own.is_some() || self.shared == lens(base)
+    }
+
+    /// The catalog, whether or not the base still fits it.
+    pub(super) fn unchecked(&self, base: Arc<Catalog>) -> Arc<Catalog> {
+        self.own.as_ref().map_or(base, Arc::clone)
+    }
+
+    fn check(&self, base: &Catalog) -> Result<(), OverlayError> {
+        let Some(own) = &self.own else { return Ok(()) };
+        let counts = self.shared.into_iter().zip(lens(base));
+        for (list, (shared, found)) in ListKind::ALL.into_iter().zip(counts) {
+            if found != shared {
+                return Err(OverlayError::BaseGrew { list, shared, found });
+            }
+        }
+        let (expected, found) = (own.current_generation(), base.current_generation());
+        if expected == found { Ok(()) } else { Err(OverlayError::BaseSchema { expected, found }) }
+    }
+
+    /// The same with more names; `None` if all are known.
+    pub(super) fn grown(&self, base: Arc<Catalog>, new: &Registration) -> Result<Option<Self>, Error> {
+        let shared = if self.own.is_some() { self.shared } else { lens(&base) };
+        let mut grown = Catalog::clone(&*self.catalog(base)?);
+        if grown.register(new)?.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self { own: Some(Arc::new(grown)), shared }))
+    }
+
+    /// What a base must register so that it knows the overlay's own names, under the same ids.
+    pub(super) fn own_names(&self) -> Option<Registration> {
+        let own = self.own.as_deref()?;
+        let names = |list: ListKind| {
+            let shared = self.shared.get(list as usize).copied().unwrap_or_default();
+            own.list(list).names().iter().skip(shared as usize)
+        };
+        let schema = own.current_schema();
+        let component = |id| own.component_name(id).cloned();
+        let components = names(ListKind::Components).filter_map(|name| {
+            let spec = own.component_spec(own.component_id(name.as_str())?)?;
+            let size = match spec.shape {
+                ComponentShape::Fixed { width_bytes } => Size::Fixed(width_bytes),
+                ComponentShape::Variable => Size::Variable,
+            };
+            let field = |field: &cg_registry::Field| FieldOffer {
+                name: field.name.clone(),
+                width_bytes: field.width_bytes,
+                default_bytes: None,
+            };
+            let default_bytes = Some(HexBytes(spec.default_bytes.clone()));
+            let fields = spec.fields.iter().map(field).collect();
+            Some(ComponentOffer { name: name.clone(), size, default_bytes, fields })
+        });
+        let blocks = names(ListKind::Blocks).filter_map(|name| {
+            let id = own.block_id(name.as_str())?;
+            let components = schema.components_of(id)?.iter().copied().filter_map(component).collect();
+            Some(BlockOffer { name: name.clone(), components, opaque: schema.is_opaque(id) })
+        });
+        Some(Registration {
+            components: components.collect(),
+            blocks: blocks.collect(),
+            entities: names(ListKind::Entities).cloned().collect(),
+            structures: names(ListKind::Structures).cloned().collect(),
+            dimensions: names(ListKind::Dimensions).cloned().collect(),
+            sides: names(ListKind::Sides).cloned().collect(),
+        })
+    }
+
+    /// Forgets the own names: the base has them now.
+    pub(super) fn adopted(&self, base: &Catalog) -> Result<Self, OverlayError> {
+        if self.own.as_deref().is_none_or(|own| is_part_of(own, base)) {
+            return Ok(Self::of_base(base));
+        }
+        self.check(base)?;
+        Ok(Self { own: self.own.clone(), shared: self.shared })
+    }
+}
+
+/// Whether a catalog has every name of another under the same id, and meant the same by it in the other's generation of
+/// the schema.
+fn is_part_of(part: &Catalog, whole: &Catalog) -> bool {
+    let ours = part.current_schema();
+    let Some(theirs) = whole.schema(part.current_generation()) else { return false };
+    let is_same_generation = part.current_generation() == whole.current_generation();
+    let has_names = |list: ListKind| {
+        let (ours, theirs) = (part.list(list).names(), whole.list(list).names());
+        ours.len() <= theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| ours == theirs)
+    };
+    let mut components = part.list(ListKind::Components).names().iter();
+    let mut blocks = (0..part.list(ListKind::Blocks).len() as u64).map(BlockId::new);
+    ListKind::ALL.into_iter().all(has_names)
+        && components.all(|name| {
+            let Some(id) = part.component_id(name.as_str()) else { return false };
+            let has_spec = || part.component_spec(id) == whole.component_spec(id);
+            ours.shape(id) == theirs.shape(id)
+                && ours.default_bytes(id) == theirs.default_bytes(id)
+                && (!is_same_generation || has_spec())
+        })
+        && blocks.all(|id| {
+            ours.components_of(id) == theirs.components_of(id) && ours.is_opaque(id) == theirs.is_opaque(id)
+        })
+}
+
+pub(super) fn lens(catalog: &Catalog) -> Shared {
+    ListKind::ALL.map(|list| catalog.list(list).len() as u64)
+}

@@ -1,0 +1,250 @@
+//! What a segmented world refuses.
+
+use std::path::PathBuf;
+
+use cg_format::EntityId;
+use cg_registry::{ListKind, Name};
+use cg_store::Error;
+use cg_store::engine::ErrorKind;
+use uuid::Uuid;
+
+use super::SegmentPos;
+
+/// Why a segmented world does not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// A side that tiers and opacity do not fit into.
+    #[error("a segment's side is a multiple of 16 chunks from 16 to 1048576, and {side_chunks} is none")]
+    Side {
+        /// The side asked for.
+        side_chunks: u32,
+    },
+    /// A transaction touched a second segment. Nothing was written.
+    #[error(
+        "the transaction is in {first} and touched {second}; do one for each segment, and move entities between them with \
+         `cross`"
+    )]
+    TwoSegments {
+        /// The segment that the transaction is in.
+        first: SegmentPos,
+        /// The other.
+        second: SegmentPos,
+    },
+    /// An entity is put into one segment while it is in another. Nothing was written.
+    #[error("entity {id} is in {segment}; move it with `cross`")]
+    EntityElsewhere {
+        /// The entity.
+        id: EntityId,
+        /// Where it is.
+        segment: SegmentPos,
+    },
+    /// An entity that is to cross a border is not there. Nothing was written.
+    #[error("entity {id} is in no segment; put it first")]
+    NoEntity {
+        /// The entity.
+        id: EntityId,
+    },
+    /// An entity that is to cross a border has no chunk to go to. Nothing was written.
+    #[error("entity {id} is to cross a border and its owner is no chunk; give it the chunk where it arrives")]
+    NoOwner {
+        /// The entity.
+        id: EntityId,
+    },
+    /// There is no such segment.
+    #[error("{segment} is not stored")]
+    Missing {
+        /// The segment.
+        segment: SegmentPos,
+    },
+    /// A segment that was there is gone, and was not deleted.
+    #[error("{segment} is gone: the root knows it and {} is missing; restore it, or delete the segment", path.display())]
+    Lost {
+        /// The segment.
+        segment: SegmentPos,
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// What lies in the place of a segment is a world that the root does not know. Nothing was touched.
+    #[error(
+        "{segment} lies in {} and its root does not know it; restore both from one backup, or move it away",
+        path.display()
+    )]
+    NotKnown {
+        /// The segment.
+        segment: SegmentPos,
+        /// Where it lies.
+        path: PathBuf,
+    },
+    /// The storage failed while the entity crossed a border, and the crossing could not be finished yet.
+    #[error(
+        "entity {id} is on its way from {from} to {to}, whose storage failed; it arrives once both can be written again"
+    )]
+    InTransit {
+        /// The entity.
+        id: EntityId,
+        /// The segment that it leaves.
+        from: SegmentPos,
+        /// The segment that it goes to.
+        to: SegmentPos,
+    },
+    /// The root has a merge into several segments that an earlier version committed and did not finish. Nothing was touched.
+    #[error(
+        "the root has a merge into several segments that an earlier version began and did not finish; open the world \
+         once with the version that wrote it, then again with this one"
+    )]
+    UnfinishedMerge,
+    /// An overlay set a property of the engine's own, by which the root knows its segments. Nothing was merged.
+    #[error("`{property}` is a property of the engine's own; name those of hosts in a namespace of theirs")]
+    EnginesProperty {
+        /// The property.
+        property: String,
+    },
+    /// The directory holds no segmented world.
+    #[error("{} is no segmented world: {why}", path.display())]
+    NotSegmented {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        why: &'static str,
+    },
+    /// What lies where a segment should be is another world.
+    #[error("what lies in the place of {segment} is no segment of this world: {why}")]
+    NotASegment {
+        /// The segment.
+        segment: SegmentPos,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A segment belongs to another root.
+    #[error(
+        "{segment} belongs to the root {found}, and this is {expected}; export and import what is to move"
+    )]
+    WrongRoot {
+        /// The segment.
+        segment: SegmentPos,
+        /// This root.
+        expected: Uuid,
+        /// The segment's.
+        found: Uuid,
+    },
+    /// A segment lies in the place of another.
+    #[error("{found} lies in the place of {segment}; put it back")]
+    Misplaced {
+        /// Where it was looked for.
+        segment: SegmentPos,
+        /// What it says it is.
+        found: SegmentPos,
+    },
+    /// A segment has a name that its root gave another id, or none.
+    #[error("{segment} has `{name}` as {} {id}, and its root does not; restore both from one backup", .list.noun(1))]
+    Names {
+        /// The segment.
+        segment: SegmentPos,
+        /// The list of names.
+        list: ListKind,
+        /// The id in the segment.
+        id: u64,
+        /// The name.
+        name: Name,
+    },
+    /// A row of the root is not what it should be.
+    #[error("the root's {what} cannot be read: {problem}; restore the root from a backup")]
+    DamagedRoot {
+        /// Which row.
+        what: String,
+        /// What is wrong.
+        problem: cg_format::DecodeError,
+    },
+}
+
+/// A merge into several segments stopped. Segments that have their part keep it, and the overlay keeps the rest: call
+/// [`merge_into`](crate::Overlay::merge_into) again to go on.
+///
+/// It is the reason of an [`Error::Layer`], whose kind is that of `error`.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{merged} of {segments} segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: {error}"
+)]
+pub struct MergedInPart {
+    /// How many segments have their part by this call.
+    pub merged: usize,
+    /// How many were to get one.
+    pub segments: usize,
+    /// Why the others have not, or what is missing.
+    pub error: Box<Error>,
+}
+
+impl From<MergedInPart> for Error {
+    fn from(error: MergedInPart) -> Self {
+        Self::Layer { kind: error.error.kind(), error: Box::new(error) }
+    }
+}
+
+impl From<SegmentError> for Error {
+    fn from(error: SegmentError) -> Self {
+        Self::Layer { kind: error.kind(), error: Box::new(error) }
+    }
+}
+
+impl SegmentError {
+    /// What the caller can do about it. See [`ErrorKind`].
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Side { .. }
+            | Self::TwoSegments { .. }
+            | Self::EntityElsewhere { .. }
+            | Self::NoOwner { .. }
+            | Self::EnginesProperty { .. }
+            | Self::WrongRoot { .. } => ErrorKind::Invalid,
+            Self::NoEntity { .. } | Self::Missing { .. } | Self::NotSegmented { .. } => ErrorKind::NotFound,
+            Self::Lost { .. }
+            | Self::NotKnown { .. }
+            | Self::NotASegment { .. }
+            | Self::Misplaced { .. }
+            | Self::Names { .. }
+            | Self::DamagedRoot { .. } => ErrorKind::Damaged,
+            Self::InTransit { .. } => ErrorKind::Unavailable,
+            Self::UnfinishedMerge => ErrorKind::Unsupported,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::{DecodeError, Dimension, Problem, Section};
+
+    #[test]
+    fn every_error_has_the_kind_of_what_the_caller_can_do() {
+        use ErrorKind as K;
+        let at = |x| SegmentPos { dimension: Dimension::new(0), x, y: 0, z: 0 };
+        let (segment, id) = (at(0), EntityId::new(Uuid::from_u128(1)));
+        let (expected, found) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let name = Name::new("game:stone").unwrap();
+        let problem =
+            DecodeError::new(Section::Frame, 0, Problem::Truncated { field: "length", needed: 4, left: 0 });
+        let table = [
+            (SegmentError::Side { side_chunks: 5 }, K::Invalid),
+            (SegmentError::TwoSegments { first: segment, second: at(1) }, K::Invalid),
+            (SegmentError::EntityElsewhere { id, segment }, K::Invalid),
+            (SegmentError::NoEntity { id }, K::NotFound),
+            (SegmentError::NoOwner { id }, K::Invalid),
+            (SegmentError::Missing { segment }, K::NotFound),
+            (SegmentError::Lost { segment, path: "0".into() }, K::Damaged),
+            (SegmentError::NotKnown { segment, path: "0".into() }, K::Damaged),
+            (SegmentError::InTransit { id, from: segment, to: at(1) }, K::Unavailable),
+            (SegmentError::UnfinishedMerge, K::Unsupported),
+            (SegmentError::EnginesProperty { property: ":root".into() }, K::Invalid),
+            (SegmentError::NotSegmented { path: "world".into(), why: "empty" }, K::NotFound),
+            (SegmentError::NotASegment { segment, why: "another" }, K::Damaged),
+            (SegmentError::WrongRoot { segment, expected, found }, K::Invalid),
+            (SegmentError::Misplaced { segment, found: at(1) }, K::Damaged),
+            (SegmentError::Names { segment, list: ListKind::Blocks, id: 1, name }, K::Damaged),
+            (SegmentError::DamagedRoot { what: "list".into(), problem }, K::Damaged),
+        ];
+        for (error, kind) in table {
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Where the worlds of a segmented world lie.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cg_registry::{Catalog, PackManifest};
+use cg_store::layer::{Mutex, adopt_names, rank};
+use cg_store::{Error, World, WorldOptions};
+
+use super::SegmentPos;
+
+/// Where the worlds of a segmented world lie: on disk or in memory.
+pub trait SegmentHome: Send + Sync + 'static {
+    /// The path of a segment, for messages.
+    fn path(&self, segment: SegmentPos) -> PathBuf;
+
+    /// Whether there is anything in the place of a segment.
+    fn has(&self, segment: SegmentPos) -> bool;
+
+    /// Creates a segment's world with the root's names; what was left of an interrupted attempt is replaced.
+    ///
+    /// # Errors
+    /// As [`WorldBuilder::create`](cg_store::WorldBuilder::create).
+    fn create(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        options: &WorldOptions,
+    ) -> Result<World, Error>;
+
+    /// Opens a segment's world and brings its names up to the root's; `check` sees the names that were stored before
+    /// anything is written.
+    ///
+    /// # Errors
+    /// As [`WorldBuilder::open`](cg_store::WorldBuilder::open), and what `check` says.
+    fn open(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        check: &dyn Fn(&Catalog) -> Result<(), Error>,
+        options: &WorldOptions,
+    ) -> Result<World, Error>;
+
+    /// Removes what is in the place of a segment; it is not open.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    fn remove(&self, segment: SegmentPos) -> Result<(), Error>;
+
+    /// Closes a segment's world, which can be opened again.
+    ///
+    /// # Errors
+    /// As [`World::close`].
+    fn close(&self, world: World) -> Result<(), Error> {
+        world.close()
+    }
+}
+
+/// Segments in memory: what is closed stays there.
+#[derive(Debug, Default)]
+pub struct InMemory {
+    worlds: Mutex<HashMap<SegmentPos, World>, rank::SegmentHome>,
+}
+
+impl InMemory {
+    pub(super) fn root(packs: &[PackManifest], options: &WorldOptions) -> Result<World, Error> {
+        World::builder().packs(packs).options(options).in_memory()
+    }
+}
+
+impl SegmentHome for InMemory {
+    fn path(&self, segment: SegmentPos) -> PathBuf {
+        segment.file_name().into()
+    }
+
+    fn has(&self, segment: SegmentPos) -> bool {
+        self.worlds.lock().contains_key(&segment)
+    }
+
+    fn create(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        options: &WorldOptions,
+    ) -> Result<World, Error> {
+        let world = World::builder().options(options).in_memory()?;
+        adopt_names(&world, &names)?;
+        self.worlds.lock().insert(segment, world.clone());
+        Ok(world)
+    }
+
+    fn open(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        check: &dyn Fn(&Catalog) -> Result<(), Error>,
+        _: &WorldOptions,
+    ) -> Result<World, Error> {
+        let known = self.worlds.lock().get(&segment).cloned();
+        let world = known.ok_or(super::SegmentError::Missing { segment })?;
+        check(&world.catalog())?;
+        adopt_names(&world, &names)?;
+        Ok(world)
+    }
+
+    fn remove(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.worlds.lock().remove(&segment);
+        Ok(())
+    }
+
+    fn close(&self, _: World) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[cfg(feature = "rocks")]
+pub use disk::OnDisk;
+
+#[cfg(feature = "rocks")]
+mod disk {
+    use cg_store::layer::{create_world, open_world};
+    use std::fs;
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use cg_registry::Catalog;
+
+    use super::SegmentHome;
+    use crate::segment::SegmentPos;
+    use cg_store::World;
+    use cg_store::WorldOptions;
+    use cg_store::{Error, OpenError};
+
+    /// Segments on disk: each a world in a directory of its own, which `cg` opens like any other.
+    #[derive(Debug)]
+    pub struct OnDisk {
+        dir: PathBuf,
+    }
+
+    impl OnDisk {
+        pub(in crate::segment) fn new(dir: &Path) -> Self {
+            Self { dir: dir.into() }
+        }
+
+        /// The directory of the root's world.
+        pub(in crate::segment) fn root_dir(&self) -> PathBuf {
+            self.dir.join("root")
+        }
+    }
+
+    impl SegmentHome for OnDisk {
+        fn path(&self, segment: SegmentPos) -> PathBuf {
+            self.dir.join("segments").join(segment.file_name())
+        }
+
+        fn has(&self, segment: SegmentPos) -> bool {
+            self.path(segment).exists()
+        }
+
+        fn create(
+            &self,
+            segment: SegmentPos,
+            names: Arc<Catalog>,
+            options: &WorldOptions,
+        ) -> Result<World, Error> {
+            self.remove(segment)?;
+            create_world(&self.path(segment), Catalog::clone(&names), options)
+        }
+
+        fn open(
+            &self,
+            segment: SegmentPos,
+            names: Arc<Catalog>,
+            check: &dyn Fn(&Catalog) -> Result<(), Error>,
+            options: &WorldOptions,
+        ) -> Result<World, Error> {
+            open_world(&self.path(segment), options, |catalog| {
+                check(catalog)?;
+                *catalog = Catalog::clone(&names);
+                Ok(())
+            })
+        }
+
+        fn remove(&self, segment: SegmentPos) -> Result<(), Error> {
+            let path = self.path(segment);
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(OpenError::Io { action: "remove", path, source: error }.into())
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! A segmented world as a source of chunks, as the base of an overlay, and as what an overlay is merged into.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::overlay::Origin;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
+use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
+use cg_store::engine::Level;
+use cg_store::layer::{Base, Found, Identity};
+use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
+use cg_store::records::{RecordQuery, RecordShape};
+use cg_store::{Error, Property, World};
+
+use super::{SegmentHome, SegmentPos, SegmentedWorld};
+use crate::overlay::{MergeTarget, Merged, OverlayMerge};
+
+impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
+    type Error = Error;
+
+    fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
+        Ok(self.find_chunk(at)?.map(|(chunk, _)| chunk))
+    }
+
+    fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
+        let found = self.find_chunks(at);
+        found.into_iter().map(|found| Ok(found?.map(|(chunk, _)| chunk))).collect()
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Arc::new(self.catalog().current_schema())
+    }
+}
+
+impl<H: SegmentHome> Base for SegmentedWorld<H> {
+    fn identity(&self) -> Identity {
+        self.root().identity()
+    }
+
+    fn layers(&self) -> u32 {
+        0
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        Self::catalog(self)
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        self.root().upgrades()
+    }
+
+    fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
+        // A transfer that was stopped changes chunks when it is finished: before they are shown, not between two of them.
+        self.try_to_resolve();
+        self.find_chunk_in(self.segment_of(at), at)
+    }
+
+    fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        self.try_to_resolve();
+        let mut by_segment: BTreeMap<SegmentPos, Vec<usize>> = BTreeMap::new();
+        for (index, at) in at.iter().enumerate() {
+            by_segment.entry(self.segment_of(*at)).or_default().push(index);
+        }
+        self.find_chunks_by_segment(at, &by_segment)
+    }
+
+    fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
+        let found = self.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
+        Ok(found.unwrap_or(Lookup::NotFound))
+    }
+
+    /// Properties are the root's.
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        self.root().find_property(property)
+    }
+
+    /// Without the engine's own, which say where everything is.
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        let mut all = self.root().named_properties(prefix)?;
+        all.retain(|name, _| !name.as_str().starts_with(':'));
+        Ok(all)
+    }
+
+    /// Objects are the root's.
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        self.root().find_object(key)
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        self.root().list_objects(prefix, position, max_count)
+    }
+
+    /// Records are the root's.
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        self.root().find_record(id)
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.root().record_shape()
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.root().records_in(query)
+    }
+
+    /// Of the root and of every open segment: one that is closed was synced.
+    fn keep_found(&self, level: Level) -> Result<(), Error> {
+        self.root().keep_found(level)?;
+        for (_, slot) in self.shared.open.all() {
+            if let Some(world) = &*slot.world.read_recursive() {
+                world.keep_found(level)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    fn find_chunk_in(&self, segment: SegmentPos, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
+        let found = self.with_stored(segment, |world| Ok(of_life(world, world.find_chunk(at)?)))?;
+        Ok(found.unwrap_or(Lookup::NotFound))
+    }
+
+    fn find_chunks_by_segment(
+        &self,
+        at: &[ChunkAt],
+        by_segment: &BTreeMap<SegmentPos, Vec<usize>>,
+    ) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotFound)).collect();
+        for (segment, indexes) in by_segment {
+            let places: Vec<_> = indexes.iter().filter_map(|index| at.get(*index).copied()).collect();
+            let find = |world: &World| {
+                let found = world.find_chunks(&places);
+                Ok(found.into_iter().map(|found| Ok(of_life(world, found?))).collect())
+            };
+            let in_segment: Vec<_> = match self.with_stored(*segment, find) {
+                Ok(Some(in_segment)) => in_segment,
+                Ok(None) => continue,
+                // Each place says what is wrong with its segment.
+                Err(_) => places.iter().map(|at| self.find_chunk_in(*segment, *at)).collect(),
+            };
+            for (index, chunk) in indexes.iter().zip(in_segment) {
+                if let Some(slot) = found.get_mut(*index) {
+                    *slot = chunk;
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What a segment's world found, as what is found in this life of the segment: one that is deleted and made again, or
+/// restored from a checkpoint, counts its versions anew, and two of them must not be taken for the same. Told versions are only
+/// ever compared for equality.
+fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
+    let (high, low) = world.identity().incarnation.as_u64_pair();
+    found.map(|(value, origin)| (value, Origin { version: origin.version ^ high ^ low, ..origin }))
+}
+
+impl<H: SegmentHome> MergeTarget for SegmentedWorld<H> {
+    fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        self.register(new)
+    }
+
+    fn apply(&self, merge: OverlayMerge, merged: &mut Merged<'_>) -> Result<u64, Error> {
+        self.merge(merge, merged)
+    }
+}

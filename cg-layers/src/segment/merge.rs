@@ -1,0 +1,172 @@
+//! Merges an overlay into the segments that it changes, one segment after the other.
+//!
+//! | step | a crash after it leaves |
+//! |---|---|
+//! | all that is to be merged is compared with what the overlay wrote over | nothing of the merge |
+//! | for each segment: its part in one transaction, synced; then the overlay forgets the rows of that part | these segments merged |
+//! | entities that leave their segment are transferred, as by [`transfer_entities`](SegmentedWorld::transfer_entities) | all segments merged |
+//! | root: properties, objects and records in one transaction, synced | the whole merge |
+//!
+//! A segment commits before the overlay forgets. A merge that is called again after a crash between the two finds its own
+//! values in the base. They are no conflict, and are not written again.
+//!
+//! An entity that goes to another segment stays in its own, detached, until both parts are committed. So one segment has
+//! it at any time, and neither part needs the other. The overlay keeps the entity and its new chunk until then.
+//!
+//! What it is *not*: atomic over several segments. Readers may see one side of a border merged and the other not yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cg_format::entity::{Entity, Owner};
+use cg_format::{ChunkAt, EntityId};
+use cg_store::error::ConflictKey;
+use cg_store::layer::reason;
+use cg_store::{Durability, Error};
+
+use super::transfer::Transfer;
+use super::{MergedInPart, SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
+use crate::overlay::{Merged, OverlayMerge};
+
+/// Why an entity has no chunk until it is transferred.
+const LEAVING: &str = "leaving its segment";
+
+/// What a merge does.
+#[derive(Default)]
+struct Plan {
+    /// What each segment gets.
+    parts: BTreeMap<SegmentPos, OverlayMerge>,
+    /// Entities that go to another segment.
+    transfers: Vec<Transfer>,
+    /// Properties, objects and records, which are the root's.
+    kept: OverlayMerge,
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Merges one part after the other, and reports each that is committed. Returns how many changes there are.
+    ///
+    /// # Errors
+    /// As [`Overlay::merge_into`](crate::Overlay::merge_into).
+    pub(super) fn merge(&self, merge: OverlayMerge, merged: &mut Merged<'_>) -> Result<u64, Error> {
+        self.refuse_inside()?;
+        if let Some(property) = merge.properties.keys().find(|property| property.is_engines()) {
+            return Err(SegmentError::EnginesProperty { property: property.to_string() }.into());
+        }
+        let _alone = self.shared.moving.lock();
+        self.resolve_transfer()?;
+        let changes = merge.len();
+        let plan = self.plan(merge)?;
+        let (mut done, segments) = (0, plan.parts.len());
+        if segments + usize::from(!plan.kept.is_empty()) > 1 {
+            // One transaction alone compares for itself.
+            plan.parts.values().chain([&plan.kept]).try_for_each(|part| part.check(self))?;
+        }
+        match self.merge_parts(plan, merged, &mut done) {
+            Ok(()) => Ok(changes),
+            Err(error) if done == 0 => Err(error),
+            Err(error) => Err(MergedInPart { merged: done, segments, error: Box::new(error) }.into()),
+        }
+    }
+
+    fn merge_parts(&self, plan: Plan, merged: &mut Merged<'_>, done: &mut usize) -> Result<(), Error> {
+        let mut arrived = OverlayMerge::default();
+        for (segment, part) in plan.parts {
+            self.transaction_at(Durability::Safe, segment, |tx| part.put_places_into(tx, self))?;
+            *done += 1;
+            merged(&part)?;
+            part.arrive(&mut arrived);
+        }
+        self.transfer_all(&plan.transfers)?;
+        merged(&arrived)?;
+        if !plan.kept.is_empty() {
+            let root = self.root();
+            root.transaction_at(Durability::Safe, |tx| plan.kept.put_into(tx, root))?;
+        }
+        Ok(())
+    }
+
+    /// An entity that no chunk owns stays in the segment that has it, or goes to the one that it is in by its position.
+    fn plan(&self, merge: OverlayMerge) -> Result<Plan, Error> {
+        let OverlayMerge { mut chunks, entities, properties, objects, records } = merge;
+        let kept = OverlayMerge { properties, objects, records, ..OverlayMerge::default() };
+        let mut plan = Plan { kept, ..Plan::default() };
+        for (id, mut item) in entities {
+            let home = self.home_of(id)?;
+            let to = item.new.as_ref().map(|entity| self.destination(entity, home));
+            let Some(segment) = home.or(to) else { continue };
+            if let Some(entity) = item.new.take_if(|_| to != Some(segment)) {
+                // One that no chunk owns stays at home.
+                let Owner::Chunk(to) = entity.owner else { continue };
+                item.wait_as(left_behind(&entity));
+                if let Some(arrival) = chunks.get_mut(&to)
+                    && let Some(mut chunk) = arrival.new.take()
+                {
+                    Arc::make_mut(&mut chunk).remove_entity(id);
+                    arrival.wait_as(chunk);
+                }
+                plan.transfers.push(Transfer { id, from: segment, entity, to });
+            }
+            plan.parts.entry(segment).or_default().entities.insert(id, item);
+        }
+        for (at, item) in chunks {
+            plan.parts.entry(self.segment_of(at)).or_default().chunks.insert(at, item);
+        }
+        plan.parts.values_mut().try_for_each(|part| part.recognise_merged(self))?;
+        Ok(plan)
+    }
+
+    /// The segment that an entity is to be in.
+    fn destination(&self, entity: &Entity, home: Option<SegmentPos>) -> SegmentPos {
+        match &entity.owner {
+            Owner::Chunk(at) => self.segment_of(*at),
+            Owner::Detached(_) => home.unwrap_or_else(|| {
+                let (dimension, pos) = (entity.position.dimension(), entity.position.block().chunk());
+                self.segment_of(ChunkAt { dimension, pos })
+            }),
+        }
+    }
+
+    /// The segment that has an entity, if any has.
+    fn home_of(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
+        let Some(segment) = self.claimed(id)? else { return Ok(None) };
+        let is_there = self.with_stored(segment, |world| world.entity(id))?.flatten().is_some();
+        Ok(is_there.then_some(segment))
+    }
+
+    /// Transfers entities, as many at once as the root's record of a transfer takes.
+    fn transfer_all(&self, transfers: &[Transfer]) -> Result<(), Error> {
+        let limit_bytes = self.root().limits().property_bytes / 2;
+        let mut left = transfers;
+        while !left.is_empty() {
+            let mut len_bytes = 0;
+            let fits = |transfer: &&Transfer| {
+                len_bytes += transfer.len_bytes();
+                len_bytes <= limit_bytes
+            };
+            let count = left.iter().take_while(fits).count().max(1);
+            let (some, rest) = left.split_at(count);
+            let _others_wait = self.shared.borders.write();
+            some.iter().try_for_each(|transfer| self.refuse_changed(transfer))?;
+            self.transfer(some, Durability::Safe)?;
+            left = rest;
+        }
+        Ok(())
+    }
+
+    /// Refuses an entity that was changed since its segment's part was committed, and one whose chunk is gone since.
+    fn refuse_changed(&self, Transfer { id, from, entity, to }: &Transfer) -> Result<(), Error> {
+        let found = self.with_stored(*from, |world| world.entity(*id))?.flatten();
+        if found != Some(left_behind(entity)) {
+            return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
+        }
+        if self.load(*to)?.is_none() {
+            return Err(Error::Conflict { key: ConflictKey::Chunk(*to) });
+        }
+        Ok(())
+    }
+}
+
+/// What the segment that an entity leaves has until the entity is transferred.
+fn left_behind(entity: &Entity) -> Entity {
+    entity.clone().owned_by(Owner::Detached(reason(LEAVING)))
+}

@@ -1,0 +1,298 @@
+//! Segments as the root knows them: created, opened when they are needed, and deleted.
+//!
+//! **Invariants**.
+//! - The root says what is to become of a segment before anything is done to its files, so whatever a crash leaves is
+//!   finished or begun anew.
+//! - What lies in the place of a segment of which the root says nothing is neither absent nor written over.
+//! - A caller that waits to open a segment does not wait for users of it.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use cg_format::EntityId;
+use cg_registry::{Catalog, ListKind};
+use cg_store::layer::RwLockReadGuard;
+use cg_store::{Durability, Error, World};
+use uuid::Uuid;
+
+use super::open::Slot;
+use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
+use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
+
+/// A slot with the world in it, which is not closed meanwhile.
+type Open<'s> = RwLockReadGuard<'s, Option<World>>;
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
+    ///
+    /// Waits for users of the segment. Killed in the middle, it is finished when the world is opened.
+    ///
+    /// # Errors
+    /// [`SegmentError::Missing`], and what the disk says; [`Error::Nested`] inside a closure that was given to
+    /// [`transaction`](Self::transaction) or [`with_segment`](Self::with_segment).
+    pub fn delete_segment(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.refuse_inside()?;
+        self.shared.open.check()?;
+        let _alone = self.shared.moving.lock();
+        self.resolve_except(segment)?;
+        let slot = self.shared.open.slot(segment);
+        let mut world = slot.world.write();
+        if !self.shared.known.read().contains_key(&segment) {
+            return Err(SegmentError::Missing { segment }.into());
+        }
+        self.note(segment, Some(SegmentState::Deleting), Durability::Safe)?;
+        if let Some(error) = world.take().and_then(|world| world.close().err()) {
+            tracing::warn!(%error, %segment, "closing a segment failed; it is deleted");
+        }
+        self.shared.home.remove(segment)?;
+        self.note(segment, None, Durability::Safe)?;
+        // A call that puts entities looks into this segment while it keeps transfers off.
+        drop(world);
+        self.forget_entities_of(segment)?;
+        self.resolve_transfer()
+    }
+
+    /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
+    fn forget_entities_of(&self, segment: SegmentPos) -> Result<(), Error> {
+        let _nobody_puts = self.shared.borders.write();
+        let mut ids = Vec::new();
+        let value = transaction::encode(segment);
+        let failed = self.shared.root.read_view(|view| {
+            view.for_each_property(ENTITY_PREFIX, |property| {
+                match property {
+                    Ok((name, place)) if place == value => {
+                        let id = name.strip_prefix(ENTITY_PREFIX).and_then(|id| id.parse().ok());
+                        ids.extend(id.map(EntityId::new));
+                    }
+                    Ok(_) => {}
+                    Err(error) => return ControlFlow::Break(error),
+                }
+                ControlFlow::Continue(())
+            })
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        self.unclaim(segment, &ids)
+    }
+
+    /// Shows a segment's world; `None` if it is not stored.
+    pub(super) fn with_stored<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.shared.open.check()?;
+        if !self.is_there(segment)? {
+            return Ok(None);
+        }
+        self.with_slot(
+            segment,
+            |world| world.map(show).transpose(),
+            // It may have been deleted while it was waited for.
+            |world| if world.is_there(segment)? { world.open_segment(segment).map(Some) } else { Ok(None) },
+        )
+    }
+
+    /// As [`with_stored`](Self::with_stored), of a segment that must be there.
+    pub(super) fn with_there<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
+    }
+
+    /// Whether the root says that a segment is stored.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotKnown`] if one lies in its place of which the root says nothing: it is not absent.
+    fn is_there(&self, segment: SegmentPos) -> Result<bool, Error> {
+        let state = || self.shared.known.read().get(&segment).copied();
+        match state() {
+            Some(state) => Ok(state == SegmentState::There),
+            // It may have been created since the first look.
+            None if self.shared.home.has(segment) && state().is_none() => Err(self.not_known(segment)),
+            None => Ok(false),
+        }
+    }
+
+    fn not_known(&self, segment: SegmentPos) -> Error {
+        SegmentError::NotKnown { segment, path: self.shared.home.path(segment) }.into()
+    }
+
+    /// Shows a segment's world, which is created if it is not stored.
+    pub(super) fn with_made<T, X: From<Error>>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, X>,
+    ) -> Result<T, X> {
+        self.with_slot(
+            segment,
+            |world| match world {
+                Some(world) => show(world),
+                None => Err(Error::from(SegmentError::Missing { segment }).into()),
+            },
+            |world| world.open_or_create(segment).map(Some),
+        )
+    }
+
+    fn with_slot<T, X: From<Error>>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(Option<&World>) -> Result<T, X>,
+        make: impl Fn(&Self) -> Result<Option<World>, Error>,
+    ) -> Result<T, X> {
+        let slot = self.shared.open.slot(segment);
+        let world = self.hold(&slot, make)?;
+        show(world.as_ref().and_then(|world| world.as_ref()))
+    }
+
+    /// The world in a slot, which stays open as long as it is held; `None` if there is none to be made.
+    fn hold<'s>(
+        &self,
+        slot: &'s Slot,
+        make: impl Fn(&Self) -> Result<Option<World>, Error>,
+    ) -> Result<Option<Open<'s>>, Error> {
+        loop {
+            let world = slot.world.read_recursive();
+            if world.is_some() {
+                return Ok(Some(world));
+            }
+            drop(world);
+            // Before the slot is held: closing others holds theirs one at a time.
+            self.shared.open.make_room(|world| self.shared.home.close(world));
+            // Not waited for: its holder has opened it meanwhile, and may wait for a border that this thread has closed.
+            let Some(mut world) = slot.world.try_write() else { continue };
+            if world.is_none() {
+                self.shared.open.check()?;
+                *world = make(self)?;
+                if world.is_none() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    fn open_or_create(&self, segment: SegmentPos) -> Result<World, Error> {
+        let state = self.shared.known.read().get(&segment).copied();
+        if state == Some(SegmentState::There) {
+            self.open_segment(segment)
+        } else {
+            self.create_segment(segment)
+        }
+    }
+
+    fn create_segment(&self, segment: SegmentPos) -> Result<World, Error> {
+        let safe = self.level();
+        if !self.shared.known.read().contains_key(&segment) && self.shared.home.has(segment) {
+            return Err(self.not_known(segment));
+        }
+        self.note(segment, Some(SegmentState::Creating), safe)?;
+        let world = self.shared.home.create(segment, self.catalog(), &self.shared.options)?;
+        let property = own_property()?;
+        let mut bytes = self.shared.root.identity().uuid.as_bytes().to_vec();
+        segment.encode(&mut bytes);
+        world.transaction_at(safe, |tx| {
+            tx.set_property(property, Some(bytes));
+            Ok::<_, Error>(())
+        })?;
+        self.note(segment, Some(SegmentState::There), safe)?;
+        Ok(world)
+    }
+
+    fn open_segment(&self, segment: SegmentPos) -> Result<World, Error> {
+        if !self.shared.home.has(segment) {
+            return Err(SegmentError::Lost { segment, path: self.shared.home.path(segment) }.into());
+        }
+        let names = self.catalog();
+        let check = |stored: &Catalog| Ok(check_names(segment, stored, &names)?);
+        let world = self.shared.home.open(segment, Arc::clone(&names), &check, &self.shared.options)?;
+        let Some(bytes) = world.property(&own_property()?)? else {
+            let why = "it does not say that it is one";
+            return Err(SegmentError::NotASegment { segment, why }.into());
+        };
+        let (found, place) = whole(segment, &bytes, |reader| {
+            let root = reader.array("root uuid").map(Uuid::from_bytes)?;
+            Ok((root, SegmentPos::read(reader)?))
+        })?;
+        let expected = self.shared.root.identity().uuid;
+        if found != expected {
+            return Err(SegmentError::WrongRoot { segment, expected, found }.into());
+        }
+        if place != segment {
+            return Err(SegmentError::Misplaced { segment, found: place }.into());
+        }
+        Ok(world)
+    }
+
+    /// Notes in the root what is to become of a segment.
+    fn note(&self, segment: SegmentPos, state: Option<SegmentState>, level: Durability) -> Result<(), Error> {
+        let property = segment.property()?;
+        self.shared.root.transaction_at(level, |tx| {
+            tx.set_property(property, state.map(SegmentState::encode));
+            Ok::<_, Error>(())
+        })?;
+        let mut known = self.shared.known.write();
+        match state {
+            Some(state) => drop(known.insert(segment, state)),
+            None => drop(known.remove(&segment)),
+        }
+        Ok(())
+    }
+
+    /// What commits of the root and of segments that belong together return at: synced, if any commit of the world is to be.
+    pub(super) fn level(&self) -> Durability {
+        match self.shared.options.durability {
+            Durability::Fast | Durability::Process => Durability::Process,
+            _ => Durability::Safe,
+        }
+    }
+
+    pub(super) fn finish_deletions(&self) -> Result<(), Error> {
+        let known = self.shared.known.read().clone();
+        for (segment, state) in known {
+            if state == SegmentState::Deleting {
+                self.shared.home.remove(segment)?;
+                self.note(segment, None, Durability::Safe)?;
+                self.forget_entities_of(segment)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The segments that a root knows.
+pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
+    let mut known = BTreeMap::new();
+    let failed = root.read_view(|view| {
+        view.for_each_property(SEGMENT_PREFIX, |property| {
+            let read = || -> Result<(), Error> {
+                let (name, bytes) = property?;
+                let place = name.strip_prefix(SEGMENT_PREFIX).and_then(SegmentPos::parse);
+                let state = SegmentState::decode(bytes)
+                    .map_err(|problem| SegmentError::DamagedRoot { what: name.into(), problem })?;
+                if let Some(place) = place {
+                    known.insert(place, state);
+                }
+                Ok(())
+            };
+            match read() {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        })
+    })?;
+    failed.map_or(Ok(known), Err)
+}
+
+/// Refuses a segment whose names are not the root's.
+fn check_names(segment: SegmentPos, stored: &Catalog, root: &Catalog) -> Result<(), SegmentError> {
+    for list in ListKind::ALL {
+        for (id, name) in (0..).zip(stored.list(list).names()) {
+            if root.list(list).id(name.as_str()) != Some(id) {
+                return Err(SegmentError::Names { segment, list, id, name: name.clone() });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,418 @@
+//! Entities that cross the border between two segments, which are synced apart.
+//!
+//! Steps, each committed before the next begins:
+//!
+//! 1. root: the crossing, and for each entity that it is where it goes to
+//! 2. the segments where entities arrive: each entity, owned by its new chunk
+//! 3. the segments that they leave: each entity is deleted
+//! 4. root: the crossing is over
+//!
+//! **Invariant**: whatever step a crash comes after, [`finish_transfer`](SegmentedWorld::finish_transfer) sees from the
+//! segments how far it came. Both without the entity is after 3: it arrived, and was deleted since.
+//!
+//! | segment left | segment entered | what is left to do |
+//! |---|---|---|
+//! | has it | has it not | 2 and 3 |
+//! | has it | has it | 3 |
+//! | has it not | either | nothing |
+//! | damaged, or the other is | | nothing until it is quarantined; others do not wait for it |
+//!
+//! Stored, in the root's property `:crossing`: u8 version 1, u32 count, then for each entity its UUID, the segment that it
+//! leaves (dimension u64, x, y, z i64), and u32 length and bytes of the entity as it arrives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+
+use cg_format::entity::{Entity, Owner};
+use cg_format::wire::{Reader, Writer};
+use cg_format::{ChunkAt, DecodeError, EntityId};
+use cg_store::layer::Check;
+use cg_store::{Durability, Error};
+
+use super::place::{entity_property, transfer_property, whole};
+use super::transaction::encode as encode_segment;
+use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
+
+const VERSION: u8 = 1;
+
+/// Why entities did not arrive.
+enum NotTransferred {
+    /// They were refused, and none has arrived.
+    Refused(Error),
+    /// The storage failed: what it holds is seen when it can be read and written again.
+    Broken(Error),
+}
+
+impl NotTransferred {
+    fn error(self) -> Error {
+        let (Self::Refused(error) | Self::Broken(error)) = self;
+        error
+    }
+}
+
+/// One entity on its way.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Transfer {
+    pub(super) id: EntityId,
+    pub(super) from: SegmentPos,
+    pub(super) entity: Entity,
+    /// The chunk where it arrives.
+    pub(super) to: ChunkAt,
+}
+
+impl Transfer {
+    /// What it takes in the root's record.
+    pub(super) fn len_bytes(&self) -> u64 {
+        encode(std::slice::from_ref(self)).len() as u64
+    }
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Moves entities to the chunks that own them now, whichever segments they are in and go to: each arrives as it is given
+    /// here and is gone where it was. All of one call together; of one that is given twice the later counts.
+    ///
+    /// Whatever crashes, an entity is in one place and not in two or none. Readers of chunks may see a reference in both
+    /// for a moment; readers of entities wait. Costs two commits in the root and one in each segment that is left or
+    /// entered, synced unless the world's durability is [`Process`](Durability::Process) or [`Fast`](Durability::Fast), under which
+    /// this holds for a killed process and not for a power cut. If all stay in one segment it costs a transaction there.
+    ///
+    /// # Errors
+    /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was changed; what the
+    /// segments' transactions answer. After a failure of the storage the crossing is finished as soon as that can be
+    /// written again, at the latest when the world is opened; until then its entities are
+    /// [`SegmentError::InTransit`], and the next crossing fails as this one did. An entity on its way whose row is damaged
+    /// answers with the damage until it is [quarantined](cg_store::quarantine::Quarantine::entity), and keeps no other from crossing.
+    /// [`Error::Nested`] inside a closure that was given to [`transaction`](Self::transaction) or
+    /// [`with_segment`](Self::with_segment).
+    pub fn transfer_entities(
+        &self,
+        entities: impl IntoIterator<Item = (EntityId, Entity)>,
+    ) -> Result<(), Error> {
+        self.refuse_inside()?;
+        let entities: BTreeMap<_, _> = entities.into_iter().collect();
+        let _alone = self.shared.moving.lock();
+        self.resolve_transfer()?;
+        let _others_wait = self.shared.borders.write();
+        let catalog = self.catalog();
+        let limits = self.shared.root.limits();
+        let check = Check { catalog: &catalog, limits: &limits };
+        let mut transfers = Vec::new();
+        for (id, entity) in entities {
+            let Owner::Chunk(to) = entity.owner else { return Err(SegmentError::NoOwner { id }.into()) };
+            self.refuse_in_transit(id)?;
+            let from = self.claimed(id)?.ok_or(SegmentError::NoEntity { id })?;
+            if self.with_stored(from, |world| world.entity(id))?.flatten().is_none() {
+                return Err(SegmentError::NoEntity { id }.into());
+            }
+            if self.load(to)?.is_none() {
+                return Err(Error::OwnerAbsent { id, at: to });
+            }
+            check.entity(id, &entity)?;
+            transfers.push(Transfer { id, from, entity, to });
+        }
+        self.transfer(&transfers, self.level())
+    }
+
+    /// Has entities arrive and leave. The caller keeps others from moving any, and from looking for them.
+    pub(super) fn transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        let touched = transfers.iter().flat_map(|transfer| [transfer.from, self.segment_of(transfer.to)]);
+        if touched.collect::<BTreeSet<_>>().len() <= 1 {
+            return self.arrive(transfers, level).map_err(NotTransferred::error);
+        }
+        let crossed = self.transfer_across(transfers, level);
+        if crossed.is_err() {
+            self.shared.unfinished.store(true, Ordering::Release);
+        }
+        crossed
+    }
+
+    fn transfer_across(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        self.begin_transfer(transfers, level)?;
+        match self.arrive(transfers, level) {
+            Ok(()) => {}
+            Err(NotTransferred::Refused(error)) => {
+                self.give_up(transfers, level)?;
+                return Err(error);
+            }
+            Err(NotTransferred::Broken(error)) => return Err(error),
+        }
+        self.leave(transfers, level)?;
+        self.end_transfer(transfers, level)
+    }
+
+    /// As [`resolve_transfer`](Self::resolve_transfer), but for what only the loss of a segment prevents, which is about to be
+    /// deleted.
+    pub(super) fn resolve_except(&self, deleted: SegmentPos) -> Result<(), Error> {
+        match self.resolve_transfer() {
+            Err(error) if lost_segment(&error) == Some(deleted) => Ok(()),
+            settled => settled,
+        }
+    }
+
+    /// Finishes the crossing that failed before, if one did. The caller keeps others from moving entities.
+    pub(super) fn resolve_transfer(&self) -> Result<(), Error> {
+        if self.shared.unfinished.load(Ordering::Acquire) {
+            let _others_wait = self.shared.borders.write();
+            self.finish_transfer()?;
+        }
+        Ok(())
+    }
+
+    /// Finishes the crossing that failed before, if that can be done at once. Where it fails, what is on its way is refused.
+    pub(super) fn try_to_resolve(&self) {
+        // Not waited for: this thread may keep a segment open that a transfer waits for.
+        if self.shared.unfinished.load(Ordering::Acquire)
+            && let Some(_alone) = self.shared.moving.try_lock()
+            && let Err(error) = self.resolve_transfer()
+        {
+            tracing::warn!(%error, "a crossing of a border is still not finished");
+        }
+    }
+
+    /// Refuses an entity of a crossing that is not finished. The caller keeps others from crossing.
+    pub(super) fn refuse_in_transit(&self, id: EntityId) -> Result<(), Error> {
+        if !self.shared.unfinished.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let Some(bytes) = self.shared.root.property(&transfer_property()?)? else { return Ok(()) };
+        let transfers = whole("crossing", &bytes, decode)?;
+        match transfers.into_iter().find(|transfer| transfer.id == id) {
+            Some(transfer) => {
+                // Damage, if that is why.
+                self.is_where(&transfer)?;
+                let Transfer { from, to, .. } = transfer;
+                Err(SegmentError::InTransit { id, from, to: self.segment_of(to) }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a crossing that a crash interrupted to its end. If a segment of it is lost the world is opened all the same:
+    /// the segment cannot be deleted otherwise.
+    pub(super) fn finish_transfer_at_open(&self) -> Result<(), Error> {
+        match self.finish_transfer() {
+            Err(error) if lost_segment(&error).is_some() => {
+                tracing::warn!(%error, "a crossing of a border is not finished");
+                self.shared.unfinished.store(true, Ordering::Release);
+                Ok(())
+            }
+            finished => {
+                for Transfer { id, .. } in &*self.shared.stuck.lock() {
+                    tracing::warn!(%id, "an entity cannot cross a border because of damage; set it aside");
+                }
+                finished
+            }
+        }
+    }
+
+    /// Whether an entity is in the segment that it leaves, and in the one that it enters.
+    fn is_where(&self, transfer: &Transfer) -> Result<[bool; 2], Error> {
+        let has = |segment| {
+            let entity = self.with_stored(segment, |world| world.entity(transfer.id))?;
+            Ok::<_, Error>(entity.flatten().is_some())
+        };
+        Ok([has(transfer.from)?, has(self.segment_of(transfer.to))?])
+    }
+
+    /// As [`leave`](Self::leave), each alone; those that damage keeps where they are.
+    fn leave_if_sound(&self, transfers: Vec<Transfer>) -> Result<Vec<Transfer>, Error> {
+        let mut stuck = Vec::new();
+        for transfer in transfers {
+            match self.leave(std::slice::from_ref(&transfer), self.level()) {
+                Err(Error::Corrupt(_)) => stuck.push(transfer),
+                left => left?,
+            }
+        }
+        Ok(stuck)
+    }
+
+    fn finish_transfer(&self) -> Result<(), Error> {
+        let Some(bytes) = self.shared.root.property(&transfer_property()?)? else {
+            self.shared.stuck.lock().clear();
+            self.shared.unfinished.store(false, Ordering::Release);
+            return Ok(());
+        };
+        let transfers = whole("crossing", &bytes, decode)?;
+        let count = transfers.len();
+        let (mut arrived, mut missing, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
+        for transfer in transfers {
+            match self.is_where(&transfer) {
+                // One that stays in its segment is put again: nothing was committed after the crossing.
+                Ok([true, true]) if self.segment_of(transfer.to) != transfer.from => {
+                    arrived.push(transfer);
+                }
+                Ok([true, _]) => missing.push(transfer),
+                Ok([false, _]) => {}
+                Err(Error::Corrupt(_)) => stuck.push(transfer),
+                Err(error) => return Err(error),
+            }
+        }
+        stuck.extend(self.leave_if_sound(arrived)?);
+        let refused = match self.arrive(&missing, self.level()) {
+            Ok(()) => {
+                stuck.extend(self.leave_if_sound(missing.clone())?);
+                false
+            }
+            Err(NotTransferred::Broken(error)) => return Err(error),
+            // Refused now as it was, or would have been, before the crash.
+            Err(NotTransferred::Refused(_)) => true,
+        };
+        let (is_stuck, are_fewer) = (!stuck.is_empty(), stuck.len() < count);
+        *self.shared.stuck.lock() = stuck;
+        if refused {
+            self.give_up(&missing, self.level())?;
+        } else if are_fewer {
+            self.end_transfer(&missing, self.level())?;
+        }
+        self.shared.unfinished.store(is_stuck, Ordering::Release);
+        Ok(())
+    }
+
+    fn begin_transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        let property = transfer_property()?;
+        self.shared.root.transaction_at(level, |tx| {
+            let all: Vec<_> = self.shared.stuck.lock().iter().chain(transfers).cloned().collect();
+            tx.set_property(property, Some(encode(&all)));
+            for transfer in transfers {
+                let to = encode_segment(self.segment_of(transfer.to));
+                tx.set_property(entity_property(transfer.id)?, Some(to));
+            }
+            Ok::<_, Error>(())
+        })?;
+        Ok(())
+    }
+
+    /// Puts entities where they arrive. All of it is durable before anything of [`leave`](Self::leave) is.
+    fn arrive(&self, transfers: &[Transfer], level: Durability) -> Result<(), NotTransferred> {
+        let entered: BTreeSet<_> = transfers.iter().map(|transfer| self.segment_of(transfer.to)).collect();
+        let mut done = Vec::new();
+        for segment in entered {
+            let arriving: Vec<_> =
+                transfers.iter().filter(|transfer| self.segment_of(transfer.to) == segment).collect();
+            let arrived = self.with_there(segment, |world| {
+                world.transaction_at(level, |tx| {
+                    for transfer in &arriving {
+                        tx.put_entity(transfer.id, transfer.entity.clone());
+                    }
+                    Ok::<_, Error>(())
+                })
+            });
+            if let Err(error) = arrived {
+                let is_broken = matches!(error, Error::Engine(_) | Error::Closed | Error::Open(_))
+                    || lost_segment(&error).is_some();
+                return Err(if is_broken {
+                    NotTransferred::Broken(error)
+                } else {
+                    self.delete_from(done, level)
+                        .map_or_else(NotTransferred::Broken, |()| NotTransferred::Refused(error))
+                });
+            }
+            let entered = arriving.into_iter().filter(|transfer| transfer.from != segment);
+            done.extend(entered.map(|transfer| (segment, transfer.id)));
+        }
+        Ok(())
+    }
+
+    fn leave(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        let deleted_entities =
+            transfers.iter().filter(|transfer| transfer.from != self.segment_of(transfer.to));
+        self.delete_from(deleted_entities.map(|transfer| (transfer.from, transfer.id)), level)
+    }
+
+    fn delete_from(
+        &self,
+        entities: impl IntoIterator<Item = (SegmentPos, EntityId)>,
+        level: Durability,
+    ) -> Result<(), Error> {
+        let mut by_segment: BTreeMap<SegmentPos, Vec<EntityId>> = BTreeMap::new();
+        for (segment, id) in entities {
+            by_segment.entry(segment).or_default().push(id);
+        }
+        for (segment, ids) in by_segment {
+            self.with_stored(segment, |world| {
+                world.transaction_at(level, |tx| {
+                    for id in &ids {
+                        tx.delete_entity(*id);
+                    }
+                    Ok::<_, Error>(())
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    fn end_transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        let property = transfer_property()?;
+        let stays = |transfer: &Transfer| transfer.from == self.segment_of(transfer.to);
+        // That they have arrived is seen from the segments, but for those that stay in theirs.
+        let level = if transfers.iter().any(stays) { level } else { Durability::Process };
+        self.shared.root.transaction_at(level, |tx| {
+            tx.set_property(property, self.still_stuck());
+            Ok::<_, Error>(())
+        })?;
+        Ok(())
+    }
+
+    /// What the root remembers after a crossing: those of earlier ones that damage holds up.
+    fn still_stuck(&self) -> Option<Vec<u8>> {
+        let stuck = self.shared.stuck.lock();
+        (!stuck.is_empty()).then(|| encode(&stuck))
+    }
+
+    /// Says that entities are where they were, and that nothing is on its way.
+    fn give_up(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        let property = transfer_property()?;
+        self.shared.root.transaction_at(level, |tx| {
+            tx.set_property(property, self.still_stuck());
+            for transfer in transfers {
+                tx.set_property(entity_property(transfer.id)?, Some(encode_segment(transfer.from)));
+            }
+            Ok::<_, Error>(())
+        })?;
+        Ok(())
+    }
+}
+
+fn encode(transfers: &[Transfer]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes);
+    writer.u8(VERSION);
+    writer.u32(u32::try_from(transfers.len()).unwrap_or(u32::MAX));
+    for transfer in transfers {
+        bytes.extend(transfer.id.to_bytes());
+        transfer.from.encode(&mut bytes);
+        let mut entity = Vec::new();
+        transfer.entity.encode(&mut entity);
+        let mut writer = Writer::new(&mut bytes);
+        writer.u32(u32::try_from(entity.len()).unwrap_or(u32::MAX));
+        writer.bytes(&entity);
+    }
+    bytes
+}
+
+fn decode(reader: &mut Reader<'_>) -> Result<Vec<Transfer>, DecodeError> {
+    reader.version_u8("crossing version", VERSION)?;
+    let count = reader.u32("entity count")?;
+    let mut transfers = Vec::new();
+    for _ in 0..count {
+        let id = reader.array("entity uuid").map(EntityId::from_bytes)?;
+        let from = SegmentPos::read(reader)?;
+        let len_bytes = reader.u32("entity length")?;
+        let here = reader.clone();
+        let entity = Entity::decode(reader.take("entity", len_bytes as usize)?)?;
+        let Owner::Chunk(to) = entity.owner else {
+            let (field, found, allowed) = ("entity owner", 1, "a chunk");
+            return Err(here.error(cg_format::Problem::OutOfRange { field, found, allowed }));
+        };
+        transfers.push(Transfer { id, from, entity, to });
+    }
+    Ok(transfers)
+}
+
+/// The segment whose loss an error reports.
+fn lost_segment(error: &Error) -> Option<SegmentPos> {
+    match error.layer()? {
+        SegmentError::Lost { segment, .. } => Some(*segment),
+        _ => None,
+    }
+}

@@ -1,0 +1,511 @@
+//! What others do in the middle of a call, and segments whose storage fails while the world goes on.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use cg_layers::MergedInPart;
+use cg_registry::Catalog;
+use cg_store::engine::{Fault, MemEngine};
+use parking_lot::Mutex;
+
+use super::transfer::whereabouts;
+use super::*;
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// When something is to happen, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Before a segment, by its x, commits.
+    Commits(i64),
+    /// Before the root does.
+    RootCommits,
+    /// Before one is closed.
+    Closes,
+}
+
+/// Segments in memory that say when they commit or are closed, and of which some can be full.
+#[derive(Clone, Default)]
+struct Staged {
+    worlds: Arc<Mutex<HashMap<SegmentPos, World>>>,
+    act: Arc<Mutex<Option<(When, Act)>>>,
+    full: Arc<Mutex<Option<i64>>>,
+}
+
+impl Staged {
+    fn begin(&self) -> (SegmentedWorld<Self>, Ids) {
+        let home = self.clone();
+        let engine = MemEngine::new().with_fault(move |_| {
+            home.happens(When::RootCommits);
+            None
+        });
+        let root = World::in_memory_over(engine, &[], &options()).expect("a root");
+        let world = SegmentedWorld::begin(self.clone(), root, Some(16), &segments()).expect("begins");
+        let ids = register(&world);
+        (world, ids)
+    }
+
+    fn meanwhile(&self, when: When, act: impl FnOnce() + Send + 'static) {
+        *self.act.lock() = Some((when, Box::new(act)));
+    }
+
+    fn happens(&self, now: When) {
+        let wanted = self.act.lock().take_if(|(when, _)| *when == now);
+        if let Some((_, act)) = wanted {
+            // Another thread does it, which holds no lock of this commit.
+            std::thread::scope(|scope| drop(scope.spawn(act)));
+        }
+    }
+
+    #[track_caller]
+    fn assert_happened(&self) {
+        assert!(self.act.lock().is_none(), "it never happened");
+    }
+}
+
+impl SegmentHome for Staged {
+    fn path(&self, _: SegmentPos) -> PathBuf {
+        PathBuf::from("memory")
+    }
+
+    fn has(&self, segment: SegmentPos) -> bool {
+        self.worlds.lock().contains_key(&segment)
+    }
+
+    fn create(
+        &self,
+        segment: SegmentPos,
+        names: Arc<Catalog>,
+        options: &WorldOptions,
+    ) -> Result<World, Error> {
+        let home = self.clone();
+        let engine = MemEngine::new().with_fault(move |_| {
+            home.happens(When::Commits(segment.x));
+            (*home.full.lock() == Some(segment.x)).then_some(Fault::NoSpace)
+        });
+        let take = |catalog: &mut Catalog| {
+            *catalog = Catalog::clone(&names);
+            Ok(())
+        };
+        let world = World::over(engine, uuid::Uuid::new_v4(), take, options)?;
+        self.worlds.lock().insert(segment, world.clone());
+        Ok(world)
+    }
+
+    fn open(
+        &self,
+        segment: SegmentPos,
+        _: Arc<Catalog>,
+        _: &dyn Fn(&Catalog) -> Result<(), Error>,
+        _: &WorldOptions,
+    ) -> Result<World, Error> {
+        Ok(self.worlds.lock().get(&segment).cloned().expect("was asked for"))
+    }
+
+    fn remove(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.worlds.lock().remove(&segment);
+        Ok(())
+    }
+
+    fn close(&self, _: World) -> Result<(), Error> {
+        // On another thread: this one holds the segment.
+        thread::scope(|threads| drop(threads.spawn(|| self.happens(When::Closes))));
+        Ok(())
+    }
+}
+
+/// Stone in a chunk of each of so many segments.
+fn paved(world: &SegmentedWorld<Staged>, ids: &Ids, count: i64) -> Vec<ChunkAt> {
+    let places: Vec<_> = (0..count).map(|x| ids.at(16 * x, 0, 0)).collect();
+    for at in &places {
+        save(world, *at, filled(world.root(), ids.stone));
+    }
+    places
+}
+
+/// Runs something on a thread of its own, which must come to an end.
+#[track_caller]
+fn ends<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, wait) = mpsc::channel();
+    thread::spawn(move || drop(done.send(run())));
+    wait.recv_timeout(Duration::from_secs(20)).expect("it waits for ever")
+}
+
+#[test]
+fn who_crosses_does_not_wait_for_one_who_waits_for_the_crossing() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[0]));
+    // Two others are open, so that opening the first closes one: another comes in between and opens it.
+    for at in &places[1..] {
+        block(&world, *at);
+    }
+    let (other, at, cow) = (world.clone(), places[0], ids.cow_in(places[0]));
+    home.meanwhile(When::Closes, move || {
+        let (inside, is_inside) = mpsc::channel();
+        thread::spawn(move || {
+            let put = other.transaction(at, |tx| {
+                inside.send(()).expect("is waited for");
+                tx.put_entity(uuid(2), cow);
+                Ok::<_, Error>(())
+            });
+            put.expect("puts");
+        });
+        is_inside.recv_timeout(Duration::from_secs(20)).expect("has opened the segment");
+    });
+    let (crossing, cow) = (world.clone(), ids.cow_in(places[1]));
+    ends(move || crossing.transfer_entities([(uuid(1), cow)])).expect("crosses");
+    home.assert_happened();
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
+}
+
+#[test]
+fn an_entity_that_two_segments_put_at_once_is_in_one() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    // The root still says that it is in the first: it went with its chunk.
+    put(&world, 1, ids.cow_in(places[0]));
+    world
+        .transaction(places[0], |tx| {
+            tx.delete(places[0]);
+            Ok::<_, Error>(())
+        })
+        .expect("deletes");
+    save(&world, places[0], filled(world.root(), ids.stone));
+    let (other, cow) = (world.clone(), ids.cow_in(places[1]));
+    let (tell, told) = mpsc::channel();
+    home.meanwhile(When::Commits(0), move || {
+        let put = move || {
+            let Owner::Chunk(at) = cow.owner else { panic!("a cow in a chunk") };
+            other.transaction(at, |tx| {
+                tx.put_entity(uuid(1), cow);
+                Ok::<_, Error>(())
+            })
+        };
+        tell.send(ends(put)).expect("is waited for");
+    });
+    put(&world, 1, ids.cow_in(places[0]));
+    let second = told.recv().expect("it happened");
+    assert!(
+        matches!(second, Err(Error::Conflict { key: cg_store::error::ConflictKey::Entity(id) }) if id == uuid(1)),
+        "{second:?}"
+    );
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
+    let late = world.transaction(places[1], |tx| {
+        tx.put_entity(uuid(1), ids.cow_in(places[1]));
+        Ok::<_, Error>(())
+    });
+    let segment = segment(&ids, 0);
+    assert!(
+        matches!(late.as_ref().err().and_then(Error::layer::<SegmentError>), Some(found) if *found == SegmentError::EntityElsewhere { id: uuid(1), segment }),
+        "{late:?}"
+    );
+}
+
+#[test]
+fn an_entity_that_crosses_twice_in_one_call_arrives_once() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[0]));
+    world.transfer_entities([1, 2].map(|to| (uuid(1), ids.cow_in(places[to])))).expect("crosses");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[2]], vec![2]), "the later one counts");
+}
+
+#[test]
+fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with_it() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 4);
+    for n in 1..=2 {
+        put(&world, n, ids.cow_in(places[0]));
+    }
+    *home.full.lock() = Some(1);
+    let failed = world.transfer_entities([(uuid(1), ids.cow_in(places[1]))]);
+    assert!(matches!(failed, Err(Error::Engine(_))), "{failed:?}");
+    // It is not lost, and nobody puts a second one.
+    let (from, to) = (segment(&ids, 0), segment(&ids, 1));
+    let on_its_way = SegmentError::InTransit { id: uuid(1), from, to };
+    let refused = |found: Result<(), Error>| {
+        assert_eq!(found.as_ref().err().and_then(Error::layer), Some(&on_its_way), "{found:?}");
+    };
+    refused(world.entity(uuid(1)).map(drop));
+    for at in &places {
+        refused(world.transaction(*at, |tx| {
+            tx.put_entity(uuid(1), ids.cow_in(*at));
+            Ok::<_, Error>(())
+        }));
+    }
+    assert!(world.entity(uuid(2)).expect("has nothing to do with it").is_some());
+    // The record of the crossing is not written over by the next one.
+    let next = world.transfer_entities([(uuid(2), ids.cow_in(places[2]))]);
+    assert!(matches!(next, Err(Error::Engine(_))), "{next:?}");
+    let deleted = world.delete_segment(segment(&ids, 3));
+    assert!(matches!(deleted, Err(Error::Engine(_))), "{deleted:?}");
+
+    *home.full.lock() = None;
+    world.with_segment(to, World::resume).expect("has room again");
+    let owner = world.entity(uuid(1)).expect("is settled").map(|cow| cow.owner);
+    assert_eq!(owner, Some(Owner::Chunk(places[1])));
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
+    world.transfer_entities([(uuid(2), ids.cow_in(places[2]))]).expect("crosses");
+    assert_eq!(whereabouts(&world, &places, uuid(2)), (vec![places[2]], vec![2]));
+}
+
+#[test]
+fn a_segment_that_is_deleted_while_it_is_asked_for_is_absent() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    let other = world.clone();
+    let gone = segment(&ids, 0);
+    home.meanwhile(When::Closes, move || other.delete_segment(gone).expect("deletes"));
+    assert_eq!(block(&world, places[0]), None);
+    home.assert_happened();
+}
+
+/// It would wait for one who deletes the segment that it keeps open, and he for it.
+#[test]
+fn whoever_is_in_a_segment_neither_crosses_nor_deletes() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    put(&world, 1, ids.cow_in(places[0]));
+    let (at, cow, here) = (places[0], ids.cow_in(places[1]), segment(&ids, 0));
+    let nested = |refused: Result<(), Error>| assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
+    let (inside, crossing) = (world.clone(), cow.clone());
+    nested(ends(move || inside.transaction(at, |_| inside.transfer_entities([(uuid(1), crossing)]))));
+    let (inside, crossing) = (world.clone(), cow.clone());
+    nested(ends(move || inside.with_segment(here, |_| inside.transfer_entities([(uuid(1), crossing)]))));
+    let inside = world.clone();
+    nested(ends(move || inside.with_segment(here, |_| inside.delete_segment(here))));
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]), "nothing was done");
+    // Another world has nothing to do with it, nor has what comes after the closure.
+    let (other, others) = in_memory();
+    save(&other, others.at(0, 0, 0), filled(other.root(), others.stone));
+    let deleted = world.with_segment(here, |_| other.delete_segment(segment(&others, 0)));
+    deleted.expect("another world's");
+    world.transfer_entities([(uuid(1), cow)]).expect("crosses");
+}
+
+/// Glass in a chunk of the first two segments, in an overlay.
+fn glazed(world: &SegmentedWorld<Staged>, ids: &Ids) -> Overlay<SegmentedWorld<Staged>> {
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
+    let edited = overlay.transaction(|tx| {
+        tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass)?;
+        tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass)
+    });
+    edited.expect("edits");
+    overlay
+}
+
+/// How many segments a merge says have their part, of how many, and why it stopped.
+#[track_caller]
+fn in_part<T: std::fmt::Debug>(refused: Result<T, Error>) -> (usize, usize, Error) {
+    match refused {
+        Err(Error::Layer { kind, error }) => {
+            let in_part: Box<MergedInPart> = error.downcast().expect("a merge in part");
+            let MergedInPart { merged, segments, error } = *in_part;
+            assert_eq!(kind, error.kind());
+            (merged, segments, *error)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_merge_whose_storage_failed_goes_on_when_it_is_called_again() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let overlay = glazed(&world, &ids);
+    *home.full.lock() = Some(1);
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
+    assert!(
+        (merged, segments) == (1, 2) && matches!(error, Error::Engine(_)),
+        "{merged} of {segments}: {error}"
+    );
+    let shown = |at| overlay.load(at).expect("loads").map(|chunk| chunk.block(LocalPos::new(0, 0, 0)));
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.glass, ids.stone].map(Some));
+    assert_eq!([0, 1].map(|x| shown(places[x])), [Some(ids.glass); 2]);
+    // The merged segment goes on, and the overlay has nothing of it any more.
+    save(&world, places[0], filled(world.root(), ids.machine));
+    *home.full.lock() = None;
+    world.with_segment(segment(&ids, 1), World::resume).expect("has room again");
+    assert_eq!(overlay.merge_into(&world).expect("goes on").changes, 1);
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.machine, ids.glass].map(Some));
+}
+
+/// What a merge left in the base when it was stopped is no conflict for an overlay that is edited since.
+#[test]
+fn an_overlay_is_edited_between_two_calls_of_its_merge() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[0]));
+    let overlay = glazed(&world, &ids);
+    let edited = overlay.transaction(|tx| {
+        tx.delete(places[2]);
+        tx.move_entity(uuid(1), Owner::Chunk(places[1]))
+    });
+    edited.expect("edits");
+    *home.full.lock() = Some(2);
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
+    assert!(
+        (merged, segments) == (2, 3) && matches!(error, Error::Engine(_)),
+        "{merged} of {segments}: {error}"
+    );
+    let leaving = cg_format::entity::Reason::new("leaving its segment").expect("short");
+    let owner = world.entity(uuid(1)).expect("reads").map(|cow| cow.owner);
+    assert_eq!(owner, Some(Owner::Detached(leaving)), "it waits for its transfer");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![], vec![0]));
+
+    let edited = overlay.transaction(|tx| {
+        tx.set_block(ids.overworld, BlockPos::new(257, 0, 0), ids.machine)?;
+        let mut cow = ids.cow_in(places[1]);
+        cow.set_component(ids.items, vec![1]).expect("is variable");
+        tx.put_entity(uuid(1), cow);
+        Ok::<_, Error>(())
+    });
+    edited.expect("edits");
+    let shown = (overlay.load(places[1]).expect("loads"), overlay.entity(uuid(1)).expect("reads"));
+    *home.full.lock() = None;
+    world.with_segment(segment(&ids, 2), World::resume).expect("has room again");
+    overlay.merge_into(&world).expect("goes on");
+    assert_eq!((world.load(places[1]).expect("loads"), world.entity(uuid(1)).expect("reads")), shown);
+    assert_eq!(block(&world, places[2]), None);
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
+}
+
+/// All are compared before the first is written; this one comes after that.
+#[test]
+fn a_conflict_in_the_middle_of_a_merge_keeps_the_rest_in_the_overlay() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let overlay = glazed(&world, &ids);
+    let (other, at, machine) = (world.clone(), places[1], filled(world.root(), ids.machine));
+    home.meanwhile(When::Commits(0), move || save(&other, at, machine));
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
+    home.assert_happened();
+    let is_changed = |error: &Error| matches!(error.layer(), Some(cg_layers::OverlayError::BaseChanged { key, .. }) if *key == cg_store::error::ConflictKey::Chunk(at));
+    assert!((merged, segments) == (1, 2) && is_changed(&error), "{merged} of {segments}: {error}");
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.glass, ids.machine].map(Some));
+    // Called again, it has one segment left: nothing of that is merged.
+    save(&world, places[0], filled(world.root(), ids.stone));
+    let again = overlay.merge_into(&world);
+    assert!(again.as_ref().is_err_and(is_changed), "{again:?}");
+    assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.stone, ids.machine].map(Some));
+}
+
+/// What is changed between its segment's part and its transfer is not written over.
+#[test]
+fn an_entity_that_is_changed_before_its_transfer_is_a_conflict() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    put(&world, 1, ids.cow_in(places[0]));
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
+    overlay.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(places[1]))).expect("moves");
+    let glaze = |tx: &mut cg_layers::OverlayTransaction<'_, _>| {
+        tx.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass)
+    };
+    overlay.transaction(glaze).expect("edits");
+    let (other, at, mut cow) = (world.clone(), places[0], ids.cow_in(places[0]));
+    cow.set_component(ids.items, vec![9]).expect("is variable");
+    let changed = cow.clone();
+    home.meanwhile(When::Commits(1), move || {
+        other
+            .transaction(at, |tx| {
+                tx.put_entity(uuid(1), changed);
+                Ok::<_, Error>(())
+            })
+            .expect("nobody keeps it");
+    });
+    let (merged, segments, error) = in_part(overlay.merge_into(&world));
+    home.assert_happened();
+    assert!(
+        (merged, segments) == (2, 2)
+            && matches!(error, Error::Conflict { key: cg_store::error::ConflictKey::Entity(id) } if id == uuid(1)),
+        "{merged} of {segments}: {error}"
+    );
+    assert_eq!(world.entity(uuid(1)).expect("reads"), Some(cow), "nothing was written over");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
+}
+
+#[test]
+fn whoever_is_in_a_segment_does_not_promote_into_others() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let overlay = glazed(&world, &ids);
+    let inside = world.clone();
+    let at = places[0];
+    let refused = ends(move || inside.transaction(at, |_| overlay.merge_into(&inside)));
+    assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
+    assert_eq!(block(&world, places[0]), Some(ids.stone));
+}
+
+/// A kill may take a deletion back that is not on the disk: the root must find the entity then.
+#[test]
+fn the_place_of_an_entity_stays_until_its_deletion_cannot_be_lost() {
+    let mut options = segments();
+    options.world.durability = Durability::Fast;
+    let disk = Disk::new();
+    let world = SegmentedWorld::create(dir(&disk), &[], &options).expect("an empty directory");
+    let ids = register(&world);
+    let (at, elsewhere) = (ids.at(0, 0, 0), ids.at(40, 0, 0));
+    for at in [at, elsewhere] {
+        save(&world, at, filled(world.root(), ids.stone));
+    }
+    put(&world, 1, ids.cow_in(at));
+    world.flush().expect("saves");
+    let places = || {
+        let mut count = 0;
+        let all = world.root().read_view(|view| {
+            view.for_each_property("", |_| {
+                count += 1;
+                std::ops::ControlFlow::<()>::Continue(())
+            })
+        });
+        assert_eq!(all.expect("lists"), None);
+        count
+    };
+    let before = places();
+    let delete = |n| {
+        world.transaction(at, |tx| {
+            tx.delete_entity(uuid(n));
+            Ok::<_, Error>(())
+        })
+    };
+    delete(1).expect("deletes");
+    assert_eq!(world.entity(uuid(1)).expect("reads"), None);
+    assert_eq!(places(), before, "the deletion is not on the disk");
+    world.flush().expect("saves");
+    assert_eq!(places(), before - 1);
+    // A deletion that is on the disk says nothing of a later one.
+    put(&world, 1, ids.cow_in(at));
+    world.flush().expect("saves");
+    delete(1).expect("deletes");
+    put(&world, 1, ids.cow_in(at));
+    let segment = world.segment_of(at);
+    world.with_segment(segment, World::flush).expect("saves");
+    delete(1).expect("deletes");
+    assert_eq!(places(), before, "the second deletion is not on the disk");
+    world.flush().expect("saves");
+    assert_eq!(places(), before - 1);
+    // Who puts it anew gets the place.
+    put(&world, 2, ids.cow_in(at));
+    delete(2).expect("deletes");
+    put(&world, 2, ids.cow_in(elsewhere));
+    world.flush().expect("saves");
+    assert_eq!(places(), before, "it is elsewhere");
+    assert_eq!(world.entity(uuid(2)).expect("reads").expect("is there").owner, Owner::Chunk(elsewhere));
+    assert_sound(world.root());
+}

@@ -1,0 +1,130 @@
+//! What a crate needs that puts a layer over worlds, as `cg-layers` does. A game needs nothing of it.
+//!
+//! A layer keeps rows of its own in an engine and reads through to a [`Base`]. Its rows have the frames, the checks and the
+//! large commits of a world's, and its transactions are [`Tx`] over a [`TxStore`] of its own. What is here may
+//! change in every release.
+
+mod base;
+
+#[cfg(feature = "rocks")]
+use std::path::Path;
+use std::sync::Arc;
+
+use cg_registry::Catalog;
+
+#[cfg(feature = "rocks")]
+pub use crate::admin::quarantine::salvage_in;
+pub use crate::commit::transaction::{
+    Check, ChunkChange, ChunkWrites, Ground, Settled, TxStore, ValueStore, Writes, reason, settle,
+};
+pub use crate::kinds::entity::upgrade as upgrade_entity;
+pub use crate::kinds::object::{ObjectWrite, behind_all, range};
+pub use crate::kinds::record::{decode as decode_record, leaf_of, scan_area};
+pub use crate::read::cache::Stored;
+pub use crate::read::chunk::decode::decode;
+pub use crate::read::delta::worth_a_delta;
+pub use crate::rt::lock_order::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, host, rank};
+pub use crate::storage::apply_latch::{ApplyGuard, ApplyLatch, Applying};
+#[cfg(feature = "rocks")]
+pub use crate::storage::claim::{claim, sync_parent};
+pub use crate::storage::identity::Identity;
+pub use crate::storage::meta::{read_catalog, registry_rows};
+pub use crate::storage::options::MAX_BATCH_BYTES;
+pub use crate::storage::recovery::finish as finish_commits;
+pub use crate::storage::staged::{TooLong, check as check_parts};
+pub use base::{Base, Found, origin_of, without_deletion};
+
+use crate::api::world::World;
+use crate::commit::transaction::Tx;
+use crate::kinds::object::StoredObject;
+use crate::storage::error::Error;
+use crate::storage::object_key::ObjectKey;
+#[cfg(feature = "rocks")]
+use crate::storage::options::WorldOptions;
+use crate::storage::resources::Resources;
+
+/// A transaction of a store that has written nothing yet.
+pub fn begin<S: TxStore>(store: S, catalog: Arc<Catalog>) -> Tx<S> {
+    Tx::new(store, catalog)
+}
+
+/// The store of a transaction, its names and what it wrote.
+pub fn end<S>(tx: Tx<S>) -> (S, Arc<Catalog>, Writes) {
+    let Tx { store, catalog, writes } = tx;
+    (store, catalog, writes)
+}
+
+/// The store of a transaction.
+pub const fn store_of<S>(tx: &Tx<S>) -> &S {
+    &tx.store
+}
+
+/// Has a transaction write this, and nothing that it wrote before.
+pub fn replace_writes<S: TxStore>(tx: &mut Tx<S>, writes: Writes) {
+    tx.write_all(writes);
+}
+
+/// Writes an object at the version that it has elsewhere, or deletes it.
+///
+/// # Errors
+/// [`Error::VersionGoesBack`] if the store has a newer version.
+pub fn write_stored_object<S: ValueStore>(
+    tx: &mut Tx<S>,
+    key: ObjectKey,
+    object: &StoredObject,
+) -> Result<(), Error> {
+    tx.write_stored_object(key, object)
+}
+
+/// As [`WorldBuilder::create`](crate::WorldBuilder::create), with the names of another world.
+///
+/// # Errors
+/// As [`WorldBuilder::create`](crate::WorldBuilder::create).
+#[cfg(feature = "rocks")]
+pub fn create_world(dir: &Path, names: Catalog, options: &WorldOptions) -> Result<World, Error> {
+    World::create_with(dir, names, options)
+}
+
+/// As [`WorldBuilder::open`](crate::WorldBuilder::open), with the stored names changed by a function, which may refuse them.
+///
+/// # Errors
+/// As [`WorldBuilder::open`](crate::WorldBuilder::open), and those of the function.
+#[cfg(feature = "rocks")]
+pub fn open_world(
+    dir: &Path,
+    options: &WorldOptions,
+    change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
+) -> Result<World, Error> {
+    World::open_with(dir, options, change)
+}
+
+/// Gives a world the names of another one under the same ids.
+///
+/// # Errors
+/// [`Error::Registry`] if the world has other names under those ids; what storing them fails with.
+pub fn adopt_names(world: &World, names: &Arc<Catalog>) -> Result<(), Error> {
+    world.applied()?.commit.adopt_names(names)
+}
+
+/// Waits until a commit survives a power cut, and syncs if it does not yet: before another process is told of it.
+///
+/// # Errors
+/// If writing or syncing fails; the world is read-only from then on.
+pub fn sync_to(world: &World, commit: u64) -> Result<(), Error> {
+    let rooms = world.applied()?;
+    let engine = rooms.commit.settled_engine()?;
+    if !engine.caps().read_only && engine.last_synced().get() < commit {
+        engine.sync()?;
+    }
+    Ok(())
+}
+
+/// Runs something on the threads of a world.
+pub fn spawn(world: &World, job: impl FnOnce() + Send + 'static) {
+    world.rooms().shared.pool.spawn(job);
+}
+
+/// The threads and the memory of a world, to be shared with another one.
+pub fn resources(world: &World) -> Option<Resources> {
+    world.rooms().shared.options.resources.clone()
+}

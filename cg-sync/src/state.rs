@@ -1,0 +1,132 @@
+//! What a cache remembers of its server, as objects beside its chunks: written in the transactions that write those, so
+//! that chunk and version are never told apart.
+//!
+//! | object, after `\0sync/` | what it holds |
+//! |---|---|
+//! | `head` | which world and incarnation is cached, which pages of names there are |
+//! | `names/` ‖ u32 | a page of names, as they came |
+//! | `cube/` ‖ the cube's key | the versions of a 4³ cube's chunks, of one incarnation |
+//! | `stale/` ‖ the cube's key | nothing: the cube has chunks whose version is not known or not the newest |
+//! | `area/` ‖ dimension ‖ corners | the commit up to which an area's changes are known, of one incarnation |
+//!
+//! Numbers in keys but those of cubes are little-endian, dimensions are those of the cache. Objects are in no box, so the
+//! content hash of a box does not see them.
+
+use std::collections::BTreeMap;
+
+use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension, key};
+use cg_store::{Error, Transaction};
+use serde::{Deserialize, Serialize};
+
+use super::error::SyncError;
+use super::messages::{decode_row, encode_row};
+use super::place::place_of;
+
+pub(super) const CUBES: &[u8] = b"\0sync/cube/";
+pub(super) const STALE: &[u8] = b"\0sync/stale/";
+pub(super) const HEAD: &[u8] = b"\0sync/head";
+const NAMES: &[u8] = b"\0sync/names/";
+const AREAS: &[u8] = b"\0sync/area/";
+
+/// Whose cache it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) uuid: [u8; 16],
+    pub(super) incarnation: [u8; 16],
+    /// The pages of names of this incarnation.
+    pub(super) first_page: u32,
+    pub(super) behind_page: u32,
+}
+
+/// How far an area is known.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct AreaRow {
+    pub(super) incarnation: [u8; 16],
+    pub(super) commit: u64,
+}
+
+/// What is cached of a 4³ cube.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CubeRow {
+    pub(super) incarnation: [u8; 16],
+    /// Every version was the newest at this commit, or is younger.
+    pub(super) as_of: u64,
+    /// By place: the version, or `None` if it is not known which one is there, or known that there is a newer one.
+    pub(super) chunks: BTreeMap<u8, Option<u64>>,
+}
+
+/// A 4³ cube of the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CubeKey([u8; key::CHUNK_LEN_BYTES]);
+
+impl CubeKey {
+    pub(super) fn new(dimension: Dimension, cube: ClusterPos) -> Self {
+        Self(key::cluster(dimension, cube))
+    }
+
+    pub(super) fn of(at: ChunkAt) -> Self {
+        Self::new(at.dimension, at.pos.cluster(ClusterTier::L1))
+    }
+
+    /// The cube that an object under a prefix is about.
+    pub(super) fn from_object(prefix: &[u8], object: &[u8]) -> Option<(Self, Dimension, ClusterPos)> {
+        let bytes: [u8; key::CHUNK_LEN_BYTES] = object.strip_prefix(prefix)?.try_into().ok()?;
+        let (dimension, cube) = key::decode_cluster(ClusterTier::L1, &bytes).ok()?;
+        Some((Self(bytes), dimension, cube))
+    }
+
+    pub(super) fn object(self, prefix: &[u8]) -> Vec<u8> {
+        [prefix, &self.0].concat()
+    }
+}
+
+pub(super) fn names_key(page: u32) -> Vec<u8> {
+    [NAMES, &page.to_le_bytes()[..]].concat()
+}
+
+pub(super) fn area_key(dimension: Dimension, area: &ChunkBox) -> Vec<u8> {
+    let (min, max) = (area.min(), area.max());
+    let mut key = [AREAS, &dimension.get().to_le_bytes()[..]].concat();
+    for c in [min.x(), min.y(), min.z(), max.x(), max.y(), max.z()] {
+        key.extend(c.to_le_bytes());
+    }
+    key
+}
+
+impl CubeRow {
+    pub(super) fn new(incarnation: [u8; 16]) -> Self {
+        Self { incarnation, as_of: 0, chunks: BTreeMap::new() }
+    }
+
+    /// What a stored row says of an incarnation: of another one it only knows which chunks there are.
+    pub(super) fn read(bytes: &[u8], incarnation: [u8; 16]) -> Result<Self, SyncError> {
+        Ok(decode_row::<Self>(bytes)?.in_incarnation(incarnation))
+    }
+
+    /// The row as it is to be read in an incarnation.
+    pub(super) fn in_incarnation(mut self, incarnation: [u8; 16]) -> Self {
+        if self.incarnation == incarnation {
+            return self;
+        }
+        self.chunks.values_mut().for_each(|version| *version = None);
+        Self { incarnation, as_of: 0, chunks: self.chunks }
+    }
+
+    pub(super) fn version(&self, at: ChunkAt) -> Option<u64> {
+        self.chunks.get(&place_of(at.pos)).copied().flatten()
+    }
+
+    /// Writes the row, and whether anything in it is stale.
+    pub(super) fn write(&self, tx: &mut Transaction<'_>, key: CubeKey) -> Result<(), Error> {
+        if self.chunks.is_empty() {
+            tx.delete_object(key.object(CUBES))?;
+        } else {
+            tx.put_object(key.object(CUBES), encode_row(self))?;
+        }
+        if self.chunks.values().any(Option::is_none) {
+            tx.put_object(key.object(STALE), [])
+        } else {
+            tx.delete_object(key.object(STALE))
+        }
+    }
+}

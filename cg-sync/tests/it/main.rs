@@ -1,0 +1,7 @@
+//! Worlds as caches of other worlds, one module per behaviour.
+
+#[allow(dead_code, reason = "the tests of each crate use a part of it")]
+#[path = "../../../testdata/fixture.rs"]
+mod fixture;
+mod seeds;
+mod sync;
