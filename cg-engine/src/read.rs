@@ -103,6 +103,23 @@ pub trait ReadableExt: Readable {
         broken(self, Scan { family, range, is_uncached: false, max_rows: usize::MAX }, visit)
     }
 
+    /// As [`scan`](Self::scan), until `visit` fails.
+    ///
+    /// # Errors
+    /// That of `visit`, and as [`Readable::scan_rows`].
+    fn try_scan<X: From<EngineError>>(
+        &self,
+        family: Family,
+        range: KeyRange<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), X>,
+    ) -> Result<(), X> {
+        let failed = self.scan(family, range, |key, row| match visit(key, row) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
     /// As [`scan`](Self::scan), of the first `max_rows` rows of the range.
     ///
     /// # Errors

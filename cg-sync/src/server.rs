@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use cg_format::{ChunkAt, ChunkBox, ChunkPos, ChunkSource as _, ClusterTier, Dimension, Lookup};
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Lookup};
 use cg_store::layer::sync_to;
 use cg_store::view::ReadView;
 use cg_store::{Error, World};
@@ -18,7 +18,7 @@ use super::messages::{
 use super::place::{chunk_at, place_of, position, wrong};
 
 /// This many chunks are read before the next look whether there is room for more.
-const READ_AT_ONCE: usize = 64;
+const READ_AT_ONCE: usize = 256;
 
 /// Limits of what a server reads for a request and puts into a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl SyncServer {
     ///
     /// Costs for chunks one read for each 4³ cube that is asked about, a look at the hot rows, deltas and cluster
     /// directories of each cube that changed since (up to 64 hot rows, of which nothing is decompressed or decoded), and
-    /// the reading of what is sent that memory does not have.
+    /// the reading of what is sent.
     ///
     /// Costs for an area what [`ReadView::for_each_changed`] costs. Syncs the world first if the reply tells of what a power
     /// cut could take back.
@@ -192,21 +192,27 @@ impl Answering<'_> {
                 break;
             }
             let at: Vec<_> = wanted.iter().map(|wanted| wanted.at).collect();
-            for (wanted, found) in wanted.iter().zip(self.view.lookup_many(&at)) {
+            let found = self.view.read_many(&at, |_, mut chunk| {
                 if left_bytes == 0 {
-                    break;
+                    return Ok(Answer::Later);
                 }
+                if chunk.has_unread_components() {
+                    return Ok(Answer::Damaged);
+                }
+                for entity in chunk.entities().to_vec() {
+                    chunk.remove_entity(entity);
+                }
+                let bytes = chunk.to_bytes();
+                left_bytes = left_bytes.saturating_sub(bytes.len());
+                // The version is that of the same view, and is filled in below.
+                Ok(Answer::Newer { version: 0, bytes })
+            });
+            for (wanted, found) in wanted.iter().zip(found) {
                 let answer = match found {
-                    Ok(Lookup::Found(chunk)) if chunk.has_unread_components() => Answer::Damaged,
-                    Ok(Lookup::Found(chunk)) => {
-                        let mut chunk = (*chunk).clone();
-                        for entity in chunk.entities().to_vec() {
-                            chunk.remove_entity(entity);
-                        }
-                        let bytes = chunk.to_bytes();
-                        left_bytes = left_bytes.saturating_sub(bytes.len());
+                    Ok(Lookup::Found(Answer::Newer { bytes, .. })) => {
                         Answer::Newer { version: wanted.version, bytes }
                     }
+                    Ok(Lookup::Found(answer)) => answer,
                     Ok(Lookup::Tombstone | Lookup::NotFound) => Answer::Gone,
                     Err(Error::Corrupt(_) | Error::NotUpgraded { .. } | Error::UnknownGeneration { .. }) => {
                         Answer::Damaged

@@ -12,7 +12,7 @@ use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Error, Property};
 
 use super::Overlay;
-use super::store::Written;
+use super::rows::Written;
 
 /// How a place in an overlay differs from its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

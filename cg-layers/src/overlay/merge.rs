@@ -17,7 +17,7 @@ use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Durability, Error, Property, Tx, World};
 
 use super::diff::{Change, Changed};
-use super::store::Edits;
+use super::edits::Edits;
 use super::target::{MergeTarget, Merged};
 use super::transaction::overlay_of;
 use super::{Overlay, OverlayError};

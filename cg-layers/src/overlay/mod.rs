@@ -12,10 +12,12 @@ mod arenas;
 mod diff;
 #[cfg(feature = "rocks")]
 mod disk;
+mod edits;
 mod error;
 mod merge;
 mod names;
 mod properties;
+mod rows;
 mod store;
 mod target;
 mod transaction;
@@ -44,7 +46,8 @@ use cg_store::{Error, Property, WorldOptions};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
 pub use merge::{OverlayMerge, OverlayMerged};
-use store::{Row, Store};
+use rows::Row;
+use store::Store;
 pub use target::{MergeTarget, Merged};
 pub use transaction::OverlayTransaction;
 

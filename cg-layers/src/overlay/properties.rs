@@ -14,7 +14,8 @@ use cg_store::error::Damage;
 use cg_store::layer::Base;
 use cg_store::{Error, Property};
 
-use super::store::{Row, Store};
+use super::rows::Row;
+use super::store::Store;
 use super::values::whole;
 use super::{Overlay, Shown};
 

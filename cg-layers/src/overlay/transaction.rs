@@ -16,7 +16,7 @@ use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Error, Property, Tx};
 
 use super::arena::Arena;
-use super::store::{Edits, RecordEdit};
+use super::edits::{Edits, RecordEdit};
 use super::{Overlay, Shown};
 
 /// A running transaction of an overlay: sees what the overlay shows and what it wrote itself; writes nothing before its

@@ -17,7 +17,9 @@ use cg_store::layer::{Base, behind_all, decode_record, leaf_of, range, scan_area
 use cg_store::objects::{Object, ObjectEntry, ObjectKey, ObjectPage, StoredObject};
 use cg_store::records::RecordQuery;
 
-use super::store::{RecordEdit, Row, Store};
+use super::edits::RecordEdit;
+use super::rows::Row;
+use super::store::Store;
 use super::{Overlay, Shown};
 
 impl<S: Base> Overlay<S> {

@@ -1,7 +1,7 @@
 //! What earlier versions left in the root of a merge into several segments.
 //!
-//! They put the whole merge into properties of the root, `:merge/S.P`, committed it by the property `:merge`, and
-//! then wrote it into the segments. A root with `:merge` is refused: some segments may have their part and others not.
+//! They put the whole merge into properties of the root, `:promotion/S.P`, committed it by the property `:promotion`, and
+//! then wrote it into the segments. A root with `:promotion` is refused: some segments may have their part and others not.
 //! The pieces alone mean nothing.
 
 use std::ops::ControlFlow;

@@ -8,7 +8,7 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 there, 2 being deleted |
 //! | `:entity/UUID` | the segment that has the entity, if any segment has: dimension u64, x, y, z i64 |
 //! | `:crossing` | entities on their way from one segment to another, see `crossing` |
-//! | `:merge/S.P`, `:merge` | a merge of an earlier version, see `old_merge` |
+//! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
 //!
 //! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs.
 

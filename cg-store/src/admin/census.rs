@@ -103,7 +103,7 @@ fn copies(family: Family, key: &[u8], row: &[u8]) -> u64 {
 }
 
 impl Admin<'_> {
-    /// See [`World::census`](crate::World::census).
+    /// See [`World::census`](crate::tiers::Tiers::census).
     pub(crate) fn census(&self) -> Result<Census, Error> {
         let engine = self.commit.settled_engine()?;
         let view = engine.snapshot()?;

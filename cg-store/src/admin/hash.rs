@@ -213,19 +213,6 @@ impl Sum {
     }
 }
 
-/// Visits every row of a family, and stops at the first error.
-fn scan_rows(
-    view: &dyn Readable,
-    family: Family,
-    mut each: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let failed = view.scan(family, ALL_KEYS, |key, row| match each(key, row) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
-    })?;
-    failed.map_or(Ok(()), Err)
-}
-
 impl Admin<'_> {
     /// See [`World::content_hash`](crate::World::content_hash).
     pub(crate) fn content_hash(&self) -> Result<ContentHash, Error> {
@@ -234,7 +221,7 @@ impl Admin<'_> {
         let catalog = self.shared.registry.catalog();
         let mut sum = Sum::default();
         self.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
-        scan_rows(&view, Family::Entity, |key, row| {
+        view.try_scan(Family::Entity, ALL_KEYS, |key, row| -> Result<(), Error> {
             let id = key::decode_entity(key)
                 .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
             let entity = self.read.decode_entity(&catalog, id, row)?;
@@ -244,7 +231,7 @@ impl Admin<'_> {
         for (family, space) in
             [(Family::WorldMeta, Space::WorldMeta), (Family::WorldProperties, Space::WorldProperty)]
         {
-            scan_rows(&view, family, |key, row| {
+            view.try_scan(family, ALL_KEYS, |key, row| -> Result<(), Error> {
                 if space == Space::WorldMeta && !meta::is_property(key) {
                     return Ok(());
                 }
@@ -282,7 +269,7 @@ impl Admin<'_> {
         Ok(sum.finish())
     }
 
-    /// See [`World::content_hash_of`](crate::World::content_hash_of).
+    /// See [`World::content_hash`](crate::World::content_hash).
     pub(crate) fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
         let engine = self.commit.settled_engine()?;
         let view = engine.snapshot()?;

@@ -32,7 +32,7 @@ impl World {
     /// Costs what [`load`](Self::load) costs; a second look by the same thread, while nothing was committed into the
     /// column, costs no shared write. For that each thread holds up to 8,192 chunks that it was shown last, in all at most
     /// a 64th of [`cache_bytes`](crate::WorldOptions::cache_bytes), until it is shown others or ends. They are not in
-    /// [`cache_stats`](crate::cache::WorldCache::stats).
+    /// [`WorldCache::stats`](crate::cache::WorldCache::stats).
     ///
     /// No lock is held while the closure runs, so it may use the world.
     ///

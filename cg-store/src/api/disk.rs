@@ -81,7 +81,7 @@ impl WorldBuilder<'_> {
     ///
     /// This is the only case in which a part of a transaction becomes visible. Each chunk and each record is still
     /// whole. But of chunks and entities that refer to each other, one may be from before the commit and the other from
-    /// after it. [`verify`](World::verify) finds them, and [`rebuild_opacity`](crate::opacity::OpacityMap::rebuild) rebuilds the
+    /// after it. [`verify`](World::verify) finds them, and [`OpacityMap::rebuild`](crate::opacity::OpacityMap::rebuild) rebuilds the
     /// map. If there is a checkpoint, restoring it is better.
     ///
     /// The world must be closed. Costs one read and one write of the commit. An interrupted call can be repeated.
@@ -100,7 +100,7 @@ impl WorldBuilder<'_> {
 }
 
 impl World {
-    /// As [`create`](Self::create), with the names of another world.
+    /// As [`WorldBuilder::create`], with the names of another world.
     pub(crate) fn create_with(dir: &Path, catalog: Catalog, options: &WorldOptions) -> Result<Self, Error> {
         options.tiers.validate()?;
         let file = WorldFile::signed(options.signature.clone())?;

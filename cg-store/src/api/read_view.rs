@@ -17,9 +17,11 @@ use crate::api::world::World;
 use crate::commit::commit_log::CommitLog;
 use crate::engine::Readable as _;
 use crate::kinds::property;
-use crate::read::chunk::{Area, StoredChunk, WorldView};
-use crate::read::delta::walk_folded;
+use crate::read::chunk::decode::upgrade;
+use crate::read::chunk::{Area, StoredChunk, WorldView, find_many_in};
+use crate::read::delta::{fold_stored, walk_folded};
 use crate::read::iterate::{StoredPlace, entities};
+use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 impl World {
@@ -240,6 +242,24 @@ impl ReadView<'_> {
         visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         property::for_each(&self.inner.view, prefix, visit)
+    }
+
+    /// Reads many chunks past memory; one result for each in the order asked. Each is decoded and carried to the current
+    /// schema generation, and `read` makes of it what the caller wants.
+    ///
+    /// It keeps nothing in memory, and is no access for the tiers: for copies of a world, which no player sees. A damaged chunk
+    /// fails alone. Each cluster is read once. The deltas of each chunk are scanned for.
+    pub fn read_many<T>(
+        &self,
+        at: &[ChunkAt],
+        mut read: impl FnMut(ChunkAt, Chunk) -> Result<T, Error>,
+    ) -> Vec<Result<Lookup<T>, Error>> {
+        let WorldView { world, view, catalog, .. } = &self.inner;
+        find_many_in(view, &world.shared.counters, at, |stored| {
+            Counters::add(&world.shared.counters.chunks_decoded, 1);
+            let (chunk, _) = fold_stored(view, catalog, stored)?;
+            read(stored.at, upgrade(catalog, &world.shared.options.upgrades, stored, chunk)?)
+        })
     }
 
     /// Shows the 4³ cubes of a box in which chunks changed after a commit, each with the chunks of the box that did, until

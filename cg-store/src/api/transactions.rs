@@ -57,7 +57,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// As [`transaction`](Self::transaction). `Conflict` and `Busy` only if every run ended so.
+    /// As [`transaction`](Self::transaction). `Conflict` and `Busy` of this world only if every run ended so.
     pub fn transact<T, X: From<Error>>(
         &self,
         body: impl FnMut(&mut Transaction<'_>) -> Result<T, X>,

@@ -36,6 +36,7 @@ pub use base::{Base, Found, origin_of, without_deletion};
 
 use crate::api::world::World;
 use crate::commit::transaction::Tx;
+use crate::engine::{CommitSeq, EngineError};
 use crate::kinds::object::StoredObject;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
@@ -109,10 +110,19 @@ pub fn adopt_names(world: &World, names: &Arc<Catalog>) -> Result<(), Error> {
 /// Waits until a commit survives a power cut, and syncs if it does not yet: before another process is told of it.
 ///
 /// # Errors
-/// If writing or syncing fails; the world is read-only from then on.
+/// If writing or syncing fails; the world is read-only from then on. [`EngineError::LostCommits`] if the world no longer has
+/// the commit.
 pub fn sync_to(world: &World, commit: u64) -> Result<(), Error> {
-    let rooms = world.applied()?;
-    let engine = rooms.commit.settled_engine()?;
+    let [_, synced] = world.rooms().shared.slot.reached();
+    if synced.get() >= commit {
+        return Ok(());
+    }
+    let engine = world.applied()?.commit.settled_engine()?;
+    let last = engine.last_commit();
+    if last.get() < commit {
+        // The world was opened again meanwhile, without it.
+        return Err(EngineError::LostCommits { floor: CommitSeq::new(commit), found: last }.into());
+    }
     if !engine.caps().read_only && engine.last_synced().get() < commit {
         engine.sync()?;
     }

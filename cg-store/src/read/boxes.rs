@@ -122,7 +122,7 @@ pub(crate) fn unpacked() -> Box<[BlockId; LocalPos::COUNT]> {
 }
 
 impl WorldView<'_> {
-    /// See [`World::read_box`](crate::World::read_box).
+    /// See [`ReadView::read_box`](crate::view::ReadView::read_box).
     pub(crate) fn read_box<T>(
         &self,
         dimension: Dimension,

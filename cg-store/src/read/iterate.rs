@@ -26,7 +26,7 @@ pub struct StoredPlace {
 }
 
 impl ReadState {
-    /// See [`World::for_each_place`](crate::World::for_each_place).
+    /// See [`ReadView::for_each_place`](crate::view::ReadView::for_each_place).
     pub(crate) fn for_each_place<B>(
         &self,
         view: &dyn Readable,
@@ -42,7 +42,7 @@ impl ReadState {
         })
     }
 
-    /// See [`World::par_for_each_chunk`](crate::World::par_for_each_chunk).
+    /// See [`ReadView::par_for_each_chunk`](crate::view::ReadView::par_for_each_chunk).
     pub(crate) fn par_for_each_chunk<B: Send>(
         &self,
         view: &(dyn Readable + Sync),

@@ -305,6 +305,12 @@ pub enum Error {
     /// The world was closed.
     #[error("the world is closed")]
     Closed,
+    /// A function of a [`WriteBatch`](crate::WriteBatch) panicked. Nothing of the batch was written.
+    #[error("a function of a batch panicked: {message}; nothing of the batch was written")]
+    EditPanicked {
+        /// The message of the panic.
+        message: String,
+    },
     /// A load in the background panicked. Nothing was changed in memory or on disk.
     #[error("loading {at} in the background panicked: {message}; the log of the process says where")]
     LoadPanicked {

@@ -1,7 +1,6 @@
 //! The rows of `worldMeta`: properties of the world, its limits, and the registry's lists.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft, FrameView, LEN_BYTES};
@@ -194,19 +193,13 @@ pub fn read_catalog(view: &dyn Readable) -> Result<Catalog, Error> {
 /// [`Error::Corrupt`] if a row is damaged.
 pub fn registry_rows(view: &dyn Readable) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut rows = BTreeMap::new();
-    let failed = view.scan(Family::WorldMeta, ALL_KEYS, |key, row| {
-        let Some(name) = str::from_utf8(key).ok().filter(|name| is_registry_row(name)) else {
-            return ControlFlow::Continue(());
-        };
-        match FrameView::open(Space::WorldMeta, key, row) {
-            Ok(frame) => {
-                rows.insert(name.to_owned(), frame.payload().to_vec());
-                ControlFlow::Continue(())
-            }
-            Err(problem) => {
-                ControlFlow::Break(Damage::of_row(Space::WorldMeta, key, "a registry row", problem))
-            }
+    view.try_scan(Family::WorldMeta, ALL_KEYS, |key, row| {
+        if let Some(name) = str::from_utf8(key).ok().filter(|name| is_registry_row(name)) {
+            let frame = FrameView::open(Space::WorldMeta, key, row)
+                .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "a registry row", problem))?;
+            rows.insert(name.to_owned(), frame.payload().to_vec());
         }
+        Ok::<_, Error>(())
     })?;
-    failed.map_or(Ok(rows), Err)
+    Ok(rows)
 }

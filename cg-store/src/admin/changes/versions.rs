@@ -1,7 +1,7 @@
 //! The versions of the chunks of a 4³ cube, of all tiers.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use cg_format::cluster::{Slot, StoredCluster};
 use cg_format::frame;
@@ -113,13 +113,9 @@ impl Changes<'_> {
         mut each: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let range = (Bound::Included(first), Bound::Included(last));
-        let failed = self.view.scan(family, range, |key, row| {
+        self.view.try_scan(family, range, |key, row| {
             Counters::add(&self.counters.keys_scanned, 1);
-            match each(key, row) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
-            }
-        });
-        failed?.map_or(Ok(()), Err)
+            each(key, row)
+        })
     }
 }

@@ -142,24 +142,12 @@ impl Admin<'_> {
         let tag = Space::Quarantine.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
         let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        let failed =
-            self.commit.settled_engine()?.scan(
-                Family::Index,
-                range,
-                |row_key, row| match Quarantined::decode(row_key, row) {
-                    Ok(entry) => {
-                        all.push(entry);
-                        ControlFlow::Continue(())
-                    }
-                    Err(problem) => ControlFlow::Break(Damage::of_row(
-                        Space::Quarantine,
-                        row_key,
-                        "a quarantined row",
-                        problem,
-                    )),
-                },
-            )?;
-        failed.map_or(Ok(all), Err)
+        self.commit.settled_engine()?.try_scan(Family::Index, range, |row_key, row| {
+            let damaged = |problem| Damage::of_row(Space::Quarantine, row_key, "a quarantined row", problem);
+            all.push(Quarantined::decode(row_key, row).map_err(damaged)?);
+            Ok::<_, Error>(())
+        })?;
+        Ok(all)
     }
 
     /// See [`Quarantine::delete`](crate::quarantine::Quarantine::delete).

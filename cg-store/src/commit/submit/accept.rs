@@ -1,5 +1,7 @@
 //! Acceptance of submitted batches: on the commit thread of the world, or on a thread that needs them accepted.
 
+use std::sync::Arc;
+
 use cg_format::{ChunkAt, Lookup};
 
 use super::queue::Waiting;
@@ -89,15 +91,15 @@ impl CommitState {
         }
     }
 
-    /// Accepts or refuses the next batch, unless the queue is overfull. Returns whether there was one.
-    pub(super) fn settle_one(&self) -> Result<bool, Error> {
+    /// Accepts or refuses the next batch, unless the queue is overfull. Returns it, if there was one.
+    pub(super) fn settle_one(&self) -> Result<Option<Arc<Waiting>>, Error> {
         if self.queue.is_overfull() {
-            return Ok(false);
+            return Ok(None);
         }
         let _in_order = self.submitted.begin_accepting();
-        let Some(next) = self.submitted.next_up_to(u64::MAX) else { return Ok(false) };
+        let Some(next) = self.submitted.next_up_to(u64::MAX) else { return Ok(None) };
         self.accept_next(&next)?;
-        Ok(true)
+        Ok(Some(next))
     }
 
     fn accept_next(&self, next: &Waiting) -> Result<(), Error> {
@@ -110,7 +112,7 @@ impl CommitState {
             })
         };
         if let Err(error) = &accepted {
-            if keeps_it_waiting(error) {
+            if keeps_it_waiting(error) && (self.queue.check().is_err() || self.shared.engine().is_err()) {
                 return accepted.map(|_| ());
             }
             tracing::error!(%error, "a batch that was submitted is refused, and nothing of it is written");
@@ -143,7 +145,8 @@ impl CommitState {
     }
 }
 
-/// Whether the error concerns the world and not the batch: the world takes no commits until it is resumed.
+/// Whether the error is that of a world that takes no commits until it is resumed. A function of the host may return it too,
+/// of another world.
 const fn keeps_it_waiting(error: &Error) -> bool {
     matches!(error, Error::Engine(EngineError::ReadOnly { .. } | EngineError::NotReopened { .. }))
 }

@@ -10,6 +10,7 @@ use cg_format::{BlockId, BlockPos, ChunkAt, ComponentId, Dimension, EntityId, Re
 
 use crate::commit::transaction::{Transaction, Writes};
 use crate::kinds::property::Property;
+use crate::rt::pool::caught;
 use crate::storage::error::Error;
 
 /// Writes that are [submitted](crate::World::submit) together: all are seen together, or none.
@@ -56,6 +57,12 @@ struct Change {
     run: Box<Run>,
     /// About the memory that it takes, in the batch and after it is accepted.
     memory_bytes: usize,
+}
+
+impl Change {
+    fn run(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
+        caught(|| (self.run)(tx)).unwrap_or_else(|message| Err(Error::EditPanicked { message }))
+    }
 }
 
 impl fmt::Debug for Change {
@@ -121,12 +128,12 @@ impl WriteBatch {
         self.change_chunk(at, len_bytes, move |tx| tx.set_side(at, kind, bytes.clone()));
     }
 
-    /// Changes a chunk as it is when the batch is accepted. Refused as [`set_block`](Self::set_block), and with the error
-    /// of `change`.
+    /// Changes a chunk as it is when the batch is accepted. Refused as [`set_block`](Self::set_block), with the error of
+    /// `change`, and with [`Error::EditPanicked`] if it panics.
     ///
-    /// `change` runs on the thread that accepts the batch, while readers may wait for it. It runs again on the newer chunk if
-    /// another commit is faster. So it must be quick, depend on the chunk alone, and call nothing of the world. If it
-    /// panics, the batch is refused.
+    /// `change` runs on the thread that accepts the batch, while readers may wait for it. It runs again on the newer chunk
+    /// if another commit is faster. So it must be quick, depend on the chunk alone, and take no lock that a caller of the
+    /// world may hold. It must not hold a [`World`](crate::World): a batch that waits would keep the world open.
     pub fn edit(
         &mut self,
         at: ChunkAt,
@@ -273,14 +280,14 @@ impl WriteBatch {
                 ChunkWrite::Save(chunk) => tx.save(*at, Arc::clone(chunk)),
                 ChunkWrite::SaveBlocks(chunk) => tx.save_blocks(*at, Arc::clone(chunk))?,
                 ChunkWrite::Delete => tx.delete(*at),
-                ChunkWrite::Change(change) => (change.run)(tx)?,
+                ChunkWrite::Change(change) => change.run(tx)?,
             }
         }
         for (id, write) in &self.entities {
             match write {
                 EntityWrite::Put(entity) => tx.put_entity(*id, entity.clone()),
                 EntityWrite::Delete => tx.delete_entity(*id),
-                EntityWrite::Change(change) => (change.run)(tx)?,
+                EntityWrite::Change(change) => change.run(tx)?,
             }
         }
         Ok(())

@@ -33,9 +33,10 @@ impl CommitThread {
                 enter_batch_scheduling();
                 while queue.wait_for_work() {
                     match world.with_world(CommitState::settle_one) {
-                        Ok(Ok(true)) => {}
+                        // Dropped only here: a function of the host in it may hold the last handle of the world.
+                        Ok(Ok(Some(settled))) => drop(settled),
                         // Another thread accepted it first, or the commit queue must be written first.
-                        Ok(Ok(false)) => thread::sleep(BREATH),
+                        Ok(Ok(None)) => thread::sleep(BREATH),
                         // The world takes no commits. The waiting batches are accepted when it is resumed.
                         Ok(Err(_)) => thread::sleep(PAUSE),
                         Err(_) => return,
@@ -50,7 +51,8 @@ impl CommitThread {
     /// Waits for the thread to end. Called when the world can no longer be entered.
     pub(crate) fn end(&mut self) {
         self.queue.end_thread();
-        if let Some(thread) = self.thread.take() {
+        // This thread itself closes the world if it drops the last handle.
+        if let Some(thread) = self.thread.take_if(|it| it.thread().id() != thread::current().id()) {
             // The result is ignored: other callers got the errors.
             let _ = thread.join();
         }

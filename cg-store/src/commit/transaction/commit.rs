@@ -47,8 +47,12 @@ pub(crate) fn accept_reserved(
 ) -> Result<u64, Error> {
     loop {
         let mut tx = Transaction::begin(world)?;
-        say(&mut tx)?;
-        match accept(tx, Durability::Fast, Admission::Reserved) {
+        let accepted = match say(&mut tx) {
+            Ok(()) => accept(tx, Durability::Fast, Admission::Reserved),
+            // Another commit may have led to it.
+            Err(error) => Err(conflict_now(&tx).unwrap_or(error)),
+        };
+        match accepted {
             Err(Error::Conflict { .. }) => {}
             accepted => return accepted,
         }
@@ -128,9 +132,14 @@ pub(super) fn refusal(reads: &WorldReads<'_>, committing: &Committing<'_>, error
 }
 
 /// The conflict between what a transaction has read and what was committed since it began.
-pub(super) fn changed(reads: &WorldReads<'_>, committing: &Committing<'_>) -> Option<Error> {
+fn changed(reads: &WorldReads<'_>, committing: &Committing<'_>) -> Option<Error> {
     let key = committing.written_since(reads.begun.at, &reads.reads).cloned()?;
     Some(lost_to(reads, key))
+}
+
+/// As [`conflict`], with the commits so far.
+pub(super) fn conflict_now(tx: &Transaction<'_>) -> Option<Error> {
+    conflict(tx, &tx.store.world.log.commit())
 }
 
 /// The conflict between a transaction and what was committed since it began.

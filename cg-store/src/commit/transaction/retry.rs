@@ -3,8 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::commit::changed;
-use super::world::WorldReads;
+use super::commit::conflict_now;
 use super::{Committed, Transaction};
 use crate::commit::state::CommitState;
 use crate::storage::durability::Durability;
@@ -59,7 +58,7 @@ impl CommitState {
         body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
     ) -> Result<Committed<T>, Failed<X>> {
         self.transaction(durability, |tx| {
-            body(tx).map_err(|error| match tx.store.conflicts() {
+            body(tx).map_err(|error| match conflict_now(tx) {
                 Some(conflict) => Failed::Store(conflict),
                 None => Failed::Refused(error),
             })
@@ -86,12 +85,5 @@ impl CommitState {
         self.shared.check_open()?;
         self.settle_hand_overs()?;
         self.queue.wait_for_room()
-    }
-}
-
-impl WorldReads<'_> {
-    /// The conflict with what was committed since the transaction began.
-    fn conflicts(&self) -> Option<Error> {
-        changed(self, &self.world.log.commit())
     }
 }

@@ -1,6 +1,6 @@
 //! Tiering of a world: records players and accesses, finds what is due, and moves it in slices of ticks.
 //!
-//! Policy, observers and plan are in `cg-tiering`; the moves are in [`move_tier`](crate::move_tier). This module
+//! Policy, observers and plan are in `cg-tiering`; the moves are in [`move_tier`](crate::maintain::move_tier). This module
 //! connects both: it finds the cubes that could move, offers them to the plan, and takes the steps of the plan.
 
 mod clock;

@@ -17,7 +17,7 @@ use cg_format::{ChunkAt, Tier};
 pub use cubes::Area;
 pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};
-pub(crate) use find_many::find_many;
+pub(crate) use find_many::{find_many, find_many_in};
 pub(crate) use load::{LoadResult, panicked};
 pub use load::{LoadTicket, Peek};
 pub(crate) use read_view::WorldView;

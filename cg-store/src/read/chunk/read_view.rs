@@ -14,6 +14,9 @@ use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
+/// The deltas of at most this many chunks are scanned for one by one. For more, the keys of all deltas are read once.
+const FEW: usize = 64;
+
 /// The world at one moment, in the engine and in memory.
 pub(crate) struct WorldView<'w> {
     pub(crate) world: &'w ReadState,
@@ -22,7 +25,7 @@ pub(crate) struct WorldView<'w> {
     pub(crate) catalog: Arc<Catalog>,
     /// The last commit that the view has.
     pub(crate) commit: CommitSeq,
-    /// Read when the first chunk that memory does not have is read.
+    /// Read when many chunks are read that memory does not have.
     with_deltas: OnceLock<WithDeltas>,
 }
 
@@ -79,10 +82,11 @@ impl WorldView<'_> {
         }
         Counters::add(&world.shared.counters.cache_misses, missed.len() as u64);
         world.observer.missed(&missed);
-        let with_deltas = self.with_deltas()?;
+        let known = missed.len() > FEW || self.with_deltas.get().is_some();
+        let with_deltas = if known { Some(self.with_deltas()?) } else { None };
         // Each chunk is shown when it is read, so not all chunks of a cluster are in memory at once.
         let found = find_many_in(&self.view, &world.shared.counters, &missed, |chunk| {
-            let stored = if with_deltas.has(chunk.at) {
+            let stored = if with_deltas.is_none_or(|with| with.has(chunk.at)) {
                 let fold = || fold_stored(&self.view, &self.catalog, chunk);
                 world.read_folded(&self.catalog, chunk, fold)?
             } else {

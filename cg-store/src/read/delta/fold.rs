@@ -28,16 +28,12 @@ pub(crate) fn fold_stored(
     let mut folded = Folded::begin(catalog, stored)?;
     let (first, last) = (key::delta(stored.at, stored.version), key::delta(stored.at, u64::MAX));
     let range = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
-    let failed = view.scan(Family::ChunkDelta, range, |row_key, row| {
-        let applied = read(row_key, row).and_then(|(seq, delta, _)| folded.apply(seq, &delta));
-        match applied {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(problem) => {
-                ControlFlow::Break(Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem))
-            }
-        }
+    view.try_scan(Family::ChunkDelta, range, |row_key, row| {
+        read(row_key, row)
+            .and_then(|(seq, delta, _)| folded.apply(seq, &delta))
+            .map_err(|problem| Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem))
     })?;
-    failed.map_or(Ok((folded.chunk, folded.version)), Err)
+    Ok((folded.chunk, folded.version))
 }
 
 /// As [`fold_stored`], with deltas from memory that were taken before the row was read.

@@ -35,6 +35,7 @@ impl Error {
             | Self::NegativeVersion { .. }
             | Self::VersionsUsedUp { .. }
             | Self::Edit(_)
+            | Self::EditPanicked { .. }
             | Self::BoxLength { .. }
             | Self::Policy(_)
             | Self::Name(_) => ErrorKind::Invalid,

@@ -127,6 +127,7 @@ fn what_other_calls_answer() {
         (Error::BoxLength { found: 1, expected: 2 }, K::Invalid),
         (Error::Policy(PolicyError::ColdBeforeWarm { warm_after_ticks: 2, cold_after_ticks: 1 }), K::Invalid),
         (Error::Closed, K::Closed),
+        (Error::EditPanicked { message: "bug".into() }, K::Invalid),
         (Error::LoadPanicked { at: at(), message: "bug".into() }, K::Engine),
         (Error::Layer { kind: K::Busy, error: "in use".into() }, K::Busy),
         (Error::NotResumed(NotResumed::InUse { waited: Duration::ZERO }), K::Busy),

@@ -3,6 +3,7 @@
 use super::*;
 use cg_format::chunk::EditError;
 use cg_store::ErrorKind;
+use std::time::{Duration, Instant};
 
 const CELL: LocalPos = LocalPos::new(1, 2, 3);
 
@@ -155,7 +156,69 @@ fn what_cannot_be_changed_refuses_the_batch_as_a_whole() {
     let error = refusal(&|batch| batch.move_entity(uuid(1), Owner::Chunk(nowhere)));
     assert!(matches!(error, Error::OwnerAbsent { at, .. } if at == nowhere), "{error}");
     let error = refusal(&|batch| batch.edit(a, |_| panic!("a bug of the host")));
-    assert_eq!(error.kind(), ErrorKind::InDoubt);
-    assert!(matches!(error, Error::Engine(EngineError::Panicked { .. })), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(matches!(&error, Error::EditPanicked { message } if message == "a bug of the host"), "{error}");
     assert_sound(&world);
+}
+
+#[test]
+fn a_change_that_another_commit_made_impossible_is_tried_on_the_newer_chunk() {
+    let (world, ids, a, _) = farm();
+    let (other, runs) = (world.clone(), Arc::new(AtomicU64::new(0)));
+    let mut batch = WriteBatch::new();
+    batch.edit(a, {
+        let runs = Arc::clone(&runs);
+        move |chunk| {
+            if runs.fetch_add(1, Ordering::Relaxed) == 0 {
+                other.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass))?;
+            }
+            // Of the chunk as it was when the batch was begun.
+            if chunk.block(LocalPos::default()) == ids.glass { Ok(()) } else { Err(Error::Nested) }
+        }
+    });
+    world.submit(batch).expect("is taken").wait().expect("is accepted");
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_change_that_another_world_refuses_does_not_hold_up_this_one() {
+    let (world, _, a, _) = farm();
+    let mut batch = WriteBatch::new();
+    batch.edit(a, |_| {
+        let cause = Arc::new(EngineError::NoSpace { message: "another disk".into() });
+        Err(EngineError::ReadOnly { cause }.into())
+    });
+    let error = world.submit(batch).expect("is taken").wait().expect_err("is refused");
+    let Error::Engine(EngineError::ReadOnly { cause }) = &error else { panic!("{error}") };
+    assert!(matches!(&**cause, EngineError::NoSpace { message } if message == "another disk"), "{cause}");
+    assert!(world.load(a).expect("loads").is_some());
+    assert_sound(&world);
+}
+
+#[test]
+fn a_batch_that_holds_the_last_handle_lets_the_world_go() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let a = ids.at(0, 0, 0);
+    save(&world, [(a, filled(&world, ids.stone))]);
+    let mut batch = WriteBatch::new();
+    let held = world.clone();
+    batch.edit(a, move |chunk| {
+        // By then the handle below is gone.
+        thread::sleep(Duration::from_millis(50));
+        chunk.set_block(CELL, ids.glass, &held.catalog().current_schema())?;
+        Ok(())
+    });
+    drop(world.submit(batch).expect("is taken"));
+    drop(world);
+    let began = Instant::now();
+    let world = loop {
+        match World::builder().options(&options()).open(disk.path()) {
+            Ok(world) => break world,
+            Err(error) if began.elapsed() > Duration::from_secs(20) => panic!("still open: {error}"),
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    assert_eq!(world.load(a).expect("loads").expect("is there").block(CELL), ids.glass);
 }
