@@ -22,6 +22,7 @@ use crate::storage::options::{MAX_BATCH_BYTES, WorldOptions};
 /// | [`salvage_commit`](Self::salvage_commit) | quarantine of a damaged commit that blocks an open |
 ///
 /// ```
+/// # #[cfg(feature = "rocks")] {
 /// use cg_store::prelude::*;
 /// let dir = tempfile::tempdir()?;
 /// let dir = dir.path().join("world");
@@ -29,6 +30,7 @@ use crate::storage::options::{MAX_BATCH_BYTES, WorldOptions};
 /// World::builder().options(&options).create(&dir)?.close()?;
 /// let world = World::builder().options(&options).open(&dir)?;
 /// assert_eq!(world.directory(), Some(dir.as_path()));
+/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
