@@ -10,7 +10,7 @@ use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
-use cg_store::layer::{Base, Check, Ground, MutexGuard, Stored, begin, end, host, leaf_of, settle, store_of};
+use cg_store::layer::{Base, Check, Ground, MutexGuard, Stored, begin, end, host, leaf_of, resolve_ownership, store_of};
 use cg_store::layer::{TxStore, ValueStore};
 use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Error, Property, Tx};
@@ -133,7 +133,7 @@ pub(super) fn overlay_of<'o, S: Base>(tx: &OverlayTransaction<'o, S>) -> &'o Ove
 fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
     let (OverlayReads { overlay, seen }, catalog, writes) = end(tx);
     let ground = OverlayGround { overlay, origins: RefCell::default() };
-    let settled = settle(&ground, &writes.chunks, &writes.entities)?;
+    let resolved = resolve_ownership(&ground, &writes.chunks, &writes.entities)?;
     let check = Check { catalog: &catalog, limits: &overlay.store.limits };
     let now = ground.origins.into_inner();
     let Origins { mut chunks, mut entities, properties, objects, records } = seen;
@@ -141,14 +141,14 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
     chunks.retain(|at, _| writes.chunks.contains_key(at));
     entities.retain(|id, _| writes.entities.contains_key(id));
     let mut edits = Edits::default();
-    for (at, change) in settled.chunks {
+    for (at, change) in resolved.chunks {
         if let Some(new) = &change.new {
             check.chunk(at, new)?;
         }
         let origin = chunks.get(&at).or_else(|| now.chunks.get(&at)).copied().unwrap_or_default();
         edits.chunks.push((at, change.new, origin));
     }
-    for (id, entity) in settled.entities {
+    for (id, entity) in resolved.entities {
         if let Some(entity) = &entity {
             check.entity(id, entity)?;
         }

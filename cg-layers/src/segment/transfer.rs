@@ -145,7 +145,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub(super) fn resolve_except(&self, deleted: SegmentPos) -> Result<(), Error> {
         match self.resolve_transfer() {
             Err(error) if lost_segment(&error) == Some(deleted) => Ok(()),
-            settled => settled,
+            resolved => resolved,
         }
     }
 

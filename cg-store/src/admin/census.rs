@@ -105,7 +105,7 @@ fn copies(family: Family, key: &[u8], row: &[u8]) -> u64 {
 impl Admin<'_> {
     /// See [`World::census`](crate::tiers::Tiers::census).
     pub(crate) fn census(&self) -> Result<Census, Error> {
-        let engine = self.commit.settled_engine()?;
+        let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
         let mut census = Census::default();
         for (tier, family) in census.tiers.iter_mut().zip(CHUNK_FAMILIES) {

@@ -216,7 +216,7 @@ impl Sum {
 impl Admin<'_> {
     /// See [`World::content_hash`](crate::World::content_hash).
     pub(crate) fn content_hash(&self) -> Result<ContentHash, Error> {
-        let engine = self.commit.settled_engine()?;
+        let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
         let catalog = self.shared.registry.catalog();
         let mut sum = Sum::default();
@@ -271,7 +271,7 @@ impl Admin<'_> {
 
     /// See [`World::content_hash`](crate::World::content_hash).
     pub(crate) fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
-        let engine = self.commit.settled_engine()?;
+        let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
         let mut sum = Sum::default();
         let catalog = self.shared.registry.catalog();

@@ -138,7 +138,7 @@ impl World {
         rooms.shared.check_open()?;
         let (lowest, highest) = ys.into_inner();
         if rooms.commit.has_submitted() {
-            rooms.commit.settle_for(&[ChunkAt::new(dimension, ChunkPos::new(x, lowest, z)?)])?;
+            rooms.commit.apply_submitted_for(&[ChunkAt::new(dimension, ChunkPos::new(x, lowest, z)?)])?;
         }
         rooms.read.column(dimension, x, z, (lowest, highest))
     }

@@ -186,7 +186,7 @@ impl World {
         }
         claim(dir)?;
         WorldFile { state: State::Creating, ..self.applied()?.shared.file.clone() }.write(dir)?;
-        let engine = self.applied()?.commit.settled_engine()?;
+        let engine = self.applied()?.commit.drained_engine()?;
         let guard = engine.hold_apply()?;
         engine.checkpoint(&directory::engine_dir(dir))?;
         drop(guard);

@@ -166,7 +166,7 @@ impl Objects {
     }
 
     fn engine(&self) -> Result<EngineGuard<'_>, Error> {
-        self.world.applied()?.commit.settled_engine()
+        self.world.applied()?.commit.drained_engine()
     }
 }
 

@@ -27,7 +27,7 @@ impl OpacityMap<'_> {
     /// # Errors
     /// [`Error::Corrupt`] if a row of the map is damaged; [`rebuild`](Self::rebuild) repairs that.
     pub fn column(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
-        let engine = self.world.applied()?.commit.settled_engine()?;
+        let engine = self.world.applied()?.commit.drained_engine()?;
         let _guard = engine.hold_apply()?;
         opacity::column(&*engine, dimension, x, z)
     }

@@ -120,7 +120,7 @@ impl Records {
         mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let (dimension, area) = query.place();
-        let engine = self.world.applied()?.commit.settled_engine()?;
+        let engine = self.world.applied()?.commit.drained_engine()?;
         let view = engine.snapshot()?;
         scan_area(&view, &[], self.shape(), dimension, area, |record| match record {
             Ok((_, record)) if !query.wants(&record) => ControlFlow::Continue(()),
@@ -137,7 +137,7 @@ impl Records {
         &self,
         visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        scan_records(&self.world.applied()?.commit.settled_engine()?.snapshot()?, visit)
+        scan_records(&self.world.applied()?.commit.drained_engine()?.snapshot()?, visit)
     }
 }
 

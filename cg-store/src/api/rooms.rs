@@ -70,7 +70,7 @@ impl Rooms {
     /// Why the world takes no commits, if a batch waits for that.
     #[inline]
     pub(crate) fn applied(&self) -> Result<&Self, Error> {
-        self.commit.settle_hand_overs()?;
+        self.commit.apply_submitted()?;
         Ok(self)
     }
 
@@ -81,7 +81,7 @@ impl Rooms {
     #[inline]
     pub(crate) fn applied_for(&self, at: &[ChunkAt]) -> Result<&Self, Error> {
         if self.commit.has_submitted() {
-            self.commit.settle_for(at)?;
+            self.commit.apply_submitted_for(at)?;
         }
         Ok(self)
     }
@@ -95,11 +95,11 @@ impl Rooms {
     pub(crate) fn close(&self) -> Result<(), Error> {
         let Self { shared, commit, .. } = self;
         commit.submitted.end();
-        let settled = commit.settle_hand_overs();
+        let applied_all = commit.apply_submitted();
         if shared.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        if settled.is_err() {
+        if applied_all.is_err() {
             commit.abandon_submitted();
         }
         // Waits for the commit in progress; later ones find the engine closed. The lock is held until the registry is
@@ -114,7 +114,7 @@ impl Rooms {
             shared.registry.fold(&*engine).and_then(|()| self.maintain.keep_all_heat())
         };
         engine.close()?;
-        settled.and(drained).and(folded).and_then(|()| commit.check_submitted())
+        applied_all.and(drained).and(folded).and_then(|()| commit.check_submitted())
     }
 }
 

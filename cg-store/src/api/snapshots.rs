@@ -104,7 +104,7 @@ impl Snapshots<'_> {
     /// # Errors
     /// The errors of the engine, except damage.
     pub fn list(&self) -> Result<Vec<Result<SavedSnapshot, DamagedSnapshot>>, Error> {
-        snapshots::list(&self.world.applied()?.commit.settled_engine()?.snapshot()?)
+        snapshots::list(&self.world.applied()?.commit.drained_engine()?.snapshot()?)
     }
 
     /// A reader of a snapshot's value; `None` if there is no snapshot of that name.

@@ -17,7 +17,7 @@ impl ChunkSource for World {
     }
 
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
-        let found = self.rooms().commit.settled_many(at);
+        let found = self.rooms().commit.stored_many_applied(at);
         found.into_iter().map(|found| Ok(found?.map(|stored| stored.chunk))).collect()
     }
 

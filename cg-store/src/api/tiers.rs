@@ -194,7 +194,7 @@ impl Tiers<'_> {
     /// What the engine says.
     pub fn count_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
         tombstones::count_tombstones_before(
-            &self.world.applied()?.commit.settled_engine()?.snapshot()?,
+            &self.world.applied()?.commit.drained_engine()?.snapshot()?,
             commit,
         )
     }

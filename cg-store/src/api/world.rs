@@ -236,8 +236,8 @@ impl World {
     /// could be stored is saved, and something that was submitted could not, of which nobody was told.
     pub fn flush(&self) -> Result<(), Error> {
         let rooms = self.rooms();
-        rooms.commit.settle_hand_overs()?;
-        rooms.commit.settled_engine()?.sync()?;
+        rooms.commit.apply_submitted()?;
+        rooms.commit.drained_engine()?.sync()?;
         rooms.commit.check_submitted()
     }
 

@@ -243,8 +243,8 @@ impl CommitState {
     /// See [`World::resume`](crate::World::resume).
     pub(crate) fn resume(&self) -> Result<(), Error> {
         if self.resume_within(PATIENCE)? {
-            self.settle_hand_overs()?;
-            let engine = self.settled_engine()?;
+            self.apply_submitted()?;
+            let engine = self.drained_engine()?;
             Ok(engine.sync()?)
         } else {
             Ok(())

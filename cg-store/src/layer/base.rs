@@ -162,7 +162,7 @@ impl Base for World {
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        let stored = self.rooms().commit.settled_many(at);
+        let stored = self.rooms().commit.stored_many_applied(at);
         let origin = |version| Origin { layer: 0, version };
         stored
             .into_iter()

@@ -15,7 +15,7 @@ use cg_registry::Catalog;
 #[cfg(feature = "rocks")]
 pub use crate::admin::quarantine::salvage_in;
 pub use crate::commit::transaction::{
-    Check, ChunkChange, ChunkWrites, Ground, Settled, TxStore, ValueStore, Writes, reason, settle,
+    Check, ChunkChange, ChunkWrites, Ground, Resolved, TxStore, ValueStore, Writes, reason, resolve_ownership,
 };
 pub use crate::kinds::entity::upgrade as upgrade_entity;
 pub use crate::kinds::object::{ObjectWrite, behind_all, range};
@@ -117,7 +117,7 @@ pub fn sync_to(world: &World, commit: u64) -> Result<(), Error> {
     if synced.get() >= commit {
         return Ok(());
     }
-    let engine = world.applied()?.commit.settled_engine()?;
+    let engine = world.applied()?.commit.drained_engine()?;
     let last = engine.last_commit();
     if last.get() < commit {
         // The world was opened again meanwhile, without it.

@@ -58,7 +58,7 @@ struct Progress {
     clock: GameClock,
     work: Work,
     heat_kept_at: GameTick,
-    unsettled: FoldSchedule,
+    folding: FoldSchedule,
     tile: BackgroundFold,
     /// Whether moves took the whole last tick. Then the next one folds before it moves.
     is_owed: bool,
@@ -71,7 +71,7 @@ impl Maintenance {
             clock: GameClock::default(),
             work: Work::default(),
             heat_kept_at: clock,
-            unsettled: FoldSchedule::default(),
+            folding: FoldSchedule::default(),
             tile: BackgroundFold::default(),
             is_owed: false,
         };
@@ -180,7 +180,7 @@ impl MaintainState {
 
     /// Writes heat, and folds deltas and tiles. Returns whether no tile is left that is known to have patches.
     fn fold(&self, progress: &mut Progress, due: Due, report: &mut TickReport) -> Result<bool, Error> {
-        let Progress { work, unsettled, tile, heat_kept_at, .. } = progress;
+        let Progress { work, folding, tile, heat_kept_at, .. } = progress;
         if due.is_over() {
             return Ok(false);
         }
@@ -194,7 +194,7 @@ impl MaintainState {
             self.forget_heat(work, due)?;
         }
         report.deltas_folded +=
-            self.fold_waiting(unsettled, Which::Due, due.for_part(2), &mut work.damage_log)?;
+            self.fold_waiting(folding, Which::Due, due.for_part(2), &mut work.damage_log)?;
         let folded = self.fold_until(tile, due, &mut work.damage_log)?;
         report.tiles_folded += folded.count;
         Ok(folded.is_all)

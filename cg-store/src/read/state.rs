@@ -12,7 +12,7 @@ use crate::read::pending::PendingWrites;
 use crate::storage::error::Error;
 use crate::storage::shared::Shared;
 
-/// The state of reading. Its methods see committed changes; the caller must settle submitted batches first.
+/// The state of reading. Its methods see committed changes; the caller must apply submitted batches first.
 pub(crate) struct ReadState {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cache: ChunkCache,

@@ -142,7 +142,7 @@ impl Admin<'_> {
         let tag = Space::Quarantine.index_tag().expect("it is in the index family");
         let (from, to) = ([tag], [tag + 1]);
         let range = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
-        self.commit.settled_engine()?.try_scan(Family::Index, range, |row_key, row| {
+        self.commit.drained_engine()?.try_scan(Family::Index, range, |row_key, row| {
             let damaged = |problem| Damage::of_row(Space::Quarantine, row_key, "a quarantined row", problem);
             all.push(Quarantined::decode(row_key, row).map_err(damaged)?);
             Ok::<_, Error>(())

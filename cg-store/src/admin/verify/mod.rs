@@ -137,7 +137,7 @@ impl Admin<'_> {
         depth: VerifyDepth,
         mut progress: impl FnMut(u64),
     ) -> Result<VerifyReport, Error> {
-        let engine = self.commit.settled_engine()?;
+        let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
         let (catalog, unreadable) = match registry {

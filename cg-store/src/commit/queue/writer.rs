@@ -130,7 +130,7 @@ impl CommitState {
     ///
     /// # Errors
     /// As [`drain`](Self::drain).
-    pub(crate) fn settled_engine(&self) -> Result<EngineGuard<'_>, Error> {
+    pub(crate) fn drained_engine(&self) -> Result<EngineGuard<'_>, Error> {
         self.drain()?;
         Ok(self.shared.engine()?)
     }

@@ -27,20 +27,20 @@ impl CommitState {
     /// # Errors
     /// Why the world takes no commits, if it takes none. The remaining batches stay in the queue.
     #[inline]
-    pub(crate) fn settle_hand_overs(&self) -> Result<(), Error> {
-        if self.has_submitted() { self.settle_up_to(self.submitted.last()) } else { Ok(()) }
+    pub(crate) fn apply_submitted(&self) -> Result<(), Error> {
+        if self.has_submitted() { self.apply_up_to(self.submitted.last()) } else { Ok(()) }
     }
 
-    /// As `settle_hand_overs`, for the batches that concern the columns of some chunks.
+    /// As `apply_submitted`, for the batches that concern the columns of some chunks.
     ///
     /// # Errors
-    /// As `settle_hand_overs`.
+    /// As `apply_submitted`.
     #[cold]
-    pub(crate) fn settle_for(&self, at: &[ChunkAt]) -> Result<(), Error> {
-        self.submitted.last_concerning(at).map_or(Ok(()), |number| self.settle_up_to(number))
+    pub(crate) fn apply_submitted_for(&self, at: &[ChunkAt]) -> Result<(), Error> {
+        self.submitted.last_concerning(at).map_or(Ok(()), |number| self.apply_up_to(number))
     }
 
-    /// Waits until another thread has settled what concerns the columns of some chunks. For threads of low priority,
+    /// Waits until another thread has applied what concerns the columns of some chunks. For threads of low priority,
     /// which must not hold the right to accept. Returns early if the world takes no commits.
     pub(crate) fn await_acceptance(&self, at: &[ChunkAt]) {
         while self.awaits_acceptance(at) && self.queue.check().is_ok() {
@@ -49,21 +49,21 @@ impl CommitState {
     }
 
     /// Loads many chunks after the batches that concern their columns are accepted.
-    pub(crate) fn settled_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
-        if self.has_submitted() && self.settle_for(at).is_err() {
+    pub(crate) fn stored_many_applied(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        if self.has_submitted() && self.apply_submitted_for(at).is_err() {
             // Only the chunks whose batches still wait get an error.
-            let settled = |at: &ChunkAt| {
-                self.settle_for(&[*at])?;
+            let applied = |at: &ChunkAt| {
+                self.apply_submitted_for(&[*at])?;
                 self.read.stored(*at)
             };
-            return at.iter().map(settled).collect();
+            return at.iter().map(applied).collect();
         }
         self.read.stored_many(at)
     }
 
-    /// As [`settled_many`](Self::settled_many), with the results that a host gets.
+    /// As [`stored_many_applied`](Self::stored_many_applied), with the results that a host gets.
     pub(crate) fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        let found = self.settled_many(at);
+        let found = self.stored_many_applied(at);
         found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 
@@ -78,7 +78,7 @@ impl CommitState {
     /// Does nothing on a thread that is accepting a batch or holds the commit lock, for example in a function of the
     /// host. Such a call sees the world as it was before.
     #[cold]
-    pub(super) fn settle_up_to(&self, number: u64) -> Result<(), Error> {
+    pub(super) fn apply_up_to(&self, number: u64) -> Result<(), Error> {
         if ReentryGuard::is_in(Doing::Acceptance, &*self.submitted)
             || ReentryGuard::is_in(Doing::Commit, &self.log)
         {
@@ -92,7 +92,7 @@ impl CommitState {
     }
 
     /// Accepts or refuses the next batch, unless the queue is overfull. Returns it, if there was one.
-    pub(super) fn settle_one(&self) -> Result<Option<Arc<Waiting>>, Error> {
+    pub(super) fn apply_one(&self) -> Result<Option<Arc<Waiting>>, Error> {
         if self.queue.is_overfull() {
             return Ok(None);
         }
@@ -118,11 +118,11 @@ impl CommitState {
             tracing::error!(%error, "a batch that was submitted is refused, and nothing of it is written");
             Counters::add(&self.shared.counters.submissions_refused, 1);
         }
-        self.settle_next(next, accepted);
+        self.finish_next(next, accepted);
         Ok(())
     }
 
-    fn settle_next(&self, next: &Waiting, accepted: Result<u64, Error>) {
+    fn finish_next(&self, next: &Waiting, accepted: Result<u64, Error>) {
         self.submitted.leave(accepted);
         self.queue.release(next.reserved_bytes);
     }
@@ -135,7 +135,7 @@ impl CommitState {
                 "the world is closed before a batch that was submitted could be accepted: it is lost"
             );
             Counters::add(&self.shared.counters.submissions_refused, 1);
-            self.settle_next(&next, Err(Error::Closed));
+            self.finish_next(&next, Err(Error::Closed));
         }
     }
 

@@ -32,9 +32,9 @@ impl CommitThread {
             move || {
                 enter_batch_scheduling();
                 while queue.wait_for_work() {
-                    match world.with_world(CommitState::settle_one) {
+                    match world.with_world(CommitState::apply_one) {
                         // Dropped only here: a function of the host in it may hold the last handle of the world.
-                        Ok(Ok(Some(settled))) => drop(settled),
+                        Ok(Ok(Some(applied))) => drop(applied),
                         // Another thread accepted it first, or the commit queue must be written first.
                         Ok(Ok(None)) => thread::sleep(BREATH),
                         // The world takes no commits. The waiting batches are accepted when it is resumed.

@@ -8,7 +8,7 @@
 //! - Batches are accepted one at a time, in the order in which they were submitted. Each is a transaction that does its
 //!   reads when it is accepted.
 //! - A caller that reads or commits after a submission has returned finds the batch accepted or refused. Every call of
-//!   [`World`] that reads content first settles what was submitted before it. Calls for single chunks settle only what
+//!   [`World`] that reads content first applies what was submitted before it. Calls for single chunks apply only what
 //!   concerns their columns.
 //! - A batch leaves the queue when it is accepted or refused. It is refused because of its content, or because what it
 //!   replaces cannot be read. It stays while the world takes no commits, and a caller that reads content gets that

@@ -72,7 +72,7 @@ impl SubmitQueue {
         self.len.load(Ordering::Acquire)
     }
 
-    /// Adds a batch for which `reserved_bytes` of room are reserved. From now on readers settle it.
+    /// Adds a batch for which `reserved_bytes` of room are reserved. From now on readers apply it first.
     ///
     /// # Errors
     /// [`Error::Closed`] if the queue takes no more batches.
@@ -120,7 +120,7 @@ impl SubmitQueue {
     pub(super) fn leave(&self, accepted: Result<u64, Error>) {
         let mut state = self.state.lock();
         let Some(left) = state.waiting.pop_front() else { return };
-        if let Some(refusal) = left.outcome.settle(accepted) {
+        if let Some(refusal) = left.outcome.set(accepted) {
             state.unreported.add(refusal);
         }
         // Only now: a reader that finds the queue empty reads what was accepted.

@@ -39,14 +39,14 @@ impl Outcome {
     }
 
     /// Records the outcome. Returns the refusal if there is no ticket that could report it.
-    pub(super) fn settle(&self, accepted: Result<u64, Error>) -> Option<Error> {
+    pub(super) fn set(&self, accepted: Result<u64, Error>) -> Option<Error> {
         let mut state = self.state.lock();
-        let (settled, unreported) = match (accepted, &*state) {
+        let (outcome, unreported) = match (accepted, &*state) {
             (Ok(seq), _) => (State::Accepted(seq), None),
             (Err(refusal), State::WaitsUnasked) => (State::Refused(None), Some(refusal)),
             (Err(refusal), _) => (State::Refused(Some(refusal)), None),
         };
-        *state = settled;
+        *state = outcome;
         unreported
     }
 
@@ -108,8 +108,8 @@ impl WriteTicket {
     /// [resumed](crate::World::resume).
     pub fn wait(self) -> Result<Committed<()>, Error> {
         if !self.outcome.is_finished() {
-            // A world that is gone has settled the batch since the first check.
-            self.world.with_world(|world| world.settle_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
+            // A world that is gone has outcome the batch since the first check.
+            self.world.with_world(|world| world.apply_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
         }
         let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;
         Ok(Committed::new(self.world.clone(), (), seq))

@@ -23,7 +23,7 @@ pub use check::Check;
 pub use chunk_writes::ChunkWrites;
 pub use commit::{Committed, Durable};
 pub(crate) use commit::{accept_reserved, commit_snapshot};
-pub use ownership::{Ground, RELEASED, Settled, reason, settle};
+pub use ownership::{Ground, RELEASED, Resolved, reason, resolve_ownership};
 pub use store::{TxStore, ValueStore};
 pub use tx::Tx;
 pub use world::Transaction;

@@ -42,7 +42,7 @@ impl Ground for ReadState {
 /// A transaction's chunks and entities as they will be stored.
 #[derive(Debug)]
 /// The chunks and entities of a transaction as they will be stored.
-pub struct Settled {
+pub struct Resolved {
     /// Every chunk that is written and changes, with what it replaces.
     pub chunks: BTreeMap<ChunkAt, ChunkChange>,
     /// Chunks whose written content is equal to the stored one.
@@ -70,11 +70,11 @@ impl ChunkChange {
 ///
 /// # Errors
 /// [`Error::OwnerAbsent`], [`Error::EntityOwned`], [`Error::EntityUnknown`]; [`Error::Corrupt`] if what is stored is damaged.
-pub fn settle<G: Ground>(
+pub fn resolve_ownership<G: Ground>(
     ground: &G,
     chunks: &ChunkWrites,
     entities: &BTreeMap<EntityId, Option<Entity>>,
-) -> Result<Settled, Error> {
+) -> Result<Resolved, Error> {
     let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
     let (mut changes, mut unchanged) = (Vec::new(), Vec::new());
     for ((at, new), old) in chunks.iter().zip(ground.stored_many(&positions)) {
@@ -85,16 +85,16 @@ pub fn settle<G: Ground>(
             changes.push((*at, ChunkChange { old, new: new.clone() }));
         }
     }
-    let mut settling = Settling {
+    let mut resolving = Resolving {
         ground,
         chunks: changes.into_iter().collect(),
         is_moved: false,
         entities: entities.clone(),
         stored: BTreeMap::new(),
     };
-    settling.place_all(entities)?;
-    settling.follow_references()?;
-    let Settling { mut chunks, mut entities, stored, is_moved, .. } = settling;
+    resolving.place_all(entities)?;
+    resolving.follow_references()?;
+    let Resolving { mut chunks, mut entities, stored, is_moved, .. } = resolving;
     // An entity equal to the stored one is no change.
     entities.retain(|id, entity| stored.get(id) != Some(entity));
     if is_moved {
@@ -110,7 +110,7 @@ pub fn settle<G: Ground>(
         unchanged.dedup();
         unchanged.retain(|at| !chunks.contains_key(at));
     }
-    Ok(Settled { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
+    Ok(Resolved { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
 }
 
 /// Whether the write is equal to what is stored.
@@ -122,7 +122,7 @@ fn is_same(old: &Lookup<Stored>, new: Option<&Arc<Chunk>>) -> bool {
     }
 }
 
-struct Settling<'g, G> {
+struct Resolving<'g, G> {
     ground: &'g G,
     chunks: BTreeMap<ChunkAt, ChunkChange>,
     /// Whether any chunk was added or changed because of an entity.
@@ -132,7 +132,7 @@ struct Settling<'g, G> {
     stored: BTreeMap<EntityId, Option<Entity>>,
 }
 
-impl<G: Ground> Settling<'_, G> {
+impl<G: Ground> Resolving<'_, G> {
     /// Moves the references to the entities that the transaction puts or deletes.
     fn place_all(&mut self, entities: &BTreeMap<EntityId, Option<Entity>>) -> Result<(), Error> {
         let owners = entities.iter().map(|(id, entity)| (*id, entity.as_ref().and_then(owner_of)));

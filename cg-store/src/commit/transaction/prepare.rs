@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Writes;
 use super::changes::{Changes, Rows};
 use super::check::{check, max_batch_bytes};
-use super::ownership::settle;
-use super::values::{settle_objects, settle_records};
+use super::ownership::resolve_ownership;
+use super::values::{changed_objects, changed_records};
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
 use crate::rt::stats::Counters;
@@ -44,22 +44,22 @@ pub(super) fn prepare(
     let since = world.log.published();
     let catalog = world.shared.registry.catalog();
     let limits = *world.shared.limits.read();
-    let settled = settle(&*world.read, &writes.chunks, &writes.entities)?;
-    let written = settled.chunks.keys().chain(&settled.unchanged);
+    let resolved = resolve_ownership(&*world.read, &writes.chunks, &writes.entities)?;
+    let written = resolved.chunks.keys().chain(&resolved.unchanged);
     let mut consulted: Vec<_> = written.copied().map(ConflictKey::Chunk).collect();
-    consulted.extend(settled.consulted.into_iter().map(ConflictKey::Entity));
+    consulted.extend(resolved.consulted.into_iter().map(ConflictKey::Entity));
     consulted.extend(writes.objects.keys().cloned().map(ConflictKey::Object));
     consulted.extend(writes.records.keys().copied().map(ConflictKey::Record));
     let changes = Changes {
         catalog,
-        chunks: settled.chunks.into_iter().collect(),
-        entities: settled.entities.into_iter().collect(),
+        chunks: resolved.chunks.into_iter().collect(),
+        entities: resolved.entities.into_iter().collect(),
         properties: writes.properties.clone().into_iter().collect(),
-        objects: settle_objects(&world.read, &writes.objects)?,
-        records: settle_records(&world.read, &writes.records)?,
+        objects: changed_objects(&world.read, &writes.objects)?,
+        records: changed_records(&world.read, &writes.records)?,
         snapshot: None,
     };
-    Counters::add(&world.shared.counters.saves_elided, settled.unchanged.len() as u64);
+    Counters::add(&world.shared.counters.saves_elided, resolved.unchanged.len() as u64);
     check(&changes, &limits)?;
     let limit_bytes = world.shared.batch_limit()?;
     let max_bytes = max_batch_bytes(&changes);

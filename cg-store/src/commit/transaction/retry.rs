@@ -83,7 +83,7 @@ impl CommitState {
     /// See [`World::wait_for_room`](crate::World::wait_for_room).
     pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
         self.shared.check_open()?;
-        self.settle_hand_overs()?;
+        self.apply_submitted()?;
         self.queue.wait_for_room()
     }
 }

@@ -13,22 +13,22 @@ use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
 /// The objects that change, as they will be stored. Costs one key read for each that is written.
-pub(crate) fn settle_objects(
+pub(crate) fn changed_objects(
     read: &ReadState,
     writes: &BTreeMap<ObjectKey, ObjectWrite>,
 ) -> Result<Vec<(ObjectKey, StoredObject)>, Error> {
-    let mut settled = Vec::with_capacity(writes.len());
+    let mut changed = Vec::with_capacity(writes.len());
     for (key, write) in writes {
         let stored = read.stored_object(key)?;
         if let Some(after) = write.after(key, stored.as_ref())? {
-            settled.push((key.clone(), after));
+            changed.push((key.clone(), after));
         }
     }
-    Ok(settled)
+    Ok(changed)
 }
 
 /// The records that change. Costs two key reads for each that is written, all together.
-pub(crate) fn settle_records(
+pub(crate) fn changed_records(
     read: &ReadState,
     writes: &BTreeMap<RecordId, Option<Arc<Record>>>,
 ) -> Result<Vec<(RecordId, RecordChange)>, Error> {
@@ -36,14 +36,14 @@ pub(crate) fn settle_records(
         return Ok(Vec::new());
     }
     let ids: Vec<_> = writes.keys().copied().collect();
-    let mut settled = Vec::with_capacity(writes.len());
+    let mut changed = Vec::with_capacity(writes.len());
     for ((id, new), old) in writes.iter().zip(read.stored_records(&ids)) {
         let old = old?;
         if old != *new {
             let leaf = |record: &Arc<Record>| leaf_of(read.shared.record_shape, record);
             let (old, leaf) = (old.as_ref().map(leaf), new.as_ref().map(leaf));
-            settled.push((*id, RecordChange { old, leaf, new: new.clone() }));
+            changed.push((*id, RecordChange { old, leaf, new: new.clone() }));
         }
     }
-    Ok(settled)
+    Ok(changed)
 }

@@ -114,7 +114,7 @@ impl Transaction<'_> {
     pub fn delete_box(&mut self, dimension: Dimension, area: ChunkBox) -> Result<u64, Error> {
         // A later commit may or may not be in the listing.
         let since = self.store.world.log.published();
-        let view = self.store.world.settled_engine()?;
+        let view = self.store.world.drained_engine()?;
         let counters = &self.store.world.shared.counters;
         let stored = positions_in(&view.snapshot()?, counters, dimension, area)?;
         self.store.listings.push(Listing { since, dimension, area });
@@ -149,14 +149,14 @@ impl CommitState {
     /// The part before the closure. It is compiled once and not for each closure.
     fn begin_transaction(&self) -> Result<(ReentryGuard, Transaction<'_>), Error> {
         let on_this_thread = ReentryGuard::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
-        self.settle_hand_overs()?;
+        self.apply_submitted()?;
         Ok((on_this_thread, Transaction::begin(self)?))
     }
 
     /// The part after the closure. Returns the commit sequence.
     fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
         // Batches that the closure itself submitted are accepted first, too.
-        self.settle_hand_overs()?;
+        self.apply_submitted()?;
         if durability.is_queued() {
             self.start_writing()?;
         }

@@ -9,7 +9,7 @@
 //! is written again.
 
 mod list;
-mod settle;
+mod write;
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use cg_format::object::ObjectView;
 
 pub(crate) use list::scan_objects;
 pub use list::{ObjectEntry, ObjectPage, behind_all, range};
-pub use settle::ObjectWrite;
+pub use write::ObjectWrite;
 
 use crate::engine::Batch;
 use crate::storage::error::{Damage, Error};

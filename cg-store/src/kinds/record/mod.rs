@@ -5,7 +5,7 @@
 //! and its [leaf](Space::RecordPlace) under its UUID.
 
 mod query;
-mod settle;
+mod change;
 
 use cg_format::frame::FrameView;
 use cg_format::key::{self, RecordLeaf};
@@ -14,8 +14,8 @@ use cg_format::{RecordId, Space};
 
 pub(crate) use query::scan_records;
 pub use query::{RecordQuery, scan_area};
-pub(crate) use settle::RecordChange;
-pub use settle::leaf_of;
+pub(crate) use change::RecordChange;
+pub use change::leaf_of;
 
 use crate::storage::error::{Damage, Error};
 

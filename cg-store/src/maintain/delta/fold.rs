@@ -16,7 +16,7 @@ use crate::storage::recent_puts::RecentPuts;
 
 /// The result of folding a chunk's deltas.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum FoldOutcome {
     /// The row contains all changes now.
     Done,
     /// A commit changed the row meanwhile; nothing was written.
@@ -26,7 +26,7 @@ pub(crate) enum Settled {
 }
 
 /// A row with the content of a chunk's row and deltas at the time of reading.
-struct Settling {
+struct PendingFold {
     at: ChunkAt,
     batch: Batch,
     guard: Guard,
@@ -42,12 +42,12 @@ impl MaintainState {
     /// new row as it would have to the old one. Every other deletion of deltas also replaces the row. If the chunk is
     /// in a cluster, the guard requires that no hot row was put. The cluster may move to another tier, because that
     /// does not change the content.
-    pub(super) fn fold_deltas_of(&self, at: ChunkAt) -> Result<Settled, Error> {
-        self.settling(at)?.map_or(Ok(Settled::Nothing), |settling| self.fold_as_read(settling))
+    pub(super) fn fold_deltas_of(&self, at: ChunkAt) -> Result<FoldOutcome, Error> {
+        self.pending_fold(at)?.map_or(Ok(FoldOutcome::Nothing), |pending| self.fold_as_read(pending))
     }
 
     /// Reads what is to be written. Returns `None` if there is no delta.
-    fn settling(&self, at: ChunkAt) -> Result<Option<Settling>, Error> {
+    fn pending_fold(&self, at: ChunkAt) -> Result<Option<PendingFold>, Error> {
         let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
         let row_key = key::chunk(at);
@@ -77,15 +77,15 @@ impl MaintainState {
             Lookup::Found(_) | Lookup::Tombstone => {}
             Lookup::NotFound => return Ok(None),
         }
-        Ok(last.map(|last| Settling { at, batch, guard, last }))
+        Ok(last.map(|last| PendingFold { at, batch, guard, last }))
     }
 
-    fn fold_as_read(&self, settling: Settling) -> Result<Settled, Error> {
-        let Settling { at, batch, guard, last } = settling;
+    fn fold_as_read(&self, pending: PendingFold) -> Result<FoldOutcome, Error> {
+        let PendingFold { at, batch, guard, last } = pending;
         let (rows, bytes, put) = (batch.op_count() as u64, batch.len_bytes(), RecentPuts::of(&batch));
         match self.shared.engine()?.commit(batch.maintenance(), &[guard], Level::Process) {
             Ok(_) => {}
-            Err(EngineError::Conflict { .. }) => return Ok(Settled::Conflict),
+            Err(EngineError::Conflict { .. }) => return Ok(FoldOutcome::Conflict),
             Err(error) => return Err(error.into()),
         }
         self.activity.tiering.wrote(put);
@@ -93,7 +93,7 @@ impl MaintainState {
         Counters::add(&self.shared.counters.chunks_folded, 1);
         Counters::add(&self.shared.counters.rows_written, rows);
         Counters::add(&self.shared.counters.bytes_written, bytes);
-        Ok(Settled::Done)
+        Ok(FoldOutcome::Done)
     }
 }
 
@@ -144,22 +144,22 @@ mod tests {
     fn a_save_in_between_makes_folding_give_up() {
         let (world, at, [stone, glass]) = world();
         let rooms = world.rooms();
-        let saved = rooms.maintain.settling(at).unwrap().unwrap();
+        let saved = rooms.maintain.pending_fold(at).unwrap().unwrap();
         save(&world, at, glass, stone);
         set(&world, at.dimension, 2, stone);
         let before = stored(&world, at);
-        assert_eq!(rooms.maintain.fold_as_read(saved).unwrap(), Settled::Conflict);
+        assert_eq!(rooms.maintain.fold_as_read(saved).unwrap(), FoldOutcome::Conflict);
         assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before, 1));
-        let deleted = rooms.maintain.settling(at).unwrap().unwrap();
+        let deleted = rooms.maintain.pending_fold(at).unwrap().unwrap();
         let delete = world.transaction(|tx| {
             tx.delete(at);
             Ok::<_, Error>(())
         });
         drop(delete.unwrap());
-        assert_eq!(rooms.maintain.fold_as_read(deleted).unwrap(), Settled::Conflict);
+        assert_eq!(rooms.maintain.fold_as_read(deleted).unwrap(), FoldOutcome::Conflict);
         assert_eq!(
             (stored(&world, at), rooms.maintain.fold_deltas_of(at).unwrap()),
-            (None, Settled::Nothing)
+            (None, FoldOutcome::Nothing)
         );
     }
 
@@ -167,14 +167,14 @@ mod tests {
     fn a_delta_in_between_goes_on_the_new_row() {
         let (world, at, [stone, _]) = world();
         let rooms = world.rooms();
-        let settling = rooms.maintain.settling(at).unwrap().unwrap();
+        let pending = rooms.maintain.pending_fold(at).unwrap().unwrap();
         set(&world, at.dimension, 3, stone);
         let before = stored(&world, at);
-        assert_eq!(rooms.maintain.fold_as_read(settling).unwrap(), Settled::Done);
+        assert_eq!(rooms.maintain.fold_as_read(pending).unwrap(), FoldOutcome::Done);
         assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before.clone(), 1));
-        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), Settled::Done);
+        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), FoldOutcome::Done);
         assert_eq!((stored(&world, at), rooms.read.deltas.commits(at).len()), (before, 0));
-        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), Settled::Nothing);
+        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), FoldOutcome::Nothing);
     }
 
     #[test]
@@ -193,11 +193,11 @@ mod tests {
             )
             .unwrap()
         };
-        let of_hot = rooms.maintain.settling(at).unwrap().unwrap();
+        let of_hot = rooms.maintain.pending_fold(at).unwrap().unwrap();
         warm(&world);
-        assert_eq!(rooms.maintain.fold_as_read(of_hot).unwrap(), Settled::Conflict, "its row is gone");
+        assert_eq!(rooms.maintain.fold_as_read(of_hot).unwrap(), FoldOutcome::Conflict, "its row is gone");
         assert_eq!(stored(&world, at), before);
-        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), Settled::Done, "out of the cluster");
+        assert_eq!(rooms.maintain.fold_deltas_of(at).unwrap(), FoldOutcome::Done, "out of the cluster");
         assert_eq!(stored(&world, at), before);
         warm(&world);
         assert_eq!(stored(&world, at), before);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use cg_format::ChunkAt;
 use cg_tiering::{CubeAt, GameTick};
 
-use super::fold::Settled;
+use super::fold::FoldOutcome;
 use crate::engine::ErrorKind;
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{DamageLog, Due};
@@ -43,12 +43,12 @@ impl MaintainState {
     /// deadline by at most one chunk.
     pub(crate) fn fold_waiting(
         &self,
-        unsettled: &mut FoldSchedule,
+        waiting: &mut FoldSchedule,
         which: Which,
         due: Due,
         damage_log: &mut DamageLog,
     ) -> Result<usize, Error> {
-        let (mut settled, most) = (0, if which == Which::All { usize::MAX } else { CHUNKS_CONSIDERED });
+        let (mut folded_chunks, most) = (0, if which == Which::All { usize::MAX } else { CHUNKS_CONSIDERED });
         // A chunk that waits again is considered in a later call.
         for _ in 0..self.read.deltas.len().min(most) {
             if due.is_over() {
@@ -60,7 +60,7 @@ impl MaintainState {
                 Which::All => true,
                 Which::Due => commits.len() >= MAX_DELTAS || self.is_idle(at, due),
             };
-            if !is_due || unsettled.0.get(&at) == Some(&had) {
+            if !is_due || waiting.0.get(&at) == Some(&had) {
                 self.read.deltas.wait_again(at);
                 continue;
             }
@@ -68,17 +68,17 @@ impl MaintainState {
             let is_on_its_way =
                 self.shared.slot.reached()[0].get() < had.0 || self.read.pending.chunk(at).is_some();
             match self.fold_deltas_of(at) {
-                Ok(Settled::Done) => {
-                    settled += 1;
-                    unsettled.0.remove(&at);
+                Ok(FoldOutcome::Done) => {
+                    folded_chunks += 1;
+                    waiting.0.remove(&at);
                 }
-                Ok(Settled::Conflict) => {}
-                Ok(Settled::Nothing) if is_on_its_way => {}
-                Ok(Settled::Nothing) => unsettled.keep(at, had),
+                Ok(FoldOutcome::Conflict) => {}
+                Ok(FoldOutcome::Nothing) if is_on_its_way => {}
+                Ok(FoldOutcome::Nothing) => waiting.keep(at, had),
                 // A missing schema generation also stays missing.
                 Err(error) if error.kind() == ErrorKind::Damaged => {
                     damage_log.report(&error);
-                    unsettled.keep(at, had);
+                    waiting.keep(at, had);
                 }
                 Err(error) => {
                     self.read.deltas.wait_again(at);
@@ -88,7 +88,7 @@ impl MaintainState {
             // If a new delta was added meanwhile, the chunk waits for the next call.
             self.read.deltas.wait_again(at);
         }
-        Ok(settled)
+        Ok(folded_chunks)
     }
 
     fn is_idle(&self, at: ChunkAt, due: Due) -> bool {
@@ -146,10 +146,10 @@ mod tests {
         world.flush().unwrap();
 
         let rooms = world.rooms();
-        let (mut unsettled, mut damage_log) = (FoldSchedule::default(), DamageLog::default());
-        let mut settle = || {
+        let (mut waiting, mut damage_log) = (FoldSchedule::default(), DamageLog::default());
+        let mut fold = || {
             let due = Due::when_nobody_comes(GameTick::new(0));
-            rooms.maintain.fold_waiting(&mut unsettled, Which::All, due, &mut damage_log).unwrap()
+            rooms.maintain.fold_waiting(&mut waiting, Which::All, due, &mut damage_log).unwrap()
         };
         let (sender, receiver) = channel();
         *step.lock() = Some(receiver);
@@ -157,10 +157,10 @@ mod tests {
         while !rooms.read.deltas.has(at) {
             std::thread::yield_now();
         }
-        assert_eq!(settle(), 0, "it is not there yet");
+        assert_eq!(fold(), 0, "it is not there yet");
         drop(sender);
         world.flush().unwrap();
-        assert_eq!(settle(), 1);
+        assert_eq!(fold(), 1);
         assert!(!rooms.read.deltas.has(at));
     }
 }

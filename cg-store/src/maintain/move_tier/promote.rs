@@ -17,7 +17,7 @@ use crate::storage::error::{Damage, Error};
 pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
     let view = engine.snapshot()?;
     let mut writes = MoveWrites::default();
-    let mut settled = HotRows::read(&view, cube, &mut writes)?.places;
+    let mut filled = HotRows::read(&view, cube, &mut writes)?.places;
     // Chunks that are already hot are neither moved nor counted.
     writes.moved.bytes_read = 0;
     for tier in [ClusterTier::L1, ClusterTier::L2] {
@@ -31,7 +31,7 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
         let group = group_of(cube, tier);
         let live: Vec<_> = cluster
             .slots()
-            .filter(|(slot, _)| slot.group() == group && settled & bit(slot.in_group()) == 0)
+            .filter(|(slot, _)| slot.group() == group && filled & bit(slot.in_group()) == 0)
             .collect();
         if live.is_empty() {
             continue;
@@ -50,7 +50,7 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
             writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
             writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
             writes.moved.chunks += 1;
-            settled |= bit(slot.in_group());
+            filled |= bit(slot.in_group());
         }
     }
     writes.commit(engine, counters)

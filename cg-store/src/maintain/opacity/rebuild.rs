@@ -26,7 +26,7 @@ impl MaintainState {
         let drawing = self.draw(column)?;
         for tile in column.tiles() {
             let drawn = drawing.tile(&tile)?;
-            let replaced = self.replace_if_settled(begun.at, tile, drawn.as_deref())?;
+            let replaced = self.replace_if_unchanged(begun.at, tile, drawn.as_deref())?;
             *redrawn += u64::from(match replaced {
                 Some(replaced) => replaced,
                 None => self.redraw_tile(tile)?,
@@ -43,7 +43,7 @@ impl MaintainState {
         for _ in 0..TRIES_OUTSIDE_THE_LOCK {
             let begun = self.commit.log.begin();
             let drawn = self.draw(column)?.tile(&tile)?;
-            if let Some(replaced) = self.replace_if_settled(begun.at, tile, drawn.as_deref())? {
+            if let Some(replaced) = self.replace_if_unchanged(begun.at, tile, drawn.as_deref())? {
                 return Ok(replaced);
             }
         }
@@ -55,7 +55,7 @@ impl MaintainState {
     fn draw(&self, column: Column) -> Result<Drawing, Error> {
         Drawing::of(
             &self.read,
-            &self.commit.settled_engine()?.snapshot()?,
+            &self.commit.drained_engine()?.snapshot()?,
             &self.shared.registry.catalog(),
             column,
         )
@@ -63,7 +63,7 @@ impl MaintainState {
 
     /// Replaces a tile by a drawing of the state at commit `since`. Returns `None` if a chunk over it was written
     /// later.
-    fn replace_if_settled(
+    fn replace_if_unchanged(
         &self,
         since: u64,
         tile: TileKey,
@@ -124,7 +124,7 @@ impl MaintainState {
         }
         self.commit.check_room()?;
         // The list of parts is from one state; the content of each part is from the newest state.
-        let engine = self.commit.settled_engine()?;
+        let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
         let mut redrawn = 0;
         each_part(&view, &self.shared.counters, |part| {
@@ -167,7 +167,7 @@ mod tests {
             let begun = rooms.commit.log.begin();
             let drawn = rooms.maintain.draw(column).unwrap().tile(&tile).unwrap();
             save(meanwhile);
-            rooms.maintain.replace_if_settled(begun.at, tile, drawn.as_deref()).unwrap()
+            rooms.maintain.replace_if_unchanged(begun.at, tile, drawn.as_deref()).unwrap()
         };
         let runs = |x| world.opacity().column(flat, x, 0).unwrap().runs().to_vec();
         assert_eq!(drawn_then(at(3, 5)), None);

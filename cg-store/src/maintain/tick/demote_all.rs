@@ -54,7 +54,7 @@ impl MaintainState {
 
     /// Compacts what was moved away, because it still takes space in the engine's files. If commits are refused for low
     /// disk space, a family is compacted only if it fits twice into the free space.
-    fn compact_settled(&self) -> Result<(), Error> {
+    fn compact_demoted(&self) -> Result<(), Error> {
         // The log, too, still holds what was moved.
         self.shared.engine()?.flush()?;
         for family in [
@@ -127,10 +127,10 @@ impl MaintainState {
         let due = Due::when_nobody_comes(at);
         let state = &mut *state;
         self.commit.check_room_to_shrink()?;
-        let folded = self.fold_waiting(&mut state.unsettled, Which::All, due, &mut state.work.damage_log)?;
+        let folded = self.fold_waiting(&mut state.folding, Which::All, due, &mut state.work.damage_log)?;
         let counts = self.run_rounds(&mut state.work, due, &mut progress)?;
         if counts.moved() > 0 || folded > 0 {
-            self.compact_settled()?;
+            self.compact_demoted()?;
         }
         Ok(counts)
     }

@@ -24,7 +24,7 @@ pub(crate) fn find<T>(
 ) -> Result<Lookup<T>, Error> {
     let before = engine.batch_count();
     match look_up(engine, counters, at, || engine.batch_count() != before, read)? {
-        Found::Settled(found) => Ok(found),
+        Found::Certain(found) => Ok(found),
         Found::Torn(read) => find_in(&engine.snapshot()?, counters, at, read),
     }
 }
@@ -37,14 +37,14 @@ pub(crate) fn find_in<T>(
     read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Result<Lookup<T>, Error> {
     match look_up(view, counters, at, || false, read)? {
-        Found::Settled(found) => Ok(found),
+        Found::Certain(found) => Ok(found),
         Found::Torn(_) => unreachable!("nothing moves in a snapshot"),
     }
 }
 
 /// The result of a lookup, or the unused `read` if the lookup may have seen two states.
 enum Found<T, R> {
-    Settled(Lookup<T>),
+    Certain(Lookup<T>),
     Torn(R),
 }
 
@@ -64,7 +64,7 @@ fn look_up<T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
     Counters::add(&counters.engine_reads, 1);
     if let Some(row) = view.get(Space::ChunkL0, &key)? {
         Counters::add(&counters.bytes_read, row.len() as u64);
-        return Ok(Found::Settled(match hot(at, &key, &row)? {
+        return Ok(Found::Certain(match hot(at, &key, &row)? {
             Lookup::Found(chunk) => read(chunk).map(Lookup::Found)?,
             Lookup::Tombstone | Lookup::NotFound => Lookup::Tombstone,
         }));
@@ -86,9 +86,9 @@ fn look_up<T, R: FnOnce(StoredChunk<'_>) -> Result<T, Error>>(
         let group = cluster.group(slot.group(), &mut Limits::default()).map_err(damage)?;
         let group = group.expect("the directory has the slot, so it has its group");
         Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
-        return Ok(Found::Settled(read(in_group(at, tier, info, &group)).map(Lookup::Found)?));
+        return Ok(Found::Certain(read(in_group(at, tier, info, &group)).map(Lookup::Found)?));
     }
-    Ok(if has_moved() { Found::Torn(read) } else { Found::Settled(Lookup::NotFound) })
+    Ok(if has_moved() { Found::Torn(read) } else { Found::Certain(Lookup::NotFound) })
 }
 
 /// A chunk of a group, which the directory of its cluster contains.

@@ -241,7 +241,7 @@ impl<'p, T> Search<'p, T> {
                     Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
                     for (place, info) in members {
                         let stored = in_group(self.at[place], tier, info, &group);
-                        self.settle(tier, place, read(stored).map(Lookup::Found));
+                        self.record(tier, place, read(stored).map(Lookup::Found));
                     }
                 }
             }
@@ -258,12 +258,12 @@ impl<'p, T> Search<'p, T> {
     ) {
         for place in places {
             let damage = Damage::of_chunk(Space::of_cluster(tier), key, self.at[place], problem);
-            self.settle(tier, place, Err(damage));
+            self.record(tier, place, Err(damage));
         }
     }
 
     /// Records the result of a chunk from a cluster.
-    fn settle(&mut self, tier: ClusterTier, place: usize, found: Result<Lookup<T>, Error>) {
+    fn record(&mut self, tier: ClusterTier, place: usize, found: Result<Lookup<T>, Error>) {
         self.found[place] = Some(found);
         if tier == ClusterTier::L2 {
             self.doubtful.push(place);
