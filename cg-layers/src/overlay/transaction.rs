@@ -10,7 +10,9 @@ use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
-use cg_store::layer::{Base, Check, Ground, MutexGuard, Stored, begin, end, host, leaf_of, resolve_ownership, store_of};
+use cg_store::layer::{
+    Base, Check, Ground, MutexGuard, Stored, begin, end, host, leaf_of, resolve_ownership, store_of,
+};
 use cg_store::layer::{TxStore, ValueStore};
 use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Error, Property, Tx};

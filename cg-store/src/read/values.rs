@@ -36,23 +36,10 @@ impl ReadState {
         if let [id] = ids {
             return vec![self.entity(*id)];
         }
-        // Asked before the engine, because a change leaves the queue only after it is in the engine.
-        let pending: Vec<_> = ids.iter().map(|id| self.pending.entity(*id)).collect();
-        let others: Vec<_> = ids.iter().zip(&pending).filter(|(_, pending)| pending.is_none()).collect();
-        let keys: Vec<_> = others.iter().map(|(id, _)| key::entity(**id)).collect();
-        let asked: Vec<_> = keys.iter().map(|key| (Space::Entity, &key[..])).collect();
-        // If the engine cannot be borrowed, each entity gets its own error through a single read.
-        let Ok(engine) = self.shared.engine() else { return ids.iter().map(|id| self.entity(*id)).collect() };
-        let rows = if asked.is_empty() { Vec::new() } else { engine.get_many(&asked) };
-        let (mut rows, catalog) = (rows.into_iter(), self.shared.registry.catalog());
-        let result = |(id, pending): (&EntityId, Option<(u64, Option<Entity>)>)| match pending {
-            Some((_, entity)) => Ok(entity),
-            None => match rows.next().transpose()?.flatten() {
-                Some(row) => self.decode_entity(&catalog, *id, &row).map(Some),
-                None => Ok(None),
-            },
-        };
-        ids.iter().zip(pending).map(result).collect()
+        let catalog = self.shared.registry.catalog();
+        let queued = |id: &EntityId| self.pending.entity(*id).map(|(_, entity)| entity);
+        let decode = |id: &EntityId, row: &[u8]| self.decode_entity(&catalog, *id, row);
+        self.queued_or_read(Space::Entity, ids, queued, |id| key::entity(*id), decode, |id| self.entity(*id))
     }
 
     /// The commit that last wrote an entity, or `None` if the world does not have it.
@@ -91,6 +78,41 @@ impl ReadState {
 
     pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
         Ok(self.found_object(key)?.map(|(object, _)| object))
+    }
+
+    /// Many stored objects, deleted or not, read together; one result for each key, in the order asked.
+    pub(crate) fn stored_objects(&self, keys: &[&ObjectKey]) -> Vec<Result<Option<StoredObject>, Error>> {
+        let queued = |key: &&ObjectKey| self.pending.object(key).map(|(_, object)| Some(object));
+        let decode = |key: &&ObjectKey, row: &[u8]| Ok(object::decode(key.as_bytes(), row)?.into());
+        let alone = |key: &&ObjectKey| self.stored_object(key);
+        self.queued_or_read(Space::Object, keys, queued, |key| key.as_bytes(), decode, alone)
+    }
+
+    /// Values of many ids: what the queue has, and for the others the rows of the engine, read in one call. A result is
+    /// `None` for an id that has neither.
+    fn queued_or_read<'k, I, K: AsRef<[u8]>, T>(
+        &self,
+        space: Space,
+        ids: &'k [I],
+        queued: impl Fn(&I) -> Option<Option<T>>,
+        row_key: impl Fn(&'k I) -> K,
+        decode: impl Fn(&I, &[u8]) -> Result<T, Error>,
+        alone: impl Fn(&I) -> Result<Option<T>, Error>,
+    ) -> Vec<Result<Option<T>, Error>> {
+        // Asked before the engine, because a change leaves the queue only after it is in the engine.
+        let queued: Vec<_> = ids.iter().map(queued).collect();
+        let others = ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none());
+        let keys: Vec<_> = others.map(|(id, _)| row_key(id)).collect();
+        let asked: Vec<_> = keys.iter().map(|key| (space, key.as_ref())).collect();
+        // If the engine cannot be borrowed, each value gets its own error through a single read.
+        let Ok(engine) = self.shared.engine() else { return ids.iter().map(alone).collect() };
+        let rows = if asked.is_empty() { Vec::new() } else { engine.get_many(&asked) };
+        let mut rows = rows.into_iter();
+        let result = |(id, queued): (&I, Option<Option<T>>)| match queued {
+            Some(value) => Ok(value),
+            None => rows.next().transpose()?.flatten().map(|row| decode(id, &row)).transpose(),
+        };
+        ids.iter().zip(queued).map(result).collect()
     }
 
     /// The stored object, deleted or not, and the commit that wrote it.

@@ -12,15 +12,15 @@ use crate::read::state::ReadState;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 
-/// The objects that change, as they will be stored. Costs one key read for each that is written.
+/// The objects that change, as they will be stored. Costs one key read for each that is written, all together.
 pub(crate) fn changed_objects(
     read: &ReadState,
     writes: &BTreeMap<ObjectKey, ObjectWrite>,
 ) -> Result<Vec<(ObjectKey, StoredObject)>, Error> {
+    let keys: Vec<_> = writes.keys().collect();
     let mut changed = Vec::with_capacity(writes.len());
-    for (key, write) in writes {
-        let stored = read.stored_object(key)?;
-        if let Some(after) = write.after(key, stored.as_ref())? {
+    for ((key, write), stored) in writes.iter().zip(read.stored_objects(&keys)) {
+        if let Some(after) = write.after(key, stored?.as_ref())? {
             changed.push((key.clone(), after));
         }
     }

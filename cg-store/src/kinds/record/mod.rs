@@ -4,18 +4,18 @@
 //! overlap an area, without a test of each point. Each record has two rows in the same commit: itself under its leaf,
 //! and its [leaf](Space::RecordPlace) under its UUID.
 
-mod query;
 mod change;
+mod query;
 
 use cg_format::frame::FrameView;
 use cg_format::key::{self, RecordLeaf};
 use cg_format::record::RecordView;
 use cg_format::{RecordId, Space};
 
-pub(crate) use query::scan_records;
-pub use query::{RecordQuery, scan_area};
 pub(crate) use change::RecordChange;
 pub use change::leaf_of;
+pub(crate) use query::scan_records;
+pub use query::{RecordQuery, scan_area};
 
 use crate::storage::error::{Damage, Error};
 

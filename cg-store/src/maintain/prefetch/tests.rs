@@ -60,7 +60,7 @@ fn waiting(world: &World) -> usize {
 }
 
 /// Waits until no job runs.
-fn prefetched(world: &World) {
+fn await_prefetch(world: &World) {
     while world.rooms().maintain.activity.prefetch.as_ref().unwrap().queue.lock().is_served {
         std::thread::yield_now();
     }
@@ -104,7 +104,7 @@ fn what_waits_for_players_who_leave_is_dropped() {
     walk(&world, &[], 17..=17, |_| [0; 3]);
     assert_eq!((waiting(&world), world.metrics().stats.prefetched_dropped), (0, 6));
     drop(hold);
-    prefetched(&world);
+    await_prefetch(&world);
     assert_eq!(world.metrics().stats.prefetched, 0);
 }
 
@@ -127,7 +127,7 @@ fn no_more_waits_than_may_and_no_more_is_fetched_at_once() {
         .take(ALONE.in_flight_chunks);
     assert_eq!(next.map(|(player, chunks)| (player, chunks.len())), Some((WALKER, 4)));
     drop(hold);
-    prefetched(&world);
+    await_prefetch(&world);
     // The neighbours show that some are absent, so these need not be fetched.
     let fetched = world.metrics().stats.prefetched;
     assert!(waiting(&world) == 0 && (1..=95).contains(&fetched), "{fetched}");
@@ -142,13 +142,13 @@ fn no_more_is_fetched_than_the_budget_of_a_tick_says() {
     // The last tick has no budget: the predicted chunks continue to wait.
     prefetch.queue.lock().left = Duration::ZERO;
     drop(hold);
-    prefetched(&world);
+    await_prefetch(&world);
     assert_eq!((waiting(&world), world.metrics().stats.prefetched), (waits, 0));
     let tick = |now, budget| {
         let block = BlockPos::new(12, 1008, 8);
         let player = PlayerAt { id: WALKER, dimension: cg_format::Dimension::new(0), block };
         world.tick(GameTick::new(now), &[player], budget).unwrap();
-        prefetched(&world);
+        await_prefetch(&world);
     };
     tick(15, Duration::ZERO);
     assert_eq!(world.metrics().stats.prefetched, 0);
@@ -177,7 +177,7 @@ fn what_is_in_memory_is_not_fetched() {
     // The host loaded it first.
     assert!(world.load(at(2)).unwrap().is_some());
     drop(hold);
-    prefetched(&world);
+    await_prefetch(&world);
     let stats = world.metrics().stats;
     assert_eq!((stats.prefetched, stats.prefetched_used, stats.prefetched_wasted), (1, 0, 0));
     assert!(world.load(at(3)).unwrap().is_some());
@@ -189,7 +189,7 @@ fn what_was_fetched_in_vain_is_counted_once() {
     let (world, hold) = held_up(ALONE);
     drop(hold);
     walk(&world, &[1], 0..=10, |tick| [tick * 4 / 5, 8, 8]);
-    prefetched(&world);
+    await_prefetch(&world);
     assert_eq!(world.metrics().stats.prefetched, 3);
     // Evicted from memory before the host used them.
     world.cache().clear();

@@ -82,6 +82,25 @@ fn a_commit_reads_its_entities_and_their_chunks_together() {
 }
 
 #[test]
+fn a_commit_reads_its_objects_together() {
+    let (world, counter, _) = counted();
+    let put = |bytes: u8| {
+        let (put, calls) = counter.during(|| {
+            world.transaction(|tx| {
+                for n in 0..100 {
+                    tx.put_object(format!("map/{n}"), [bytes])?;
+                }
+                Ok::<_, Error>(())
+            })
+        });
+        put.expect("commits");
+        (calls.of(Call::GetMany), calls.reads(), calls.all())
+    };
+    assert_eq!([put(1), put(2)], [(1, 1, 2); 2], "one read and one write");
+    assert_eq!(world.objects().get("map/99").expect("reads").expect("is there").version, 1);
+}
+
+#[test]
 fn a_world_is_opened_in_few_calls() {
     let engine = Surviving::new(&Fuse::new());
     for is_new in [true, false] {
