@@ -16,24 +16,25 @@ use crate::read::chunk::StoredChunk;
 use crate::storage::error::Error;
 
 impl World {
-    /// Tells the world the time and where all players are, and lets it work for about as long as the budget says.
+    /// Tells the world the time and the positions of all players, and works for about as long as the budget.
     ///
-    /// A time before the one that was told last counts as that one: [`set_clock`](Tiers::set_clock) sets it back.
+    /// A time before that of the last tick counts as that one; [`set_clock`](Tiers::set_clock) sets the clock back.
     ///
-    /// Moves chunks between the tiers as [`WorldOptions::tiers`](crate::WorldOptions::tiers) says, folds deltas into their
-    /// chunks and opacity patches into their tiles, and keeps when places were last accessed. Where the budget is too small
-    /// for all, each of these gets a part of it. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch)
-    /// it foresees what players will want, and one of the store's own threads loads it for as long as the budget says, too.
-    /// Blocks for as long as it works. With 20 ms and more to spend, the store's own threads do what is compressed, if they are
-    /// not busy with what was asked of them before, and the tick waits for them; with less it waits for no other thread. Exceeds the
-    /// budget by the work of one 4³ cube or one chunk at most,
-    /// see [`Metrics::tick_excess`](crate::metrics::Metrics::tick_excess); promotions, a cold cluster or a tile of the opacity map that
-    /// are not done by then are done in the background. A tick that comes while another one runs waits for it. Never called, a world
-    /// stays right: only its chunks stay hot and its opacity map grows longer to read. While a commit is written that is
-    /// too large for one batch, a tick notes time and players, and leaves the rest to a later one. While the disk has
-    /// [too little room](TickReport::skipped_low_disk), nothing is done but what only deletes.
+    /// A tick moves chunks between tiers by [`WorldOptions::tiers`](crate::WorldOptions::tiers). It folds deltas into their chunks
+    /// and opacity patches into their tiles, and stores when places were last accessed. If the budget is too small for all, each
+    /// job gets a part of it. With [`WorldOptions::prefetch`](crate::WorldOptions::prefetch) a thread of the store also loads what
+    /// players will want, for as long as the budget.
     ///
-    /// Damage is no error: what lies in it is left as it is and [told](TickReport::damaged) once, everything else goes on.
+    /// Blocks while it works. With a budget of 20 ms and more the threads of the store compress, if they are idle, and the tick
+    /// waits for them; with less it waits for no other thread. It exceeds the budget by the work of one 4³ cube or one chunk at
+    /// most, see [`Metrics::tick_excess`](crate::metrics::Metrics::tick_excess). Promotions, cold clusters and opacity tiles that
+    /// are not done by then continue in the background. A tick waits for another one that runs.
+    ///
+    /// A world that never ticks stays correct: its chunks stay hot, and its opacity map takes longer to read. While a staged
+    /// commit is written, a tick only notes time and players. While the disk has
+    /// [too little room](TickReport::skipped_low_disk), a tick only does what deletes.
+    ///
+    /// Damage is no error. What is damaged stays as it is and is [reported](TickReport::damaged) once; everything else goes on.
     ///
     /// # Errors
     /// If the engine fails otherwise.
@@ -56,18 +57,18 @@ impl World {
 }
 
 impl Tiers<'_> {
-    /// Folds all deltas, moves every chunk to where it would lie after so many more ticks in which nobody comes, and returns when that is
-    /// done, and what was moved away is compacted. The world's clock does not move. For archiving a world, and for trying a policy out.
+    /// Folds all deltas, and moves every chunk to the tier that it would have after `after_ticks` more ticks without players.
+    /// Returns when that is done and the rows that were moved away are compacted. For archives, and to try a policy.
     ///
-    /// `progress` is told the counts so far after each round over the world; it may take hours in a large one. Ticks
-    /// wait meanwhile; loads and saves do not.
+    /// The world's clock does not move. `progress` gets the counts so far after each round over the world. It may take hours in a
+    /// large world. Ticks wait meanwhile; loads and saves do not.
     ///
-    /// Goes on where commits are refused for want of room, down to a quarter of what is to
-    /// [stay free](crate::WorldOptions::min_free_bytes): what was moved away is then compacted before more is moved, and at the
-    /// end only those kinds of row are that fit into what is free twice.
+    /// It continues where commits are refused for want of room, down to a quarter of
+    /// [`min_free_bytes`](crate::WorldOptions::min_free_bytes). Then it compacts what was moved away before it moves more. At the
+    /// end it compacts only the kinds of row that fit twice into what is free.
     ///
     /// # Errors
-    /// If the engine fails; [`Error::LowDiskSpace`] if the disk has less room than that: what was moved by then is moved.
+    /// If the engine fails. [`Error::LowDiskSpace`] if the disk has less room than that; what was moved by then is moved.
     pub fn demote_all(
         &self,
         after_ticks: u64,
@@ -148,50 +149,52 @@ impl Tiers<'_> {
         TierPin::new(&self.world.rooms().maintain.weak_world, id)
     }
 
-    /// Begins to record what is held and pinned, and from now on loads that memory cannot answer, saves, ticks, players,
-    /// holds and pins; a recording under way is dropped.
+    /// Begins to record: what is kept loaded and pinned now, and from now on loads that memory does not have, saves, ticks,
+    /// players, and what is kept and pinned. A recording in progress is dropped.
     ///
-    /// Eight or nine bytes for most events, kept in memory until [`take_trace`](Self::take_trace) hands them out. The
-    /// event with which they would be more than `max_bytes` ends the recording: it and what comes later is counted in
-    /// [`TracePart::lost_events`]. 64 MiB last for about seven million loads and saves. While it records, each of them
-    /// also encodes its chunk once to know its length.
+    /// Most events take eight or nine bytes, in memory until [`take_trace`](Self::take_trace) returns them. The event that would
+    /// exceed `max_bytes` ends the recording. That event and later ones are counted in
+    /// [`TracePart::lost_events`]. 64 MiB are enough for about seven million loads and saves. During a recording each of them also
+    /// encodes its chunk once, to know its length.
     pub fn record_trace(&self, max_bytes: usize) {
         self.tiering().record_trace(max_bytes);
     }
 
-    /// What was recorded since the last call, to be appended to the same file. Recording goes on, unless the part says
-    /// otherwise. Empty if nothing is recorded.
+    /// Returns what was recorded since the last call, to be appended to the same file. The recording continues, unless the part
+    /// states that it ended. Empty if nothing is recorded.
     pub fn take_trace(&self) -> TracePart {
         self.tiering().take_trace()
     }
 
-    /// Stops recording and hands out the rest.
+    /// Ends the recording, and returns the rest of it.
     pub fn end_trace(&self) -> TracePart {
         self.tiering().end_trace()
     }
 
-    /// Allows maintenance to forget which chunks commits before this one deleted, for good; returns the first commit
-    /// whose deletions are kept. It never goes back, nor beyond the newest commit's next.
+    /// Allows maintenance to purge, for good, the tombstones of chunks that commits before `commit` deleted. Returns the
+    /// tombstone horizon: the first commit whose deletions are remembered. It never goes back, and is at most the newest commit's
+    /// next.
     ///
-    /// What was deleted stays deleted. Marks that hide an older copy in a cluster are kept until the cluster is written
-    /// without it. Call it with the oldest state that somebody may still ask changes from; with
-    /// [`last_commit`](World::last_commit) if nobody does. Never called, a world keeps a row of some fifty bytes for each
-    /// chunk that was deleted and not saved again.
+    /// What was deleted stays deleted. A tombstone that hides an older copy in a cluster is kept until the cluster is written
+    /// without it. Call this with the oldest commit from which a client may still ask for changes, or with
+    /// [`last_commit`](World::last_commit) if there is none. Without it a world keeps a row of about fifty bytes for each chunk
+    /// that was deleted and not saved again.
     ///
-    /// Objects that were deleted before that commit lose their versions at once, which costs a scan of all objects and a
-    /// commit for every few thousand: one that is written anew begins with 0.
+    /// Objects that were deleted before that commit lose their versions at once: one that is written again begins with 0. That
+    /// costs a scan of all objects, and a commit for every few thousand.
     ///
     /// # Errors
-    /// What the engine says. Objects that were not forgotten then are by the next call.
+    /// Those of the engine. The next call purges the objects that this one did not.
     pub fn purge_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
         self.world.applied()?.maintain.purge_tombstones_before(commit)
     }
 
-    /// How many marks are left of chunks that commits before this one deleted: what [`purge_tombstones_before`](Self::purge_tombstones_before)
-    /// would allow to forget, what hides a copy in a cluster among it. Reads every hot row.
+    /// Counts the tombstones of chunks that commits before `commit` deleted: those that
+    /// [`purge_tombstones_before`](Self::purge_tombstones_before) would allow to purge, and those that hide a copy in a cluster.
+    /// Reads every hot row.
     ///
     /// # Errors
-    /// What the engine says.
+    /// Those of the engine.
     pub fn count_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
         tombstones::count_tombstones_before(
             &self.world.applied()?.commit.drained_engine()?.snapshot()?,
@@ -199,7 +202,7 @@ impl Tiers<'_> {
         )
     }
 
-    /// The first commit whose deletions are certainly known: who has an older state must ask for all anew.
+    /// The first commit whose deletions are all remembered. A client with an older state must ask for everything again.
     pub fn tombstone_horizon(&self) -> u64 {
         self.world.rooms().shared.tombstone_horizon.load(Ordering::Relaxed)
     }

@@ -77,20 +77,19 @@ impl World {
         self.rooms().commit.transaction(durability, body)
     }
 
-    /// Gives writes away: they are accepted after this call, in the order of such calls, at the latest when somebody reads.
+    /// Submits writes. They are accepted after this call, in the order of such calls, and at the latest when a thread reads.
     ///
-    /// For threads that must not stall. It costs some hundred nanoseconds for each chunk and never blocks on disk or on
-    /// other commits. What is submitted is seen whole by every read and transaction that begins afterwards, from any
-    /// thread; one that comes before a thread of the world has accepted it waits for that.
-    /// Like a commit at [`Durability::Fast`](crate::Durability::Fast) it is written soon, and synced as the world's
-    /// [`durability`](crate::WorldOptions::durability) says. A killed process may take the newest submissions, whole, as it
-    /// may take the newest queued commits.
+    /// For threads that must not stall. It costs some hundred nanoseconds for each chunk, and never waits for the disk or for
+    /// other commits. Every read and transaction that begins afterwards, on any thread, sees the batch whole; one that begins
+    /// before a thread of the world has accepted it waits for that.
     ///
-    /// What cannot be stored is found out when it is accepted: the [ticket](WriteTicket) tells, or if that is dropped,
-    /// the next [`flush`](Self::flush) or [`close`](Self::close) does. Nothing of such a batch is written then.
-    /// A segment of a segmented world accepts a batch before this returns, so inside a transaction of that segment it is
-    /// [`Error::Nested`].
+    /// Like a commit at [`Durability::Fast`](crate::Durability::Fast) it is written soon, and synced as the
+    /// [`durability`](crate::WorldOptions::durability) of the world states. A killed process may lose the newest submissions, each
+    /// whole, as it may lose the newest queued commits.
     ///
+    /// What cannot be stored is found when it is accepted. Then nothing of the batch is written, and the [ticket](WriteTicket)
+    /// reports it. If the ticket is dropped, the next [`flush`](Self::flush) or [`close`](Self::close) reports it. A segment of a
+    /// segmented world accepts a batch before this returns, so inside a transaction of that segment it is [`Error::Nested`].
     /// ```
     /// use cg_store::prelude::*;
     /// let world = World::builder().in_memory()?;
@@ -114,21 +113,22 @@ impl World {
         self.rooms().commit.submit(batch)
     }
 
-    /// Makes a world that a failed write has made read-only writable again, under the same handles: call it when there
-    /// is room on the disk again. Does nothing if the world is writable.
+    /// Makes a world writable again that a failed write has made read-only, under the same handles. Call it when the disk has room
+    /// again. Does nothing if the world is writable.
     ///
-    /// Commits that were accepted and not written are kept in order, and are written and synced when this returns; so
-    /// are all before them, whose presence is checked. Tickets that failed can be waited for again. A commit that
-    /// returned [`EngineError::WriteFailed`](crate::engine::EngineError::WriteFailed) is afterwards there or not, as it would be after an open.
+    /// Commits that were accepted and not written are kept in order. They are written and synced when this returns, and so are all
+    /// before them, whose presence is checked. Tickets that failed can be waited for again. A commit that returned
+    /// [`EngineError::WriteFailed`](crate::engine::EngineError::WriteFailed) is stored afterwards or not, as after an open.
     ///
-    /// Blocks while the engine is opened, which takes as long as [`WorldBuilder::open`](crate::WorldBuilder::open). Commits and reads past memory wait
-    /// meanwhile; what memory and the queue have is served. Should this fail, it may be called again.
+    /// Blocks while the engine is opened, which takes as long as [`WorldBuilder::open`](crate::WorldBuilder::open). Commits, and
+    /// reads that memory and the queue cannot serve, wait meanwhile. If this fails, it may be called again.
     ///
     /// # Errors
-    /// [`Error::LowDiskSpace`] if there is less room than
-    /// [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands. [`Error::NotResumed`] says why the world stays
-    /// read-only: [`NotResumed::SyncFailed`](crate::error::NotResumed::SyncFailed) and [`NotResumed::LostCommits`](crate::error::NotResumed::LostCommits) are for good.
-    /// What writing the queue fails with; the world is read-only again then.
+    /// [`Error::LowDiskSpace`] if there is less room than [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
+    /// [`Error::NotResumed`] states why the world stays read-only:
+    /// [`NotResumed::SyncFailed`](crate::error::NotResumed::SyncFailed) and
+    /// [`NotResumed::LostCommits`](crate::error::NotResumed::LostCommits) are permanent. The error of writing the queue; the world is
+    /// read-only again then.
     pub fn resume(&self) -> Result<(), Error> {
         self.rooms().commit.resume()
     }

@@ -214,8 +214,7 @@ impl World {
         self.rooms().commit.log.published()
     }
 
-    /// The engine under the world, for tests and tools that look at single rows. What is written past the world is
-    /// checked by nobody.
+    /// The engine of the world, for tests and tools that read single rows. The world does not check what is written past it.
     #[doc(hidden)]
     pub fn engine(&self) -> impl Deref<Target = dyn Engine> + '_ {
         self.rooms().shared.engine().expect("tests and tools look at worlds that have one")
@@ -232,8 +231,8 @@ impl World {
     /// Waits until every commit so far, and everything that was submitted, survives a power cut.
     ///
     /// # Errors
-    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on. [`Error::DeferredWrite`] if all that
-    /// could be stored is saved, and something that was submitted could not, of which nobody was told.
+    /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on. [`Error::DeferredWrite`] if everything
+    /// that could be stored is saved, and something that was submitted was refused and not reported yet.
     pub fn flush(&self) -> Result<(), Error> {
         let rooms = self.rooms();
         rooms.commit.apply_submitted()?;
@@ -241,26 +240,24 @@ impl World {
         rooms.commit.check_submitted()
     }
 
-    /// Waits until there is room in the queue for the commit that this thread was refused last, and for half of the queue
-    /// at least: what to do after [`Error::Busy`].
+    /// Waits until the queue has room for the commit that this thread was refused last, and for half of the queue at least: after
+    /// [`Error::Busy`].
     ///
-    /// Threads that wait get room in the order in which they came; those that do not wait may commit a queue's worth of
-    /// bytes before the first of them, and are refused afterwards. So a commit that takes most of the queue is not kept
-    /// waiting by small ones. Its room is kept for this thread for two seconds.
+    /// Waiting threads get room in the order of their calls. Threads that do not wait may commit a queue's worth of bytes before
+    /// the first of them, and are refused afterwards. So small commits do not keep one waiting that takes most of the queue. The
+    /// room is kept for this thread for two seconds.
     ///
     /// # Errors
-    /// What a queued write failed with; the world is read-only from then on.
+    /// That of a queued write; the world is read-only from then on.
     pub fn wait_for_room(&self) -> Result<(), Error> {
         self.rooms().commit.wait_for_room()
     }
 
-    /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again
-    /// does nothing.
+    /// Saves everything and closes the world. Later calls on any handle fail with [`Error::Closed`]; closing again does nothing.
     ///
-    /// The directory stays locked until the last handle is dropped, as other threads may still be reading rows that they
-    /// borrow from the engine: until then opening it is refused with
-    /// [`EngineError::Locked`](crate::engine::EngineError::Locked), in this process too. Tickets and requests on their way
-    /// keep nothing locked.
+    /// The directory stays locked until the last handle is dropped, because other threads may still read rows that they borrow from
+    /// the engine. Until then opening it fails with [`EngineError::Locked`](crate::engine::EngineError::Locked), in this process too.
+    /// Tickets and loads in the background keep nothing locked.
     ///
     /// # Errors
     /// If the last writes fail; the world is closed all the same. [`Error::DeferredWrite`] as [`flush`](Self::flush).
