@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::house::{self, Sources};
-use super::{exception, knot, room};
+use super::{knot, room};
 use crate::metadata;
 
 /// Everything that is wrong inside the workspace's crates, one line each.
@@ -15,7 +15,6 @@ use crate::metadata;
 /// A crate cannot be read, or its figure is none.
 pub(super) fn violations(metadata: &Value, root: &Path, sources: &Sources) -> Result<Vec<String>> {
     let mut violations = Vec::new();
-    let mut names = Vec::new();
     for package in metadata::packages(metadata) {
         for target in package["targets"].as_array().into_iter().flatten() {
             let is =
@@ -29,10 +28,8 @@ pub(super) fn violations(metadata: &Value, root: &Path, sources: &Sources) -> Re
             let file = Path::new(target["src_path"].as_str().context("a target without a file")?);
             let file = file.strip_prefix(root).unwrap_or(file).to_string_lossy();
             violations.extend(of_crate(name, &file, sources).with_context(|| name.to_owned())?);
-            names.push(name);
         }
     }
-    violations.extend(exception::unused(&names));
     Ok(violations)
 }
 
@@ -40,9 +37,11 @@ fn of_crate(name: &str, file: &str, sources: &Sources) -> Result<Vec<String>> {
     let house = house::read(file, sources)?;
     let Some(rooms) = room::figure(&sources[file])? else {
         let knot = knot::largest(&house);
-        return Ok(exception::compare(name, knot.len(), exception::of(name), knot::describe(&knot, &house)));
+        return Ok(of(name, knot::describe(&knot, &house)));
     };
-    let upward = room::upward(&rooms, &house);
-    let missing = room::missing(&rooms, &house).into_iter().map(|line| format!("{name}: {line}"));
-    Ok(missing.chain(exception::compare(name, upward.len(), exception::of(name), upward)).collect())
+    Ok(of(name, [room::missing(&rooms, &house), room::upward(&rooms, &house)].concat()))
+}
+
+fn of(name: &str, lines: Vec<String>) -> Vec<String> {
+    lines.into_iter().map(|line| format!("{name}: {line}")).collect()
 }

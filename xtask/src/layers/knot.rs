@@ -38,6 +38,9 @@ fn reachable<'a>(from: &'a str, uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> 
 
 /// The knot in words: its modules, and a line for each pair of them in which one uses the other least.
 pub(super) fn describe(knot: &BTreeSet<&str>, house: &House) -> Vec<String> {
+    if knot.is_empty() {
+        return Vec::new();
+    }
     let mut uses: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for arrow in &house.arrows {
         let ends = (arrow.from.as_str(), arrow.to.as_str());

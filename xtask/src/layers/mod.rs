@@ -3,7 +3,6 @@
 
 mod arrows;
 mod code;
-mod exception;
 mod figure;
 mod house;
 mod inside;

@@ -3,13 +3,11 @@
 //!
 //! Code spans and fenced blocks are not looked at: they hold names that are stored, or were printed.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::exception;
 use super::house::Sources;
 
 /// Pages that record what was measured or seen: their words are those of their day.
@@ -67,19 +65,14 @@ struct Found {
     new: &'static str,
 }
 
-/// Every old word in the sources and pages of the workspace, apart from those that `exception.rs` counts.
+/// Every old word in the sources and pages of the workspace.
 ///
 /// # Errors
 /// A page cannot be read.
 pub(super) fn violations(root: &Path, sources: &Sources) -> Result<Vec<String>> {
-    let mut excepted: BTreeMap<_, _> =
-        exception::WORDS.iter().map(|(folder, allowed)| (*folder, (*allowed, Vec::new()))).collect();
     let mut violations = Vec::new();
     let mut add = |place: &str, found: Vec<Found>| {
-        let folder = exception::WORDS.iter().find(|(folder, _)| place.starts_with(folder));
-        let lines = folder.and_then(|(folder, _)| excepted.get_mut(folder));
-        let lines = lines.map_or(&mut violations, |(_, lines)| lines);
-        lines.extend(
+        violations.extend(
             found.iter().map(|Found { line, old, new }| format!("{place}:{line}: {old:?} is {new:?} here")),
         );
     };
@@ -94,9 +87,6 @@ pub(super) fn violations(root: &Path, sources: &Sources) -> Result<Vec<String>> 
         }
         let text = fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
         add(&place, in_markdown(&text));
-    }
-    for (folder, (allowed, lines)) in excepted {
-        violations.extend(exception::compare(folder, lines.len(), allowed, lines));
     }
     Ok(violations)
 }
