@@ -28,9 +28,8 @@ pub struct ApplyLatch {
 /// No commit is rolled forward while this is held.
 pub type ApplyGuard<'g> = RwLockReadGuard<'g, ()>;
 
-/// A commit is being rolled forward. If this is dropped the latch stays closed: it got stuck.
-#[derive(Debug)]
 /// A commit is being rolled forward. If this is dropped without [`open`](Self::open), the latch stays closed.
+#[derive(Debug)]
 pub struct Applying<'g> {
     apply_latch: &'g ApplyLatch,
     _exclusive: RwLockWriteGuard<'g, ()>,

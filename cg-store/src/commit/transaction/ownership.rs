@@ -39,9 +39,8 @@ impl Ground for ReadState {
     }
 }
 
-/// A transaction's chunks and entities as they will be stored.
-#[derive(Debug)]
 /// The chunks and entities of a transaction as they will be stored.
+#[derive(Debug)]
 pub struct Resolved {
     /// Every chunk that is written and changes, with what it replaces.
     pub chunks: BTreeMap<ChunkAt, ChunkChange>,
