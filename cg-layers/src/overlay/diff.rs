@@ -1,18 +1,15 @@
 //! What an overlay shows otherwise than its base.
 
-use std::sync::Arc;
-
-use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::record::Record;
-use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
-use cg_store::layer::{Base, Found, origin_of};
+use cg_format::{ChunkAt, EntityId, RecordId};
+use cg_store::layer::Base;
+use cg_store::layer::kind::{self, Kind, Objects};
 use cg_store::objects::{ObjectKey, StoredObject};
-use cg_store::{Error, Property};
+use cg_store::{Error, Property, each_kind};
 
 use super::Overlay;
-use super::rows::Written;
+use super::kind::OverlayKind;
+use super::rows::LeaseView;
 
 /// How a place in an overlay differs from its base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,42 +41,27 @@ pub struct OverlayDiff {
     pub records: Vec<(RecordId, Difference)>,
 }
 
-/// One thing that an overlay wrote and shows otherwise than its base.
-pub(super) enum Changed {
-    Chunk(Change<ChunkAt, Arc<Chunk>>),
-    Entity(Change<EntityId, Entity>),
-    Property(Change<Property, Vec<u8>>),
-    Object(Change<ObjectKey, StoredObject>),
-    Record(Change<RecordId, Arc<Record>>),
-}
-
-/// One thing that an overlay wrote, as a merge needs it.
-#[derive(Debug)]
-pub(super) struct Change<K, T> {
-    pub(super) key: K,
+/// One value that an overlay wrote and shows otherwise than its base, as a merge needs it.
+pub(super) struct Change<K: Kind> {
+    pub(super) key: K::Key,
     /// `None` is a deletion; that of an object says at which version.
-    pub(super) new: Option<T>,
+    pub(super) new: Option<K::Value>,
     /// What the overlay wrote over.
     pub(super) origin: Origin,
     /// `None` if neither shows anything, and only the count of an object is to go on.
     pub(super) difference: Option<Difference>,
 }
 
-impl<K, T> Change<K, T> {
-    fn told(self) -> Option<(K, Difference)> {
+impl<K: Kind> Change<K> {
+    fn told(self) -> Option<(K::Key, Difference)> {
         Some((self.key, self.difference?))
     }
 }
 
 impl OverlayDiff {
     /// Whether nothing differs.
-    pub const fn is_empty(&self) -> bool {
-        let Self { chunks, entities, properties, objects, records } = self;
-        chunks.is_empty()
-            && entities.is_empty()
-            && properties.is_empty()
-            && objects.is_empty()
-            && records.is_empty()
+    pub fn is_empty(&self) -> bool {
+        !each_kind!(self, |differences| differences.is_empty()).contains(&false)
     }
 }
 
@@ -94,87 +76,69 @@ impl<S: Base> Overlay<S> {
     pub fn diff(&self) -> Result<OverlayDiff, Error> {
         let _alone = self.write()?;
         let mut diff = OverlayDiff::default();
-        self.changes(|changed| {
-            match changed {
-                Changed::Chunk(change) => diff.chunks.extend(change.told()),
-                Changed::Entity(change) => diff.entities.extend(change.told()),
-                Changed::Property(change) => diff.properties.extend(change.told()),
-                Changed::Object(change) => diff.objects.extend(change.told()),
-                Changed::Record(change) => diff.records.extend(change.told()),
-            }
-            Ok(())
-        })?;
-        Ok(diff)
-    }
-
-    /// Shows what differs from the base, chunks first, then entities, properties, objects and records; the caller has the right to write.
-    pub(super) fn changes(&self, mut show: impl FnMut(Changed) -> Result<(), Error>) -> Result<(), Error> {
-        let base = &self.store.base;
-        self.store.for_each(self.lease(), |written| {
-            let changed = match written {
-                Written::Chunk(at, row) => {
-                    compare(at, row.value, row.origin, base.find_chunk(at)?).map(Changed::Chunk)
-                }
-                Written::Entity(id, row) => {
-                    compare(id, row.value, row.origin, base.find_entity(id)?).map(Changed::Entity)
-                }
-                Written::Property(property, row) => {
-                    let below = base.find_property(&property)?;
-                    compare(property, row.value, row.origin, below).map(Changed::Property)
-                }
-                Written::Object(key, row) => {
-                    let below = base.find_object(&key)?;
-                    compare_objects(key, row.value, row.origin, below).map(Changed::Object)
-                }
-                Written::Record(id, row) => {
-                    compare(id, row.value, row.origin, base.find_record(id)?).map(Changed::Record)
-                }
-            };
-            changed.map_or(Ok(()), &mut show)
+        self.store.in_view(self.lease(), |rows| {
+            each_kind!(mut diff, |list: K| {
+                rows.for_each_change::<K>(|change| {
+                    list.extend(change.told());
+                    Ok(())
+                })?;
+            });
+            Ok(diff)
         })
     }
 }
 
-/// As [`compare`], where a deleted one is found too. One that both have deleted, or the base never had, goes on at the higher
-/// count: a reader that saw it in the overlay never sees it go back.
-fn compare_objects(
-    key: ObjectKey,
-    here: Lookup<StoredObject>,
-    origin: Origin,
-    below: Found<StoredObject>,
-) -> Option<Change<ObjectKey, StoredObject>> {
-    let found = origin_of(&below);
-    let (stored, below) = (here.here(), below.here());
-    let live = |object: &StoredObject| object.bytes.is_some();
-    let here = stored.clone().filter(live);
-    let shown_below = below.clone().filter(|(object, _)| live(object));
-    let count = below.map(|(object, _)| object.version);
-    if here.is_none() && shown_below.is_none() {
-        let new = stored.filter(|object| Some(object.version) > count)?;
-        // Whatever the base did meanwhile is not undone.
-        return Some(Change { key, new: Some(new), origin: found, difference: None });
+impl<S: Base> LeaseView<'_, S> {
+    /// Visits what differs from the base; the caller has the right to write.
+    pub(super) fn for_each_change<K: OverlayKind>(
+        &self,
+        mut visit: impl FnMut(Change<K>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.for_each::<K>(|key, row| {
+            let below = K::find(&self.store.base, &key)?;
+            K::compare(key, row, below).map_or(Ok(()), &mut visit)
+        })
     }
-    let here = here.map_or(Lookup::Tombstone, Lookup::Found);
-    let change = compare(key, here, origin, shown_below.map_or(Lookup::NotFound, Lookup::Found))?;
-    // It may have come and gone in the base since.
-    let behind = count.filter(|_| change.difference == Some(Difference::Added)).map(|count| count + 1);
-    let new =
-        stored.map(|object| StoredObject { version: behind.unwrap_or(0).max(object.version), ..object });
-    Some(Change { new, ..change })
 }
 
-fn compare<K, T: PartialEq>(
-    key: K,
-    here: Lookup<T>,
+/// What a row changes of what the base has; `None` if nothing.
+pub(super) fn compare<K: Kind>(
+    key: K::Key,
+    here: Option<K::Value>,
     origin: Origin,
-    below: Found<T>,
-) -> Option<Change<K, T>> {
-    let (new, difference) = match (here.here(), below.here()) {
-        (Some(here), Some((below, _))) if here == below => return None,
-        (Some(here), Some(_)) => (Some(here), Difference::Changed),
-        (Some(here), None) => (Some(here), Difference::Added),
-        (None, Some(_)) => (None, Difference::Deleted),
+    below: Option<&K::Value>,
+) -> Option<Change<K>> {
+    let difference = match (&here, below) {
+        (Some(here), Some(below)) if here == below => return None,
+        (Some(_), Some(_)) => Difference::Changed,
+        (Some(_), None) => Difference::Added,
+        (None, Some(_)) => Difference::Deleted,
         (None, None) => return None,
     };
-    Some(Change { key, new, origin, difference: Some(difference) })
+    Some(Change { key, new: here, origin, difference: Some(difference) })
+}
+
+/// As [`compare`], where a deleted object is found too. One that both have deleted, or the base never had, goes on at the
+/// higher version: a reader that saw it in the overlay never sees it go back.
+pub(super) fn compare_objects(
+    key: ObjectKey,
+    stored: Option<StoredObject>,
+    origin: Origin,
+    below: Option<(StoredObject, Origin)>,
+) -> Option<Change<Objects>> {
+    let (below, found) = below.unzip();
+    let version = below.as_ref().map(|object| object.version);
+    let here = stored.clone().filter(Objects::is_live);
+    let below = below.filter(Objects::is_live);
+    if here.is_none() && below.is_none() {
+        let new = stored.filter(|object| Some(object.version) > version)?;
+        // Whatever the base did meanwhile is not undone.
+        let origin = found.unwrap_or(Origin::ABSENT);
+        return Some(Change { key, new: Some(new), origin, difference: None });
+    }
+    let change = compare::<Objects>(key, here, origin, below.as_ref())?;
+    // It may have come and gone in the base since.
+    let next = version.filter(|_| change.difference == Some(Difference::Added)).map(|version| version + 1);
+    let new = stored.map(|object| StoredObject { version: next.unwrap_or(0).max(object.version), ..object });
+    Some(Change { new, ..change })
 }

@@ -1,58 +1,47 @@
 //! The changes of an arena, and how they are written.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
-use cg_format::frame::{Codec, Draft};
-use cg_format::key::RecordLeaf;
-use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
-use cg_format::record::Record;
-use cg_format::{ChunkAt, EntityId, Lookup, RecordId, Space, key};
-use cg_store::engine::{Batch, CommitSeq, EngineError, Level, Stamp};
-use cg_store::layer::{Applying, Base, check_parts, worth_a_delta};
-use cg_store::objects::{ObjectKey, StoredObject};
-use cg_store::{Error, Property};
+use cg_format::overlay::Origin;
+use cg_format::{ChunkAt, EntityId, Lookup, Space, key};
+use cg_store::engine::{Batch, CommitSeq, EngineError, Level};
+use cg_store::layer::{Applying, Base, check_parts, kind, worth_a_delta};
+use cg_store::{Error, each_kind, kind_map};
 
-use super::properties::put_property;
+use super::kind::{Edit, OverlayKind as _};
 use super::rows::Row;
 use super::store::Store;
-use super::values::{put_object, put_record};
 
-/// The changes of one commit of an arena.
-#[derive(Debug, Default)]
-pub(super) struct Edits {
-    pub(super) chunks: Vec<(ChunkAt, Option<Arc<Chunk>>, Origin)>,
-    pub(super) entities: Vec<(EntityId, Option<Entity>, Origin)>,
-    pub(super) properties: Vec<(Property, Option<Vec<u8>>, Origin)>,
-    pub(super) objects: Vec<(ObjectKey, StoredObject, Origin)>,
-    pub(super) records: Vec<(RecordId, RecordEdit, Origin)>,
+/// What becomes of the values of one kind.
+type Edited<K> = Vec<Edit<K>>;
+
+kind_map! {
+    /// The changes of one commit of an arena.
+    #[derive(Debug, Default)]
+    pub(super) struct Edits of pub(super) Edited
 }
 
-/// One record before and after.
-#[derive(Debug)]
-pub(super) struct RecordEdit {
-    /// The leaf in which the overlay has it.
-    pub(super) old: Option<RecordLeaf>,
-    /// `None` is a deletion.
-    pub(super) new: Option<(RecordLeaf, Arc<Record>)>,
+/// Encodes the rows of a commit.
+pub(super) struct RowWriter<'s, S> {
+    pub(super) store: &'s Store<S>,
+    pub(super) lease: u64,
+    /// The schema generation of the names by which values are encoded.
+    pub(super) generation: u32,
+    pub(super) batch: Batch,
+    /// For each chunk what the base has, if the row is what differs from that.
+    pub(super) over: Vec<Option<Origin>>,
 }
 
 impl Edits {
-    pub(super) const fn is_empty(&self) -> bool {
-        let Self { chunks, entities, properties, objects, records } = self;
-        chunks.is_empty()
-            && entities.is_empty()
-            && properties.is_empty()
-            && objects.is_empty()
-            && records.is_empty()
+    pub(super) fn is_empty(&self) -> bool {
+        !each_kind!(self, |edits| edits.is_empty()).contains(&false)
     }
 }
 
 impl<S: Base> Store<S> {
     /// What the base has and a chunk has not, if the base has what the chunk was written over and it is worth it.
-    fn delta(&self, at: ChunkAt, new: &Chunk, origin: Origin) -> Option<Vec<u8>> {
+    pub(super) fn delta(&self, at: ChunkAt, new: &Chunk, origin: Origin) -> Option<Vec<u8>> {
         if !self.deltas {
             return None;
         }
@@ -72,36 +61,9 @@ impl<S: Base> Store<S> {
     /// stuck; what the engine and the base's say.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
         self.remember_names()?;
-        let mut batch = Batch::new();
-        let mut over = Vec::with_capacity(edits.chunks.len());
-        for (at, chunk, origin) in &edits.chunks {
-            let delta = chunk.as_deref().and_then(|chunk| self.delta(*at, chunk, *origin));
-            over.push(delta.is_some().then_some(*origin));
-            let draft = Draft::plain(Codec::None, generation, |out| {
-                if let Some(delta) = delta {
-                    let value = OverlayValue::Changed(|out: &mut Vec<u8>| out.extend(delta));
-                    OverlayRow::encode(*origin, value, out);
-                } else {
-                    let value = chunk.as_deref().map(|chunk| |out: &mut Vec<u8>| chunk.encode(out));
-                    OverlayRow::encode(*origin, value, out);
-                }
-            });
-            batch.put(Space::ChunkL0, key::overlay_chunk(lease, *at), draft, Stamp::Commit);
-        }
-        for (id, entity, origin) in &edits.entities {
-            let value = entity.as_ref().map(|entity: &Entity| move |out: &mut Vec<u8>| entity.encode(out));
-            let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
-            batch.put(Space::Entity, key::overlay_entity(lease, *id), draft, Stamp::Commit);
-        }
-        for (property, bytes, origin) in &edits.properties {
-            put_property(&mut batch, lease, property, bytes.as_deref(), *origin);
-        }
-        for (key, object, origin) in &edits.objects {
-            put_object(&mut batch, lease, key, object, *origin);
-        }
-        for (id, edit, origin) in &edits.records {
-            put_record(&mut batch, lease, *id, edit, *origin);
-        }
+        let mut out = RowWriter { store: self, lease, generation, batch: Batch::new(), over: Vec::new() };
+        each_kind!(edits, |edits: K| edits.iter().try_for_each(|edit| K::put_rows(&mut out, edit))?);
+        let RowWriter { batch, over, .. } = out;
         let (len_bytes, rows) = (batch.len_bytes(), batch.op_count() as u64);
         let limit_bytes = self.limits.batch_bytes.min(self.engine.caps().max_batch_bytes);
         let is_staged = len_bytes > limit_bytes;

@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
-use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
+use cg_format::{Lookup, RecordId};
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::Level;
-use cg_store::error::ConflictKey;
-use cg_store::layer::{Base, Found, origin_of, write_stored_object};
-use cg_store::layer::{TxStore, ValueStore};
+use cg_store::layer::kind::{self, Chunks, Entities, Kind, Objects, Properties, Records};
+use cg_store::layer::{Base, Found, TxStore, ValueStore, origin_of, write_stored_object};
 use cg_store::objects::{ObjectKey, StoredObject};
-use cg_store::{Durability, Error, Property, Tx, World};
+use cg_store::{Durability, Error, Tx, World, each_kind, kind_map};
 
-use super::diff::{Change, Changed};
+use super::diff::Change;
 use super::edits::Edits;
+use super::kind::{Edit, OverlayKind};
 use super::target::{MergeTarget, Merged};
 use super::transaction::overlay_of;
 use super::{Overlay, OverlayError};
@@ -25,18 +23,16 @@ use super::{Overlay, OverlayError};
 /// At most this many chunks of a target are in memory while they are compared.
 const LOOKED_AT_ONCE: usize = 1024;
 
-/// What a promotion changes in its target.
-#[derive(Debug, Default)]
-pub struct OverlayMerge {
-    pub(crate) chunks: BTreeMap<ChunkAt, MergeItem<Arc<Chunk>>>,
-    pub(crate) entities: BTreeMap<EntityId, MergeItem<Entity>>,
-    pub(crate) properties: BTreeMap<Property, MergeItem<Vec<u8>>>,
-    /// Each with what becomes of it, of one that is deleted too.
-    pub(crate) objects: BTreeMap<ObjectKey, MergeItem<StoredObject>>,
-    pub(crate) records: BTreeMap<RecordId, MergeItem<Arc<Record>>>,
+/// What a merge changes of one kind.
+type Items<K> = BTreeMap<<K as Kind>::Key, MergeItem<<K as Kind>::Value>>;
+
+kind_map! {
+    /// What a merge changes in its target. Objects that are deleted are among them.
+    #[derive(Debug, Default)]
+    pub struct OverlayMerge of pub(crate) Items
 }
 
-/// One thing to be promoted; no value is a deletion.
+/// One value to be merged; `None` is a deletion.
 #[derive(Debug)]
 pub(crate) struct MergeItem<T> {
     pub(crate) new: Option<T>,
@@ -85,16 +81,14 @@ impl<S: Base> Overlay<S> {
             self.store.names_adopted()?;
         }
         let mut merge = OverlayMerge::default();
-        self.changes(|changed| {
-            let OverlayMerge { chunks, entities, properties, objects, records } = &mut merge;
-            match changed {
-                Changed::Chunk(change) => take(chunks, change),
-                Changed::Entity(change) => take(entities, change),
-                Changed::Property(change) => take(properties, change),
-                Changed::Object(change) => take(objects, change),
-                Changed::Record(change) => take(records, change),
-            }
-            Ok(())
+        self.store.in_view(self.lease(), |rows| {
+            each_kind!(mut merge, |items: K| {
+                rows.for_each_change::<K>(|Change { key, new, origin, .. }| {
+                    items.insert(key, MergeItem { new, origin, waits: false });
+                    Ok(())
+                })?;
+            });
+            Ok::<_, Error>(())
         })?;
         let mut merged = |part: &OverlayMerge| self.forget_merged(part);
         let changes = if merge.is_empty() { 0 } else { base.apply(merge, &mut merged)? };
@@ -106,34 +100,45 @@ impl<S: Base> Overlay<S> {
 
     /// Forgets what a part has merged. What waits for a transfer is shown as before, over what the part left in the base.
     fn forget_merged(&self, part: &OverlayMerge) -> Result<(), Error> {
-        let (lease, base) = (self.lease(), &self.store.base);
-        let (mut edits, mut chunks, mut entities) = (Edits::default(), Vec::new(), Vec::new());
-        for (at, item) in &part.chunks {
-            if !item.waits {
-                chunks.push(*at);
-            } else if let Some(origin) = item.merged_as(&base.find_chunk(*at)?)
-                && let Some(row) = self.store.chunk(lease, *at)?
-            {
-                edits.chunks.push((*at, row.value.here(), origin));
-            }
-        }
-        for (id, item) in &part.entities {
-            if !item.waits {
-                entities.push(*id);
-            } else if let Some(origin) = item.merged_as(&base.find_entity(*id)?)
-                && let Some(row) = self.store.entity(lease, *id)?
-            {
-                edits.entities.push((*id, row.value.here(), origin));
-            }
-        }
+        let (lease, mut edits) = (self.lease(), Edits::default());
+        let chunks = self.split_merged::<Chunks>(&part.chunks, &mut edits.chunks)?;
+        let entities = self.split_merged::<Entities>(&part.entities, &mut edits.entities)?;
         if !edits.is_empty() {
             self.store.write(lease, edits, self.store.catalog()?.current_generation())?;
         }
         self.store.forget(lease, &chunks, &entities)
     }
+
+    /// The keys whose rows are to be forgotten. Those that wait for a transfer become edits.
+    fn split_merged<K: OverlayKind>(
+        &self,
+        items: &Items<K>,
+        edits: &mut Vec<Edit<K>>,
+    ) -> Result<Vec<K::Key>, Error> {
+        let mut merged = Vec::new();
+        for (key, item) in items {
+            if !item.waits {
+                merged.push(key.clone());
+            } else if let Some(origin) = item.merged_as(&K::find(&self.store.base, key)?)
+                && let Some(row) = K::read(&self.store, self.lease(), key)?
+            {
+                edits.push((key.clone(), row.value.here(), origin));
+            }
+        }
+        Ok(merged)
+    }
 }
 
 impl<T: PartialEq> MergeItem<T> {
+    /// Refuses if something else was found than what was written over.
+    fn unchanged<K: Kind<Value = T>>(&self, key: &K::Key, found: &Found<T>) -> Result<(), OverlayError> {
+        let (expected, found) = (self.origin, origin_of(found));
+        if expected == found {
+            return Ok(());
+        }
+        Err(OverlayError::BaseChanged { key: K::conflict_key(key), expected, found })
+    }
+
     /// Merges this for now, until an entity is transferred.
     pub(crate) fn wait_as(&mut self, new: T) {
         self.new = Some(new);
@@ -157,8 +162,7 @@ impl OverlayMerge {
 
     /// How many chunks, entities, properties, objects and records are to be changed.
     pub fn len(&self) -> u64 {
-        let Self { chunks, entities, properties, objects, records } = self;
-        (chunks.len() + entities.len() + properties.len() + objects.len() + records.len()) as u64
+        each_kind!(self, |items| items.len() as u64).iter().sum()
     }
 
     fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
@@ -172,21 +176,18 @@ impl OverlayMerge {
     /// Writes over what an earlier call has merged, of what waits for a transfer: the target shows there neither what the
     /// overlay wrote over nor what the overlay shows.
     pub(crate) fn recognise_merged(&mut self, target: &impl Base) -> Result<(), Error> {
-        for (at, item) in self.chunks.iter_mut().filter(|(_, item)| item.waits) {
-            item.origin = item.merged_as(&target.find_chunk(*at)?).unwrap_or(item.origin);
-        }
-        for (id, item) in self.entities.iter_mut().filter(|(_, item)| item.waits) {
-            item.origin = item.merged_as(&target.find_entity(*id)?).unwrap_or(item.origin);
-        }
-        Ok(())
+        recognise::<Chunks>(&mut self.chunks, target)?;
+        recognise::<Entities>(&mut self.entities, target)
     }
 
     /// Adds what waits for a transfer, which is over, to what others have of that.
     pub(crate) fn arrive(self, arrived: &mut Self) {
-        let chunks = self.chunks.into_iter().filter(|(_, item)| item.waits);
-        arrived.chunks.extend(chunks.map(|(at, item)| (at, MergeItem { waits: false, ..item })));
-        let entities = self.entities.into_iter().filter(|(_, item)| item.waits);
-        arrived.entities.extend(entities.map(|(id, item)| (id, MergeItem { waits: false, ..item })));
+        fn arrive<K: Kind>(items: Items<K>) -> impl Iterator<Item = (K::Key, MergeItem<K::Value>)> {
+            let waiting = items.into_iter().filter(|(_, item)| item.waits);
+            waiting.map(|(key, item)| (key, MergeItem { waits: false, ..item }))
+        }
+        arrived.chunks.extend(arrive::<Chunks>(self.chunks));
+        arrived.entities.extend(arrive::<Entities>(self.entities));
     }
 
     /// Refuses if a target has something else by now than what was written over. The caller has read the same places in a
@@ -196,22 +197,13 @@ impl OverlayMerge {
         for some in chunks.chunks(LOOKED_AT_ONCE) {
             let positions: Vec<_> = some.iter().map(|(at, _)| **at).collect();
             for ((at, item), found) in some.iter().zip(target.find_chunks(&positions)) {
-                unchanged(ConflictKey::Chunk(**at), item.origin, &found?)?;
+                item.unchanged::<Chunks>(at, &found?)?;
             }
         }
-        for (id, item) in &self.entities {
-            unchanged(ConflictKey::Entity(*id), item.origin, &target.find_entity(*id)?)?;
-        }
-        for (property, item) in &self.properties {
-            unchanged(property.conflict_key(), item.origin, &target.find_property(property)?)?;
-        }
-        for (key, item) in &self.objects {
-            unchanged(ConflictKey::Object(key.clone()), item.origin, &target.find_object(key)?)?;
-        }
-        for (id, item) in &self.records {
-            unchanged(ConflictKey::Record(*id), item.origin, &target.find_record(*id)?)?;
-        }
-        Ok(())
+        unchanged::<Entities>(&self.entities, target)?;
+        unchanged::<Properties>(&self.properties, target)?;
+        unchanged::<Objects>(&self.objects, target)?;
+        unchanged::<Records>(&self.records, target)
     }
 
     /// Looks at all that it changes, compares that with what was written over, and changes it. What comes between the look
@@ -274,15 +266,20 @@ impl OverlayMerge {
     }
 }
 
-/// Adds a change to a promotion. The target compares what the base has.
-fn take<K: Ord, T>(item: &mut BTreeMap<K, MergeItem<T>>, change: Change<K, T>) {
-    let Change { key, new, origin, difference: _ } = change;
-    item.insert(key, MergeItem { new, origin, waits: false });
+/// Refuses if a target has something else by now than what was written over.
+fn unchanged<K: OverlayKind>(items: &Items<K>, target: &impl Base) -> Result<(), Error> {
+    for (key, item) in items {
+        item.unchanged::<K>(key, &K::find(target, key)?)?;
+    }
+    Ok(())
 }
 
-fn unchanged<T>(key: ConflictKey, expected: Origin, found: &Found<T>) -> Result<(), Error> {
-    let found = origin_of(found);
-    if expected == found { Ok(()) } else { Err(OverlayError::BaseChanged { key, expected, found }.into()) }
+/// Writes over what an earlier call has merged, of what waits for a transfer.
+fn recognise<K: OverlayKind>(items: &mut Items<K>, target: &impl Base) -> Result<(), Error> {
+    for (key, item) in items.iter_mut().filter(|(_, item)| item.waits) {
+        item.origin = item.merged_as(&K::find(target, key)?).unwrap_or(item.origin);
+    }
+    Ok(())
 }
 
 impl MergeTarget for World {

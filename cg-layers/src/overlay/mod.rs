@@ -14,14 +14,16 @@ mod diff;
 mod disk;
 mod edits;
 mod error;
+mod kind;
 mod merge;
 mod names;
+mod objects;
 mod properties;
+mod records;
 mod rows;
 mod store;
 mod target;
 mod transaction;
-mod values;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,12 +41,14 @@ use uuid::Uuid;
 use arena::Arena;
 pub use arenas::{ArenaInfo, Arenas};
 use cg_store::engine::Level;
+use cg_store::layer::kind::{Chunks, Entities, Objects, Properties, Records};
 use cg_store::layer::{Base, Found, Identity, origin_of, without_deletion};
 use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
 use cg_store::records::{RecordQuery, RecordShape};
 use cg_store::{Error, Property, WorldOptions};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
+use kind::OverlayKind;
 pub use merge::{OverlayMerge, OverlayMerged};
 use rows::Row;
 use store::Store;
@@ -108,6 +112,12 @@ pub(crate) struct Shown<T> {
     pub(crate) origin: Origin,
 }
 
+impl<T> Shown<T> {
+    fn value(self) -> Option<T> {
+        self.found.here().map(|(value, _)| value)
+    }
+}
+
 impl<S: Base> Overlay<S> {
     /// An overlay in memory, gone with its last handle.
     ///
@@ -155,7 +165,7 @@ impl<S: Base> Overlay<S> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        Ok(self.show_entity(id)?.found.here().map(|(entity, _)| entity))
+        self.shown::<Entities>(&id)
     }
 
     /// The names that the overlay knows: its base's and its own.
@@ -234,11 +244,16 @@ impl<S: Base> Overlay<S> {
         }
     }
 
-    fn show_chunk(&self, at: ChunkAt) -> Result<Shown<Arc<Chunk>>, Error> {
-        self.of_one_lease(|lease| match self.store.chunk(lease, at)? {
+    /// What the overlay shows under a key. One key read for each layer, two for a record; none for a chunk in memory.
+    fn show<K: OverlayKind>(&self, key: &K::Key) -> Result<Shown<K::Value>, Error> {
+        self.of_one_lease(|lease| match K::read(&self.store, lease, key)? {
             Some(row) => Ok(self.here(row)),
-            None => self.below(self.store.base.find_chunk(at)),
+            None => self.below(K::find(&self.store.base, key)),
         })
+    }
+
+    fn shown<K: OverlayKind>(&self, key: &K::Key) -> Result<Option<K::Value>, Error> {
+        Ok(self.show::<K>(key)?.value())
     }
 
     fn show_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Shown<Arc<Chunk>>, Error>> {
@@ -254,14 +269,7 @@ impl<S: Base> Overlay<S> {
             };
             Ok(rows.into_iter().map(one).collect())
         });
-        shown.unwrap_or_else(|_| at.iter().map(|at| self.show_chunk(*at)).collect())
-    }
-
-    fn show_entity(&self, id: EntityId) -> Result<Shown<Entity>, Error> {
-        self.of_one_lease(|lease| match self.store.entity(lease, id)? {
-            Some(row) => Ok(self.here(row)),
-            None => self.below(self.store.base.find_entity(id)),
-        })
+        shown.unwrap_or_else(|_| at.iter().map(|at| self.show::<Chunks>(at)).collect())
     }
 
     fn here<T>(&self, row: Row<T>) -> Shown<T> {
@@ -282,7 +290,7 @@ impl<S: Base> ChunkSource for Overlay<S> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
-        Ok(self.show_chunk(at)?.found.map(|(chunk, _)| chunk))
+        Ok(self.show::<Chunks>(&at)?.found.map(|(chunk, _)| chunk))
     }
 
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
@@ -325,7 +333,7 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        Ok(self.show_chunk(at)?.found)
+        Ok(self.show::<Chunks>(&at)?.found)
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
@@ -333,11 +341,11 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        Ok(self.show_entity(id)?.found)
+        Ok(self.show::<Entities>(&id)?.found)
     }
 
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
-        Ok(self.show_property(property)?.found)
+        Ok(self.show::<Properties>(property)?.found)
     }
 
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
@@ -345,7 +353,7 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        Ok(without_deletion(self.show_object(key)?.found))
+        Ok(without_deletion(self.show::<Objects>(key)?.found))
     }
 
     fn list_objects(
@@ -358,7 +366,7 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        Ok(self.show_record(id)?.found)
+        Ok(self.show::<Records>(&id)?.found)
     }
 
     fn record_shape(&self) -> RecordShape {

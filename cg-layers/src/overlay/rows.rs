@@ -6,23 +6,19 @@ use std::sync::atomic::Ordering;
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::Delta;
-use cg_format::entity::Entity;
 use cg_format::frame::FrameView;
-use cg_format::key::Family;
 use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
-use cg_format::record::Record;
-use cg_format::{ChunkAt, DecodeError, EntityId, Lookup, RecordId, Space, Tier, key};
-use cg_store::engine::{Readable as _, ReadableExt as _};
+use cg_format::{ChunkAt, Lookup, Space, Tier, key};
+use cg_store::Error;
+use cg_store::engine::{Readable, ReadableExt as _, Snapshot};
 use cg_store::error::{ConflictKey, Damage};
-use cg_store::layer::{Base, Found, decode, origin_of, upgrade_entity};
-use cg_store::objects::{ObjectKey, StoredObject};
+use cg_store::layer::kind::Chunks;
+use cg_store::layer::{Base, Found, decode, origin_of};
 use cg_store::view::StoredChunk;
-use cg_store::{Error, Property};
 
 use super::OverlayError;
-use super::properties::decode_property;
+use super::kind::{OverlayKind, damaged};
 use super::store::Store;
-use super::values::{decode_object, read_record, whole};
 
 /// A row of a lease: what it holds of a chunk, an entity or another value.
 #[derive(Debug, Clone)]
@@ -37,13 +33,33 @@ pub(super) struct Row<T> {
 /// A chunk's row as it is shown; with what the base had, if it is that and a delta.
 pub(super) type Remembered = (Row<Arc<Chunk>>, Option<Origin>);
 
-/// A row of a lease.
-pub(super) enum Written {
-    Chunk(ChunkAt, Row<Arc<Chunk>>),
-    Entity(EntityId, Row<Entity>),
-    Property(Property, Row<Vec<u8>>),
-    Object(ObjectKey, Row<StoredObject>),
-    Record(RecordId, Row<Arc<Record>>),
+/// The rows of a lease in a view of the store.
+pub(super) struct LeaseView<'v, S> {
+    pub(super) store: &'v Store<S>,
+    pub(super) lease: u64,
+    pub(super) view: &'v dyn Readable,
+}
+
+impl<S: Base> LeaseView<'_, S> {
+    /// Visits the rows of one kind, ascending by key, until the visitor fails.
+    pub(super) fn for_each<K: OverlayKind>(
+        &self,
+        mut visit: impl FnMut(K::Key, Row<K::Value>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (from, to) = (K::first_row_key(self.lease), key::lease(self.lease + 1));
+        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        self.view.try_scan(K::SPACE.family(), range, |row_key, row| {
+            let key = self.key_of::<K>(row_key)?;
+            let row = K::decode(self, &key, row)?;
+            visit(key, row)
+        })
+    }
+
+    /// What a row is of.
+    pub(super) fn key_of<K: OverlayKind>(&self, row_key: &[u8]) -> Result<K::Key, Error> {
+        let damaged = |problem| Damage::of_row(K::SPACE, row_key, "a row of the overlay", problem);
+        K::key_of(row_key).map_err(damaged)
+    }
 }
 
 impl<S: Base> Store<S> {
@@ -56,12 +72,11 @@ impl<S: Base> Store<S> {
             return Ok(Some(row));
         }
         let before = self.written.load(Ordering::Acquire);
-        let key = key::overlay_chunk(lease, at);
         let guard = self.apply_latch.lock_shared()?;
-        let bytes = self.engine.get(Space::ChunkL0, &key)?;
+        let bytes = self.engine.get(Space::ChunkL0, &key::overlay_chunk(lease, at))?;
         drop(guard);
         let Some(bytes) = bytes else { return Ok(None) };
-        let (row, over) = self.decode_chunk(at, &key, &bytes)?;
+        let (row, over) = self.decode_chunk(lease, at, &bytes)?;
         if let Some(_nothing_is_written) = self.publishing.try_lock()
             && self.written.load(Ordering::Acquire) == before
         {
@@ -71,9 +86,10 @@ impl<S: Base> Store<S> {
     }
 
     /// What a row says of a chunk, and what the base has if it says what differs from that.
-    fn decode_chunk(&self, at: ChunkAt, key: &[u8], bytes: &[u8]) -> Result<Remembered, Error> {
-        let damaged = |problem| Damage::of_row(Space::ChunkL0, key, at.to_string(), problem);
-        let frame = FrameView::open(Space::ChunkL0, key, bytes).map_err(damaged)?;
+    pub(super) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Remembered, Error> {
+        let key = &key::overlay_chunk(lease, at);
+        let damaged = |problem| damaged::<Chunks>(lease, &at, problem);
+        let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damaged)?;
         let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
         let header = frame.header();
         let (value, over) = match row.value {
@@ -115,65 +131,20 @@ impl<S: Base> Store<S> {
         Ok(chunk)
     }
 
-    /// An entity's row in a lease, as [`chunk`](Self::chunk). One key read.
-    pub(super) fn entity(&self, lease: u64, id: EntityId) -> Result<Option<Row<Entity>>, Error> {
-        let key = key::overlay_entity(lease, id);
-        let guard = self.apply_latch.lock_shared()?;
-        let bytes = self.engine.get(Space::Entity, &key)?;
-        drop(guard);
-        let Some(bytes) = bytes else { return Ok(None) };
-        self.decode_entity(id, &key, &bytes).map(Some)
-    }
-
-    fn decode_entity(&self, id: EntityId, key: &[u8], bytes: &[u8]) -> Result<Row<Entity>, Error> {
-        let damaged = |problem| Damage::of_row(Space::Entity, key, format!("entity {id}"), problem);
-        let frame = FrameView::open(Space::Entity, key, bytes).map_err(damaged)?;
-        let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
-        let value = match whole(row).map_err(damaged)? {
-            Some(value) => {
-                let entity = Entity::decode(value).map_err(damaged)?;
-                Lookup::Found(upgrade_entity(&*self.catalog()?, &self.base.upgrades(), id, entity)?)
-            }
-            None => Lookup::Tombstone,
-        };
-        Ok(Row { value, version: frame.header().version, origin: row.origin })
-    }
-
-    /// Shows every row of a lease, chunks first, then entities, properties, objects and records, until the closure fails. All are of one
-    /// state.
-    pub(super) fn for_each(
+    /// Reads the rows of a lease in one state.
+    pub(super) fn in_view<T>(
         &self,
         lease: u64,
-        mut show: impl FnMut(Written) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let guard = self.apply_latch.lock_shared()?;
-        let view = self.engine.snapshot()?;
-        drop(guard);
-        let (from, to) = (key::lease(lease), key::lease(lease + 1));
-        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        view.try_scan(Family::ChunkL0, range, |row_key, bytes| {
-            let (_, at) = key::decode_overlay_chunk(row_key).map_err(of_row(Space::ChunkL0, row_key))?;
-            show(Written::Chunk(at, self.decode_chunk(at, row_key, bytes)?.0))
-        })?;
-        view.try_scan(Family::Entity, range, |row_key, bytes| {
-            let (_, id) = key::decode_overlay_entity(row_key).map_err(of_row(Space::Entity, row_key))?;
-            show(Written::Entity(id, self.decode_entity(id, row_key, bytes)?))
-        })?;
-        view.try_scan(Family::WorldProperties, range, |row_key, bytes| {
-            let (property, row) = decode_property(row_key, bytes)?;
-            show(Written::Property(property, row))
-        })?;
-        view.try_scan(Family::Object, range, |row_key, bytes| {
-            let (key, row) = decode_object(row_key, bytes)?;
-            show(Written::Object(ObjectKey::new(key)?, row))
-        })?;
-        let from = key::overlay_record_places(lease);
-        let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        view.try_scan(Family::Record, range, |row_key, bytes| {
-            let decoded = key::decode_overlay_record_place(row_key);
-            let (_, id) = decoded.map_err(of_row(Space::RecordPlace, row_key))?;
-            show(Written::Record(id, read_record(&view, lease, id, bytes)?))
-        })
+        read: impl FnOnce(&LeaseView<'_, S>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let view = self.snapshot()?;
+        read(&LeaseView { store: self, lease, view: &view })
+    }
+
+    /// The state after the newest commit.
+    pub(super) fn snapshot(&self) -> Result<Snapshot<'_>, Error> {
+        let _no_commit_is_half_applied = self.apply_latch.lock_shared()?;
+        Ok(self.engine.snapshot()?)
     }
 }
 
@@ -183,9 +154,4 @@ fn in_row(error: Error, key: &[u8]) -> Error {
         Error::Corrupt(damage) => Error::Corrupt(Box::new(Damage { key: key.into(), ..*damage })),
         other => other,
     }
-}
-
-/// Damage in the key of a row.
-fn of_row(space: Space, row_key: &[u8]) -> impl FnOnce(DecodeError) -> Error + '_ {
-    move |problem| Damage::of_row(space, row_key, "a row of the overlay", problem)
 }

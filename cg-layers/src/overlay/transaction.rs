@@ -10,15 +10,17 @@ use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
+use cg_store::layer::kind::{self, Chunks, Entities, Kind, Objects, Properties, Records};
 use cg_store::layer::{
-    Base, Check, Ground, MutexGuard, Stored, begin, end, host, leaf_of, resolve_ownership, store_of,
+    Base, Check, Checked as _, Ground, MutexGuard, Stored, TxStore, ValueStore, begin, end, host,
+    resolve_ownership, store_of,
 };
-use cg_store::layer::{TxStore, ValueStore};
 use cg_store::objects::{ObjectKey, StoredObject};
-use cg_store::{Error, Property, Tx};
+use cg_store::{Error, Property, Tx, each_kind, kind_map};
 
 use super::arena::Arena;
-use super::edits::{Edits, RecordEdit};
+use super::edits::Edits;
+use super::kind::{Edit, OverlayKind};
 use super::{Overlay, Shown};
 
 /// A running transaction of an overlay: sees what the overlay shows and what it wrote itself; writes nothing before its
@@ -82,11 +84,22 @@ impl<S: Base> Overlay<S> {
     }
 }
 
+impl<S: Base> OverlayReads<'_, S> {
+    /// What the overlay shows. The first look is remembered.
+    fn see<K: OverlayKind>(
+        overlay: &Overlay<S>,
+        seen: &mut Seen<K>,
+        key: &K::Key,
+    ) -> Result<Option<K::Value>, Error> {
+        let shown = overlay.show::<K>(key)?;
+        seen.entry(key.clone()).or_insert(shown.origin);
+        Ok(shown.value())
+    }
+}
+
 impl<S: Base> TxStore for OverlayReads<'_, S> {
     fn chunk(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
-        let shown = self.overlay.show_chunk(at)?;
-        self.seen.chunks.entry(at).or_insert(shown.origin);
-        Ok(shown.found.here().map(|(chunk, _)| chunk))
+        Self::see::<Chunks>(self.overlay, &mut self.seen.chunks, &at)
     }
 
     fn chunks(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
@@ -94,35 +107,27 @@ impl<S: Base> TxStore for OverlayReads<'_, S> {
         let mut see = |(at, shown): (&ChunkAt, Result<Shown<Arc<Chunk>>, Error>)| {
             let shown = shown?;
             self.seen.chunks.entry(*at).or_insert(shown.origin);
-            Ok(shown.found.here().map(|(chunk, _)| chunk))
+            Ok(shown.value())
         };
         at.iter().zip(shown).map(&mut see).collect()
     }
 
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
-        let shown = self.overlay.show_entity(id)?;
-        self.seen.entities.entry(id).or_insert(shown.origin);
-        Ok(shown.found.here().map(|(entity, _)| entity))
+        Self::see::<Entities>(self.overlay, &mut self.seen.entities, &id)
     }
 }
 
 impl<S: Base> ValueStore for OverlayReads<'_, S> {
     fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
-        let shown = self.overlay.show_property(property)?;
-        self.seen.properties.entry(property.clone()).or_insert(shown.origin);
-        Ok(shown.found.here().map(|(bytes, _)| bytes))
+        Self::see::<Properties>(self.overlay, &mut self.seen.properties, property)
     }
 
     fn object(&mut self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
-        let shown = self.overlay.show_object(key)?;
-        self.seen.objects.entry(key.clone()).or_insert(shown.origin);
-        Ok(shown.found.here().map(|(object, _)| object))
+        Self::see::<Objects>(self.overlay, &mut self.seen.objects, key)
     }
 
     fn record(&mut self, id: RecordId) -> Result<Option<Arc<Record>>, Error> {
-        let shown = self.overlay.show_record(id)?;
-        self.seen.records.entry(id).or_insert(shown.origin);
-        Ok(shown.found.here().map(|(record, _)| record))
+        Self::see::<Records>(self.overlay, &mut self.seen.records, &id)
     }
 }
 
@@ -136,64 +141,58 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
     let (OverlayReads { overlay, seen }, catalog, writes) = end(tx);
     let ground = OverlayGround { overlay, origins: RefCell::default() };
     let resolved = resolve_ownership(&ground, &writes.chunks, &writes.entities)?;
-    let check = Check { catalog: &catalog, limits: &overlay.store.limits };
     let now = ground.origins.into_inner();
-    let Origins { mut chunks, mut entities, properties, objects, records } = seen;
-    // What the closure did not write itself is as it is now, but for a reference.
-    chunks.retain(|at, _| writes.chunks.contains_key(at));
-    entities.retain(|id, _| writes.entities.contains_key(id));
     let mut edits = Edits::default();
     for (at, change) in resolved.chunks {
-        if let Some(new) = &change.new {
-            check.chunk(at, new)?;
-        }
-        let origin = chunks.get(&at).or_else(|| now.chunks.get(&at)).copied().unwrap_or_default();
+        // What the closure did not write itself is as it is now, but for a reference.
+        let seen = seen.chunks.get(&at).filter(|_| writes.chunks.contains_key(&at));
+        let origin = seen.or_else(|| now.chunks.get(&at)).copied().unwrap_or_default();
         edits.chunks.push((at, change.new, origin));
     }
     for (id, entity) in resolved.entities {
-        if let Some(entity) = &entity {
-            check.entity(id, entity)?;
-        }
-        let origin = entities.get(&id).or_else(|| now.entities.get(&id)).copied().unwrap_or_default();
+        let seen = seen.entities.get(&id).filter(|_| writes.entities.contains_key(&id));
+        let origin = seen.or_else(|| now.entities.get(&id)).copied().unwrap_or_default();
         edits.entities.push((id, entity, origin));
     }
-    for (property, new) in writes.properties {
-        let Shown { found, origin } = overlay.show_property(&property)?;
-        if found.here().map(|(bytes, _)| bytes) == new {
-            continue;
-        }
-        check.property(&property, new.as_deref())?;
-        let origin = properties.get(&property).copied().unwrap_or(origin);
-        edits.properties.push((property, new, origin));
-    }
-    for (key, write) in writes.objects {
-        let Shown { found, origin } = overlay.show_object(&key)?;
-        let stored = found.here().map(|(object, _)| object);
-        if let Some(after) = write.after(&key, stored.as_ref())? {
-            check.object(&key, &after)?;
-            let origin = objects.get(&key).copied().unwrap_or(origin);
-            edits.objects.push((key, after, origin));
-        }
-    }
-    let shape = overlay.store.base.record_shape();
-    for (id, new) in writes.records {
-        let Shown { found, origin } = overlay.show_record(id)?;
-        if found.here().map(|(record, _)| record) == new {
-            continue;
-        }
-        if let Some(record) = &new {
-            check.record(id, record)?;
-        }
-        let own = overlay.store.record(overlay.lease(), id)?;
-        let old = own.and_then(|row| row.value.here()).map(|record| leaf_of(shape, &record));
-        let new = new.map(|record| (leaf_of(shape, &record), record));
-        let origin = records.get(&id).copied().unwrap_or(origin);
-        edits.records.push((id, RecordEdit { old, new }, origin));
-    }
+    edits.properties =
+        overlay.changed::<Properties>(writes.properties, &seen.properties, |_, stored, new| {
+            Ok((stored != new).then_some(new))
+        })?;
+    edits.objects = overlay.changed::<Objects>(writes.objects, &seen.objects, |key, stored, write| {
+        Ok(write.after(key, stored.as_ref())?.map(Some))
+    })?;
+    edits.records = overlay.changed::<Records>(writes.records, &seen.records, |_, stored, new| {
+        Ok((stored != new).then_some(new))
+    })?;
+    let check = Check { catalog: &catalog, limits: &overlay.store.limits };
+    each_kind!(edits, |edits: K| {
+        let mut values = edits.iter().filter_map(|(key, new, _)| Some((key, new.as_ref()?)));
+        values.try_for_each(|(key, value)| K::check(&check, key, value))?;
+    });
     if !edits.is_empty() {
         overlay.store.write(overlay.lease(), edits, catalog.current_generation())?;
     }
     Ok(())
+}
+
+impl<S: Base> Overlay<S> {
+    /// What a transaction changes of one kind. `after` gives what becomes of a value, or `None` if it stays as it is.
+    fn changed<K: OverlayKind>(
+        &self,
+        writes: BTreeMap<K::Key, K::Write>,
+        seen: &Seen<K>,
+        after: impl Fn(&K::Key, Option<K::Value>, K::Write) -> Result<Option<Option<K::Value>>, Error>,
+    ) -> Result<Vec<Edit<K>>, Error> {
+        let mut edits = Vec::new();
+        for (key, write) in writes {
+            let shown = self.show::<K>(&key)?;
+            let origin = seen.get(&key).copied().unwrap_or(shown.origin);
+            if let Some(new) = after(&key, shown.value(), write)? {
+                edits.push((key, new, origin));
+            }
+        }
+        Ok(edits)
+    }
 }
 
 /// What an overlay's transaction stands on, with what was there before the overlay.
@@ -202,13 +201,12 @@ struct OverlayGround<'o, S: Base> {
     origins: RefCell<Origins>,
 }
 
-#[derive(Debug, Default)]
-struct Origins {
-    chunks: BTreeMap<ChunkAt, Origin>,
-    entities: BTreeMap<EntityId, Origin>,
-    properties: BTreeMap<Property, Origin>,
-    objects: BTreeMap<ObjectKey, Origin>,
-    records: BTreeMap<RecordId, Origin>,
+/// What was there when the closure looked first.
+type Seen<K> = BTreeMap<<K as Kind>::Key, Origin>;
+
+kind_map! {
+    #[derive(Debug, Default)]
+    struct Origins of Seen
 }
 
 impl<S: Base> OverlayGround<'_, S> {
@@ -226,9 +224,9 @@ impl<S: Base> Ground for OverlayGround<'_, S> {
 
     fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
         let shown = |id: &EntityId| {
-            let shown = self.overlay.show_entity(*id)?;
+            let shown = self.overlay.show::<Entities>(id)?;
             self.origins.borrow_mut().entities.insert(*id, shown.origin);
-            Ok(shown.found.here().map(|(entity, _)| entity))
+            Ok(shown.value())
         };
         ids.iter().map(shown).collect()
     }

@@ -26,7 +26,8 @@ use std::sync::atomic::Ordering;
 use cg_format::entity::{Entity, Owner};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{ChunkAt, DecodeError, EntityId};
-use cg_store::layer::Check;
+use cg_store::layer::kind::Entities;
+use cg_store::layer::{Check, Checked as _};
 use cg_store::{Durability, Error};
 
 use super::place::{entity_property, transfer_property, whole};
@@ -107,7 +108,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             if self.load(to)?.is_none() {
                 return Err(Error::OwnerAbsent { id, at: to });
             }
-            check.entity(id, &entity)?;
+            Entities::check(&check, &id, &entity)?;
             transfers.push(Transfer { id, from, entity, to });
         }
         self.transfer(&transfers, self.level())

@@ -1,6 +1,7 @@
 //! What a world stores beside chunks: entities, properties, objects, records, snapshots, the opacity map.
 
 pub(crate) mod entity;
+pub mod kind;
 pub(crate) mod object;
 pub(crate) mod opacity;
 pub(crate) mod property;

@@ -4,12 +4,12 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::Space;
-use cg_format::frame::FrameView;
+use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 use cg_registry::Name;
 
-use crate::engine::{Readable, ReadableExt as _};
-use crate::storage::error::{ConflictKey, Damage, Error};
+use crate::engine::{Batch, Readable, ReadableExt as _, Stamp};
+use crate::storage::error::{Damage, Error};
 
 /// The name of a property.
 ///
@@ -49,14 +49,21 @@ impl Property {
         })
     }
 
+    /// Adds its row to a batch; `None` removes it.
+    pub(crate) fn put_row(&self, batch: &mut Batch, bytes: Option<&[u8]>) {
+        let (space, row) = self.row();
+        match bytes {
+            Some(bytes) => {
+                let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
+                batch.put(space, row, draft, Stamp::Commit);
+            }
+            None => batch.delete(space, row),
+        }
+    }
+
     /// Whether it is in the engine's own, nameless namespace.
     pub fn is_engines(&self) -> bool {
         matches!(self, Self::Named(name) if name.as_str().starts_with(':'))
-    }
-
-    /// What conflicts over it name.
-    pub fn conflict_key(&self) -> ConflictKey {
-        ConflictKey::Property(self.to_string())
     }
 }
 

@@ -15,9 +15,11 @@ use cg_registry::Catalog;
 #[cfg(feature = "rocks")]
 pub use crate::admin::quarantine::salvage_in;
 pub use crate::commit::transaction::{
-    Check, ChunkChange, ChunkWrites, Ground, Resolved, TxStore, ValueStore, Writes, reason, resolve_ownership,
+    Check, Checked, ChunkChange, ChunkWrites, Ground, Resolved, TxStore, ValueStore, Writes, reason,
+    resolve_ownership,
 };
 pub use crate::kinds::entity::upgrade as upgrade_entity;
+pub use crate::kinds::kind;
 pub use crate::kinds::object::{ObjectWrite, behind_all, range};
 pub use crate::kinds::record::{decode as decode_record, leaf_of, scan_area};
 pub use crate::read::cache::Stored;

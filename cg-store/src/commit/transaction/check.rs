@@ -2,6 +2,8 @@
 //!
 //! Everything is checked before a transaction is accepted. After acceptance nothing can be refused.
 
+use std::sync::Arc;
+
 use cg_format::chunk::{Chunk, Mismatch};
 use cg_format::entity::Entity;
 use cg_format::frame;
@@ -11,59 +13,33 @@ use cg_format::{
 };
 use cg_registry::{Catalog, ListKind};
 
-use super::changes::{Changes, chunk_row, entity_row};
+use super::changes::{Changeable as _, Changes};
+use super::rows::{chunk_row, entity_row};
+use crate::each_kind;
+use crate::kinds::kind::{self, Kind};
 use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 use crate::storage::options::StoreLimits;
 
+/// A kind whose values are checked before they are stored.
+pub trait Checked: Kind {
+    /// Refuses a value that could not be read again, or exceeds a limit.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] and the errors of unknown names, as each kind documents them.
+    fn check(check: &Check<'_>, key: &Self::Key, value: &Self::Value) -> Result<(), Error>;
+}
+
 /// Refuses changes that contain anything that cannot be stored.
 pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error> {
     let check = Check { catalog: &changes.catalog, limits };
-    for (at, change) in &changes.chunks {
-        if let Some(new) = &change.new {
-            check.chunk(*at, new)?;
-        }
-    }
-    for (id, entity) in &changes.entities {
-        if let Some(entity) = entity {
-            check.entity(*id, entity)?;
-        }
-    }
-    for (property, bytes) in &changes.properties {
-        check.property(property, bytes.as_deref())?;
-    }
-    for (key, object) in &changes.objects {
-        check.object(key, object)?;
-    }
-    for (id, change) in &changes.records {
-        if let Some(record) = &change.new {
-            check.record(*id, record)?;
-        }
-    }
+    each_kind!(changes, |changes: K| {
+        let mut values = changes.iter().filter_map(|(key, change)| Some((key, K::new(change)?)));
+        values.try_for_each(|(key, value)| K::check(&check, key, value))?;
+    });
     Ok(())
-}
-
-/// The maximum size of the rows of changes, keys included. Costs a look at each chunk's palette and lists.
-pub(super) fn max_batch_bytes(changes: &Changes) -> u64 {
-    /// Two change marks and an outline with their keys and frames.
-    const BESIDE_A_CHUNK_BYTES: usize = 1024;
-    /// A key and a frame.
-    const ROW_BYTES: usize = 64;
-    let chunk = |chunk: &Chunk| chunk.max_len_bytes() + BESIDE_A_CHUNK_BYTES;
-    let chunks =
-        changes.chunks.iter().map(|(_, change)| change.new.as_deref().map_or(BESIDE_A_CHUNK_BYTES, chunk));
-    let entities = changes
-        .entities
-        .iter()
-        .map(|(_, entity)| entity.as_ref().map_or(0, |entity| entity_row(entity, 0).len_bytes()));
-    let properties = changes
-        .properties
-        .iter()
-        .map(|(property, bytes)| property.row().1.len() + bytes.as_ref().map_or(0, Vec::len));
-    let values: usize = chunks.chain(entities).chain(properties).sum();
-    (values + changes.kept_len_bytes() + changes.count() * ROW_BYTES) as u64
 }
 
 pub(super) fn check_limit(
@@ -86,74 +62,88 @@ pub struct Check<'c> {
     pub limits: &'c StoreLimits,
 }
 
-impl Check<'_> {
+impl Checked for kind::Chunks {
     /// # Errors
     /// [`Error::UnknownBlock`], [`Error::UnknownSide`], [`Error::UnknownDimension`], [`Error::WrongSchema`],
     /// [`Error::TooLarge`].
-    pub fn chunk(&self, at: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
-        self.dimension(at.dimension)?;
-        let issued = self.issued(ListKind::Blocks);
+    fn check(check: &Check<'_>, at: &ChunkAt, chunk: &Arc<Chunk>) -> Result<(), Error> {
+        check.dimension(at.dimension)?;
+        let issued = check.issued(ListKind::Blocks);
         if let Some(id) = chunk.kind_from(BlockId::new(issued)) {
-            return Err(Error::UnknownBlock { at, id, issued });
+            return Err(Error::UnknownBlock { at: *at, id, issued });
         }
-        let issued = self.issued(ListKind::Sides);
+        let issued = check.issued(ListKind::Sides);
         if let Some((kind, _)) = chunk.sides().find(|(kind, _)| u64::from(kind.get()) >= issued) {
-            return Err(Error::UnknownSide { at, kind, issued });
+            return Err(Error::UnknownSide { at: *at, kind, issued });
         }
-        let schema = self.catalog.current_schema();
-        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema { at, name: self.name(&why), why })?;
+        let schema = check.catalog.current_schema();
+        chunk.conforms_to(&schema).map_err(|why| Error::WrongSchema {
+            at: *at,
+            name: check.name(&why),
+            why,
+        })?;
         let mut len_bytes = frame::LEN_BYTES + chunk.max_len_bytes();
-        if len_bytes as u64 > self.limits.chunk_bytes {
+        if len_bytes as u64 > check.limits.chunk_bytes {
             // An edited chunk may be smaller than its upper bound.
             len_bytes = chunk_row(chunk, 0).len_bytes();
         }
-        check_limit(self.limits.chunk_bytes, len_bytes as u64, || at.to_string())
+        check_limit(check.limits.chunk_bytes, len_bytes as u64, || at.to_string())
     }
+}
 
+impl Checked for kind::Entities {
     /// # Errors
     /// [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
     /// [`Error::UnknownDimension`], [`Error::TooLarge`].
-    pub fn entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
-        self.dimension(entity.position.dimension())?;
-        let (kind, issued) = (entity.kind, self.issued(ListKind::Entities));
+    fn check(check: &Check<'_>, id: &EntityId, entity: &Entity) -> Result<(), Error> {
+        check.dimension(entity.position.dimension())?;
+        let (kind, issued) = (entity.kind, check.issued(ListKind::Entities));
         if kind.get() >= issued {
-            return Err(Error::UnknownEntityType { id, kind, issued });
+            return Err(Error::UnknownEntityType { id: *id, kind, issued });
         }
-        let schema = self.catalog.current_schema();
+        let schema = check.catalog.current_schema();
         for (component, bytes) in entity.components() {
             match schema.shape(component) {
-                None => return Err(Error::UnknownComponent { id, component }),
+                None => return Err(Error::UnknownComponent { id: *id, component }),
                 Some(ComponentShape::Fixed { width_bytes }) if bytes.len() != width_bytes as usize => {
-                    let (name, found) = (self.component_name(component), bytes.len());
-                    return Err(Error::WrongComponentWidth { id, component, name, width_bytes, found });
+                    let (name, found) = (check.component_name(component), bytes.len());
+                    return Err(Error::WrongComponentWidth { id: *id, component, name, width_bytes, found });
                 }
                 Some(_) => {}
             }
         }
         let len_bytes = entity_row(entity, 0).len_bytes() as u64;
-        check_limit(self.limits.entity_bytes, len_bytes, || format!("entity {id}"))
+        check_limit(check.limits.entity_bytes, len_bytes, || format!("entity {id}"))
     }
+}
 
+impl Checked for kind::Properties {
     /// # Errors
     /// [`Error::TooLarge`].
-    pub fn property(&self, property: &Property, bytes: Option<&[u8]>) -> Result<(), Error> {
-        let len_bytes = bytes.map_or(0, <[u8]>::len) as u64;
-        check_limit(self.limits.property_bytes, len_bytes, || property.to_string())
+    fn check(check: &Check<'_>, property: &Property, bytes: &Vec<u8>) -> Result<(), Error> {
+        let len_bytes = bytes.len() as u64;
+        check_limit(check.limits.property_bytes, len_bytes, || property.to_string())
     }
+}
 
+impl Checked for kind::Objects {
     /// # Errors
     /// [`Error::TooLarge`].
-    pub fn object(&self, key: &ObjectKey, object: &StoredObject) -> Result<(), Error> {
-        check_limit(self.limits.object_bytes, object.len_bytes() as u64, || format!("object `{key}`"))
+    fn check(check: &Check<'_>, key: &ObjectKey, object: &StoredObject) -> Result<(), Error> {
+        check_limit(check.limits.object_bytes, object.len_bytes() as u64, || format!("object `{key}`"))
     }
+}
 
+impl Checked for kind::Records {
     /// # Errors
     /// [`Error::UnknownDimension`], [`Error::TooLarge`].
-    pub fn record(&self, id: RecordId, record: &Record) -> Result<(), Error> {
-        self.dimension(record.position.dimension())?;
-        check_limit(self.limits.record_bytes, record.len_bytes() as u64, || format!("record {id}"))
+    fn check(check: &Check<'_>, id: &RecordId, record: &Arc<Record>) -> Result<(), Error> {
+        check.dimension(record.position.dimension())?;
+        check_limit(check.limits.record_bytes, record.len_bytes() as u64, || format!("record {id}"))
     }
+}
 
+impl Check<'_> {
     fn dimension(&self, dimension: Dimension) -> Result<(), Error> {
         let (found, issued) = (dimension.get(), self.issued(ListKind::Dimensions));
         if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }

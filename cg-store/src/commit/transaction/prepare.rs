@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::Writes;
-use super::changes::{Changes, Rows};
-use super::check::{check, max_batch_bytes};
+use super::changes::Changes;
+use super::check::check;
 use super::ownership::resolve_ownership;
+use super::rows::Rows;
 use super::values::{changed_objects, changed_records};
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
@@ -62,7 +63,7 @@ pub(super) fn prepare(
     Counters::add(&world.shared.counters.saves_elided, resolved.unchanged.len() as u64);
     check(&changes, &limits)?;
     let limit_bytes = world.shared.batch_limit()?;
-    let max_bytes = max_batch_bytes(&changes);
+    let max_bytes = changes.max_rows_bytes();
     let may_be_staged = max_bytes > limit_bytes;
     if room != Admission::Reserved && changes.puts_anything() {
         // A staged commit is written twice.

@@ -75,7 +75,7 @@ impl TxStore for WorldReads<'_> {
 
 impl ValueStore for WorldReads<'_> {
     fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
-        self.reads.insert(property.conflict_key());
+        self.reads.insert(ConflictKey::Property(property.to_string()));
         self.world.read.property(property)
     }
 

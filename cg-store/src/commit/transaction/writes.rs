@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
-use cg_format::record::Record;
-use cg_format::{ChunkAt, EntityId, RecordId, SideKind};
+use cg_format::{ChunkAt, SideKind};
 
 use super::chunk_writes::ChunkWrites;
+use crate::each_kind;
+use crate::kinds::kind::{self, Kind};
 use crate::kinds::object::{Object, ObjectWrite, StoredObject};
-use crate::kinds::property::Property;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
+
+/// The last write of each key.
+type Map<K> = BTreeMap<<K as Kind>::Key, <K as Kind>::Write>;
 
 /// The writes of a transaction. A `None` is a deletion.
 #[derive(Debug, Clone, Default)]
@@ -20,47 +22,33 @@ pub struct Writes {
     /// Chunks to be saved.
     pub chunks: ChunkWrites,
     /// Entities to be put.
-    pub entities: BTreeMap<EntityId, Option<Entity>>,
+    pub entities: Map<kind::Entities>,
     /// Properties to be set.
-    pub properties: BTreeMap<Property, Option<Vec<u8>>>,
+    pub properties: Map<kind::Properties>,
     /// Objects to be written.
-    pub objects: BTreeMap<ObjectKey, ObjectWrite>,
+    pub objects: Map<kind::Objects>,
     /// Records to be put.
-    pub records: BTreeMap<RecordId, Option<Arc<Record>>>,
+    pub records: Map<kind::Records>,
 }
 
 impl Writes {
     /// Whether there are no writes.
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { chunks, entities, properties, objects, records } = self;
-        chunks.is_empty()
-            && entities.is_empty()
-            && properties.is_empty()
-            && objects.is_empty()
-            && records.is_empty()
+        !each_kind!(self, |writes| writes.is_empty()).contains(&false)
     }
 
     /// Whether anything is put, so not only deleted.
     pub(crate) fn puts_anything(&self) -> bool {
-        let Self { chunks, entities, properties, objects, records } = self;
-        chunks.values().any(Option::is_some)
-            || entities.values().any(Option::is_some)
-            || properties.values().any(Option::is_some)
-            || objects.values().any(|object| object.bytes().is_some())
-            || records.values().any(Option::is_some)
+        each_kind!(self, |writes: K| writes.values().any(|write| K::put_bytes(write).is_some()))
+            .contains(&true)
     }
 
     /// The approximate memory of what is put, plus `entry_bytes` for each thing.
     pub(crate) fn memory_bytes(&self, entry_bytes: usize) -> usize {
-        let Self { chunks, entities, properties, objects, records } = self;
-        let count = chunks.len() + entities.len() + properties.len() + objects.len() + records.len();
-        let chunks: usize = chunks.values().flatten().map(|chunk| chunk.memory_bytes()).sum();
-        let components = entities.values().flatten().flat_map(Entity::components);
-        let components: usize = components.map(|(_, bytes)| bytes.len()).sum();
-        let properties: usize = properties.values().flatten().map(Vec::len).sum();
-        let objects: usize = objects.values().filter_map(ObjectWrite::bytes).map(<[u8]>::len).sum();
-        let records: usize = records.values().flatten().map(|record| record.len_bytes()).sum();
-        count * entry_bytes + chunks + components + properties + objects + records
+        let bytes = each_kind!(self, |writes: K| {
+            writes.values().map(|write| entry_bytes + K::put_bytes(write).unwrap_or(0)).sum::<usize>()
+        });
+        bytes.iter().sum()
     }
 
     /// Whether a chunk is saved here, so that it can be changed in place.

@@ -38,8 +38,8 @@ impl RecordChange {
         }
     }
 
-    /// The approximate size of its rows, and of itself in memory.
-    pub(crate) fn len_bytes(&self) -> usize {
+    /// The maximum size of its rows.
+    pub(crate) fn max_rows_bytes(&self) -> usize {
         /// Two keys, two frames, a leaf.
         const ROWS_BYTES: usize = 512;
         ROWS_BYTES + self.new.as_ref().map_or(0, |record| record.len_bytes())

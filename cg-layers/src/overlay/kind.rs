@@ -1,0 +1,332 @@
+//! The kinds of values as an overlay keeps them: a row for each key of a lease.
+
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::object::ObjectView;
+use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
+use cg_format::record::Record;
+use cg_format::wire::Reader;
+use cg_format::{ChunkAt, DecodeError, EntityId, Lookup, Problem, RecordId, Section, Space, key};
+use cg_store::engine::{Readable as _, Stamp};
+use cg_store::error::Damage;
+use cg_store::layer::kind::{Chunks, Entities, Kind, Objects, Properties, Records};
+use cg_store::layer::{Base, Found, decode_record, leaf_of, upgrade_entity};
+use cg_store::objects::{ObjectKey, StoredObject};
+use cg_store::{Error, Property};
+
+use super::diff::{self, Change};
+use super::edits::RowWriter;
+use super::rows::{LeaseView, Row};
+use super::store::Store;
+
+/// What becomes of a key, `None` if its value is deleted, and what the base had there.
+pub(super) type Edit<K> = (<K as Kind>::Key, Option<<K as Kind>::Value>, Origin);
+
+/// A kind of values that an overlay keeps.
+pub(super) trait OverlayKind: Kind + Sized {
+    /// The row that says what the overlay has under a key.
+    const SPACE: Space;
+
+    /// Whether its rows name the schema generation by which their values are encoded.
+    const HAS_SCHEMA: bool = false;
+
+    /// The key of the row in a lease.
+    fn row_key(lease: u64, key: &Self::Key) -> Vec<u8>;
+
+    /// What the row is of.
+    fn key_of(row_key: &[u8]) -> Result<Self::Key, DecodeError>;
+
+    /// The first key of such rows in a lease.
+    fn first_row_key(lease: u64) -> Vec<u8> {
+        key::lease(lease).to_vec()
+    }
+
+    /// Decodes a row.
+    fn decode<S: Base>(
+        rows: &LeaseView<'_, S>,
+        key: &Self::Key,
+        row: &[u8],
+    ) -> Result<Row<Self::Value>, Error>;
+
+    /// What a lease has under a key; `None` if nothing was written there. One key read, two for a record.
+    fn read<S: Base>(
+        store: &Store<S>,
+        lease: u64,
+        key: &Self::Key,
+    ) -> Result<Option<Row<Self::Value>>, Error> {
+        let guard = store.apply_latch.lock_shared()?;
+        let row = store.engine.get(Self::SPACE, &Self::row_key(lease, key))?;
+        drop(guard);
+        let rows = LeaseView { store, lease, view: &*store.engine };
+        row.map(|row| Self::decode(&rows, key, &row)).transpose()
+    }
+
+    /// Appends a value as a world stores it.
+    fn encode(value: &Self::Value, out: &mut Vec<u8>);
+
+    /// Adds the rows of an edit.
+    fn put_rows<S: Base>(out: &mut RowWriter<'_, S>, (key, new, origin): &Edit<Self>) -> Result<(), Error> {
+        let value = new.as_ref().map(|new| |out: &mut Vec<u8>| Self::encode(new, out));
+        let generation = if Self::HAS_SCHEMA { out.generation } else { 0 };
+        let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
+        out.batch.put(Self::SPACE, Self::row_key(out.lease, key), draft, Stamp::Commit);
+        Ok(())
+    }
+
+    /// What the base has under a key.
+    fn find<S: Base>(base: &S, key: &Self::Key) -> Result<Found<Self::Value>, Error>;
+
+    /// What a row changes of what the base has; `None` if nothing.
+    fn compare(key: Self::Key, row: Row<Self::Value>, below: Found<Self::Value>) -> Option<Change<Self>> {
+        let below = below.here().map(|(value, _)| value);
+        diff::compare(key, row.value.here(), row.origin, below.as_ref())
+    }
+}
+
+/// Decodes a row that holds a value or a deletion.
+fn decode_whole<K: OverlayKind>(
+    lease: u64,
+    key: &K::Key,
+    row: &[u8],
+    value: impl FnOnce(&[u8]) -> Result<K::Value, Error>,
+) -> Result<Row<K::Value>, Error> {
+    let row_key = K::row_key(lease, key);
+    let damaged = |problem| damaged::<K>(lease, key, problem);
+    let frame = FrameView::open(K::SPACE, &row_key, row).map_err(damaged)?;
+    let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
+    let value = match row.value {
+        OverlayValue::Deleted => Lookup::Tombstone,
+        OverlayValue::Here(bytes) => Lookup::Found(value(bytes)?),
+        OverlayValue::Changed(bytes) => {
+            let (field, found, allowed) = ("row state", 2, "0 or 1 where there is no chunk");
+            let here = Reader::new(bytes, Section::Overlay);
+            return Err(damaged(here.error(Problem::OutOfRange { field, found, allowed })));
+        }
+    };
+    Ok(Row { value, version: frame.header().version, origin: row.origin })
+}
+
+/// Damage in the row of a key.
+pub(super) fn damaged<K: OverlayKind>(lease: u64, key: &K::Key, problem: DecodeError) -> Error {
+    Damage::of_row(K::SPACE, &K::row_key(lease, key), K::conflict_key(key).to_string(), problem)
+}
+
+impl OverlayKind for Chunks {
+    const SPACE: Space = Space::ChunkL0;
+    const HAS_SCHEMA: bool = true;
+
+    fn row_key(lease: u64, at: &ChunkAt) -> Vec<u8> {
+        key::overlay_chunk(lease, *at).to_vec()
+    }
+
+    fn key_of(row_key: &[u8]) -> Result<ChunkAt, DecodeError> {
+        key::decode_overlay_chunk(row_key).map(|(_, at)| at)
+    }
+
+    fn decode<S: Base>(rows: &LeaseView<'_, S>, at: &ChunkAt, row: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
+        rows.store.decode_chunk(rows.lease, *at, row).map(|(row, _)| row)
+    }
+
+    /// Memory first.
+    fn read<S: Base>(store: &Store<S>, lease: u64, at: &ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
+        store.chunk(lease, *at)
+    }
+
+    fn encode(chunk: &Arc<Chunk>, out: &mut Vec<u8>) {
+        chunk.encode(out);
+    }
+
+    /// A chunk is put as what differs from the base's, if that is worth it.
+    fn put_rows<S: Base>(out: &mut RowWriter<'_, S>, (at, new, origin): &Edit<Self>) -> Result<(), Error> {
+        let delta = new.as_deref().and_then(|new| out.store.delta(*at, new, *origin));
+        out.over.push(delta.is_some().then_some(*origin));
+        let draft = Draft::plain(Codec::None, out.generation, |out| match (delta, new) {
+            (Some(delta), _) => {
+                OverlayRow::encode(
+                    *origin,
+                    OverlayValue::Changed(|out: &mut Vec<u8>| out.extend(delta)),
+                    out,
+                );
+            }
+            (None, new) => {
+                let value = new.as_deref().map(|new| |out: &mut Vec<u8>| new.encode(out));
+                OverlayRow::encode(*origin, value, out);
+            }
+        });
+        out.batch.put(Self::SPACE, Self::row_key(out.lease, at), draft, Stamp::Commit);
+        Ok(())
+    }
+
+    fn find<S: Base>(base: &S, at: &ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
+        base.find_chunk(*at)
+    }
+}
+
+impl OverlayKind for Entities {
+    const SPACE: Space = Space::Entity;
+    const HAS_SCHEMA: bool = true;
+
+    fn row_key(lease: u64, id: &EntityId) -> Vec<u8> {
+        key::overlay_entity(lease, *id).to_vec()
+    }
+
+    fn key_of(row_key: &[u8]) -> Result<EntityId, DecodeError> {
+        key::decode_overlay_entity(row_key).map(|(_, id)| id)
+    }
+
+    fn decode<S: Base>(rows: &LeaseView<'_, S>, id: &EntityId, row: &[u8]) -> Result<Row<Entity>, Error> {
+        let store = rows.store;
+        decode_whole::<Self>(rows.lease, id, row, |value| {
+            let entity = Entity::decode(value).map_err(|problem| damaged::<Self>(rows.lease, id, problem))?;
+            upgrade_entity(&*store.catalog()?, &store.base.upgrades(), *id, entity)
+        })
+    }
+
+    fn encode(entity: &Entity, out: &mut Vec<u8>) {
+        entity.encode(out);
+    }
+
+    fn find<S: Base>(base: &S, id: &EntityId) -> Result<Found<Entity>, Error> {
+        base.find_entity(*id)
+    }
+}
+
+impl OverlayKind for Properties {
+    const SPACE: Space = Space::WorldProperty;
+
+    fn row_key(lease: u64, property: &Property) -> Vec<u8> {
+        key::overlay_property(lease, property.row().1)
+    }
+
+    fn key_of(row_key: &[u8]) -> Result<Property, DecodeError> {
+        let (_, key) = key::decode_overlay_property(row_key)?;
+        let found = key.len() as u64;
+        let (field, allowed) = ("property key length", "that of the name of a property");
+        let no_name = || Reader::new(key, Section::Key).error(Problem::OutOfRange { field, found, allowed });
+        Property::of_key(key).ok_or_else(no_name)
+    }
+
+    fn decode<S: Base>(
+        rows: &LeaseView<'_, S>,
+        property: &Property,
+        row: &[u8],
+    ) -> Result<Row<Vec<u8>>, Error> {
+        decode_whole::<Self>(rows.lease, property, row, |value| Ok(value.to_vec()))
+    }
+
+    fn encode(bytes: &Vec<u8>, out: &mut Vec<u8>) {
+        out.extend(bytes);
+    }
+
+    fn find<S: Base>(base: &S, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        base.find_property(property)
+    }
+}
+
+impl OverlayKind for Objects {
+    const SPACE: Space = Space::Object;
+
+    fn row_key(lease: u64, key: &ObjectKey) -> Vec<u8> {
+        key::overlay_object(lease, key.as_bytes())
+    }
+
+    fn key_of(row_key: &[u8]) -> Result<ObjectKey, DecodeError> {
+        let (_, key) = key::decode_overlay_object(row_key)?;
+        // An object's key has any bytes.
+        Ok(ObjectKey::new(key).expect("decoding checked its length"))
+    }
+
+    fn decode<S: Base>(
+        rows: &LeaseView<'_, S>,
+        key: &ObjectKey,
+        row: &[u8],
+    ) -> Result<Row<StoredObject>, Error> {
+        decode_whole::<Self>(rows.lease, key, row, |value| {
+            let object = ObjectView::decode(value);
+            Ok(object.map_err(|problem| damaged::<Self>(rows.lease, key, problem))?.into())
+        })
+    }
+
+    fn encode(object: &StoredObject, out: &mut Vec<u8>) {
+        object.view().encode(out);
+    }
+
+    fn find<S: Base>(base: &S, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        base.find_object(key)
+    }
+
+    fn compare(key: ObjectKey, row: Row<StoredObject>, below: Found<StoredObject>) -> Option<Change<Self>> {
+        diff::compare_objects(key, row.value.here(), row.origin, below.here())
+    }
+}
+
+/// A record has two rows: its place says in which leaf it is, and the leaf has the record.
+impl OverlayKind for Records {
+    const SPACE: Space = Space::RecordPlace;
+
+    fn row_key(lease: u64, id: &RecordId) -> Vec<u8> {
+        key::overlay_record_place(lease, *id).to_vec()
+    }
+
+    fn key_of(row_key: &[u8]) -> Result<RecordId, DecodeError> {
+        key::decode_overlay_record_place(row_key).map(|(_, id)| id)
+    }
+
+    fn first_row_key(lease: u64) -> Vec<u8> {
+        key::overlay_record_places(lease).to_vec()
+    }
+
+    fn decode<S: Base>(
+        rows: &LeaseView<'_, S>,
+        id: &RecordId,
+        row: &[u8],
+    ) -> Result<Row<Arc<Record>>, Error> {
+        decode_whole::<Self>(rows.lease, id, row, |place| {
+            let leaf = key::decode_record_leaf(place);
+            let leaf = leaf.map_err(|problem| damaged::<Self>(rows.lease, id, problem))?;
+            let row_key = key::overlay_record(rows.lease, &leaf, *id);
+            // A place without its record is damage. An empty row makes the decoding report it.
+            let row = rows.view.get(Space::Record, &row_key)?;
+            let record = decode_record(*id, &row_key, row.as_deref().unwrap_or_default())?;
+            Ok(Arc::new(record.to_record()))
+        })
+    }
+
+    fn encode(record: &Arc<Record>, out: &mut Vec<u8>) {
+        record.encode(out);
+    }
+
+    /// Both rows are of one state.
+    fn read<S: Base>(store: &Store<S>, lease: u64, id: &RecordId) -> Result<Option<Row<Arc<Record>>>, Error> {
+        store.in_view(lease, |rows| {
+            let row = rows.view.get(Self::SPACE, &Self::row_key(lease, id))?;
+            row.map(|row| Self::decode(rows, id, &row)).transpose()
+        })
+    }
+
+    fn put_rows<S: Base>(out: &mut RowWriter<'_, S>, (id, new, origin): &Edit<Self>) -> Result<(), Error> {
+        let (store, lease, batch) = (out.store, out.lease, &mut out.batch);
+        let shape = store.base.record_shape();
+        let leaf = |record: &Arc<Record>| leaf_of(shape, record);
+        let old = Self::read(store, lease, id)?.and_then(|row| row.value.here());
+        let [old, leaf] = [old.as_ref().map(leaf), new.as_ref().map(leaf)];
+        if let Some(old) = old.filter(|old| Some(*old) != leaf) {
+            batch.delete(Space::Record, key::overlay_record(lease, &old, *id));
+        }
+        if let (Some(leaf), Some(record)) = (&leaf, new) {
+            let draft = Draft::plain(Codec::None, 0, |out| Self::encode(record, out));
+            batch.put(Space::Record, key::overlay_record(lease, leaf, *id), draft, Stamp::Commit);
+        }
+        let value = leaf.map(|leaf| move |out: &mut Vec<u8>| out.extend(key::record_leaf(&leaf)));
+        let draft = Draft::plain(Codec::None, 0, |out| OverlayRow::encode(*origin, value, out));
+        batch.put(Self::SPACE, Self::row_key(lease, id), draft, Stamp::Commit);
+        Ok(())
+    }
+
+    fn find<S: Base>(base: &S, id: &RecordId) -> Result<Found<Arc<Record>>, Error> {
+        base.find_record(*id)
+    }
+}
