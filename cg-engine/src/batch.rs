@@ -1,4 +1,4 @@
-//! What one commit writes, and what must hold for it to be written.
+//! The writes of one commit, and the conditions under which they are applied.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,33 +10,33 @@ use cg_format::frame::{self, Draft, Stamp};
 
 use super::{EngineError, Place};
 
-/// The largest batch that an engine takes unless it was opened with another limit: 64 MiB.
+/// The default limit on a batch: 64 MiB.
 pub const DEFAULT_MAX_BATCH_BYTES: u64 = 64 << 20;
 
 /// Ordered operations that are applied whole or not at all.
 ///
-/// Values come as [`Draft`]s: the engine finishes their frames with the commit's sequence, under its lock. A later
-/// operation on a key wins over an earlier one.
+/// Values are [`Draft`]s. The engine seals their frames with the commit's sequence, under its lock. A later operation
+/// on a key overrides an earlier one.
 #[derive(Default)]
 pub struct Batch {
-    /// The bytes of all keys, one after the other: a batch of a thousand rows allocates no thousand keys.
+    /// The bytes of all keys in one buffer, so that keys need no allocations of their own.
     keys: Vec<u8>,
     ops: Vec<StoredOp>,
     values_len_bytes: u64,
     is_maintenance: bool,
 }
 
-/// A row's version at the time when the caller decided to write; the commit fails if it is another by then.
+/// The version of a row when the caller decided to write. The commit fails if the row has another version by then.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Guard {
-    /// What the row is.
+    /// The space of the row.
     pub space: Space,
     /// The row's key.
     pub key: Box<[u8]>,
-    /// Its frame's version; `None` if there must be no row.
+    /// The version in its frame; `None` if the row must be absent.
     pub expected: Option<u64>,
-    /// Its frame's checksum, where the version alone does not tell: a maintenance batch may write a row anew under the
-    /// version that it had.
+    /// The checksum in its frame, if the version alone is not enough: a maintenance batch may rewrite a row under the
+    /// same version.
     pub checksum: Option<u32>,
 }
 
@@ -46,21 +46,21 @@ impl Guard {
         Self { space, key: key.as_ref().into(), expected: Some(expected), checksum: None }
     }
 
-    /// The row must be the one with these bytes, by its frame's version and checksum.
+    /// The row must have these bytes, by the version and the checksum of its frame.
     pub fn same(space: Space, key: impl AsRef<[u8]>, row: &[u8]) -> Self {
         let (expected, checksum) = (frame::version_of(row), frame::stored_checksum_of(row));
         Self { space, key: key.as_ref().into(), expected, checksum }
     }
 
-    /// There must be no row.
+    /// The row must be absent.
     pub fn absent(space: Space, key: impl AsRef<[u8]>) -> Self {
         Self { space, key: key.as_ref().into(), expected: None, checksum: None }
     }
 
-    /// Compares with what is stored now; `None`: no row.
+    /// Compares the guard with the stored row; `None` if there is no row.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`], and [`EngineError::Corrupt`] for bytes that are too few for a frame.
+    /// [`EngineError::Conflict`]. [`EngineError::Corrupt`] if the bytes are too few for a frame.
     pub fn check(&self, stored: Option<&[u8]>) -> Result<(), EngineError> {
         let found = stored.map(|bytes| {
             frame::version_of(bytes).ok_or_else(|| EngineError::Corrupt {
@@ -78,44 +78,45 @@ impl Guard {
 }
 
 impl Batch {
-    /// No operations.
+    /// An empty batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same operations as a maintenance batch: they change where rows are stored and nothing that the rows say.
+    /// Makes this a maintenance batch, which changes where rows are stored but not their values.
     ///
-    /// A maintenance batch is no commit: it takes no sequence, and rows that are stamped with the commit get the newest
-    /// commit's. So commits can be numbered before they are written, while maintenance goes on beside them. It is
-    /// written like a commit, whole or not at all, and is sure to survive a power cut only if a later commit is.
+    /// A maintenance batch is no commit and takes no sequence. Rows that are stamped with the commit get the number
+    /// of the newest commit. So commits can be numbered before they are written, while maintenance runs at the same
+    /// time. A maintenance batch is applied whole or not at all. It certainly survives a power cut only if a later
+    /// commit does.
     #[must_use]
     pub const fn maintenance(mut self) -> Self {
         self.is_maintenance = true;
         self
     }
 
-    /// Whether it takes no sequence, see [`maintenance`](Self::maintenance).
+    /// Whether it is a [maintenance batch](Self::maintenance), which takes no sequence.
     pub const fn is_maintenance(&self) -> bool {
         self.is_maintenance
     }
 
-    /// Writes a row, over whatever is there.
+    /// Writes a row. Replaces the stored row, if there is one.
     pub fn put(&mut self, space: Space, key: impl AsRef<[u8]>, draft: Draft, stamp: Stamp) {
         self.values_len_bytes += draft.len_bytes() as u64;
         let key = self.keep(key.as_ref());
         self.ops.push(StoredOp::Put { space, key, draft, stamp });
     }
 
-    /// Removes a row, if it is there.
+    /// Removes a row, if there is one.
     pub fn delete(&mut self, space: Space, key: impl AsRef<[u8]>) {
         let key = self.keep(key.as_ref());
         self.ops.push(StoredOp::Delete { space, key });
     }
 
-    /// Removes every row of the space's family from a key on, up to but not including another.
+    /// Removes every row of the space's family from `from` up to but not including `to`.
     ///
-    /// An empty or inverted range removes nothing. Costs one operation however many rows there are, and a little
-    /// for every later read near the range until it is compacted away: meant for a chunk's deltas, not for sweeps.
+    /// An empty or inverted range removes nothing. Costs one operation, whatever the number of rows. Later reads near
+    /// the range are slightly slower until the range is compacted. Meant for the deltas of a chunk, not for sweeps.
     pub fn delete_range(&mut self, space: Space, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) {
         if from.as_ref() < to.as_ref() {
             let from = self.keep(from.as_ref());
@@ -124,7 +125,7 @@ impl Batch {
         }
     }
 
-    /// Adds the operations of another batch after this one's; whether this is a maintenance batch stays as it is.
+    /// Appends the operations of another batch. Whether this is a maintenance batch does not change.
     pub fn append(&mut self, other: Self) {
         let base = self.keys.len();
         self.keys.extend_from_slice(&other.keys);
@@ -132,22 +133,22 @@ impl Batch {
         self.ops.extend(other.ops.into_iter().map(|op| op.moved(base)));
     }
 
-    /// Bytes of all keys and frames: what the limit on a batch counts.
+    /// Bytes of all keys and frames. The limit on a batch is compared with this number.
     pub fn len_bytes(&self) -> u64 {
         self.keys.len() as u64 + self.values_len_bytes
     }
 
-    /// How many operations.
+    /// The number of operations.
     pub fn op_count(&self) -> usize {
         self.ops.len()
     }
 
-    /// Whether there is nothing to write.
+    /// Whether there are no operations.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
 
-    /// The rows that are put or removed; of a range the first.
+    /// The rows that are put or removed. For a range, its first key.
     #[cfg(feature = "rocks")]
     pub(super) fn places(&self) -> impl Iterator<Item = (Space, &[u8])> {
         self.ops.iter().filter_map(|op| {
@@ -156,7 +157,7 @@ impl Batch {
         })
     }
 
-    /// Whether it removes ranges, whose rows are not listed.
+    /// Whether it removes ranges. `places` lists only the first key of a range.
     #[cfg(feature = "rocks")]
     pub(super) fn has_ranges(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, StoredOp::DeleteRange { .. }))
@@ -180,8 +181,8 @@ impl Batch {
         })
     }
 
-    /// Of the operations that belong together, those with the most bytes of keys and frames: where the first of them
-    /// writes, and how many bytes. What belongs to nothing stands for itself.
+    /// Finds the group of operations with the most bytes of keys and frames. Returns the row that its first operation
+    /// writes, and the bytes of the group. An operation without a group forms a group of its own.
     pub fn longest_group<G: Eq + Hash>(
         &self,
         group_of: impl Fn(Space, &[u8]) -> Option<G>,
@@ -196,11 +197,11 @@ impl Batch {
         Some((space, self.keys.get(key)?, len_bytes))
     }
 
-    /// As [`drain`](Self::drain), with the operations of a group after each other, each with its group's number.
-    /// Groups come in the order of their first operations.
+    /// As [`drain`](Self::drain), but group by group: `each` also gets the number of the operation's group. Groups
+    /// come in the order of their first operations.
     ///
     /// # Errors
-    /// What `each` fails with.
+    /// The errors of `each`.
     pub fn drain_grouped<G: Eq + Hash, X>(
         mut self,
         group_of: impl Fn(Space, &[u8]) -> Option<G>,
@@ -215,7 +216,7 @@ impl Batch {
         Ok(())
     }
 
-    /// For each operation the place of the first one of its group.
+    /// Returns, for each operation, the index of the first operation of its group.
     fn numbers_of_groups<G: Eq + Hash>(&self, group_of: impl Fn(Space, &[u8]) -> Option<G>) -> Vec<usize> {
         let mut groups = HashMap::new();
         let number = |(index, op): (usize, &StoredOp)| {
@@ -252,30 +253,30 @@ impl fmt::Debug for Batch {
     }
 }
 
-/// One operation, as an engine takes it.
+/// One operation, as an engine receives it.
 #[derive(Debug)]
 pub enum Op<'a> {
-    /// A row is written, over whatever is there.
+    /// Writes a row. Replaces the stored row, if there is one.
     Put {
-        /// What the row is.
+        /// The space of the row.
         space: Space,
         /// Its key.
         key: &'a [u8],
-        /// Its frame, to be [sealed](Draft::seal) with the version that the stamp gives.
+        /// Its frame. The engine [seals](Draft::seal) it with the version that the stamp gives.
         draft: Draft,
-        /// Which version it gets.
+        /// The version that the row gets.
         stamp: Stamp,
     },
-    /// A row is removed, if it is there.
+    /// Removes a row, if there is one.
     Delete {
-        /// What the row is.
+        /// The space of the row.
         space: Space,
         /// Its key.
         key: &'a [u8],
     },
-    /// Every row of a range is removed.
+    /// Removes every row of a range.
     DeleteRange {
-        /// What the rows are.
+        /// The space of the rows.
         space: Space,
         /// The first key.
         from: &'a [u8],
@@ -291,7 +292,7 @@ enum StoredOp {
 }
 
 impl StoredOp {
-    /// The operation, with its keys out of all keys.
+    /// Resolves the ranges of the keys in the buffer `keys`.
     fn into_op(self, keys: &[u8]) -> Op<'_> {
         match self {
             Self::Put { space, key, draft, stamp } => Op::Put { space, key: &keys[key], draft, stamp },
@@ -302,7 +303,7 @@ impl StoredOp {
         }
     }
 
-    /// The row that it writes or removes, or the first of them.
+    /// The row that it writes or removes; for a range, its first key.
     fn place(&self) -> (Space, Range<usize>) {
         match self {
             Self::Put { space, key, .. } | Self::Delete { space, key } => (*space, key.clone()),
@@ -319,7 +320,7 @@ impl StoredOp {
         }) as u64
     }
 
-    /// The same operation after its keys have moved back by an offset.
+    /// The same operation after its keys were moved by an offset in the buffer.
     fn moved(self, base: usize) -> Self {
         let by = |key: Range<usize>| key.start + base..key.end + base;
         match self {

@@ -1,6 +1,6 @@
-//! What an engine can do, and what its calls cost.
+//! The capabilities of an engine, and the latency of its calls.
 
-/// What an engine can do, and what its calls cost.
+/// The capabilities of an engine, and the latency of its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each says one thing that an engine can or cannot do")]
@@ -15,32 +15,33 @@ pub struct Caps {
     pub max_batch_bytes: u64,
     /// What a call waits for.
     pub latency: Latency,
-    /// Other processes may have the same rows open. One engine writes at a time: the commits of the others are
+    /// Other processes may have the same rows open. One engine writes at a time: commits of the others fail with
     /// [`Fenced`](crate::EngineError::Fenced).
     pub is_shared: bool,
-    /// A commit at [`Level::Process`](crate::Level::Process) may still be lost with the power: it reaches
-    /// [`Level::Power`](crate::Level::Power) later, or by [`sync`](crate::Engine::sync). If unset, both levels are one, and
-    /// no thread syncs.
+    /// A power cut may still lose a commit at [`Level::Process`](crate::Level::Process). It reaches
+    /// [`Level::Power`](crate::Level::Power) later, or with [`sync`](crate::Engine::sync). If unset, both levels are
+    /// the same, and no thread syncs.
     pub levels_apart: bool,
-    /// A batch of any size up to [`max_batch_bytes`](Self::max_batch_bytes) costs the engine no more memory than a small one:
-    /// it writes a large batch in stages itself. If unset, `cg-store` does so for batches above a limit of its own.
+    /// The engine writes a large batch in stages. A batch of any size up to
+    /// [`max_batch_bytes`](Self::max_batch_bytes) costs it no more memory than a small one. If unset, `cg-store`
+    /// stages batches above a limit of its own.
     pub stages: bool,
 }
 
 /// What a call of an engine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Latency {
-    /// Memory alone: less than a microsecond for a row.
+    /// Only memory: less than a microsecond for a row.
     Memory,
-    /// A disk of this machine, now and then.
+    /// Sometimes a disk of this machine.
     Disk,
-    /// A round trip over a network, each time. What [`Readable`](crate::Readable) and [`Engine`](crate::Engine) answer
-    /// without a `Result` is answered from memory.
+    /// A network round trip per call. Methods of [`Readable`](crate::Readable) and [`Engine`](crate::Engine) that do
+    /// not return a `Result` use only memory.
     Network,
 }
 
 impl Caps {
-    /// Of an engine in memory whose rows end with it, open for writing, without checkpoints. Set the fields that differ.
+    /// An engine in memory whose rows end with it, open for writing, without checkpoints. Set the fields that differ.
     pub const fn new(max_batch_bytes: u64) -> Self {
         Self {
             durable: false,

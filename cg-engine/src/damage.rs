@@ -1,4 +1,4 @@
-//! Scanning past what the engine cannot read: a damaged block of a sorted file hides a range of keys, and no more.
+//! Scanning past rows that the engine cannot read: a damaged block of a sorted file hides one range of keys.
 
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
@@ -7,39 +7,39 @@ use cg_format::key::Family;
 
 use super::{EngineError, KeyRange, Readable, ReadableExt as _, RowVisitor, Scan};
 
-/// What a scan meets.
+/// What a scan visits.
 #[derive(Debug)]
 pub enum Met<'a> {
     /// A row: its key and its bytes.
     Row(&'a [u8], &'a [u8]),
-    /// Rows that cannot be read, after the last one that was met.
+    /// A range of rows that cannot be read. It begins after the last visited row.
     Gap {
-        /// The first key that can be read again; `None`: none up to the end of the range.
+        /// The first key that can be read again; `None` if there is none in the range.
         until: Option<&'a [u8]>,
-        /// What the engine says.
+        /// The error of the engine.
         error: EngineError,
     },
 }
 
-/// Gaps that were met, for a caller that scans again from further on. Finding the end of a gap costs some hundred seeks.
+/// Known gaps, for a caller that scans again from a later key. Finding the end of a gap costs several hundred seeks.
 #[derive(Debug, Default)]
 pub struct Gaps(Vec<Gap>);
 
 #[derive(Debug)]
 struct Gap {
     family: Family,
-    /// The last key that was met, or where the scan began.
+    /// The last key that was visited, or where the scan began.
     behind: Vec<u8>,
-    /// `None`: to the end of the range that was scanned.
+    /// `None`: the gap extends to the end of the scanned range.
     until: Option<Vec<u8>>,
     to: Bound<Vec<u8>>,
 }
 
 impl Gaps {
-    /// At most this many are remembered.
+    /// The maximum number of remembered gaps.
     const REMEMBERED: usize = 256;
 
-    /// Notes what a scan of a range that ends at `to` has met after a key.
+    /// Records a gap after the key `behind`, which a scan of a range that ends at `to` has found.
     pub fn remember(&mut self, family: Family, behind: &[u8], until: Option<&[u8]>, to: Bound<&[u8]>) {
         if self.0.len() >= Self::REMEMBERED {
             self.0.clear();
@@ -48,7 +48,8 @@ impl Gaps {
         self.0.push(Gap { family, behind, until, to: to.map(<[u8]>::to_vec) });
     }
 
-    /// Where a scan of a range is to begin: after a gap if it would begin in one; `None` if nothing of it can be read.
+    /// Where a scan of a range begins: at the end of a gap if the range begins in one. `None` if nothing in the range
+    /// can be read.
     pub fn behind(&self, family: Family, (from, to): KeyRange<'_>) -> Option<Bound<Vec<u8>>> {
         let is_inside = |gap: &&Gap| {
             let (key, is_behind) = match from {
@@ -69,12 +70,12 @@ impl Gaps {
     }
 }
 
-/// As [`ReadableExt::scan`](super::ReadableExt::scan), going on after damage.
+/// As [`ReadableExt::scan`](super::ReadableExt::scan), but continues after damage.
 ///
-/// A gap costs some hundred seeks.
+/// A gap costs several hundred seeks.
 ///
 /// # Errors
-/// If the engine fails otherwise than by damage.
+/// All errors of the engine except damage.
 pub fn scan_skipping_damage<B>(
     view: &dyn Readable,
     family: Family,
@@ -110,7 +111,7 @@ pub fn scan_skipping_damage<B>(
     }
 }
 
-/// A view whose scans fill no cache: see [`Scan::is_uncached`].
+/// A view whose scans fill no cache; see [`Scan::is_uncached`].
 pub struct Uncached<'v> {
     rows: &'v dyn Readable,
 }
@@ -122,7 +123,7 @@ impl fmt::Debug for Uncached<'_> {
 }
 
 impl<'v> Uncached<'v> {
-    /// Around a view.
+    /// Wraps a view.
     pub fn new(rows: &'v dyn Readable) -> Self {
         Self { rows }
     }
@@ -136,25 +137,25 @@ impl Readable for Uncached<'_> {
     }
 }
 
-/// The first row that can be read again after a key; `None` if none can before the end of the range.
+/// Finds the first readable row after a key; `None` if there is none before the end of the range.
 ///
-/// Keys are taken for numbers. A seek fails from after the key to the last one of the damaged block, so the end of that
-/// is searched for in doubling steps, and then by halving. So another damaged block far behind is not in the way; of one that
-/// is close, the rows between both may count as part of the gap.
+/// Keys are treated as numbers. Seeks fail from after the key up to the last key of the damaged block. The search
+/// doubles its step until a seek succeeds, then bisects. Another damaged block far away does not disturb it. If one
+/// is close, the rows between both may be counted as part of the gap.
 fn first_readable(
     view: &dyn Readable,
     family: Family,
     behind: &[u8],
     to: Bound<&[u8]>,
 ) -> Result<Option<Vec<u8>>, EngineError> {
-    /// No key but those of objects, properties and records in deep trees is longer.
+    /// Only keys of objects, of properties and of records in deep trees are longer.
     const LEN_BYTES: usize = 64;
     let mut bad = behind.to_vec();
     bad.resize(LEN_BYTES.max(behind.len()), 0);
     let bits = bad.len() * 8;
-    // The row at a key or after it, or nothing if that cannot be read.
+    // The first row at or after a key; `None` if it cannot be read.
     let seek = |number: &[u8]| -> Result<Option<Option<Vec<u8>>>, EngineError> {
-        // The shortest of the keys that are this number is the first of them.
+        // Of all keys with this number, the shortest is the first.
         let len = number.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         let range = (Bound::Included(number.get(..len).unwrap_or_default()), to);
         match view.scan_first(family, range, 1, |key, _| ControlFlow::Break(key.to_vec())) {
@@ -184,7 +185,7 @@ fn first_readable(
     Ok(found)
 }
 
-/// A number, most significant byte first, with a power of two added; `None` if it has no room for the sum.
+/// Adds a power of two to a number, most significant byte first; `None` on overflow.
 fn sum(number: &[u8], power: usize) -> Option<Vec<u8>> {
     let mut sum = number.to_vec();
     let mut carry = 1_u16 << (power % 8);
@@ -206,7 +207,7 @@ mod tests {
 
     use crate::{Place, Value};
 
-    /// Rows of which some cannot be read: a seek to one of them, or a step onto it, fails.
+    /// Rows that partly cannot be read: a seek or a step to such a row fails.
     struct Damaged {
         rows: Vec<(Vec<u8>, bool)>,
     }
@@ -235,7 +236,7 @@ mod tests {
         }
     }
 
-    /// What a scan over a range meets, gaps as the key after them.
+    /// What a scan of a range visits. A gap is listed as the key after it.
     fn met(rows: &[(&str, bool)], from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<String> {
         let rows = rows.iter().map(|(key, is_sound)| (key.as_bytes().to_vec(), *is_sound)).collect();
         let mut met = Vec::new();
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(begins(&gaps, Bound::Unbounded), Some(Bound::Unbounded));
         let other = gaps.behind(Family::Entity, (Bound::Excluded(b"c"), Bound::Unbounded));
         assert_eq!(other, Some(Bound::Excluded(b"c".to_vec())));
-        // To the end of a range nothing can be read; of another range that is not known.
+        // Nothing can be read up to the end of this range. For another range that is unknown.
         gaps.remember(Family::Object, b"m", None, Bound::Included(b"p"));
         assert_eq!(begins(&gaps, Bound::Included(b"n")), same(b"n"));
         let to_there = gaps.behind(Family::Object, (Bound::Included(b"n"), Bound::Included(b"p")));

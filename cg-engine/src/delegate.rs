@@ -1,8 +1,8 @@
-//! Engines over another, as tests make them to fail, watch or outlive it: what they pass on as it is.
+//! Delegation for engines that wrap another one, such as test engines that fail, watch or outlive it.
 
-/// Writes the calls of [`Engine`](crate::Engine) or [`Readable`](crate::Readable) that an engine or a
-/// snapshot passes on to the one in a field: `delegate! { field => sync usage }` inside the implementation, with both traits
-/// in scope.
+/// Implements the calls of [`Engine`](crate::Engine) or [`Readable`](crate::Readable) that an engine or a snapshot
+/// delegates to the one in a field. Write `delegate! { field => sync usage }` inside the implementation, with both
+/// traits in scope.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! delegate {

@@ -1,4 +1,4 @@
-//! What an engine says when it cannot do what it was asked.
+//! The errors of an engine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,26 +9,26 @@ use cg_format::{ClusterTier, Space};
 
 use super::CommitSeq;
 
-/// Why an engine refused, or failed.
+/// Why an engine refused a call, or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// A guarded row has another version than expected. Nothing was written; read it again and decide.
+    /// A guarded row does not have the expected version. Nothing was written. Read it again and decide.
     #[error(
         "{} row {} has {}, expected was {}: nothing was written",
         space.family().name(), Hex(key), Version(*found), Version(*expected)
     )]
     Conflict {
-        /// What the row is.
+        /// The space of the row.
         space: Space,
         /// The row's key.
         key: Box<[u8]>,
-        /// The version that the guard asked for; `None`: no row.
+        /// The version that the guard expects; `None`: no row.
         expected: Option<u64>,
         /// The version found; `None`: no row.
         found: Option<u64>,
     },
-    /// The batch is over the engine's limit. Nothing was written; stage it in parts.
+    /// The batch exceeds the engine's limit. Nothing was written. Stage it in parts.
     #[error("a batch of {len_bytes} bytes exceeds the limit of {max_bytes}: nothing was written")]
     TooLarge {
         /// Bytes of the batch.
@@ -36,53 +36,52 @@ pub enum EngineError {
         /// The limit.
         max_bytes: u64,
     },
-    /// The disk is full. Nothing of this commit was written; make room and call
-    /// `World::resume`, or open the world again.
+    /// The disk is full. Nothing of this commit was written. Free disk space and call `World::resume`, or open the
+    /// world again.
     #[error(
         "the disk is full, nothing was written: {message}; make room, then resume the world or open it again"
     )]
     NoSpace {
-        /// What the system said.
+        /// The message of the operating system.
         message: String,
     },
-    /// Writing failed. Whether this commit survives is known once the world is resumed or opened again. One that was
-    /// accepted before it was written is seen meanwhile, and is written by `World::resume`.
+    /// Writing failed. Resuming or opening the world again finds out whether this commit survives. If the commit was
+    /// accepted before it was written, readers see it meanwhile, and `World::resume` writes it.
     #[error(
         "the commit failed while it was written: {cause}; resume the world or open it again, then look whether it is there"
     )]
     WriteFailed {
-        /// What the system said.
+        /// The error of the write.
         #[source]
         cause: Arc<EngineError>,
     },
     /// The sync that this commit waited for failed. It is applied, but may not survive a power cut.
     #[error("syncing commit {seq} failed; it may be lost at a power cut: {cause}")]
     SyncFailed {
-        /// The newest commit that the sync was to cover.
+        /// The newest commit that the sync would have covered.
         seq: CommitSeq,
-        /// What the system said.
+        /// The error of the sync.
         #[source]
         cause: Arc<EngineError>,
     },
-    /// Commits are refused, reads go on. Nothing was written. `World::resume` opens the engine
-    /// again.
+    /// The engine refuses commits; reads go on. Nothing was written. `World::resume` opens the engine again.
     #[error("the engine takes no commits until the world is resumed or opened again: {cause}")]
     ReadOnly {
-        /// What made it so.
+        /// The failure that made it read-only.
         #[source]
         cause: Arc<EngineError>,
     },
-    /// The engine was closed to be opened again, and that failed: there is none. Nothing was written.
+    /// The engine was closed to be opened again, and opening failed. Nothing can be read, and nothing was written.
     #[error(
         "the engine could not be opened again, so nothing can be read or written: {cause}; call `World::resume` again"
     )]
     NotReopened {
-        /// Why it could not.
+        /// Why it could not be opened.
         #[source]
         cause: Arc<EngineError>,
     },
-    /// The caller's number is not the next one: another writer has committed, or the caller is behind. Nothing was
-    /// written. Close the world; it belongs to the other writer.
+    /// The caller's number is not the next one: another writer has committed, or the caller's state is old. Nothing
+    /// was written. Close the world; it belongs to the other writer.
     #[error(
         "the next commit is {next}, not {given}: another writer has the world; nothing was written, close it"
     )]
@@ -92,25 +91,25 @@ pub enum EngineError {
         /// The number that the next commit gets.
         next: CommitSeq,
     },
-    /// The storage cannot be reached. Only reads and snapshots answer this, and the same call may succeed later; a commit
-    /// or sync that does not reach it ends writing, as any other that fails.
+    /// The storage cannot be reached. Only reads and snapshots return this; the same call may succeed later. If a
+    /// commit or sync cannot reach the storage, writing ends as after any failed write.
     #[error("the storage cannot be reached: {message}; call again when it can")]
     Unavailable {
-        /// What the network said.
+        /// The error of the network.
         message: String,
     },
-    /// The storage has given up the state that a snapshot shows. Take another snapshot and read again.
+    /// The storage no longer has the state of a snapshot. Take another snapshot and read again.
     #[error("the storage no longer has the state of commit {seq}: take another snapshot and read again")]
     SnapshotGone {
         /// The newest commit of the snapshot.
         seq: CommitSeq,
     },
-    /// It panicked in the middle of an operation. What was written is known after the next open.
+    /// The engine panicked during an operation. The next open finds out what was written.
     #[error("{operation} panicked: {message}; the log of the process says where")]
     Panicked {
-        /// What was being done.
+        /// The operation.
         operation: &'static str,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
     /// It was opened for reading only. Nothing was written.
@@ -124,10 +123,10 @@ pub enum EngineError {
     Locked {
         /// The directory.
         dir: PathBuf,
-        /// The process that holds it, if it left its number; it may be this one.
+        /// The process that holds it, if it stored its id; it may be this process.
         by: Option<u32>,
     },
-    /// A family is absent, so the directory was not made by this code or its creation was cut off.
+    /// A family is absent: other code made the directory, or its creation was interrupted.
     #[error("{} has no family {}: not a complete world", dir.display(), family.name())]
     MissingFamily {
         /// The directory.
@@ -135,7 +134,7 @@ pub enum EngineError {
         /// Which family.
         family: Family,
     },
-    /// A family is there that this release does not know. Use a newer release; nothing was changed.
+    /// The directory has a family that this release does not know. Use a newer release. Nothing was changed.
     #[error("{} has the unknown family {name:?}; use the release that made it", dir.display())]
     UnknownFamily {
         /// The directory.
@@ -148,7 +147,7 @@ pub enum EngineError {
     NotAnEngineDir {
         /// The directory.
         dir: PathBuf,
-        /// What is missing.
+        /// What is absent.
         reason: String,
     },
     /// The directory already holds an engine.
@@ -157,16 +156,15 @@ pub enum EngineError {
         /// The directory.
         dir: PathBuf,
     },
-    /// Stored bytes are damaged. Nothing was changed; run `cg verify`.
+    /// Stored bytes are damaged. Nothing was changed. Run `cg verify`.
     #[error("{place} is damaged: {message}")]
     Corrupt {
-        /// Where.
+        /// The damaged place.
         place: Place,
-        /// How it shows.
+        /// How the damage was noticed.
         message: String,
     },
-    /// Commits that were promised to survive are gone. Nothing was changed; put the log back, restore a backup, or
-    /// accept the loss.
+    /// Commits that were synced are lost. Nothing was changed. Restore the log or a backup, or accept the loss.
     #[error(
         "commits up to {floor} were synced, but the newest found is {found}: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
     )]
@@ -176,42 +174,43 @@ pub enum EngineError {
         /// The newest commit found.
         found: CommitSeq,
     },
-    /// The engine cannot do this.
+    /// The engine does not support the call.
     #[error("this engine cannot {what}")]
     Unsupported {
-        /// What was asked.
+        /// The unsupported operation.
         what: &'static str,
     },
-    /// The limits of the process are too low for the storage library, which would end the process. Nothing was opened.
+    /// The limits of the process are too low for the storage library, which would end the process. Nothing was
+    /// opened.
     #[error(
         "the system refuses this process what the engine needs, {what}: {source}; raise the limits of the process (`ulimit -a` shows them)"
     )]
     ProcessLimit {
-        /// What was asked for.
+        /// The requested resource.
         what: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The system refused an operation on a file.
+    /// The operating system refused an operation on a file.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The storage library refused an operation.
     #[error("{operation}: {source}")]
     Other {
-        /// What was being done.
+        /// The operation.
         operation: &'static str,
-        /// What the library said.
+        /// The error of the library.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl EngineError {
-    /// Whether the commit that failed with this is known to have left no trace.
+    /// Whether a commit that failed with this error certainly wrote nothing.
     pub const fn wrote_nothing(&self) -> bool {
         matches!(
             self,
@@ -227,7 +226,7 @@ impl EngineError {
     }
 }
 
-/// Where damage was found, as closely as the engine knows.
+/// Where the damage is, as precisely as the engine knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
@@ -238,25 +237,25 @@ pub enum Place {
         /// Its key.
         key: Box<[u8]>,
     },
-    /// Somewhere in a family.
+    /// An unknown place in a family.
     Family(Family),
-    /// A file of the engine's directory, from a byte on.
+    /// A file of the engine's directory, from an offset on.
     File {
         /// Its name in the directory.
         name: String,
-        /// Where the damaged part starts.
+        /// The offset of the damaged part.
         offset_bytes: u64,
     },
     /// A sorted file of the engine's directory.
     Table(Box<Table>),
-    /// Somewhere in the engine's directory.
+    /// An unknown place in the engine's directory.
     Dir(PathBuf),
-    /// It is unknown.
+    /// An unknown place.
     Unknown,
 }
 
 impl Place {
-    /// The family that it is in, if that is known.
+    /// The family of the place, if it is known.
     pub const fn family(&self) -> Option<Family> {
         match self {
             Self::Row { family, .. } | Self::Family(family) => Some(*family),
@@ -271,7 +270,7 @@ impl Place {
 pub struct Table {
     /// Its name in the engine's directory.
     pub name: String,
-    /// The family whose rows it has.
+    /// The family whose rows it holds.
     pub family: Family,
     /// The first key.
     pub from: Box<[u8]>,
@@ -338,7 +337,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// What a row is, if its key says so.
+/// Describes a row by its key, if the key can be decoded.
 pub fn row_in_words(space: Space, row: &[u8]) -> Option<String> {
     let tier = match space {
         Space::ChunkL0 => return key::decode_chunk(row).ok().map(|at| at.to_string()),

@@ -4,63 +4,63 @@ use std::io;
 
 use crate::EngineError;
 
-/// What a caller can do about an error, whatever its text says.
+/// What a caller can do about an error.
 ///
-/// Match the kind to decide, and print the error to explain. The kind of an error that wraps another one is that of what
-/// the caller can do now. So a world that stopped writing because its disk is full answers [`ReadOnly`](Self::ReadOnly):
-/// it must be resumed, and not only given room.
+/// Match the kind to decide, and print the error to explain. An error that wraps another one has the kind of what the
+/// caller can do now. So a world that stopped writing because its disk is full returns [`ReadOnly`](Self::ReadOnly):
+/// disk space alone is not enough, it must be resumed.
 ///
 /// | kind | [code](Self::as_str) | what to do |
 /// |---|---|---|
 /// | `Damaged` | `damaged` | run `cg verify`; restore it or quarantine it |
 /// | `Conflict` | `conflict` | read again and try again |
 /// | `Busy` | `busy` | wait and try again |
-/// | `LowDisk` | `low_disk` | make room on the disk |
+/// | `LowDisk` | `low_disk` | free disk space |
 /// | `ReadOnly` | `read_only` | resume the world, or open it for writing |
 /// | `Fenced` | `fenced` | close the world: another writer has it |
 /// | `Unavailable` | `unavailable` | try again later |
-/// | `InDoubt` | `in_doubt` | resume or open the world again, then look what is stored |
-/// | `NotFound` | `not_found` | store what is named, or name something else |
+/// | `InDoubt` | `in_doubt` | resume or open the world again, then check what is stored |
+/// | `NotFound` | `not_found` | store the named thing, or name another |
 /// | `TooLarge` | `too_large` | split it, or raise the limit |
 /// | `Invalid` | `invalid` | change the call |
 /// | `Closed` | `closed` | open it again |
-/// | `Unsupported` | `unsupported` | use another release or engine, or bring what is missing |
-/// | `Engine` | `engine` | read the text: the system or the storage library failed |
+/// | `Unsupported` | `unsupported` | use another release or engine, or provide what is absent |
+/// | `Engine` | `engine` | read the message: the operating system or the storage library failed |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Stored or received bytes are damaged, or a part of what is stored is missing.
+    /// Stored or received bytes are damaged, or a part of the stored data is absent.
     Damaged,
-    /// Another commit changed what this call is built on. Nothing was written.
+    /// Another commit changed what this call is based on. Nothing was written.
     Conflict,
     /// A queue is full, or something is in use. Nothing was written.
     Busy,
-    /// The disk is full, or less is free than the host demands. Nothing was committed.
+    /// The disk is full, or has less free space than the host demands. Nothing was committed.
     LowDisk,
-    /// Nothing may be written; reads go on where they can.
+    /// Writes are refused; reads go on where they can.
     ReadOnly,
     /// Another writer has the world. Nothing was written.
     Fenced,
-    /// The storage does not answer now. Nothing was written.
+    /// The storage is not reachable now. Nothing was written.
     Unavailable,
     /// It is unknown whether a commit is stored, or stays stored. Do not repeat it before that is known.
     InDoubt,
-    /// What was named is not stored.
+    /// The named thing is not stored.
     NotFound,
     /// Something exceeds a limit.
     TooLarge,
     /// The call contradicts itself or what is stored. It fails again unless it is changed.
     Invalid,
-    /// The handle is of something that was closed or released.
+    /// The handle refers to something that was closed or released.
     Closed,
-    /// This release, engine or host cannot do it.
+    /// This release, engine or host does not support it.
     Unsupported,
-    /// The system or the storage library failed.
+    /// The operating system or the storage library failed.
     Engine,
 }
 
 impl ErrorKind {
-    /// A code for programs in other languages. It never changes.
+    /// The code of the kind, for programs in other languages. It never changes.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Damaged => "damaged",
@@ -80,7 +80,7 @@ impl ErrorKind {
         }
     }
 
-    /// The kind of what the system said about a file.
+    /// The kind of an error of the operating system on a file.
     pub fn of_io(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::LowDisk,
@@ -90,7 +90,7 @@ impl ErrorKind {
 }
 
 impl EngineError {
-    /// What the caller can do about it.
+    /// What the caller can do about the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Conflict { .. } => ErrorKind::Conflict,

@@ -1,6 +1,6 @@
-//! How safe a commit is.
+//! The durability levels of a commit.
 
-/// How safe a commit is when it returns.
+/// How durable a commit is when it returns.
 ///
 /// | level | a killed process | a power cut |
 /// |---|---|---|
@@ -8,7 +8,7 @@
 /// | `Power` | survives | survives |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Handed to the operating system.
+    /// Written to the operating system.
     Process,
     /// Synced to the disk.
     Power,

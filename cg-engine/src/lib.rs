@@ -1,19 +1,19 @@
 #![doc = include_str!("../README.md")]
 //!
 //! # What an engine promises
-//! Implement [`Readable`] and [`Engine`], and run the suite of the feature `conformance`. It is the precise form of this
-//! list:
+//! Implement [`Readable`] and [`Engine`], and run the suite of the feature `conformance`. The suite is the precise
+//! form of this list:
 //!
 //! - Keys sort as unsigned bytes. The operations of a [`Batch`] apply in order.
-//! - A batch is seen whole or not at all, by every reader. A read after an acknowledged commit sees it.
+//! - Every reader sees a batch whole or not at all. A read after an acknowledged commit sees it.
 //! - [`EngineError::Conflict`], [`TooLarge`](EngineError::TooLarge) and [`NoSpace`](EngineError::NoSpace) mean that
-//!   nothing was written. After a full disk and any other failure to write, the engine refuses further commits until it
-//!   is opened again ([`Engine::reopening`]): what reached the disk is then read back instead of guessed. Reads go on.
+//!   nothing was written. After a full disk or any other failed write, the engine refuses commits until it is opened
+//!   again ([`Engine::reopening`]). The new open reads what reached the disk instead of guessing it. Reads go on.
 //! - A batch is never applied twice, and a failed sync is never tried again.
-//! - In [`get_many`](Readable::get_many) a damaged row fails its own key and no other.
+//! - In [`get_many`](Readable::get_many) a damaged row fails only its own key.
 //!
-//! An engine knows frames only as far as the number of the commit goes: it writes it into the frames of a batch, and
-//! compares it for [`Guard`]s. The layout of keys and frames is that of `cg-format`; see `docs/format/`.
+//! Of a frame, an engine knows only the number of the commit. It writes the number into the frames of a batch, and
+//! compares it for [`Guard`]s. `cg-format` defines the layout of keys and frames; see `docs/format/`.
 
 mod batch;
 mod budget;

@@ -1,4 +1,4 @@
-//! An engine in memory: the same promises, no disk.
+//! An engine in memory that makes the same promises without a disk.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,12 +18,12 @@ use super::{
     Value, range,
 };
 
-/// Rows in memory, for tests, fuzzing and throw-away worlds.
+/// Rows in memory, for tests, fuzzing and temporary worlds.
 ///
-/// Reading clones a reference count. A snapshot costs twelve of them; the first commit into a family after a
-/// snapshot or during a scan of it copies the family's map (not its values).
+/// A read clones a reference count. A snapshot clones twelve. The first commit into a family after a snapshot, or
+/// during a scan of the family, copies the family's map but not its values.
 ///
-/// With a [`Fault`] it fails where a disk would, so that the layers above can be tested for it.
+/// With a [`Fault`] it fails like a disk, to test the layers above.
 ///
 /// ```
 /// use cg_engine::{Batch, Engine, EngineError, Fault, Level, MemEngine};
@@ -41,18 +41,18 @@ pub struct MemEngine {
     free_bytes: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
 }
 
-/// How a commit fails on purpose.
+/// How a commit fails in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The disk is full: nothing is written.
     NoSpace,
-    /// The system refuses the write: nothing is written here, though on a disk that would be unknown.
+    /// The system refuses the write. Nothing is written here; on a disk that would be unknown.
     Write,
-    /// The sync fails, of the commit itself at [`Level::Power`] and of any later [`Engine::sync`] otherwise.
+    /// The sync fails: that of the commit itself at [`Level::Power`], otherwise that of any later [`Engine::sync`].
     Sync,
 }
 
-/// The rows of a [`MemEngine`] as they were.
+/// The rows of a [`MemEngine`] at one commit.
 struct MemSnapshot {
     rows: [Arc<Rows>; Family::ALL.len()],
     closed: Arc<AtomicBool>,
@@ -70,19 +70,19 @@ impl MemEngine {
         }
     }
 
-    /// The same with another limit on batches.
+    /// Sets the limit on batches.
     #[must_use]
     pub fn with_max_batch_bytes(self, max_batch_bytes: u64) -> Self {
         Self { max_batch_bytes, ..self }
     }
 
-    /// The same, failing the commits that `fault` names.
+    /// Sets a function that chooses which commits fail, and how.
     #[must_use]
     pub fn with_fault(self, fault: impl Fn(CommitSeq) -> Option<Fault> + Send + Sync + 'static) -> Self {
         Self { fault: Arc::new(fault), ..self }
     }
 
-    /// The same, with as much room as a function says.
+    /// Sets a function that returns the free bytes.
     #[must_use]
     pub fn with_free_bytes(self, free_bytes: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { free_bytes: Some(Arc::new(free_bytes)), ..self }
@@ -112,7 +112,7 @@ impl Readable for MemEngine {
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         check_open(&self.closed)?;
-        // Without the lock: `visit` may commit.
+        // The lock is released first: `visit` may commit.
         let rows = Arc::clone(&self.state.read().rows[scan.family as usize]);
         visit_range(&rows, scan, visit);
         Ok(())
@@ -125,7 +125,7 @@ impl Engine for MemEngine {
         if len_bytes > max_bytes {
             return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
-        // One commit at a time; a fault that takes its time keeps no reader waiting.
+        // Commits run one at a time. A slow fault does not block readers.
         let state = self.state.upgradable_read();
         check_open(&self.closed)?;
         state.check_writable()?;
@@ -269,7 +269,7 @@ impl Readable for MemSnapshot {
     }
 }
 
-/// The rows of one family. After an [`Arc`], so that a reader keeps them as they are and a commit copies on write.
+/// The rows of one family. It is stored in an [`Arc`]: a reader keeps its version and a commit copies on write.
 type Rows = BTreeMap<Box<[u8]>, Arc<[u8]>>;
 
 #[derive(Debug, Default)]
@@ -278,7 +278,7 @@ struct State {
     last_commit: CommitSeq,
     last_synced: CommitSeq,
     batch_count: u64,
-    /// The next sync fails.
+    /// Whether the next sync fails.
     sync_fails: bool,
     failed: Option<Failure>,
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Bound;
 
-/// A lower and an upper end of a range of keys.
+/// The lower and the upper bound of a range of keys.
 pub type KeyRange<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Every key of a family.
 pub const ALL_KEYS: KeyRange<'static> = (Bound::Unbounded, Bound::Unbounded);
 
-/// Whether the range ends before it begins, so that no key can be in it.
+/// Whether the range ends before it begins, so that it contains no key.
 pub(super) fn is_empty(range: KeyRange<'_>) -> bool {
     match range {
         (Bound::Included(from), Bound::Included(to)) => from > to,
@@ -19,7 +19,7 @@ pub(super) fn is_empty(range: KeyRange<'_>) -> bool {
     }
 }
 
-/// The first key of the range; `None`: from the very first.
+/// The first key of the range. `None` if the range has no lower bound.
 #[cfg(feature = "rocks")]
 pub(super) fn first(from: Bound<&[u8]>) -> Option<Vec<u8>> {
     match from {
@@ -29,7 +29,7 @@ pub(super) fn first(from: Bound<&[u8]>) -> Option<Vec<u8>> {
     }
 }
 
-/// The first key after the range; `None`: it reaches to the very last.
+/// The first key after the range. `None` if the range has no upper bound.
 #[cfg(feature = "rocks")]
 pub(super) fn behind(to: Bound<&[u8]>) -> Option<Vec<u8>> {
     match to {

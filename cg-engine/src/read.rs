@@ -1,4 +1,4 @@
-//! What can be read: an engine as it is now, or a snapshot of it.
+//! The read interface of an engine and of its snapshots.
 
 use std::ops::{ControlFlow, Range};
 
@@ -7,66 +7,67 @@ use cg_format::key::Family;
 
 use super::{EngineError, KeyRange, Value};
 
-/// What a scan calls for each row with its key and its bytes. A break ends the scan.
+/// The callback of a scan. It gets the key and the bytes of each row. A break ends the scan.
 pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
 
-/// Which rows a scan shows, and how.
+/// Which rows a scan visits, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Scan<'k> {
-    /// The family whose rows are shown.
+    /// The family whose rows are visited.
     pub family: Family,
-    /// The keys that are shown. An empty or inverted range shows nothing.
+    /// The range of keys. An empty or inverted range has no rows.
     pub range: KeyRange<'k>,
-    /// The rows are unlikely to be read again soon: they take no other rows' place in a cache.
+    /// The rows are unlikely to be read again soon, so they evict no other rows from a cache.
     pub is_uncached: bool,
-    /// The scan ends after this many rows, as if `visit` broke; [`usize::MAX`] for all. An engine fetches no more than
-    /// these in advance.
+    /// The scan ends after this many rows, as if `visit` broke; [`usize::MAX`] for all. An engine fetches at most
+    /// this many in advance.
     pub max_rows: usize,
 }
 
 /// A part of a row's bytes.
 #[derive(Debug, Clone)]
 pub struct RowSlice<'k> {
-    /// What the row is.
+    /// The space of the row.
     pub space: Space,
     /// The row's key.
     pub key: &'k [u8],
-    /// Which bytes. Those after the end of the row are left out.
+    /// The range of bytes. It is cut at the end of the row.
     pub bytes: Range<usize>,
 }
 
 /// An engine as it is now, or a [snapshot](super::Engine::snapshot) of it.
 ///
-/// Implement [`scan_rows`](Self::scan_rows); call [`scan`](ReadableExt::scan) and its siblings.
+/// Implement [`scan_rows`](Self::scan_rows). To read, call [`scan`](ReadableExt::scan) and its siblings.
 pub trait Readable: Send + Sync {
-    /// The row's bytes: one key read. `None` if there is no row.
+    /// Reads the bytes of a row with one key read. Returns `None` if there is no row.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] if the engine finds the row damaged; [`EngineError::Closed`].
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError>;
 
-    /// As many rows as there are keys, in the order of the keys: cheaper than one [`get`](Self::get) each.
+    /// Reads one row per key, in the order of the keys. Cheaper than one [`get`](Self::get) per key.
     ///
-    /// All are read from one state of the engine. A damaged row fails its own key and no other.
+    /// All rows come from one state of the engine. A damaged row fails only its own key.
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>>;
 
-    /// Parts of rows, in the order asked; `None` if there is no row. All are read from one state of the engine.
+    /// Reads parts of rows, in the order of `slices`; `None` if there is no row. All parts come from one state of the
+    /// engine.
     ///
-    /// Spares an engine over a network the rest of large rows. The default reads the rows whole. An engine may not notice
-    /// damage outside the parts.
+    /// Over a network this avoids the transfer of whole large rows. The default reads the rows whole. An engine may
+    /// not notice damage outside the parts.
     fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         let keys: Vec<_> = slices.iter().map(|slice| (slice.space, slice.key)).collect();
         let rows = self.get_many(&keys).into_iter().zip(slices);
         rows.map(|(row, slice)| Ok(row?.map(|row| row.slice(slice.bytes.clone())))).collect()
     }
 
-    /// Shows the rows of a range in ascending order of their key bytes, until `visit` breaks.
+    /// Visits the rows of a range in ascending order of their key bytes, until `visit` breaks.
     ///
-    /// All rows are of one state of the engine, whatever `visit` commits meanwhile. To go on later, scan again from
-    /// `Bound::Excluded` of the last key seen.
+    /// All rows come from one state of the engine, even if `visit` commits during the scan. To continue later, scan
+    /// again from `Bound::Excluded` of the last visited key.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] at the first damaged place; rows before it were shown. [`EngineError::Closed`].
+    /// [`EngineError::Corrupt`] at the first damaged place; the rows before it were visited. [`EngineError::Closed`].
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError>;
 }
 
@@ -88,9 +89,9 @@ impl<R: Readable + ?Sized> Readable for Box<R> {
     }
 }
 
-/// What every [`Readable`] offers beside what it implements.
+/// Scans that every [`Readable`] gets without implementing them.
 pub trait ReadableExt: Readable {
-    /// Shows the rows of a range in ascending order, until `visit` breaks with a value.
+    /// Visits the rows of a range in ascending order, until `visit` breaks with a value.
     ///
     /// # Errors
     /// As [`Readable::scan_rows`].
@@ -106,7 +107,7 @@ pub trait ReadableExt: Readable {
     /// As [`scan`](Self::scan), until `visit` fails.
     ///
     /// # Errors
-    /// That of `visit`, and as [`Readable::scan_rows`].
+    /// The error of `visit`, and as [`Readable::scan_rows`].
     fn try_scan<X: From<EngineError>>(
         &self,
         family: Family,
@@ -120,7 +121,7 @@ pub trait ReadableExt: Readable {
         failed.map_or(Ok(()), Err)
     }
 
-    /// As [`scan`](Self::scan), of the first `max_rows` rows of the range.
+    /// As [`scan`](Self::scan), for the first `max_rows` rows of the range.
     ///
     /// # Errors
     /// As [`Readable::scan_rows`].
@@ -134,7 +135,7 @@ pub trait ReadableExt: Readable {
         broken(self, Scan { family, range, is_uncached: false, max_rows }, visit)
     }
 
-    /// As [`scan`](Self::scan), of rows that are unlikely to be read again soon.
+    /// As [`scan`](Self::scan), for rows that are unlikely to be read again soon.
     ///
     /// # Errors
     /// As [`Readable::scan_rows`].
@@ -150,7 +151,7 @@ pub trait ReadableExt: Readable {
 
 impl<R: Readable + ?Sized> ReadableExt for R {}
 
-/// Scans, and gives the value that `visit` broke with.
+/// Scans, and returns the value that `visit` broke with.
 fn broken<B>(
     rows: &(impl Readable + ?Sized),
     scan: Scan<'_>,

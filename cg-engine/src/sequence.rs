@@ -5,10 +5,10 @@ use std::fmt;
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 
-/// The key, in [`Space::WorldMeta`], of the row that carries the newest commit's sequence.
+/// The key, in [`Space::WorldMeta`], of the row that holds the newest commit's sequence.
 ///
-/// The row's payload is empty: its frame's version is the sequence. Every commit writes it last, so no batch can
-/// set it to anything else.
+/// The row's payload is empty; the version in its frame is the sequence. Every commit writes the row last, so no
+/// batch can set another value.
 pub const COMMIT_SEQUENCE_KEY: &[u8] = b"commitSequence";
 
 /// The number of a commit: strictly increasing over the life of a world, starting with 1.
@@ -16,7 +16,7 @@ pub const COMMIT_SEQUENCE_KEY: &[u8] = b"commitSequence";
 pub struct CommitSeq(u64);
 
 impl CommitSeq {
-    /// Before the first commit.
+    /// The number before the first commit.
     pub const NONE: Self = Self(0);
 
     /// The commit with this number.
@@ -35,7 +35,7 @@ impl CommitSeq {
         Self(self.0 + 1)
     }
 
-    /// The row under [`COMMIT_SEQUENCE_KEY`] after this commit, which an engine writes with the commit's own rows.
+    /// The row under [`COMMIT_SEQUENCE_KEY`] after this commit. An engine writes it together with the commit's rows.
     pub fn row(self) -> Vec<u8> {
         Draft::plain(Codec::None, 0, |_| {}).seal(Space::WorldMeta, COMMIT_SEQUENCE_KEY, self.0)
     }

@@ -1,8 +1,8 @@
-//! How much an engine holds.
+//! The size of an engine's data.
 
 use cg_format::key::Family;
 
-/// How much an engine holds.
+/// The size of an engine's data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Usage {
@@ -10,32 +10,33 @@ pub struct Usage {
     pub families: Vec<FamilyUsage>,
     /// Bytes of write-ahead log on disk.
     pub log_bytes: u64,
-    /// Bytes of memory that the engine holds for rows, over all caches and buffers that it shares with others.
+    /// Bytes of memory that the engine uses for rows, including all caches and buffers that it shares with other
+    /// engines.
     pub memory_bytes: u64,
 }
 
-/// How much an engine holds of one family.
+/// The size of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FamilyUsage {
     /// Which family.
     pub family: Family,
-    /// Roughly how many rows; overwritten and deleted ones may still count.
+    /// The approximate number of rows. Overwritten and deleted rows may still be counted.
     pub row_count: u64,
     /// Bytes of sorted files on disk.
     pub table_bytes: u64,
-    /// Bytes of blob files on disk, [`garbage_bytes`](Self::garbage_bytes) of them dead.
+    /// Bytes of blob files on disk, including [`garbage_bytes`](Self::garbage_bytes).
     pub blob_bytes: u64,
-    /// Bytes of blob files that no row refers to any more.
+    /// Bytes of blob files that no row refers to.
     pub garbage_bytes: u64,
-    /// Bytes in memory that are not yet in a file.
+    /// Bytes in memory that are not in a file yet.
     pub buffered_bytes: u64,
-    /// Whether its files are rewritten no more because one of them is damaged.
+    /// Whether its files are no longer rewritten because one of them is damaged.
     pub is_held: bool,
 }
 
 impl FamilyUsage {
-    /// Of an empty family. Set the fields that differ.
+    /// The usage of an empty family. Set the fields that differ.
     pub const fn new(family: Family) -> Self {
         Self {
             family,

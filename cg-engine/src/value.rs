@@ -1,10 +1,10 @@
-//! A stored value, as an engine gives it out.
+//! A stored value, as an engine returns it.
 
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// The bytes of a row: borrowed from the engine where it can lend them, else shared or owned.
+/// The bytes of a row: borrowed from the engine if it can lend them, else shared or owned.
 ///
 /// ```
 /// use cg_engine::Value;
@@ -22,7 +22,7 @@ enum Bytes<'e> {
 }
 
 impl Value<'_> {
-    /// A part of the bytes, without a copy. What is after their end is left out.
+    /// A part of the bytes, without a copy. A range that exceeds the value is cut at its end.
     #[must_use]
     pub fn slice(self, bytes: Range<usize>) -> Self {
         let end = bytes.end.min(self.len());

@@ -1,4 +1,4 @@
-//! A store as the host of a queue.
+//! A store as the host of a restore queue.
 
 use cg_format::ChunkAt;
 use cg_snapshot::{BlockChange, Host, RestoreError, StepWork, Stepped};
@@ -7,15 +7,16 @@ use cg_store::Error;
 use crate::target::{Stopped, Target};
 use crate::tickets::Tickets;
 
-/// How often a step is tried in one tick. Another writer rarely changes the same chunk twice within a step's time.
+/// The maximum number of attempts for a step in one tick. Another writer rarely changes the same chunk twice within a
+/// step.
 const ATTEMPTS: usize = 3;
 
-/// A game that follows what a queue does with its world. The defaults ignore everything.
+/// A game that reacts to the changes of a restore. The defaults do nothing.
 pub trait Observer {
-    /// A restore changed a block, and committed it.
+    /// A restore changed a block and committed the change.
     fn changed(&mut self, _: BlockChange) {}
 
-    /// A restore changed a chunk, and its operation asks for light: compute it anew.
+    /// A restore changed a chunk, and its operation requests new light. Compute the chunk's light again.
     fn relight(&mut self, _: ChunkAt) {}
 }
 
@@ -25,9 +26,9 @@ impl Observer for () {}
 /// A [`World`](cg_store::World) or [`Overlay`](cg_layers::Overlay) as the [`Host`] of a
 /// [`RestoreQueue`](cg_snapshot::RestoreQueue).
 ///
-/// Each step is one transaction. A step that conflicts with another commit runs again on the new state, at most three times
-/// in a tick. After that, and while the store answers [`Error::Busy`], it waits for the next tick. Any other error ends the
-/// operation, and is the text of its [`Outcome::Failed`](cg_snapshot::Outcome::Failed).
+/// Each step is one transaction. A step that conflicts with another commit runs again on the new state, at most three
+/// times in a tick. After that, and while the store returns [`Error::Busy`], it waits for the next tick. Any other
+/// error ends the operation. Its text is that of the operation's [`Outcome::Failed`](cg_snapshot::Outcome::Failed).
 #[derive(Debug)]
 pub struct StoreHost<'t, T, O = ()> {
     target: &'t T,
@@ -37,12 +38,12 @@ pub struct StoreHost<'t, T, O = ()> {
 }
 
 impl<'t, T: Target, O: Observer> StoreHost<'t, T, O> {
-    /// A host without tickets.
+    /// Creates a host without tickets.
     pub fn new(target: &'t T, observer: O) -> Self {
         Self { target, observer, tickets: Tickets::default() }
     }
 
-    /// The chunks for which the queue holds tickets; 0 if no operation is under way.
+    /// The number of chunks for which the queue holds tickets; 0 if no operation is running.
     pub fn ticket_count(&self) -> usize {
         self.tickets.len()
     }

@@ -1,28 +1,29 @@
-//! What a restore writes into: a world, or an overlay.
+//! The targets of a restore: worlds and overlays.
 
 use cg_format::ChunkAt;
 use cg_layers::{Base, Overlay};
 use cg_snapshot::{RestoreError, StepWork};
 use cg_store::{Error, LoadTicket, Peek, World};
 
-/// A store whose transactions take the steps of a [`RestoreQueue`](cg_snapshot::RestoreQueue).
+/// A store whose transactions run the steps of a [`RestoreQueue`](cg_snapshot::RestoreQueue).
 pub trait Target {
-    /// Calls the work with a transaction, and commits it at the durability of the store.
+    /// Runs the work in a transaction, and commits it at the durability of the store.
     ///
     /// # Errors
-    /// Why the work ended, or why the transaction did not commit. Nothing was written.
+    /// The error of the work or of the commit. Nothing was written.
     fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped>;
 
-    /// Starts to load those of the chunks that are not in memory; `None` if all are, or if steps load for themselves.
+    /// Starts to load the chunks that are not in memory. `None` if all are in memory, or if steps load chunks
+    /// themselves.
     fn load_ahead(&self, at: &[ChunkAt]) -> Option<LoadTicket>;
 }
 
 /// Why a transaction wrote nothing.
 #[derive(Debug)]
 pub enum Stopped {
-    /// The store refused it.
+    /// The store refused the transaction.
     Store(Error),
-    /// The work in it failed.
+    /// The work failed.
     Work(Box<RestoreError<Error>>),
 }
 
@@ -44,7 +45,7 @@ impl Target for World {
     }
 }
 
-/// Steps load for themselves: what the overlay holds is read from its rows.
+/// Steps load chunks themselves: chunks of the overlay are read from its rows.
 impl<S: Base> Target for Overlay<S> {
     fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
         self.transaction(|tx| work(tx).map_err(|error| Stopped::Work(Box::new(error))))

@@ -1,4 +1,4 @@
-//! Chunks that are loaded before their steps: the reads happen on the threads of the store, not within a tick.
+//! Chunks that are loaded before their steps. The threads of the store read them, not the tick.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use cg_store::LoadTicket;
 
 use crate::target::Target;
 
-/// Chunks that are asked for together once this many have tickets: half of those that one operation holds by default.
+/// The number of waiting chunks that starts a load: half of the tickets that one operation holds by default.
 const CHUNKS_AT_ONCE: usize = 32;
 
-/// The chunks with tickets, and which of them are still to be loaded.
+/// The chunks with tickets, and those that are not loaded yet.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets {
     counts: BTreeMap<ChunkAt, u32>,
-    /// Not asked for yet.
+    /// Chunks whose load was not started yet.
     waiting: BTreeSet<ChunkAt>,
     loading: Vec<(LoadTicket, BTreeSet<ChunkAt>)>,
 }
@@ -28,7 +28,7 @@ impl Tickets {
         }
     }
 
-    /// A ticket that was never taken is no ticket.
+    /// Ignores a ticket that was never taken.
     pub(crate) fn release(&mut self, at: ChunkAt) {
         let Some(count) = self.counts.get_mut(&at) else { return };
         *count -= 1;
@@ -38,19 +38,20 @@ impl Tickets {
         }
     }
 
-    /// Whether a chunk was loaded, or can be no more. Asks for those that wait, if this is one of them or they are many.
+    /// Whether a chunk is loaded, or its load failed. Starts the load of the waiting chunks if this is one of them or
+    /// there are many.
     pub(crate) fn is_ready(&mut self, at: ChunkAt, target: &impl Target) -> bool {
         if self.waiting.contains(&at) || self.waiting.len() >= CHUNKS_AT_ONCE {
             let waiting = std::mem::take(&mut self.waiting);
             let list: Vec<_> = waiting.iter().copied().collect();
             self.loading.extend(target.load_ahead(&list).map(|pending| (pending, waiting)));
         }
-        // What was loaded is in memory; an error is met again by the step, which reports it.
+        // Loaded chunks are in memory. After a failed load, the step gets the error again and reports it.
         self.loading.retain(|(pending, _)| pending.poll().is_none());
         !self.loading.iter().any(|(_, chunks)| chunks.contains(&at))
     }
 
-    /// How many chunks have tickets.
+    /// The number of chunks with tickets.
     pub(crate) fn len(&self) -> usize {
         self.counts.len()
     }

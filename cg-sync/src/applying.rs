@@ -1,4 +1,4 @@
-//! A reply on its way into a cache: one transaction of chunks and of what is remembered of them.
+//! Applying a reply to a cache: one transaction writes chunks and the state of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use super::outcome::SyncOutcome;
 use super::place::{area_of, chunk_at, cube_of, dimension_of, meets, place_of};
 use super::state::{AreaRow, CUBES, CubeKey, CubeRow, area_key};
 
-/// A reply on its way into the cache.
+/// The state while a reply is applied to the cache.
 pub(super) struct Applying<'a, 'tx> {
     pub(super) tx: &'a mut Transaction<'tx>,
     pub(super) names: &'a Names,
@@ -24,7 +24,7 @@ pub(super) struct Applying<'a, 'tx> {
     pub(super) catalog: &'a Catalog,
     pub(super) reply: &'a SyncReply,
     pub(super) is_late: bool,
-    /// The rows that were read: as they are stored and as they are to be.
+    /// The rows that were read: the stored version and the new one.
     pub(super) rows: BTreeMap<CubeKey, (Option<CubeRow>, CubeRow)>,
     pub(super) applied: SyncOutcome,
 }
@@ -73,7 +73,7 @@ impl Applying<'_, '_> {
                 Answer::Newer { version, .. } if known.is_some_and(|known| known >= *version) => {
                     self.applied.up_to_date += 1;
                 }
-                // An old reply: a deletion or a newer version may have been noted since.
+                // A late reply: a deletion or a newer version may be recorded since.
                 Answer::Newer { .. } if is_late && known.is_none() => {
                     knows_all = false;
                     self.applied.later.push(at);
@@ -88,7 +88,7 @@ impl Applying<'_, '_> {
                     self.row(key)?.chunks.insert(*place, Some(*version));
                     self.applied.updated += 1;
                 }
-                // An old reply: what is known is younger than it.
+                // A late reply: the known version is newer.
                 Answer::Gone if known.is_some_and(|known| known > reply_commit) => knows_all = false,
                 Answer::Gone => {
                     self.tx.delete(at);
@@ -169,7 +169,7 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// A chunk of an area has another version now.
+    /// Records that a chunk of an area has another version now.
     fn changed(&mut self, at: ChunkAt, version: u64) -> Result<(), SyncError> {
         let row = self.row(CubeKey::of(at))?;
         if row.version(at).is_none_or(|known| known < version) {
@@ -179,11 +179,11 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// A chunk of an area is gone, unless what is known of it is younger than the reply.
+    /// Deletes a chunk of an area, unless its known version is newer than the reply.
     fn gone(&mut self, at: ChunkAt) -> Result<(), SyncError> {
         let (commit, is_late) = (self.reply.commit, self.is_late);
         let row = self.row(CubeKey::of(at))?;
-        // What is stale when a late reply comes may be younger than it.
+        // If the reply is late, a stale chunk may be newer than it.
         if row.version(at).map_or(!is_late, |known| known <= commit)
             && row.chunks.remove(&place_of(at.pos)).is_some()
         {
@@ -193,7 +193,7 @@ impl Applying<'_, '_> {
         Ok(())
     }
 
-    /// A chunk of the server's by the ids of the cache.
+    /// Converts a chunk of the server to the ids of the cache.
     fn arrived(&mut self, at: ChunkAt, bytes: &[u8]) -> Result<Chunk, SyncError> {
         let mut old = Chunk::decode(bytes, self.names).map_err(|error| SyncError::Chunk { at, error })?;
         if let Some(id) = old.kinds().into_iter().find(|id| !self.names.blocks.contains_key(id)) {
@@ -215,7 +215,7 @@ impl Applying<'_, '_> {
         Ok(new)
     }
 
-    /// Writes the rows that are others than before.
+    /// Writes the rows that changed.
     pub(super) fn end(self) -> Result<SyncOutcome, SyncError> {
         let Self { tx, rows, applied, .. } = self;
         for (key, (stored, row)) in rows {

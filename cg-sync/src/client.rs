@@ -1,4 +1,4 @@
-//! The client's side: a world of its own that holds what a server's does.
+//! The client: a world that caches a server's world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,16 @@ use super::place::{area_of, chunk_at, dimension_of, meets, place_of};
 use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, STALE, area_key, names_key};
 use parking_lot::Mutex;
 
-/// At most this many rows of the cache are listed at once.
+/// The maximum number of the cache's rows listed at once.
 const PAGE: usize = 1024;
-/// Names that a world may come to have by replies, unless the host says another count.
+/// The default of [`SyncClient::with_max_names`].
 const MAX_NAMES: usize = 1 << 20;
 
-/// A world as the cache of one server's.
+/// A world as the cache of a server's world.
 ///
-/// The host connects the two: it sends what [`request`](Self::request) and its siblings give, and
-/// [applies](Self::apply) what comes back. In between the cache is a world like any other; what the host writes into it
-/// past the client is overwritten when the server has something newer, and is not sent.
+/// The host connects the two: it sends the requests of [`request`](Self::request) and its siblings, and
+/// [applies](Self::apply) the replies. The cache is a normal world. If the host writes into it directly, the server
+/// does not learn of that, and a newer version of the server overwrites it.
 ///
 /// ```
 /// use cg_store::prelude::*;
@@ -62,25 +62,26 @@ pub struct SyncClient {
     state: Mutex<State>,
 }
 
-/// What is known of the server, as it is stored.
+/// The server's state that the client knows, as it is stored.
 #[derive(Debug, Clone, Default)]
 struct State {
     head: Option<Head>,
     generation: u32,
     names: Names,
-    /// Requests of this session have the numbers after the first, which no other session has.
+    /// The requests of this session have the numbers after this one. It is random, so that no other session has them.
     first_request: u64,
     requests: u64,
-    /// The newest commit of which a reply of this session and incarnation told. A reply of an older one is late: what it
-    /// says of a place without a known version may be over, and what it does not know may have been noted already.
+    /// The newest commit of all replies in this session and incarnation. A reply for an older commit is late. If a
+    /// place has no known version, what the reply contains for it may be outdated. The reply may also lack changes
+    /// that are recorded already.
     told: u64,
 }
 
 impl SyncClient {
-    /// Makes a world the cache of a server's, or goes on as one. Reads the names that the server ever sent.
+    /// Makes a world the cache of a server's world, or continues as one. Reads all names that the server has sent.
     ///
     /// # Errors
-    /// [`SyncError::World`], and [`SyncError::Message`] if what an earlier release kept cannot be read.
+    /// [`SyncError::World`], and [`SyncError::Message`] if the rows of an earlier release cannot be decoded.
     pub fn open(world: World) -> Result<Self, SyncError> {
         let first_request = Uuid::new_v4().as_u64_pair().0;
         let mut state = State { first_request, ..State::default() };
@@ -96,10 +97,10 @@ impl SyncClient {
         Ok(Self { world, max_names: MAX_NAMES, state: Mutex::new(state) })
     }
 
-    /// The client with another bound on names; a million is the default.
+    /// Sets the maximum number of names. The default is 2²⁰, about a million.
     ///
-    /// Names are registered for ever, so a server that is not trusted must not be able to send them without end: a reply
-    /// with which the cache's world, or what is kept of the server, came to more is refused.
+    /// Names are registered permanently, so an untrusted server must not be able to send an unlimited number. A reply
+    /// is refused if it would give the cache's world, or the stored state of the server, more names than that.
     #[must_use]
     pub const fn with_max_names(mut self, max_names: usize) -> Self {
         self.max_names = max_names;
@@ -111,13 +112,13 @@ impl SyncClient {
         &self.world
     }
 
-    /// The server's world and its incarnation, once it has answered.
+    /// The server's world and its incarnation. `None` before the first reply.
     pub fn server(&self) -> Option<(Uuid, Uuid)> {
         let head = self.state.lock().head?;
         Some((Uuid::from_bytes(head.uuid), Uuid::from_bytes(head.incarnation)))
     }
 
-    /// The version that the server had of a chunk when it sent it; `None` for one that is not cached, or stale.
+    /// The version that the server had of a chunk when it sent it. `None` if the chunk is not cached, or stale.
     ///
     /// # Errors
     /// [`SyncError::World`].
@@ -126,10 +127,10 @@ impl SyncClient {
         Ok(self.row(CubeKey::of(at), head.incarnation)?.and_then(|row| row.version(at)))
     }
 
-    /// Asks about chunks, whether they are cached or not. Reads one row for each 4³ cube.
+    /// Asks about chunks, cached or not. Reads one row per 4³ cube.
     ///
     /// # Errors
-    /// [`SyncError::World`]; in it [`Error::UnknownDimension`] for a dimension that the cache's world does not have.
+    /// [`SyncError::World`], with [`Error::UnknownDimension`] for a dimension that the cache's world does not have.
     pub fn request(&self, at: &[ChunkAt]) -> Result<SyncRequest, SyncError> {
         let (mut request, incarnation) = self.begin();
         let catalog = self.world.catalog();
@@ -152,7 +153,7 @@ impl SyncClient {
         Ok(request)
     }
 
-    /// Asks what changed in a box of chunks since it was asked last. Reads one row.
+    /// Asks what changed in a box of chunks since the last such request. Reads one row.
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -171,8 +172,8 @@ impl SyncClient {
         Ok(request)
     }
 
-    /// Asks about chunks of which the cache knows that it lacks the newest version, at most this many and those of one 4³ cube
-    /// more; `None` if there are none. Survives reopening. Reads two rows for each 4³ cube.
+    /// Asks about chunks whose newest version the cache knows to lack. `None` if there are none. Asks about at most
+    /// `max_count` chunks, plus those of one 4³ cube. The list survives reopening. Reads two rows per 4³ cube.
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -199,16 +200,16 @@ impl SyncClient {
         }
     }
 
-    /// Applies the reply to a request: names that are new are registered, then one transaction stores chunks with the
-    /// server's versions of them, deletes what is gone, and notes what is stale. It returns as any transaction of the world.
+    /// Applies the reply to a request. Registers new names first. Then one transaction stores chunks with the
+    /// server's versions, deletes chunks that the server no longer has, and records stale ones. The transaction
+    /// commits like any other of the world.
     ///
-    /// Replies to requests of this client may be applied in any order, and twice: what is older than what is cached or
-    /// noted changes nothing. Costs the size of
-    /// what changed, and a look at every name that the server has; of an area whose base was unknown, also the rows of
-    /// all cached cubes.
+    /// Replies to requests of this client may be applied in any order, and twice. State older than what is cached or
+    /// recorded changes nothing. The cost grows with the size of the changes and with the number of the server's
+    /// names. For an area with an unknown base it also reads the rows of all cached cubes.
     ///
     /// # Errors
-    /// [`SyncError`]; but for names, nothing was written then.
+    /// [`SyncError`]. Except for names, nothing was written.
     pub fn apply(&self, request: &SyncRequest, reply: &SyncReply) -> Result<SyncOutcome, SyncError> {
         let mut state = self.state.lock();
         check(&state, request, reply)?;
@@ -271,7 +272,7 @@ impl SyncClient {
         Ok(applied.value)
     }
 
-    /// A request with nothing in it yet, and the incarnation whose versions it may name.
+    /// An empty request, and the incarnation whose versions it may contain.
     fn begin(&self) -> (SyncRequest, Option<[u8; 16]>) {
         let mut state = self.state.lock();
         state.requests += 1;
@@ -302,7 +303,7 @@ impl SyncClient {
         if names > limit { Err(SyncError::TooManyNames { names, limit }) } else { Ok(()) }
     }
 
-    /// The catalog, once it has all names.
+    /// Registers the names that are absent. Returns the catalog with all of them.
     fn registered(&self, names: &Names) -> Result<std::sync::Arc<Catalog>, SyncError> {
         let catalog = self.world.catalog();
         let missing = names.missing_in(&catalog).len();
@@ -315,7 +316,7 @@ impl SyncClient {
         Ok(self.world.registry().register(&names.registration(&catalog))?)
     }
 
-    /// The cached cubes that may have chunks in areas of which everything is listed.
+    /// The cached cubes that intersect areas whose chunks are all listed.
     fn cached_in(
         &self,
         request: &SyncRequest,
@@ -346,12 +347,12 @@ impl SyncClient {
     }
 }
 
-/// How many names there are.
+/// The number of names.
 fn count(names: &Names) -> usize {
     names.blocks.len() + names.components.len() + names.sides.len()
 }
 
-/// Whether a reply is one to a request of this session, and of the server that is known.
+/// Checks that a reply answers a request of this session, and comes from the known server.
 fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), SyncError> {
     let chunks_fit = |(asked, reply): (&AskedCube, &CubeReply)| match reply {
         CubeReply::UpToDate => true,
@@ -379,7 +380,7 @@ fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), 
     Ok(())
 }
 
-/// The number of a dimension in a request, which names it.
+/// The index of a dimension in a request. Adds its name if it is absent.
 fn number_of(names: &mut Vec<Vec<u8>>, catalog: &Catalog, dimension: Dimension) -> Result<u16, Error> {
     let list = catalog.list(ListKind::Dimensions);
     let unknown = || Error::UnknownDimension { found: dimension.get(), issued: list.len() as u64 };

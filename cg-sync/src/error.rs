@@ -1,4 +1,4 @@
-//! What can go wrong between a server and a cache of it.
+//! Errors between a server and its caches.
 
 use cg_format::chunk::EditError;
 use cg_format::{ChunkAt, DecodeError};
@@ -6,24 +6,24 @@ use cg_registry::ListKind;
 use cg_store::{Error, ErrorKind};
 use uuid::Uuid;
 
-/// Bytes that are no message, or one that says what cannot be.
+/// Bytes that are not a valid message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
-    /// It is longer than allowed; nothing of it was read.
+    /// The message is longer than allowed. No part of it was decoded.
     #[error("the message has {len_bytes} bytes, {limit_bytes} are allowed")]
     TooLong {
-        /// Its length.
+        /// The length of the message.
         len_bytes: usize,
-        /// What is allowed.
+        /// The maximum length.
         limit_bytes: usize,
     },
-    /// It is of another version of the messages.
+    /// The message has another version.
     #[error("the message is of version {found}, not {expected}")]
     Version {
         /// The version found.
         found: u8,
-        /// The version that is read here.
+        /// The version that this release accepts.
         expected: u8,
     },
     /// It is another kind of message.
@@ -31,81 +31,81 @@ pub enum MessageError {
     Kind {
         /// The kind found.
         found: u8,
-        /// The kind that is read here.
+        /// The expected kind.
         expected: u8,
     },
-    /// It is not as it was sent: altered or cut off on its way.
+    /// The message was altered or cut off on its way.
     #[error(
         "the message was altered on its way: its bytes sum to {computed:08x}, it says {stored:08x}; send it again"
     )]
     Checksum {
-        /// What it says.
+        /// The checksum in the message.
         stored: u32,
-        /// What its bytes sum to.
+        /// The checksum of its bytes.
         computed: u32,
     },
-    /// Bytes are missing at its end.
+    /// Bytes are absent at its end.
     #[error("the message ends too early")]
     Ends,
-    /// There is something after it.
+    /// More bytes follow the message.
     #[error("the message has {extra_bytes} bytes after its end")]
     Behind {
-        /// How many bytes.
+        /// The number of bytes.
         extra_bytes: usize,
     },
-    /// A field says what cannot be.
+    /// A field has an invalid value.
     #[error("the message says what cannot be: {reason}")]
     Fields {
         /// What is wrong.
         reason: String,
     },
-    /// It asks about more than the server's limits allow.
+    /// The request exceeds the server's limits.
     #[error("the message asks about {found} {what}, {limit} are allowed; ask in parts")]
     TooMany {
-        /// Of what: cubes or areas.
+        /// The exceeded limit: cubes or areas.
         what: &'static str,
-        /// How many.
+        /// The number in the request.
         found: usize,
-        /// What is allowed.
+        /// The maximum number.
         limit: usize,
     },
-    /// Names are new that follow others which are not known.
+    /// New names follow names that are unknown.
     #[error("names before those of the message are missing; open the cache anew")]
     NamesMissing,
 }
 
-/// Everything that a [`SyncClient`](crate::SyncClient) reports, and a server of what it is asked. Nothing was written.
+/// The errors of a [`SyncClient`](crate::SyncClient), and of a server that answers a request. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// What a world says, the server's or the cache's.
+    /// An error of a world, the server's or the cache's.
     #[error(transparent)]
     World(#[from] Error),
-    /// A message that is none.
+    /// An invalid message.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// More names than the cache takes.
+    /// More names than the cache allows.
     #[error(
         "with the names of the reply there would be {names}, {limit} are allowed; see SyncClient::with_max_names"
     )]
     TooManyNames {
-        /// How many there would be.
+        /// The number of names with those of the reply.
         names: usize,
-        /// What is allowed.
+        /// The maximum number.
         limit: usize,
     },
-    /// A reply to another request, or to one of another client.
+    /// The reply answers another request, or one of another client.
     #[error("the reply is not one to this request; apply each reply with the request that it answers")]
     NotTheReply,
-    /// A reply of a life of the server's world that has ended since the request was made.
+    /// The reply is of an incarnation of the server's world that ended after the request was made.
     #[error("the reply is older than what the cache knows of the server; ask again")]
     Outdated,
-    /// The cache is one of another world.
+    /// The cache belongs to another world.
     #[error("the cache is one of world {expected}, the reply comes from {found}; keep a cache for each")]
     OtherServer {
         /// The world that is cached.
         expected: Uuid,
-        /// The one that answered.
+        /// The world of the reply.
         found: Uuid,
     },
     /// A chunk of a reply does not decode.
@@ -113,11 +113,11 @@ pub enum SyncError {
     Chunk {
         /// The chunk.
         at: ChunkAt,
-        /// What is wrong.
+        /// The decoding error.
         #[source]
         error: DecodeError,
     },
-    /// A chunk of a reply uses an id whose name never came.
+    /// A chunk of a reply uses an id whose name was never received.
     #[error("{at}, as the server sent it, uses {} {id}, which was never named", list.noun(1))]
     Unnamed {
         /// The chunk.
@@ -127,19 +127,19 @@ pub enum SyncError {
         /// The id.
         id: u64,
     },
-    /// A chunk of a reply cannot be expressed by the names here.
+    /// A chunk of a reply cannot be expressed with the names of the cache.
     #[error("{at}, as the server sent it: {error}")]
     NotRemapped {
         /// The chunk.
         at: ChunkAt,
-        /// Why.
+        /// The reason.
         #[source]
         error: EditError,
     },
 }
 
 impl MessageError {
-    /// What the caller can do about it. See [`ErrorKind`].
+    /// What the caller can do about the error. See [`ErrorKind`].
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::TooLong { .. } | Self::TooMany { .. } => ErrorKind::TooLarge,
@@ -151,7 +151,7 @@ impl MessageError {
 }
 
 impl SyncError {
-    /// What the caller can do about it. See [`ErrorKind`].
+    /// What the caller can do about the error. See [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::World(error) => error.kind(),

@@ -1,4 +1,4 @@
-//! The messages, as bytes for any transport.
+//! The messages as bytes for any transport.
 //!
 //! | offset | width | part |
 //! |---|---|---|
@@ -7,11 +7,11 @@
 //! | 2 | 4 | CRC-32C over version, kind and fields, little-endian |
 //! | 6 | … | the fields |
 //!
-//! The fields are as bincode 2 writes them with integers of variable length. Texts and chunks are sequences of bytes: a
-//! length that was made up then ends the decoding at the first byte that is missing, before memory is taken for it.
+//! Fields are encoded by bincode 2 with integers of variable length. Texts and chunks are sequences of bytes. So
+//! decoding a forged length fails at the first absent byte, before memory is allocated for it.
 //!
-//! **Invariant**: a message that uses an id of the server carries its name or follows one that did. Dimensions are
-//! always named.
+//! **Invariant**: a message that uses an id of the server contains the id's name, or follows a message that did.
+//! Dimensions are always named.
 
 use std::sync::Arc;
 
@@ -24,49 +24,48 @@ use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
 
-/// The version of the messages that this release sends and understands.
+/// The version of the messages that this release sends and accepts.
 pub const SYNC_VERSION: u8 = 2;
 
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
 const HEAD_LEN_BYTES: usize = 6;
 
-/// What a client's rows begin with. Their frames sum them.
+/// The first bytes of a client's rows. The rows have no checksum here, because their frames have one.
 const ROW: [u8; 2] = [1, 0];
 
-/// How long a message from elsewhere may be, by its kind: a server and a cache trust each other with different lengths.
+/// The maximum length of a received message, by its kind. Servers and caches accept different lengths.
 ///
-/// Decoding takes memory for what the bytes hold, up to a hundred times their length for messages made of empty parts, and
-/// at most 4 MiB beyond that.
+/// Decoding allocates up to a hundred times the length of a message (one of empty parts), and at most 4 MiB more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncLimits {
-    /// Bytes of a request. A client with more to ask asks in parts.
+    /// Bytes of a request. A client that asks about more sends several requests.
     pub request_bytes: usize,
     /// Bytes of a reply.
     pub reply_bytes: usize,
 }
 
 impl Default for SyncLimits {
-    /// 4 MiB for a request, which is a few hundred thousand chunks; 64 MiB for a reply, more than a server puts into one
-    /// unless it is told to.
+    /// 4 MiB for a request, which is a few hundred thousand chunks. 64 MiB for a reply, which is more than a server
+    /// sends by default.
     fn default() -> Self {
         Self { request_bytes: 4 << 20, reply_bytes: 64 << 20 }
     }
 }
 
-/// What a client has, and what it wants to know: made by [`SyncClient`](crate::SyncClient), answered by
-/// [`SyncServer::answer`](crate::SyncServer::answer).
+/// What a client has and what it asks about. [`SyncClient`](crate::SyncClient) makes it, and
+/// [`SyncServer::answer`](crate::SyncServer::answer) answers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncRequest {
     pub(super) number: u64,
     pub(super) known: Option<KnownServer>,
-    /// What the numbers of dimensions below stand for.
+    /// The names of the dimensions. The numbers below are indexes into them.
     pub(super) dimensions: Vec<Vec<u8>>,
     pub(super) cubes: Vec<AskedCube>,
     pub(super) areas: Vec<AskedArea>,
 }
 
-/// The server as the client knows it.
+/// The server's state that the client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownServer {
     pub(super) uuid: [u8; 16],
@@ -81,13 +80,13 @@ pub(super) struct KnownServer {
 pub(super) struct AskedCube {
     pub(super) dimension: u16,
     pub(super) cube: [i64; 3],
-    /// Every version below was the newest at this commit, or is younger.
+    /// Every version below was the newest at this commit, or is newer.
     pub(super) as_of: Option<u64>,
-    /// The place in the cube, and the version that the client has.
+    /// Places in the cube, and the versions that the client has.
     pub(super) chunks: Vec<(u8, Option<u64>)>,
 }
 
-/// A box of chunks of which a client asks what changed.
+/// A box of chunks whose changes a client asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AskedArea {
     pub(super) dimension: u16,
@@ -96,32 +95,32 @@ pub(super) struct AskedArea {
     pub(super) since: Option<u64>,
 }
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncReply {
     pub(super) number: u64,
     pub(super) uuid: [u8; 16],
     pub(super) incarnation: [u8; 16],
-    /// The commit up to which the reply certainly knows everything.
+    /// The commit up to which the reply is certainly complete.
     pub(super) commit: u64,
-    /// The client knew another incarnation, or none: its versions counted as unknown.
+    /// Whether the client knew another incarnation or none, so that its versions were treated as unknown.
     pub(super) is_restart: bool,
     pub(super) names: NewNames,
-    /// As many as were asked about, in the same order.
+    /// One per cube of the request, in the same order.
     pub(super) cubes: Vec<CubeReply>,
-    /// As many as were asked about, in the same order.
+    /// One per area of the request, in the same order.
     pub(super) areas: Vec<AreaReply>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CubeReply {
-    /// Everything that was asked about is up to date.
+    /// All chunks of the request are up to date.
     UpToDate,
-    /// One answer for each chunk, in the order asked.
+    /// One answer per chunk of the request, in the same order.
     Chunks(Vec<Answer>),
 }
 
-/// What a server says of a chunk.
+/// The answer about one chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Answer {
     UpToDate,
@@ -130,42 +129,42 @@ pub(super) enum Answer {
         version: u64,
         bytes: Vec<u8>,
     },
-    /// Not stored: never generated, or deleted.
+    /// The chunk is not stored: it was never generated, or was deleted.
     Gone,
-    /// There is a newer one, and no room in this reply: ask again.
+    /// There is a newer version, but the reply is full. Ask again.
     Later,
-    /// The server cannot read it. The client keeps what it has.
+    /// The server cannot read the chunk. The client keeps its version.
     Damaged,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum AreaReply {
     Changed {
-        /// All that is stored is listed, for the client's base is unknown or older than what the server remembers of
-        /// deletions: what is not listed is gone.
+        /// All stored chunks are listed, because the client's base is unknown or older than the server's tombstone
+        /// horizon. A chunk that is not listed does not exist.
         is_whole: bool,
         cubes: Vec<ChangedCube>,
         /// 4³ cubes that the server cannot read.
         damaged: Vec<[i64; 3]>,
     },
-    /// More changed than the server lists in one reply: ask for smaller boxes.
+    /// More chunks changed than the server lists in one reply. Ask about smaller boxes.
     TooMany,
 }
 
-/// What changed in a 4³ cube: places with their version; without one, the chunk was deleted.
+/// The changes of a 4³ cube: places with their versions. A chunk without a version was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChangedCube {
     pub(super) cube: [i64; 3],
     pub(super) chunks: Vec<(u8, Option<u64>)>,
 }
 
-/// Names after those that the client knows, or all if the schema generation is another.
+/// The names that the client does not have. All names, if the schema generation differs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct NewNames {
     pub(super) generation: u32,
     pub(super) first_block: u64,
     pub(super) first_side: u64,
-    /// Those that the blocks below carry.
+    /// The components of the blocks below.
     components: Vec<WireComponent>,
     blocks: Vec<WireBlock>,
     sides: Vec<Vec<u8>>,
@@ -188,33 +187,33 @@ struct WireBlock {
 }
 
 impl SyncRequest {
-    /// The bytes of the request.
+    /// Encodes the request.
     pub fn encode(&self) -> Vec<u8> {
         encode(REQUEST, self)
     }
 
-    /// Reads a request from elsewhere.
+    /// Decodes a received request.
     ///
     /// # Errors
-    /// [`MessageError`] for what is none of this version, is longer than allowed, is not as it was sent, or has bytes after
-    /// it.
+    /// [`MessageError`] for a message of another version or kind, and for one that is too long, altered, or followed
+    /// by more bytes.
     pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
         decode(REQUEST, bytes, limits.request_bytes)
     }
 
-    /// How many chunks are asked about one by one.
+    /// The number of chunks that the request asks about, without areas.
     pub fn chunk_count(&self) -> usize {
         self.cubes.iter().map(|cube| cube.chunks.len()).sum()
     }
 }
 
 impl SyncReply {
-    /// The bytes of the reply.
+    /// Encodes the reply.
     pub fn encode(&self) -> Vec<u8> {
         encode(REPLY, self)
     }
 
-    /// Reads a reply from elsewhere. What chunks hold is checked when it is applied.
+    /// Decodes a received reply. [`SyncClient::apply`](crate::SyncClient::apply) checks the content of chunks.
     ///
     /// # Errors
     /// As [`SyncRequest::decode`].
@@ -222,13 +221,14 @@ impl SyncReply {
         decode(REPLY, bytes, limits.reply_bytes)
     }
 
-    /// Whether the client's versions counted as unknown, because they are of another life of the server's world.
+    /// Whether the client's versions were treated as unknown, because they belong to another incarnation of the
+    /// server's world.
     pub const fn is_restart(&self) -> bool {
         self.is_restart
     }
 }
 
-/// The row that a client keeps.
+/// Encodes a row of a client.
 pub(super) fn encode_row<T: Serialize>(row: &T) -> Vec<u8> {
     [&ROW[..], &encode_fields(row)].concat()
 }
@@ -291,7 +291,7 @@ fn decode_fields<T: DeserializeOwned>(fields: &[u8]) -> Result<T, MessageError> 
 }
 
 impl NewNames {
-    /// The names that a client lacks, by how many of each list it knows.
+    /// The names that a client lacks, by how many of each list it has.
     pub(super) fn behind(catalog: &Catalog, known: Option<&KnownServer>) -> Self {
         let generation = catalog.current_generation();
         let len = |list| catalog.list(list).len() as u64;
@@ -336,12 +336,12 @@ impl NewNames {
         }
     }
 
-    /// How many names there are.
+    /// The number of names.
     pub(super) const fn count(&self) -> usize {
         self.components.len() + self.blocks.len() + self.sides.len()
     }
 
-    /// Adds them to those that are known. Says whether that is more or other than before; nothing is added if not.
+    /// Adds the names to the known ones. Returns whether that changes them; if not, nothing is added.
     pub(super) fn fold_into(&self, names: &mut Names, generation: &mut u32) -> Result<bool, MessageError> {
         let is_other = self.generation != *generation;
         if is_other && self.first_block == 0 {
@@ -408,7 +408,7 @@ fn text(bytes: &[u8]) -> Result<&str, MessageError> {
     std::str::from_utf8(bytes).map_err(|_| MessageError::Fields { reason: "a text is no UTF-8".into() })
 }
 
-/// A name from elsewhere.
+/// Decodes a received name.
 pub(super) fn name(bytes: &[u8]) -> Result<Name, MessageError> {
     let text = text(bytes)?;
     Name::new(text)

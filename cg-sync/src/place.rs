@@ -1,4 +1,4 @@
-//! Places as messages name them: chunks by their 4³ cubes.
+//! Places in messages: chunks are numbered in their 4³ cubes.
 
 use cg_format::cluster::Slot;
 use cg_format::{ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension};
@@ -32,7 +32,7 @@ pub(super) fn meets(area: &ChunkBox, cube: ClusterPos) -> bool {
     area.intersects(&ChunkBox::new(cube.min_chunk(), cube.max_chunk()))
 }
 
-/// A dimension of a request, by the cache's number.
+/// Resolves a dimension number of a request to a dimension of the cache.
 pub(super) fn dimension_of(
     request: &SyncRequest,
     catalog: &Catalog,

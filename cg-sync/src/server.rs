@@ -1,7 +1,7 @@
-//! The server's side: what of a client's cache is up to date.
+//! The server: finds what of a client's cache is out of date.
 //!
-//! Change marks, one row for each 4³ cube, tell what did not change. The frames and directories of a cube tell what may
-//! have, without decompressing anything. Only what is sent is read.
+//! Change marks, one row per 4³ cube, exclude what did not change. The frames and directories of a cube show what may
+//! have changed, without decompression. Only chunks to send are read.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,30 +17,31 @@ use super::messages::{
 };
 use super::place::{chunk_at, place_of, position, wrong};
 
-/// This many chunks are read before the next look whether there is room for more.
+/// The number of chunks read between two checks of the reply's size.
 const READ_AT_ONCE: usize = 256;
 
-/// Limits of what a server reads for a request and puts into a reply.
+/// Limits on what a server reads for a request and writes into a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncServerLimits {
-    /// Bytes of chunks, of which the last may go beyond it; the client asks for the others again.
+    /// Bytes of chunks. The last chunk may exceed it. The client asks about the others again.
     pub chunk_bytes: usize,
-    /// Changed chunks that are listed of all areas together.
+    /// The maximum number of changed chunks listed in all areas together.
     pub listed_chunks: usize,
-    /// 4³ cubes that one request may ask about. Each costs the reading of its rows, up to a cluster of 16³ chunks.
+    /// The maximum number of 4³ cubes in a request. For each, the server reads its rows, up to a cluster of 16³
+    /// chunks.
     pub asked_cubes: usize,
-    /// Areas that one request may ask about. Each costs a look at its marks.
+    /// The maximum number of areas in a request. For each, the server reads its change marks.
     pub asked_areas: usize,
 }
 
 impl Default for SyncServerLimits {
-    /// 16 MiB of chunks, and a million that are listed; 65,536 cubes and 256 areas.
+    /// 16 MiB of chunks, 2²⁰ listed chunks, 65,536 cubes and 256 areas.
     fn default() -> Self {
         Self { chunk_bytes: 16 << 20, listed_chunks: 1 << 20, asked_cubes: 1 << 16, asked_areas: 256 }
     }
 }
 
-/// A world that caches of it ask.
+/// A world that answers the requests of its caches.
 #[derive(Debug, Clone)]
 pub struct SyncServer {
     world: World,
@@ -48,23 +49,23 @@ pub struct SyncServer {
 }
 
 impl SyncServer {
-    /// A server of a world. The world is used as before by others meanwhile.
+    /// A server of a world, which can be used as before at the same time.
     pub const fn new(world: World, limits: SyncServerLimits) -> Self {
         Self { world, limits }
     }
 
-    /// Answers what a client's cache asks, of one state of the world.
+    /// Answers a client's request from one state of the world.
     ///
-    /// Costs for chunks one read for each 4³ cube that is asked about, a look at the hot rows, deltas and cluster
-    /// directories of each cube that changed since (up to 64 hot rows, of which nothing is decompressed or decoded), and
-    /// the reading of what is sent.
+    /// For chunks it reads the change mark of each 4³ cube of the request. For a changed cube it looks at the hot
+    /// rows (up to 64, which it does not decompress or decode), deltas and cluster directories. Then it reads the
+    /// chunks to send.
     ///
-    /// Costs for an area what [`ReadView::for_each_changed`] costs. Syncs the world first if the reply tells of what a power
-    /// cut could take back.
+    /// For an area it costs the same as [`ReadView::for_each_changed`]. Syncs the world first if a power cut could
+    /// take back a part of the reply.
     ///
     /// # Errors
-    /// [`SyncError::Message`] for a request that names what no world has; what the engine reports. A chunk that is damaged
-    /// fails no request: the reply says so, and the client keeps what it has.
+    /// [`SyncError::Message`] for a request with places that no world has; errors of the engine. A damaged chunk
+    /// fails no request: the reply reports it, and the client keeps its version.
     pub fn answer(&self, request: &SyncRequest) -> Result<SyncReply, SyncError> {
         for (what, found, limit) in [
             ("cubes", request.cubes.len(), self.limits.asked_cubes),
@@ -88,7 +89,7 @@ impl SyncServer {
             view,
             dimensions: Vec::new(),
             is_known: known.is_some(),
-            // Read after the view was taken, as tombstones may be purged while it is held.
+            // Read after the view was taken, because tombstones may be purged while the view exists.
             forgotten: world.tiers().tombstone_horizon(),
             listed: 0,
             limits: &self.limits,
@@ -117,7 +118,7 @@ impl SyncServer {
     }
 }
 
-/// A chunk that is to be sent: where its answer goes, and which it is.
+/// A chunk to send, and the place of its answer.
 struct Wanted {
     cube: usize,
     place: usize,
@@ -127,9 +128,9 @@ struct Wanted {
 
 struct Answering<'a> {
     view: &'a ReadView<'a>,
-    /// By the request's numbers; `None` for one that is not known here.
+    /// The dimensions by the request's numbers; `None` for an unknown one.
     dimensions: Vec<Option<Dimension>>,
-    /// Whether the client's versions are of this incarnation.
+    /// Whether the client's versions belong to this incarnation.
     is_known: bool,
     forgotten: u64,
     listed: usize,
@@ -143,7 +144,7 @@ impl Answering<'_> {
         found.ok_or_else(|| wrong("it has no name for a dimension"))
     }
 
-    /// What is known of a cube from marks and versions. What is to be sent is noted as wanted.
+    /// Answers for a cube by its mark and its versions. Adds the chunks to send to `wanted`.
     fn cube(&mut self, index: usize, asked: &AskedCube) -> Result<CubeReply, SyncError> {
         let cube = position(ClusterTier::L1, asked.cube)?;
         if asked.chunks.len() > 64 || asked.chunks.iter().any(|(place, _)| *place >= 64) {
@@ -153,7 +154,7 @@ impl Answering<'_> {
         let Some(dimension) = self.dimension(asked.dimension)? else { return Ok(all(Answer::Gone)) };
         let mark = match self.view.last_change(dimension, cube) {
             Ok(Some(mark)) => mark,
-            // What changed there last is not known, so all of it may have.
+            // The last change of the cube is unknown, so everything in it may have changed.
             Ok(None) | Err(Error::Corrupt(_)) => u64::MAX,
             Err(error) => return Err(error.into()),
         };
@@ -184,7 +185,7 @@ impl Answering<'_> {
         Ok(CubeReply::Chunks(answers))
     }
 
-    /// Reads what is wanted, as far as there is room, and puts it into its answers.
+    /// Reads the wanted chunks into their answers, until the reply is full.
     fn read(&mut self, cubes: &mut [CubeReply]) -> Result<(), SyncError> {
         let mut left_bytes = self.limits.chunk_bytes;
         for wanted in std::mem::take(&mut self.wanted).chunks(READ_AT_ONCE) {
@@ -204,7 +205,7 @@ impl Answering<'_> {
                 }
                 let bytes = chunk.to_bytes();
                 left_bytes = left_bytes.saturating_sub(bytes.len());
-                // The version is that of the same view, and is filled in below.
+                // The version is that of the same view. It is set below.
                 Ok(Answer::Newer { version: 0, bytes })
             });
             for (wanted, found) in wanted.iter().zip(found) {
@@ -229,12 +230,12 @@ impl Answering<'_> {
         Ok(())
     }
 
-    /// What changed in a box since a commit.
+    /// The changes of a box since a commit.
     fn area(&mut self, asked: &AskedArea) -> Result<AreaReply, SyncError> {
         let corner =
             |[x, y, z]: [i64; 3]| ChunkPos::new(x, y, z).map_err(|_| wrong("a box lies outside the world"));
         let area = ChunkBox::new(corner(asked.min)?, corner(asked.max)?);
-        // Deletions of commits after `since` are certainly known if none of those is forgotten.
+        // All deletions after `since` are known if none of their tombstones was purged.
         let since = asked.since.filter(|since| self.is_known && since.saturating_add(1) >= self.forgotten);
         let (is_whole, since) = (since.is_none(), since.unwrap_or(0));
         let (mut cubes, mut damaged) = (Vec::new(), Vec::new());

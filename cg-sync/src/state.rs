@@ -1,16 +1,16 @@
-//! What a cache remembers of its server, as objects beside its chunks: written in the transactions that write those, so
-//! that chunk and version are never told apart.
+//! The state that a cache keeps about its server, as objects beside its chunks. The transactions that write chunks
+//! write these objects too, so a chunk and its version always match.
 //!
-//! | object, after `\0sync/` | what it holds |
+//! | object, after `\0sync/` | content |
 //! |---|---|
-//! | `head` | which world and incarnation is cached, which pages of names there are |
-//! | `names/` ‖ u32 | a page of names, as they came |
+//! | `head` | which world and incarnation is cached, and which pages of names exist |
+//! | `names/` ‖ u32 | a page of names, as received |
 //! | `cube/` ‖ the cube's key | the versions of a 4³ cube's chunks, of one incarnation |
-//! | `stale/` ‖ the cube's key | nothing: the cube has chunks whose version is not known or not the newest |
+//! | `stale/` ‖ the cube's key | empty: the cube has chunks whose version is unknown or not the newest |
 //! | `area/` ‖ dimension ‖ corners | the commit up to which an area's changes are known, of one incarnation |
 //!
-//! Numbers in keys but those of cubes are little-endian, dimensions are those of the cache. Objects are in no box, so the
-//! content hash of a box does not see them.
+//! Numbers in keys are little-endian, except those of cubes. Dimensions are those of the cache. Objects are in no
+//! box, so the content hash of a box ignores them.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) const HEAD: &[u8] = b"\0sync/head";
 const NAMES: &[u8] = b"\0sync/names/";
 const AREAS: &[u8] = b"\0sync/area/";
 
-/// Whose cache it is.
+/// The cached server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) uuid: [u8; 16],
@@ -38,20 +38,20 @@ pub(super) struct Head {
     pub(super) behind_page: u32,
 }
 
-/// How far an area is known.
+/// The commit up to which an area is known.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct AreaRow {
     pub(super) incarnation: [u8; 16],
     pub(super) commit: u64,
 }
 
-/// What is cached of a 4³ cube.
+/// The versions of a cached 4³ cube.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CubeRow {
     pub(super) incarnation: [u8; 16],
-    /// Every version was the newest at this commit, or is younger.
+    /// Every version was the newest at this commit, or is newer.
     pub(super) as_of: u64,
-    /// By place: the version, or `None` if it is not known which one is there, or known that there is a newer one.
+    /// The version by place. `None` if the stored version is unknown, or if a newer one is known to exist.
     pub(super) chunks: BTreeMap<u8, Option<u64>>,
 }
 
@@ -68,7 +68,7 @@ impl CubeKey {
         Self::new(at.dimension, at.pos.cluster(ClusterTier::L1))
     }
 
-    /// The cube that an object under a prefix is about.
+    /// The cube of an object with a prefix.
     pub(super) fn from_object(prefix: &[u8], object: &[u8]) -> Option<(Self, Dimension, ClusterPos)> {
         let bytes: [u8; key::CHUNK_LEN_BYTES] = object.strip_prefix(prefix)?.try_into().ok()?;
         let (dimension, cube) = key::decode_cluster(ClusterTier::L1, &bytes).ok()?;
@@ -98,12 +98,12 @@ impl CubeRow {
         Self { incarnation, as_of: 0, chunks: BTreeMap::new() }
     }
 
-    /// What a stored row says of an incarnation: of another one it only knows which chunks there are.
+    /// Decodes a stored row for an incarnation. If the row is of another one, it has only the places of chunks.
     pub(super) fn read(bytes: &[u8], incarnation: [u8; 16]) -> Result<Self, SyncError> {
         Ok(decode_row::<Self>(bytes)?.in_incarnation(incarnation))
     }
 
-    /// The row as it is to be read in an incarnation.
+    /// Converts the row to an incarnation. Versions of another one become unknown.
     pub(super) fn in_incarnation(mut self, incarnation: [u8; 16]) -> Self {
         if self.incarnation == incarnation {
             return self;
@@ -116,7 +116,7 @@ impl CubeRow {
         self.chunks.get(&place_of(at.pos)).copied().flatten()
     }
 
-    /// Writes the row, and whether anything in it is stale.
+    /// Writes the row, and the mark of a stale cube if any chunk is stale.
     pub(super) fn write(&self, tx: &mut Transaction<'_>, key: CubeKey) -> Result<(), Error> {
         if self.chunks.is_empty() {
             tx.delete_object(key.object(CUBES))?;

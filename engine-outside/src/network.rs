@@ -1,18 +1,18 @@
-//! Messages that take time and get lost.
+//! A network that delays and loses messages.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use cg_engine::EngineError;
 
-/// A message is sent again at most this often.
+/// The maximum number of times that a message is sent.
 const ATTEMPTS: usize = 64;
 
 /// A network between an engine and its server.
 #[derive(Debug)]
 pub struct Network {
     latency: Duration,
-    /// One message in this many is lost; 0: none.
+    /// One message in this many is lost; 0 loses none.
     lost_one_in: u64,
     sent: AtomicU64,
     calls: AtomicU64,
@@ -31,21 +31,21 @@ impl Network {
         }
     }
 
-    /// Loses every message from now on, or none beyond the usual.
+    /// If `is_cut`, loses every message from now on. Otherwise loses only the usual ones.
     pub fn cut(&self, is_cut: bool) {
         self.is_cut.store(is_cut, Ordering::Release);
     }
 
-    /// How many calls were made. A message that was sent again counts once.
+    /// The number of calls. A message that is sent again is counted once.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }
 
-    /// Asks the server until an answer arrives. `ask` runs once for each request that arrives, and has to give the same
-    /// answer when it is asked again.
+    /// Sends a request until an answer arrives. `ask` runs once for each request that arrives. It must return the
+    /// same answer when it runs again.
     ///
     /// # Errors
-    /// [`Unanswered`] if no answer arrives. The server may have done what a request says.
+    /// [`Unanswered`] if no answer arrives. The server may have executed the request.
     pub(crate) fn call<T>(&self, mut ask: impl FnMut() -> T) -> Result<T, Unanswered> {
         self.calls.fetch_add(1, Ordering::AcqRel);
         for _ in 0..ATTEMPTS {
@@ -66,14 +66,14 @@ impl Network {
             std::thread::sleep(self.latency);
         }
         let number = self.sent.fetch_add(1, Ordering::AcqRel);
-        // Neighbours in a sequence are requests and answers by turns: the mix loses both kinds.
+        // Requests and answers alternate in the sequence. The mixed number loses messages of both kinds.
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         !self.is_cut.load(Ordering::Acquire)
             && (self.lost_one_in == 0 || !mixed.is_multiple_of(self.lost_one_in))
     }
 }
 
-/// No answer has arrived.
+/// No answer arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unanswered;
 

@@ -1,4 +1,4 @@
-//! The server's side: rows, commits, and snapshots by number.
+//! The server: rows, commits, and numbered snapshots.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, Range};
@@ -7,15 +7,15 @@ use std::sync::Arc;
 use cg_engine::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Family, Guard, Op, Space};
 use parking_lot::Mutex;
 
-/// A row's place: its family and its key.
+/// The position of a row: its family and its key.
 pub(crate) type Place = (u8, Vec<u8>);
 /// A row's key and bytes.
 pub(crate) type Row = (Vec<u8>, Arc<[u8]>);
 type Rows = BTreeMap<Place, Arc<[u8]>>;
-/// The newest snapshots are kept; what an older one shows is gone.
+/// The maximum number of snapshots. A new one evicts the oldest.
 const SNAPSHOTS: usize = 64;
 
-/// Rows to which any number of engines may connect.
+/// Rows that any number of engines may use.
 #[derive(Debug, Default)]
 pub struct Server(Mutex<State>);
 
@@ -28,11 +28,11 @@ struct State {
     clients: u64,
     next_snapshot: u64,
     snapshots: BTreeMap<u64, (CommitSeq, Arc<Rows>)>,
-    /// The number of each client's last commit, and how it ended.
+    /// The number of each client's last commit, and its result.
     answers: HashMap<u64, (u64, Applied)>,
 }
 
-/// How a commit ended: the newest commit and the batches so far, or why nothing was written.
+/// The result of a commit: the newest commit and the number of batches so far, or why nothing was written.
 pub(crate) type Applied = Result<(CommitSeq, u64), Refused>;
 
 /// Why a commit was refused.
@@ -42,7 +42,7 @@ pub(crate) enum Refused {
     Conflict { guard: Guard, found: Option<u64> },
 }
 
-/// Where the server is.
+/// The server's state when a client connects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress {
     pub(crate) client: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Progress {
 }
 
 impl Server {
-    /// Without rows.
+    /// A server without rows.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
@@ -63,7 +63,7 @@ impl Server {
         Progress { client, last_commit, last_synced }
     }
 
-    /// Applies batches as the commits from `first` on. What is asked again is answered as before.
+    /// Applies batches as the commits from `first` on. A repeated request gets the same answer.
     pub(crate) fn commit(
         &self,
         (client, request): (u64, u64),
@@ -86,7 +86,7 @@ impl Server {
         state.last_synced
     }
 
-    /// Begins to keep the rows as they are.
+    /// Creates a snapshot of the current rows.
     pub(crate) fn keep(&self) -> (u64, CommitSeq) {
         let mut state = self.0.lock();
         let number = state.next_snapshot;
@@ -103,13 +103,13 @@ impl Server {
         self.0.lock().snapshots.remove(&snapshot);
     }
 
-    /// Rows by their places, of now or of a snapshot; `None` if the snapshot is gone.
+    /// Reads rows of the current state or of a snapshot. `None` if the snapshot no longer exists.
     pub(crate) fn get(&self, snapshot: Option<u64>, places: &[Place]) -> Option<Vec<Option<Arc<[u8]>>>> {
         let rows = self.rows(snapshot)?;
         Some(places.iter().map(|place| rows.get(place).cloned()).collect())
     }
 
-    /// Parts of rows, as [`get`](Self::get).
+    /// Reads parts of rows, as [`get`](Self::get).
     pub(crate) fn get_slices(
         &self,
         snapshot: Option<u64>,
@@ -124,7 +124,8 @@ impl Server {
         Some(slices.iter().map(slice).collect())
     }
 
-    /// At most `limit` rows of a range, of now or of a snapshot; `None` if the snapshot is gone.
+    /// Reads at most `limit` rows of a range, of the current state or of a snapshot. `None` if the snapshot no longer
+    /// exists.
     pub(crate) fn page(
         &self,
         snapshot: Option<u64>,
@@ -136,7 +137,7 @@ impl Server {
         Some(page.map(|((_, key), row)| (key.clone(), Arc::clone(row))).collect())
     }
 
-    /// How many rows and bytes each family has.
+    /// The number of rows and bytes of each family.
     pub(crate) fn count(&self) -> Vec<(u64, u64)> {
         let rows = Arc::clone(&self.0.lock().rows);
         let mut counts = vec![(0, 0); Family::ALL.len()];

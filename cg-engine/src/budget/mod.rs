@@ -18,16 +18,16 @@ use crate::EngineError;
 
 /// The memory of engines that are opened without a [`Budget`] of their own: 256 MiB.
 pub const DEFAULT_MEMORY_BYTES: usize = 256 << 20;
-/// Less would not hold the write buffers of one engine.
+/// The write buffers of one engine need at least this much.
 const MIN_MEMORY_BYTES: usize = 16 << 20;
 
 /// Memory and threads, shared by all engines that are opened with clones of one value.
 ///
-/// There is [one of the process](Self::of_process), which every engine uses unless its options carry another. Of the
-/// memory a quarter is for writes that are not yet in a file, a quarter for large values (clusters), the rest for
-/// blocks of small ones; the first also count against the last. Nothing is taken before it is needed.
+/// Every engine uses the [budget of the process](Self::of_process) unless its options carry another. A quarter of the
+/// memory is for writes that are not in a file yet, and a quarter for large values (clusters). The rest is for blocks
+/// of small values. Pending writes also count against the blocks. Memory is allocated when it is needed.
 ///
-/// The threads flush and compact. They are RocksDB's: it keeps one pool of them per process, and they idle when no
+/// The threads flush and compact. They belong to RocksDB, which keeps one pool of them per process. They idle when no
 /// engine is open.
 ///
 /// ```
@@ -40,16 +40,16 @@ pub struct Budget(Arc<Shared>);
 struct Shared {
     memory_bytes: usize,
     thread_count: usize,
-    /// Made with the first engine on disk.
+    /// Created with the first engine on disk.
     #[cfg(feature = "rocks")]
     rocks: std::sync::OnceLock<Memory>,
 }
 
-/// The process's own, as long as anything uses it.
+/// The budget of the process, while it is in use.
 static OF_PROCESS: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
 
 impl Budget {
-    /// Memory of at least 16 MiB, and at least two threads.
+    /// A budget of at least 16 MiB and at least two threads.
     pub fn new(memory_bytes: usize, thread_count: usize) -> Self {
         Self(Arc::new(Shared {
             memory_bytes: memory_bytes.max(MIN_MEMORY_BYTES),
@@ -59,10 +59,10 @@ impl Budget {
         }))
     }
 
-    /// The process's own, with a thread per processor.
+    /// The budget of the process, with one thread per processor.
     ///
-    /// The first call makes it, with the memory that is asked for then. It is kept as long as something uses it. Later
-    /// calls get the same, however much memory they ask for: [`memory_bytes`](Self::memory_bytes) says how much there is.
+    /// The first call creates it with the size that it asks for. The budget exists while something uses it, and later
+    /// calls return it, whatever size they ask for. [`memory_bytes`](Self::memory_bytes) is its size.
     pub fn of_process(memory_bytes: usize) -> Self {
         let mut known = OF_PROCESS.lock();
         if let Some(shared) = known.upgrade() {
@@ -74,17 +74,17 @@ impl Budget {
         made
     }
 
-    /// The memory.
+    /// The size of the memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.0.memory_bytes
     }
 
-    /// How many threads flush and compact.
+    /// The number of threads that flush and compact.
     pub fn thread_count(&self) -> usize {
         self.0.thread_count
     }
 
-    /// What engines on disk use of the memory now.
+    /// The memory that engines on disk use now.
     pub fn used_bytes(&self) -> u64 {
         #[cfg(feature = "rocks")]
         return self.0.rocks.get().map_or(0, Memory::used_bytes);
@@ -92,7 +92,7 @@ impl Budget {
         0
     }
 
-    /// Looks whether the process may have what RocksDB takes when it starts, unless it has started.
+    /// Checks that the process can get what RocksDB allocates when it starts, unless it has started.
     #[cfg(feature = "rocks")]
     pub(crate) fn check_startup(&self) -> Result<(), EngineError> {
         if self.0.rocks.get().is_some() {
@@ -108,7 +108,7 @@ impl Budget {
 }
 
 impl Default for Budget {
-    /// The process's own, with 256 MiB if it is not there yet.
+    /// The budget of the process, created with 256 MiB if there is none yet.
     fn default() -> Self {
         Self::of_process(DEFAULT_MEMORY_BYTES)
     }
@@ -128,7 +128,7 @@ impl fmt::Debug for Budget {
 mod tests {
     use super::*;
 
-    /// Whether two are clones of one.
+    /// Whether two budgets are clones of one.
     fn same(a: &Budget, b: &Budget) -> bool {
         Arc::ptr_eq(&a.0, &b.0)
     }

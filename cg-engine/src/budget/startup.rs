@@ -1,7 +1,7 @@
-//! Whether the system lets the process have what RocksDB takes when it starts.
+//! Checks that the operating system grants the process what RocksDB allocates when it starts.
 //!
-//! RocksDB ends the process if a thread does not start, or if memory for a cache is refused. So the same is asked of the
-//! system beforehand, where a refusal is an error.
+//! RocksDB ends the process if a thread does not start or memory for a cache is refused. So this module asks for the
+//! same first and returns a refusal as an error.
 
 use std::io;
 use std::sync::mpsc::channel;
@@ -9,14 +9,13 @@ use std::thread::{self, JoinHandle};
 
 use crate::EngineError;
 
-/// RocksDB's threads get the system's default, mostly 8 MiB of addresses.
+/// RocksDB's threads use the default stack size of the operating system, usually 8 MiB of addresses.
 const STACK_BYTES: usize = 8 << 20;
-/// What opening takes beside caches and stacks. A thread that allocates makes the system's allocator reserve 64 MiB of
-/// addresses, and twice that for a moment; while other processes run, two threads may do so at once.
+/// What opening needs, without caches and stacks. When a thread first allocates, the system's allocator reserves 64 MiB
+/// of addresses, for a moment 128 MiB. While other processes run, two threads may do so at once.
 const OPENING_BYTES: usize = 192 << 20;
 
-/// Asks the system for the threads and the addresses that RocksDB takes with this memory and these threads, and
-/// gives them back.
+/// Allocates the threads and the addresses that RocksDB needs with this memory and these threads, and releases them.
 ///
 /// # Errors
 /// [`EngineError::ProcessLimit`].
@@ -31,22 +30,22 @@ fn check_with(
     thread_count: usize,
     mut start: impl FnMut(Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>,
 ) -> Result<(), EngineError> {
-    // The cache of blocks reserves addresses for as many entries as it might hold, a sixth to a quarter of the memory. They
-    // are held while threads start: what the system's allocator reserves for these must not be what the cache needs.
+    // The block cache reserves addresses for its maximum number of entries: a sixth to a quarter of the memory. They
+    // stay allocated while the threads start, so that the allocator cannot use them for the threads.
     let bytes = memory_bytes / 4 + OPENING_BYTES;
     let mut memory = Vec::<u8>::new();
     memory.try_reserve_exact(bytes).map_err(|_| {
         let what = format!("{} MiB of memory at once", bytes >> 20);
         EngineError::ProcessLimit { what, source: io::ErrorKind::OutOfMemory.into() }
     })?;
-    // Those that compact, those that flush, and those that read files while it opens.
+    // Compaction threads, flush threads, and threads that read files during the open.
     let thread_count = 2 * thread_count + thread_count.div_ceil(4);
     let mut started = Vec::with_capacity(thread_count);
     let mut checked = Ok(());
     for number in 0..thread_count {
         let (end, ends) = channel::<()>();
         let wait = Box::new(move || {
-            // Until the other end is gone.
+            // Until the other end is dropped.
             let _gone = ends.recv();
         });
         match start(wait) {
@@ -62,7 +61,7 @@ fn check_with(
         drop(end);
         let _ended = thread.join();
     }
-    // Otherwise the compiler may leave the allocation out.
+    // Without this the compiler may remove the allocation.
     std::hint::black_box(&memory);
     checked
 }

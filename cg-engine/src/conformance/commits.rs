@@ -18,7 +18,7 @@ pub(super) fn frames_get_their_version(engine: &dyn Engine) {
 pub(super) fn sequences_rise_by_one_and_are_stored(engine: &dyn Engine) {
     for expected in 1..=3 {
         let mut batch = Batch::new();
-        // Not even on purpose can a batch set the sequence.
+        // A batch cannot set the sequence, not even on purpose.
         batch.put(Space::WorldMeta, COMMIT_SEQUENCE_KEY, row(b"x"), Stamp::Keep(99));
         batch.delete_range(Space::WorldMeta, b"a", b"z");
         assert_eq!(commit(engine, batch), CommitSeq::new(expected));
@@ -66,7 +66,7 @@ pub(super) fn a_run_takes_the_numbers_that_it_was_given(engine: &dyn Engine) {
     let batches = [b"a", b"b", b"c"].map(|key| {
         let mut batch = Batch::new();
         put(&mut batch, key, b"");
-        // The last of them wins.
+        // The last batch wins.
         put(&mut batch, b"last", key);
         batch
     });
@@ -124,7 +124,7 @@ pub(super) fn guards_see_versions_and_absence(engine: &dyn Engine) {
     put_all(engine, &[b"a"]);
     accepted(Guard::version(SPACE, b"a", 2));
     assert_eq!(refused(Guard::absent(SPACE, b"a")), (None, Some(2)));
-    // A guard looks at the row and not at what its own batch does to it.
+    // A guard checks the stored row and ignores what its own batch writes.
     let mut batch = Batch::new();
     batch.delete(SPACE, b"a");
     engine.commit(batch, &[Guard::version(SPACE, b"a", 2)], Level::Process).expect("the guard holds");

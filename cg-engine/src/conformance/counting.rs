@@ -1,4 +1,4 @@
-//! An engine that counts the calls it passes on, for tests that pin calls instead of time.
+//! An engine that counts the calls it delegates, for tests that pin calls instead of time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::{
     RowVisitor, Scan, Snapshot, Usage, Value,
 };
 
-/// A kind of call. Over a network each is at least one message.
+/// A kind of call. Over a network each call is at least one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
     /// [`Readable::get`] and [`Engine::may_have`].
@@ -27,7 +27,7 @@ pub enum Call {
     GetSlices,
     /// [`Readable::scan_rows`], whatever the number of rows.
     Scan,
-    /// [`Engine::snapshot`]. What is read from the snapshot counts as a read.
+    /// [`Engine::snapshot`]. Reads from the snapshot are counted as reads.
     Snapshot,
     /// [`Engine::commit`].
     Commit,
@@ -35,8 +35,8 @@ pub enum Call {
     CommitRun,
     /// [`Engine::sync`].
     Sync,
-    /// [`Engine::flush`], [`compact`](Engine::compact), [`checkpoint`](Engine::checkpoint), [`usage`](Engine::usage) and
-    /// [`close`](Engine::close).
+    /// [`Engine::flush`], [`compact`](Engine::compact), [`checkpoint`](Engine::checkpoint), [`usage`](Engine::usage)
+    /// and [`close`](Engine::close).
     Upkeep,
 }
 
@@ -54,22 +54,22 @@ impl Call {
     ];
 }
 
-/// How often each kind of call was made.
+/// The number of calls of each kind.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calls([u64; Call::ALL.len()]);
 
 impl Calls {
-    /// Calls of one kind.
+    /// The number of calls of one kind.
     pub const fn of(&self, call: Call) -> u64 {
         self.0[call as usize]
     }
 
-    /// Calls that read rows.
+    /// The number of calls that read rows.
     pub fn reads(&self) -> u64 {
         [Call::Get, Call::GetMany, Call::GetSlices, Call::Scan].iter().map(|call| self.of(*call)).sum()
     }
 
-    /// Calls of every kind.
+    /// The number of calls of all kinds.
     pub fn all(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -90,7 +90,7 @@ impl fmt::Debug for Calls {
     }
 }
 
-/// What was counted, for as long as a test wants to know it. Clones share the count.
+/// The count of calls. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Counter(Arc<Mutex<HashMap<ThreadId, Calls>>>);
 
@@ -106,7 +106,7 @@ impl Counter {
         sum
     }
 
-    /// The calls that this thread makes while `act` runs.
+    /// Counts the calls that this thread makes while `act` runs.
     pub fn during<T>(&self, act: impl FnOnce() -> T) -> (T, Calls) {
         let before = self.calls_here();
         let value = act();
@@ -122,8 +122,8 @@ impl Counter {
     }
 }
 
-/// An engine over another that counts the calls. What an engine answers from memory, such as
-/// [`last_commit`](Engine::last_commit) and [`caps`](Engine::caps), is no call.
+/// An engine that wraps another one and counts its calls. Calls that need only memory, such as
+/// [`last_commit`](Engine::last_commit) and [`caps`](Engine::caps), are not counted.
 ///
 /// ```
 /// use cg_engine::conformance::{Call, Counting};
@@ -141,13 +141,13 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Around an engine, with what it counts.
+    /// Wraps an engine, and returns the counter too.
     pub fn over(engine: impl Engine) -> (Self, Counter) {
         let (caps, counter) = (engine.caps(), Counter::default());
         (Self { engine: Box::new(engine), caps, counter: counter.clone() }, counter)
     }
 
-    /// The same, with capabilities other than the engine's.
+    /// Changes the capabilities that it reports.
     #[must_use]
     pub fn with_caps(self, change: impl FnOnce(&mut Caps)) -> Self {
         let mut caps = self.caps;

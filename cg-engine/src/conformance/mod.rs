@@ -1,14 +1,14 @@
-//! What every engine does, as tests that run over any of them.
+//! Tests of what every engine promises, which run over any engine.
 //!
-//! An engine's own tests call [`run_all`] with a function that makes it. Each test gets a fresh engine, and panics with
-//! what it saw where the engine breaks a promise of the [trait](Engine).
+//! An engine's own tests call [`run_all`] with a function that creates the engine. Each test gets a fresh engine. It
+//! panics with what it found if the engine breaks a promise of the [trait](Engine).
 //!
 //! ```
 //! use cg_engine::{MemEngine, conformance};
 //! conformance::run_all(|| MemEngine::new().with_max_batch_bytes(1 << 20));
 //! ```
 //!
-//! [`Counting`] counts the calls of an engine by its user.
+//! [`Counting`] counts the calls that a user makes to an engine.
 
 mod commits;
 mod counting;
@@ -29,7 +29,7 @@ use super::{Batch, CommitSeq, Engine, KeyRange, Level, Readable, ReadableExt as 
 
 const SPACE: Space = Space::Object;
 
-/// Runs every test over engines that `make` makes, each empty and separate from the others.
+/// Runs every test over engines that `make` creates. Each must be empty and separate from the others.
 ///
 /// # Panics
 /// If the engine breaks a promise.

@@ -1,4 +1,4 @@
-//! Reading rows by key and by range, of now and of before.
+//! Reads of rows by key and by range, from the current state and from snapshots.
 
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::ops::{ControlFlow, Range};
@@ -155,7 +155,7 @@ pub(super) fn a_scan_stops_and_may_commit(engine: &dyn Engine) {
     let mut seen = Vec::new();
     let found = engine.scan(SPACE.family(), ALL_KEYS, |key, _| {
         seen.push(key.to_vec());
-        // Rows that are written or removed meanwhile do not change what the scan shows.
+        // Writes and deletions during the scan do not change what it visits.
         let mut batch = Batch::new();
         batch.delete(SPACE, b"b");
         put(&mut batch, b"bb", b"");

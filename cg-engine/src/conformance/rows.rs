@@ -1,4 +1,4 @@
-//! What rows are there after a batch.
+//! The rows that exist after a batch.
 
 use cg_format::Space;
 use cg_format::frame::FrameView;

@@ -1,4 +1,4 @@
-//! Readers and committers side by side.
+//! Concurrent readers and committers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,7 +9,7 @@ use cg_format::frame::FrameView;
 use super::{SPACE, commit, keys, payload, put, row, versions};
 use crate::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, Guard, Level, Stamp};
 
-/// Two rows in two families always carry the same commit's number, however much is read between them.
+/// Two rows in two families always have the same commit's number, however many rows are read between them.
 pub(super) fn readers_see_whole_batches(engine: &dyn Engine) {
     let pair: [(Space, &[u8]); 2] = [(SPACE, b"left"), (Space::Entity, b"right")];
     let absent: Vec<[u8; 2]> = (0..400_u16).map(u16::to_le_bytes).collect();
@@ -52,7 +52,7 @@ pub(super) fn readers_see_whole_batches(engine: &dyn Engine) {
     });
 }
 
-/// Ends the readers when the writer is done, or panics.
+/// Stops the readers when the writer ends or panics.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -85,8 +85,8 @@ pub(super) fn committers_do_not_lose_each_other(engine: &dyn Engine) {
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS).len(), 200);
 }
 
-/// The guard makes a read and a write one step: no increment is lost, whether it is a commit or a maintenance batch, and
-/// whatever is compared before the engine takes its lock.
+/// A guard makes a read and a write atomic. No increment is lost, by a commit or by a maintenance batch, even if the
+/// engine compares guards before it takes its lock.
 pub(super) fn guarded_increments_add_up(engine: &dyn Engine) {
     const EACH: u8 = 40;
     let mut first = Batch::new();

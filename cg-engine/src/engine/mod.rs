@@ -16,39 +16,41 @@ use super::{Batch, Caps, CommitSeq, EngineError, Guard, KeyRange, Level, Readabl
 /// A state of an engine that later commits do not change; see [`Engine::snapshot`].
 pub type Snapshot<'e> = Box<dyn Readable + 'e>;
 
-/// Where rows are kept. See the [crate](crate) for what every engine promises.
+/// A transactional store of rows. See the [crate](crate) for what every engine promises.
 pub trait Engine: Readable + fmt::Debug + 'static {
-    /// Whether there may be a row, for callers to whom a large one is not worth reading to know. `false` is certain where nothing is
-    /// damaged.
+    /// Whether the row may exist. For callers that only need to know that, and not read a large row. `false` is
+    /// certain unless something is damaged.
     fn may_have(&self, space: Space, key: &[u8]) -> bool {
         !matches!(self.get(space, key), Ok(None))
     }
 
-    /// Applies a batch whole, if every guard holds, and gives it the next commit sequence.
+    /// Applies a batch whole if every guard holds, and gives it the next commit sequence. Returns when `level` is
+    /// reached.
     ///
-    /// Guards hold when the sequence is given, under one short lock; syncing happens outside it, once for
-    /// all commits that wait for it, and so may comparing guards, as long as what is written meanwhile is compared again. An empty batch is a commit like any other. Returns when `level` is reached.
+    /// Guards hold when the sequence is assigned, under one short lock. Syncing happens outside the lock, once for
+    /// all commits that wait for it. An engine may also compare guards outside the lock if it compares again what is
+    /// written meanwhile. An empty batch is a commit like any other.
     ///
-    /// A [maintenance batch](Batch::maintenance) takes no sequence: the newest commit's is returned, and no level but
+    /// A [maintenance batch](Batch::maintenance) takes no sequence: the newest commit's is returned, and only
     /// [`Level::Process`] is promised.
     ///
     /// # Errors
     /// [`Conflict`](EngineError::Conflict), [`TooLarge`](EngineError::TooLarge), [`NoSpace`](EngineError::NoSpace),
     /// [`ReadOnly`](EngineError::ReadOnly) and [`Closed`](EngineError::Closed): nothing was written.
-    /// [`SyncFailed`](EngineError::SyncFailed): the batch is applied and seen, but may not survive a power cut.
-    /// [`WriteFailed`](EngineError::WriteFailed): whether the batch survives is known after the next open.
+    /// [`SyncFailed`](EngineError::SyncFailed): the batch is applied and visible, but may not survive a power cut.
+    /// [`WriteFailed`](EngineError::WriteFailed): the next open finds out whether the batch survives.
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError>;
 
-    /// Applies batches as the commits from `first` on, in order, each whole or not at all. Returns the number of the
+    /// Applies batches in order as the commits from `first` on, each whole or not at all. Returns the number of the
     /// last one when `level` is reached.
     ///
-    /// For commits that have their numbers before they are written. An engine over a network does it in one call, and
-    /// may send it again: the numbers say what was applied already.
+    /// For commits that are numbered before they are written. An engine over a network sends them in one call, and
+    /// may send the call again: the numbers identify the batches that are already applied.
     ///
     /// # Errors
     /// [`Fenced`](EngineError::Fenced) if `first` is not the next number: nothing was written. Else as
-    /// [`commit`](Self::commit); the batches before the one that failed are applied, and
-    /// [`last_commit`](Self::last_commit) tells which.
+    /// [`commit`](Self::commit): the batches before the one that failed are applied, up to
+    /// [`last_commit`](Self::last_commit).
     fn commit_run(
         &self,
         first: CommitSeq,
@@ -71,67 +73,67 @@ pub trait Engine: Readable + fmt::Debug + 'static {
         Ok(self.last_commit())
     }
 
-    /// The state after the newest commit, unmoved by later ones. Cheap to take; holding one keeps old rows alive.
+    /// The state after the newest commit. Later commits do not change it. Cheap to take, but it keeps old rows alive.
     ///
     /// # Errors
-    /// [`EngineError::Closed`], which a snapshot taken before the engine was closed answers too.
+    /// [`EngineError::Closed`], also for reads of a snapshot that was taken before the engine was closed.
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError>;
 
-    /// Brings every commit made so far to [`Level::Power`]. Callers that come together share one sync.
+    /// Brings every commit made so far to [`Level::Power`]. Concurrent callers share one sync.
     ///
     /// # Errors
-    /// [`EngineError::SyncFailed`] for callers that waited on the sync that failed, [`EngineError::ReadOnly`] for all
-    /// later ones: a sync is never tried again. [`EngineError::Closed`].
+    /// [`EngineError::SyncFailed`] for the callers that waited for the failed sync. [`EngineError::ReadOnly`] for all
+    /// later callers: a sync is never tried again. [`EngineError::Closed`].
     fn sync(&self) -> Result<(), EngineError>;
 
     /// The newest commit, or [`CommitSeq::NONE`] before the first.
     fn last_commit(&self) -> CommitSeq;
 
-    /// How many batches were applied since the engine was opened, maintenance batches included. Two reads with the same number
-    /// before and after them saw one state, or two of which the second has one batch more than the first: a batch may be
-    /// seen a moment before it is counted.
+    /// The number of batches applied since the engine was opened, including maintenance batches. If two reads have
+    /// the same number before and after them, both saw one state, or the second saw one batch more. A batch may be
+    /// visible shortly before it is counted.
     fn batch_count(&self) -> u64;
 
     /// The newest commit known to have reached [`Level::Power`].
     fn last_synced(&self) -> CommitSeq;
 
-    /// A copy of the engine as it is now in a new directory, which opens like the original.
+    /// Copies the current state of the engine to a new directory, which opens like the original.
     ///
     /// # Errors
     /// [`EngineError::Unsupported`] if [`Caps::checkpoint`] is unset; [`EngineError::Io`] if the directory exists.
     fn checkpoint(&self, dir: &Path) -> Result<(), EngineError>;
 
-    /// Moves what is only in memory and log into sorted files, so that the next open is quick.
+    /// Writes rows that are only in memory and in the log to sorted files, so that the next open is fast.
     ///
     /// # Errors
-    /// As [`sync`](Self::sync); [`EngineError::NoSpace`] and [`EngineError::WriteFailed`] if the files cannot be
-    /// written, after which the engine takes no commits. Nothing is lost: the log still holds it.
+    /// As [`sync`](Self::sync). [`EngineError::NoSpace`] and [`EngineError::WriteFailed`] if the files cannot be
+    /// written, after which the engine refuses commits. Nothing is lost: the rows are still in the log.
     fn flush(&self) -> Result<(), EngineError>;
 
-    /// Rewrites a range of a family without what was overwritten or deleted there. May take minutes. A family in which
-    /// something is known to be damaged may be left as it is; whether it still is, is looked at first, for an empty range too.
+    /// Rewrites a range of a family without its overwritten and deleted rows. May take minutes. An engine may skip a
+    /// family that is known to be damaged. It first checks whether the damage still exists, also for an empty range.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::OpenedReadOnly`] and [`EngineError::Closed`].
     fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError>;
 
-    /// Flushes, syncs and refuses everything afterwards, except what is being read. A second call does nothing.
+    /// Flushes, syncs, and then refuses everything except running reads. A second call does nothing.
     ///
-    /// The directory can be opened again once the value itself is dropped.
+    /// The directory can be opened again after the value itself is dropped.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush); the engine is closed all the same.
+    /// As [`flush`](Self::flush). The engine is closed even then.
     fn close(&self) -> Result<(), EngineError>;
 
-    /// Why the engine takes no commits any more; `None` if it does, and if it never did.
+    /// Why the engine no longer accepts commits. `None` if it accepts them, or never did.
     fn failure(&self) -> Option<Failure>;
 
-    /// How to open again what this engine has open. To be called once the engine, its snapshots and its values are
-    /// dropped, and again if it fails.
+    /// Returns a function that opens the same rows again. Call it after the engine, its snapshots and its values are
+    /// dropped; if it fails, it can be called again.
     fn reopening(&self) -> Reopen;
 
-    /// What the system says is free where the engine writes; `None` if it cannot say. Asked by threads that must not wait,
-    /// so an engine over a network does not ask its server.
+    /// The free bytes where the engine writes, from the operating system; `None` if unknown. Threads that must not
+    /// wait call this, so an engine over a network does not ask its server.
     fn free_bytes(&self) -> Option<u64>;
 
     /// The size of the disk on which the engine writes; `None` if it is unknown.
@@ -139,12 +141,12 @@ pub trait Engine: Readable + fmt::Debug + 'static {
         None
     }
 
-    /// What the engine can do.
+    /// The capabilities of the engine.
     fn caps(&self) -> Caps;
 
-    /// How much the engine holds, by family. Costs no read of any row.
+    /// The size of the engine's data, by family. Reads no row.
     ///
     /// # Errors
-    /// [`EngineError::Closed`], and what the disk says.
+    /// [`EngineError::Closed`], and errors of the disk.
     fn usage(&self) -> Result<Usage, EngineError>;
 }

@@ -1,22 +1,22 @@
-//! Opening an engine again under the same world.
+//! Reopening the engine of an open world.
 
 use std::sync::Arc;
 
 use super::Engine;
 use crate::{CommitSeq, EngineError};
 
-/// What ended an engine's writing.
+/// The failure that ended an engine's writing.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// A write was refused. The next open shows what reached the system.
+    /// A write was refused. The next open shows what reached the operating system.
     Write(Arc<EngineError>),
-    /// A sync failed. What is on the disk is unknown, also to an engine that is opened again: the system may
-    /// show what it has and could not write.
+    /// A sync failed. It is unknown what is on the disk, even after the engine is opened again. The operating system
+    /// may return data that it holds but could not write.
     Sync(Arc<EngineError>),
 }
 
 impl Failure {
-    /// What failed.
+    /// The error.
     pub const fn cause(&self) -> &Arc<EngineError> {
         match self {
             Self::Write(cause) | Self::Sync(cause) => cause,
@@ -24,30 +24,30 @@ impl Failure {
     }
 }
 
-/// Opens an engine again, for writing if its newest commit is one that the caller expects.
+/// Opens an engine again. It is writable if the caller expects its newest commit.
 ///
 /// # Errors
-/// What the disk says, if it cannot even be read.
+/// Errors of the disk, if the engine cannot even be read.
 pub type Reopen = Box<dyn Fn(&dyn Fn(CommitSeq) -> bool) -> Result<Reopened, EngineError> + Send>;
 
 /// An engine that was opened again.
 #[derive(Debug)]
 pub enum Reopened {
-    /// For writing.
+    /// Open for writing.
     Writable(Box<dyn Engine>),
-    /// For reading only: its newest commit is none that was expected.
+    /// Open for reading only: its newest commit is not one that the caller expects.
     Unexpected(Box<dyn Engine>),
-    /// For reading only: it cannot be opened for writing.
+    /// Open for reading only: it cannot be opened for writing.
     Reader {
         /// The engine.
         engine: Box<dyn Engine>,
-        /// Why it can only be read.
+        /// Why it cannot be written.
         cause: EngineError,
     },
 }
 
 impl Reopened {
-    /// The same for an engine around this one.
+    /// Wraps the engine in another one.
     #[must_use]
     pub fn map<E: Engine>(self, wrap: impl FnOnce(Box<dyn Engine>) -> E) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! Every error with its kind, every kind with its code.
+//! The kind of every error, and the code of every kind.
 
 use std::collections::HashSet;
 use std::sync::Arc;

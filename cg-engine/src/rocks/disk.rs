@@ -1,13 +1,13 @@
-//! What the system says of the disk of a directory. Known on Unix.
+//! The size and the free space of a directory's disk. Known only on Unix.
 
 use std::path::Path;
 
-/// What is free for this process.
+/// The bytes that are free for this process.
 pub(super) fn free_bytes(dir: &Path) -> Option<u64> {
     blocks(dir).map(|disk| disk.free_bytes)
 }
 
-/// How large it is.
+/// The size of the disk.
 pub(super) fn all_bytes(dir: &Path) -> Option<u64> {
     blocks(dir).map(|disk| disk.all_bytes)
 }

@@ -1,4 +1,4 @@
-//! What RocksDB's errors mean here. It reports them as text; the kind is the text's beginning.
+//! The meaning of RocksDB's errors. RocksDB reports them as text that begins with their kind.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rocksdb::{Error, ErrorKind};
 
 use super::super::{EngineError, Place};
 
-/// An error of an open.
+/// Converts an error of an open.
 pub(super) fn opening(dir: &Path, error: Error) -> EngineError {
     let text = error.as_ref();
     let held = text.contains("lock hold by current process") || text.contains("While lock file");
@@ -18,18 +18,18 @@ pub(super) fn opening(dir: &Path, error: Error) -> EngineError {
     at(Place::Dir(dir.to_path_buf()), "open the engine", error)
 }
 
-/// An error of reading one row.
+/// Converts an error of reading one row.
 pub(super) fn reading_row(family: Family, key: &[u8], error: Error) -> EngineError {
     let place = Place::Row { family, key: key.into() };
     at(place, "read a row", error)
 }
 
-/// An error of reading somewhere in a family.
+/// Converts an error of reading an unknown place in a family.
 pub(super) fn reading(family: Family, error: Error) -> EngineError {
     at(Place::Family(family), "scan a family", error)
 }
 
-/// What was said of somewhere in a family, of the row that it is about.
+/// Replaces the place of a damage error by the row that it is about.
 pub(super) fn in_row(family: Family, key: &[u8], error: EngineError) -> EngineError {
     match error {
         EngineError::Corrupt { message, .. } => {
@@ -39,7 +39,7 @@ pub(super) fn in_row(family: Family, key: &[u8], error: EngineError) -> EngineEr
     }
 }
 
-/// Any other error.
+/// Converts any other error.
 pub(super) fn of(operation: &'static str, error: Error) -> EngineError {
     if error.as_ref().contains("No space left on device") {
         return EngineError::NoSpace { message: error.into_string() };
@@ -50,7 +50,7 @@ pub(super) fn of(operation: &'static str, error: Error) -> EngineError {
     }
 }
 
-/// Whether it is a sync that failed, of any file. RocksDB says what it was doing before it names the file.
+/// Whether it is a failed sync of any file. RocksDB names the operation before the file.
 pub(super) fn is_sync(error: &EngineError) -> bool {
     let said = error.to_string();
     ["While fsync", "While fdatasync", "While sync_file_range", "while fcntl(F_FULLFSYNC)"]
@@ -58,7 +58,7 @@ pub(super) fn is_sync(error: &EngineError) -> bool {
         .any(|sync| said.contains(sync))
 }
 
-/// Damage, if a checksum does not fit or a file is gone that the manifest names; otherwise any other error.
+/// Damage, if a checksum does not match or a file that the manifest names is absent. Otherwise any other error.
 fn at(place: Place, operation: &'static str, error: Error) -> EngineError {
     if error.kind() == ErrorKind::Corruption || error.as_ref().contains("No such file") {
         return EngineError::Corrupt { place, message: error.into_string() };

@@ -1,4 +1,4 @@
-//! The families of a directory: all of ours and no other.
+//! The families of a directory, which must be exactly those of this release.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::super::EngineError;
 use super::held::Held;
 use super::{Budget, Db, failure, tuning};
 
-/// What RocksDB is told about each family, its own `default` included. It compacts no [held](super::held) one.
+/// The options of each family, including RocksDB's own `default`. [Held](super::held) families are not compacted.
 pub(super) fn descriptors(budget: &Budget, held: &Held) -> Vec<ColumnFamilyDescriptor> {
     let ours = Family::ALL.into_iter().map(|family| {
         let mut options = tuning::family(Some(family), budget);
@@ -20,11 +20,11 @@ pub(super) fn descriptors(budget: &Budget, held: &Held) -> Vec<ColumnFamilyDescr
     ours.chain([default]).collect()
 }
 
-/// Compares the families found with ours, before anything is opened: RocksDB itself would create a missing one or refuse
-/// an unknown one without naming it.
+/// Compares the families in the directory with ours, before anything is opened. RocksDB itself would create an absent
+/// one, or refuse an unknown one without naming it.
 ///
 /// # Errors
-/// [`EngineError::MissingFamily`], [`EngineError::UnknownFamily`], and what the manifest says.
+/// [`EngineError::MissingFamily`], [`EngineError::UnknownFamily`], and errors of reading the manifest.
 pub(super) fn check(dir: &Path) -> Result<(), EngineError> {
     let found = Db::list_cf(&Options::default(), dir).map_err(|error| failure::opening(dir, error))?;
     compare(dir, &found)

@@ -1,15 +1,15 @@
-//! The newest commit known to be synced, kept beside the database, so that losing it does not go unnoticed.
+//! The newest commit known to be synced, stored in a file beside the database, so that a loss is noticed.
 //!
-//! A log that was deleted, or cut exactly between two records, looks like one that was never written: RocksDB opens with
-//! what is left. The floor says how far the commits reached at least. It is written after the sync that it tells of, at
-//! most once a second and at close, so it costs commits next to nothing and may lag behind by a second.
+//! A log that was deleted, or cut exactly between two records, looks like one that was never written, and RocksDB
+//! opens with the rest. The floor is a commit that certainly existed. It is written after the sync of that commit, at
+//! most once a second and at close. So it costs commits almost nothing and may be one second old.
 //!
-//! The file holds two slots of 64 bytes that are written in turn, so that a write cut in half leaves the older one:
+//! The file holds two slots of 64 bytes that are written in turn, so that an interrupted write leaves the older slot:
 //!
 //! | offset | width | field |
 //! |---|---|---|
 //! | 0 | 8 | `cgfloor1` |
-//! | 8 | 8 | how often the floor was written; the higher slot counts |
+//! | 8 | 8 | how often the floor was written; the slot with the higher number is current |
 //! | 16 | 8 | commit sequence |
 //! | 24 | 36 | zero |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
@@ -21,13 +21,13 @@ use std::time::{Duration, Instant};
 
 use super::super::{CommitSeq, EngineError, Place};
 
-/// The name in the engine's directory.
+/// The name of the file in the engine's directory.
 pub(super) const FILE_NAME: &str = "DURABLE";
 
 const MAGIC: &[u8; 8] = b"cgfloor1";
 const SLOT_BYTES: usize = 64;
 const SUMMED_BYTES: usize = 60;
-/// The least time between two writes, except at close.
+/// The shortest time between two writes, except at close.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The floor of an engine that is open for writing.
@@ -45,10 +45,10 @@ struct Slot {
 }
 
 impl Floor {
-    /// The floor of a directory; made, with nothing promised, if the file is not there.
+    /// Opens the floor of a directory. Creates one with [`CommitSeq::NONE`] if the file does not exist.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] if neither slot checks; [`EngineError::Io`].
+    /// [`EngineError::Corrupt`] if neither slot is intact; [`EngineError::Io`].
     pub(super) fn open(dir: &Path) -> Result<Self, EngineError> {
         let path = dir.join(FILE_NAME);
         let io = |source| EngineError::Io { path: path.clone(), source };
@@ -58,14 +58,14 @@ impl Floor {
         let mut floor =
             Self { file, slot: slot.unwrap_or(Slot { write_count: 0, seq: CommitSeq::NONE }), written: None };
         if slot.is_none() {
-            // Both slots, so that no later write needs room on a full disk.
+            // Writes both slots, so that no later write needs disk space.
             floor.write(CommitSeq::NONE).and_then(|()| floor.write(CommitSeq::NONE)).map_err(io)?;
             floor.written = None;
         }
         Ok(floor)
     }
 
-    /// What was promised.
+    /// The commit of the floor.
     pub(super) fn seq(&self) -> CommitSeq {
         self.slot.seq
     }
@@ -79,7 +79,7 @@ impl Floor {
 
     /// Raises the floor to a synced commit.
     ///
-    /// A floor that cannot be written promises less, and no commit depends on it: the failure is told and no more.
+    /// No commit depends on the floor. If it cannot be written, the older floor stays and the failure is only logged.
     pub(super) fn raise_now(&mut self, synced: CommitSeq) {
         if synced <= self.slot.seq {
             return;
@@ -89,12 +89,12 @@ impl Floor {
         }
     }
 
-    /// Promises no more than a commit, as those after it are lost.
+    /// Lowers the floor to the newest commit that exists, because those after it are lost.
     ///
     /// # Errors
-    /// [`EngineError::Io`]: the promise stands.
+    /// [`EngineError::Io`]: the floor is unchanged.
     pub(super) fn lower(&mut self, dir: &Path, found: CommitSeq) -> Result<(), EngineError> {
-        // Both slots, so that damage of the one brings no higher promise back.
+        // Writes both slots, so that damage of one does not restore the higher floor.
         let written = self.write(found).and_then(|()| self.write(found));
         written.map_err(|source| EngineError::Io { path: dir.join(FILE_NAME), source })
     }
@@ -125,12 +125,12 @@ impl Slot {
         let (summed, sum) = bytes.split_at_checked(SUMMED_BYTES)?;
         let field = |at: usize| Some(u64::from_le_bytes(summed.get(at..at + 8)?.try_into().ok()?));
         let slot = Self { write_count: field(8)?, seq: CommitSeq::new(field(16)?) };
-        // Equal to the bytes, or damaged: every byte of a slot is fixed by its two numbers.
+        // The two numbers determine every byte of a slot. Any other bytes are damage.
         (sum == crc32c::crc32c(summed).to_le_bytes() && slot.encode() == bytes).then_some(slot)
     }
 }
 
-/// What the floor of a directory promises; [`CommitSeq::NONE`] without one, as in a checkpoint.
+/// The floor of a directory. [`CommitSeq::NONE`] if it has none, like a checkpoint.
 ///
 /// # Errors
 /// As [`Floor::open`].

@@ -1,4 +1,4 @@
-//! One sync for all callers that wait for one: the first leads, the others follow.
+//! One sync for all callers that wait: the first caller leads, the others follow.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use parking_lot::{Condvar, Mutex};
 
 use super::super::{CommitSeq, EngineError};
 
-/// Up to where commits are synced, and whether a sync runs.
+/// The newest synced commit, and whether a sync is running.
 ///
-/// Callers that arrive while a sync runs wait for the next one: the running one may have begun before their commit. The first
-/// of them then syncs for all.
+/// A caller that arrives while a sync runs waits for the next one, because the running sync may have begun before its
+/// commit. The first of the waiting callers then syncs for all.
 #[derive(Debug, Default)]
 pub(super) struct GroupSync {
     state: Mutex<State>,
@@ -35,11 +35,11 @@ impl GroupSync {
         self.state.lock().synced
     }
 
-    /// Returns when `seq` is synced. `newest` tells what a sync that begins now covers at least.
+    /// Returns when `seq` is synced. `newest` returns the last commit that a sync which begins now certainly covers.
     ///
     /// # Errors
-    /// [`EngineError::SyncFailed`] once a sync has failed: what a second one reports cannot be believed, because the
-    /// system may have dropped the pages that it could not write.
+    /// [`EngineError::SyncFailed`] after any sync has failed. The result of a second sync is not reliable, because
+    /// the operating system may have dropped the pages that it could not write.
     pub(super) fn reach(
         &self,
         seq: CommitSeq,
@@ -60,7 +60,7 @@ impl GroupSync {
             }
             state.leading = true;
             drop(state);
-            // The caller committed `seq` before it came here.
+            // The caller committed `seq` before this call.
             let covered = newest().max(seq);
             let result = sync();
             state = self.state.lock();

@@ -1,12 +1,12 @@
-//! Families whose files RocksDB rewrites no more, because one of them is damaged.
+//! Families whose files RocksDB no longer rewrites, because one of them is damaged.
 //!
-//! RocksDB takes no writes any more once a compaction has read a damaged block, and there is no way to have it leave one
-//! file out. So as soon as damage is met, by a read or by a compaction, the compactions of that family end: its files
-//! stay as they are, new ones come on top, and everything else goes on. RocksDB holds back no writer because of that.
+//! RocksDB refuses all writes after a compaction has read a damaged block, and a compaction cannot skip a file. So
+//! when a read or a compaction finds damage, the compactions of that family end. Its files stay as they are, new
+//! files are added, and everything else continues. RocksDB does not delay writers because of that.
 //!
-//! Which families these are outlives the process in the file `DAMAGED`, a line for each: its name and what was said.
-//! The operator deletes it after replacing the damaged file. A family whose damage was in values, in blob files, is released by the next
-//! compaction that is asked for when all of its values can be read.
+//! The file `DAMAGED` keeps these families across restarts. Each line has the name of a family and the message of the
+//! error. The operator deletes the file after replacing the damaged file. If the damage was in values in blob files,
+//! the next requested compaction releases the family when all of its values can be read.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,13 +22,13 @@ use super::{Access, RocksEngine, failure, open, tuning};
 
 /// The file that names the families.
 pub(super) const FILE: &str = "DAMAGED";
-/// What it is written as before it takes the place of the one before.
+/// The name under which the new version is written. It is then renamed.
 const NEW_FILE: &str = "DAMAGED.new";
 
-/// The families that are held, and what was said of each.
+/// The held families, each with the message of its error.
 pub(super) type Held = BTreeMap<Family, String>;
 
-/// Which families of a directory are held: all, if the file that names them cannot be read.
+/// Reads which families of a directory are held. All are, if the file cannot be read.
 pub(super) fn read(dir: &Path) -> Held {
     let path = dir.join(FILE);
     let text = match fs::read(&path) {
@@ -47,7 +47,7 @@ pub(super) fn read(dir: &Path) -> Held {
     text.lines().filter_map(named).collect()
 }
 
-/// Writes which families are held, if any is or was, into a directory that has their files: all of it or nothing.
+/// Writes which families are held into a directory with their files, atomically. Removes the file if none is held.
 pub(super) fn write(dir: &Path, held: &Held) -> Result<(), EngineError> {
     let (path, new) = (dir.join(FILE), dir.join(NEW_FILE));
     if held.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn write(dir: &Path, held: &Held) -> Result<(), EngineError> {
     open::sync_dir(dir)
 }
 
-/// The name of the sorted file that a message of RocksDB speaks of.
+/// The name of the sorted file in a message of RocksDB.
 pub(super) fn table_in(message: &str) -> Option<&str> {
     let names = message.split(['/', '\\', ' ', ',', ':']);
     names.rev().find(|name| {
@@ -78,14 +78,14 @@ pub(super) fn table_in(message: &str) -> Option<&str> {
     })
 }
 
-/// Whether a message of RocksDB is of a value in a blob file, whose key was read from a sound block.
+/// Whether a message of RocksDB is about a value in a blob file, whose key was read from an intact block.
 pub(super) fn is_of_blob(message: &str) -> bool {
     table_in(message).is_none() && message.to_ascii_lowercase().contains("blob")
 }
 
 impl RocksEngine {
-    /// Ends the compactions of a family in which something is damaged. What fails of that is logged: the next
-    /// compaction may then make the engine read-only.
+    /// Ends the compactions of a damaged family. If that fails, it is logged, and the next compaction may make the
+    /// engine read-only.
     fn hold(&self, family: Family, message: &str) {
         let mut held = self.held.lock();
         if self.access == Access::ReadOnly || held.contains_key(&family) {
@@ -102,9 +102,9 @@ impl RocksEngine {
         }
     }
 
-    /// Lets a family go that is held because of values in blob files, if all of its values are sound now: compactions read
-    /// no value that was deleted or overwritten. Of a sorted file they read every block, so its family stays held. Says
-    /// whether the family is held no more.
+    /// Releases a family that is held because of values in blob files, if all of its values are intact now. A
+    /// compaction reads no value that was deleted or overwritten. But it reads every block of a sorted file, so a
+    /// family with a damaged one stays held. Returns whether the family is not held any more.
     pub(super) fn let_go(&self, family: Family) -> Result<bool, EngineError> {
         let Some(said) = self.held.lock().get(&family).cloned() else { return Ok(true) };
         if !is_of_blob(&said) {
@@ -125,12 +125,12 @@ impl RocksEngine {
         Ok(true)
     }
 
-    /// Whether RocksDB rewrites the files of a family no more.
+    /// Whether RocksDB no longer rewrites the files of a family.
     pub(super) fn is_held(&self, family: Family) -> bool {
         self.held.lock().contains_key(&family)
     }
 
-    /// An error of a read, after what follows from it.
+    /// Holds the family if the error of a read is damage. Returns the error.
     pub(super) fn noticed(&self, family: Family, error: EngineError) -> EngineError {
         if let EngineError::Corrupt { message, .. } = &error {
             self.hold(family, message);
@@ -138,7 +138,7 @@ impl RocksEngine {
         error
     }
 
-    /// An error of a scan, with the sorted file that it is about if it names one.
+    /// Adds the sorted file to the error of a scan, if its message names one.
     pub(super) fn in_table(&self, error: EngineError) -> EngineError {
         match error {
             EngineError::Corrupt { place: Place::Family(family), message } => {
@@ -149,10 +149,10 @@ impl RocksEngine {
         }
     }
 
-    /// The sorted file that a message of RocksDB speaks of.
+    /// The sorted file that a message of RocksDB names.
     fn table(&self, message: &str) -> Option<Table> {
         let name = table_in(message)?;
-        // To find the end of a gap, scans meet the same file again and again.
+        // To find the end of a gap, scans read the same file many times.
         let mut known = self.damaged_table.lock();
         if known.as_ref().is_none_or(|known| known.name != name) {
             let files = self.db.live_files().ok()?;
@@ -164,7 +164,8 @@ impl RocksEngine {
         known.clone()
     }
 
-    /// What an error of a write means. If RocksDB refuses writes because a compaction has met damage, that says where.
+    /// Converts an error of a write. If RocksDB refuses writes because a compaction found damage, the error names the
+    /// place.
     pub(super) fn writing(&self, operation: &'static str, error: rocksdb::Error) -> EngineError {
         if error.kind() != ErrorKind::Corruption {
             return failure::of(operation, error);
@@ -174,7 +175,7 @@ impl RocksEngine {
             self.hold(table.family, &message);
             Place::Table(Box::new(table))
         } else {
-            // It is a blob file, and its family is unknown.
+            // The damage is in a blob file of an unknown family.
             for family in Family::ALL {
                 if tuning::blob_age_cutoff(family).is_some() {
                     self.hold(family, &message);
@@ -222,7 +223,7 @@ mod tests {
             [(Family::ChunkL0, "bad block".to_owned()), (Family::Index, String::new())].into()
         );
         assert!(!dir.path().join(NEW_FILE).exists());
-        // A line that was cut off, as an older release left it at a power cut, takes no other with it.
+        // An older release could leave an incomplete line at a power cut. It affects no other line.
         fs::write(dir.path().join(FILE), "nothing known\n\u{0}\nentity\nchunkl").unwrap();
         assert_eq!(names(), [Family::Entity]);
     }

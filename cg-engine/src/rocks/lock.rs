@@ -1,7 +1,7 @@
-//! One writer or many readers per directory.
+//! A lock that allows one writer or many readers per directory.
 //!
-//! RocksDB's own lock is dropped by the system as soon as *any* descriptor of its lock file is closed in the process,
-//! a copy or a backup included. This one belongs to the open file instead, and names the process that holds it.
+//! The operating system drops RocksDB's own lock as soon as the process closes *any* descriptor of its lock file. A
+//! copy or a backup does that. This lock belongs to the open file instead, and names the process that holds it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -12,23 +12,23 @@ use parking_lot::Mutex;
 use super::super::EngineError;
 use super::Access;
 
-/// The file that is locked. A writer's process id is in it.
+/// The locked file. It contains the process id of a writer.
 pub(super) const FILE_NAME: &str = "OWNER";
 
-/// A lock that is held until the value is dropped or the process ends, however it ends.
+/// A lock that is held until the value is dropped or the process ends in any way.
 #[derive(Debug)]
 pub(super) struct DirLock {
     file: File,
     path: PathBuf,
-    /// As it is in [`HELD`].
+    /// The path in [`HELD`].
     real_path: PathBuf,
 }
 
-/// The locks that this process holds, a reader's once for each.
+/// The locks that this process holds. A directory with several readers is listed once per reader.
 static HELD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl DirLock {
-    /// Takes the lock, if its file is there; changes no byte.
+    /// Takes the lock if its file exists. Changes no byte.
     ///
     /// # Errors
     /// [`EngineError::Locked`]; [`EngineError::Io`].
@@ -45,7 +45,7 @@ impl DirLock {
         }
     }
 
-    /// Takes a writer's lock, making its file if it is not there.
+    /// Takes a writer's lock. Creates the lock file if it does not exist.
     ///
     /// # Errors
     /// As [`existing`](Self::existing).
@@ -58,7 +58,7 @@ impl DirLock {
         }
     }
 
-    /// Leaves this process's number for processes that find the lock taken.
+    /// Writes this process's id for processes that find the lock taken.
     ///
     /// # Errors
     /// [`EngineError::Io`].
@@ -87,10 +87,11 @@ impl DirLock {
                 let by = if HELD.lock().contains(&real_path) {
                     Some(this)
                 } else {
-                    // Readers leave no number: if a reader's lock can be had, the number there is an old writer's.
+                    // Readers write no id. If a reader's lock can be taken, the id in the file belongs to an earlier
+                    // writer.
                     let by_writer = access == Access::ReadOnly || file.try_lock_shared().is_err();
                     let signed = if by_writer { signature(&mut file) } else { None };
-                    // In another container, another process may have this one's number.
+                    // A process in another container may have the same id as this one.
                     signed.filter(|pid| *pid != this)
                 };
                 Err(EngineError::Locked { dir: dir.to_path_buf(), by })
@@ -102,8 +103,9 @@ impl DirLock {
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        // A process that another thread begins just now has a copy of the descriptor until it runs its program. Closing
-        // ours would leave the lock to it for that long. If this fails, closing is what is left.
+        // If another thread is starting a process, that process has a copy of the descriptor until it runs its
+        // program. Closing only our descriptor would keep the lock for that long. If unlocking fails, closing the
+        // descriptor is the fallback.
         let _ = self.file.unlock();
         let mut held = HELD.lock();
         if let Some(at) = held.iter().position(|path| *path == self.real_path) {
@@ -132,7 +134,7 @@ mod tests {
             taken => panic!("{taken:?}"),
         };
         assert_eq!(by(dir.path()), Some(std::process::id()));
-        // As the list is in a process that does not hold it.
+        // Simulates a process that does not hold the lock.
         HELD.lock().retain(|path| *path != held.real_path);
         assert_eq!(by(dir.path()), None);
     }

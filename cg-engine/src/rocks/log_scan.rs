@@ -1,4 +1,4 @@
-//! Tells a log that was cut off from a log that was damaged, before RocksDB opens it.
+//! Distinguishes a log that was cut off from a damaged one, before RocksDB opens it.
 //!
 //! The manifest and the write-ahead logs are sequences of 32 KiB blocks; a physical record never crosses one.
 //!
@@ -9,89 +9,94 @@
 //! | 6 | 1 | type | 1 whole, 2 first, 3 middle or 4 last part of a record; 9, 10, 130 describe the log |
 //! | 7 | … | data | |
 //!
-//! Fewer than seven bytes left in a block are zero. Logs that are written over older ones use further types; ours
-//! never are, so those types count as damage.
+//! If fewer than seven bytes are left in a block, they are zero. Reused log files have further record types. Our logs
+//! are never reused, so those types are damage.
 //!
-//! A crash leaves a *prefix* of what was written, and a power cut may leave the file longer than what of it reached the
-//! disk: then the rest reads as zeros, from a border between two of the disk's sectors on. RocksDB drops a prefix's last
-//! part without a word, and rightly. But it drops as much when the damaged length of an older record points after the
-//! end of the file, and it steps over a zeroed page in silence; and a record that ends in such zeros it takes for damage.
-//! So those are told apart here: a record that reaches after the end is damaged, not cut off, if some shorter length fits
-//! its checksum; and zeros must reach to the end of the file.
+//! A crash leaves a *prefix* of what was written. A power cut may leave a file that is longer than what reached the
+//! disk. The rest then reads as zeros, beginning at a sector boundary of the disk. RocksDB silently drops an
+//! incomplete record at the end of a prefix, which is correct. But RocksDB is wrong in three cases:
 //!
-//! What cannot be told: a damaged last record whose own bytes are all zero after the last border inside it. It looks
-//! like one that was being written. Only the floor can say that it was promised.
+//! - It also drops an older record whose damaged length points past the end of the file.
+//! - It skips a zeroed page without an error.
+//! - It treats a record that ends in such zeros as damage.
+//!
+//! So this module checks those cases. A record that extends past the end is damaged, not cut off, if a shorter length
+//! matches its checksum. Zeros must extend to the end of the file.
+//!
+//! One case cannot be detected: a damaged last record whose own bytes are all zero after the last sector boundary
+//! inside it. It looks like an incomplete write. Only the floor can show that it was synced.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes of a block.
+/// The size of a block.
 const BLOCK_BYTES: usize = 32 << 10;
-/// Bytes in front of a record's data.
+/// The size of a record's header.
 const HEADER_BYTES: usize = 7;
-/// The least that a disk writes at once. File systems write in multiples of it.
+/// The smallest unit that a disk writes. File systems write multiples of it.
 const SECTOR_BYTES: usize = 512;
 
 /// How a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogEnd {
-    /// Whole records before the end.
+    /// The number of whole records before the end.
     pub record_count: u64,
-    /// Where the last whole record ends.
+    /// The offset at which the last whole record ends.
     pub whole_bytes: u64,
-    /// What follows it: the start of a record that was being written, or zeros.
+    /// The bytes after it: an incomplete record, or zeros.
     pub torn_bytes: u64,
-    /// How the record that was being written breaks off; `None` if there is none.
+    /// How the incomplete record ends; `None` if there is none.
     pub tear: Option<Tear>,
     /// Whether a whole record holds a batch with operations.
     pub holds_commits: bool,
 }
 
-/// How a record that was not written to its end breaks off.
+/// How an incomplete record ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tear {
     /// The file ends.
     Cut,
-    /// It reads as zeros from some point on. RocksDB takes that for damage unless it is told to read up to it.
+    /// The record reads as zeros from some point on. RocksDB treats that as damage unless it is configured to read up
+    /// to it.
     Zeros,
 }
 
-/// A log that no crash leaves behind.
+/// Damage that no crash can cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
-    /// Where the damaged record or filling starts.
+    /// The offset of the damaged record or block padding.
     pub offset_bytes: u64,
-    /// What is wrong with it.
+    /// The kind of damage.
     pub problem: LogProblem,
 }
 
-/// What is wrong with a record of a log.
+/// A kind of damage in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogProblem {
-    /// The data does not have the stored checksum.
+    /// The data does not match the stored checksum.
     Checksum,
-    /// The record reaches after the log's end, yet its checksum fits with this length.
+    /// The record extends past the end of the log, but a shorter length matches its checksum.
     Length {
-        /// The length stored.
+        /// The stored length.
         found: u16,
-        /// The length that fits.
+        /// The length that matches.
         fits: u16,
     },
-    /// The record reaches after its block.
+    /// The record extends past its block.
     CrossesBlock,
-    /// No record of ours has this type.
+    /// Our logs have no records of this type.
     Type(u8),
     /// A part without the parts before it, or a new record before the last one ended.
     Order(u8),
-    /// Data follows where nothing was written.
+    /// Data follows a zeroed part.
     DataBehindZeros,
     /// The last record reads as zeros from some point on, in a file that is synced before anything relies on it.
     Zeros,
-    /// A later log goes on although the last record of this one was not written to its end.
+    /// The last record is incomplete, but a later log holds commits.
     CommitsBehindTear,
-    /// The filling at the end of a block is not zero.
+    /// The padding at the end of a block is not zero.
     Filling,
 }
 
@@ -115,15 +120,15 @@ impl fmt::Display for LogProblem {
     }
 }
 
-/// Reads a log to its end: the file's size once, in blocks.
+/// Reads a log file to its end, block by block. Reads every byte once.
 ///
 /// # Errors
-/// The outer for what the system refuses, the inner for a damaged log.
+/// The outer error comes from the operating system, the inner one is damage.
 pub fn scan_file(path: &Path) -> io::Result<Result<LogEnd, Damage>> {
     scan(&mut File::open(path)?)
 }
 
-/// Reads a log of bytes to its end.
+/// Reads a log to its end.
 ///
 /// # Errors
 /// As [`scan_file`].
@@ -133,7 +138,7 @@ pub fn scan(log: &mut impl Read) -> io::Result<Result<LogEnd, Damage>> {
     let mut len_bytes = fill(log, &mut block)?;
     let mut next = vec![0; BLOCK_BYTES];
     loop {
-        // Only the block before the end may hold a record that was cut off.
+        // Only the last block may hold a record that was cut off.
         let next_len_bytes = if len_bytes == BLOCK_BYTES { fill(log, &mut next)? } else { 0 };
         if let Err(damage) = scanner.block(&block[..len_bytes], next_len_bytes == 0) {
             return Ok(Err(damage));
@@ -161,21 +166,21 @@ fn fill(log: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
 
 #[derive(Default)]
 struct Scanner {
-    /// Where the block being read starts.
+    /// The offset of the current block.
     at: u64,
     end: LogEnd,
-    /// A record has begun and not ended.
+    /// Whether a record has begun and not ended.
     inside: bool,
-    /// Zeros were met where a record would start or inside of one; nothing else may follow.
+    /// Whether zeros were found at the start of a record or inside one. Only zeros may follow.
     zeros: bool,
-    /// What is wrong with the record inside of which zeros were met, if anything else follows.
+    /// The damage to report for the record with the zeros, if anything else follows.
     wiped: Option<Damage>,
-    /// The record that has begun holds a batch with operations.
+    /// Whether the record that has begun holds a batch with operations.
     is_commit: bool,
 }
 
 impl Scanner {
-    /// Checks one block. `last`: the file ends with it.
+    /// Checks one block. `last`: it is the last block of the file.
     fn block(&mut self, block: &[u8], last: bool) -> Result<(), Damage> {
         let mut rest = block;
         while !rest.is_empty() {
@@ -185,12 +190,12 @@ impl Scanner {
                 if rest.iter().any(|byte| *byte != 0) {
                     return Err(self.wiped.unwrap_or(damage(LogProblem::DataBehindZeros)));
                 }
-                // Up to six zeros fill a block that is followed by another.
+                // Up to six zeros fill the end of a block that another one follows.
                 self.zeros |= rest.len() >= HEADER_BYTES;
                 break;
             }
             let Some((header, behind)) = rest.split_first_chunk::<HEADER_BYTES>() else {
-                // Too short for a header: the filling of a whole block, or a header that was cut off.
+                // Too short for a header: the padding of a whole block, or a header that was cut off.
                 if block.len() == BLOCK_BYTES {
                     return Err(damage(LogProblem::Filling));
                 }
@@ -219,7 +224,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Checks one record and gives what follows it, or `None` if it was cut off at the end of the file.
+    /// Checks one record. Returns what follows it, or `None` if the record was cut off at the end of the file.
     fn record<'a>(
         &mut self,
         header: [u8; HEADER_BYTES],
@@ -231,13 +236,13 @@ impl Scanner {
         let crc = unmask(u32::from_le_bytes([c0, c1, c2, c3]));
         let len = u16::from_le_bytes([l0, l1]);
         if !matches!(kind, 1..=4 | 9 | 10 | 130) {
-            // Zeros with data after them are no record type but a part that was wiped.
+            // Zeros with data after them are a wiped part, not a record type.
             let wiped = header == [0; HEADER_BYTES];
             return Err(if wiped { LogProblem::DataBehindZeros } else { LogProblem::Type(kind) });
         }
         if usize::from(len) > behind.len() {
-            // A length after the end of the file is a cut, one after the block is not; but a shorter length
-            // that fits the checksum shows that all of the record is there and the length is wrong.
+            // A length past the end of the file is a cut. A length past the block is damage. If a shorter length
+            // matches the checksum, the whole record is in the file and its length is damaged.
             let fits = shorter_fit(crc, kind, behind);
             return match fits {
                 Some(fits) => Err(LogProblem::Length { found: len, fits }),
@@ -250,13 +255,14 @@ impl Scanner {
             return Err(LogProblem::Checksum);
         }
         match kind {
-            // A batch begins with its sequence and how many operations it has. After a torn tail RocksDB writes one without.
+            // A batch begins with its sequence and its operation count. After a torn tail RocksDB writes a batch
+            // without operations.
             1 | 2 => self.is_commit = data.get(8..12).is_none_or(|count| count.iter().any(|byte| *byte != 0)),
             3 | 4 => {}
             _ => self.is_commit = false,
         }
         self.inside = match (kind, self.inside) {
-            // What describes the log stands between records, as whole ones do.
+            // Records that describe the log may only be between other records, like whole records.
             (1 | 9 | 10 | 130, false) | (4, true) => false,
             (2, false) | (3, true) => true,
             _ => return Err(LogProblem::Order(kind)),
@@ -265,7 +271,7 @@ impl Scanner {
     }
 
     fn end(self) -> LogEnd {
-        // A border between two parts of a record is a place to break off like any other.
+        // The log may also end between two parts of a record.
         let between = self.inside.then_some(Tear::Cut);
         let zeros = self.zeros && (self.inside || self.wiped.is_some());
         let tear = if zeros { Some(Tear::Zeros) } else { self.end.tear.or(between) };
@@ -273,11 +279,11 @@ impl Scanner {
     }
 }
 
-/// Whether what is wrong with a record is that it reads as zeros from a border between two sectors on. `rest` begins with
-/// the record and ends with its block; that the zeros go on after it is for the caller to see.
+/// Whether the problem of a record is that it reads as zeros from a sector boundary on. `rest` begins with the record
+/// and ends with its block. The caller checks that only zeros follow.
 fn is_wiped(rest: &[u8], offset_bytes: u64, problem: LogProblem) -> bool {
     let Some(last) = rest.iter().rposition(|byte| *byte != 0) else { return false };
-    // Blocks are whole sectors, so a border of the file is one of the block.
+    // A block is a whole number of sectors, so sector boundaries of the file are sector boundaries of the block.
     let into_sector = (offset_bytes % SECTOR_BYTES as u64) as usize;
     let border = (into_sector + last + 1).next_multiple_of(SECTOR_BYTES) - into_sector;
     if border < HEADER_BYTES {
@@ -287,7 +293,7 @@ fn is_wiped(rest: &[u8], offset_bytes: u64, problem: LogProblem) -> bool {
     problem == LogProblem::Checksum && border < HEADER_BYTES + usize::from(len)
 }
 
-/// The length, up to all that is there, with which the record's checksum fits.
+/// Finds a length, at most that of `data`, that matches the record's checksum.
 fn shorter_fit(crc: u32, kind: u8, data: &[u8]) -> Option<u16> {
     let mut sum = crc32c::crc32c(&[kind]);
     if sum == crc {
@@ -302,7 +308,7 @@ fn shorter_fit(crc: u32, kind: u8, data: &[u8]) -> Option<u16> {
     None
 }
 
-/// Checksums are stored rotated and shifted, so that a log stored in a log does not check by accident.
+/// Checksums are stored rotated and shifted. So a log inside a log does not match by accident.
 fn unmask(masked: u32) -> u32 {
     masked.wrapping_sub(0xa282_ead8).rotate_left(15)
 }

@@ -1,4 +1,4 @@
-//! What is said of a lost file: what is there all the same, and what to bring back from where.
+//! Errors for a lost file, which list what still exists and how to restore the file.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use super::super::EngineError;
 use super::open::{CURRENT, corrupt_file, is_manifest};
 use super::{Db, RocksOptions, held, tuning};
 
-/// `CURRENT` is not there, or names no manifest.
+/// `CURRENT` does not exist, or names no manifest.
 pub(super) fn current(names: &[String], problem: &str) -> EngineError {
     let mut manifests = names.iter().filter(|name| is_manifest(name));
     let advice = match (manifests.next(), manifests.next()) {
-        // Its one line is known.
+        // The content of `CURRENT` can be reconstructed.
         (Some(only), None) => format!(
             "{only} is there, and it is the only manifest: write its name and a line feed into {CURRENT}; all else may be sound"
         ),
@@ -25,7 +25,7 @@ pub(super) fn current(names: &[String], problem: &str) -> EngineError {
     corrupt_file(CURRENT, 0, &format!("{problem}; {advice}"))
 }
 
-/// The manifest that `CURRENT` names is not there.
+/// The manifest that `CURRENT` names does not exist.
 pub(super) fn manifest(names: &[String], name: &str) -> EngineError {
     let problem = format!(
         "the file is missing; only it says which tables belong to the world: bring it back from a copy of this directory \
@@ -35,7 +35,7 @@ pub(super) fn manifest(names: &[String], name: &str) -> EngineError {
     corrupt_file(name, 0, &problem)
 }
 
-/// The table of which RocksDB says that it could not be opened, if it is not there.
+/// If RocksDB could not open a table because it does not exist, returns an error that describes it.
 pub(super) fn table(dir: &Path, options: &RocksOptions, said: &str) -> Option<EngineError> {
     let name = held::table_in(said).filter(|name| !dir.join(name).exists())?;
     let kinds = |lost: bool| {
@@ -59,7 +59,7 @@ fn opens(dir: &Path, options: &RocksOptions, family: Family) -> bool {
     Db::open_cf_descriptors_read_only(&tuning::database(&options.budget), dir, families, false).is_ok()
 }
 
-/// How many files with rows there are.
+/// Counts the files with rows.
 fn there(names: &[String]) -> String {
     let count = |end: &str| names.iter().filter(|name| name.ends_with(end)).count();
     format!("{} tables, {} blob files and {} logs are there", count(".sst"), count(".blob"), count(".log"))

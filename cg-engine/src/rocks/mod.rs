@@ -1,15 +1,15 @@
 //! The embedded engine: a RocksDB database in a directory.
 //!
-//! The only module that knows RocksDB. What it adds to it:
+//! Only this module uses RocksDB. It adds:
 //!
-//! - a [scan of the logs](log_scan) before every open, because RocksDB takes some damage for the end of a log;
-//! - a floor, a small file that says how far synced commits reach, so that a log that is gone is noticed;
+//! - a [scan of the logs](log_scan) before every open, because RocksDB treats some damage as the end of a log;
+//! - a floor, a small file with the newest commit known to be synced, so that a lost log is noticed;
 //! - a [lock](EngineError::Locked) that names its holder;
-//! - guards and the commit sequence, under one short lock; syncs outside it, one for all callers that wait;
-//! - after a write or sync has failed, no further one until the next open;
-//! - no file of a family with a damaged one is rewritten any more, as that would end all writing.
+//! - guards and the commit sequence under one short lock, and syncs outside it, one for all waiting callers;
+//! - no further writes or syncs after one has failed, until the next open;
+//! - no compaction of a family with a damaged file, because that would end all writing.
 //!
-//! `DB::repair` is never called: it forgets every blob, and the next open then deletes them.
+//! `DB::repair` is never called: it forgets every blob file, and the next open then deletes them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ use lock::DirLock;
 use snapshot::RocksSnapshot;
 use watch::{Rows, Watch};
 
-/// Families are fixed for the life of the value, so looking one up takes no lock.
+/// Families are fixed for the life of the value, so a lookup takes no lock.
 type Db = DBWithThreadMode<SingleThreaded>;
 
 /// Rows on disk.
@@ -88,25 +88,25 @@ pub struct RocksEngine {
     budget: Budget,
     reads: ReadOptions,
     writes: WriteOptions,
-    /// Held from the moment when the guards hold to the end of the write.
+    /// Locked while the guards are confirmed and the batch is written.
     newest: Mutex<Newest>,
-    /// The same number, for readers without the lock.
+    /// The sequence in `newest`, for readers without the lock.
     last_commit: AtomicU64,
     batch_count: AtomicU64,
     syncs: GroupSync,
     floor: Option<Mutex<Floor>>,
-    /// Families whose files are rewritten no more.
+    /// Families whose files are no longer rewritten.
     held: Mutex<Held>,
-    /// The sorted file in which damage was met last.
+    /// The sorted file in which damage was found last.
     damaged_table: Mutex<Option<Table>>,
     /// The first write or sync that failed.
     failed: OnceLock<Failure>,
     closed: AtomicBool,
-    /// Last, so that the directory is free only when the database is gone.
+    /// The last field, so that the directory is unlocked after the database is dropped.
     _lock: Option<DirLock>,
 }
 
-/// What is known of the newest commit under the lock of the commits.
+/// The newest commit, and the rows written while guards are compared.
 #[derive(Debug)]
 struct Newest {
     seq: CommitSeq,
@@ -120,32 +120,33 @@ impl From<CommitSeq> for Newest {
 }
 
 impl RocksEngine {
-    /// Makes an engine with all its families in a directory that holds none. Missing parents are made too.
+    /// Creates an engine with all its families in a directory that holds none. Creates missing parents too.
     ///
-    /// A crash in the middle leaves a directory that [`open`](Self::open) refuses or finds empty.
+    /// A crash during creation leaves a directory that [`open`](Self::open) refuses or finds empty.
     ///
     /// # Errors
-    /// [`EngineError::AlreadyExists`], [`EngineError::Locked`], and what the disk says.
+    /// [`EngineError::AlreadyExists`], [`EngineError::Locked`], and errors of the disk.
     pub fn create(dir: &Path, options: &RocksOptions) -> Result<Self, EngineError> {
         open::create(dir, options)
     }
 
-    /// Opens what [`create`](Self::create) made. A refused open changes no byte of the directory.
+    /// Opens a directory that [`create`](Self::create) made. A refused open changes no byte of the directory.
     ///
-    /// Reads the manifest and all write-ahead logs before RocksDB does, and opens the database for reading first, to
-    /// compare it with what was promised: an open after a crash costs twice what RocksDB alone would take. There is
-    /// never much more than [`MAX_WAL_BYTES`] of log, and next to none after a clean close.
+    /// Reads the manifest and all write-ahead logs before RocksDB does. Then it opens the database for reading, to
+    /// compare it with the floor. So an open after a crash costs twice what RocksDB alone would take. The log is
+    /// never much larger than [`MAX_WAL_BYTES`], and almost empty after a clean close.
     ///
     /// # Errors
     /// [`EngineError::NotAnEngineDir`], [`EngineError::Locked`], [`EngineError::MissingFamily`],
-    /// [`EngineError::UnknownFamily`], [`EngineError::Corrupt`], [`EngineError::LostCommits`], and what the disk says.
+    /// [`EngineError::UnknownFamily`], [`EngineError::Corrupt`], [`EngineError::LostCommits`], and errors of the
+    /// disk.
     pub fn open(dir: &Path, options: &RocksOptions) -> Result<Self, EngineError> {
         open::open(dir, options)
     }
 
-    /// Does all of [`open`](Self::open) that changes nothing, for a caller that wants to see the rows before it decides
-    /// to write. Whatever the options say, it is writing that is prepared. The rest of the open costs what is left of it:
-    /// nothing is read twice that `open` would read once.
+    /// Does the part of [`open`](Self::open) that changes nothing, for a caller that reads the rows before it decides
+    /// to write. Prepares an open for writing, whatever access the options have. Both parts together cost as much as
+    /// `open`: nothing is read twice that `open` would read once.
     ///
     /// ```
     /// use cg_engine::{Batch, Engine, Level, RocksEngine, RocksOptions};
@@ -198,8 +199,8 @@ impl RocksEngine {
         guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
     }
 
-    /// Compares the guards, and finishes the frames of a maintenance batch, before it takes the lock in which other commits
-    /// would wait; what was written meanwhile is compared again under it.
+    /// Compares the guards, and seals the frames of a maintenance batch, before it takes the lock. So other commits
+    /// do not wait for that. Under the lock it compares again what was written meanwhile.
     fn commit_guarded(&self, batch: Batch, guards: &[Guard]) -> Result<CommitSeq, EngineError> {
         let (since, then) = {
             let mut newest = self.newest.lock();
@@ -208,7 +209,7 @@ impl RocksEngine {
         };
         let compared = self.check_guards(guards);
         let rows = Rows::of(&batch);
-        // Nothing that a maintenance batch was made of is newer than that.
+        // A maintenance batch is based on nothing newer than this commit.
         let sealed = if batch.is_maintenance() { Ok(self.seal(batch, then)) } else { Err(batch) };
         let mut newest = self.newest.lock();
         let touched = newest.watch.end(since, guards);
@@ -226,7 +227,7 @@ impl RocksEngine {
         Ok(seq)
     }
 
-    /// Writes a batch whose guards hold, and notes that it is the newest.
+    /// Writes a batch whose guards hold, and records it as the newest.
     fn write(
         &self,
         newest: &mut Newest,
@@ -235,7 +236,7 @@ impl RocksEngine {
         rows: &Rows,
     ) -> Result<(), EngineError> {
         let written = self.db.write_opt(sealed, &self.writes);
-        // It is unknown whether a failed write is there, and nothing is written after it.
+        // It is unknown whether a failed write is stored. No write follows it.
         newest.watch.note(rows);
         written.map_err(|error| self.fail(self.writing("write the log", error)))?;
         newest.seq = seq;
@@ -244,9 +245,9 @@ impl RocksEngine {
         Ok(())
     }
 
-    /// The batch as RocksDB takes it, every frame finished; after those of a commit the sequence's row.
+    /// The batch for RocksDB with sealed frames. For a commit, the row of the sequence comes last.
     fn seal(&self, batch: Batch, seq: CommitSeq) -> WriteBatch {
-        // An operation costs RocksDB a few bytes beside its key and value.
+        // RocksDB stores a few bytes per operation beside its key and value.
         let capacity = batch.len_bytes() as usize + 16 * batch.op_count() + 128;
         let mut sealed = WriteBatch::with_capacity_bytes(capacity);
         let family = |space: Space| self.family(space.family());
@@ -265,7 +266,7 @@ impl RocksEngine {
         sealed
     }
 
-    /// Refuses all later writes, and says so in the words of this one.
+    /// Refuses all later writes. Returns the error of this one.
     fn fail(&self, error: EngineError) -> EngineError {
         let no_space = match &error {
             EngineError::NoSpace { message } => Some(message.clone()),
@@ -287,7 +288,8 @@ impl RocksEngine {
 
     fn sync_to(&self, seq: CommitSeq) -> Result<(), EngineError> {
         let sync = || {
-            // RocksDB flushes nothing here, as it buffers no log, but syncs every log not yet synced.
+            // RocksDB does not buffer the log, so there is nothing to flush. The call syncs every log that is not
+            // synced yet.
             let result = self.db.flush_wal(true).map_err(|error| failure::of("sync the log", error));
             result.inspect_err(|error| {
                 tracing::error!(%error, dir = %self.dir.display(), "a sync failed; no more commits are taken");
@@ -296,7 +298,7 @@ impl RocksEngine {
         let result = self.syncs.reach(seq, || self.last_commit(), sync);
         match &result {
             Ok(()) => {
-                // The thread that holds the floor is raising it; no thread waits for that.
+                // If another thread holds the floor, it is raising it. No thread waits for that.
                 if let Some(mut floor) = self.floor.as_ref().and_then(Mutex::try_lock) {
                     floor.raise(self.syncs.synced());
                 }
@@ -352,7 +354,7 @@ impl Engine for RocksEngine {
     }
 
     fn may_have(&self, space: Space, key: &[u8]) -> bool {
-        // From filters and caches alone.
+        // Uses only filters and caches.
         self.db.key_may_exist_cf(self.family(space.family()), key)
     }
 
@@ -391,7 +393,7 @@ impl Engine for RocksEngine {
         }
         checkpoint.create_checkpoint(dir).map_err(|error| failure::of(operation, error))?;
         held::write(dir, &self.held.lock())?;
-        // So that the copy's readers keep its writers out.
+        // With the lock file, readers of the copy lock out its writers.
         DirLock::create(dir)?;
         open::sync_dir(dir)?;
         dir.parent().map_or(Ok(()), open::sync_dir)
@@ -416,7 +418,7 @@ impl Engine for RocksEngine {
             let option = ("blob_garbage_collection_age_cutoff", &*age_cutoff.to_string());
             self.db.set_options_cf(handle, &[option]).map_err(|error| failure::of("set an option", error))
         };
-        // On its own RocksDB collects the garbage of the oldest blob files only; a caller of this wants all of it gone.
+        // By default RocksDB collects only the garbage of the oldest blob files. This call collects all of it.
         let age_cutoff = tuning::blob_age_cutoff(family);
         if age_cutoff.is_some() {
             collect_from(1.0)?;
@@ -428,7 +430,7 @@ impl Engine for RocksEngine {
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        // No commit is under way while this is held, and none begins after it.
+        // While this lock is held, no commit runs. None begins after the close.
         let newest = self.newest.lock();
         if self.closed.load(Ordering::Acquire) {
             return Ok(());
@@ -453,7 +455,7 @@ impl Engine for RocksEngine {
     fn reopening(&self) -> Reopen {
         let dir = self.dir.clone();
         let options = RocksOptions::new(self.budget.clone()).with_max_batch_bytes(self.max_batch_bytes);
-        // Also what could not be noted.
+        // Includes families that could not be written to the file.
         let held = self.held.lock().clone();
         Box::new(move |expects| open::reopen(&dir, &options, &held, expects))
     }

@@ -1,4 +1,4 @@
-//! From a directory to an engine: what is looked at, and in which order, before anything is changed.
+//! Opening a directory: what is checked, and in which order, before anything is changed.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -23,7 +23,7 @@ use super::{
     Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tuning,
 };
 
-/// The file that names the manifest in force.
+/// The file that names the current manifest.
 pub(super) const CURRENT: &str = "CURRENT";
 
 /// See [`RocksEngine::create`].
@@ -62,7 +62,8 @@ pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, En
     }
 }
 
-/// Opens for writing what was open before and had families held, if its newest commit is expected; for reading otherwise.
+/// Opens a directory again, with families that were held before. For writing if its newest commit is expected, else
+/// for reading.
 pub(super) fn reopen(
     dir: &Path,
     options: &RocksOptions,
@@ -87,13 +88,13 @@ pub(super) fn reopen(
     }
 }
 
-/// A directory that was found good for writing, and locked for it, before a byte of it is changed.
+/// A directory that passed all checks for writing and is locked for it. No byte of it is changed yet.
 ///
-/// Opening the database for writing replays its logs and deletes them; so a check that may refuse to write has to run first.
-/// Dropped, it leaves the directory as it was.
+/// Opening the database for writing replays its logs and deletes them. So a check that may refuse to write must run
+/// first. Dropping the value leaves the directory unchanged.
 #[derive(Debug)]
 pub struct Examined {
-    /// The database opened for reading.
+    /// The database, open for reading.
     reader: RocksEngine,
     lock: Option<DirLock>,
     replay: Replay,
@@ -103,27 +104,27 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// What the engine holds: what it will hold once it is opened for writing, since no other process can write meanwhile.
+    /// The engine as it will be after it is opened for writing, since no other process can write meanwhile.
     pub const fn reader(&self) -> &RocksEngine {
         &self.reader
     }
 
-    /// Whether synced commits are missing, which the options accept.
+    /// Whether synced commits are absent and the options accept that.
     pub const fn has_lost_commits(&self) -> bool {
         self.has_lost_commits
     }
 
-    /// Opens the engine for writing. Lost commits are forgotten: the next open asks for those that there are.
+    /// Opens the engine for writing. If commits are lost, the floor is lowered to those that exist.
     ///
     /// # Errors
-    /// What the disk says.
+    /// Errors of the disk.
     pub fn open(self) -> Result<RocksEngine, EngineError> {
         let Self { reader, lock, replay, options, held, has_lost_commits } = self;
         let found = reader.last_commit();
         let dir = reader.dir.clone();
         let dir = dir.as_path();
         drop(reader);
-        // A directory without the lock's file is a copy, which no other process has open.
+        // A directory without a lock file is a copy, which no other process has open.
         let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
         lock.sign()?;
         let families = families::descriptors(&options.budget, &held);
@@ -142,7 +143,7 @@ impl Examined {
     }
 }
 
-/// See [`RocksEngine::examine`]. Families may be known to be held beside those that the directory names.
+/// See [`RocksEngine::examine`]. `held` names held families in addition to those in the directory's file.
 pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result<Examined, EngineError> {
     options.budget.check_startup()?;
     let (lock, replay) = check_files(dir, Access::ReadWrite)?;
@@ -155,7 +156,7 @@ pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result
     Ok(Examined { reader, lock, replay, options, held, has_lost_commits })
 }
 
-/// Whether the newest commit is older than one that was synced, if the options accept that.
+/// Whether the newest commit is older than the floor, if the options accept that.
 fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<bool, EngineError> {
     let floor = floor::promised(dir)?;
     if found < floor && !options.accept_lost_commits {
@@ -164,14 +165,14 @@ fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<b
     Ok(found < floor)
 }
 
-/// Opens for reading. The floor is not compared.
+/// Opens for reading. Does not compare the floor.
 fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
     options.budget.check_startup()?;
     let (lock, replay) = check_files(dir, Access::ReadOnly)?;
     finish(dir, options, read_database(dir, options, replay)?, None, lock, held::read(dir))
 }
 
-/// Takes the lock and looks at what RocksDB would not notice, or not name. Changes no byte.
+/// Takes the lock and checks what RocksDB would not notice, or not name. Changes no byte.
 fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, Replay), EngineError> {
     let manifest = current_manifest(dir)?;
     let lock = DirLock::existing(dir, access)?;
@@ -180,13 +181,13 @@ fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, Replay), 
     Ok((lock, replay))
 }
 
-/// How far RocksDB is to replay the logs.
+/// How far RocksDB replays the logs.
 #[derive(Debug, Clone, Copy)]
 enum Replay {
-    /// To their end, which may be cut off.
+    /// To their end. The last record may be cut off.
     All,
-    /// To the first record that does not check. The scan has found that it is the last one, that it ends in zeros, and
-    /// that nothing else is wrong: otherwise this would hide damage.
+    /// To the first record that fails its checks. The scan found that this is the last record, that it ends in zeros,
+    /// and that nothing else is wrong. Otherwise this mode would hide damage.
     UpToTheTear,
 }
 
@@ -223,7 +224,7 @@ fn finish(
     held: Held,
 ) -> Result<RocksEngine, EngineError> {
     let seq = stored_sequence(&db)?;
-    // What was read back from a log may never have been synced: only the floor is known to be.
+    // Commits that were read back from a log may never have been synced. Only the floor is known to be.
     let synced = floor.as_ref().map_or(CommitSeq::NONE, Floor::seq);
     let mut writes = WriteOptions::default();
     writes.set_sync(false);
@@ -265,7 +266,7 @@ fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
     }
 }
 
-/// The name of the manifest in force.
+/// The name of the current manifest.
 fn current_manifest(dir: &Path) -> Result<String, EngineError> {
     let path = dir.join(CURRENT);
     let name = match fs::read(&path) {
@@ -291,8 +292,8 @@ pub(super) fn is_manifest(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// Reads the manifest and the logs to their ends. Only the newest log that holds commits may end in a record that was not
-/// written to its end: after a hole nothing may go on. The manifest is synced before anything relies on it.
+/// Reads the manifest and the logs to their ends. Only the newest log that holds commits may end in an incomplete
+/// record: no commit may follow a gap. The manifest is synced before anything relies on it.
 fn scan_logs(dir: &Path, manifest: &str) -> Result<Replay, EngineError> {
     let end = scan(dir, manifest)?;
     if end.tear == Some(Tear::Zeros) {
@@ -300,7 +301,7 @@ fn scan_logs(dir: &Path, manifest: &str) -> Result<Replay, EngineError> {
     }
     let mut names = file_names(dir)?;
     names.retain(|name| is_log(OsStr::new(name)));
-    // By number: longer names are later ones.
+    // By number: a longer name has a higher one.
     names.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     let mut torn: Option<(String, LogEnd)> = None;
     for name in names {
@@ -346,8 +347,8 @@ pub(super) fn corrupt_file(name: &str, offset_bytes: u64, problem: &dyn fmt::Dis
 
 /// Makes the names in a directory survive a power cut.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
-    // A relative name without a directory is in the current one. Elsewhere than on Unix a directory is no file, and its
-    // names are synced with the files.
+    // A relative name without a directory is in the current one. Only on Unix is a directory a file; elsewhere its
+    // names are synced with its files.
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     if cfg!(unix) {
         let synced = fs::File::open(dir).and_then(|dir| dir.sync_all());

@@ -1,19 +1,19 @@
-//! How an engine is opened, and what for.
+//! The options with which an engine is opened.
 
 use super::super::{Budget, DEFAULT_MAX_BATCH_BYTES};
 
-/// How an engine is opened.
+/// The options with which an engine is opened.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RocksOptions {
-    /// Memory and threads. Default: [those of the process](Budget::of_process), of 256 MiB if it has none yet.
+    /// Memory and threads. Default: [those of the process](Budget::of_process), created with 256 MiB if absent.
     pub budget: Budget,
-    /// Default: reading and writing.
+    /// Default: read and write.
     pub access: Access,
-    /// The largest batch. Default: 64 MiB; a larger one costs as much memory twice while it is written.
+    /// The largest batch. Default: 64 MiB. A batch takes twice its size in memory while it is written.
     pub max_batch_bytes: u64,
-    /// Whether to open although [synced commits are missing](super::super::EngineError::LostCommits). Opened for
-    /// writing, the loss is accepted for good. Default: no.
+    /// Whether to open although [synced commits are missing](super::super::EngineError::LostCommits). An open for
+    /// writing makes the loss permanent. Default: no.
     pub accept_lost_commits: bool,
 }
 
@@ -24,7 +24,7 @@ impl Default for RocksOptions {
 }
 
 impl RocksOptions {
-    /// The defaults, with shared memory and threads.
+    /// The default options with this memory and these threads.
     pub fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -34,31 +34,31 @@ impl RocksOptions {
         }
     }
 
-    /// The same for another access.
+    /// Sets the access.
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         Self { access, ..self }
     }
 
-    /// The same with another limit on batches.
+    /// Sets the limit on batches.
     #[must_use]
     pub fn with_max_batch_bytes(self, max_batch_bytes: u64) -> Self {
         Self { max_batch_bytes, ..self }
     }
 
-    /// The same with another answer to lost commits.
+    /// Sets whether lost commits are accepted.
     #[must_use]
     pub fn with_accept_lost_commits(self, accept_lost_commits: bool) -> Self {
         Self { accept_lost_commits, ..self }
     }
 }
 
-/// What an engine is opened for.
+/// Whether an engine is opened to write or only to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// One at a time, and no reader beside it.
+    /// One engine at a time, without readers.
     ReadWrite,
-    /// Any number at a time, and no writer beside them. Changes no byte of the directory. What logs still hold is read into
-    /// memory.
+    /// Any number of engines, without a writer. Changes no byte of the directory. Rows that are still in logs are
+    /// read into memory.
     ReadOnly,
 }

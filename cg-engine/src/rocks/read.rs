@@ -1,8 +1,9 @@
-//! Reading rows, of now or as a snapshot has them.
+//! Reading rows of the current state or of a snapshot.
 //!
-//! A large value is stored in a blob file, whose checksum covers all of it. Where that does not fit, the value is read without it
-//! and shown if its own frame is whole: of a damaged cluster every group but the one that is hit can then be read. A block
-//! of a sorted file is never read without its checksum, as RocksDB does not check what it parses there.
+//! A large value is stored in a blob file whose checksum covers the whole value. If the checksum does not match, the
+//! value is read without it, and returned if its own frame is intact. So in a damaged cluster all groups except the
+//! damaged one can be read. A block of a sorted file is always read with its checksum, because RocksDB does not
+//! validate what it parses there.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -14,10 +15,10 @@ use rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use super::super::{Engine as _, EngineError, KeyRange, Readable, RowVisitor, Scan, Value, range};
 use super::{Db, RocksEngine, failure, held, tuning};
 
-/// The state from which rows are read.
+/// The state from which rows are read. `None` is the current one.
 pub(super) type State<'s, 'db> = Option<&'s SnapshotWithThreadMode<'db, Db>>;
 
-/// How a value is read without its blob's checksum. It takes no place in a cache.
+/// Options that read a value without its blob's checksum, and without filling a cache.
 fn unchecked(state: State<'_, '_>) -> ReadOptions {
     let mut reads = ReadOptions::default();
     if let Some(snapshot) = state {
@@ -28,7 +29,7 @@ fn unchecked(state: State<'_, '_>) -> ReadOptions {
     reads
 }
 
-/// How the rows of a scan are read.
+/// The options with which a scan reads.
 fn reads_of(scan: Scan<'_>) -> ReadOptions {
     if scan.is_uncached {
         let mut reads = ReadOptions::default();
@@ -39,12 +40,12 @@ fn reads_of(scan: Scan<'_>) -> ReadOptions {
     }
 }
 
-/// Whether an error of a read is of a value in a blob file.
+/// Whether a read failed at a value in a blob file.
 fn is_of_blob(error: &EngineError) -> bool {
     matches!(error, EngineError::Corrupt { message, .. } if held::is_of_blob(message))
 }
 
-/// Whether a row's own frame is whole. Of a cluster it covers the directory; each group has a checksum of its own.
+/// Whether a row's own frame is intact. In a cluster the frame covers the directory; each group has its own checksum.
 fn is_whole(family: Family, key: &[u8], row: &[u8]) -> bool {
     Space::of_row(family, key).is_some_and(|space| FrameView::open(space, key, row).is_ok())
 }
@@ -63,7 +64,7 @@ impl RocksEngine {
         Ok(found.or_else(|error| self.past_blob(family, key, state, error))?.map(Value::from))
     }
 
-    /// Reads keys family by family in ascending order, which lets RocksDB read each block once.
+    /// Reads keys family by family in ascending order, so that RocksDB reads each block once.
     pub(super) fn get_many_with<'a>(
         &'a self,
         keys: &[(Space, &[u8])],
@@ -88,7 +89,7 @@ impl RocksEngine {
         found
     }
 
-    /// What a read of a row ends with that failed: the row, if only its blob's checksum does not fit.
+    /// Handles a failed read of a row. Returns the row if only its blob's checksum does not match.
     fn past_blob(
         &self,
         family: Family,
@@ -102,7 +103,7 @@ impl RocksEngine {
         }
         match self.db.get_pinned_cf_opt(self.family(family), key, &unchecked(state)) {
             Ok(Some(row)) if is_whole(family, key, &row) => Ok(Some(row)),
-            // In the meantime it was deleted.
+            // The row was deleted meanwhile.
             Ok(None) => Ok(None),
             _ => Err(error),
         }
@@ -127,7 +128,7 @@ impl RocksEngine {
             if shown == max_rows { ControlFlow::Break(()) } else { seen }
         };
         let batches = self.batch_count();
-        // Where there is damage one scan may take several iterators, which have to see the same.
+        // With damage a scan may need several iterators, which must see the same state.
         let mut taken = (state.is_none() && self.is_held(family)).then(|| self.db.snapshot());
         let mut from = keys.0.map(<[u8]>::to_vec);
         loop {
@@ -149,7 +150,8 @@ impl RocksEngine {
                 done => return done.map(drop),
             };
             if state.is_none() && taken.is_none() {
-                // No thread writes while this is held, so what was counted is all that can be seen.
+                // No thread writes while this lock is held. If the count is unchanged, the snapshot has the state of
+                // the scan.
                 let _newest = self.newest.lock();
                 if self.batch_count() != batches {
                     return Err(error);
@@ -175,7 +177,7 @@ impl RocksEngine {
         }
     }
 
-    /// Shows the rows of a range by one iterator.
+    /// Visits the rows of a range with one iterator.
     pub(super) fn iterate<B>(
         &self,
         family: Family,
@@ -187,7 +189,7 @@ impl RocksEngine {
             reads.set_iterate_upper_bound(behind);
         }
         let mut rows = self.db.raw_iterator_cf_opt(self.family(family), reads);
-        // A seek, unlike a step to the first row, does not read what a newer range of deletions covers.
+        // Unlike a step to the first row, a seek skips rows that a newer range deletion covers.
         rows.seek(range::first(keys.0).unwrap_or_default());
         while let Some((key, value)) = rows.item() {
             if let ControlFlow::Break(result) = visit(key, value) {
@@ -210,7 +212,7 @@ impl Readable for RocksEngine {
         if one_family {
             return self.get_many_with(keys, &self.reads, None);
         }
-        // Families are read one after the other: only a snapshot shows them in one state.
+        // Families are read one after the other. Only a snapshot shows them in one state.
         let snapshot = self.db.snapshot();
         let mut reads = ReadOptions::default();
         reads.set_snapshot(&snapshot);

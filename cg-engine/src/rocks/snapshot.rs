@@ -6,7 +6,7 @@ use rocksdb::{ReadOptions, SnapshotWithThreadMode};
 use super::super::{EngineError, Readable, RowVisitor, Scan, Value};
 use super::{Db, RocksEngine};
 
-/// The rows of a [`RocksEngine`] as they were.
+/// The rows of a [`RocksEngine`] at one commit.
 pub(super) struct RocksSnapshot<'a> {
     engine: &'a RocksEngine,
     snapshot: SnapshotWithThreadMode<'a, Db>,

@@ -1,8 +1,8 @@
-//! Every RocksDB option that is set.
+//! Every RocksDB option that this crate sets.
 //!
-//! Options that decide what survives are fixed here and asserted by a test that reads them back from the file in
-//! which RocksDB records them; none is inherited from a default. The reasons, and the measurements behind the
-//! figures, are in `docs/decisions/0018-rocksdb-options.md`.
+//! Options that decide what survives are set here, not inherited from a default. A test reads them back from the file
+//! in which RocksDB records them. The reasons, and the measurements of the figures, are in
+//! `docs/decisions/0018-rocksdb-options.md`.
 
 use cg_format::key::Family;
 use rocksdb::{
@@ -11,40 +11,40 @@ use rocksdb::{
 
 use crate::Budget;
 
-/// Log that may stay unflushed before the families that hold it back are flushed. Bounds what an open replays.
+/// The log size at which RocksDB flushes the families that keep it. Limits what an open replays.
 pub const MAX_WAL_BYTES: u64 = 256 << 20;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// Parts of indexes and filters are as large as a small family's blocks.
+/// Parts of indexes and filters have the block size of a small family.
 const INDEX_PART_BYTES: usize = 4 * KIB;
 
 /// The options of the database.
 pub(super) fn database(budget: &Budget) -> Options {
     let mut options = Options::default();
-    // What survives. A torn tail is what a crash leaves; anything else that does not check is an error.
+    // Durability. A crash leaves a torn tail; anything else that fails its checks is an error.
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
     options.set_paranoid_checks(true);
     options.set_track_and_verify_wals_in_manifest(true);
     options.set_recycle_log_file_num(0);
     options.set_manual_wal_flush(false);
-    // Every write is in the log, so families may be flushed one by one.
+    // Every write is in the log, so families may be flushed separately.
     options.set_atomic_flush(false);
     options.set_max_total_wal_size(MAX_WAL_BYTES);
-    // Both would show a batch in parts, or out of order.
+    // Either option would show a batch in parts, or out of order.
     options.set_unordered_write(false);
     options.set_enable_pipelined_write(false);
     options.set_use_fsync(false);
 
-    // How it runs.
+    // Performance.
     let shared = budget.rocks();
     options.set_env(&shared.env);
     options.set_write_buffer_manager(&shared.write_buffers);
     options.set_max_background_jobs(budget.thread_count() as i32);
     options.set_max_open_files(-1);
-    // Each thread that opens files keeps the memory in which it read their ends; RocksDB's sixteen keep eight megabytes of
-    // it after opening a million chunks.
+    // Each thread that opens files keeps the memory into which it read their ends. RocksDB's sixteen threads keep
+    // eight megabytes of it after opening a million chunks.
     options.set_max_file_opening_threads(budget.thread_count() as i32);
     options.set_skip_stats_update_on_db_open(true);
     options.set_avoid_unnecessary_blocking_io(true);
@@ -59,7 +59,7 @@ pub(super) fn database(budget: &Budget) -> Options {
     options
 }
 
-/// The options of a family, `None` being RocksDB's own `default`, which stays empty.
+/// The options of a family. `None` is RocksDB's own `default` family, which stays empty.
 pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     let Profile { buffer_bytes, buffer_count, block_bytes, compression, blobs, point_reads } =
         profile(family);
@@ -76,12 +76,12 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(&budget.rocks().blocks);
     table.set_block_size(block_bytes);
-    // Absence is a common answer: a chunk not yet generated. Filters stay on the last level too.
+    // Reads of absent rows are common: a chunk that is not generated yet. The last level has filters too.
     table.set_bloom_filter(10.0, false);
     table.set_whole_key_filtering(true);
     table.set_optimize_filters_for_memory(true);
-    // Indexes and filters are blocks of the one cache like others, and in parts: in memory is what is asked for, not what
-    // there is. Only the index of their parts stays, a hundredth.
+    // Indexes and filters are stored in the block cache in parts, so that only the used parts take memory. Only the
+    // index of their parts, about one percent, stays in memory.
     table.set_cache_index_and_filter_blocks(true);
     table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     table.set_partition_filters(true);
@@ -103,12 +103,14 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     options
 }
 
-/// The share of a family's blob files, oldest first, whose garbage is collected by the way; `None` without blobs.
+/// The share of a family's blob files, oldest first, whose garbage normal compactions collect. `None` without blob
+/// files.
 pub(super) fn blob_age_cutoff(family: Family) -> Option<f64> {
     profile(Some(family)).blobs.map(|blobs| blobs.age_cutoff)
 }
 
-/// How a scan reads: what it reads is kept in the cache, but of chunks scans pass over more than is asked for again.
+/// The options of a scan. It fills the cache, except for chunks and snapshots: of those a scan reads more than is
+/// read again.
 pub(super) fn scan_reads(family: Family) -> ReadOptions {
     let passes_over =
         matches!(family, Family::ChunkL0 | Family::ChunkL1 | Family::ChunkL2 | Family::Snapshot);
@@ -135,7 +137,7 @@ struct Blobs {
 }
 
 impl Blobs {
-    /// Smaller thresholds double the disk that overwritten values take, see the decision page.
+    /// Smaller thresholds double the disk space of overwritten values; see the decision page.
     const LARGE_ROWS: Self = Self {
         min_bytes: 64 << 10,
         file_bytes: 256 << 20,

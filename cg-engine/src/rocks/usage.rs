@@ -1,4 +1,4 @@
-//! What an engine's files and caches take.
+//! The size of an engine's files and caches.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::super::{EngineError, FamilyUsage, Usage};
 use super::{RocksEngine, failure, open};
 
 impl RocksEngine {
-    /// What the files and caches take now.
+    /// The current size of the files and caches.
     pub(super) fn usage_now(&self) -> Result<Usage, EngineError> {
         self.check_open()?;
         let families =
@@ -18,7 +18,7 @@ impl RocksEngine {
         for entry in fs::read_dir(&self.dir).map_err(io)? {
             let entry = entry.map_err(io)?;
             if open::is_log(&entry.file_name()) {
-                // A log may be deleted between the two calls.
+                // A log may be deleted after the directory was listed.
                 log_bytes += entry.metadata().map_or(0, |metadata| metadata.len());
             }
         }

@@ -1,10 +1,11 @@
-//! Which rows were written while the guards of a commit were compared, so that they are compared without the lock.
+//! Tracks which rows are written while the guards of a commit are compared, so that no lock is needed for that.
 //!
-//! A commit with guards begins to watch under the lock of the commits, compares them without it, and asks under the
-//! lock again which of the guarded rows were written since: only those are compared once more. A commit without guards
-//! notes its rows only while a commit watches.
+//! A commit with guards begins to watch under the commit lock and compares the guards without it. Under the lock
+//! again, it finds the guards whose rows were written since, and compares only those again. A commit without guards
+//! records its rows only while another commit watches.
 //!
-//! **Invariant**: what a batch wrote since a [`Since`] was given out is named by it, or it says that all rows may have been.
+//! **Invariant**: every row that a batch wrote after a [`Since`] was created is recorded, or all rows are treated as
+//! written.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher as _;
@@ -16,20 +17,20 @@ use foldhash::fast::FixedState;
 use super::super::batch::Batch;
 use super::super::{COMMIT_SEQUENCE_KEY, Guard};
 
-/// At most this many rows are remembered, eight bytes each. After that all rows count as written.
+/// The maximum number of recorded rows, eight bytes each. Above it, all rows are treated as written.
 const REMEMBERED_ROWS: usize = 1 << 16;
 
-/// What was written since the first commit that watches now began to.
+/// The rows written since the oldest running watch began.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     watchers: usize,
-    /// Rows by their hashes, in the order of the batches. Two that share one cost a comparison.
+    /// Hashes of rows, in the order of the batches. A collision costs one comparison.
     written: Vec<u64>,
-    /// How often it was forgotten what was written.
+    /// How often the recorded rows were dropped.
     forgotten: u64,
 }
 
-/// A moment from which on a commit watches. To be given back.
+/// The start of a commit's watch. It must be passed to [`Watch::end`].
 #[derive(Debug)]
 #[must_use = "what is written is noted for as long as a commit watches"]
 pub(super) struct Since {
@@ -41,7 +42,7 @@ pub(super) struct Since {
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     hashes: Vec<u64>,
-    /// Whether there are more that are unknown: those of a range.
+    /// Whether the batch also writes unknown rows, those of a range.
     has_others: bool,
 }
 
@@ -57,7 +58,7 @@ impl Rows {
     pub(super) fn of(batch: &Batch) -> Self {
         let mut hashes: Vec<_> = batch.places().map(|(space, key)| hash_of(space, key)).collect();
         if !batch.is_maintenance() {
-            // The engine adds it to every commit.
+            // The engine adds this row to every commit.
             hashes.push(hash_of(Space::WorldMeta, COMMIT_SEQUENCE_KEY));
         }
         Self { hashes, has_others: batch.has_ranges() }
@@ -65,18 +66,18 @@ impl Rows {
 }
 
 impl Watch {
-    /// Whether anybody has to be told what is written.
+    /// Whether any commit watches.
     pub(super) const fn is_watched(&self) -> bool {
         self.watchers > 0
     }
 
-    /// Notes from now on what is written.
+    /// Begins to record the written rows.
     pub(super) fn begin(&mut self) -> Since {
         self.watchers += 1;
         Since { from: self.written.len(), forgotten: self.forgotten }
     }
 
-    /// Notes what a batch has written.
+    /// Records what a batch has written.
     pub(super) fn note(&mut self, rows: &Rows) {
         if !self.is_watched() {
             return;
@@ -88,7 +89,7 @@ impl Watch {
         }
     }
 
-    /// Ends it, and says which of some guards are of rows that were written meanwhile.
+    /// Ends the watch. Returns the guards whose rows were written since it began.
     pub(super) fn end(&mut self, since: Since, guards: &[Guard]) -> Vec<Guard> {
         let touched = if since.forgotten == self.forgotten {
             let written = self.written.get(since.from..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The engine: the client's side.
+//! The engine, which is a client of the server.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,16 +17,16 @@ use view::Kept;
 use crate::network::{Network, Unanswered};
 use crate::server::{Refused, Server};
 
-/// The largest batch.
+/// The limit on a batch.
 const MAX_BATCH_BYTES: u64 = 64 << 20;
 
-/// Rows on a [`Server`], across a [`Network`].
+/// Rows on a [`Server`], reached over a [`Network`].
 #[derive(Debug)]
 pub struct Remote {
     pub(crate) server: Arc<Server>,
     pub(crate) network: Arc<Network>,
     client: u64,
-    /// The number of the last request that writes. One is sent at a time.
+    /// The number of the last writing request. One is sent at a time.
     requests: Mutex<u64>,
     pub(crate) last_commit: AtomicU64,
     last_synced: AtomicU64,
@@ -39,7 +39,7 @@ impl Remote {
     /// Connects to a server.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] if it does not answer.
+    /// [`EngineError::Unavailable`] if the server does not answer.
     pub fn connect(server: &Arc<Server>, network: &Arc<Network>) -> Result<Self, EngineError> {
         let progress = network.call(|| server.connect())?;
         Ok(Self {
@@ -67,7 +67,8 @@ impl Remote {
         }
     }
 
-    /// Sends batches as the commits from `first` on, or from the next one on, until the server answers.
+    /// Sends batches as the commits from `first` on, or from the next one on. Repeats the request until the server
+    /// answers.
     fn send(
         &self,
         first: Option<CommitSeq>,
@@ -90,12 +91,12 @@ impl Remote {
         Ok(last)
     }
 
-    /// A commit that no answer came to.
+    /// The error of a commit without an answer.
     fn unanswered(&self, unanswered: Unanswered) -> EngineError {
         EngineError::WriteFailed { cause: self.fail(unanswered) }
     }
 
-    /// Takes no commits any more: what the server has is known when it is asked again.
+    /// Ends writing. A new connection finds out what the server has stored.
     fn fail(&self, unanswered: Unanswered) -> Arc<EngineError> {
         let cause = Arc::new(EngineError::from(unanswered));
         // The first failure stays the cause.

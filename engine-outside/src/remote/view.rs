@@ -1,4 +1,4 @@
-//! Reading: of now, and of a snapshot that the server keeps.
+//! Reads of the current state, and of a snapshot on the server.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use cg_engine::{CommitSeq, EngineError, Readable, RowSlice, RowVisitor, Scan, Sp
 use super::Remote;
 use crate::server::{Place, Row, place};
 
-/// At most this many rows come in one answer.
+/// The maximum number of rows in one answer.
 const PAGE_ROWS: usize = 256;
 
-/// A state that the server keeps until the value is dropped, or until others push it out.
+/// A snapshot on the server, until the value is dropped or newer snapshots evict it.
 #[derive(Debug)]
 pub(crate) struct Kept<'r> {
     remote: &'r Remote,
@@ -23,7 +23,7 @@ pub(crate) struct Kept<'r> {
 impl<'r> Kept<'r> {
     pub(crate) fn new(remote: &'r Remote) -> Result<Self, EngineError> {
         remote.check_open()?;
-        // A snapshot whose answer was lost is pushed out by later ones.
+        // If the answer is lost, later snapshots evict the snapshot.
         let (number, seq) = remote.network.call(|| remote.server.keep())?;
         Ok(Self { remote, number, seq })
     }
@@ -35,7 +35,7 @@ impl<'r> Kept<'r> {
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        // No caller needs the answer, and later snapshots push out one that is not released.
+        // No caller needs the answer. Later snapshots evict one that is not released.
         let _ = self.remote.network.call(|| self.remote.server.release(self.number));
     }
 }
@@ -68,7 +68,7 @@ impl Readable for Kept<'_> {
     }
 }
 
-/// What of a scan is still to be shown.
+/// The rest of a scan.
 struct Rest {
     family: u8,
     from: Bound<Place>,
@@ -96,12 +96,12 @@ impl Rest {
         self.max_rows > 0 && is_range(&self.from, &self.to)
     }
 
-    /// The range that is left, and how many rows of it come next.
+    /// The remaining range, and the maximum number of rows on its next page.
     fn next_page(&self) -> ((Bound<Place>, Bound<Place>), usize) {
         ((self.from.clone(), self.to.clone()), self.max_rows.min(PAGE_ROWS))
     }
 
-    /// Shows a page. Breaks where `visit` does, and after the last page.
+    /// Visits the rows of a page. Breaks if `visit` breaks, and after the last page.
     fn show(&mut self, page: Vec<Row>, visit: &mut RowVisitor<'_>) -> ControlFlow<()> {
         for (key, row) in &page {
             visit(key, row)?;
@@ -117,7 +117,7 @@ impl Rest {
     }
 }
 
-/// Whether a key can be between the ends: `BTreeMap` panics otherwise.
+/// Whether a key can be between the bounds. `BTreeMap` panics otherwise.
 fn is_range(from: &Bound<Place>, to: &Bound<Place>) -> bool {
     match (from, to) {
         (Bound::Included(from), Bound::Included(to)) => from <= to,
@@ -150,7 +150,7 @@ impl Remote {
         self.read_rows(places.len(), || self.server.get_slices(snapshot, &places), gone)
     }
 
-    /// Asks for `count` rows, or parts of rows. `ask` finds none if the snapshot is gone.
+    /// Requests `count` rows, or parts of rows. `ask` returns `None` if the snapshot no longer exists.
     fn read_rows(
         &self,
         count: usize,
@@ -168,13 +168,13 @@ impl Remote {
         }
     }
 
-    /// What is said of a snapshot that a read of the newest state does not have.
+    /// The error for an absent snapshot. Reads of the newest state never return it.
     fn no_snapshot(&self) -> EngineError {
         EngineError::SnapshotGone { seq: CommitSeq::new(self.last_commit.load(Ordering::Acquire)) }
     }
 }
 
-/// The same error once more: an error of the whole call is one of each key.
+/// Copies an error: an error of the whole call is one of each key.
 fn again(error: &EngineError, gone: &dyn Fn() -> EngineError) -> EngineError {
     match error {
         EngineError::Unavailable { message } => EngineError::Unavailable { message: message.clone() },
@@ -197,7 +197,7 @@ impl Readable for Remote {
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         if scan.max_rows > PAGE_ROWS {
-            // All pages are of one state.
+            // All pages must come from one state.
             return Kept::new(self)?.scan_rows(scan, visit);
         }
         self.check_open()?;

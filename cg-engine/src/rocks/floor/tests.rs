@@ -1,4 +1,4 @@
-//! The floor: that it only rises, and that a write cut in half leaves the older slot.
+//! Tests that the floor only rises, and that an interrupted write leaves the older slot.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn a_floor_is_kept_and_only_rises() {
     assert_eq!(promised_by(dir.path()), 7);
     floor.raise_now(CommitSeq::new(3));
     assert_eq!(promised_by(dir.path()), 7);
-    // Just written: the next one waits.
+    // The last write was less than a second ago, so this one is skipped.
     floor.raise(CommitSeq::new(8));
     assert_eq!((promised_by(dir.path()), floor.seq().get()), (7, 7));
     floor.written = None;

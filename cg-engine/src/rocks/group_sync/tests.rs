@@ -1,4 +1,4 @@
-//! Syncs that are shared, led in turn, and never tried twice.
+//! Tests that syncs are shared, have one leader at a time, and are never tried twice.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +38,7 @@ fn one_leader_syncs_for_those_who_waited() {
             });
         }
     });
-    // All eight were there when the first sync began.
+    // All eight commits existed when the first sync began.
     assert_eq!(count.into_inner(), 1);
     assert_eq!(syncs.synced(), CommitSeq::new(WORKERS));
 }

@@ -1,4 +1,4 @@
-//! Logs as RocksDB writes them, torn and damaged: which is which.
+//! Logs as RocksDB writes them, torn or damaged, and the result of their scan.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn check_end(bytes: &[u8], record_count: u64, whole_bytes: u64, torn_bytes: u64)
     assert_ne!(end.tear, Some(Tear::Zeros));
 }
 
-/// Checks a log whose last record was begun and reads as zeros from some point on.
+/// Checks a log whose last record reads as zeros from some point on.
 #[track_caller]
 fn check_wiped(bytes: &[u8], record_count: u64, whole_bytes: u64) {
     let end = scan_bytes(bytes).expect("it is no damage");
@@ -70,7 +70,7 @@ fn whole_logs_end_with_their_last_record() {
     check_end(&[], 0, 0, 0);
     check_end(&log(&[b"one"]), 1, 10, 0);
     check_end(&log(&[b"one", b"", b"three"]), 3, 10 + 7 + 12, 0);
-    // Three blocks; and one that ends seven, six and no bytes before its block does.
+    // Three blocks. Then records that end seven, six, one and no bytes before the end of their block.
     check_end(&log(&[&vec![1; 70_000]]), 1, 70_000 + 3 * 7, 0);
     for left in [7, 6, 1, 0] {
         let first = vec![9; BLOCK_BYTES - HEADER_BYTES - left];
@@ -107,7 +107,7 @@ fn every_flipped_bit_of_whole_records_is_damage() {
 
 #[test]
 fn every_flipped_bit_around_a_block_border_is_damage() {
-    // Three bytes of filling, and a record in two parts.
+    // Three bytes of padding, and a record in two parts.
     let first = vec![9; BLOCK_BYTES - HEADER_BYTES - 3];
     let second = vec![8; BLOCK_BYTES - HEADER_BYTES - 20];
     let mut bytes = log(&[&first, &second, b"in two parts by the border"]);
@@ -123,7 +123,7 @@ fn every_flipped_bit_around_a_block_border_is_damage() {
 #[test]
 fn a_length_behind_the_end_is_told_from_a_cut() {
     let mut bytes = log(&[b"one", b"two"]);
-    // Eight more than there are: exactly what a cut record looks like, but for its checksum.
+    // Eight bytes more than the log has. Only the checksum distinguishes it from a cut record.
     bytes[14] ^= 8;
     check_damage(&bytes, 10, LogProblem::Length { found: 11, fits: 3 });
     bytes.truncate(19);
@@ -156,10 +156,10 @@ fn a_record_that_ends_in_unwritten_sectors_is_torn() {
         let mut bytes = whole.clone();
         bytes[border..].fill(0);
         check_wiped(&bytes, 1, 607);
-        // The file may be longer than what was written of it.
+        // The file may be longer than what was written.
         bytes.resize(2 * BLOCK_BYTES, 0);
         check_wiped(&bytes, 1, 607);
-        // Data after the zeros, in the same block or a later one, is no torn end but a wiped middle.
+        // Data after the zeros, in the same block or a later one: a wiped middle, not a torn end.
         bytes[2 * BLOCK_BYTES - 1] = 1;
         check_damage(&bytes, 607, LogProblem::Checksum);
         bytes.truncate(whole.len());
@@ -174,7 +174,7 @@ fn a_record_that_ends_in_unwritten_sectors_is_torn() {
     let mut bytes = log(&[&[7; 600], &[9; 300]]);
     bytes[700..].fill(0);
     check_damage(&bytes, 607, LogProblem::Checksum);
-    // A flipped bit in front of the last border is no zero.
+    // A flipped bit before the last sector boundary.
     let mut bytes = whole;
     bytes[1000] ^= 1;
     check_damage(&bytes, 607, LogProblem::Checksum);
@@ -211,11 +211,11 @@ fn a_batch_without_operations_is_no_commit() {
     assert!(!holds(&[]));
     assert!(!holds(&[&batch(0)]));
     assert!(holds(&[&batch(0), &batch(2)]) && holds(&[&batch(1), &batch(0)]));
-    // In parts; and a record that was not written to its end does not count.
+    // A batch in parts. An incomplete record is not counted.
     let long = [batch(300), vec![9; BLOCK_BYTES]].concat();
     assert!(holds(&[&long]));
     assert!(!scan_bytes(&log(&[&long])[..BLOCK_BYTES + 9]).expect("it is torn").holds_commits);
-    // What only describes the log.
+    // A record that only describes the log.
     let mut bytes = Vec::new();
     push(&mut bytes, 130, &[1; 40]);
     assert!(!scan_bytes(&bytes).expect("it is whole").holds_commits);
