@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cave = world.registry().register_dimension("game:cave")?;
     let lamp = BlockPos::new(-3, -70, 12);
     world.transaction(|tx| {
-        let stone = Chunk::filled(blocks.id(Block::Stone), &tx.catalog().current_schema())?;
+        let stone = tx.new_chunk(blocks.id(Block::Stone))?;
         tx.save(ChunkAt::new(cave, lamp.chunk()), stone);
         tx.set_block(cave, lamp, blocks.id(Block::Lamp))
     })?;

@@ -14,7 +14,7 @@ pub(crate) fn run(dir: &Path) -> Result<(), Box<dyn Error>> {
     let [air, stone] = world.registry().register_blocks([":air", "game:stone"])?;
     let at = BlockPos::new(3, 70, -5);
     world.transaction(|tx| {
-        let empty = Chunk::filled(air, &tx.catalog().current_schema())?;
+        let empty = tx.new_chunk(air)?;
         tx.save(ChunkAt::new(overworld, at.chunk()), empty);
         tx.set_block(overworld, at, stone)
     })?;

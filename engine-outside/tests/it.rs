@@ -35,7 +35,7 @@ fn a_world_is_stored_once_whatever_is_lost() {
     for network in networks() {
         let (server, network) = (Server::new(), Arc::new(network));
         let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
-        let world = World::in_memory_over(connect(&server, &network), &[], &options).expect("a world");
+        let world = World::builder().options(&options).over(connect(&server, &network)).expect("a world");
         let overworld = world.registry().register_dimension("game:overworld").expect("registers");
         let [air, stone] = world.registry().register_blocks([":air", "game:stone"]).expect("registers");
         let at = |x: i64| ChunkAt::new(overworld, ChunkPos::new(x, 0, 0).expect("inside the world"));
@@ -53,7 +53,7 @@ fn a_world_is_stored_once_whatever_is_lost() {
         world.close().expect("closes");
         let again = connect(&server, &network);
         ends.push((again.last_commit(), hash));
-        let again = World::in_memory_over(again, &[], &options).expect("opens");
+        let again = World::builder().options(&options).over(again).expect("opens");
         assert_eq!(again.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
     }
     // The first network loses nothing: a commit that was applied twice would show as a higher number.
@@ -112,7 +112,7 @@ fn a_sync_that_is_not_answered_says_which_commit_is_in_doubt() {
 fn a_world_goes_on_after_its_network_was_cut() {
     let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
     let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
-    let world = World::in_memory_over(connect(&server, &network), &[], &options).expect("a world");
+    let world = World::builder().options(&options).over(connect(&server, &network)).expect("a world");
     let score = Property::Named(Name::new("game:score").expect("a name"));
     let set = || {
         world.transaction(|tx| {

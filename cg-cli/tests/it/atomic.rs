@@ -29,7 +29,7 @@ fn options() -> WorldOptions {
 
 /// A world with the names that are used below.
 fn world_over<E: Engine>(engine: E) -> Result<World, Error> {
-    let world = World::over(engine, Uuid::from_u128(5), |_| Ok(()), &options())?;
+    let world = World::builder().options(&options()).over(engine)?;
     if world.catalog().dimension("game:arena").is_none() {
         world.registry().register_dimension("game:arena")?;
         world.registry().register_blocks([":air", "game:stone", "game:glass"])?;

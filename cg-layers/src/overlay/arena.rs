@@ -6,19 +6,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
 
-use cg_format::frame::FrameView;
 use cg_format::key::{self, Family};
 use cg_format::overlay::ArenaRow;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{Section, Space};
 use cg_store::Error;
 use cg_store::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, scan_skipping_damage};
-use cg_store::error::Damage;
-use cg_store::layer::{Base, Mutex, rank};
+use cg_store::layer::{Base, MetaRow, Mutex, open_row, rank};
 
 use super::store::{Store, put};
 
-const LEASES_KEY: &[u8] = b"leases";
+/// No lease from this one on was ever given; only once an arena was removed.
+const NEXT_LEASE: MetaRow<u64> = MetaRow {
+    key: "leases",
+    what: "the number of the next lease",
+    encode: |lease, out| Writer::new(out).u64(*lease),
+    decode: |payload| {
+        let mut reader = Reader::new(payload, Section::Overlay);
+        let lease = reader.u64("lease")?;
+        reader.end("bytes after the number")?;
+        Ok(lease)
+    },
+};
 const ARENA_PREFIX: &str = "arena/";
 
 /// One arena of a store, as all handles to it share it.
@@ -118,7 +127,7 @@ impl<S: Base> Store<S> {
             batch.delete(Space::WorldMeta, arena_key(number));
         }
         let next = self.next_lease.load(Ordering::Acquire);
-        put(&mut batch, LEASES_KEY, |out| Writer::new(out).u64(next));
+        NEXT_LEASE.put(&mut batch, &next);
         self.commit(batch, self.level)?;
         Ok(())
     }
@@ -228,7 +237,7 @@ pub(super) fn read_next_lease(
     /// More than any arena was reset since the others got their leases: a thousand times a second for thirty years.
     const UNKNOWN_LEASES: u64 = 1 << 40;
     let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
-    let (stored, is_unknown) = match read_number(engine, LEASES_KEY) {
+    let (stored, is_unknown) = match NEXT_LEASE.get(engine) {
         Err(error @ Error::Corrupt(_)) => {
             tracing::warn!(%error, "leases are given far behind all that are known");
             (0, true)
@@ -241,19 +250,6 @@ pub(super) fn read_next_lease(
 
 fn arena_key(number: u32) -> String {
     format!("{ARENA_PREFIX}{number:08x}")
-}
-
-fn read_number(engine: &dyn Engine, key: &[u8]) -> Result<Option<u64>, Error> {
-    let Some(row) = engine.get(Space::WorldMeta, key)? else { return Ok(None) };
-    let number = FrameView::open(Space::WorldMeta, key, &row).and_then(|frame| {
-        let mut reader = Reader::new(frame.payload(), Section::Overlay);
-        let number = reader.u64("lease")?;
-        reader.end("bytes after the number")?;
-        Ok(number)
-    });
-    number
-        .map(Some)
-        .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "the number of the next lease", problem))
 }
 
 /// The arenas of a store, and those whose rows cannot be read: the others can be used all the same.
@@ -286,10 +282,9 @@ pub(super) fn read_arenas(engine: &dyn Engine) -> Result<(BTreeMap<u32, Arc<Aren
 }
 
 fn decode_arena(key: &[u8], row: &[u8]) -> Result<ArenaRow, Error> {
-    let row = FrameView::open(Space::WorldMeta, key, row).and_then(|frame| ArenaRow::decode(frame.payload()));
-    row.map_err(|problem| {
+    let what = || {
         let digits = key.strip_prefix(ARENA_PREFIX.as_bytes()).unwrap_or(key);
-        let place = format!("arena {}", String::from_utf8_lossy(digits));
-        Damage::of_row(Space::WorldMeta, key, place, problem)
-    })
+        format!("arena {}", String::from_utf8_lossy(digits))
+    };
+    open_row(Space::WorldMeta, key, row, what, |frame| ArenaRow::decode(frame.payload()))
 }

@@ -65,7 +65,7 @@ pub use transaction::OverlayTransaction;
 /// let [air, stone] = template.registry().register_blocks([":air", "game:stone"])?;
 /// let at = ChunkAt::new(dimension, ChunkPos::new(0, 0, 0)?);
 /// template.transaction(|tx| {
-///     tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema())?);
+///     tx.save(at, tx.new_chunk(stone)?);
 ///     Ok::<_, Box<dyn std::error::Error>>(())
 /// })?;
 ///

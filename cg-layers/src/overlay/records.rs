@@ -27,7 +27,7 @@ impl<S: Base> Overlay<S> {
     /// Costs the base's query, one key read for each record that it returns, and a query of what was written here.
     ///
     /// # Errors
-    /// As [`Records::in_area`](cg_store::records::Records::in_area) and [`load`](Self::load).
+    /// As [`Records::in_leaves`](cg_store::records::Records::in_leaves) and [`load`](Self::load).
     pub fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
         self.of_one_lease(|lease| self.query(lease, query))
     }

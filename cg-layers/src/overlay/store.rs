@@ -24,12 +24,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::frame::{Codec, Draft};
 use cg_format::{ChunkAt, Lookup, Space};
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::{Batch, Engine, Level, Stamp};
-use cg_store::error::Damage;
-use cg_store::layer::{ApplyLatch, Base, Mutex, RwLock, finish_commits, rank, read_catalog, registry_rows};
+use cg_store::layer::{
+    ApplyLatch, Base, MetaRow, Mutex, RwLock, finish_commits, rank, read_catalog, registry_rows,
+};
 use cg_store::{Error, StoreLimits, WorldOptions};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -40,7 +41,9 @@ use super::names::{Head, Names};
 use super::rows::Remembered;
 use super::{OverlayError, OverlayStats};
 
-const HEAD_KEY: &[u8] = b"overlay";
+/// The base, and how many of its names are known.
+const HEAD: MetaRow<Head> =
+    MetaRow { key: "overlay", what: "the head of the overlay", encode: Head::encode, decode: Head::decode };
 
 /// All arenas over one base.
 pub(super) struct Store<S> {
@@ -104,7 +107,7 @@ impl<S: Base> Store<S> {
         let layers = base.layers() + 1;
         let layer = u8::try_from(layers).map_err(|_| OverlayError::TooDeep { layers })?;
         let base_catalog = base.catalog();
-        let (mut head, names) = match read_head(&*engine)? {
+        let (mut head, names) = match HEAD.get(&*engine)? {
             None => {
                 let names = Names::of_base(&base_catalog);
                 let shared = names.shared;
@@ -223,8 +226,8 @@ impl<S: Base> Store<S> {
         }
         let mut head = self.head.lock();
         let now = Head { shared: names.shared, ..*head };
-        if !batch.is_empty() || read_head(&*self.engine)? != Some(now) {
-            put(&mut batch, HEAD_KEY, |out| now.encode(out));
+        if !batch.is_empty() || HEAD.get(&*self.engine)? != Some(now) {
+            HEAD.put(&mut batch, &now);
             self.commit(batch, self.level)?;
             *head = now;
         }
@@ -272,17 +275,9 @@ impl<S: fmt::Debug> fmt::Debug for Store<S> {
 /// Whether an engine holds overlays.
 #[cfg(feature = "rocks")]
 pub(crate) fn holds_overlays(engine: &dyn Engine) -> Result<bool, Error> {
-    Ok(read_head(engine)?.is_some())
+    Ok(HEAD.get(engine)?.is_some())
 }
 
 pub(super) fn put(batch: &mut Batch, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
     batch.put(Space::WorldMeta, key, Draft::plain(Codec::None, 0, write), Stamp::Commit);
-}
-
-fn read_head(engine: &dyn Engine) -> Result<Option<Head>, Error> {
-    let Some(row) = engine.get(Space::WorldMeta, HEAD_KEY)? else { return Ok(None) };
-    let head =
-        FrameView::open(Space::WorldMeta, HEAD_KEY, &row).and_then(|frame| Head::decode(frame.payload()));
-    head.map(Some)
-        .map_err(|problem| Damage::of_row(Space::WorldMeta, HEAD_KEY, "the head of the overlay", problem))
 }

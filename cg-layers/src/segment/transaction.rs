@@ -214,6 +214,10 @@ impl TxStore for SegmentReads<'_, '_> {
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
         self.tx.entity(id)
     }
+
+    fn entities(&mut self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        self.tx.entities(ids)
+    }
 }
 
 impl SegmentReads<'_, '_> {

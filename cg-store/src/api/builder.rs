@@ -3,9 +3,10 @@
 use cg_registry::PackManifest;
 
 use crate::api::world::World;
-use crate::engine::MemEngine;
+use crate::engine::{Engine, MemEngine};
 use crate::storage::error::Error;
 use crate::storage::options::{MAX_BATCH_BYTES, WorldOptions};
+use crate::storage::registry::Registry;
 
 /// Opens worlds. Made by [`World::builder`].
 ///
@@ -18,6 +19,7 @@ use crate::storage::options::{MAX_BATCH_BYTES, WorldOptions};
 /// | [`open`](Self::open) | a stored world, which gets what the packs add |
 /// | [`open_read_only`](Self::open_read_only) | a stored world that is not changed |
 /// | [`in_memory`](Self::in_memory) | a new world that is gone with its last handle |
+/// | [`over`](Self::over) | a world in an engine of another crate |
 /// | [`plan`](Self::plan) | what opening with these packs would change |
 /// | [`salvage_commit`](Self::salvage_commit) | quarantine of a damaged commit that blocks an open |
 ///
@@ -66,8 +68,21 @@ impl<'b> WorldBuilder<'b> {
     /// # Errors
     /// [`OpenError::NeedsPlan`](crate::OpenError::NeedsPlan) if the packs do not fit together.
     pub fn in_memory(self) -> Result<World, Error> {
-        let engine = MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES);
-        self.with_options(|options| World::in_memory_over(engine, self.packs, options))
+        self.over(MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES))
+    }
+
+    /// A world whose rows an engine of another crate keeps; a new one if the engine is empty. What `world.cg` is to a
+    /// directory, a row is to the engine.
+    ///
+    /// # Errors
+    /// [`OpenError::NeedsPlan`](crate::OpenError::NeedsPlan) if the packs do not fit together; [`Error::Corrupt`] if a
+    /// row that a world reads first is damaged; and if the engine fails.
+    pub fn over(self, engine: impl Engine) -> Result<World, Error> {
+        self.with_options(|options| {
+            World::over(Box::new(engine), options, |names| {
+                Ok(Registry::grow(names, self.packs, &options.packs)?)
+            })
+        })
     }
 
     pub(super) fn with_options<T>(&self, open: impl FnOnce(&WorldOptions) -> T) -> T {

@@ -104,7 +104,7 @@ impl World {
     pub(crate) fn create_with(dir: &Path, catalog: Catalog, options: &WorldOptions) -> Result<Self, Error> {
         options.tiers.validate()?;
         let file = WorldFile::signed(options.signature.clone())?;
-        let rows = WorldRows { catalog, limits: None, tombstone_horizon: 0, record_shape: None };
+        let rows = WorldRows::of_new(catalog);
         claim(dir)?;
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &options.rocks())

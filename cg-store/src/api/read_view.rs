@@ -37,7 +37,7 @@ impl World {
     /// # let [air, stone] = world.registry().register_blocks([":air", "game:stone"])?;
     /// # let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
     /// # let put = |block| world.transaction(|tx| {
-    /// #     tx.save(at, Chunk::filled(block, &tx.catalog().current_schema())?);
+    /// #     tx.save(at, tx.new_chunk(block)?);
     /// #     Ok::<_, Box<dyn std::error::Error>>(())
     /// # });
     /// put(air)?;

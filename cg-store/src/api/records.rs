@@ -31,11 +31,11 @@ use crate::storage::record_shape::RecordShape;
 ///
 /// let around = BlockBox::new(BlockPos::new(-8, 60, 16), BlockPos::new(8, 70, 31));
 /// let records = world.records();
-/// let near = records.in_area(&RecordQuery::new(overworld, around))?;
+/// let near = records.in_box(&RecordQuery::new(overworld, around))?;
 /// assert_eq!(near.len(), 1);
 /// assert_eq!((near[0].0, near[0].1.kind()), (grave, "game:grave"));
 /// // A client requests only records that it has not seen.
-/// assert_eq!(records.in_area(&RecordQuery::new(overworld, around).after(1000))?, []);
+/// assert_eq!(records.in_box(&RecordQuery::new(overworld, around).after(1000))?, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -91,13 +91,25 @@ impl Records {
 }
 
 impl Records {
-    /// The records that a query selects, in the order of the tree.
+    /// The records that a query selects and that are in its box, in the order of the tree. Costs what
+    /// [`in_leaves`](Self::in_leaves) costs.
+    ///
+    /// # Errors
+    /// As [`in_leaves`](Self::in_leaves).
+    pub fn in_box(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        let (_, area) = query.place();
+        let mut found = self.in_leaves(query)?;
+        found.retain(|(_, record)| area.contains(record.position.block()));
+        Ok(found)
+    }
+
+    /// The records that a query selects, in the order of the tree: all of the leaves that overlap its box.
     ///
     /// Costs one seek for each run of leaves with adjacent keys, and the read of the rows in them.
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged record; [`for_each_in`](Self::for_each_in) continues after it.
-    pub fn in_area(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+    pub fn in_leaves(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
         let mut found = Vec::new();
         let failed = self.for_each_in(query, |record| match record {
             Ok((id, record)) => {

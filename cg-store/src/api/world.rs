@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cg_format::ChunkAt;
-use cg_registry::PackManifest;
-use uuid::Uuid;
+use cg_registry::Catalog;
 
 use crate::api::rooms::Rooms;
 use crate::engine::{Batch, Engine, Level, Usage};
@@ -48,7 +47,7 @@ use crate::storage::shared::Shared;
 ///
 /// let at = ChunkAt::new(overworld, ChunkPos::new(0, 4, 0)?);
 /// let committed = world.transaction(|tx| {
-///     tx.save(at, Chunk::filled(air, &tx.catalog().current_schema())?);
+///     tx.save(at, tx.new_chunk(air)?);
 ///     tx.set_block(overworld, BlockPos::new(3, 70, 5), stone)
 /// })?;
 /// assert_eq!(committed.value, air);
@@ -76,31 +75,24 @@ impl std::fmt::Debug for World {
 }
 
 impl World {
-    /// A world over an engine of any kind, with an identity and a change of the stored names: for tests.
-    #[doc(hidden)]
-    pub fn over(
-        engine: impl Engine,
-        uuid: Uuid,
-        change: impl FnOnce(&mut cg_registry::Catalog) -> Result<(), Error>,
+    /// See [`WorldBuilder::over`](crate::WorldBuilder::over). `change` may change the stored names, or refuse them.
+    pub(crate) fn over(
+        engine: Box<dyn Engine>,
         options: &WorldOptions,
+        change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let mut rows = WorldRows::read(&engine)?;
         change(&mut rows.catalog)?;
-        let file = WorldFile { uuid, incarnation: uuid, state: State::Ready, ..WorldFile::new_world() };
-        Self::begin(Box::new(engine), rows, file, None, options)
-    }
-
-    /// A world over an engine of one's own, which fails where it was told to: for tests.
-    #[doc(hidden)]
-    pub fn in_memory_over(
-        engine: impl Engine,
-        packs: &[PackManifest],
-        options: &WorldOptions,
-    ) -> Result<Self, Error> {
-        let file = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
-        let mut rows = WorldRows::read(&engine)?;
-        Registry::grow(&mut rows.catalog, packs, &options.packs)?;
-        Self::begin(Box::new(engine), rows, file, None, options)
+        let new = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
+        rows.identity = meta::IDENTITY.get(&engine)?;
+        let Identity { uuid, incarnation } = rows.identity.unwrap_or(new.identity());
+        let is_new = rows.identity.is_none() && !engine.caps().read_only;
+        let world = Self::begin(engine, rows, WorldFile { uuid, incarnation, ..new }, None, options)?;
+        if is_new {
+            // What is derived from the world remembers its identity.
+            world.rooms().shared.engine()?.sync()?;
+        }
+        Ok(world)
     }
 
     /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
@@ -119,10 +111,14 @@ impl World {
         let mut batch = Batch::new();
         let limits = rows.limits.unwrap_or(options.limits);
         if rows.limits.is_none() {
-            meta::put_limits(&mut batch, &limits);
+            meta::LIMITS.put(&mut batch, &limits);
         }
         if rows.record_shape.is_none() {
-            meta::put_record_shape(&mut batch, record_shape);
+            meta::RECORD_SHAPE.put(&mut batch, &record_shape);
+        }
+        // A world in a directory has its identity in `world.cg`.
+        if directory.is_none() && rows.identity.is_none() {
+            meta::IDENTITY.put(&mut batch, &file.identity());
         }
         // A world of an earlier draft that is only read is read with the shape that it would get.
         if !batch.is_empty() && !engine.caps().read_only {
@@ -130,7 +126,7 @@ impl World {
         }
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
-        let clock = tiering::read_clock(&*engine)?;
+        let clock = tiering::CLOCK.get(&*engine)?.unwrap_or_default();
         let shared = Shared {
             registry,
             // The process keeps its own resources as long as a world has them.
@@ -174,8 +170,7 @@ impl World {
 
     /// The world and its incarnation.
     pub fn identity(&self) -> Identity {
-        let WorldFile { uuid, incarnation, .. } = self.rooms().shared.file;
-        Identity { uuid, incarnation }
+        self.rooms().shared.file.identity()
     }
 
     /// Where the world lies; `None` for a world in memory.
@@ -202,7 +197,7 @@ impl World {
         let mut committing = rooms.commit.commit_alone()?;
         let raised = rooms.shared.limits.read().raised(to);
         let mut batch = Batch::new();
-        meta::put_limits(&mut batch, &raised);
+        meta::LIMITS.put(&mut batch, &raised);
         let seq = rooms.commit.commit_past_queue(batch, [])?;
         *rooms.shared.limits.write() = raised;
         committing.publish(seq, []);

@@ -297,7 +297,7 @@ mod tests {
             move || free.load(Ordering::Relaxed)
         });
         let options = WorldOptions { min_free_bytes: Some(DEMANDED), ..WorldOptions::default() };
-        let world = World::in_memory_over(engine, &[], &options).unwrap();
+        let world = World::builder().options(&options).over(engine).unwrap();
         world.registry().register_blocks([":air"]).unwrap();
         world.registry().register_dimension("game:overworld").unwrap();
         set(&world, 1).unwrap();

@@ -1,11 +1,11 @@
 //! Entities as stored: one row per UUID, owned by one chunk or by none.
 
 use cg_format::entity::Entity;
-use cg_format::frame::FrameView;
 use cg_format::{ComponentId, EntityId, Space, key};
 use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::Error;
+use crate::storage::row::open_row;
 
 /// Upgrades an entity's components to their newest registrations, in memory.
 ///
@@ -35,6 +35,5 @@ pub fn upgrade(
 /// Decodes an entity's row as it is stored.
 pub(crate) fn decode(id: EntityId, row: &[u8]) -> Result<Entity, Error> {
     let key = key::entity(id);
-    let entity = FrameView::open(Space::Entity, &key, row).and_then(|frame| Entity::decode(frame.payload()));
-    entity.map_err(|problem| Damage::of_row(Space::Entity, &key, format!("entity {id}"), problem))
+    open_row(Space::Entity, &key, row, || format!("entity {id}"), |frame| Entity::decode(frame.payload()))
 }

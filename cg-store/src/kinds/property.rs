@@ -4,12 +4,13 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::Space;
-use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use cg_registry::Name;
 
 use crate::engine::{Batch, Readable, ReadableExt as _, Stamp};
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::Error;
+use crate::storage::row::open_row;
 
 /// The name of a property.
 ///
@@ -91,14 +92,9 @@ pub(crate) fn for_each<B>(
             return ControlFlow::Break(None);
         }
         let name = String::from_utf8_lossy(key);
-        let frame = FrameView::open(Space::WorldProperty, key, row).map_err(|problem| {
-            Damage::of_row(Space::WorldProperty, key, format!("property `{name}`"), problem)
-        });
-        match frame {
-            Ok(frame) => visit(Ok((&name, frame.payload()))),
-            Err(damage) => visit(Err(damage)),
-        }
-        .map_break(Some)
+        let what = || format!("property `{name}`");
+        let bytes = open_row(Space::WorldProperty, key, row, what, |frame| Ok(frame.payload()));
+        visit(bytes.map(|bytes| (&*name, bytes))).map_break(Some)
     })?;
     Ok(ended.flatten())
 }

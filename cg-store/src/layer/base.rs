@@ -98,10 +98,10 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     /// The shape of its tree of records.
     fn record_shape(&self) -> RecordShape;
 
-    /// The records that a query asks for, as [`Records::in_area`](crate::records::Records::in_area).
+    /// The records that a query asks for, as [`Records::in_leaves`](crate::records::Records::in_leaves).
     ///
     /// # Errors
-    /// As [`Records::in_area`](crate::records::Records::in_area).
+    /// As [`Records::in_leaves`](crate::records::Records::in_leaves).
     fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error>;
 
     /// Makes everything that was found so far as durable as a level says: written, and synced for [`Level::Power`]. What an
@@ -228,7 +228,7 @@ impl Base for World {
     }
 
     fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
-        self.records().in_area(query)
+        self.records().in_leaves(query)
     }
 
     fn keep_found(&self, level: Level) -> Result<(), Error> {

@@ -33,16 +33,16 @@ pub use crate::storage::identity::Identity;
 pub use crate::storage::meta::{read_catalog, registry_rows};
 pub use crate::storage::options::MAX_BATCH_BYTES;
 pub use crate::storage::recovery::finish as finish_commits;
+pub use crate::storage::row::{MetaRow, open_row};
 pub use crate::storage::staged::{TooLong, check as check_parts};
 pub use base::{Base, Found, origin_of, without_deletion};
 
 use crate::api::world::World;
 use crate::commit::transaction::Tx;
-use crate::engine::{CommitSeq, EngineError};
+use crate::engine::{CommitSeq, Engine, EngineError};
 use crate::kinds::object::StoredObject;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
-#[cfg(feature = "rocks")]
 use crate::storage::options::WorldOptions;
 use crate::storage::resources::Resources;
 
@@ -99,6 +99,19 @@ pub fn open_world(
     change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
 ) -> Result<World, Error> {
     World::open_with(dir, options, change)
+}
+
+/// As [`WorldBuilder::over`](crate::WorldBuilder::over), with the stored names changed by a function, which may refuse
+/// them.
+///
+/// # Errors
+/// As [`WorldBuilder::over`](crate::WorldBuilder::over), and those of the function.
+pub fn world_over(
+    engine: impl Engine,
+    options: &WorldOptions,
+    change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
+) -> Result<World, Error> {
+    World::over(Box::new(engine), options, change)
 }
 
 /// Gives a world the names of another one under the same ids.

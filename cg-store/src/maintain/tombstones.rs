@@ -30,7 +30,7 @@ impl MaintainState {
             let tombstone_horizon = commit.max(known);
             let mut batch = Batch::new();
             if commit > known {
-                meta::put_tombstone_horizon(&mut batch, commit);
+                meta::TOMBSTONE_HORIZON.put(&mut batch, &commit);
             }
             let forgotten = self.purge_objects(&mut batch, &mut deleted, commit)?;
             if !batch.is_empty() {

@@ -170,7 +170,7 @@ mod tests {
         });
         let limits = StoreLimits { batch_bytes: 4096, ..StoreLimits::default() };
         let options = WorldOptions { limits, durability: Durability::Fast, ..WorldOptions::default() };
-        let world = World::in_memory_over(engine, &[], &options).unwrap();
+        let world = World::builder().options(&options).over(engine).unwrap();
         let (step, next) = channel();
         *steps.lock() = Some(next);
         let names: Vec<String> = (0..100_u8).map(|n| format!("game:{n}")).collect();

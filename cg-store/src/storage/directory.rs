@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::storage::error::OpenError;
+use crate::storage::identity::Identity;
 
 /// The file's name in a world directory.
 pub const FILE_NAME: &str = "world.cg";
@@ -86,6 +87,12 @@ impl WorldFile {
             Some(found) if !is_signature(&found) => Err(OpenError::NotASignature { found }),
             signature => Ok(Self { signature, ..Self::new_world() }),
         }
+    }
+
+    /// The world and its incarnation.
+    pub const fn identity(&self) -> Identity {
+        let Self { uuid, incarnation, .. } = *self;
+        Identity { uuid, incarnation }
     }
 
     /// Checks that a world has the offered signature. Without an offered signature every world passes.

@@ -2,28 +2,62 @@
 
 use std::collections::BTreeMap;
 
-use cg_format::Space;
-use cg_format::frame::{Codec, Draft, FrameView, LEN_BYTES};
+use cg_format::frame::{FrameView, LEN_BYTES};
 use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
-use cg_format::{DecodeError, Problem, Section};
+use cg_format::{DecodeError, Problem, Section, Space};
 use cg_registry::Catalog;
 use cg_registry::codec::is_registry_row;
+use uuid::Uuid;
 
-use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _, Stamp};
-use crate::storage::error::{Damage, Error, OpenError};
+use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
+use crate::storage::error::{Error, OpenError};
+use crate::storage::identity::Identity;
 use crate::storage::options::{StoreLimits, WorldOptions};
-use crate::storage::record_shape::RecordSettings;
-use crate::storage::record_shape::RecordShape;
+use crate::storage::record_shape::{RecordSettings, RecordShape};
+use crate::storage::row::{MetaRow, open_row};
 
-/// The row of the world's limits: six `u64`, in the order chunk, entity, property, batch, object, record. Worlds of
-/// earlier drafts have the first four.
-const LIMITS_KEY: &[u8] = b"limits";
-/// The row of the shape of the record tree: its four settings, `u32` each.
-const RECORD_SHAPE_KEY: &[u8] = b"recordShape";
+/// The world's limits: six `u64`, in the order chunk, entity, property, batch, object, record. Worlds of earlier drafts
+/// have the first four.
+pub(crate) const LIMITS: MetaRow<StoreLimits> = MetaRow {
+    key: "limits",
+    what: "the row of the world's limits",
+    encode: encode_limits,
+    decode: decode_limits,
+};
 
-/// The row of `worldMeta` with the tombstone horizon, a `u64`.
-const TOMBSTONE_HORIZON_KEY: &[u8] = b"forgottenBefore";
+/// The shape of the record tree: its four settings, `u32` each.
+pub(crate) const RECORD_SHAPE: MetaRow<RecordShape> = MetaRow {
+    key: "recordShape",
+    what: "the row of the shape of the records",
+    encode: encode_record_shape,
+    decode: decode_record_shape,
+};
+
+/// The tombstone horizon: the first commit whose tombstones are kept, a `u64`.
+pub(crate) const TOMBSTONE_HORIZON: MetaRow<u64> = MetaRow {
+    key: "forgottenBefore",
+    what: "the row that says which deletions are forgotten",
+    encode: |commit, out| Writer::new(out).u64(*commit),
+    decode: |payload| decode_u64(payload, "forgotten before", "bytes after the commit"),
+};
+
+/// The identity of a world without a directory: its UUID and that of its incarnation.
+pub(crate) const IDENTITY: MetaRow<Identity> = MetaRow {
+    key: "identity",
+    what: "the row of the world's identity",
+    encode: |identity, out| {
+        out.extend(identity.uuid.as_bytes());
+        out.extend(identity.incarnation.as_bytes());
+    },
+    decode: |payload| {
+        let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
+        let mut uuid = |field| reader.array(field).map(Uuid::from_bytes);
+        let (uuid, incarnation) = (uuid("uuid")?, uuid("incarnation")?);
+        reader.end("bytes after the identity")?;
+        Ok(Identity { uuid, incarnation })
+    },
+};
 
 /// The rows that a world reads first, so that damage in them is found before anything is written.
 #[derive(Debug)]
@@ -35,18 +69,30 @@ pub(crate) struct WorldRows {
     pub(crate) tombstone_horizon: u64,
     /// `None` in an engine that holds no world yet, and in worlds of earlier drafts.
     pub(crate) record_shape: Option<RecordShape>,
+    /// `None` also in a world with a directory, which has it in `world.cg`.
+    pub(crate) identity: Option<Identity>,
 }
 
 impl WorldRows {
+    /// The rows of a world that is not stored yet.
+    #[cfg(feature = "rocks")]
+    pub(crate) const fn of_new(catalog: Catalog) -> Self {
+        Self { catalog, limits: None, tombstone_horizon: 0, record_shape: None, identity: None }
+    }
+
     /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a few other rows.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the frame of a row, the limits, the tombstone horizon or the shape of the records are
     /// damaged; [`Error::Registry`] if the registry does not decode.
     pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
-        let (catalog, limits) = (read_catalog(view)?, read_limits(view)?);
-        let tombstone_horizon = read_tombstone_horizon(view)?;
-        Ok(Self { catalog, limits, tombstone_horizon, record_shape: read_record_shape(view)? })
+        Ok(Self {
+            catalog: read_catalog(view)?,
+            limits: LIMITS.get(view)?,
+            tombstone_horizon: TOMBSTONE_HORIZON.get(view)?.unwrap_or(0),
+            record_shape: RECORD_SHAPE.get(view)?,
+            identity: None,
+        })
     }
 
     /// The shape of the record tree: the stored one, otherwise the requested one.
@@ -68,55 +114,25 @@ pub(crate) fn is_property(key: &[u8]) -> bool {
     matches!(key, b"seed" | b"key" | b"time")
 }
 
-/// The world's limits, or `None` in an engine that holds no world yet.
-fn read_limits(view: &dyn Readable) -> Result<Option<StoreLimits>, Error> {
-    let Some(row) = view.get(Space::WorldMeta, LIMITS_KEY)? else { return Ok(None) };
-    let limits =
-        FrameView::open(Space::WorldMeta, LIMITS_KEY, &row).and_then(|frame| decode_limits(frame.payload()));
-    limits.map(Some).map_err(|problem| {
-        Damage::of_row(Space::WorldMeta, LIMITS_KEY, "the row of the world's limits", problem)
-    })
-}
-
-/// The tombstone horizon; 0 in a world in which none was set.
-fn read_tombstone_horizon(view: &dyn Readable) -> Result<u64, Error> {
-    let Some(row) = view.get(Space::WorldMeta, TOMBSTONE_HORIZON_KEY)? else { return Ok(0) };
-    let commit = FrameView::open(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, &row)
-        .and_then(|frame| decode_tombstone_horizon(frame.payload()));
-    let what = "the row that says which deletions are forgotten";
-    commit.map_err(|problem| Damage::of_row(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, what, problem))
-}
-
-fn decode_tombstone_horizon(payload: &[u8]) -> Result<u64, DecodeError> {
+/// Decodes a row that holds one number. The names are those of the number, and of what may not be after it.
+pub(crate) fn decode_u64(
+    payload: &[u8],
+    field: &'static str,
+    after: &'static str,
+) -> Result<u64, DecodeError> {
     let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
-    let commit = reader.u64("forgotten before")?;
-    reader.end("bytes after the commit")?;
-    Ok(commit)
+    let number = reader.u64(field)?;
+    reader.end(after)?;
+    Ok(number)
 }
 
-/// Adds the row of the tombstone horizon to a batch.
-pub(crate) fn put_tombstone_horizon(batch: &mut Batch, commit: u64) {
-    let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(commit));
-    batch.put(Space::WorldMeta, TOMBSTONE_HORIZON_KEY, row, Stamp::Commit);
-}
-
-/// Adds the row of the world's limits to a batch.
-pub(crate) fn put_limits(batch: &mut Batch, limits: &StoreLimits) {
-    let draft = Draft::plain(Codec::None, 0, |out| {
-        let mut writer = Writer::new(out);
-        let StoreLimits {
-            chunk_bytes,
-            entity_bytes,
-            property_bytes,
-            object_bytes,
-            record_bytes,
-            batch_bytes,
-        } = *limits;
-        for limit in [chunk_bytes, entity_bytes, property_bytes, batch_bytes, object_bytes, record_bytes] {
-            writer.u64(limit);
-        }
-    });
-    batch.put(Space::WorldMeta, LIMITS_KEY, draft, Stamp::Commit);
+fn encode_limits(limits: &StoreLimits, out: &mut Vec<u8>) {
+    let StoreLimits { chunk_bytes, entity_bytes, property_bytes, object_bytes, record_bytes, batch_bytes } =
+        *limits;
+    let mut writer = Writer::new(out);
+    for limit in [chunk_bytes, entity_bytes, property_bytes, batch_bytes, object_bytes, record_bytes] {
+        writer.u64(limit);
+    }
 }
 
 fn decode_limits(payload: &[u8]) -> Result<StoreLimits, DecodeError> {
@@ -136,27 +152,12 @@ fn decode_limits(payload: &[u8]) -> Result<StoreLimits, DecodeError> {
     Ok(limits)
 }
 
-/// The shape of the record tree, or `None` if it was never written.
-fn read_record_shape(view: &dyn Readable) -> Result<Option<RecordShape>, Error> {
-    let Some(row) = view.get(Space::WorldMeta, RECORD_SHAPE_KEY)? else { return Ok(None) };
-    let shape = FrameView::open(Space::WorldMeta, RECORD_SHAPE_KEY, &row)
-        .and_then(|frame| decode_record_shape(frame.payload()));
-    shape.map(Some).map_err(|problem| {
-        let what = "the row of the shape of the records";
-        Damage::of_row(Space::WorldMeta, RECORD_SHAPE_KEY, what, problem)
-    })
-}
-
-/// Adds the row of the shape of the record tree to a batch.
-pub(crate) fn put_record_shape(batch: &mut Batch, shape: RecordShape) {
+fn encode_record_shape(shape: &RecordShape, out: &mut Vec<u8>) {
     let RecordSettings { leaf_square_size, tree_degree, num_levels, roots_per_table } = shape.settings();
-    let draft = Draft::plain(Codec::None, 0, |out| {
-        let mut writer = Writer::new(out);
-        for setting in [leaf_square_size, tree_degree, num_levels, roots_per_table] {
-            writer.u32(setting);
-        }
-    });
-    batch.put(Space::WorldMeta, RECORD_SHAPE_KEY, draft, Stamp::Commit);
+    let mut writer = Writer::new(out);
+    for setting in [leaf_square_size, tree_degree, num_levels, roots_per_table] {
+        writer.u32(setting);
+    }
 }
 
 fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
@@ -195,9 +196,9 @@ pub fn registry_rows(view: &dyn Readable) -> Result<BTreeMap<String, Vec<u8>>, E
     let mut rows = BTreeMap::new();
     view.try_scan(Family::WorldMeta, ALL_KEYS, |key, row| {
         if let Some(name) = str::from_utf8(key).ok().filter(|name| is_registry_row(name)) {
-            let frame = FrameView::open(Space::WorldMeta, key, row)
-                .map_err(|problem| Damage::of_row(Space::WorldMeta, key, "a registry row", problem))?;
-            rows.insert(name.to_owned(), frame.payload().to_vec());
+            let bytes = |frame: FrameView<'_>| Ok(frame.payload().to_vec());
+            let bytes = open_row(Space::WorldMeta, key, row, || "a registry row", bytes)?;
+            rows.insert(name.to_owned(), bytes);
         }
         Ok::<_, Error>(())
     })?;

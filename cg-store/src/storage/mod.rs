@@ -16,5 +16,6 @@ pub(crate) mod record_shape;
 pub(crate) mod recovery;
 pub(crate) mod registry;
 pub(crate) mod resources;
+pub(crate) mod row;
 pub(crate) mod shared;
 pub(crate) mod staged;

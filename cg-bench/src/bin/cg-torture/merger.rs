@@ -12,7 +12,6 @@ use cg_store::engine::{RocksEngine, RocksOptions};
 use cg_store::prelude::*;
 use cg_store::verify::{ContentHash, VerifyDepth};
 use cg_tiering::GameTick;
-use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::promoter::{Kinds, at, cow_id, longest, options, peak_bytes};
@@ -78,7 +77,7 @@ impl SegmentHome for Home {
             *catalog = Catalog::clone(&names);
             Ok(())
         };
-        self.over("segment ", engine, uuid_of(segment), take, options)
+        self.over("segment ", engine, take, options)
     }
 
     fn open(
@@ -94,7 +93,7 @@ impl SegmentHome for Home {
             *catalog = Catalog::clone(&names);
             Ok(())
         };
-        self.over("segment ", engine, uuid_of(segment), take, options)
+        self.over("segment ", engine, take, options)
     }
 
     fn remove(&self, segment: SegmentPos) -> Result<(), Error> {
@@ -112,21 +111,15 @@ impl Home {
         &self,
         name: &'static str,
         engine: RocksEngine,
-        uuid: Uuid,
         change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
         options: &WorldOptions,
     ) -> Result<World, Error> {
-        World::over(Telling::named(name, engine, Arc::clone(&self.tells)), uuid, change, options)
+        cg_store::layer::world_over(Telling::named(name, engine, Arc::clone(&self.tells)), options, change)
     }
 
     fn root(&self, engine: RocksEngine, options: &WorldOptions) -> Result<World, Error> {
-        self.over("root ", engine, Uuid::from_u128(1), |_| Ok(()), options)
+        self.over("root ", engine, |_| Ok(()), options)
     }
-}
-
-fn uuid_of(segment: SegmentPos) -> Uuid {
-    let place = [segment.x, segment.y, segment.z].map(|place| place.cast_unsigned() & 0xffff);
-    Uuid::from_u128(place.into_iter().fold(1, |uuid, place| uuid << 16 | u128::from(place)))
 }
 
 /// Merges the overlay into its base; each engine tells of every batch.

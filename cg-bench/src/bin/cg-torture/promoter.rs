@@ -199,7 +199,7 @@ pub(crate) fn open(dir: &Path) -> Result<World, Failure> {
 }
 
 fn over(engine: impl Engine, batch_bytes: u64) -> Result<World, Failure> {
-    Ok(World::over(engine, uuid::Uuid::from_u128(1), |_| Ok(()), &options(batch_bytes))?)
+    Ok(World::builder().options(&options(batch_bytes)).over(engine)?)
 }
 
 pub(crate) fn options(batch_bytes: u64) -> WorldOptions {

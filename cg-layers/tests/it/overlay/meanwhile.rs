@@ -238,7 +238,7 @@ fn with_pack(engine: &Surviving, components: &str) -> World {
         plan.apply(catalog)?;
         Ok(())
     };
-    World::over(engine.clone(), uuid::Uuid::from_u128(5), take, &options()).expect("a world")
+    cg_store::layer::world_over(engine.clone(), &options(), take).expect("a world")
 }
 
 /// A promotion that was killed when the base had its names, which got a new generation of its schema before the overlay
@@ -284,7 +284,7 @@ fn what_an_overlay_remembers_of_its_base_is_written_there() {
     let fast = cg_store::WorldOptions { durability: Durability::Fast, ..options() };
     let open = || {
         fuse.set(i64::MAX);
-        World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &fast).expect("a world")
+        World::builder().options(&fast).over(below.clone()).expect("a world")
     };
     let base = open();
     let ids = Ids::register(&base);

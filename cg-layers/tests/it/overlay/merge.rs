@@ -207,7 +207,7 @@ fn ends_anywhere(options: &WorldOptions) -> Vec<bool> {
         let (below, above) = (Surviving::new(&fuse), Surviving::new(&fuse));
         let open = || {
             fuse.set(i64::MAX);
-            let base = World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), options);
+            let base = World::builder().options(options).over(below.clone());
             let base = base.expect("a world");
             let arenas = Arenas::over(above.clone(), base.clone(), options).expect("the same base");
             (base, arenas)

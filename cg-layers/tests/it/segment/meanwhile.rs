@@ -43,7 +43,7 @@ impl Staged {
             home.happens(When::RootCommits);
             None
         });
-        let root = World::in_memory_over(engine, &[], &options()).expect("a root");
+        let root = World::builder().options(&options()).over(engine).expect("a root");
         let world = SegmentedWorld::begin(self.clone(), root, Some(16), &segments()).expect("begins");
         let ids = register(&world);
         (world, ids)
@@ -91,7 +91,7 @@ impl SegmentHome for Staged {
             *catalog = Catalog::clone(&names);
             Ok(())
         };
-        let world = World::over(engine, uuid::Uuid::new_v4(), take, options)?;
+        let world = cg_store::layer::world_over(engine, options, take)?;
         self.worlds.lock().insert(segment, world.clone());
         Ok(world)
     }

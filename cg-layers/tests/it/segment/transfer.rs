@@ -7,7 +7,6 @@ use std::sync::Arc;
 use cg_registry::Catalog;
 use cg_store::engine::{Engine, MemEngine};
 use parking_lot::Mutex;
-use uuid::Uuid;
 
 use super::*;
 use crate::surviving::{Fuse, Surviving};
@@ -21,7 +20,7 @@ pub(crate) struct Crashing {
     engines: Engines,
 }
 
-type Engines = Arc<Mutex<HashMap<SegmentPos, (Surviving, Uuid)>>>;
+type Engines = Arc<Mutex<HashMap<SegmentPos, Surviving>>>;
 
 impl Clone for Crashing {
     fn clone(&self) -> Self {
@@ -30,8 +29,6 @@ impl Clone for Crashing {
         Self { fuse: fuse.clone(), root: root.clone(), make, engines }
     }
 }
-
-const ROOT: Uuid = Uuid::from_u128(77);
 
 impl Crashing {
     pub(crate) fn new() -> Self {
@@ -58,13 +55,13 @@ impl Crashing {
 
     pub(crate) fn open_with(&self, is_new: bool, segments: &SegmentOptions) -> SegmentedWorld<Self> {
         self.fuse.set(i64::MAX);
-        let root = World::over(self.root.clone(), ROOT, |_| Ok(()), &segments.world).expect("a root");
+        let root = World::builder().options(&segments.world).over(self.root.clone()).expect("a root");
         SegmentedWorld::begin(self.clone(), root, is_new.then_some(16), segments).expect("begins")
     }
 
     /// The engine of a segment, whether or not its world is open.
     pub(crate) fn engine(&self, segment: SegmentPos) -> Surviving {
-        self.engines.lock().get(&segment).cloned().expect("is stored").0
+        self.engines.lock().get(&segment).cloned().expect("is stored")
     }
 }
 
@@ -83,13 +80,13 @@ impl SegmentHome for Crashing {
         names: Arc<Catalog>,
         options: &WorldOptions,
     ) -> Result<World, Error> {
-        let (engine, uuid) = (self.another(), Uuid::new_v4());
-        self.engines.lock().insert(segment, (engine.clone(), uuid));
+        let engine = self.another();
+        self.engines.lock().insert(segment, engine.clone());
         let take = |catalog: &mut Catalog| {
             *catalog = Catalog::clone(&names);
             Ok(())
         };
-        World::over(engine, uuid, take, options)
+        cg_store::layer::world_over(engine, options, take)
     }
 
     fn open(
@@ -99,13 +96,13 @@ impl SegmentHome for Crashing {
         check: &dyn Fn(&Catalog) -> Result<(), Error>,
         options: &WorldOptions,
     ) -> Result<World, Error> {
-        let (engine, uuid) = self.engines.lock().get(&segment).cloned().expect("was asked for");
+        let engine = self.engines.lock().get(&segment).cloned().expect("was asked for");
         let take = |catalog: &mut Catalog| {
             check(catalog)?;
             *catalog = Catalog::clone(&names);
             Ok(())
         };
-        World::over(engine, uuid, take, options)
+        cg_store::layer::world_over(engine, options, take)
     }
 
     fn remove(&self, segment: SegmentPos) -> Result<(), Error> {

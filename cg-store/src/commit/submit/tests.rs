@@ -22,7 +22,7 @@ fn failing_at(fails_at: &Arc<AtomicU64>, queue_bytes: u64) -> (World, Chunk) {
         move |seq| (seq.get() == fails_at.load(Ordering::Relaxed)).then_some(Fault::Write)
     });
     let options = WorldOptions { queue_bytes, durability: Durability::Fast, ..WorldOptions::default() };
-    let world = World::in_memory_over(engine, &[], &options).unwrap();
+    let world = World::builder().options(&options).over(engine).unwrap();
     let [air] = world.registry().register_blocks([":air"]).unwrap();
     world.registry().register_dimension("game:overworld").unwrap();
     let chunk = Chunk::filled(air, &world.catalog().current_schema()).unwrap();

@@ -44,6 +44,11 @@ pub trait TxStore {
     /// # Errors
     /// As [`chunk`](Self::chunk).
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error>;
+
+    /// Many entities, one result per id in the order asked.
+    fn entities(&mut self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        ids.iter().map(|id| self.entity(*id)).collect()
+    }
 }
 
 /// A store that also has properties, objects and records. Those of a segmented world are in its root.

@@ -77,6 +77,14 @@ impl<S: TxStore> Tx<S> {
             .collect()
     }
 
+    /// A chunk with one block in every cell, to be edited and [saved](Self::save).
+    ///
+    /// # Errors
+    /// [`Error::Edit`] if the block is not registered, or its components have too many bytes.
+    pub fn new_chunk(&self, block: BlockId) -> Result<Chunk, Error> {
+        Ok(Chunk::filled(block, &self.current_catalog().current_schema())?)
+    }
+
     /// Stores a chunk in place of what is stored, **its entity references too**: an entity that the stored chunk has
     /// and this one does not becomes detached.
     ///
@@ -183,6 +191,19 @@ impl<S: TxStore> Tx<S> {
             return Ok(written.clone());
         }
         self.store.entity(id)
+    }
+
+    /// Many entities, as [`entity`](Self::entity) reads each. Returns one result per id, in the order asked. Costs one
+    /// engine call for all that this transaction did not write.
+    pub fn entities(&mut self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        let unwritten: Vec<_> =
+            ids.iter().copied().filter(|id| !self.writes.entities.contains_key(id)).collect();
+        let mut stored = self.store.entities(&unwritten).into_iter();
+        let entity = |id: &EntityId| match self.writes.entities.get(id) {
+            Some(written) => Ok(written.clone()),
+            None => stored.next().expect("one was read for each that was not written"),
+        };
+        ids.iter().map(entity).collect()
     }
 
     /// Stores an entity; one equal to the stored one writes nothing. The references in its previous and its new chunk

@@ -71,6 +71,11 @@ impl TxStore for WorldReads<'_> {
         self.reads.insert(ConflictKey::Entity(id));
         self.world.read.entity(id)
     }
+
+    fn entities(&mut self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        self.reads.extend(ids.iter().map(|id| ConflictKey::Entity(*id)));
+        self.world.read.entities(ids)
+    }
 }
 
 impl ValueStore for WorldReads<'_> {

@@ -14,7 +14,7 @@ mod write;
 use std::sync::Arc;
 
 use cg_format::Space;
-use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
+use cg_format::frame::{self, Codec, Draft, Stamp};
 use cg_format::object::ObjectView;
 
 pub(crate) use list::scan_objects;
@@ -22,8 +22,9 @@ pub use list::{ObjectEntry, ObjectPage, behind_all, range};
 pub use write::ObjectWrite;
 
 use crate::engine::Batch;
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
+use crate::storage::row::open_row;
 
 /// An object and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,11 +76,8 @@ impl From<ObjectView<'_>> for StoredObject {
 
 /// Decodes an object's row.
 pub(crate) fn decode<'a>(key: &[u8], row: &'a [u8]) -> Result<ObjectView<'a>, Error> {
-    let view = FrameView::open(Space::Object, key, row).and_then(|frame| ObjectView::decode(frame.payload()));
-    view.map_err(|problem| {
-        let place = format!("object `{}`", key.escape_ascii());
-        Damage::of_row(Space::Object, key, place, problem)
-    })
+    let what = || format!("object `{}`", key.escape_ascii());
+    open_row(Space::Object, key, row, what, |frame| ObjectView::decode(frame.payload()))
 }
 
 /// Adds an object's row to a batch.

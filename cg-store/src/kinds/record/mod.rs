@@ -7,7 +7,6 @@
 mod change;
 mod query;
 
-use cg_format::frame::FrameView;
 use cg_format::key::{self, RecordLeaf};
 use cg_format::record::RecordView;
 use cg_format::{RecordId, Space};
@@ -17,23 +16,20 @@ pub use change::leaf_of;
 pub(crate) use query::scan_records;
 pub use query::{RecordQuery, scan_area};
 
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::Error;
+use crate::storage::row::open_row;
 
 /// Decodes a record's row.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if the row is damaged.
 pub fn decode<'a>(id: RecordId, key: &[u8], row: &'a [u8]) -> Result<RecordView<'a>, Error> {
-    let view = FrameView::open(Space::Record, key, row).and_then(|frame| RecordView::decode(frame.payload()));
-    view.map_err(|problem| Damage::of_row(Space::Record, key, format!("record {id}"), problem))
+    open_row(Space::Record, key, row, || format!("record {id}"), |frame| RecordView::decode(frame.payload()))
 }
 
 /// Decodes the row with the leaf of a record.
 pub(crate) fn decode_place(id: RecordId, row: &[u8]) -> Result<RecordLeaf, Error> {
     let key = key::record_place(id);
-    let leaf = FrameView::open(Space::RecordPlace, &key, row)
-        .and_then(|frame| key::decode_record_leaf(frame.payload()));
-    leaf.map_err(|problem| {
-        Damage::of_row(Space::RecordPlace, &key, format!("the place of record {id}"), problem)
-    })
+    let what = || format!("the place of record {id}");
+    open_row(Space::RecordPlace, &key, row, what, |frame| key::decode_record_leaf(frame.payload()))
 }

@@ -129,7 +129,7 @@ mod tests {
             }
         });
         let options = WorldOptions { deltas: true, durability: Durability::Fast, ..WorldOptions::default() };
-        let world = World::in_memory_over(engine, &[], &options).unwrap();
+        let world = World::builder().options(&options).over(engine).unwrap();
         let flat = world.registry().register_dimension("game:flat").unwrap();
         let [stone, glass] = world.registry().register_blocks(["game:stone", "game:glass"]).unwrap();
         let at = ChunkAt::new(flat, ChunkPos::constant(0, 0, 0));

@@ -2,40 +2,23 @@
 
 use std::time::Duration;
 
-use cg_format::frame::{self, Codec, Draft, FrameView, Stamp};
-use cg_format::wire::{Reader, Writer};
-use cg_format::{DecodeError, Section, Space};
+use cg_format::wire::Writer;
 use cg_tiering::GameTick;
 
 use super::{Due, MoveCounts, Work};
-use crate::engine::{Batch, Level, Readable};
+use crate::engine::{Batch, Level};
 use crate::maintain::state::MaintainState;
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::Error;
+use crate::storage::meta::decode_u64;
+use crate::storage::row::MetaRow;
 
-/// The row that holds the world's clock, a `u64`, as maintenance last wrote it.
-const CLOCK_KEY: &[u8] = b"gameClock";
-
-/// Adds the clock to a batch.
-pub(super) fn put_clock(batch: &mut Batch, now: GameTick) {
-    let row = Draft::plain(Codec::None, 0, |out| Writer::new(out).u64(now.get()));
-    batch.put(Space::WorldMeta, CLOCK_KEY, row, Stamp::Commit);
-}
-
-/// The clock as it was last written; 0 in a world that never ticked.
-pub(crate) fn read_clock(view: &dyn Readable) -> Result<GameTick, Error> {
-    let Some(row) = view.get(Space::WorldMeta, CLOCK_KEY)? else { return Ok(GameTick::default()) };
-    let ticks =
-        FrameView::open(Space::WorldMeta, CLOCK_KEY, &row).and_then(|frame| decode_clock(frame.payload()));
-    let damage = |problem| Damage::of_row(Space::WorldMeta, CLOCK_KEY, "the world's clock", problem);
-    ticks.map(GameTick::new).map_err(damage)
-}
-
-fn decode_clock(payload: &[u8]) -> Result<u64, DecodeError> {
-    let mut reader = Reader::at_offset(payload, frame::LEN_BYTES as u64, Section::Frame);
-    let ticks = reader.u64("game clock")?;
-    reader.end("bytes after the clock")?;
-    Ok(ticks)
-}
+/// The world's clock, a `u64`, as maintenance last wrote it.
+pub(crate) const CLOCK: MetaRow<GameTick> = MetaRow {
+    key: "gameClock",
+    what: "the world's clock",
+    encode: |now, out| Writer::new(out).u64(now.get()),
+    decode: |payload| decode_u64(payload, "game clock", "bytes after the clock").map(GameTick::new),
+};
 
 impl MaintainState {
     /// See [`Tiers::set_clock`](crate::tiers::Tiers::set_clock).
@@ -44,7 +27,7 @@ impl MaintainState {
         self.maintenance.set_clock(to, |work| {
             self.end_moves(work)?;
             let mut batch = Batch::new();
-            put_clock(&mut batch, to);
+            CLOCK.put(&mut batch, &to);
             self.shared.engine()?.commit(batch.maintenance(), &[], Level::Power)?;
             self.activity.tiering.restart(to);
             work.know_nothing();

@@ -10,7 +10,7 @@ use cg_format::frame::{Codec, Draft, FrameView, Stamp};
 use cg_format::{ClusterTier, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat, Observers};
 
-use super::clock::{put_clock, read_clock};
+use super::clock::CLOCK;
 use crate::engine::{Batch, EngineError, Guard, Level, Readable};
 use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
@@ -106,9 +106,9 @@ impl MaintainState {
         while !self.keep_heat()?.is_empty() {}
         let (engine, now) = (self.shared.engine()?, self.activity.tiering.now());
         // A completely cold world has no heat with which the clock was written.
-        if read_clock(&*engine)? != now {
+        if CLOCK.get(&*engine)?.unwrap_or_default() != now {
             let mut batch = Batch::new();
-            put_clock(&mut batch, now);
+            CLOCK.put(&mut batch, &now);
             engine.commit(batch.maintenance(), &[], Level::Process)?;
         }
         Ok(())
@@ -127,7 +127,7 @@ impl MaintainState {
         for (cube, heat) in &dirty {
             put_heat(&mut batch, *cube, *heat);
         }
-        put_clock(&mut batch, self.activity.tiering.now());
+        CLOCK.put(&mut batch, &self.activity.tiering.now());
         let bytes = batch.len_bytes();
         if let Err(error) = self.shared.engine()?.commit(batch.maintenance(), &[], Level::Process) {
             self.activity

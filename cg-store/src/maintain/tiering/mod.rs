@@ -32,7 +32,7 @@ use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::recent_puts::{Overflow, Puts, RecentPuts};
 
-pub(crate) use clock::read_clock;
+pub(crate) use clock::CLOCK;
 pub use counts::MoveCounts;
 use cube_index::CubeIndex;
 pub(crate) use damage_log::DamageLog;

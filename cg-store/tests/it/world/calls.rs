@@ -13,7 +13,7 @@ use std::time::Duration;
 fn counted() -> (World, Counter, Ids) {
     let (engine, counter) = Counting::over(MemEngine::new().with_max_batch_bytes(1 << 30));
     let options = WorldOptions { cache_bytes: 64 << 20, ..options() };
-    let world = World::in_memory_over(engine, &[], &options).expect("begins");
+    let world = World::builder().options(&options).over(engine).expect("begins");
     let ids = Ids::register(&world);
     (world, counter, ids)
 }
@@ -82,6 +82,35 @@ fn a_commit_reads_its_entities_and_their_chunks_together() {
 }
 
 #[test]
+fn a_transaction_reads_many_entities_in_one_call_and_guards_each() {
+    let (world, counter, ids) = counted();
+    let at = ids.at(0, 0, 0);
+    let all: Vec<_> = (0..100_u128).map(uuid).collect();
+    save(&world, [(at, filled(&world, ids.stone))]);
+    let put = |range: std::ops::Range<usize>| {
+        let put = world.transaction(|tx| {
+            all[range].iter().for_each(|id| tx.put_entity(*id, ids.cow_in(at)));
+            Ok::<_, Error>(())
+        });
+        put.expect("commits");
+    };
+    put(0..98);
+    let refused = world.transaction(|tx| {
+        tx.put_entity(all[98], ids.cow_in(at));
+        tx.delete_entity(all[97]);
+        let (found, calls) = counter.during(|| tx.entities(&all));
+        let found: Vec<_> = found.into_iter().map(|found| found.expect("reads").is_some()).collect();
+        let expected: Vec<_> = (0..100).map(|n| n != 97 && n != 99).collect();
+        assert_eq!((found, calls.of(Call::GetMany), calls.all()), (expected, 1, 1));
+        // The one that was not there.
+        std::thread::scope(|scope| scope.spawn(|| put(99..100)).join().expect("another thread commits"));
+        Ok::<_, Error>(())
+    });
+    let key = cg_store::error::ConflictKey::Entity(all[99]);
+    assert!(matches!(&refused, Err(Error::Conflict { key: found }) if *found == key), "{refused:?}");
+}
+
+#[test]
 fn a_commit_reads_its_objects_together() {
     let (world, counter, _) = counted();
     let put = |bytes: u8| {
@@ -105,7 +134,7 @@ fn a_world_is_opened_in_few_calls() {
     let engine = Surviving::new(&Fuse::new());
     for is_new in [true, false] {
         let (engine, counter) = Counting::over(engine.clone());
-        let begin = || World::in_memory_over(engine, &[], &options()).expect("begins");
+        let begin = || World::builder().options(&options()).over(engine).expect("begins");
         let (world, calls) = counter.during(begin);
         assert!(calls.all() <= 15, "{calls:?}");
         if is_new {
@@ -120,7 +149,7 @@ fn a_world_is_opened_in_few_calls() {
 fn a_ticks_thread_calls_no_engine_over_a_network() {
     let (engine, counter) = Counting::over(MemEngine::new());
     let engine = engine.with_caps(|caps| caps.latency = Latency::Network);
-    let world = World::in_memory_over(engine, &[], &options()).expect("begins");
+    let world = World::builder().options(&options()).over(engine).expect("begins");
     let ids = Ids::register(&world);
     let (old, new) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
     save(&world, [(old, filled(&world, ids.stone))]);
@@ -153,7 +182,7 @@ fn an_engine_that_stages_is_given_a_large_commit_whole() {
         let engine = engine.with_caps(|caps| caps.stages = stages);
         let limits = StoreLimits { batch_bytes: 4096, ..StoreLimits::default() };
         let options = WorldOptions { limits, durability: Durability::Process, ..options() };
-        let world = World::in_memory_over(engine, &[], &options).expect("begins");
+        let world = World::builder().options(&options).over(engine).expect("begins");
         let write = || {
             world.transaction(|tx| {
                 for n in 0..100 {
@@ -167,4 +196,21 @@ fn an_engine_that_stages_is_given_a_large_commit_whole() {
         assert_eq!(calls.of(Call::CommitRun) == 1, stages, "{calls:?}");
         assert_eq!(world.metrics().stats.commits_staged, u64::from(!stages));
     }
+}
+
+#[test]
+fn a_world_in_an_engine_keeps_its_identity_there() {
+    let engine = Surviving::new(&Fuse::new());
+    let open = || World::builder().options(&options()).over(engine.clone()).expect("opens");
+    let identity = open().identity();
+    assert_eq!(open().identity(), identity);
+    let other = World::builder().options(&options()).in_memory().expect("another world");
+    assert_ne!(other.identity(), identity);
+    engine.overwrite(cg_format::Space::WorldMeta, "identity");
+    let refused = World::builder().options(&options()).over(engine).expect_err("is refused");
+    assert_eq!(
+        refused.to_string(),
+        "the row of the world's identity is damaged (WorldMeta row 6964656e74697479): frame: uuid needs 16 bytes and 1 are \
+         left (at byte 24); restore it from a checkpoint"
+    );
 }

@@ -84,7 +84,7 @@ fn failing(fault: Fault) -> (World, Arc<AtomicU64>) {
     let fails_from = Arc::clone(&from);
     let engine = MemEngine::new()
         .with_fault(move |seq| (seq.get() >= fails_from.load(Ordering::Relaxed)).then_some(fault));
-    (World::in_memory_over(engine, &[], &options()).expect("a world in memory"), from)
+    (World::builder().options(&options()).over(engine).expect("a world in memory"), from)
 }
 
 #[test]

@@ -95,7 +95,8 @@ fn a_property_of_exactly_the_limit_is_taken_and_a_byte_more_is_not() {
 fn a_row_that_no_batch_takes_is_refused_and_a_transaction_of_any_size_is_not() {
     let engine = MemEngine::new().with_max_batch_bytes(20_000);
     let limits = StoreLimits { batch_bytes: 5000, ..StoreLimits::default() };
-    let world = World::in_memory_over(engine, &[], &WorldOptions { limits, ..options() }).expect("a world");
+    let world =
+        World::builder().options(&WorldOptions { limits, ..options() }).over(engine).expect("a world");
     let ids = Ids::register(&world);
     let sized = |len: usize| {
         let mut chunk = filled(&world, ids.air);

@@ -14,7 +14,7 @@ fn world_with(free: &Arc<AtomicU64>, durability: Durability) -> World {
     let free = Arc::clone(free);
     let engine = MemEngine::new().with_free_bytes(move || free.load(Ordering::Relaxed));
     let options = WorldOptions { durability, min_free_bytes: Some(DEMANDED), ..options() };
-    World::in_memory_over(engine, &[], &options).expect("a world in memory")
+    World::builder().options(&options).over(engine).expect("a world in memory")
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn without_room_nothing_is_moved_or_folded_and_marks_are_forgotten() {
         move || free.load(Ordering::Relaxed)
     });
     let options = WorldOptions { min_free_bytes: Some(DEMANDED), deltas: true, ..options() };
-    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).over(engine).expect("a world in memory");
     let ids = Ids::register(&world);
     let (a, b) = (ids.at(0, 0, 0), ids.at(50, 0, 0));
     save(&world, [(a, super::tier::noisy(&world, &ids, 1)), (b, filled(&world, ids.stone))]);

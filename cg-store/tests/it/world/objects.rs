@@ -408,7 +408,7 @@ fn a_world_is_of_one_application() {
 #[test]
 fn more_objects_are_forgotten_than_fit_into_a_batch() {
     let engine = MemEngine::new().with_max_batch_bytes(4096);
-    let world = World::in_memory_over(engine, &[], &options()).expect("a world");
+    let world = World::builder().options(&options()).over(engine).expect("a world");
     let objects = world.objects();
     for n in 0..200 {
         let key = ObjectKey::new(format!("{n:0>64}")).expect("short");

@@ -238,7 +238,7 @@ fn a_drawing_that_stops_leaves_each_tile_as_it_was_or_as_it_should_be() {
         let engine = MemEngine::new().with_fault(move |seq| {
             (seq.get() == when.load(Ordering::Relaxed)).then_some(engine::Fault::Write)
         });
-        let world = World::in_memory_over(engine, &[], &options()).expect("a world");
+        let world = World::builder().options(&options()).over(engine).expect("a world");
         let ids = Ids::register(&world);
         // The map says stone at the bottom of every chunk; the chunks have it at their top.
         save(&world, all.map(|x| (ids.at(x, 0, 0), marked(&world, &ids, 0))));

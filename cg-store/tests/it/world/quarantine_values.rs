@@ -64,7 +64,7 @@ fn put(world: &World, n: u128, record: &Record) {
 /// How often a query over everything near the origin meets a record.
 fn met(world: &World, ids: &Ids, id: RecordId) -> usize {
     let all = BlockBox::new(BlockPos::new(-999, -999, -999), BlockPos::new(999, 999, 999));
-    let found = world.records().in_area(&RecordQuery::new(ids.overworld, all)).expect("reads");
+    let found = world.records().in_leaves(&RecordQuery::new(ids.overworld, all)).expect("reads");
     found.into_iter().filter(|(found, _)| *found == id).count()
 }
 

@@ -35,7 +35,7 @@ impl Gated {
         let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
         let options =
             WorldOptions { durability: Durability::Fast, queue_bytes, cache_bytes: 0, limits, ..options() };
-        let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+        let world = World::builder().options(&options).over(engine).expect("a world in memory");
         let ids = Ids::register(&world);
         Self { world, ids, gate }
     }
@@ -143,7 +143,7 @@ fn being_written() -> (World, Ids, Sender<()>) {
     });
     let options =
         WorldOptions { durability: Durability::Fast, queue_bytes: 64 << 10, cache_bytes: 0, ..options() };
-    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).over(engine).expect("a world in memory");
     let ids = Ids::register(&world);
     let ((begun, is_begun), (end, ended)) = (channel(), channel());
     *step.lock().expect("no panic") = Some((begun, ended));
@@ -310,7 +310,7 @@ fn a_panic_while_a_queued_commit_is_written_ends_the_writing_and_nobody_waits_fo
         }
     });
     let options = WorldOptions { durability: Durability::Fast, cache_bytes: 0, ..options() };
-    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).over(engine).expect("a world in memory");
     let ids = Ids::register(&world);
     let put = |x| {
         world.transaction(|tx| {
@@ -357,7 +357,7 @@ fn what_is_queued_is_written_below_the_room_that_new_commits_demand() {
         move || free.load(Ordering::Relaxed)
     });
     let options = WorldOptions { durability: Durability::Fast, min_free_bytes: Some(1 << 20), ..options() };
-    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).over(engine).expect("a world in memory");
     let ids = Ids::register(&world);
     save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
     free.store(0, Ordering::Relaxed);

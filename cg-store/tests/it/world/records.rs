@@ -50,7 +50,7 @@ fn block_box(min: [i64; 3], max: [i64; 3]) -> BlockBox {
 #[track_caller]
 fn ids_in(world: &World, query: &RecordQuery) -> Vec<u128> {
     let mut found: Vec<_> =
-        world.records().in_area(query).expect("reads").into_iter().map(|(id, _)| id).collect();
+        world.records().in_leaves(query).expect("reads").into_iter().map(|(id, _)| id).collect();
     found.sort_unstable();
     found.into_iter().map(|id| id.get().as_u128()).collect()
 }
@@ -275,7 +275,7 @@ fn damage_costs_one_record(world: &World) {
     let error = world.records().get(id(2)).expect_err("is damaged").to_string();
     assert!(error.contains(problem) && error.starts_with("record 00000000"), "{error}");
     let query = RecordQuery::new(ids.overworld, block_box([0; 3], [0; 3]));
-    assert!(matches!(world.records().in_area(&query), Err(Error::Corrupt(_))));
+    assert!(matches!(world.records().in_leaves(&query), Err(Error::Corrupt(_))));
     let (mut sound, mut damaged) = (0, 0);
     let shown = world.records().for_each_in(&query, |found| {
         *if found.is_ok() { &mut sound } else { &mut damaged } += 1;
@@ -416,6 +416,18 @@ fn a_world_keeps_its_shape() {
     disk.raw().flip(Family::WorldMeta, b"recordShape", 30);
     let error = World::builder().options(&options()).open(disk.path()).expect_err("is refused");
     assert!(error.to_string().starts_with("the row of the shape of the records is damaged"), "{error}");
+}
+
+#[test]
+fn a_box_has_what_is_in_it_and_its_leaves_what_is_around_it() {
+    let world = World::builder().options(&options()).in_memory().expect("a world in memory");
+    let ids = Ids::register(&world);
+    let places = [[0.0, 0.0, 0.0], [1.9, 1.0, 1.0], [2.0, 1.0, 1.0], [-0.1, 0.0, 0.0]];
+    put(&world, (1..).zip(places).map(|(n, place)| (n, record(ids.overworld, place, "test:point", 0))));
+    let query = RecordQuery::new(ids.overworld, block_box([0, 0, 0], [1, 1, 1]));
+    let found = world.records().in_box(&query).expect("reads");
+    assert_eq!(found.into_iter().map(|(id, _)| id).collect::<Vec<_>>(), [id(1), id(2)]);
+    assert_eq!(ids_in(&world, &query), [1, 2, 3], "their leaf, and not the one beside it");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
     for commits in 0.. {
         let fuse = Fuse::new();
         let below = Surviving::new(&fuse);
-        let open = || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &options);
+        let open = || World::builder().options(&options).over(below.clone());
         let world = open().expect("a world");
         fuse.set(commits);
         let kept = world.snapshots().save("long", &long());
@@ -245,7 +245,7 @@ fn commits_are_accepted_while_a_long_snapshot_is_written() {
     });
     let limits = StoreLimits { batch_bytes: 3 << 20, ..StoreLimits::default() };
     let options = WorldOptions { limits, durability: Durability::Fast, ..WorldOptions::default() };
-    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).over(engine).expect("a world in memory");
     let before = world.last_commit();
     let (step, next) = channel();
     *steps.lock().expect("no panic") = Some(next);

@@ -221,7 +221,7 @@ fn nothing_is_taken_without_room_but_deletions() {
         move || free.load(Ordering::Relaxed)
     });
     let options = WorldOptions { min_free_bytes: Some(1 << 20), ..options() };
-    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).over(engine).expect("a world in memory");
     let ids = Ids::register(&world);
     drop(world.submit(batch(&world, &ids, [0])).expect("is taken"));
     free.store(0, Ordering::Relaxed);

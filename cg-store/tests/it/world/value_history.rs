@@ -156,7 +156,7 @@ fn run(mut world: World, steps: &[Step], shape: RecordShape, reopen: impl Fn(Wor
                 let mut query = RecordQuery::new(ids.overworld, area);
                 query = after.map_or(query.clone(), |after| query.after(after));
                 query = of.map_or(query.clone(), |of| query.of_kind(kind(of)));
-                let found = world.records().in_area(&query).expect("reads");
+                let found = world.records().in_leaves(&query).expect("reads");
                 let found: BTreeMap<_, _> = found.into_iter().collect();
                 // By definition: the leaf's number on each axis lies between those of the corners.
                 let touched = |record: &Record| {

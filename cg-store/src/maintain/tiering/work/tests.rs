@@ -25,7 +25,7 @@ fn apart() -> WorldOptions {
 
 /// A world with a chunk at each of these places along a line.
 fn stored(engine: MemEngine, options: &WorldOptions, places: &[i64]) -> (World, Vec<ChunkAt>, BlockId) {
-    let world = World::in_memory_over(engine, &[], options).unwrap();
+    let world = World::builder().options(options).over(engine).unwrap();
     let flat = world.registry().register_dimension("game:flat").unwrap();
     let [stone, glass] = world.registry().register_blocks(["game:stone", "game:glass"]).unwrap();
     let all: Vec<_> = places.iter().map(|x| ChunkAt::new(flat, ChunkPos::new(*x, 0, 0).unwrap())).collect();

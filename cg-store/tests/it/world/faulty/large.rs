@@ -86,7 +86,7 @@ fn a_sync_that_fails_beside_a_large_commit_leaves_all_of_it_or_nothing() {
         drop(failing);
         let Reopened::Writable(engine) = reopen(&|_| true).expect("opens") else { panic!("writable") };
         let engine = Surviving::around(engine, &Fuse::new());
-        let world = World::over(engine, uuid::Uuid::from_u128(5), |_| Ok(()), &options()).expect("opens");
+        let world = World::builder().options(&options()).over(engine).expect("opens");
         found.push(count_chunks(&world).expect("walks"));
         assert_sound(&world);
     }

@@ -33,7 +33,7 @@ impl Failing {
         let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
         let options = WorldOptions { cache_bytes: 0, durability: Durability::Fast, limits, ..options() };
         let engine = Faulty::new(engine, Arc::clone(&plan));
-        let world = World::in_memory_over(engine, &[], &options).expect("begins");
+        let world = World::builder().options(&options).over(engine).expect("begins");
         let ids = Ids::register(&world);
         Self { world, plan, ids }
     }

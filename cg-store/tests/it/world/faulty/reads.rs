@@ -40,7 +40,7 @@ fn filled_world() -> Failing {
     let plan = Arc::new(Plan::default());
     let options = WorldOptions { cache_bytes: 0, durability: Durability::Process, deltas: true, ..options() };
     let engine = Faulty::new(MemEngine::new(), Arc::clone(&plan));
-    let world = World::in_memory_over(engine, &[], &options).expect("begins");
+    let world = World::builder().options(&options).over(engine).expect("begins");
     let ids = Ids::register(&world);
     save(&world, (0..6).map(|n| (far(&ids, n), noisy(&world, &ids, n as u32))));
     world.tiers().demote_all(LATER, |_| {}).expect("settles");
@@ -231,7 +231,7 @@ fn whichever_read_fails_while_a_world_is_opened_it_opens_afterwards() {
     let plan = Arc::new(Plan::default());
     let open = || {
         let engine = Faulty::new(below.clone(), Arc::clone(&plan));
-        World::over(engine, uuid::Uuid::from_u128(5), |_| Ok(()), &options())
+        World::builder().options(&options()).over(engine)
     };
     let world = open().expect("opens");
     let ids = Ids::register(&world);

@@ -34,7 +34,7 @@ fn a_commit_that_takes_most_of_the_queue_needs_to_wait_once_however_many_small_o
     });
     let options =
         WorldOptions { durability: Durability::Fast, queue_bytes: 64 << 10, cache_bytes: 0, ..options() };
-    let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+    let world = World::builder().options(&options).over(engine).expect("a world in memory");
     let ids = Ids::register(&world);
     let is_done = AtomicBool::new(false);
     let commit = |x: i64, len: usize| {

@@ -35,7 +35,7 @@ impl BeingWritten {
         });
         let (engine, counter) = Counting::over(over(engine));
         let options = WorldOptions { durability: Durability::Fast, cache_bytes: 0, ..options() };
-        let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+        let world = World::builder().options(&options).over(engine).expect("a world in memory");
         let ids = Ids::register(&world);
         let ((begun, is_begun), (words, waits)) = (channel(), channel());
         *step.lock().expect("no panic") = Some((begun, waits));

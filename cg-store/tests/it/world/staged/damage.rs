@@ -16,8 +16,7 @@ fn damage_before_an_intent_hides_no_commit() {
     for commits in few() {
         let fuse = Fuse::new();
         let below = Surviving::new(&fuse);
-        let open =
-            || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &limited(SMALL.batch_bytes));
+        let open = || World::builder().options(&limited(SMALL.batch_bytes)).over(below.clone());
         let world = open().expect("a world");
         let ids = begin(&world);
         fuse.set(commits);
@@ -265,8 +264,7 @@ fn parts_that_an_intent_does_not_count_are_never_carried_out() {
 fn parts_behind_damage_that_never_counted_are_gone_once_the_world_was_open_for_writing() {
     let fuse = Fuse::new();
     let below = Surviving::new(&fuse);
-    let open =
-        || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &limited(SMALL.batch_bytes));
+    let open = || World::builder().options(&limited(SMALL.batch_bytes)).over(below.clone());
     let world = open().expect("a world");
     let ids = begin(&world);
     let next = world.last_commit() + 1;

@@ -179,8 +179,7 @@ fn whichever_commit_is_the_last_the_world_opens_as_before_or_as_after() {
     for commits in few() {
         let fuse = Fuse::new();
         let below = Surviving::new(&fuse);
-        let open =
-            || World::over(below.clone(), uuid::Uuid::from_u128(5), |_| Ok(()), &limited(SMALL.batch_bytes));
+        let open = || World::builder().options(&limited(SMALL.batch_bytes)).over(below.clone());
         let world = open().expect("a world");
         let ids = begin(&world);
         let before = hash(&world);
@@ -223,7 +222,7 @@ fn the_room_on_the_disk_is_counted_twice() {
             move || free.load(Ordering::Relaxed)
         });
         let options = WorldOptions { min_free_bytes: Some(MIN), ..limited(batch_bytes) };
-        let world = World::in_memory_over(engine, &[], &options).expect("a world in memory");
+        let world = World::builder().options(&options).over(engine).expect("a world in memory");
         let ids = begin(&world);
         // The system is asked again after half a second.
         thread::sleep(Duration::from_millis(510));
@@ -262,7 +261,7 @@ fn a_commit_that_cannot_be_written_now_is_written_when_the_world_is_resumed() {
             move |_| (left.fetch_sub(1, Ordering::Relaxed) == 1).then_some(Fault::NoSpace)
         });
         let world =
-            World::in_memory_over(engine, &[], &limited(SMALL.batch_bytes)).expect("a world in memory");
+            World::builder().options(&limited(SMALL.batch_bytes)).over(engine).expect("a world in memory");
         let ids = begin(&world);
         left.store(nth as u64, Ordering::Relaxed);
         let failed = change(&world, &ids, 7, Durability::Process);

@@ -27,7 +27,7 @@ impl Stepped {
             }
         });
         let world =
-            World::in_memory_over(engine, &[], &limited(SMALL.batch_bytes)).expect("a world in memory");
+            World::builder().options(&limited(SMALL.batch_bytes)).over(engine).expect("a world in memory");
         let ids = begin(&world);
         Self { world, ids, steps }
     }
