@@ -1,4 +1,4 @@
-//! Arenas and their leases: given once, never again, and swept when they are over.
+//! Arenas and their leases. A lease is issued once, and its rows are swept after it has expired.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
@@ -16,7 +16,7 @@ use cg_store::layer::{Base, MetaRow, Mutex, open_row, rank};
 
 use super::store::{Store, put};
 
-/// No lease from this one on was ever given; only once an arena was removed.
+/// The next lease when an arena was last removed; absent before.
 const NEXT_LEASE: MetaRow<u64> = MetaRow {
     key: "leases",
     what: "the number of the next lease",
@@ -30,28 +30,28 @@ const NEXT_LEASE: MetaRow<u64> = MetaRow {
 };
 const ARENA_PREFIX: &str = "arena/";
 
-/// One arena of a store, as all handles to it share it.
+/// One arena of a store. All handles to it share this.
 #[derive(Debug)]
 pub(super) struct Arena {
     pub(super) number: u32,
-    /// The lease whose rows are its content.
+    /// The lease whose rows are the arena's content.
     pub(super) lease: AtomicU64,
-    /// A lease that it is about to get.
+    /// The lease issued last, which may not be in effect yet.
     next: AtomicU64,
-    /// Counts its tenancies: a handle of an earlier one is refused.
+    /// Counts the tenancies. A handle of an earlier one is refused.
     pub(super) tenancy: AtomicU64,
     pub(super) row: Mutex<ArenaRow, rank::OverlayRow>,
-    /// Held by the one transaction, reset or promotion under way.
+    /// Held by the running transaction, reset or merge.
     pub(super) writing: Mutex<(), rank::OverlayWriting>,
-    /// The thread that holds it.
+    /// The thread that holds `writing`.
     pub(super) writer: Mutex<Option<ThreadId>, rank::OverlayWriter>,
 }
 
-/// Arenas that were met damaged when the store was opened: which leases they have is not known.
+/// Arenas whose rows were damaged when the store was opened. Their leases are unknown.
 #[derive(Debug, Default)]
 pub(super) struct DamagedArenas {
     pub(super) numbers: BTreeSet<u32>,
-    /// Places that no scan gets past, with any number of arenas.
+    /// Ranges of rows that no scan can read. Each may contain any number of arenas.
     pub(super) gaps: usize,
 }
 
@@ -62,24 +62,25 @@ impl DamagedArenas {
 }
 
 impl<S: Base> Store<S> {
-    /// Gives an arena a lease that is not swept from now on, though it holds nothing before its row is stored.
+    /// Issues a lease to an arena. It is not swept from now on, though it takes effect only when the arena's row is
+    /// stored.
     pub(super) fn give_lease(&self, arena: &Arena) -> u64 {
         self.give_lease_among(&self.arenas.lock(), arena)
     }
 
-    /// As [`give_lease`](Self::give_lease), by a caller that keeps others from looking for garbage.
+    /// As [`give_lease`](Self::give_lease). The caller holds the lock of all arenas, which keeps sweeps out.
     pub(super) fn give_lease_among(&self, _all: &BTreeMap<u32, Arc<Arena>>, arena: &Arena) -> u64 {
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
         arena.next.store(lease, Ordering::Release);
         lease
     }
 
-    /// Adds an arena with a lease of its own; its row is not stored yet. One key read for each number that is tried.
+    /// Adds an arena with a lease of its own. Its row is not stored yet. One key read for each number that is tried.
     pub(super) fn add_arena(&self, holder: &str, since: u64) -> Result<Arc<Arena>, Error> {
         let mut arenas = self.arenas.lock();
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
         let mut number = arenas.keys().next_back().map_or(0, |last| last + 1);
-        // Where there is damage, or may be, is no place for another.
+        // A number whose row is damaged, or may be, is not used.
         loop {
             match self.engine.get(Space::WorldMeta, arena_key(number).as_bytes()) {
                 Ok(None) => break,
@@ -92,14 +93,14 @@ impl<S: Base> Store<S> {
         Ok(arena)
     }
 
-    /// Refuses an arena that is not known with what is wrong with its row, if there is one.
+    /// Returns the damage of the row of an unknown arena, if there is such a row.
     pub(super) fn check_unknown(&self, number: u32) -> Result<(), Error> {
         let key = arena_key(number);
         let row = self.engine.get(Space::WorldMeta, key.as_bytes())?;
         row.map_or(Ok(()), |row| decode_arena(key.as_bytes(), &row).map(drop))
     }
 
-    /// Takes an arena of a damaged row for one that is free and empty.
+    /// Replaces the damaged row of an arena by that of a free, empty arena.
     pub(super) fn free_damaged(
         &self,
         all: &mut BTreeMap<u32, Arc<Arena>>,
@@ -120,7 +121,7 @@ impl<S: Base> Store<S> {
         Ok(self.commit(batch, self.level)?)
     }
 
-    /// Deletes the rows of arenas, and notes that their leases were given.
+    /// Deletes the rows of arenas, and stores the next lease: theirs are never issued again.
     pub(super) fn remove_arenas(&self, numbers: impl IntoIterator<Item = u32>) -> Result<(), Error> {
         let mut batch = Batch::new();
         for number in numbers {
@@ -132,19 +133,20 @@ impl<S: Base> Store<S> {
         Ok(())
     }
 
-    /// Deletes at most this many rows of leases that are over; the number deleted, less than asked if none are left. As long as
-    /// the lease of any arena is not known, that of a damaged one, no rows are taken for garbage that may be its.
+    /// Deletes at most `max_rows` rows of expired leases. Returns the number deleted; fewer than `max_rows` if none
+    /// are left. While any arena's row is damaged, rows from before the store was opened stay: they may be that
+    /// arena's.
     pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
         let mut rows = Vec::new();
         let (live, limit) = {
             let arenas = self.arenas.lock();
             let leases = arenas.values().flat_map(|arena| [&arena.lease, &arena.next]);
             let live: BTreeSet<u64> = leases.map(|lease| lease.load(Ordering::Acquire)).collect();
-            // Whatever is given from here on is none of what is looked at.
+            // Leases that are issued from here on are not swept.
             (live, self.next_lease.load(Ordering::Acquire))
         };
         let first = if self.damaged.lock().are_any() { self.given_from } else { 0 };
-        // Where a row is deleted only its family and its key count.
+        // A deletion uses only the family of the space.
         let families = [
             (Family::ChunkL0, Space::ChunkL0),
             (Family::Entity, Space::Entity),
@@ -168,14 +170,14 @@ impl<S: Base> Store<S> {
             batch.delete(*space, key);
         }
         if !rows.is_empty() {
-            // Lost to a power cut, they are swept again.
+            // Deletions that a power cut loses are repeated by a later sweep.
             self.commit(batch, Level::Process)?;
             self.counts.rows_swept.fetch_add(rows.len() as u64, Ordering::Relaxed);
         }
         Ok(rows.len())
     }
 
-    /// The first lease from a number on that has rows.
+    /// The first lease at or after `from` that has rows.
     fn first_lease(&self, family: Family, from: u64) -> Result<Option<u64>, Error> {
         let key = key::lease(from);
         let range = (Bound::Included(key.as_slice()), Bound::Unbounded);
@@ -186,7 +188,7 @@ impl<S: Base> Store<S> {
         Ok(lease.flatten())
     }
 
-    /// Goes on after damage.
+    /// Continues a scan after damage.
     fn pass<B>(&self, error: &EngineError) -> ControlFlow<B> {
         tracing::warn!(%error, layer = self.layer, "sweeping went around damage, whose rows stay");
         self.counts.damage_met.fetch_add(1, Ordering::Relaxed);
@@ -228,13 +230,13 @@ impl Arena {
     }
 }
 
-/// The first lease that was certainly never given.
+/// The first lease that was certainly never issued.
 pub(super) fn read_next_lease(
     engine: &dyn Engine,
     arenas: &BTreeMap<u32, Arc<Arena>>,
     damaged: &DamagedArenas,
 ) -> Result<u64, Error> {
-    /// More than any arena was reset since the others got their leases: a thousand times a second for thirty years.
+    /// More leases than an arena was issued since the others got theirs: a thousand resets a second for thirty years.
     const UNKNOWN_LEASES: u64 = 1 << 40;
     let given = arenas.values().map(|arena| arena.lease.load(Ordering::Relaxed) + 1).max().unwrap_or(1);
     let (stored, is_unknown) = match NEXT_LEASE.get(engine) {
@@ -252,7 +254,7 @@ fn arena_key(number: u32) -> String {
     format!("{ARENA_PREFIX}{number:08x}")
 }
 
-/// The arenas of a store, and those whose rows cannot be read: the others can be used all the same.
+/// The arenas of a store, and those whose rows cannot be read. Damage does not make the other arenas unusable.
 pub(super) fn read_arenas(engine: &dyn Engine) -> Result<(BTreeMap<u32, Arc<Arena>>, DamagedArenas), Error> {
     let (mut arenas, mut damaged) = (BTreeMap::new(), DamagedArenas::default());
     let from = (Bound::Included(ARENA_PREFIX.as_bytes()), Bound::Unbounded);

@@ -1,4 +1,4 @@
-//! A pool of arenas: overlays over one base that are leased, given back, and leased again.
+//! A pool of arenas: overlays over one base that are leased, released, and leased again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::{Overlay, OverlayError, OverlayStats};
 
 /// Arenas over one base, in one engine. Cheap to clone; every clone is the same pool.
 ///
-/// A hundred arenas hold what was written in them and nothing else: the base is shared, and so are its caches. An arena
-/// that is leased stays so over a crash, until it is [resumed](Self::resume) or [reclaimed](Self::reclaim).
+/// An arena stores only what was written in it; all arenas share the base and its caches. A leased arena stays leased
+/// across a crash, until it is [resumed](Self::resume) or [reclaimed](Self::reclaim).
 ///
-/// Of [`WorldOptions`] an overlay heeds `cache_bytes`, `resources` and `engine_bytes`, `limits`, `deltas`, by which a chunk
-/// that differs little from the base's is written as what differs, and `durability`: commits
-/// and resets are synced at [`Safe`](cg_store::Durability::Safe) and [`SafeBatch`](cg_store::Durability::SafeBatch) and
-/// survive a killed process at all others.
+/// An overlay uses these of [`WorldOptions`]: `cache_bytes`, `resources`, `engine_bytes`, `limits`, `deltas` and
+/// `durability`. With `deltas`, a chunk that differs little from the base's is stored as a delta. Commits and resets
+/// are synced at [`Safe`](cg_store::Durability::Safe) and [`SafeBatch`](cg_store::Durability::SafeBatch). At all other
+/// levels they survive a killed process.
 ///
 /// ```
 /// use cg_store::prelude::*;
@@ -48,14 +48,14 @@ pub struct ArenaInfo {
     pub arena: u32,
     /// Its holder; `None` if it is free.
     pub holder: Option<String>,
-    /// When it was leased or became free, as the host said.
+    /// When it was leased or became free, by the host's clock.
     pub since: GameTick,
-    /// Whether a handle to it is held in this process.
+    /// Whether this process has a handle to it.
     pub is_open: bool,
 }
 
 impl<S: Base> Arenas<S> {
-    /// A pool in memory.
+    /// Creates a pool in memory.
     ///
     /// # Errors
     /// [`OverlayError::TooDeep`].
@@ -65,11 +65,12 @@ impl<S: Base> Arenas<S> {
 }
 
 impl<S: Base> Arenas<S> {
-    /// A pool in an engine that holds one over the same base, or nothing.
+    /// Opens a pool in an engine that is empty or holds a pool over the same base.
     ///
     /// # Errors
-    /// [`OverlayError::WrongBase`], [`OverlayError::BaseReplaced`], [`OverlayError::BaseNames`], [`OverlayError::BaseGrew`],
-    /// [`OverlayError::BaseSchema`] if the base is not the one that the arenas were written over; [`Error::Corrupt`].
+    /// [`OverlayError::WrongBase`], [`OverlayError::BaseReplaced`], [`OverlayError::BaseNames`],
+    /// [`OverlayError::BaseGrew`], [`OverlayError::BaseSchema`] if the base is not the one that the arenas were
+    /// written over; [`Error::Corrupt`].
     #[doc(hidden)]
     pub fn over(engine: impl Engine, base: S, options: &WorldOptions) -> Result<Self, Error> {
         Ok(Self { store: Arc::new(Store::begin(Box::new(engine), base, options)?) })
@@ -79,12 +80,12 @@ impl<S: Base> Arenas<S> {
         Self { store }
     }
 
-    /// The layer below.
+    /// The layer that the arenas read through to.
     pub fn base(&self) -> &S {
         &self.store.base
     }
 
-    /// The names that the arenas know, as [`Overlay::catalog`].
+    /// The names of the arenas, as [`Overlay::catalog`].
     ///
     /// # Errors
     /// As [`Overlay::catalog`].
@@ -92,7 +93,7 @@ impl<S: Base> Arenas<S> {
         self.store.catalog()
     }
 
-    /// Issues ids for names of all arenas, as [`Overlay::register`].
+    /// Issues ids for names that all arenas share, as [`Overlay::register`].
     ///
     /// # Errors
     /// As [`Overlay::register`].
@@ -101,10 +102,10 @@ impl<S: Base> Arenas<S> {
         self.store.register(new)
     }
 
-    /// Leases an arena that shows the base and nothing else: a free one, or a new one. One put.
+    /// Leases an empty arena: a free one, or a new one. One put.
     ///
     /// # Errors
-    /// [`OverlayError::HolderTooLong`], and what the engine says.
+    /// [`OverlayError::HolderTooLong`], and the errors of the engine.
     pub fn lease(&self, holder: &str, now: GameTick) -> Result<Overlay<S>, Error> {
         let len_bytes = holder.len();
         if len_bytes > ArenaRow::MAX_HOLDER_LEN_BYTES {
@@ -128,7 +129,7 @@ impl<S: Base> Arenas<S> {
         for arena in all {
             let mut row = arena.row.lock();
             if row.holder.is_none() {
-                // Its lease was given when it became free, and nothing was written since.
+                // Its lease was issued when it became free, and nothing was written since.
                 let taken = ArenaRow { holder: Some(holder.into()), since: now.get(), ..row.clone() };
                 self.store.put_arena(arena.number, &taken)?;
                 *row = taken;
@@ -139,7 +140,7 @@ impl<S: Base> Arenas<S> {
         Ok(None)
     }
 
-    /// A handle to an arena that is leased, to go on after a restart.
+    /// Returns a handle to a leased arena, to continue after a restart.
     ///
     /// # Errors
     /// [`OverlayError::UnknownArena`] and [`OverlayError::NotLeased`]; [`Error::Corrupt`] if its row is damaged.
@@ -176,14 +177,14 @@ impl<S: Base> Arenas<S> {
         arenas.values().map(info).collect()
     }
 
-    /// Frees every leased arena without a handle: what a crash, or a holder that forgot it, left behind.
-    /// Returns how many. Arenas whose rows are [damaged](Self::damaged) are among them: what they held is given up.
+    /// Frees every leased arena without a handle: its holder crashed, or did not release it. Returns how many. Arenas
+    /// whose rows are [damaged](Self::damaged) are among them: their content is discarded.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The errors of the engine.
     pub fn reclaim(&self, now: GameTick) -> Result<u32, Error> {
         self.store.check_base()?;
-        // Handles are made under this lock, so none is made between the look and the end.
+        // Handles are created under this lock, so none is created between the check and the end.
         let mut arenas = self.store.arenas.lock();
         let mut count = 0;
         for arena in arenas.values().filter(|arena| Arc::strong_count(arena) == 1) {
@@ -203,18 +204,17 @@ impl<S: Base> Arenas<S> {
         Ok(count)
     }
 
-    /// The arenas whose rows were met damaged when the pool was opened. They cannot be resumed; until they are
-    /// [reclaimed](Self::reclaim) nothing that was written before the pool was opened is [swept](Self::sweep), as it may be
-    /// theirs. Memory only.
+    /// The arenas whose rows were damaged when the pool was opened. They cannot be resumed. Until they are
+    /// [reclaimed](Self::reclaim), nothing that was written before the pool was opened is [swept](Self::sweep): it may
+    /// be theirs. Reads memory only.
     pub fn damaged(&self) -> Vec<u32> {
         self.store.damaged.lock().numbers.iter().copied().collect()
     }
 
-    /// Removes the arenas that are free since before a moment. Returns how many. Their rows are left to
-    /// [`sweep`](Self::sweep).
+    /// Removes the arenas that became free before a tick. Returns how many. [`sweep`](Self::sweep) deletes their rows.
     ///
     /// # Errors
-    /// What the engine says; nothing is removed then.
+    /// The errors of the engine. Nothing is removed then.
     pub fn remove_free_since(&self, before: GameTick) -> Result<u32, Error> {
         let mut arenas = self.store.arenas.lock();
         let is_old = |arena: &Arc<Arena>| {
@@ -229,13 +229,14 @@ impl<S: Base> Arenas<S> {
         Ok(old.len() as u32)
     }
 
-    /// Deletes at most this many rows that resets left behind; returns how many, less than asked if none are left.
+    /// Deletes at most `max_rows` rows of expired leases. Returns how many; fewer than `max_rows` if none are left.
     ///
-    /// Costs a look for each lease that has rows and one put for each row. Call it where there is time, as in a tick; nothing
-    /// waits for it. What the engine cannot read stays, and is counted in [`OverlayStats::damage_met`].
+    /// Costs a seek for each lease that has rows, and one delete for each row. Call it when there is time, as in a
+    /// tick; no call waits for it. Rows that the engine cannot read stay, and are counted in
+    /// [`OverlayStats::damage_met`].
     ///
     /// # Errors
-    /// What the engine says.
+    /// The errors of the engine.
     pub fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
         self.store.sweep(max_rows)
     }
@@ -245,15 +246,16 @@ impl<S: Base> Arenas<S> {
         self.store.stats()
     }
 
-    /// How much the pool's engine holds, by family: the rows of all arenas, and no row of the base.
+    /// The bytes of the pool's engine by family: the rows of all arenas, and none of the base.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The errors of the disk.
     pub fn usage(&self) -> Result<Usage, Error> {
         Ok(self.store.engine.usage()?)
     }
 
-    /// Waits until everything that was written survives a power cut, in the base too: what is remembered of it must.
+    /// Waits until everything that was written survives a power cut. That includes the base, whose versions the rows
+    /// refer to.
     ///
     /// # Errors
     /// If syncing fails.
@@ -261,7 +263,7 @@ impl<S: Base> Arenas<S> {
         self.store.keep_found(Level::Power)
     }
 
-    /// The engine under the arenas, for tests and tools that look at single rows.
+    /// The engine of the arenas, for tests and tools that read single rows.
     #[doc(hidden)]
     pub fn engine(&self) -> &dyn Engine {
         &*self.store.engine
@@ -269,11 +271,10 @@ impl<S: Base> Arenas<S> {
 }
 
 impl<S: Base> Overlay<S> {
-    /// Releases the arena: it is empty, and free for the next lease. One put. Other handles to it are refused from then
-    /// on.
+    /// Empties the arena and frees it for the next lease. One put. Other handles to it are refused from then on.
     ///
     /// # Errors
-    /// [`Error::Nested`], [`OverlayError::Released`], and what the engine says; the arena is then still leased.
+    /// [`Error::Nested`], [`OverlayError::Released`], and the errors of the engine. The arena is then still leased.
     pub fn release(self, now: GameTick) -> Result<(), Error> {
         let _alone = self.write()?;
         let lease = self.store.give_lease(&self.arena);
@@ -282,11 +283,11 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<S: Base> Store<S> {
-    /// Ends an arena's tenancy: empty under a new lease, and without a holder.
+    /// Ends an arena's tenancy: it gets a new, empty lease and no holder.
     fn free(&self, arena: &Arena, row: &mut ArenaRow, lease: u64, now: GameTick) -> Result<(), Error> {
         let free = ArenaRow { lease, holder: None, since: now.get() };
         self.put_arena(arena.number, &free)?;
-        // First: a reader under the new lease is then refused.
+        // The tenancy first: a reader that sees the new lease is then refused.
         arena.tenancy.fetch_add(1, Ordering::AcqRel);
         arena.lease.store(lease, Ordering::Release);
         *row = free;

@@ -1,4 +1,4 @@
-//! What an overlay shows otherwise than its base.
+//! How an overlay differs from its base.
 
 use cg_format::overlay::Origin;
 use cg_format::{ChunkAt, EntityId, RecordId};
@@ -11,21 +11,21 @@ use super::Overlay;
 use super::kind::OverlayKind;
 use super::rows::LeaseView;
 
-/// How a place in an overlay differs from its base.
+/// How a value of an overlay differs from its base's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Difference {
-    /// The base has nothing there.
+    /// Only the overlay's value exists.
     Added,
-    /// Both have something, and it differs.
+    /// Both exist and differ.
     Changed,
-    /// Only the base has something.
+    /// Only the base's value exists.
     Deleted,
 }
 
-/// One entity that differs; chunks are told by [`OverlayDiff::chunks`].
+/// One entity that differs. [`OverlayDiff::chunks`] lists the chunks.
 pub type EntityDifference = (EntityId, Difference);
 
-/// Everything that an overlay shows otherwise than its base does now.
+/// All values that differ between an overlay and its base now.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OverlayDiff {
@@ -35,20 +35,20 @@ pub struct OverlayDiff {
     pub entities: Vec<EntityDifference>,
     /// Properties, in the order of their keys.
     pub properties: Vec<(Property, Difference)>,
-    /// Objects, ascending by key. One whose bytes are the same again and whose version is another differs.
+    /// Objects, ascending by key. Objects with equal bytes and different versions differ.
     pub objects: Vec<(ObjectKey, Difference)>,
     /// Spatial records, ascending by id.
     pub records: Vec<(RecordId, Difference)>,
 }
 
-/// One value that an overlay wrote and shows otherwise than its base, as a merge needs it.
+/// One value that an overlay wrote and that differs from its base's, as a merge needs it.
 pub(super) struct Change<K: Kind> {
     pub(super) key: K::Key,
-    /// `None` is a deletion; that of an object says at which version.
+    /// `None` is a deletion. A deleted object is an object without bytes, at its version.
     pub(super) new: Option<K::Value>,
-    /// What the overlay wrote over.
+    /// The origin that the overlay wrote over.
     pub(super) origin: Origin,
-    /// `None` if neither shows anything, and only the count of an object is to go on.
+    /// `None` if neither exists, and only the version of a deleted object continues.
     pub(super) difference: Option<Difference>,
 }
 
@@ -66,13 +66,14 @@ impl OverlayDiff {
 }
 
 impl<S: Base> Overlay<S> {
-    /// Lists what the overlay shows otherwise than its base does. What was written and is equal again is not listed.
+    /// Lists the values that differ between the overlay and its base. A written value that is equal again is not
+    /// listed.
     ///
-    /// Costs a scan of what was written, and the base's load of each place. Waits for a transaction under way and holds the
-    /// next one off.
+    /// Costs a scan of the overlay's rows, and one load from the base for each. Waits for a running transaction; the
+    /// next one waits for this.
     ///
     /// # Errors
-    /// [`Error::Nested`]; [`Error::Corrupt`] if anything is damaged on either side.
+    /// [`Error::Nested`]; [`Error::Corrupt`] if a value is damaged in either.
     pub fn diff(&self) -> Result<OverlayDiff, Error> {
         let _alone = self.write()?;
         let mut diff = OverlayDiff::default();
@@ -89,7 +90,7 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<S: Base> LeaseView<'_, S> {
-    /// Visits what differs from the base; the caller has the right to write.
+    /// Visits the values that differ from the base's. The caller holds the right to write.
     pub(super) fn for_each_change<K: OverlayKind>(
         &self,
         mut visit: impl FnMut(Change<K>) -> Result<(), Error>,
@@ -101,7 +102,7 @@ impl<S: Base> LeaseView<'_, S> {
     }
 }
 
-/// What a row changes of what the base has; `None` if nothing.
+/// The change that a row makes to the base's value; `None` if there is none.
 pub(super) fn compare<K: Kind>(
     key: K::Key,
     here: Option<K::Value>,
@@ -118,8 +119,8 @@ pub(super) fn compare<K: Kind>(
     Some(Change { key, new: here, origin, difference: Some(difference) })
 }
 
-/// As [`compare`], where a deleted object is found too. One that both have deleted, or the base never had, goes on at the
-/// higher version: a reader that saw it in the overlay never sees it go back.
+/// As [`compare`], but deleted objects are found too. If both are deleted, or the base never stored it, the object
+/// continues at the higher version: no reader of the overlay sees the version go back.
 pub(super) fn compare_objects(
     key: ObjectKey,
     stored: Option<StoredObject>,
@@ -132,12 +133,12 @@ pub(super) fn compare_objects(
     let below = below.filter(Objects::is_live);
     if here.is_none() && below.is_none() {
         let new = stored.filter(|object| Some(object.version) > version)?;
-        // Whatever the base did meanwhile is not undone.
+        // The base's present origin: no change of the base is undone.
         let origin = found.unwrap_or(Origin::ABSENT);
         return Some(Change { key, new: Some(new), origin, difference: None });
     }
     let change = compare::<Objects>(key, here, origin, below.as_ref())?;
-    // It may have come and gone in the base since.
+    // The base may have created and deleted the object since.
     let next = version.filter(|_| change.difference == Some(Difference::Added)).map(|version| version + 1);
     let new = stored.map(|object| StoredObject { version: next.unwrap_or(0).max(object.version), ..object });
     Some(Change { new, ..change })

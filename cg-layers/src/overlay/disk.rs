@@ -1,4 +1,4 @@
-//! Overlays on disk: a directory that holds the engine's directory and nothing else.
+//! Overlays on disk: a directory that contains the engine's directory and nothing else.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use cg_tiering::GameTick;
 use super::store::holds_overlays;
 use super::{Arenas, Overlay, OverlayError};
 
-/// The engine's directory inside an overlay's.
+/// The engine's directory inside the directory of an overlay.
 const ENGINE_DIR: &str = "overlay";
 
 impl<S: Base> Arenas<S> {
@@ -33,13 +33,13 @@ impl<S: Base> Arenas<S> {
     /// Opens a pool of arenas over the base that it was created over.
     ///
     /// # Errors
-    /// [`OverlayError::NotAnOverlay`], [`OpenError::HalfCreated`], [`OpenError::Engine`]; [`OverlayError::WrongBase`] and the
-    /// other errors of a base that is not the same any more, after which no row of the directory is changed.
+    /// [`OverlayError::NotAnOverlay`], [`OpenError::HalfCreated`], [`OpenError::Engine`]; [`OverlayError::WrongBase`]
+    /// and the other errors of a base that has changed. No row of the directory is changed then.
     pub fn open(dir: impl AsRef<Path>, base: S, options: &WorldOptions) -> Result<Self, Error> {
         Self::open_as(dir.as_ref(), base, options, Access::ReadWrite)
     }
 
-    /// Opens a pool of arenas for reading; no process may have it open.
+    /// Opens a pool of arenas for reading. No other process may have it open.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -57,10 +57,12 @@ impl<S: Base> Arenas<S> {
         Self::over(engine, base, options)
     }
 
-    /// As [`WorldBuilder::salvage_commit`](cg_store::WorldBuilder::salvage_commit), of a pool of arenas. Copies of what was damaged stay in the pool's engine.
+    /// As [`WorldBuilder::salvage_commit`](cg_store::WorldBuilder::salvage_commit), for a pool of arenas. Copies of
+    /// the damaged rows stay in the pool's engine.
     ///
     /// # Errors
-    /// [`OverlayError::NotAnOverlay`](crate::OverlayError::NotAnOverlay), [`OpenError::HalfCreated`], and as [`WorldBuilder::salvage_commit`](cg_store::WorldBuilder::salvage_commit).
+    /// [`OverlayError::NotAnOverlay`](crate::OverlayError::NotAnOverlay), [`OpenError::HalfCreated`], and as
+    /// [`WorldBuilder::salvage_commit`](cg_store::WorldBuilder::salvage_commit).
     pub fn salvage_commit(
         dir: impl AsRef<Path>,
         options: &WorldOptions,
@@ -85,7 +87,7 @@ impl<S: Base> Overlay<S> {
         Ok(overlay)
     }
 
-    /// Opens a pool of arenas and goes on with arena 0, the one that [`create`](Self::create) leased.
+    /// Opens a pool of arenas and resumes arena 0, the one that [`create`](Self::create) leased.
     ///
     /// # Errors
     /// As [`Arenas::open`] and [`Arenas::resume`].
@@ -94,7 +96,7 @@ impl<S: Base> Overlay<S> {
     }
 }
 
-/// The engine's directory in that of a pool.
+/// The engine's directory inside the directory of a pool.
 pub(crate) fn overlay_engine_dir(dir: &Path) -> Result<PathBuf, OverlayError> {
     let path = engine_dir(dir);
     if path.is_dir() {

@@ -13,7 +13,7 @@ use super::kind::{Edit, OverlayKind as _};
 use super::rows::Row;
 use super::store::Store;
 
-/// What becomes of the values of one kind.
+/// The edits of one kind.
 type Edited<K> = Vec<Edit<K>>;
 
 kind_map! {
@@ -29,7 +29,7 @@ pub(super) struct RowWriter<'s, S> {
     /// The schema generation of the names by which values are encoded.
     pub(super) generation: u32,
     pub(super) batch: Batch,
-    /// For each chunk what the base has, if the row is what differs from that.
+    /// For each chunk the origin in the base, if its row is a delta.
     pub(super) over: Vec<Option<Origin>>,
 }
 
@@ -40,7 +40,8 @@ impl Edits {
 }
 
 impl<S: Base> Store<S> {
-    /// What the base has and a chunk has not, if the base has what the chunk was written over and it is worth it.
+    /// The delta from the base's chunk to a new one, if it is worth it. `None` if the base's chunk is not the one
+    /// written over.
     pub(super) fn delta(&self, at: ChunkAt, new: &Chunk, origin: Origin) -> Option<Vec<u8>> {
         if !self.deltas {
             return None;
@@ -53,12 +54,12 @@ impl<S: Base> Store<S> {
         worth_a_delta(&below, new, &schema)
     }
 
-    /// Writes the changes of one transaction, seen whole or not at all. Readers of rows wait while it takes more than one
-    /// batch.
+    /// Writes the changes of one transaction. Readers see all of them or none. They wait if the changes take more than
+    /// one batch.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for a row that is longer than any batch; [`EngineError::ReadOnly`] if a commit before it got
-    /// stuck; what the engine and the base's say.
+    /// [`Error::TooLarge`] for a row that is longer than any batch; [`EngineError::ReadOnly`] if an earlier commit is
+    /// stuck; the errors of the engine and of the base.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
         self.remember_names()?;
         let mut out = RowWriter { store: self, lease, generation, batch: Batch::new(), over: Vec::new() };
@@ -70,10 +71,10 @@ impl<S: Base> Store<S> {
         if is_staged {
             check_parts(&batch, self.engine.caps().max_batch_bytes)?;
         }
-        // What the rows remember is as durable as they are.
+        // The base's versions that the rows refer to must be as durable as the rows.
         self.base.keep_found(self.level)?;
         let _readers_keep_nothing = self.publishing.lock();
-        // Whatever becomes of it, memory then says nothing else than the rows: a batch that failed may be seen.
+        // A failed batch may be visible. It is counted too, so that memory never differs from the rows.
         let _what_was_read_is_old = Counted(&self.written);
         for (at, ..) in &edits.chunks {
             self.kept.remove(&(lease, *at));
@@ -98,10 +99,10 @@ impl<S: Base> Store<S> {
         Ok(version)
     }
 
-    /// Deletes rows of a lease that say no more than the base does.
+    /// Deletes rows of a lease whose values are equal in the base.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); some may be deleted then.
+    /// As [`commit`](Self::commit). Some rows may be deleted then.
     pub(super) fn forget(&self, lease: u64, chunks: &[ChunkAt], entities: &[EntityId]) -> Result<(), Error> {
         /// At most this many rows are deleted in one batch.
         const AT_ONCE: usize = 4096;
@@ -120,22 +121,23 @@ impl<S: Base> Store<S> {
             }
             self.commit(batch, Level::Process)?;
         }
-        // One that came back after a power cut would hide what the base has got since.
+        // A row that returned after a power cut would hide later changes of the base.
         Ok(self.engine.sync()?)
     }
 
     /// Writes a batch as the next commit.
     ///
     /// # Errors
-    /// [`EngineError::ReadOnly`] if a commit before it got stuck, and what the engine says.
+    /// [`EngineError::ReadOnly`] if an earlier commit is stuck, and the errors of the engine.
     pub(super) fn commit(&self, batch: Batch, level: Level) -> Result<CommitSeq, EngineError> {
         let _in_order = self.numbering.lock();
-        // What got stuck is rolled forward when the rows are opened again: over what would be written after it.
+        // A stuck commit is rolled forward when the engine is opened again, and would overwrite later commits.
         drop(self.apply_latch.lock_shared()?);
         self.engine.commit(batch, &[], level)
     }
 
-    /// Writes what is too large for one batch as the next commit. No row is read until the second value is opened.
+    /// Writes a batch that is too large for the engine as the next commit. No row is read until the returned value is
+    /// opened.
     fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Applying<'_>), EngineError> {
         let _in_order = self.numbering.lock();
         let seq = self.engine.last_commit().next().get();
@@ -143,7 +145,7 @@ impl<S: Base> Store<S> {
     }
 }
 
-/// Counts a batch when it is over, however it ended.
+/// Counts a batch when it ends, even if it failed.
 struct Counted<'w>(&'w AtomicU64);
 
 impl Drop for Counted<'_> {

@@ -1,4 +1,4 @@
-//! What an overlay refuses: a base that is not the one it was written over, and arenas that are not there.
+//! The errors of overlays: a base that is not the one they were written over, and unusable arenas.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use cg_store::engine::ErrorKind;
 use cg_store::error::ConflictKey;
 use uuid::Uuid;
 
-/// Why an overlay does not go on. Nothing was written.
+/// Why a call of an overlay fails. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlayError {
@@ -18,23 +18,23 @@ pub enum OverlayError {
         "the overlay was written over {expected}, and this is {found}; open it over the world it belongs to"
     )]
     WrongBase {
-        /// The base it was written over.
+        /// The base that it was written over.
         expected: Uuid,
         /// The base that was given.
         found: Uuid,
     },
-    /// Its base was replaced by a copy of itself, or, where the base is an overlay, was reset.
+    /// Its base was replaced by a copy of itself, or is an overlay that was reset.
     #[error(
         "the overlay was written over incarnation {expected} of its base, which is now incarnation {found}: it was \
          restored from a copy or reset; create the overlay anew"
     )]
     BaseReplaced {
-        /// The incarnation it was written over.
+        /// The incarnation that it was written over.
         expected: Uuid,
-        /// The incarnation that the base has.
+        /// The present incarnation of the base.
         found: Uuid,
     },
-    /// An id means another name in the base than when the overlay was written.
+    /// An id has another name in the base than when the overlay was written.
     #[error(
         "{} {id} is {} in the base, and was `{expected}` when the overlay was written; the base is not the same any more",
         .list.noun(1), found.as_ref().map_or_else(|| "missing".into(), |name| format!("`{name}`"))
@@ -42,14 +42,14 @@ pub enum OverlayError {
     BaseNames {
         /// The list of names.
         list: ListKind,
-        /// The place in it.
+        /// The id.
         id: u64,
-        /// The name that the overlay remembers.
+        /// The name that the overlay has stored.
         expected: Name,
-        /// The name that the base has there.
+        /// The name in the base.
         found: Option<Name>,
     },
-    /// The base has issued ids that the overlay has issued for names of its own.
+    /// The base has issued ids that the overlay has issued for its own names.
     #[error(
         "the base has {found} {}, and the overlay's own names begin at {shared}: the ids of both would mean different \
          things; register names in the base before overlays over it register their own", .list.noun(2)
@@ -57,33 +57,33 @@ pub enum OverlayError {
     BaseGrew {
         /// The list of names.
         list: ListKind,
-        /// How many names of it were the base's.
+        /// How many of its names were the base's.
         shared: u64,
-        /// How many the base has now.
+        /// How many names the base has now.
         found: u64,
     },
-    /// The base has another schema generation than when the overlay registered names of its own.
+    /// The schema generation of the base has changed since the overlay registered names of its own.
     #[error(
         "the base has schema generation {found}, and the overlay registered names of its own in generation {expected}; \
          promote or give up the overlay before packs change"
     )]
     BaseSchema {
-        /// The generation that the overlay knows.
+        /// The generation that the overlay was written with.
         expected: u32,
-        /// The base's.
+        /// The present generation of the base.
         found: u32,
     },
-    /// What the overlay wrote over was changed in the base since, so promoting would undo that.
+    /// The base has changed a value since the overlay wrote over it. Merging would undo that.
     #[error(
         "{key} was {} when the overlay wrote over it, and is {} in the base now; decide which of both is to stay",
         describe(*.expected), describe(*.found)
     )]
     BaseChanged {
-        /// What was changed.
+        /// The key of the value.
         key: ConflictKey,
-        /// What the overlay wrote over.
+        /// The origin that the overlay wrote over.
         expected: Origin,
-        /// What the base has now.
+        /// The present origin in the base.
         found: Origin,
     },
     /// The directory holds no overlay.
@@ -94,7 +94,7 @@ pub enum OverlayError {
         /// What is missing.
         why: &'static str,
     },
-    /// The arena was given back or reclaimed while a handle was still held.
+    /// The arena was released or reclaimed while a handle was still held.
     #[error("arena {arena} was given back; lease another")]
     Released {
         /// The arena's number.
@@ -118,13 +118,13 @@ pub enum OverlayError {
         /// The arena's number.
         arena: u32,
     },
-    /// More overlays on top of each other than a row can count.
+    /// More overlays are stacked than a row can count.
     #[error("{layers} overlays lie over each other, and at most 255 can; promote some of them")]
     TooDeep {
-        /// How many there would be.
+        /// How many it would be.
         layers: u32,
     },
-    /// A holder's name is longer than can be stored.
+    /// The name of a holder is longer than can be stored.
     #[error("the holder's name has {len_bytes} bytes, at most 65535 can be stored")]
     HolderTooLong {
         /// Its length.

@@ -1,4 +1,4 @@
-//! The kinds of values as an overlay keeps them: a row for each key of a lease.
+//! The kinds of values, as an overlay stores them: one row for each key of a lease.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use super::edits::RowWriter;
 use super::rows::{LeaseView, Row};
 use super::store::Store;
 
-/// What becomes of a key, `None` if its value is deleted, and what the base had there.
+/// A key, its new value or `None` if it is deleted, and its origin in the base.
 pub(super) type Edit<K> = (<K as Kind>::Key, Option<<K as Kind>::Value>, Origin);
 
-/// A kind of values that an overlay keeps.
+/// A kind of values that an overlay stores.
 pub(super) trait OverlayKind: Kind + Sized {
-    /// The row that says what the overlay has under a key.
+    /// The space of the row of a key.
     const SPACE: Space;
 
     /// Whether its rows name the schema generation by which their values are encoded.
@@ -36,22 +36,21 @@ pub(super) trait OverlayKind: Kind + Sized {
     /// The key of the row in a lease.
     fn row_key(lease: u64, key: &Self::Key) -> Vec<u8>;
 
-    /// What the row is of.
+    /// The key of the value in a row.
     fn key_of(row_key: &[u8]) -> Result<Self::Key, DecodeError>;
 
-    /// The first key of such rows in a lease.
+    /// The first key of the kind's rows in a lease.
     fn first_row_key(lease: u64) -> Vec<u8> {
         key::lease(lease).to_vec()
     }
 
-    /// Decodes a row.
     fn decode<S: Base>(
         rows: &LeaseView<'_, S>,
         key: &Self::Key,
         row: &[u8],
     ) -> Result<Row<Self::Value>, Error>;
 
-    /// What a lease has under a key; `None` if nothing was written there. One key read, two for a record.
+    /// The row of a key in a lease; `None` if nothing was written there. One key read, two for a record.
     fn read<S: Base>(
         store: &Store<S>,
         lease: u64,
@@ -76,10 +75,10 @@ pub(super) trait OverlayKind: Kind + Sized {
         Ok(())
     }
 
-    /// What the base has under a key.
+    /// The base's value of a key.
     fn find<S: Base>(base: &S, key: &Self::Key) -> Result<Found<Self::Value>, Error>;
 
-    /// What a row changes of what the base has; `None` if nothing.
+    /// The change that a row makes to the base's value; `None` if there is none.
     fn compare(key: Self::Key, row: Row<Self::Value>, below: Found<Self::Value>) -> Option<Change<Self>> {
         let below = below.here().map(|(value, _)| value);
         diff::compare(key, row.value.here(), row.origin, below.as_ref())
@@ -130,7 +129,7 @@ impl OverlayKind for Chunks {
         rows.store.decode_chunk(rows.lease, *at, row).map(|(row, _)| row)
     }
 
-    /// Memory first.
+    /// Reads memory first.
     fn read<S: Base>(store: &Store<S>, lease: u64, at: &ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
         store.chunk(lease, *at)
     }
@@ -139,7 +138,7 @@ impl OverlayKind for Chunks {
         chunk.encode(out);
     }
 
-    /// A chunk is put as what differs from the base's, if that is worth it.
+    /// Stores a chunk as a delta to the base's chunk, if that is worth it.
     fn put_rows<S: Base>(out: &mut RowWriter<'_, S>, (at, new, origin): &Edit<Self>) -> Result<(), Error> {
         let delta = new.as_deref().and_then(|new| out.store.delta(*at, new, *origin));
         out.over.push(delta.is_some().then_some(*origin));
@@ -235,7 +234,7 @@ impl OverlayKind for Objects {
 
     fn key_of(row_key: &[u8]) -> Result<ObjectKey, DecodeError> {
         let (_, key) = key::decode_overlay_object(row_key)?;
-        // An object's key has any bytes.
+        // Any bytes are an object's key.
         Ok(ObjectKey::new(key).expect("decoding checked its length"))
     }
 
@@ -263,7 +262,7 @@ impl OverlayKind for Objects {
     }
 }
 
-/// A record has two rows: its place says in which leaf it is, and the leaf has the record.
+/// A record has two rows. Its place stores the leaf, and the record is stored under the leaf.
 impl OverlayKind for Records {
     const SPACE: Space = Space::RecordPlace;
 
@@ -299,7 +298,7 @@ impl OverlayKind for Records {
         record.encode(out);
     }
 
-    /// Both rows are of one state.
+    /// Reads both rows from one state.
     fn read<S: Base>(store: &Store<S>, lease: u64, id: &RecordId) -> Result<Option<Row<Arc<Record>>>, Error> {
         store.in_view(lease, |rows| {
             let row = rows.view.get(Self::SPACE, &Self::row_key(lease, id))?;

@@ -1,4 +1,4 @@
-//! Merging an overlay into its base.
+//! Merges an overlay into its base.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use super::{Overlay, OverlayError};
 /// At most this many chunks of a target are in memory while they are compared.
 const LOOKED_AT_ONCE: usize = 1024;
 
-/// What a merge changes of one kind.
+/// The changes of one kind in a merge.
 type Items<K> = BTreeMap<<K as Kind>::Key, MergeItem<<K as Kind>::Value>>;
 
 kind_map! {
-    /// What a merge changes in its target. Objects that are deleted are among them.
+    /// The changes that a merge makes in its target. They include deleted objects.
     #[derive(Debug, Default)]
     pub struct OverlayMerge of pub(crate) Items
 }
@@ -36,13 +36,13 @@ kind_map! {
 #[derive(Debug)]
 pub(crate) struct MergeItem<T> {
     pub(crate) new: Option<T>,
-    /// What the target must still have there.
+    /// The origin that the target's value must still have.
     pub(crate) origin: Origin,
-    /// Whether an entity is to be transferred: until then the overlay shows something else than `new`.
+    /// Whether an entity transfer must end first. Until then, the overlay's value is not `new`.
     waits: bool,
 }
 
-/// What a promotion did.
+/// The result of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverlayMerged {
@@ -51,31 +51,33 @@ pub struct OverlayMerged {
 }
 
 impl<S: Base> Overlay<S> {
-    /// Merges what the overlay shows otherwise into its base, and empties the overlay.
+    /// Merges all values that differ into the base, and empties the overlay.
     ///
-    /// The base gets the overlay's own names first, then everything else in one transaction, which is safe from power cuts
-    /// when this returns. Killed before that transaction, nothing but names has come; killed after it, the overlay shows
-    /// nothing that the base does not have, and promoting it again changes nothing.
+    /// The overlay's own names are registered in the base first. Everything else is one transaction, which survives a
+    /// power cut when this returns. After a crash before the transaction, only names are merged. After a later crash,
+    /// no value differs from the base's, and merging again changes nothing.
     ///
-    /// A segmented world takes one transaction for each segment, one after the other, then one in the root for properties,
-    /// objects and records. Readers of several segments may see some merged and others not yet, and an entity that goes to
-    /// another segment detached. The overlay forgets what each transaction has merged. Killed in between, or stopped by an
-    /// error, it keeps the rest: call this again to go on. Nothing is merged twice. Do not edit the overlay before that: of what the
-    /// call had merged and not yet forgotten, an edit is refused as [`OverlayError::BaseChanged`] by every later call.
+    /// A segmented world takes one transaction for each segment, one after the other. One in the root follows, for
+    /// properties, objects and records. Readers of several segments may see some merged and others not yet. An entity
+    /// that goes to another segment is detached until its transfer. The overlay deletes its rows of each merged part.
+    /// After a crash or an error it keeps the rest: call this again to continue. Nothing is merged twice. Do not edit
+    /// the overlay before that. An edit of a merged value whose row is not deleted yet is refused by every later call
+    /// as [`OverlayError::BaseChanged`].
     ///
-    /// Another reader of this overlay sees the same before and after. Costs what [`diff`](Self::diff) costs and
-    /// the transactions, and the memory of everything that differs.
+    /// Other readers of this overlay see the same values before and after. Costs [`diff`](Self::diff), the
+    /// transactions, and the memory of everything that differs.
     ///
     /// # Errors
-    /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base;
-    /// [`OverlayError::BaseChanged`] if anything that the overlay wrote over was changed in the base since,
-    /// [`Error::Conflict`] if it is changed meanwhile. This call has merged nothing then: all segments are compared before the
-    /// first is written. [`MergedInPart`](crate::MergedInPart) if a segment is refused, changed or fails after that, and others are merged.
+    /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`] if it is not the overlay's base.
+    /// [`OverlayError::BaseChanged`] if the base has changed a value since the overlay wrote over it.
+    /// [`Error::Conflict`] if a value changes meanwhile. This call has merged nothing then, because it compares all
+    /// segments before it writes the first. [`MergedInPart`](crate::MergedInPart) if a segment is refused, changed or
+    /// fails after others were merged.
     pub fn merge_into(&self, base: &impl MergeTarget) -> Result<OverlayMerged, Error> {
         self.store.head().check(base.identity())?;
         let _alone = self.write()?;
         if let Some(names) = self.store.own_names() {
-            // Refuses if the base has issued the same ids for other names.
+            // Fails if the base has issued the same ids for other names.
             self.store.catalog()?;
             base.register_names(&names)?;
             self.store.names_adopted()?;
@@ -92,13 +94,14 @@ impl<S: Base> Overlay<S> {
         })?;
         let mut merged = |part: &OverlayMerge| self.forget_merged(part);
         let changes = if merge.is_empty() { 0 } else { base.apply(merge, &mut merged)? };
-        // A value that was equal before may not be synced yet.
+        // Values that were equal already may not be synced yet.
         base.keep_found(Level::Power)?;
         self.empty()?;
         Ok(OverlayMerged { changes })
     }
 
-    /// Forgets what a part has merged. What waits for a transfer is shown as before, over what the part left in the base.
+    /// Deletes the rows that a part has merged. Rows that wait for a transfer keep their values; their origin is what
+    /// the part left in the base.
     fn forget_merged(&self, part: &OverlayMerge) -> Result<(), Error> {
         let (lease, mut edits) = (self.lease(), Edits::default());
         let chunks = self.split_merged::<Chunks>(&part.chunks, &mut edits.chunks)?;
@@ -109,7 +112,7 @@ impl<S: Base> Overlay<S> {
         self.store.forget(lease, &chunks, &entities)
     }
 
-    /// The keys whose rows are to be forgotten. Those that wait for a transfer become edits.
+    /// The keys whose rows are to be deleted. Those that wait for a transfer become edits.
     fn split_merged<K: OverlayKind>(
         &self,
         items: &Items<K>,
@@ -130,7 +133,7 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<T: PartialEq> MergeItem<T> {
-    /// Refuses if something else was found than what was written over.
+    /// Refuses if the origin found is not the one that was written over.
     fn unchanged<K: Kind<Value = T>>(&self, key: &K::Key, found: &Found<T>) -> Result<(), OverlayError> {
         let (expected, found) = (self.origin, origin_of(found));
         if expected == found {
@@ -139,13 +142,13 @@ impl<T: PartialEq> MergeItem<T> {
         Err(OverlayError::BaseChanged { key: K::conflict_key(key), expected, found })
     }
 
-    /// Merges this for now, until an entity is transferred.
+    /// Merges another value for now, until an entity is transferred.
     pub(crate) fn wait_as(&mut self, new: T) {
         self.new = Some(new);
         self.waits = true;
     }
 
-    /// The origin of what was found, if that is what was to be merged.
+    /// The origin of the value found, if it is the value to be merged.
     fn merged_as(&self, found: &Found<T>) -> Option<Origin> {
         match (&self.new, found) {
             (Some(new), Lookup::Found((value, origin))) if new == value => Some(*origin),
@@ -155,12 +158,12 @@ impl<T: PartialEq> MergeItem<T> {
 }
 
 impl OverlayMerge {
-    /// Whether nothing is to be changed.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many chunks, entities, properties, objects and records are to be changed.
+    /// How many chunks, entities, properties, objects and records change.
     pub fn len(&self) -> u64 {
         each_kind!(self, |items| items.len() as u64).iter().sum()
     }
@@ -173,14 +176,14 @@ impl OverlayMerge {
         self.records.iter().map(|(id, item)| (*id, item.new.as_deref().cloned()))
     }
 
-    /// Writes over what an earlier call has merged, of what waits for a transfer: the target shows there neither what the
-    /// overlay wrote over nor what the overlay shows.
+    /// Adopts the origins of values that an earlier call has merged and that wait for a transfer. The target's value
+    /// is then neither the one that the overlay wrote over nor the overlay's own.
     pub(crate) fn recognise_merged(&mut self, target: &impl Base) -> Result<(), Error> {
         recognise::<Chunks>(&mut self.chunks, target)?;
         recognise::<Entities>(&mut self.entities, target)
     }
 
-    /// Adds what waits for a transfer, which is over, to what others have of that.
+    /// Moves the values that wait for a transfer to `arrived`, where they no longer wait.
     pub(crate) fn arrive(self, arrived: &mut Self) {
         fn arrive<K: Kind>(items: Items<K>) -> impl Iterator<Item = (K::Key, MergeItem<K::Value>)> {
             let waiting = items.into_iter().filter(|(_, item)| item.waits);
@@ -190,8 +193,8 @@ impl OverlayMerge {
         arrived.entities.extend(arrive::<Entities>(self.entities));
     }
 
-    /// Refuses if a target has something else by now than what was written over. The caller has read the same places in a
-    /// transaction before, so that what changes after this is a conflict.
+    /// Refuses if the target has changed a value that was written over. The caller has read the same keys in a
+    /// transaction before, so a later change is a conflict.
     pub(crate) fn check(&self, target: &impl Base) -> Result<(), Error> {
         let chunks: Vec<_> = self.chunks.iter().collect();
         for some in chunks.chunks(LOOKED_AT_ONCE) {
@@ -206,8 +209,8 @@ impl OverlayMerge {
         unchanged::<Records>(&self.records, target)
     }
 
-    /// Looks at all that it changes, compares that with what was written over, and changes it. What comes between the look
-    /// and the end of the transaction is the transaction's to notice.
+    /// Reads all keys that it changes, compares their origins with those written over, and changes them. The
+    /// transaction detects what changes after the reads.
     pub(crate) fn put_into<S: ValueStore>(&self, tx: &mut Tx<S>, target: &impl Base) -> Result<u64, Error> {
         self.look_at_places(tx)?;
         self.properties.keys().try_for_each(|property| tx.property(property).map(drop))?;
@@ -230,7 +233,7 @@ impl OverlayMerge {
         Ok(self.len())
     }
 
-    /// The same of a promotion of chunks and entities alone, into a store that may have nothing else.
+    /// As [`put_into`](Self::put_into), for chunks and entities only. The store need not support other kinds.
     pub(crate) fn put_places_into<S: TxStore>(
         &self,
         tx: &mut Tx<S>,
@@ -266,7 +269,7 @@ impl OverlayMerge {
     }
 }
 
-/// Refuses if a target has something else by now than what was written over.
+/// Refuses if the target has changed a value that was written over.
 fn unchanged<K: OverlayKind>(items: &Items<K>, target: &impl Base) -> Result<(), Error> {
     for (key, item) in items {
         item.unchanged::<K>(key, &K::find(target, key)?)?;
@@ -274,7 +277,7 @@ fn unchanged<K: OverlayKind>(items: &Items<K>, target: &impl Base) -> Result<(),
     Ok(())
 }
 
-/// Writes over what an earlier call has merged, of what waits for a transfer.
+/// Adopts the origins of values that an earlier call has merged and that wait for a transfer.
 fn recognise<K: OverlayKind>(items: &mut Items<K>, target: &impl Base) -> Result<(), Error> {
     for (key, item) in items.iter_mut().filter(|(_, item)| item.waits) {
         item.origin = item.merged_as(&K::find(target, key)?).unwrap_or(item.origin);

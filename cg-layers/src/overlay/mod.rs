@@ -1,11 +1,12 @@
-//! Overlays: writable layers over something that is only read.
+//! Overlays: writable layers over a base that is only read.
 //!
-//! An [`Overlay`] reads through to its [`Base`], a world, a segmented world or another overlay, and keeps what is written and
-//! deleted for itself. [`reset`](Overlay::reset) gives everything back for one put; [`merge_into`](Overlay::merge_into)
-//! merges it into the base instead. Overlays come from [`Arenas`], which keep any number of them in one engine.
+//! An [`Overlay`] reads through to its [`Base`]: a world, a segmented world or another overlay. It stores its own
+//! writes and deletions. [`reset`](Overlay::reset) discards them with one put. [`merge_into`](Overlay::merge_into)
+//! writes them to the base instead. [`Arenas`] store any number of overlays in one engine.
 //!
-//! What it is *not*: no copy of the base. What was not written in an overlay is read from the base as it is now, so a base
-//! that plays on shows through; [`merge_into`](Overlay::merge_into) notices what it changed under the overlay.
+//! What it is *not*: a copy of the base. What was not written in an overlay is read from the base as it is now, so
+//! later changes of the base are visible. [`merge_into`](Overlay::merge_into) detects which of them conflict with the
+//! overlay's writes.
 
 mod arena;
 mod arenas;
@@ -81,34 +82,34 @@ pub use transaction::OverlayTransaction;
 pub struct Overlay<S: Base> {
     store: Arc<Store<S>>,
     arena: Arc<Arena>,
-    /// Which tenancy of the arena the handle belongs to.
+    /// The tenancy of the arena that the handle belongs to.
     tenancy: u64,
 }
 
-/// How much work the arenas of one store did since it was opened.
+/// How much work the arenas of one store did since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct OverlayStats {
-    /// Chunks, entities, properties, objects and records that an overlay answered for itself.
+    /// Chunks, entities, properties, objects and records that were read from the overlay's own rows.
     pub reads_here: u64,
-    /// Those that it asked its base for.
+    /// Those that were read from the base.
     pub reads_below: u64,
-    /// Resets, and arenas given back.
+    /// Resets and releases of arenas.
     pub resets: u64,
-    /// Rows of these written.
+    /// Rows of values that were written.
     pub rows_written: u64,
-    /// Rows of leases that are over deleted.
+    /// Rows of expired leases that were deleted.
     pub rows_swept: u64,
-    /// Chunks decoded from rows.
+    /// Chunks that were decoded from rows.
     pub chunks_decoded: u64,
-    /// Rows of arenas, and places that no scan gets past, that opening and sweeping met damaged and went around.
+    /// Damaged rows of arenas that opening skipped, and ranges of rows that opening and sweeps could not read.
     pub damage_met: u64,
 }
 
-/// What an overlay shows at a place, and what its base had there when it was first written.
+/// A value as the overlay reads it, and its origin in the base when the overlay first wrote it.
 pub(crate) struct Shown<T> {
     pub(crate) found: Found<T>,
-    /// What a row in the overlay must remember.
+    /// The origin that a row of the overlay must store.
     pub(crate) origin: Origin,
 }
 
@@ -119,7 +120,7 @@ impl<T> Shown<T> {
 }
 
 impl<S: Base> Overlay<S> {
-    /// An overlay in memory, gone with its last handle.
+    /// Creates an overlay in memory. It is gone when its last handle is dropped.
     ///
     /// # Errors
     /// [`OverlayError::TooDeep`].
@@ -129,12 +130,12 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<S: Base> Overlay<S> {
-    /// The arena's number among those of its store.
+    /// The number of the arena in its store.
     pub fn arena(&self) -> u32 {
         self.arena.number
     }
 
-    /// The layer below.
+    /// The layer that the overlay reads through to.
     pub fn base(&self) -> &S {
         &self.store.base
     }
@@ -144,23 +145,25 @@ impl<S: Base> Overlay<S> {
         Arenas::of(Arc::clone(&self.store))
     }
 
-    /// A chunk as the overlay shows it, or `None` if it is deleted here or not stored at all: generate it then.
+    /// A chunk as the overlay reads it. `None` if it is deleted in the overlay or stored nowhere: the host may
+    /// generate it.
     ///
-    /// Costs a look into memory, else one key read, and what the base's load costs if nothing was written here.
+    /// Costs a lookup in memory, else one key read. A chunk that was not written here costs the base's load as well.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is stored and damaged, here or below; [`OverlayError::Released`], [`OverlayError::WrongBase`]
-    /// and [`OverlayError::BaseReplaced`].
+    /// [`Error::Corrupt`] if it is stored and damaged, in the overlay or the base; [`OverlayError::Released`],
+    /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`].
     pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         Ok(self.lookup(at)?.here())
     }
 
-    /// Many chunks, one result per position in the order asked. What is not here is asked of the base together.
+    /// Many chunks, one result per position in the order asked. Those without a row here are read from the base in one
+    /// call.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
         self.lookup_many(at).into_iter().map(|found| Ok(found?.here())).collect()
     }
 
-    /// An entity as the overlay shows it. One key read for each layer.
+    /// An entity as the overlay reads it. One key read for each layer.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -168,19 +171,20 @@ impl<S: Base> Overlay<S> {
         self.shown::<Entities>(&id)
     }
 
-    /// The names that the overlay knows: its base's and its own.
+    /// The names of the overlay: those of its base and its own.
     ///
     /// # Errors
-    /// [`OverlayError::BaseGrew`] and [`OverlayError::BaseSchema`] if the overlay has names of its own and the base has
-    /// gone on.
+    /// [`OverlayError::BaseGrew`] and [`OverlayError::BaseSchema`] if the overlay has names of its own and the base
+    /// has changed its names or its schema since.
     pub fn catalog(&self) -> Result<Arc<Catalog>, Error> {
         self.store.catalog()
     }
 
-    /// Issues ids for names that neither the base nor the overlay knows. The base does not learn of them before a promotion;
-    /// all arenas of the store share them, and a reset keeps them.
+    /// Issues ids for names that neither the base nor the overlay has registered. The base gets them with a merge. All
+    /// arenas of the store share them, and a reset keeps them.
     ///
-    /// As long as an overlay has names of its own its base must not register more: then the overlay refuses to go on.
+    /// While an overlay has names of its own, its base must not register more. If it does, the overlay refuses to
+    /// continue.
     ///
     /// # Errors
     /// As [`WorldRegistry::register`](cg_store::WorldRegistry::register), and as [`catalog`](Self::catalog).
@@ -189,18 +193,19 @@ impl<S: Base> Overlay<S> {
         self.store.register(new)
     }
 
-    /// Makes the overlay show its base again: one put, however much was written.
+    /// Discards everything that was written in the overlay. One put, regardless of how much that is.
     ///
-    /// What was written stays in the engine until it is [swept](Arenas::sweep). Waits for a transaction under way.
+    /// The discarded rows stay in the engine until they are [swept](Arenas::sweep). Waits for a running transaction.
     ///
     /// # Errors
-    /// [`Error::Nested`] inside a transaction of the same overlay, and what the engine says; the overlay is then as it was.
+    /// [`Error::Nested`] inside a transaction of the same overlay, and the errors of the engine. The overlay is then
+    /// unchanged.
     pub fn reset(&self) -> Result<(), Error> {
         let _alone = self.write()?;
         self.empty()
     }
 
-    /// As [`reset`](Self::reset), by a caller with the right to write.
+    /// As [`reset`](Self::reset). The caller holds the right to write.
     fn empty(&self) -> Result<(), Error> {
         let lease = self.store.give_lease(&self.arena);
         let mut row = self.arena.row.lock();
@@ -212,7 +217,7 @@ impl<S: Base> Overlay<S> {
         Ok(())
     }
 
-    /// How much work the overlay's store did: all arenas of it together.
+    /// How much work all arenas of the overlay's store did.
     pub fn stats(&self) -> OverlayStats {
         self.store.stats()
     }
@@ -228,10 +233,10 @@ impl<S: Base> Overlay<S> {
         self.arena.lease.load(Ordering::Acquire)
     }
 
-    /// Shows what one lease says, again if the overlay was reset meanwhile: the rows may have been swept.
+    /// Reads the rows of one lease. Reads again if the overlay was reset meanwhile: the rows may have been swept.
     ///
-    /// Whether the arena and its base are still the same is asked before and after: between the two, the next holder of
-    /// the arena may have written, and a base that is an overlay may have been reset.
+    /// Checks the arena and its base before and after. In between, the next holder of the arena may have written, and
+    /// a base that is an overlay may have been reset.
     fn of_one_lease<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             self.check()?;
@@ -244,7 +249,8 @@ impl<S: Base> Overlay<S> {
         }
     }
 
-    /// What the overlay shows under a key. One key read for each layer, two for a record; none for a chunk in memory.
+    /// The value of a key as the overlay reads it. One key read for each layer, two for a record; none for a chunk in
+    /// memory.
     fn show<K: OverlayKind>(&self, key: &K::Key) -> Result<Shown<K::Value>, Error> {
         self.of_one_lease(|lease| match K::read(&self.store, lease, key)? {
             Some(row) => Ok(self.here(row)),
@@ -312,7 +318,7 @@ impl<S: Base> EntitySource for Overlay<S> {
 }
 
 impl<S: Base> Base for Overlay<S> {
-    /// A reset makes it another base: what was written over it before was written over something else.
+    /// A reset gives the overlay another identity: rows over its old content do not fit the new one.
     fn identity(&self) -> Identity {
         let head = self.store.head();
         let uuid = Uuid::from_u128(head.uuid.as_u128() ^ u128::from(self.arena.number));

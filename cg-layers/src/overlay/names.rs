@@ -1,8 +1,8 @@
-//! The names that an overlay knows: its base's, and after them its own (D9).
+//! The names of an overlay: its base's, and after them its own (D9).
 //!
-//! An id below `shared` of its list is the base's and means there what it means here. An overlay without names of its
-//! own follows its base when that registers more; one that has any refuses to go on, because the base would issue ids that
-//! the overlay has issued already.
+//! In each list, the ids below `shared` are the base's and mean the same in both. An overlay without names of its own
+//! follows its base when that registers more. An overlay with own names refuses to continue then, because the base
+//! would issue ids that the overlay has issued already.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ const HEAD_VERSION: u8 = 1;
 /// How many names of each list are the base's.
 pub(super) type Shared = [u64; ListKind::ALL.len()];
 
-/// What an overlay remembers of its base, and its own identity.
+/// What an overlay stores of its base, and its own identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The store of overlays.
+    /// The identity of the store of overlays.
     pub(super) uuid: Uuid,
     pub(super) base: Identity,
     pub(super) shared: Shared,
@@ -53,7 +53,7 @@ impl Head {
         Ok(Self { uuid: own, base: Identity { uuid: base, incarnation }, shared })
     }
 
-    /// Refuses a base that is not the remembered one.
+    /// Refuses a base whose identity is not the stored one.
     pub(super) fn check(&self, found: Identity) -> Result<(), OverlayError> {
         let Identity { uuid, incarnation } = self.base;
         if found.uuid != uuid {
@@ -75,17 +75,17 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Those of a base and nothing else.
+    /// The names of a base and no others.
     pub(super) fn of_base(base: &Catalog) -> Self {
         Self { own: None, shared: lens(base) }
     }
 
-    /// Those that were stored, if they still fit the base.
+    /// The stored names, if they still fit the base.
     pub(super) fn stored(stored: Catalog, shared: Shared, base: &Catalog) -> Result<Self, OverlayError> {
         for (list, count) in ListKind::ALL.into_iter().zip(shared) {
             for id in 0..count {
                 let (expected, found) = (stored.list(list).name(id), base.list(list).name(id));
-                // A name that the base gave up for another still finds its id.
+                // A name that the base has replaced by another still has its id.
                 if let Some(expected) = expected
                     && base.list(list).id(expected.as_str()) != Some(id)
                 {
@@ -98,7 +98,7 @@ impl Names {
             return Ok(Self::of_base(base));
         }
         if is_part_of(&stored, base) {
-            // A promotion had registered the own names in the base when it was interrupted.
+            // An interrupted merge had registered the own names in the base.
             return Ok(Self::of_base(base));
         }
         let names = Self { own: Some(Arc::new(stored)), shared };
@@ -116,7 +116,7 @@ impl Names {
         Ok(Arc::clone(own))
     }
 
-    /// Whether there is no name of the base that is not remembered. What has names of its own lets the base issue none.
+    /// Whether all names of the base are known here. An overlay with own names accepts no new ones from the base.
     pub(super) fn has_all(&self, base: &Catalog) -> bool {
         self.own.is_some() || self.shared == lens(base)
     }
@@ -138,7 +138,7 @@ impl Names {
         if expected == found { Ok(()) } else { Err(OverlayError::BaseSchema { expected, found }) }
     }
 
-    /// The same with more names; `None` if all are known.
+    /// The names with more registered; `None` if all are known already.
     pub(super) fn grown(&self, base: Arc<Catalog>, new: &Registration) -> Result<Option<Self>, Error> {
         let shared = if self.own.is_some() { self.shared } else { lens(&base) };
         let mut grown = Catalog::clone(&*self.catalog(base)?);
@@ -148,7 +148,7 @@ impl Names {
         Ok(Some(Self { own: Some(Arc::new(grown)), shared }))
     }
 
-    /// What a base must register so that it knows the overlay's own names, under the same ids.
+    /// What a base must register to have the overlay's own names under the same ids.
     pub(super) fn own_names(&self) -> Option<Registration> {
         let own = self.own.as_deref()?;
         let names = |list: ListKind| {
@@ -187,7 +187,7 @@ impl Names {
         })
     }
 
-    /// Forgets the own names: the base has them now.
+    /// Drops the own names, because the base has registered them.
     pub(super) fn adopted(&self, base: &Catalog) -> Result<Self, OverlayError> {
         if self.own.as_deref().is_none_or(|own| is_part_of(own, base)) {
             return Ok(Self::of_base(base));
@@ -197,8 +197,8 @@ impl Names {
     }
 }
 
-/// Whether a catalog has every name of another under the same id, and meant the same by it in the other's generation of
-/// the schema.
+/// Whether `whole` has every name of `part` under the same id, with the same meaning in the schema generation of
+/// `part`.
 fn is_part_of(part: &Catalog, whole: &Catalog) -> bool {
     let ours = part.current_schema();
     let Some(theirs) = whole.schema(part.current_generation()) else { return false };

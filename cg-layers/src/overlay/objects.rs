@@ -1,4 +1,4 @@
-//! Objects of an overlay: what it wrote itself, and the base's beside it.
+//! Objects of an overlay: its own and the base's.
 
 use std::ops::ControlFlow;
 
@@ -15,9 +15,9 @@ use super::rows::LeaseView;
 use super::store::Store;
 
 impl<S: Base> Overlay<S> {
-    /// An object as the overlay shows it, or `None` if there is none. One key read for each layer.
+    /// An object as the overlay reads it, or `None` if there is none. One key read for each layer.
     ///
-    /// Its version counts on from the base's, and is the base's after a promotion.
+    /// Its version continues from the base's. A merge writes the object to the base with this version.
     ///
     /// # Errors
     /// [`Error::ObjectKey`] for a key that no object can have, and as [`load`](Self::load).
@@ -26,12 +26,12 @@ impl<S: Base> Overlay<S> {
         Ok(found.and_then(StoredObject::here))
     }
 
-    /// At most this many objects, at least one if there are any, whose keys begin with a prefix, after the position that the last
-    /// page ended with: the base's and what the overlay wrote, as one listing. Positions are those of
+    /// At most `max_count` objects, but at least one, whose keys have a prefix, after the position at which the last
+    /// page ended. The base's and the overlay's are one listing. Positions are those of
     /// [`Objects::list`](cg_store::objects::Objects::list).
     ///
-    /// Reads the rows of what it lists here, and what the base's listing reads; more than once where much of the base's is
-    /// deleted here.
+    /// Reads the overlay's rows of the listed objects, and what the base's listing reads. It reads more than once if
+    /// many of the base's objects are deleted here.
     ///
     /// # Errors
     /// As [`Objects::list`](cg_store::objects::Objects::list) and [`load`](Self::load).
@@ -52,12 +52,12 @@ impl<S: Base> Overlay<S> {
         max_count: usize,
     ) -> Result<ObjectPage, Error> {
         let (mut entries, mut position) = (Vec::new(), position.cloned());
-        // One more, so that it is known whether there are more.
+        // One more, to know whether there are more.
         let asked = max_count.saturating_add(1);
         loop {
             let below = self.store.base.list_objects(prefix, position.as_ref(), asked)?;
             let own = self.store.objects(lease, prefix, position.as_ref(), asked)?;
-            // Up to where both are complete.
+            // The key up to which both lists are complete.
             let end = [&below.next, &own.next].into_iter().flatten().min().cloned();
             let is_before = |key: &ObjectKey| end.as_ref().is_none_or(|end| key <= end);
             let is_written = |key: &ObjectKey| own.rows.binary_search_by(|(own, _)| own.cmp(key)).is_ok();
@@ -78,16 +78,16 @@ impl<S: Base> Overlay<S> {
     }
 }
 
-/// What a lease wrote of objects, up to a place.
+/// Objects that a lease wrote, up to a key.
 struct OwnObjects {
-    /// Ascending; one that is deleted has no entry.
+    /// Ascending; a deleted object has no entry.
     rows: Vec<(ObjectKey, Option<ObjectEntry>)>,
-    /// The last of them, if there may be more.
+    /// The last key in `rows`, if there may be more.
     next: Option<ObjectKey>,
 }
 
 impl<S: Base> Store<S> {
-    /// The objects of a lease whose keys begin with a prefix, after a key: at most this many that are there.
+    /// The objects of a lease whose keys have a prefix, after a key. At most `max_count` that are not deleted.
     fn objects(
         &self,
         lease: u64,
@@ -123,7 +123,7 @@ impl<S: Base> Store<S> {
 }
 
 impl<S: Base> LeaseView<'_, S> {
-    /// The object of a row; no entry if it is deleted.
+    /// Decodes the object of a row; no entry if it is deleted.
     fn entry(&self, row_key: &[u8], row: &[u8]) -> Result<(ObjectKey, Option<ObjectEntry>), Error> {
         let key = self.key_of::<Objects>(row_key)?;
         let object = Objects::decode(self, &key, row)?.value.here();

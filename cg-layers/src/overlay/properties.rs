@@ -1,4 +1,4 @@
-//! Properties of an overlay: what it set itself, and the base's beside it.
+//! Properties of an overlay: its own and the base's.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,7 +17,7 @@ use super::rows::Row;
 use super::store::Store;
 
 impl<S: Base> Overlay<S> {
-    /// A property as the overlay shows it, or `None` if there is none. One key read for each layer.
+    /// A property as the overlay reads it, or `None` if there is none. One key read for each layer.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -25,10 +25,10 @@ impl<S: Base> Overlay<S> {
         self.shown::<Properties>(property)
     }
 
-    /// The named properties that begin with a text: the base's and what the overlay set. Reads their rows in each layer.
+    /// The named properties with a prefix: the base's and the overlay's. Reads their rows in each layer.
     ///
     /// # Errors
-    /// As [`load`](Self::load), at the first that is damaged.
+    /// As [`load`](Self::load), at the first damaged one.
     pub fn properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
         self.of_one_lease(|lease| {
             let mut all = self.store.base.named_properties(prefix)?;
@@ -42,7 +42,7 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<S: Base> Store<S> {
-    /// Visits the named properties of a lease that begin with a text.
+    /// Visits the named properties of a lease with a prefix.
     fn each_named(
         &self,
         lease: u64,

@@ -1,4 +1,4 @@
-//! Spatial records of an overlay: what it wrote itself, and the base's beside it.
+//! Spatial records of an overlay: its own and the base's.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use cg_store::records::RecordQuery;
 use super::Overlay;
 
 impl<S: Base> Overlay<S> {
-    /// A spatial record as the overlay shows it, or `None` if there is none. Two key reads for each layer.
+    /// A spatial record as the overlay reads it, or `None` if there is none. Two key reads for each layer.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -22,9 +22,9 @@ impl<S: Base> Overlay<S> {
         Ok(self.shown::<Records>(&id)?.map(Arc::unwrap_or_clone))
     }
 
-    /// What a query asks for, in the order of the tree: the base's and what the overlay wrote.
+    /// The records that a query selects, in the order of the tree: the base's and the overlay's.
     ///
-    /// Costs the base's query, one key read for each record that it returns, and a query of what was written here.
+    /// Costs the base's query, one key read for each record that it returns, and a query of the overlay's records.
     ///
     /// # Errors
     /// As [`Records::in_leaves`](cg_store::records::Records::in_leaves) and [`load`](Self::load).

@@ -1,4 +1,4 @@
-//! The rows of arenas, as they are read.
+//! Reads the rows of arenas.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use super::OverlayError;
 use super::kind::{OverlayKind, damaged};
 use super::store::Store;
 
-/// A row of a lease: what it holds of a chunk, an entity or another value.
+/// A decoded row of a lease.
 #[derive(Debug, Clone)]
 pub(super) struct Row<T> {
-    /// Here or deleted.
+    /// Found or deleted.
     pub(super) value: Lookup<T>,
-    /// The store's commit that wrote it.
+    /// The commit of the store that wrote it.
     pub(super) version: u64,
     pub(super) origin: Origin,
 }
 
-/// A chunk's row as it is shown; with what the base had, if it is that and a delta.
+/// A decoded row of a chunk. If the row is a delta, also the origin of the base's chunk.
 pub(super) type Remembered = (Row<Arc<Chunk>>, Option<Origin>);
 
 /// The rows of a lease in a view of the store.
@@ -55,7 +55,7 @@ impl<S: Base> LeaseView<'_, S> {
         })
     }
 
-    /// What a row is of.
+    /// The key of the value in a row.
     pub(super) fn key_of<K: OverlayKind>(&self, row_key: &[u8]) -> Result<K::Key, Error> {
         let damaged = |problem| Damage::of_row(K::SPACE, row_key, "a row of the overlay", problem);
         K::key_of(row_key).map_err(damaged)
@@ -63,8 +63,8 @@ impl<S: Base> LeaseView<'_, S> {
 }
 
 impl<S: Base> Store<S> {
-    /// A chunk's row in a lease; `None` if it has none. A look into memory, else one key read; and a look at the base, if it
-    /// is what the base has with a delta.
+    /// A chunk's row in a lease; `None` if there is none. A lookup in memory, else one key read. A delta also reads
+    /// the base.
     pub(super) fn chunk(&self, lease: u64, at: ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
         if let Some((row, over)) = self.kept.get(&(lease, at))
             && (over.is_none() || over == Some(origin_of(&self.base.find_chunk(at)?)))
@@ -85,7 +85,7 @@ impl<S: Base> Store<S> {
         Ok(Some(row))
     }
 
-    /// What a row says of a chunk, and what the base has if it says what differs from that.
+    /// Decodes a chunk's row. If it is a delta, also returns the origin of the base's chunk.
     pub(super) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Remembered, Error> {
         let key = &key::overlay_chunk(lease, at);
         let damaged = |problem| damaged::<Chunks>(lease, &at, problem);
@@ -112,7 +112,8 @@ impl<S: Base> Store<S> {
         Ok((Row { value, version: header.version, origin: row.origin }, over))
     }
 
-    /// What the base has, as a delta changes it. Where the base went on, the delta stays on top, if it still can.
+    /// Applies a delta to the base's chunk. If the base has changed since, the delta is applied to its present chunk
+    /// or fails.
     fn changed(
         &self,
         at: ChunkAt,
@@ -131,7 +132,7 @@ impl<S: Base> Store<S> {
         Ok(chunk)
     }
 
-    /// Reads the rows of a lease in one state.
+    /// Reads rows of a lease in one state.
     pub(super) fn in_view<T>(
         &self,
         lease: u64,
@@ -148,7 +149,7 @@ impl<S: Base> Store<S> {
     }
 }
 
-/// Damage of a chunk, told by the row in which it was met.
+/// Damage of a chunk, with the key of the row where it was found.
 fn in_row(error: Error, key: &[u8]) -> Error {
     match error {
         Error::Corrupt(damage) => Error::Corrupt(Box::new(Damage { key: key.into(), ..*damage })),

@@ -1,23 +1,23 @@
-//! Where overlays keep their rows: one engine for all arenas over a base.
+//! The rows of overlays: one engine for all arenas over a base.
 //!
 //! | row | family | key | value |
 //! |---|---|---|---|
-//! | head | `worldMeta` | `overlay` | the base and how many of its names are known |
+//! | head | `worldMeta` | `overlay` | the base, and how many of its names are known |
 //! | names | `worldMeta` | as in a world | as in a world |
-//! | leases | `worldMeta` | `leases` | u64: no lease from this on was ever given; only once an arena was removed |
+//! | leases | `worldMeta` | `leases` | u64: the next lease when an arena was last removed; absent before |
 //! | arena | `worldMeta` | `arena/` ‖ number as 8 hex digits | its lease and its holder |
-//! | chunk | `chunkl0` | lease ‖ chunk key | what was there before, and the chunk, what of it differs from that, or that it is deleted |
-//! | entity | `entity` | lease ‖ UUID | the same of an entity |
-//! | object | `object` | lease ‖ the object's key | what was there before, and the object as a world stores it, a deleted one too |
-//! | property | `worldProperties` | lease ‖ the key that it has in a world | what was there before, and its bytes or that it is deleted |
-//! | record's place | `record` | lease ‖ key of the place | what was there before, and the record's leaf or that it is deleted |
+//! | chunk | `chunkl0` | lease ‖ chunk key | origin, and the chunk, its delta to the base's chunk, or its deletion |
+//! | entity | `entity` | lease ‖ UUID | origin, and the entity or its deletion |
+//! | object | `object` | lease ‖ the object's key | origin, and the object as a world stores it, even if deleted |
+//! | property | `worldProperties` | lease ‖ its key in a world | origin, and its bytes or its deletion |
+//! | record's place | `record` | lease ‖ key of the place | origin, and the record's leaf or its deletion |
 //! | record | `record` | lease ‖ key of the record | the record |
 //!
 //! **Invariants**.
-//! - A lease's number is given once. What an arena holds are the rows of its present lease; rows of other leases are
-//!   garbage that is never read; [`sweep`](Store::sweep) deletes it.
-//! - What is remembered of a row is what the engine holds: it is taken out under the lock under which the row is written,
-//!   before that, and put in when it is written; by a reader only if nothing was written since before it read.
+//! - A lease is issued once. The content of an arena is the rows of its present lease. Rows of expired leases are
+//!   never read; [`sweep`](Store::sweep) deletes them.
+//! - A row in memory equals the row in the engine. A writer removes it from memory before the write and inserts it
+//!   after the write, under one lock. A reader inserts a row only if nothing was written since before it read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,24 +49,24 @@ const HEAD: MetaRow<Head> =
 pub(super) struct Store<S> {
     pub(super) base: S,
     pub(super) engine: Box<dyn Engine>,
-    /// How many overlays there are up to this one.
+    /// How many overlays are stacked, this one included.
     pub(super) layer: u8,
     pub(super) limits: StoreLimits,
     head: Mutex<Head, rank::OverlayHead>,
     names: RwLock<Names, rank::OverlayNames>,
     pub(super) level: Level,
     pub(super) kept: Cache<(u64, ChunkAt), Remembered, Weight>,
-    /// Whether chunks are written as what differs from the base.
+    /// Whether chunks may be stored as deltas to the base's.
     pub(super) deltas: bool,
-    /// Held while rows are written and what is remembered of them follows.
+    /// Held while rows are written and replaced in memory.
     pub(super) publishing: Mutex<(), rank::OverlayPublishing>,
-    /// Held while a commit has a number and is not written.
+    /// Held while a commit has a number and is not written yet.
     pub(super) numbering: Mutex<(), rank::OverlayNumbering>,
     pub(super) apply_latch: ApplyLatch,
-    /// How many batches were written, or failed.
+    /// How many batches were written or have failed.
     pub(super) written: AtomicU64,
     pub(super) next_lease: AtomicU64,
-    /// The first lease that was given since the store was opened.
+    /// The first lease that was issued since the store was opened.
     pub(super) given_from: u64,
     pub(super) arenas: Mutex<BTreeMap<u32, Arc<Arena>>, rank::OverlayArenas>,
     pub(super) damaged: Mutex<DamagedArenas, rank::OverlayDamaged>,
@@ -89,7 +89,7 @@ pub(super) struct Weight;
 
 impl Weighter<(u64, ChunkAt), Remembered> for Weight {
     fn weight(&self, _: &(u64, ChunkAt), (row, _): &Remembered) -> u64 {
-        /// What an entry takes beside its chunk.
+        /// The size of an entry without its chunk.
         const ENTRY_BYTES: usize = 160;
         let bytes = match &row.value {
             Lookup::Found(chunk) => chunk.memory_bytes(),
@@ -100,9 +100,9 @@ impl Weighter<(u64, ChunkAt), Remembered> for Weight {
 }
 
 impl<S: Base> Store<S> {
-    /// Begins to use an engine that holds arenas over this base, or nothing yet.
+    /// Opens an engine that is empty or holds arenas over this base.
     pub(super) fn begin(engine: Box<dyn Engine>, base: S, options: &WorldOptions) -> Result<Self, Error> {
-        /// A usual decoded chunk; only a hint for the size of the tables.
+        /// The size of a typical decoded chunk; only a hint for the size of the tables.
         const TYPICAL_BYTES: u64 = 2048;
         let layers = base.layers() + 1;
         let layer = u8::try_from(layers).map_err(|_| OverlayError::TooDeep { layers })?;
@@ -152,7 +152,7 @@ impl<S: Base> Store<S> {
         Ok(store)
     }
 
-    /// Refuses a base that is not the one that was there at the beginning.
+    /// Refuses a base whose identity is not the stored one.
     pub(super) fn check_base(&self) -> Result<(), Error> {
         let found = self.base.identity();
         Ok(self.head.lock().check(found)?)
@@ -166,7 +166,7 @@ impl<S: Base> Store<S> {
         Ok(self.names.read().catalog(self.base.catalog())?)
     }
 
-    /// The catalog for callers that cannot be told that the base does not fit it any more.
+    /// The catalog, for callers that cannot return an error if the base no longer fits it.
     pub(super) fn unchecked_catalog(&self) -> Arc<Catalog> {
         self.names.read().unchecked(self.base.catalog())
     }
@@ -185,7 +185,7 @@ impl<S: Base> Store<S> {
         self.names.read().own_names()
     }
 
-    /// The base has registered the overlay's own names under the same ids.
+    /// Drops the overlay's own names: the base has registered them under the same ids.
     pub(super) fn names_adopted(&self) -> Result<(), Error> {
         let mut names = self.names.write();
         let base = self.base.catalog();
@@ -195,8 +195,8 @@ impl<S: Base> Store<S> {
         Ok(())
     }
 
-    /// Stores the names that the base has issued since, before rows use them: a base that lost its newest names in a
-    /// crash, and issues their ids for others, must not pass for the one that the rows were written over.
+    /// Stores the names that the base has issued since, before rows use them. A base that lost its newest names in a
+    /// crash may issue their ids for others. It must not pass for the base of these rows.
     pub(super) fn remember_names(&self) -> Result<(), Error> {
         if self.names.read().has_all(&self.base.catalog()) {
             return Ok(());
@@ -211,7 +211,7 @@ impl<S: Base> Store<S> {
         Ok(())
     }
 
-    /// Stores the head and the names over those of a base, as far as they are not stored yet.
+    /// Stores the head and the names, unless they are stored already.
     fn keep_names(&self, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
         let catalog = names.unchecked(base);
         let mut stored = registry_rows(&*self.engine)?;
@@ -234,7 +234,7 @@ impl<S: Base> Store<S> {
         Ok(())
     }
 
-    /// Makes everything that was written, here and below, as durable as a level says: below first.
+    /// Makes everything that was written as durable as a level: first in the base, then here.
     pub(super) fn keep_found(&self, level: Level) -> Result<(), Error> {
         self.base.keep_found(level)?;
         let is_behind = self.engine.last_synced() < self.engine.last_commit();

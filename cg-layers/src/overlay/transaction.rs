@@ -1,4 +1,4 @@
-//! Transactions of an overlay: one at a time, seen together or not at all.
+//! Transactions of an overlay: one at a time, visible as a whole or not at all.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,18 +23,19 @@ use super::edits::Edits;
 use super::kind::{Edit, OverlayKind};
 use super::{Overlay, Shown};
 
-/// A running transaction of an overlay: sees what the overlay shows and what it wrote itself; writes nothing before its
-/// closure has ended well.
+/// A running transaction of an overlay. It reads the overlay and its own writes. It writes nothing before its closure
+/// has returned without an error.
 ///
-/// The rules are those of a world's [`Transaction`](cg_store::Transaction): references and owners of entities follow each
-/// other, ids must be registered, limits hold.
+/// The rules are those of a world's [`Transaction`](cg_store::Transaction): references and owners of entities follow
+/// each other, ids must be registered, limits hold.
 pub type OverlayTransaction<'o, S> = Tx<OverlayReads<'o, S>>;
 
-/// An overlay, and what a transaction has seen of it.
+/// An overlay, and the origins that a transaction has read from it.
 #[derive(Debug)]
 pub struct OverlayReads<'o, S: Base> {
     overlay: &'o Overlay<S>,
-    /// What was there when the closure looked first. What it writes is built on that, whatever the base did since.
+    /// The origins at the first read of each key. The closure's writes are based on them, whatever the base changed
+    /// since.
     seen: Origins,
 }
 
@@ -51,13 +52,15 @@ impl Drop for Writing<'_> {
 }
 
 impl<S: Base> Overlay<S> {
-    /// Runs a closure once and writes what it changed into the overlay as one batch, or nothing if it returns an error.
+    /// Runs a closure once and writes its changes to the overlay as one batch, or nothing if it returns an error.
     ///
-    /// One transaction runs at a time, and waits for the one before it; reads go on beside it. So it never meets a conflict.
+    /// One transaction runs at a time, and the next one waits for it. Reads continue meanwhile. So there are no
+    /// conflicts.
     ///
     /// # Errors
-    /// The closure's own error; [`Error::Nested`] if this thread is inside a transaction of this overlay; the ownership,
-    /// damage and limit errors of [`Error`]; the errors of [`catalog`](Self::catalog) and [`load`](Self::load).
+    /// The closure's own error; [`Error::Nested`] if this thread is inside a transaction of this overlay; the
+    /// ownership, damage and limit errors of [`Error`]; the errors of [`catalog`](Self::catalog) and
+    /// [`load`](Self::load).
     pub fn transaction<T, X: From<Error>>(
         &self,
         body: impl FnOnce(&mut OverlayTransaction<'_, S>) -> Result<T, X>,
@@ -85,7 +88,7 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<S: Base> OverlayReads<'_, S> {
-    /// What the overlay shows. The first look is remembered.
+    /// Reads a value of the overlay. The origin at the first read is kept.
     fn see<K: OverlayKind>(
         overlay: &Overlay<S>,
         seen: &mut Seen<K>,
@@ -131,12 +134,12 @@ impl<S: Base> ValueStore for OverlayReads<'_, S> {
     }
 }
 
-/// The overlay that a transaction is of.
+/// The overlay of a transaction.
 pub(super) fn overlay_of<'o, S: Base>(tx: &OverlayTransaction<'o, S>) -> &'o Overlay<S> {
     store_of(tx).overlay
 }
 
-/// Writes what a transaction wrote into its overlay.
+/// Writes the changes of a transaction to its overlay.
 fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
     let (OverlayReads { overlay, seen }, catalog, writes) = end(tx);
     let ground = OverlayGround { overlay, origins: RefCell::default() };
@@ -144,7 +147,7 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
     let now = ground.origins.into_inner();
     let mut edits = Edits::default();
     for (at, change) in resolved.chunks {
-        // What the closure did not write itself is as it is now, but for a reference.
+        // A value that the closure did not write keeps its present origin: only a reference in it changes.
         let seen = seen.chunks.get(&at).filter(|_| writes.chunks.contains_key(&at));
         let origin = seen.or_else(|| now.chunks.get(&at)).copied().unwrap_or_default();
         edits.chunks.push((at, change.new, origin));
@@ -176,7 +179,8 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
 }
 
 impl<S: Base> Overlay<S> {
-    /// What a transaction changes of one kind. `after` gives what becomes of a value, or `None` if it stays as it is.
+    /// The edits of one kind in a transaction. `after` returns the new value of a key, or `None` if it does not
+    /// change.
     fn changed<K: OverlayKind>(
         &self,
         writes: BTreeMap<K::Key, K::Write>,
@@ -195,13 +199,13 @@ impl<S: Base> Overlay<S> {
     }
 }
 
-/// What an overlay's transaction stands on, with what was there before the overlay.
+/// An overlay as ownership is resolved against it, with the origins of the values read.
 struct OverlayGround<'o, S: Base> {
     overlay: &'o Overlay<S>,
     origins: RefCell<Origins>,
 }
 
-/// What was there when the closure looked first.
+/// The origins at the first read of each key.
 type Seen<K> = BTreeMap<<K as Kind>::Key, Origin>;
 
 kind_map! {

@@ -1,8 +1,8 @@
-//! Places in the root of entities that a segment has deleted: forgotten once the deletion can no longer be lost.
+//! The root's places of deleted entities. They are deleted once the deletion of the entity can no longer be lost.
 //!
-//! Root and segment are two databases: what one has written says nothing of the other after a crash. A place in the root without
-//! the entity is harmless, and free when the entity is put anew. An entity without its place would be one that no look-up finds, and
-//! that a second segment might get as well.
+//! Root and segment are two databases: after a crash, the state of one does not imply that of the other. A place
+//! without its entity is harmless, and free when the entity is put again. An entity without its place could not be
+//! found, and could be put into a second segment.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use cg_store::Error;
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
 
-/// At most this many places are remembered of each segment; the others stay.
+/// At most this many places are remembered for each segment; the others stay in the root.
 const REMEMBERED: usize = 4096;
 
-/// Entities that segments have deleted and whose places the root still has.
+/// Entities that segments have deleted and whose places the root still stores.
 #[derive(Debug, Default)]
 pub(super) struct DeletedEntities(BTreeMap<SegmentPos, Vec<EntityId>>);
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Remembers what a segment has deleted, and forgets places.
+    /// Remembers entities that a segment has deleted, and deletes the places that can be deleted now.
     pub(super) fn purge_later(&self, segment: SegmentPos, ids: Vec<EntityId>) {
         let mut deleted_entities = self.shared.deleted_entities.lock();
         let of_segment = deleted_entities.0.entry(segment).or_default();
@@ -29,8 +29,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.forget_left();
     }
 
-    /// Forgets the places of deleted entities in segments of which nothing can be lost any more. What stays for whatever reason
-    /// is no loss.
+    /// Deletes the places of deleted entities in segments that can lose no commit any more. Places that stay are
+    /// harmless.
     pub(super) fn forget_left(&self) {
         let left = std::mem::take(&mut self.shared.deleted_entities.lock().0);
         for (segment, ids) in left {
@@ -46,9 +46,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// Whether the places are forgotten.
+    /// Whether the places were deleted.
     fn forget_left_of(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<bool, Error> {
-        // Not opened for this: one that was closed has nothing left to lose, and is looked at when it is used again.
+        // A closed segment is not opened for this: it can lose nothing, and is checked when it is used again.
         let Some(slot) = self.shared.open.find(segment) else { return Ok(false) };
         let _nobody_puts = self.shared.borders.write();
         let world = slot.world.read_recursive();
@@ -60,7 +60,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
         }
         let metrics = world.metrics();
-        // After the look: nothing that was gone then can come back, whatever has deleted it.
+        // Checked after the reads: if all commits are synced, no deletion that was read can be lost.
         if metrics.last_synced < metrics.last_commit {
             return Ok(false);
         }

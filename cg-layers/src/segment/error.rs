@@ -1,4 +1,4 @@
-//! What a segmented world refuses.
+//! The errors of segmented worlds.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 use super::SegmentPos;
 
-/// Why a segmented world does not do what it was asked.
+/// Why a call of a segmented world fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
-    /// A side that tiers and opacity do not fit into.
+    /// A side that does not fit tiers and opacity.
     #[error("a segment's side is a multiple of 16 chunks from 16 to 1048576, and {side_chunks} is none")]
     Side {
-        /// The side asked for.
+        /// The requested side.
         side_chunks: u32,
     },
     /// A transaction touched a second segment. Nothing was written.
@@ -28,24 +28,24 @@ pub enum SegmentError {
     TwoSegments {
         /// The segment that the transaction is in.
         first: SegmentPos,
-        /// The other.
+        /// The other segment.
         second: SegmentPos,
     },
-    /// An entity is put into one segment while it is in another. Nothing was written.
+    /// An entity is put into one segment while another contains it. Nothing was written.
     #[error("entity {id} is in {segment}; move it with `cross`")]
     EntityElsewhere {
         /// The entity.
         id: EntityId,
-        /// Where it is.
+        /// The segment that contains it.
         segment: SegmentPos,
     },
-    /// An entity that is to cross a border is not there. Nothing was written.
+    /// An entity to be transferred is in no segment. Nothing was written.
     #[error("entity {id} is in no segment; put it first")]
     NoEntity {
         /// The entity.
         id: EntityId,
     },
-    /// An entity that is to cross a border has no chunk to go to. Nothing was written.
+    /// An entity to be transferred has no chunk to go to. Nothing was written.
     #[error("entity {id} is to cross a border and its owner is no chunk; give it the chunk where it arrives")]
     NoOwner {
         /// The entity.
@@ -57,15 +57,15 @@ pub enum SegmentError {
         /// The segment.
         segment: SegmentPos,
     },
-    /// A segment that was there is gone, and was not deleted.
+    /// A segment that the root knows is missing, and was not deleted.
     #[error("{segment} is gone: the root knows it and {} is missing; restore it, or delete the segment", path.display())]
     Lost {
         /// The segment.
         segment: SegmentPos,
-        /// Where it should be.
+        /// Its path.
         path: PathBuf,
     },
-    /// What lies in the place of a segment is a world that the root does not know. Nothing was touched.
+    /// The root does not know the world in the place of a segment. Nothing was changed.
     #[error(
         "{segment} lies in {} and its root does not know it; restore both from one backup, or move it away",
         path.display()
@@ -73,10 +73,10 @@ pub enum SegmentError {
     NotKnown {
         /// The segment.
         segment: SegmentPos,
-        /// Where it lies.
+        /// Its path.
         path: PathBuf,
     },
-    /// The storage failed while the entity crossed a border, and the crossing could not be finished yet.
+    /// The storage failed while the entity was transferred, and the transfer is not finished yet.
     #[error(
         "entity {id} is on its way from {from} to {to}, whose storage failed; it arrives once both can be written again"
     )]
@@ -88,13 +88,15 @@ pub enum SegmentError {
         /// The segment that it goes to.
         to: SegmentPos,
     },
-    /// The root has a merge into several segments that an earlier version committed and did not finish. Nothing was touched.
+    /// The root stores a merge into several segments that an earlier version committed and did not finish. Nothing was
+    /// changed.
     #[error(
         "the root has a merge into several segments that an earlier version began and did not finish; open the world \
          once with the version that wrote it, then again with this one"
     )]
     UnfinishedMerge,
-    /// An overlay set a property of the engine's own, by which the root knows its segments. Nothing was merged.
+    /// An overlay set a property of the engine's own namespace, where the root stores its segments. Nothing was
+    /// merged.
     #[error("`{property}` is a property of the engine's own; name those of hosts in a namespace of theirs")]
     EnginesProperty {
         /// The property.
@@ -108,7 +110,7 @@ pub enum SegmentError {
         /// What is missing.
         why: &'static str,
     },
-    /// What lies where a segment should be is another world.
+    /// The world in the place of a segment is not a segment.
     #[error("what lies in the place of {segment} is no segment of this world: {why}")]
     NotASegment {
         /// The segment.
@@ -125,18 +127,18 @@ pub enum SegmentError {
         segment: SegmentPos,
         /// This root.
         expected: Uuid,
-        /// The segment's.
+        /// The root of the segment.
         found: Uuid,
     },
-    /// A segment lies in the place of another.
+    /// A segment is stored in the place of another.
     #[error("{found} lies in the place of {segment}; put it back")]
     Misplaced {
-        /// Where it was looked for.
+        /// The segment that should be there.
         segment: SegmentPos,
-        /// What it says it is.
+        /// The segment that is there.
         found: SegmentPos,
     },
-    /// A segment has a name that its root gave another id, or none.
+    /// A name of a segment has another id in its root, or none.
     #[error("{segment} has `{name}` as {} {id}, and its root does not; restore both from one backup", .list.noun(1))]
     Names {
         /// The segment.
@@ -148,7 +150,7 @@ pub enum SegmentError {
         /// The name.
         name: Name,
     },
-    /// A row of the root is not what it should be.
+    /// A row of the root cannot be decoded.
     #[error("the root's {what} cannot be read: {problem}; restore the root from a backup")]
     DamagedRoot {
         /// Which row.
@@ -158,20 +160,20 @@ pub enum SegmentError {
     },
 }
 
-/// A merge into several segments stopped. Segments that have their part keep it, and the overlay keeps the rest: call
-/// [`merge_into`](crate::Overlay::merge_into) again to go on.
+/// A merge into several segments stopped. Merged segments keep their part, and the overlay keeps the rest: call
+/// [`merge_into`](crate::Overlay::merge_into) again to continue.
 ///
-/// It is the reason of an [`Error::Layer`], whose kind is that of `error`.
+/// It is the cause of an [`Error::Layer`], whose kind is that of `error`.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{merged} of {segments} segments have their part of the merge, and the overlay keeps the rest; merge it again to go on: {error}"
 )]
 pub struct MergedInPart {
-    /// How many segments have their part by this call.
+    /// How many segments this call has merged.
     pub merged: usize,
-    /// How many were to get one.
+    /// How many were to be merged.
     pub segments: usize,
-    /// Why the others have not, or what is missing.
+    /// Why the merge stopped.
     pub error: Box<Error>,
 }
 

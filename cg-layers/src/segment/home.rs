@@ -1,4 +1,4 @@
-//! Where the worlds of a segmented world lie.
+//! Where the worlds of a segmented world are stored.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use cg_store::{Error, World, WorldOptions};
 
 use super::SegmentPos;
 
-/// Where the worlds of a segmented world lie: on disk or in memory.
+/// Where the worlds of a segmented world are stored: on disk or in memory.
 pub trait SegmentHome: Send + Sync + 'static {
     /// The path of a segment, for messages.
     fn path(&self, segment: SegmentPos) -> PathBuf;
 
-    /// Whether there is anything in the place of a segment.
+    /// Whether anything is stored in the place of a segment.
     fn has(&self, segment: SegmentPos) -> bool;
 
-    /// Creates a segment's world with the root's names; what was left of an interrupted attempt is replaced.
+    /// Creates a segment's world with the root's names. Replaces what an interrupted attempt left.
     ///
     /// # Errors
     /// As [`WorldBuilder::create`](cg_store::WorldBuilder::create).
@@ -29,11 +29,11 @@ pub trait SegmentHome: Send + Sync + 'static {
         options: &WorldOptions,
     ) -> Result<World, Error>;
 
-    /// Opens a segment's world and brings its names up to the root's; `check` sees the names that were stored before
-    /// anything is written.
+    /// Opens a segment's world and updates its names to the root's. `check` gets the stored names before anything is
+    /// written.
     ///
     /// # Errors
-    /// As [`WorldBuilder::open`](cg_store::WorldBuilder::open), and what `check` says.
+    /// As [`WorldBuilder::open`](cg_store::WorldBuilder::open), and the errors of `check`.
     fn open(
         &self,
         segment: SegmentPos,
@@ -42,10 +42,10 @@ pub trait SegmentHome: Send + Sync + 'static {
         options: &WorldOptions,
     ) -> Result<World, Error>;
 
-    /// Removes what is in the place of a segment; it is not open.
+    /// Removes everything in the place of a segment, which is not open.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// The errors of the disk.
     fn remove(&self, segment: SegmentPos) -> Result<(), Error>;
 
     /// Closes a segment's world, which can be opened again.
@@ -57,7 +57,7 @@ pub trait SegmentHome: Send + Sync + 'static {
     }
 }
 
-/// Segments in memory: what is closed stays there.
+/// Segments in memory. A closed one stays there.
 #[derive(Debug, Default)]
 pub struct InMemory {
     worlds: Mutex<HashMap<SegmentPos, World>, rank::SegmentHome>,
@@ -133,7 +133,7 @@ mod disk {
     use cg_store::WorldOptions;
     use cg_store::{Error, OpenError};
 
-    /// Segments on disk: each a world in a directory of its own, which `cg` opens like any other.
+    /// Segments on disk. Each is a world in a directory of its own, which `cg` opens like any other.
     #[derive(Debug)]
     pub struct OnDisk {
         dir: PathBuf,

@@ -1,4 +1,4 @@
-//! A segmented world as a source of chunks, as the base of an overlay, and as what an overlay is merged into.
+//! A segmented world as a source of chunks, as the base of an overlay, and as the target of a merge.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,8 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        // A transfer that was stopped changes chunks when it is finished: before they are shown, not between two of them.
+        // Finishing an interrupted transfer changes chunks. So it is finished before the reads, not between two of
+        // them.
         self.try_to_resolve();
         self.find_chunk_in(self.segment_of(at), at)
     }
@@ -72,19 +73,19 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         Ok(found.unwrap_or(Lookup::NotFound))
     }
 
-    /// Properties are the root's.
+    /// Properties are stored in the root.
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
         self.root().find_property(property)
     }
 
-    /// Without the engine's own, which say where everything is.
+    /// Omits the engine's own, which store where everything is.
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
         let mut all = self.root().named_properties(prefix)?;
         all.retain(|name, _| !name.as_str().starts_with(':'));
         Ok(all)
     }
 
-    /// Objects are the root's.
+    /// Objects are stored in the root.
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
         self.root().find_object(key)
     }
@@ -98,7 +99,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         self.root().list_objects(prefix, position, max_count)
     }
 
-    /// Records are the root's.
+    /// Records are stored in the root.
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
         self.root().find_record(id)
     }
@@ -111,7 +112,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         self.root().records_in(query)
     }
 
-    /// Of the root and of every open segment: one that is closed was synced.
+    /// Includes the root and every open segment. A closed segment was synced.
     fn keep_found(&self, level: Level) -> Result<(), Error> {
         self.root().keep_found(level)?;
         for (_, slot) in self.shared.open.all() {
@@ -144,7 +145,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             let in_segment: Vec<_> = match self.with_stored(*segment, find) {
                 Ok(Some(in_segment)) => in_segment,
                 Ok(None) => continue,
-                // Each place says what is wrong with its segment.
+                // Each position gets the error of its segment.
                 Err(_) => places.iter().map(|at| self.find_chunk_in(*segment, *at)).collect(),
             };
             for (index, chunk) in indexes.iter().zip(in_segment) {
@@ -157,9 +158,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 }
 
-/// What a segment's world found, as what is found in this life of the segment: one that is deleted and made again, or
-/// restored from a checkpoint, counts its versions anew, and two of them must not be taken for the same. Told versions are only
-/// ever compared for equality.
+/// Makes versions distinct between the lives of a segment. A segment that was deleted and created again, or restored
+/// from a checkpoint, counts versions anew. Two of them must not be taken for the same. The results are only compared
+/// for equality.
 fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
     let (high, low) = world.identity().incarnation.as_u64_pair();
     found.map(|(value, origin)| (value, Origin { version: origin.version ^ high ^ low, ..origin }))

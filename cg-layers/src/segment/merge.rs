@@ -2,16 +2,17 @@
 //!
 //! | step | a crash after it leaves |
 //! |---|---|
-//! | all that is to be merged is compared with what the overlay wrote over | nothing of the merge |
-//! | for each segment: its part in one transaction, synced; then the overlay forgets the rows of that part | these segments merged |
-//! | entities that leave their segment are transferred, as by [`transfer_entities`](SegmentedWorld::transfer_entities) | all segments merged |
+//! | all values to be merged are compared with the origins that the overlay wrote over | nothing merged |
+//! | for each segment: its part in one synced transaction; then the overlay drops these rows | these segments merged |
+//! | [`transfer_entities`](SegmentedWorld::transfer_entities) of those that leave their segment | all segments merged |
 //! | root: properties, objects and records in one transaction, synced | the whole merge |
 //!
-//! A segment commits before the overlay forgets. A merge that is called again after a crash between the two finds its own
+//! A segment commits before the overlay deletes the rows. After a crash between the two, the next merge finds its own
 //! values in the base. They are no conflict, and are not written again.
 //!
-//! An entity that goes to another segment stays in its own, detached, until both parts are committed. So one segment has
-//! it at any time, and neither part needs the other. The overlay keeps the entity and its new chunk until then.
+//! An entity that goes to another segment stays in its own, detached, until both parts are committed. So one segment
+//! contains it at any time, and neither part needs the other. The overlay keeps the entity and its new chunk until
+//! then.
 //!
 //! What it is *not*: atomic over several segments. Readers may see one side of a border merged and the other not yet.
 
@@ -31,19 +32,19 @@ use crate::overlay::{Merged, OverlayMerge};
 /// Why an entity has no chunk until it is transferred.
 const LEAVING: &str = "leaving its segment";
 
-/// What a merge does.
+/// The plan of a merge.
 #[derive(Default)]
 struct Plan {
-    /// What each segment gets.
+    /// The part of each segment.
     parts: BTreeMap<SegmentPos, OverlayMerge>,
     /// Entities that go to another segment.
     transfers: Vec<Transfer>,
-    /// Properties, objects and records, which are the root's.
+    /// Properties, objects and records, which are stored in the root.
     kept: OverlayMerge,
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Merges one part after the other, and reports each that is committed. Returns how many changes there are.
+    /// Merges one part after the other, and reports each committed part. Returns the number of changes.
     ///
     /// # Errors
     /// As [`Overlay::merge_into`](crate::Overlay::merge_into).
@@ -58,7 +59,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let plan = self.plan(merge)?;
         let (mut done, segments) = (0, plan.parts.len());
         if segments + usize::from(!plan.kept.is_empty()) > 1 {
-            // One transaction alone compares for itself.
+            // A single transaction compares by itself.
             plan.parts.values().chain([&plan.kept]).try_for_each(|part| part.check(self))?;
         }
         match self.merge_parts(plan, merged, &mut done) {
@@ -85,7 +86,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// An entity that no chunk owns stays in the segment that has it, or goes to the one that it is in by its position.
+    /// An entity without a chunk stays in its segment. If no segment contains it, it goes to the segment of its
+    /// position.
     fn plan(&self, merge: OverlayMerge) -> Result<Plan, Error> {
         let OverlayMerge { mut chunks, entities, properties, objects, records } = merge;
         let kept = OverlayMerge { properties, objects, records, ..OverlayMerge::default() };
@@ -95,7 +97,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             let to = item.new.as_ref().map(|entity| self.destination(entity, home));
             let Some(segment) = home.or(to) else { continue };
             if let Some(entity) = item.new.take_if(|_| to != Some(segment)) {
-                // One that no chunk owns stays at home.
+                // An entity without a chunk stays in its segment.
                 let Owner::Chunk(to) = entity.owner else { continue };
                 item.wait_as(left_behind(&entity));
                 if let Some(arrival) = chunks.get_mut(&to)
@@ -115,7 +117,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(plan)
     }
 
-    /// The segment that an entity is to be in.
+    /// The segment that an entity goes to or stays in.
     fn destination(&self, entity: &Entity, home: Option<SegmentPos>) -> SegmentPos {
         match &entity.owner {
             Owner::Chunk(at) => self.segment_of(*at),
@@ -126,14 +128,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// The segment that has an entity, if any has.
+    /// The segment that contains an entity, if any does.
     fn home_of(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
         let Some(segment) = self.claimed(id)? else { return Ok(None) };
         let is_there = self.with_stored(segment, |world| world.entity(id))?.flatten().is_some();
         Ok(is_there.then_some(segment))
     }
 
-    /// Transfers entities, as many at once as the root's record of a transfer takes.
+    /// Transfers entities, as many at once as fit into the root's record of a transfer.
     fn transfer_all(&self, transfers: &[Transfer]) -> Result<(), Error> {
         let limit_bytes = self.root().limits().property_bytes / 2;
         let mut left = transfers;
@@ -153,7 +155,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// Refuses an entity that was changed since its segment's part was committed, and one whose chunk is gone since.
+    /// Refuses an entity that was changed after its segment's part was committed, and one whose chunk was deleted
+    /// since.
     fn refuse_changed(&self, Transfer { id, from, entity, to }: &Transfer) -> Result<(), Error> {
         let found = self.with_stored(*from, |world| world.entity(*id))?.flatten();
         if found != Some(left_behind(entity)) {
@@ -166,7 +169,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 }
 
-/// What the segment that an entity leaves has until the entity is transferred.
+/// The entity in the segment that it leaves, until it is transferred.
 fn left_behind(entity: &Entity) -> Entity {
     entity.clone().owned_by(Owner::Detached(reason(LEAVING)))
 }

@@ -1,12 +1,13 @@
 //! Segmented worlds: one world per region, under one root.
 //!
-//! A [`SegmentedWorld`] keeps each cube of a given side in a world of its own, which can be deleted, compacted and
-//! copied alone. A root world owns the names, so an id means the same in all of them, and knows which segment has which
-//! entity. Segments are opened when they are needed, or [ahead](SegmentedWorld::open_ahead) of that, and closed when too
-//! many are open.
+//! A [`SegmentedWorld`] stores each cube of a given side in a world of its own, which can be deleted, compacted and
+//! copied alone. A root world owns the names, so an id means the same in all of them. It also stores which segment
+//! contains each entity. Segments are opened when they are needed, or [ahead](SegmentedWorld::open_ahead) of that, and
+//! closed when too many are open.
 //!
-//! What it is *not*: a transaction over many segments. One transaction is in one segment; only entities
-//! [cross](SegmentedWorld::transfer_entities) borders. An overlay is merged segment by segment, each in one transaction.
+//! What it is *not*: a transaction over several segments. One transaction is in one segment; only entities are
+//! [transferred](SegmentedWorld::transfer_entities) between segments. An overlay is merged segment by segment, each in
+//! one transaction.
 
 mod deleted_entities;
 mod error;
@@ -48,15 +49,15 @@ use stored::read_known;
 pub use transaction::SegmentTransaction;
 use transfer::Transfer;
 
-/// How a segmented world is kept.
+/// The options of a segmented world.
 #[derive(Debug, Clone)]
 pub struct SegmentOptions {
-    /// The side of a segment in chunks: a multiple of 16. Default 32. A world that exists keeps its own.
+    /// The side of a segment in chunks: a multiple of 16. Default 32. An existing world keeps its own.
     pub side_chunks: u32,
-    /// At most this many segments are open at once, beside those that are in use. Default 16. Each has its own write buffer and
-    /// three threads; all share one [`Resources`](cg_store::Resources).
+    /// At most this many segments are open at once, unless more are in use. Default 16. Each has its own write buffer
+    /// and three threads; all share one [`Resources`](cg_store::Resources).
     pub max_open: usize,
-    /// The options of the root and of every segment. `cache_bytes` is shared out among the segments that may be open.
+    /// The options of the root and of every segment. `cache_bytes` is divided among the segments that may be open.
     pub world: WorldOptions,
 }
 
@@ -93,34 +94,34 @@ pub struct SegmentedWorld<H: SegmentHome> {
     shared: Arc<Shared<H>>,
 }
 
-/// Its locks have ranks in the order of the store's.
+/// Its locks are ranked in the store's lock order.
 struct Shared<H: SegmentHome> {
     home: H,
     root: World,
     side_chunks: u32,
     /// The options of a segment.
     options: WorldOptions,
-    /// What the root says of segments.
+    /// The state of each segment, as the root stores it.
     known: RwLock<BTreeMap<SegmentPos, SegmentState>, rank::SegmentKnown>,
     open: OpenSegments,
-    /// Held for reading by calls that put or look for entities, for writing while entities cross a border.
+    /// Held shared by calls that put or look up entities, exclusively while entities are transferred.
     borders: RwLock<(), rank::SegmentBorders>,
-    /// Held by crossings and deletions: neither sees the other half done.
+    /// Held by transfers, merges and deletions of segments: none sees another half done.
     moving: Mutex<(), rank::SegmentMoving>,
-    /// A crossing failed, and its record may be there: it is finished before the next one is begun.
+    /// A transfer failed, and its record may be stored. It is finished before the next one begins.
     unfinished: AtomicBool,
-    /// Entities of crossings whose rows are damaged. Changed by transfers.
+    /// Transfers that wait because the row of the entity is damaged. Changed by transfers.
     stuck: Mutex<Vec<Transfer>, rank::SegmentStuck>,
-    /// Which segment is about to have which entities, and how many transactions of it are.
+    /// The segment that each entity is being put into, and how many transactions put it.
     putting: Mutex<HashMap<EntityId, (SegmentPos, usize)>, rank::SegmentPutting>,
-    /// What segments have deleted whose places the root still has.
+    /// Entities that segments have deleted and whose places the root still stores.
     deleted_entities: Mutex<DeletedEntities, rank::SegmentDeleted>,
-    /// One registration at a time.
+    /// Held by the one running registration.
     naming: Mutex<(), rank::SegmentNaming>,
 }
 
 impl SegmentedWorld<InMemory> {
-    /// A segmented world in memory.
+    /// Creates a segmented world in memory.
     ///
     /// # Errors
     /// [`SegmentError::Side`], and as [`WorldBuilder::in_memory`](cg_store::WorldBuilder::in_memory).
@@ -149,12 +150,13 @@ impl SegmentedWorld<OnDisk> {
         Self::begin(home, root, Some(options.side_chunks), options)
     }
 
-    /// Opens a segmented world, and finishes what a crash interrupted: crossings and deletions. An interrupted merge goes on
-    /// when it is called again.
+    /// Opens a segmented world, and finishes the transfers and deletions that a crash interrupted. An interrupted
+    /// merge continues when it is called again.
     ///
     /// # Errors
-    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], [`SegmentError::UnfinishedMerge`], and as [`WorldBuilder::open`](cg_store::WorldBuilder::open). Segments that nothing is to be
-    /// finished in are not looked at before they are needed.
+    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], [`SegmentError::UnfinishedMerge`], and as
+    /// [`WorldBuilder::open`](cg_store::WorldBuilder::open). Segments without unfinished work are not read before they
+    /// are needed.
     pub fn open(
         dir: impl AsRef<std::path::Path>,
         packs: &[PackManifest],
@@ -175,7 +177,7 @@ impl SegmentedWorld<OnDisk> {
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Begins with a root, a new one if it is told a side: for tests and for the other constructors.
+    /// Begins with a root, which is new if there is a `new_side`. For tests and for the other constructors.
     #[doc(hidden)]
     pub fn begin(
         home: H,
@@ -229,7 +231,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.shared.side_chunks
     }
 
-    /// The segment that a chunk lies in, whether or not it is stored.
+    /// The segment of a chunk, whether or not it is stored.
     pub fn segment_of(&self, at: ChunkAt) -> SegmentPos {
         SegmentPos::of(at, self.shared.side_chunks)
     }
@@ -251,9 +253,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.shared.root.catalog()
     }
 
-    /// Issues ids for names, in the root first and then in every open segment; one that is closed gets them when it is opened.
+    /// Issues ids for names, in the root first and then in every open segment. A closed segment gets them when it is
+    /// opened.
     ///
-    /// Unlike [`WorldRegistry::register`](cg_store::WorldRegistry::register) this waits for the disk, because the root and the segments are synced apart.
+    /// Unlike [`WorldRegistry::register`](cg_store::WorldRegistry::register) this waits for the disk, because the root
+    /// and the segments are synced separately.
     ///
     /// # Errors
     /// As [`WorldRegistry::register`](cg_store::WorldRegistry::register).
@@ -272,17 +276,17 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// A chunk, or `None` if it is not stored. Opens its segment if there is one.
     ///
     /// # Errors
-    /// As [`World::load`]; [`SegmentError`] if the segment is not what the root knows.
+    /// As [`World::load`]; [`SegmentError`] if the segment does not match the root.
     pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         Ok(self.lookup(at)?.here())
     }
 
-    /// Many chunks, one result per position in the order asked; those of one segment are asked for together.
+    /// Many chunks, one result per position in the order asked. Those of one segment are read in one call.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
         self.lookup_many(at).into_iter().map(|found| Ok(found?.here())).collect()
     }
 
-    /// An entity, or `None` if no segment has it. One key read in the root and one in the segment.
+    /// An entity, or `None` if no segment contains it. One key read in the root and one in the segment.
     ///
     /// # Errors
     /// As [`World::entity`], and as [`load`](Self::load).
@@ -290,7 +294,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(self.at_rest(id, |world| world.entity(id))?.flatten())
     }
 
-    /// Shows the segment that has an entity, while that does not cross a border.
+    /// Calls a function with the segment of an entity. The entity is not transferred meanwhile.
     fn at_rest<T>(
         &self,
         id: EntityId,
@@ -303,14 +307,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.with_stored(segment, show)
     }
 
-    /// The segment that has an entity, if any has.
+    /// The segment that contains an entity, according to the root.
     fn claimed(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
         let claim = self.shared.root.property(&entity_property(id)?)?;
         let read = |bytes: Vec<u8>| whole(format_args!("place of entity {id}"), &bytes, SegmentPos::read);
         claim.map(read).transpose()
     }
 
-    /// Shows a segment's world: for what only worlds can do. What is written past
+    /// Calls a function with a segment's world, for what only worlds can do. Writes outside
     /// [`transaction`](Self::transaction) must not put entities that the root does not know.
     ///
     /// # Errors
@@ -323,7 +327,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.with_there(segment, |world| self.inside(|| show(world)))
     }
 
-    /// Opens the segments of chunks in the background, those that are stored.
+    /// Opens the stored segments of chunks in the background.
     pub fn open_ahead(&self, at: &[ChunkAt]) {
         let mut segments: Vec<_> = at.iter().map(|at| self.segment_of(*at)).collect();
         segments.sort_unstable();
@@ -339,10 +343,10 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// Rewrites a segment's files without what was overwritten or deleted in it. May take minutes; reads and writes go on.
+    /// Rewrites a segment's files without overwritten and deleted rows. May take minutes; reads and writes continue.
     ///
     /// # Errors
-    /// [`SegmentError::Missing`], and what the engine says.
+    /// [`SegmentError::Missing`], and the errors of the engine.
     pub fn compact_segment(&self, segment: SegmentPos) -> Result<(), Error> {
         self.with_segment(segment, |world| {
             world.flush()?;
@@ -371,7 +375,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// Closes every segment and then the root. Later calls on any handle fail with [`Error::Closed`].
     ///
     /// # Errors
-    /// The first that closing any of them says; all are closed.
+    /// The first error of closing any of them. All are closed.
     pub fn close(&self) -> Result<(), Error> {
         let closed = self.shared.open.close(|world| self.shared.home.close(world));
         closed.and(self.shared.root.close())

@@ -1,8 +1,8 @@
-//! What earlier versions left in the root of a merge into several segments.
+//! The rows that earlier versions left in the root during a merge into several segments.
 //!
-//! They put the whole merge into properties of the root, `:promotion/S.P`, committed it by the property `:promotion`, and
-//! then wrote it into the segments. A root with `:promotion` is refused: some segments may have their part and others not.
-//! The pieces alone mean nothing.
+//! They staged the whole merge in properties of the root, `:promotion/S.P`, and committed it with the property
+//! `:promotion`. Then they wrote it to the segments. A root with `:promotion` is refused: some segments may be merged
+//! and others not. The pieces alone mean nothing.
 
 use std::ops::ControlFlow;
 

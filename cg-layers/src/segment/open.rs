@@ -1,4 +1,4 @@
-//! Which segments are open: a bounded number beside those in use.
+//! The open segments: a bounded number, unless more are in use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use cg_store::{Error, World};
 
 use super::SegmentPos;
 
-/// The worlds of segments, open or not. A user of one keeps its lock for reading; it is closed under that for writing.
+/// The worlds of segments, open or not. A user of a world holds its lock shared; closing it takes the lock
+/// exclusively.
 #[derive(Debug)]
 pub(super) struct OpenSegments {
     slots: Mutex<HashMap<SegmentPos, Arc<Slot>>, rank::SegmentSlots>,
     clock: AtomicU64,
     max_open: usize,
-    /// Set for good before everything is closed.
+    /// Set before everything is closed, and never cleared.
     closed: AtomicBool,
 }
 
@@ -31,7 +32,7 @@ impl OpenSegments {
         Self { slots, clock, max_open: max_open.max(1), closed }
     }
 
-    /// The slot of a segment, which is used from now on.
+    /// The slot of a segment. Marks it as used now.
     pub(super) fn slot(&self, segment: SegmentPos) -> Arc<Slot> {
         let mut slots = self.slots.lock();
         let new = || Arc::new(Slot { world: RwLock::new(None), used: AtomicU64::default() });
@@ -40,29 +41,29 @@ impl OpenSegments {
         slot
     }
 
-    /// The slot of a segment that was used before.
+    /// The slot of a segment, if it was used before.
     pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot>> {
         self.slots.lock().get(&segment).map(Arc::clone)
     }
 
-    /// Every slot.
     pub(super) fn all(&self) -> Vec<(SegmentPos, Arc<Slot>)> {
         self.slots.lock().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()
     }
 
-    /// How many are open.
+    /// How many segments are open.
     pub(super) fn count(&self) -> usize {
         let is_open = |slot: &Arc<Slot>| slot.world.try_read().is_none_or(|world| world.is_some());
         self.slots.lock().values().filter(|slot| is_open(slot)).count()
     }
 
-    /// Refuses what comes after [`close`](Self::close). A caller that fills a slot asks while it has the slot.
+    /// Refuses calls after [`close`](Self::close). A caller that fills a slot checks while it holds the slot.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// Closes the segments that were not used for longest, until there is room for one more. Those in use stay open, and so
-    /// do those that cannot write what they accepted: it would be gone with the world. Their users get the reason as an error.
+    /// Closes the least recently used segments until there is room for one more. Segments in use stay open. So do
+    /// those whose accepted commits cannot be written, as closing would lose the commits. Their users get the reason
+    /// as an error.
     pub(super) fn make_room(&self, close: impl Fn(World) -> Result<(), Error>) {
         let mut slots = self.all();
         slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
@@ -87,7 +88,7 @@ impl OpenSegments {
         }
     }
 
-    /// Closes everything for good; the first error is returned after all were closed.
+    /// Closes everything for good. Returns the first error after all are closed.
     pub(super) fn close(&self, close: impl Fn(World) -> Result<(), Error>) -> Result<(), Error> {
         self.closed.store(true, Ordering::Release);
         let mut outcome = Ok(());

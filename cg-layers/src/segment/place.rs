@@ -1,16 +1,16 @@
-//! Which segment a chunk lies in, and the root's rows that name segments.
+//! The segment of a chunk, and the root's rows that name segments.
 //!
-//! The root is a world; its rows are properties of the engine's own, nameless namespace:
+//! The root is a world. The rows are properties in the engine's own, nameless namespace:
 //!
 //! | property | value |
 //! |---|---|
 //! | `:segments` | u32: the side of a segment in chunks |
-//! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 there, 2 being deleted |
-//! | `:entity/UUID` | the segment that has the entity, if any segment has: dimension u64, x, y, z i64 |
-//! | `:crossing` | entities on their way from one segment to another, see `crossing` |
+//! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 stored, 2 being deleted |
+//! | `:entity/UUID` | the segment that contains the entity, if any does: dimension u64, x, y, z i64 |
+//! | `:crossing` | entities in transit between segments, see `transfer` |
 //! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
 //!
-//! A segment is a world too, and says in its property `:segment` to which root (UUID) and place it belongs.
+//! A segment is a world too. Its property `:segment` stores the root (UUID) and the place that it belongs to.
 
 use std::fmt;
 
@@ -21,17 +21,17 @@ use cg_store::{Error, Property};
 
 use super::SegmentError;
 
-/// The smallest side, and what every side is a multiple of: that of the coldest tier's clusters, so that none lies in two
-/// segments.
+/// The smallest side; every side is a multiple of it. It is the side of the coldest tier's clusters, so that no
+/// cluster is in two segments.
 const SIDE_STEP: u32 = 16;
 const MAX_SIDE: u32 = 1 << 20;
 
-/// A segment, by its place among the segments of a dimension.
+/// A segment, by its position among the segments of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentPos {
     /// The dimension.
     pub dimension: Dimension,
-    /// Its place along x, in segments.
+    /// Its position along x, in segments.
     pub x: i64,
     /// Along y.
     pub y: i64,
@@ -46,7 +46,7 @@ impl fmt::Display for SegmentPos {
 }
 
 impl SegmentPos {
-    /// The segment of a chunk, in segments of a given side in chunks.
+    /// The segment of a chunk, for a given side in chunks.
     pub(super) fn of(at: ChunkAt, side_chunks: u32) -> Self {
         let place = |chunk: i64| chunk.div_euclid(side_chunks.into());
         let (x, y, z) = (place(at.pos.x()), place(at.pos.y()), place(at.pos.z()));
@@ -75,7 +75,7 @@ impl SegmentPos {
         Ok(Self { dimension, x: reader.i64("x")?, y: reader.i64("y")?, z: reader.i64("z")? })
     }
 
-    /// The segment that a name of [`file_name`](Self::file_name) means.
+    /// Parses a name of [`file_name`](Self::file_name).
     pub(super) fn parse(name: &str) -> Option<Self> {
         let mut parts = name.split('.');
         let dimension = Dimension::new(parts.next()?.parse().ok()?);
@@ -85,7 +85,7 @@ impl SegmentPos {
     }
 }
 
-/// What the root says of a segment.
+/// The state of a segment, as the root stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentState {
     Creating = 0,
@@ -115,7 +115,7 @@ impl SegmentState {
     }
 }
 
-/// Refuses a side that is none.
+/// Refuses an invalid side.
 pub(super) fn check_side(side_chunks: u32) -> Result<(), SegmentError> {
     let fits = side_chunks.is_multiple_of(SIDE_STEP) && (SIDE_STEP..=MAX_SIDE).contains(&side_chunks);
     if fits { Ok(()) } else { Err(SegmentError::Side { side_chunks }) }
@@ -123,7 +123,7 @@ pub(super) fn check_side(side_chunks: u32) -> Result<(), SegmentError> {
 
 /// The prefix of the properties that name segments.
 pub(super) const SEGMENT_PREFIX: &str = ":segment/";
-/// The prefix of the properties that say where entities are.
+/// The prefix of the properties that store the segments of entities.
 pub(super) const ENTITY_PREFIX: &str = ":entity/";
 
 /// The prefix of the properties in which earlier versions staged a merge.
@@ -137,12 +137,12 @@ pub(super) fn transfer_property() -> Result<Property, Error> {
     named(":crossing")
 }
 
-/// By which earlier versions committed a merge into several segments.
+/// The property that committed a merge into several segments in earlier versions.
 pub(super) fn old_merge_property() -> Result<Property, Error> {
     named(":promotion")
 }
 
-/// A segment's own property.
+/// The property that a segment stores about itself.
 pub(super) fn own_property() -> Result<Property, Error> {
     named(":segment")
 }
@@ -155,7 +155,7 @@ fn named(text: &str) -> Result<Property, Error> {
     Ok(Property::Named(Name::new(text)?))
 }
 
-/// Reads a value of the root to its end.
+/// Decodes a whole value of the root.
 pub(super) fn whole<T>(
     what: impl fmt::Display,
     bytes: &[u8],

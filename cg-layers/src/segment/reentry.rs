@@ -1,7 +1,7 @@
-//! Which segmented worlds a thread is inside, in a closure that keeps a segment open.
+//! The segmented worlds in which a thread runs a closure that keeps a segment open.
 //!
-//! A call that moves entities or deletes a segment waits for calls that keep segments open. A thread inside of both waits
-//! for a thread that waits for it, or for itself. So it is refused.
+//! A call that transfers entities or deletes a segment waits for calls that keep segments open. Inside such a closure
+//! it would wait for its own thread, or for one that waits for it. So it is refused.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ thread_local! {
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// That a closure runs, until the value is dropped.
+/// A closure runs until this is dropped.
 struct Inside;
 
 impl Inside {
@@ -33,14 +33,14 @@ impl Drop for Inside {
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Runs a closure of the host's that keeps a segment open.
+    /// Runs a closure of the host that keeps a segment open.
     pub(super) fn inside<T>(&self, run: impl FnOnce() -> T) -> T {
         let _inside = Inside::enter(self.address());
         host(run)
     }
 
     /// # Errors
-    /// [`Error::Nested`] in such a closure.
+    /// [`Error::Nested`] inside such a closure.
     pub(super) fn refuse_inside(&self) -> Result<(), Error> {
         let world = self.address();
         if INSIDE.with_borrow(|inside| inside.contains(&world)) { Err(Error::Nested) } else { Ok(()) }

@@ -1,9 +1,9 @@
-//! Segments as the root knows them: created, opened when they are needed, and deleted.
+//! Segments in the root: created, opened when they are needed, and deleted.
 //!
 //! **Invariants**.
-//! - The root says what is to become of a segment before anything is done to its files, so whatever a crash leaves is
-//!   finished or begun anew.
-//! - What lies in the place of a segment of which the root says nothing is neither absent nor written over.
+//! - The root stores what a segment is to become before its files are changed. So an interrupted change is finished or
+//!   begun anew.
+//! - A world in the place of a segment that the root does not know is neither taken for absent nor overwritten.
 //! - A caller that waits to open a segment does not wait for users of it.
 
 use std::collections::BTreeMap;
@@ -20,16 +20,16 @@ use super::open::Slot;
 use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
 
-/// A slot with the world in it, which is not closed meanwhile.
+/// The lock of a slot: its world is not closed meanwhile.
 type Open<'s> = RwLockReadGuard<'s, Option<World>>;
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Deletes a segment with everything in it: its chunks, and the entities that are in it.
+    /// Deletes a segment with its chunks and entities.
     ///
-    /// Waits for users of the segment. Killed in the middle, it is finished when the world is opened.
+    /// Waits for users of the segment. A deletion that a crash interrupts is finished when the world is opened.
     ///
     /// # Errors
-    /// [`SegmentError::Missing`], and what the disk says; [`Error::Nested`] inside a closure that was given to
+    /// [`SegmentError::Missing`], and the errors of the disk; [`Error::Nested`] inside a closure of
     /// [`transaction`](Self::transaction) or [`with_segment`](Self::with_segment).
     pub fn delete_segment(&self, segment: SegmentPos) -> Result<(), Error> {
         self.refuse_inside()?;
@@ -47,13 +47,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
         self.shared.home.remove(segment)?;
         self.note(segment, None, Durability::Safe)?;
-        // A call that puts entities looks into this segment while it keeps transfers off.
+        // Released first: a call that puts entities reads this segment while it blocks transfers.
         drop(world);
         self.forget_entities_of(segment)?;
         self.resolve_transfer()
     }
 
-    /// Removes the places of a deleted segment's entities from the root. Costs a scan of all places.
+    /// Deletes the places of a deleted segment's entities from the root. Costs a scan of all places.
     fn forget_entities_of(&self, segment: SegmentPos) -> Result<(), Error> {
         let _nobody_puts = self.shared.borders.write();
         let mut ids = Vec::new();
@@ -75,7 +75,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.unclaim(segment, &ids)
     }
 
-    /// Shows a segment's world; `None` if it is not stored.
+    /// Calls a function with a segment's world; `None` if it is not stored.
     pub(super) fn with_stored<T>(
         &self,
         segment: SegmentPos,
@@ -88,12 +88,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.with_slot(
             segment,
             |world| world.map(show).transpose(),
-            // It may have been deleted while it was waited for.
+            // It may have been deleted while this call waited.
             |world| if world.is_there(segment)? { world.open_segment(segment).map(Some) } else { Ok(None) },
         )
     }
 
-    /// As [`with_stored`](Self::with_stored), of a segment that must be there.
+    /// As [`with_stored`](Self::with_stored), for a segment that must be stored.
     pub(super) fn with_there<T>(
         &self,
         segment: SegmentPos,
@@ -102,15 +102,15 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
     }
 
-    /// Whether the root says that a segment is stored.
+    /// Whether a segment is stored, by its state in the root.
     ///
     /// # Errors
-    /// [`SegmentError::NotKnown`] if one lies in its place of which the root says nothing: it is not absent.
+    /// [`SegmentError::NotKnown`] if a world is in its place and the root does not know it: the segment is not absent.
     fn is_there(&self, segment: SegmentPos) -> Result<bool, Error> {
         let state = || self.shared.known.read().get(&segment).copied();
         match state() {
             Some(state) => Ok(state == SegmentState::There),
-            // It may have been created since the first look.
+            // It may have been created since the first check.
             None if self.shared.home.has(segment) && state().is_none() => Err(self.not_known(segment)),
             None => Ok(false),
         }
@@ -120,7 +120,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         SegmentError::NotKnown { segment, path: self.shared.home.path(segment) }.into()
     }
 
-    /// Shows a segment's world, which is created if it is not stored.
+    /// Calls a function with a segment's world, which is created if it is not stored.
     pub(super) fn with_made<T, X: From<Error>>(
         &self,
         segment: SegmentPos,
@@ -147,7 +147,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         show(world.as_ref().and_then(|world| world.as_ref()))
     }
 
-    /// The world in a slot, which stays open as long as it is held; `None` if there is none to be made.
+    /// The world in a slot, which stays open as long as it is held; `None` if `make` returns none.
     fn hold<'s>(
         &self,
         slot: &'s Slot,
@@ -159,9 +159,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Ok(Some(world));
             }
             drop(world);
-            // Before the slot is held: closing others holds theirs one at a time.
+            // Before the slot is locked: closing others locks their slots one at a time.
             self.shared.open.make_room(|world| self.shared.home.close(world));
-            // Not waited for: its holder has opened it meanwhile, and may wait for a border that this thread has closed.
+            // Does not wait: the holder opens the world, and may wait for `borders`, which this thread may hold.
             let Some(mut world) = slot.world.try_write() else { continue };
             if world.is_none() {
                 self.shared.open.check()?;
@@ -225,7 +225,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(world)
     }
 
-    /// Notes in the root what is to become of a segment.
+    /// Stores the state of a segment in the root; `None` removes it.
     fn note(&self, segment: SegmentPos, state: Option<SegmentState>, level: Durability) -> Result<(), Error> {
         let property = segment.property()?;
         self.shared.root.transaction_at(level, |tx| {
@@ -240,7 +240,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// What commits of the root and of segments that belong together return at: synced, if any commit of the world is to be.
+    /// The durability of commits of the root and of segments that belong together: synced, if any commit of the world
+    /// is.
     pub(super) fn level(&self) -> Durability {
         match self.shared.options.durability {
             Durability::Fast | Durability::Process => Durability::Process,
@@ -261,7 +262,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 }
 
-/// The segments that a root knows.
+/// The segments in the root, with their states.
 pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
     let mut known = BTreeMap::new();
     let failed = root.read_view(|view| {
@@ -285,7 +286,7 @@ pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentSta
     failed.map_or(Ok(known), Err)
 }
 
-/// Refuses a segment whose names are not the root's.
+/// Refuses a segment whose names differ from the root's.
 fn check_names(segment: SegmentPos, stored: &Catalog, root: &Catalog) -> Result<(), SegmentError> {
     for list in ListKind::ALL {
         for (id, name) in (0..).zip(stored.list(list).names()) {

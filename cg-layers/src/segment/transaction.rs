@@ -1,8 +1,8 @@
 //! Transactions of a segmented world: each in one segment.
 //!
-//! Which segment has an entity stands in the root before the segment has it. So an entity that is in a segment is always
-//! found, and one that is put into a second segment is refused; a place in the root without the entity is a transaction
-//! that came to nothing, or an entity that is gone since, and is free.
+//! The root stores the segment of an entity before the segment stores the entity. So an entity in a segment is always
+//! found, and putting it into a second segment is refused. A place in the root without its entity is free: its
+//! transaction failed, or the entity was deleted since.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,14 +20,15 @@ use cg_store::{Durability, Error, Transaction, Tx};
 use super::place::entity_property;
 use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 
-/// A running transaction in one segment. What touches another is [`SegmentError::TwoSegments`]: a read at once, a write
-/// when the closure has ended. So is [`SegmentError::EntityElsewhere`], for an entity that another segment has.
+/// A running transaction in one segment. Access to another is [`SegmentError::TwoSegments`]: a read fails at once, a
+/// write when the closure has ended. An entity that another segment contains is [`SegmentError::EntityElsewhere`]
+/// then.
 ///
-/// An entity without a chunk stays in this segment. The root forgets the place of a deleted one with a commit of its own,
-/// after that of the segment is on the disk.
+/// An entity without a chunk stays in this segment. The root deletes the place of a deleted entity in a commit of its
+/// own, after the segment's commit is on disk.
 pub type SegmentTransaction<'t, 'w> = Tx<SegmentReads<'t, 'w>>;
 
-/// A segment's world, as a transaction reads it: through one of the world itself, which guards what it reads.
+/// A segment's world, as a transaction reads it: through a transaction of that world, which guards the reads.
 #[derive(Debug)]
 pub struct SegmentReads<'t, 'w> {
     tx: &'t mut Transaction<'w>,
@@ -36,15 +37,15 @@ pub struct SegmentReads<'t, 'w> {
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Runs a closure once, as [`World::transaction`](cg_store::World::transaction) does, in the segment that a chunk lies in. A
+    /// Runs a closure once, as [`World::transaction`](cg_store::World::transaction) does, in the segment of a chunk. A
     /// segment that is not stored yet is created.
     ///
-    /// Costs what a world's transaction costs, if the segment is open; a transaction that puts entities also looks for
-    /// them in the root, and commits there first if any is new to the segment.
+    /// Costs a world's transaction if the segment is open. A transaction that puts entities also looks them up in the
+    /// root. It commits there first if any of them is new to the segment.
     ///
     /// # Errors
     /// As [`World::transaction`](cg_store::World::transaction); [`SegmentError::TwoSegments`] and
-    /// [`SegmentError::EntityElsewhere`]; what opening the segment says.
+    /// [`SegmentError::EntityElsewhere`]; the errors of opening the segment.
     pub fn transaction<T, X: From<Error>>(
         &self,
         at: ChunkAt,
@@ -69,14 +70,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 let value = self.inside(|| body(&mut inner))?;
                 let put;
                 [put, deleted] = write_to_segment(inner)?;
-                // Until the segment has committed.
+                // Held until the segment has committed.
                 if !put.is_empty() {
                     let border = self.shared.borders.read_recursive();
                     none_crosses = Some((Putting::begin(&self.shared.putting, segment, &put)?, border));
                     self.claim(segment, &put)?;
                 }
                 if durability == Durability::Safe && self.level() != Durability::Safe {
-                    // What the root notes of the segment must not be lost where the segment is not.
+                    // The root's places of entities must be as durable as the segment.
                     self.root().flush()?;
                 }
                 Ok::<_, X>(value)
@@ -90,8 +91,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(committed.value)
     }
 
-    /// Forgets in the root that a segment has entities, those that it has not, for good. The caller keeps others from putting
-    /// any. A crash before this leaves places in the root that mean nothing.
+    /// Deletes the places of entities from the root, unless the segment contains them. Their deletion must be durable,
+    /// and the caller keeps others from putting any. After a crash before this, places stay in the root and mean
+    /// nothing.
     pub(super) fn unclaim(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<(), Error> {
         let mut gone = Vec::new();
         for id in ids {
@@ -111,7 +113,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// Notes in the root that a segment is about to have entities, if no other has them.
+    /// Stores in the root that a segment will contain entities, unless another segment contains them.
     fn claim(&self, segment: SegmentPos, put: &[EntityId]) -> Result<(), Error> {
         let mut free = BTreeMap::new();
         for id in put {
@@ -134,7 +136,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             for (id, claimed) in &free {
                 let property = entity_property(*id)?;
                 let encoded = claimed.map(encode);
-                // Another transaction claimed it first.
+                // Another transaction has claimed it first.
                 if tx.property(&property)? != encoded {
                     return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
                 }
@@ -146,8 +148,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 }
 
-/// Entities that a transaction is about to put into its segment: what the root says of them may be older, so until it
-/// has committed no other segment may have them.
+/// Entities that a transaction is about to put into its segment. The root's place of an entity may be outdated, so no
+/// other segment may put it until the transaction has committed.
 struct Putting<'a> {
     all: &'a Mutex<HashMap<EntityId, (SegmentPos, usize)>, rank::SegmentPutting>,
     ids: BTreeSet<EntityId>,
@@ -210,7 +212,7 @@ impl TxStore for SegmentReads<'_, '_> {
         self.tx.load_many(at)
     }
 
-    /// One of this segment: another segment may have it.
+    /// Reads this segment only; another segment may contain the entity.
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
         self.tx.entity(id)
     }
@@ -228,8 +230,7 @@ impl SegmentReads<'_, '_> {
     }
 }
 
-/// Writes to the segment's world what the closure wrote. Returns the entities that are put, and those that are
-/// deleted.
+/// Writes the closure's writes to the segment's world. Returns the entities that are put, and those that are deleted.
 fn write_to_segment(tx: SegmentTransaction<'_, '_>) -> Result<[Vec<EntityId>; 2], Error> {
     let (store, _, writes) = end(tx);
     for at in writes.chunks.keys() {

@@ -1,23 +1,24 @@
-//! Entities that cross the border between two segments, which are synced apart.
+//! Transfers entities between segments, which are synced separately.
 //!
 //! Steps, each committed before the next begins:
 //!
-//! 1. root: the crossing, and for each entity that it is where it goes to
-//! 2. the segments where entities arrive: each entity, owned by its new chunk
+//! 1. root: the transfer, and for each entity the segment that it enters
+//! 2. the segments that entities enter: each entity is put, owned by its new chunk
 //! 3. the segments that they leave: each entity is deleted
-//! 4. root: the crossing is over
+//! 4. root: the transfer is over
 //!
-//! **Invariant**: whatever step a crash comes after, [`finish_transfer`](SegmentedWorld::finish_transfer) sees from the
-//! segments how far it came. Both without the entity is after 3: it arrived, and was deleted since.
+//! **Invariant**: after a crash at any step, [`finish_transfer`](SegmentedWorld::finish_transfer) finds out from the
+//! segments how far the transfer came. If neither contains the entity, step 3 is done, and the entity was deleted
+//! since.
 //!
-//! | segment left | segment entered | what is left to do |
+//! | segment left | segment entered | steps to do |
 //! |---|---|---|
-//! | has it | has it not | 2 and 3 |
-//! | has it | has it | 3 |
-//! | has it not | either | nothing |
-//! | damaged, or the other is | | nothing until it is quarantined; others do not wait for it |
+//! | stored | absent | 2 and 3 |
+//! | stored | stored | 3 |
+//! | absent | either | none |
+//! | damaged, or the other is | | none until it is quarantined; others do not wait for it |
 //!
-//! Stored, in the root's property `:crossing`: u8 version 1, u32 count, then for each entity its UUID, the segment that it
+//! The root's property `:crossing` stores u8 version 1, u32 count, then for each entity its UUID, the segment that it
 //! leaves (dimension u64, x, y, z i64), and u32 length and bytes of the entity as it arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,11 +37,11 @@ use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 
 const VERSION: u8 = 1;
 
-/// Why entities did not arrive.
+/// Why a transfer failed.
 enum NotTransferred {
-    /// They were refused, and none has arrived.
+    /// It was refused, and no entity has arrived.
     Refused(Error),
-    /// The storage failed: what it holds is seen when it can be read and written again.
+    /// The storage failed. How far the transfer came is known when the storage can be read and written again.
     Broken(Error),
 }
 
@@ -51,39 +52,41 @@ impl NotTransferred {
     }
 }
 
-/// One entity on its way.
+/// The transfer of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Transfer {
     pub(super) id: EntityId,
     pub(super) from: SegmentPos,
     pub(super) entity: Entity,
-    /// The chunk where it arrives.
+    /// The chunk that it goes to.
     pub(super) to: ChunkAt,
 }
 
 impl Transfer {
-    /// What it takes in the root's record.
+    /// Its size in the root's record.
     pub(super) fn len_bytes(&self) -> u64 {
         encode(std::slice::from_ref(self)).len() as u64
     }
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Moves entities to the chunks that own them now, whichever segments they are in and go to: each arrives as it is given
-    /// here and is gone where it was. All of one call together; of one that is given twice the later counts.
+    /// Transfers entities to the chunks that own them now, within a segment or to another one. Each arrives as it is
+    /// given here, and is gone from where it was. All of one call are transferred together. If an entity is given
+    /// twice, the later one counts.
     ///
-    /// Whatever crashes, an entity is in one place and not in two or none. Readers of chunks may see a reference in both
-    /// for a moment; readers of entities wait. Costs two commits in the root and one in each segment that is left or
-    /// entered, synced unless the world's durability is [`Process`](Durability::Process) or [`Fast`](Durability::Fast), under which
-    /// this holds for a killed process and not for a power cut. If all stay in one segment it costs a transaction there.
+    /// After any crash an entity is in exactly one place. Readers of chunks may see a reference in both for a moment;
+    /// readers of entities wait. Costs two commits in the root and one in each segment that is left or entered. They
+    /// are synced, unless the world's durability is [`Process`](Durability::Process) or [`Fast`](Durability::Fast):
+    /// then this holds for a killed process and not for a power cut. If all stay in one segment it costs a transaction
+    /// there.
     ///
     /// # Errors
-    /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was changed; what the
-    /// segments' transactions answer. After a failure of the storage the crossing is finished as soon as that can be
-    /// written again, at the latest when the world is opened; until then its entities are
-    /// [`SegmentError::InTransit`], and the next crossing fails as this one did. An entity on its way whose row is damaged
-    /// answers with the damage until it is [quarantined](cg_store::quarantine::Quarantine::entity), and keeps no other from crossing.
-    /// [`Error::Nested`] inside a closure that was given to [`transaction`](Self::transaction) or
+    /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was
+    /// changed; the errors of the segments' transactions. After a failure of the storage, the transfer is finished as
+    /// soon as the storage can be written again, at the latest when the world is opened. Until then its entities are
+    /// [`SegmentError::InTransit`], and the next transfer fails as this one did. If the row of an entity in transit is
+    /// damaged, its reads return the damage until it is [quarantined](cg_store::quarantine::Quarantine::entity). Other
+    /// transfers do not wait for it. [`Error::Nested`] inside a closure of [`transaction`](Self::transaction) or
     /// [`with_segment`](Self::with_segment).
     pub fn transfer_entities(
         &self,
@@ -114,7 +117,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.transfer(&transfers, self.level())
     }
 
-    /// Has entities arrive and leave. The caller keeps others from moving any, and from looking for them.
+    /// Runs a transfer. The caller keeps others from transferring entities and from looking them up.
     pub(super) fn transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
         let touched = transfers.iter().flat_map(|transfer| [transfer.from, self.segment_of(transfer.to)]);
         if touched.collect::<BTreeSet<_>>().len() <= 1 {
@@ -141,8 +144,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.end_transfer(transfers, level)
     }
 
-    /// As [`resolve_transfer`](Self::resolve_transfer), but for what only the loss of a segment prevents, which is about to be
-    /// deleted.
+    /// As [`resolve_transfer`](Self::resolve_transfer), but succeeds if only the loss of the segment that is about to
+    /// be deleted prevents it.
     pub(super) fn resolve_except(&self, deleted: SegmentPos) -> Result<(), Error> {
         match self.resolve_transfer() {
             Err(error) if lost_segment(&error) == Some(deleted) => Ok(()),
@@ -150,7 +153,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// Finishes the crossing that failed before, if one did. The caller keeps others from moving entities.
+    /// Finishes the transfer that failed before, if one did. The caller keeps others from transferring entities.
     pub(super) fn resolve_transfer(&self) -> Result<(), Error> {
         if self.shared.unfinished.load(Ordering::Acquire) {
             let _others_wait = self.shared.borders.write();
@@ -159,9 +162,10 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// Finishes the crossing that failed before, if that can be done at once. Where it fails, what is on its way is refused.
+    /// Finishes the transfer that failed before, if that is possible at once. If it fails, entities in transit are
+    /// refused.
     pub(super) fn try_to_resolve(&self) {
-        // Not waited for: this thread may keep a segment open that a transfer waits for.
+        // Does not wait: a transfer may wait for a segment that this thread keeps open.
         if self.shared.unfinished.load(Ordering::Acquire)
             && let Some(_alone) = self.shared.moving.try_lock()
             && let Err(error) = self.resolve_transfer()
@@ -170,7 +174,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// Refuses an entity of a crossing that is not finished. The caller keeps others from crossing.
+    /// Refuses an entity whose transfer is not finished. The caller keeps others from transferring entities.
     pub(super) fn refuse_in_transit(&self, id: EntityId) -> Result<(), Error> {
         if !self.shared.unfinished.load(Ordering::Acquire) {
             return Ok(());
@@ -179,7 +183,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let transfers = whole("crossing", &bytes, decode)?;
         match transfers.into_iter().find(|transfer| transfer.id == id) {
             Some(transfer) => {
-                // Damage, if that is why.
+                // Returns the damage, if that is the reason.
                 self.is_where(&transfer)?;
                 let Transfer { from, to, .. } = transfer;
                 Err(SegmentError::InTransit { id, from, to: self.segment_of(to) }.into())
@@ -188,8 +192,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// Brings a crossing that a crash interrupted to its end. If a segment of it is lost the world is opened all the same:
-    /// the segment cannot be deleted otherwise.
+    /// Finishes a transfer that a crash interrupted. If a segment of it is lost, the world is opened nevertheless:
+    /// otherwise the segment could not be deleted.
     pub(super) fn finish_transfer_at_open(&self) -> Result<(), Error> {
         match self.finish_transfer() {
             Err(error) if lost_segment(&error).is_some() => {
@@ -215,7 +219,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok([has(transfer.from)?, has(self.segment_of(transfer.to))?])
     }
 
-    /// As [`leave`](Self::leave), each alone; those that damage keeps where they are.
+    /// As [`leave`](Self::leave), for one entity after the other. Returns those that damage keeps where they are.
     fn leave_if_sound(&self, transfers: Vec<Transfer>) -> Result<Vec<Transfer>, Error> {
         let mut stuck = Vec::new();
         for transfer in transfers {
@@ -238,7 +242,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let (mut arrived, mut missing, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
         for transfer in transfers {
             match self.is_where(&transfer) {
-                // One that stays in its segment is put again: nothing was committed after the crossing.
+                // An entity that stays in its segment is put again: nothing was committed after the transfer.
                 Ok([true, true]) if self.segment_of(transfer.to) != transfer.from => {
                     arrived.push(transfer);
                 }
@@ -255,7 +259,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 false
             }
             Err(NotTransferred::Broken(error)) => return Err(error),
-            // Refused now as it was, or would have been, before the crash.
+            // Refused now as before the crash.
             Err(NotTransferred::Refused(_)) => true,
         };
         let (is_stuck, are_fewer) = (!stuck.is_empty(), stuck.len() < count);
@@ -283,7 +287,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// Puts entities where they arrive. All of it is durable before anything of [`leave`](Self::leave) is.
+    /// Puts entities into the segments that they enter. All of it is durable before [`leave`](Self::leave) begins.
     fn arrive(&self, transfers: &[Transfer], level: Durability) -> Result<(), NotTransferred> {
         let entered: BTreeSet<_> = transfers.iter().map(|transfer| self.segment_of(transfer.to)).collect();
         let mut done = Vec::new();
@@ -345,7 +349,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     fn end_transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
         let property = transfer_property()?;
         let stays = |transfer: &Transfer| transfer.from == self.segment_of(transfer.to);
-        // That they have arrived is seen from the segments, but for those that stay in theirs.
+        // The segments show that entities have arrived, except for those that stay in theirs.
         let level = if transfers.iter().any(stays) { level } else { Durability::Process };
         self.shared.root.transaction_at(level, |tx| {
             tx.set_property(property, self.still_stuck());
@@ -354,13 +358,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(())
     }
 
-    /// What the root remembers after a crossing: those of earlier ones that damage holds up.
+    /// The record in the root after a transfer: earlier transfers that wait because of damage.
     fn still_stuck(&self) -> Option<Vec<u8>> {
         let stuck = self.shared.stuck.lock();
         (!stuck.is_empty()).then(|| encode(&stuck))
     }
 
-    /// Says that entities are where they were, and that nothing is on its way.
+    /// Stores that entities are where they were, and that their transfer is over.
     fn give_up(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
         let property = transfer_property()?;
         self.shared.root.transaction_at(level, |tx| {
