@@ -1,5 +1,7 @@
 //! The manifest of a pack, and its JSON form (`docs/manifest.md`).
 
+mod states;
+
 use std::fmt;
 
 use cg_format::ComponentShape;
@@ -36,7 +38,10 @@ pub struct PackManifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<ComponentOffer>,
     /// Its block kinds; new ones are numbered in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ///
+    /// The JSON form may list the states of a block in one entry, as `docs/manifest.md` describes. It is written with
+    /// one entry for each state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "states::blocks")]
     pub blocks: Vec<BlockOffer>,
     /// Its kinds of entities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
