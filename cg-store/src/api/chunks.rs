@@ -41,18 +41,7 @@ impl World {
     #[inline]
     pub fn with_chunk<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
         let rooms = self.applied_for(&[at])?;
-        rooms.shared.check_open()?;
-        match rooms.read.cache.show(at, show) {
-            Ok(shown) => {
-                rooms.read.cache.count_hit();
-                rooms.read.note_asked(at, true);
-                Ok(Some(shown))
-            }
-            Err((show, known)) => {
-                let found = rooms.read.known_or_stored(at, known)?;
-                Ok(found.here().map(|stored| show(&stored.chunk)))
-            }
-        }
+        rooms.read.with_chunk(at, show)
     }
 
     /// A chunk and its version: the commit that last changed its content.
@@ -80,12 +69,9 @@ impl World {
         if rooms.commit.awaits_acceptance(&[at]) {
             return Peek::NotLoaded;
         }
-        match rooms.read.cache.get(at) {
-            Ok(found) => {
-                rooms.read.note_asked(at, true);
-                found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk))
-            }
-            Err(_) => Peek::NotLoaded,
+        match rooms.read.peek(at) {
+            Some(found) => found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk)),
+            None => Peek::NotLoaded,
         }
     }
 

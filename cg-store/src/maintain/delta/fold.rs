@@ -8,8 +8,8 @@ use cg_format::{ChunkAt, Lookup, Space};
 
 use crate::engine::{Batch, EngineError, Guard, Level, Readable as _, ReadableExt as _};
 use crate::maintain::state::MaintainState;
-use crate::read::chunk::find_in;
-use crate::read::delta::fold_stored;
+use crate::read::chunk::{Rows, find};
+use crate::read::delta::{Deltas, fold};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 use crate::storage::recent_puts::RecentPuts;
@@ -56,8 +56,8 @@ impl MaintainState {
             None => Guard::absent(Space::ChunkL0, row_key),
         };
         let catalog = self.shared.registry.catalog();
-        let found = find_in(&view, &self.shared.counters, at, |stored| {
-            let (chunk, version) = fold_stored(&view, &catalog, stored)?;
+        let found = find(Rows::View(&view), &self.shared.counters, at, |stored| {
+            let (chunk, version) = fold(&catalog, stored, &Deltas::Stored, &view)?;
             Ok((chunk, version, stored.version, stored.schema_generation))
         })?;
         let (mut batch, mut last) = (Batch::new(), None);

@@ -154,13 +154,13 @@ mod tests {
         let (sender, receiver) = channel();
         *step.lock() = Some(receiver);
         world.transaction(|tx| tx.set_block(flat, BlockPos::new(1, 0, 0), stone)).unwrap();
-        while !rooms.read.deltas.has(at) {
+        while rooms.read.deltas.commits(at).is_empty() {
             std::thread::yield_now();
         }
         assert_eq!(fold(), 0, "it is not there yet");
         drop(sender);
         world.flush().unwrap();
         assert_eq!(fold(), 1);
-        assert!(!rooms.read.deltas.has(at));
+        assert!(rooms.read.deltas.commits(at).is_empty());
     }
 }
