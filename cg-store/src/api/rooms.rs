@@ -80,9 +80,7 @@ impl Rooms {
     /// As [`applied`](Self::applied).
     #[inline]
     pub(crate) fn applied_for(&self, at: &[ChunkAt]) -> Result<&Self, Error> {
-        if self.commit.has_submitted() {
-            self.commit.apply_submitted_for(at)?;
-        }
+        self.commit.apply_submitted_for(at)?;
         Ok(self)
     }
 
@@ -94,7 +92,7 @@ impl Rooms {
     /// Closes the world, if it is not closed yet.
     pub(crate) fn close(&self) -> Result<(), Error> {
         let Self { shared, commit, .. } = self;
-        commit.submitted.end();
+        commit.queue.close();
         let applied_all = commit.apply_submitted();
         if shared.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -114,7 +112,7 @@ impl Rooms {
             shared.registry.fold(&*engine).and_then(|()| self.maintain.keep_all_heat())
         };
         engine.close()?;
-        applied_all.and(drained).and(folded).and_then(|()| commit.check_submitted())
+        applied_all.and(drained).and(folded).and_then(|()| commit.queue.check_unreported())
     }
 }
 

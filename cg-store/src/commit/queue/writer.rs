@@ -1,57 +1,13 @@
 //! Writes queued commits: on a thread of its own, or on a thread that must wait for the write.
 
-use std::io;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-
-use super::CommitQueue;
 use super::run::Numbered;
 use crate::commit::commit_log::Committing;
 use crate::commit::state::CommitState;
 use crate::commit::transaction::{Changes, Rows};
 use crate::engine::{Batch, CommitSeq, EngineError, Level};
-use crate::rt::pool::lower_priority;
 use crate::rt::stats::Counters;
-use crate::rt::weak_world::WeakWorld;
 use crate::storage::engine_cell::EngineGuard;
 use crate::storage::error::Error;
-
-/// The thread that writes; it ends when the world does.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    queue: Arc<CommitQueue>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Writer {
-    /// Starts to write what the queue of a world holds.
-    pub(crate) fn start(queue: Arc<CommitQueue>, world: WeakWorld<CommitState>) -> io::Result<Self> {
-        let work = {
-            let queue = Arc::clone(&queue);
-            move || {
-                lower_priority();
-                // The thread does not hold the world between two commits, so the world can be dropped then.
-                while queue.wait_for_work() {
-                    // The failure was logged. Every later commit or wait returns it until the world is resumed.
-                    if world.with_world(CommitState::write_next).is_err() {
-                        return;
-                    }
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("cg-store-write".into()).spawn(work)?;
-        Ok(Self { queue, thread: Some(thread) })
-    }
-
-    /// Waits for the thread to end. Called when the world can no longer be entered.
-    pub(crate) fn end(&mut self) {
-        self.queue.end();
-        if let Some(thread) = self.thread.take() {
-            // The result is ignored: the thread has logged its failures.
-            let _ = thread.join();
-        }
-    }
-}
 
 impl CommitState {
     /// Encodes changes into rows according to the options of the world.

@@ -294,12 +294,12 @@ impl WriteBatch {
     }
 
     /// Whether it puts or deletes entities, which changes the chunks that refer to them.
-    pub(super) fn touches_entities(&self) -> bool {
+    pub(crate) fn touches_entities(&self) -> bool {
         !self.entities.is_empty()
     }
 
     /// The columns of the chunks, each at least once.
-    pub(super) fn columns(&self) -> impl Iterator<Item = ColumnOf> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnOf> {
         self.chunks.iter().map(|(at, _)| column_of(*at))
     }
 }
@@ -327,8 +327,8 @@ impl EntityWrite {
 }
 
 /// A column: dimension, x and z of its chunks.
-pub(super) type ColumnOf = (Dimension, i64, i64);
+pub(crate) type ColumnOf = (Dimension, i64, i64);
 
-pub(super) fn column_of(at: ChunkAt) -> ColumnOf {
+pub(crate) fn column_of(at: ChunkAt) -> ColumnOf {
     (at.dimension, at.pos.x(), at.pos.z())
 }

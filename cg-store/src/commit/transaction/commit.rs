@@ -195,9 +195,7 @@ fn enter(
         rows => {
             let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
             let commit = Queued { seq, changes: Arc::clone(&changes), rows, bytes };
-            world.queue.push(commit, room).inspect_err(|error| {
-                Counters::add(&world.shared.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
-            })?;
+            world.queue.push(commit, room).inspect_err(|error| world.count_busy(error))?;
         }
     }
     Counters::add(&world.shared.counters.commits, 1);
