@@ -23,10 +23,8 @@
 
 mod admission;
 mod pending;
-mod run;
 mod submitted;
 mod threads;
-mod writer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,7 +48,6 @@ use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 use admission::{AdmissionQueue, Fill};
 use pending::Pending;
-use run::Ran;
 pub(crate) use submitted::Submitted;
 use submitted::Unreported;
 pub(crate) use threads::QueueThreads;
@@ -100,6 +97,11 @@ struct State {
     ended: bool,
 }
 
+/// The maximum number of commits in a run, which the engine gets in one call.
+const RUN_COMMITS: usize = 64;
+/// A run that holds more memory than this gets no further commit.
+const RUN_BYTES: u64 = 1 << 20;
+
 /// How often a caller that waits for room checks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -112,7 +114,25 @@ pub(crate) struct Queued {
     /// Its rows, if they are already encoded.
     pub(crate) rows: Option<Rows>,
     /// The memory that it holds.
-    pub(crate) bytes: u64,
+    bytes: u64,
+}
+
+impl Queued {
+    pub(crate) fn new(seq: u64, changes: Arc<Changes>, rows: Option<Rows>) -> Self {
+        let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
+        Self { seq, changes, rows, bytes }
+    }
+}
+
+/// The outcome of writing a run.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The number of commits that the engine was given, counted from the first.
+    pub(crate) given: usize,
+    /// The number of those that are in the engine.
+    pub(crate) written: usize,
+    /// Why the next commit was not written.
+    pub(crate) ended: Result<(), EngineError>,
 }
 
 /// Whether a commit must fit into the queue.
@@ -249,11 +269,11 @@ impl CommitQueue {
     }
 
     /// Takes the next commits up to a number out of the queue. They stay pending until [`finish`](Self::finish).
-    fn take_run(&self, up_to: u64) -> Result<Vec<Queued>, Error> {
+    pub(super) fn take_run(&self, up_to: u64) -> Result<Vec<Queued>, Error> {
         let mut state = self.state.lock();
         state.check()?;
         let (mut run, mut bytes) = (Vec::new(), 0);
-        while run.len() < run::MAX_COMMITS && bytes <= run::MAX_BYTES {
+        while run.len() < RUN_COMMITS && bytes <= RUN_BYTES {
             let Some(next) = state.take_front(up_to) else { break };
             bytes += next.bytes;
             run.push(next);
@@ -263,7 +283,7 @@ impl CommitQueue {
 
     /// Records which commits of a run are in the engine, and why the others are not. Those return to the front of the
     /// queue.
-    fn finish(&self, mut run: Vec<Queued>, ran: Ran) -> Result<(), Error> {
+    pub(super) fn finish(&self, mut run: Vec<Queued>, ran: Ran) -> Result<(), Error> {
         let Ran { given, written, ended } = ran;
         let given_up_to = run.get(..given).and_then(<[_]>::last).map_or(0, |commit| commit.seq);
         let mut state = self.state.lock();

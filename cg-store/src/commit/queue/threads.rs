@@ -95,7 +95,7 @@ fn write_commits(queue: &CommitQueue, world: &WeakWorld<CommitState>) {
     // The thread does not hold the world between two commits, so the world can be dropped then.
     while queue.wait_for_commit() {
         // The failure was logged. Every later commit or wait returns it until the world is resumed.
-        if world.with_world(CommitState::write_next).is_err() {
+        if world.with_world(|world| world.write_next(u64::MAX)).is_err() {
             return;
         }
     }

@@ -105,7 +105,7 @@ impl Changes {
 
     /// The approximate memory that it holds until it is written. A snapshot is not counted: its caller waits until it
     /// is written, and other callers should not have to wait for it.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         /// The memory of an entry here and among the pending changes.
         const ENTRY_BYTES: usize = 256;
         let chunks = self.chunks.iter().filter_map(|(_, change)| change.new.as_ref());
@@ -203,7 +203,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The approximate size of the batch, without the deletion of deltas.
-    pub(super) fn len_bytes(&self) -> u64 {
+    pub(crate) fn len_bytes(&self) -> u64 {
         let delta = |(_, row): &(ChunkAt, Draft)| (key::DELTA_LEN_BYTES + row.len_bytes()) as u64;
         self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>()
     }
