@@ -12,5 +12,6 @@ pub(crate) mod resume;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod submit;
+pub(crate) mod threads;
 pub(crate) mod transaction;
 pub(crate) mod write;

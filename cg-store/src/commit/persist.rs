@@ -1,9 +1,11 @@
 //! Persisting accepted commits: writing the queue, in order, and syncing.
 
+use std::sync::Arc;
+
 use crate::commit::commit_log::Committing;
 use crate::commit::group_commit::GroupMember;
 use crate::commit::state::CommitState;
-use crate::engine::Level;
+use crate::engine::{EngineError, Level};
 use crate::storage::durability::Durability;
 use crate::storage::engine_cell::EngineGuard;
 use crate::storage::error::Error;
@@ -85,5 +87,33 @@ impl CommitState {
         let committing = self.log.commit();
         self.drain()?;
         Ok(committing)
+    }
+}
+
+/// Converts an error of a commit that was accepted before. The result never states that nothing was written.
+pub(super) fn in_doubt(error: Error) -> Error {
+    match error {
+        Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
+        // The engine could not be opened again, or another writer appeared, while the commit was being written.
+        Error::Engine(error @ (EngineError::NotReopened { .. } | EngineError::Fenced { .. })) => {
+            EngineError::WriteFailed { cause: Arc::new(error) }.into()
+        }
+        error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_accepted_is_never_said_to_have_left_nothing() {
+        let cause = Arc::new(EngineError::OpenedReadOnly);
+        let not_reopened = EngineError::NotReopened { cause: Arc::clone(&cause) };
+        for error in [EngineError::ReadOnly { cause }, not_reopened] {
+            assert!(error.wrote_nothing(), "{error}");
+            let Error::Engine(told) = in_doubt(error.into()) else { panic!("it is the engine's") };
+            assert!(matches!(told, EngineError::WriteFailed { .. }), "{told}");
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::commit::persist::in_doubt;
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
-use crate::commit::transaction::{Changes, Prepared, in_doubt};
+use crate::commit::transaction::{Changes, Prepared};
 use crate::engine::{EngineError, Level};
 use crate::kinds::snapshots::{self, AROUND_A_PART_BYTES, PART_BYTES, SnapshotChange};
 use crate::storage::error::Error;

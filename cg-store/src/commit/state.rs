@@ -1,4 +1,4 @@
-//! The state of committing: the commit log, the queue, and its threads.
+//! The state of committing: the commit log, the queue, and the threads.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -6,8 +6,9 @@ use std::sync::{Arc, Weak};
 use crate::commit::commit_log::CommitLog;
 use crate::commit::disk_guard::DiskGuard;
 use crate::commit::group_commit::GroupCommit;
-use crate::commit::queue::{CommitQueue, QueueThreads};
+use crate::commit::queue::CommitQueue;
 use crate::commit::resume::Resumption;
+use crate::commit::threads::CommitThreads;
 use crate::commit::write::CommitObserver;
 use crate::read::chunk::WorldView;
 use crate::read::state::ReadState;
@@ -34,7 +35,7 @@ pub(crate) struct CommitState {
     /// For threads and tickets, which do not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
     /// Started when there is work for them.
-    pub(super) threads: Mutex<QueueThreads, rank::StartQueueThread>,
+    pub(super) threads: Mutex<CommitThreads, rank::StartThread>,
 }
 
 impl CommitState {

@@ -19,7 +19,7 @@ use cg_format::ChunkAt;
 use cg_tiering::CubeAt;
 
 use crate::commit::commit_log::{Begun, Committing};
-use crate::commit::queue::{Admission, Queued, Ran};
+use crate::commit::queue::{Admission, Queued};
 use crate::commit::state::CommitState;
 use crate::commit::transaction::{Changes, Prepared, Rows};
 use crate::engine::{Batch, CommitSeq, EngineError, Level};
@@ -65,6 +65,17 @@ struct Encoded {
     /// The chunks that are saved or deleted as a whole.
     whole: Vec<ChunkAt>,
     put: PutRows,
+}
+
+/// The outcome of writing a run.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// The number of commits that the engine was given, counted from the first.
+    pub(super) given: usize,
+    /// The number of those that are in the engine.
+    pub(super) written: usize,
+    /// Why the next commit was not written.
+    pub(super) ended: Result<(), EngineError>,
 }
 
 impl CommitState {

@@ -136,8 +136,8 @@ order! {
     SnapshotKeeping,
     /// The acceptance of a submitted batch.
     Accepting,
-    /// The start of a thread of the queue.
-    StartQueueThread,
+    /// The start of a thread that accepts, writes or syncs.
+    StartThread,
     /// The callers that are going to sync.
     GroupCommit,
     /// The commit lock.

@@ -2,7 +2,7 @@
 //!
 //! | stage | what an entry is | who brings it to the next stage |
 //! |---|---|---|
-//! | submitted | a batch that was [submitted](crate::World::submit) and is not accepted | the commit thread, or a caller that needs it |
+//! | submitted | a batch that was [submitted](crate::World::submit) and is not accepted | the accepting thread, or a caller that needs it |
 //! | numbered | a commit: checked and numbered under the commit lock, and visible to readers | the writing thread, or a caller that waits for the write |
 //! | written | a commit in the engine: it is no longer in the queue | |
 //!
@@ -24,19 +24,17 @@
 mod admission;
 mod pending;
 mod submitted;
-mod threads;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use cg_format::entity::Entity;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 
 use crate::commit::transaction::{Changes, Rows};
+use crate::commit::write::Ran;
 use crate::engine::EngineError;
 use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
@@ -46,17 +44,15 @@ use crate::rt::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::rt::parker::Parker;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
-use admission::{AdmissionQueue, Fill};
+use admission::AdmissionQueue;
 use pending::Pending;
 pub(crate) use submitted::Submitted;
-use submitted::Unreported;
-pub(crate) use threads::QueueThreads;
 
 /// The queue of one world.
 #[derive(Debug)]
 pub(crate) struct CommitQueue {
     state: Mutex<State, rank::Queue>,
-    /// Signalled when a batch is submitted, or the commit thread must end.
+    /// Signalled when a batch is submitted, or the accepting thread must end.
     submitted: Parker,
     /// Signalled when a commit is queued, or the writing thread must end.
     numbered: Parker,
@@ -80,7 +76,8 @@ struct State {
     submitted: VecDeque<Arc<Submitted>>,
     /// The number of the newest batch in the order of submissions.
     last_submitted: u64,
-    unreported: Unreported,
+    /// The [refusals](Error::DeferredWrite) that were not reported and whose tickets are gone.
+    unreported: Option<Error>,
     numbered: VecDeque<Queued>,
     pending: Pending,
     /// The memory of everything that is queued.
@@ -102,9 +99,6 @@ const RUN_COMMITS: usize = 64;
 /// A run that holds more memory than this gets no further commit.
 const RUN_BYTES: u64 = 1 << 20;
 
-/// How often a caller that waits for room checks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
 /// One queued commit.
 #[derive(Debug)]
 pub(crate) struct Queued {
@@ -124,23 +118,13 @@ impl Queued {
     }
 }
 
-/// The outcome of writing a run.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    /// The number of commits that the engine was given, counted from the first.
-    pub(crate) given: usize,
-    /// The number of those that are in the engine.
-    pub(crate) written: usize,
-    /// Why the next commit was not written.
-    pub(crate) ended: Result<(), EngineError>,
-}
-
-/// Whether a commit must fit into the queue.
+/// How a commit is admitted to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// The caller does not wait: the commit is refused if it does not fit.
+    /// The caller does not wait for the write: the commit is refused if it does not fit.
     Try,
-    /// The caller waits until the commit is written, and holds its memory anyway.
+    /// The caller waits for the write, and holds the memory of the commit anyway. So the caller encodes the commit, and
+    /// writes it at once if nothing is queued.
     Bypass,
     /// The commit is a submitted batch, which has its room in the queue already.
     Reserved,
@@ -201,66 +185,9 @@ impl CommitQueue {
         Ok(())
     }
 
-    /// Waits in line until half of the queue is free, or as much as this thread was refused last if that is more. If
-    /// that is more than the whole queue, waits until the queue is empty. A commit that is being written still takes
-    /// its room.
-    ///
-    /// # Errors
-    /// The error of a failed write.
-    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
-        let mut state = self.state.lock();
-        let fill = self.fill(&state);
-        let place = state.admission.wait(thread::current().id(), fill);
-        loop {
-            let now = Instant::now();
-            let fill = self.fill(&state);
-            if state.admission.admit_waiting(fill, now) {
-                // Other callers may have been admitted too.
-                self.left.notify_all();
-            }
-            if state.ended || state.failed.is_some() {
-                state.admission.leave(place);
-                return state.check();
-            }
-            if state.admission.is_admitted(place, now) {
-                return Ok(());
-            }
-            // A reservation in front may expire without a signal.
-            self.left.wait_for(&mut state, LOOK_AGAIN);
-        }
-    }
-
-    /// Admits a commit if it fits and it is its turn.
-    fn admit(&self, state: &mut State, bytes: u64) -> Result<(), Error> {
-        let fill = self.fill(state);
-        let fits = fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes;
-        // Usually no caller waits. Then the id of this thread is not needed.
-        let is_admitted = (fits && state.admission.is_idle())
-            || state.admission.admit(thread::current().id(), bytes, fill, Instant::now());
-        if is_admitted {
-            Ok(())
-        } else {
-            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: fill.max_bytes })
-        }
-    }
-
-    fn fill(&self, state: &State) -> Fill {
-        let is_empty = self.is_empty() && state.bytes == 0;
-        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
-    }
-
     /// Whether more is queued than there is room for, and writing can free some.
     pub(crate) fn is_overfull(&self) -> bool {
         !self.is_empty() && self.state.lock().bytes > self.max_bytes
-    }
-
-    /// Admits waiting callers. Done under the same lock, so that no caller that did not wait comes before them.
-    fn made_room(&self, state: &mut State) {
-        if !state.admission.is_idle() {
-            let fill = self.fill(state);
-            state.admission.admit_waiting(fill, Instant::now());
-        }
-        self.left.notify_all();
     }
 
     /// The right to write the next commit. One holder at a time.
@@ -357,7 +284,7 @@ impl CommitQueue {
     }
 
     /// Waits for a commit that can be written. Returns `false` when the writing thread must end.
-    fn wait_for_commit(&self) -> bool {
+    pub(super) fn wait_for_commit(&self) -> bool {
         let mut state = self.state.lock();
         let is_idle = |state: &State| (state.numbered.is_empty() || state.failed.is_some()) && !state.ended;
         self.numbered.wait_while(&mut state, is_idle);
@@ -370,7 +297,7 @@ impl CommitQueue {
     }
 
     /// Ends the threads.
-    fn end(&self) {
+    pub(super) fn end(&self) {
         self.state.lock().ended = true;
         self.submitted.wake_all();
         self.numbered.wake_all();

@@ -24,14 +24,6 @@ pub(crate) struct Submitted {
     columns: OnceLock<HashSet<ColumnOf, foldhash::fast::FixedState>>,
 }
 
-/// Refusals that were not reported and whose tickets are gone.
-#[derive(Debug, Default)]
-pub(super) struct Unreported {
-    first: Option<Error>,
-    /// The number of refusals after the first.
-    others: u64,
-}
-
 impl CommitQueue {
     /// Whether a batch waits to be accepted.
     #[inline]
@@ -109,7 +101,7 @@ impl CommitQueue {
         let mut state = self.state.lock();
         let Some(batch) = state.submitted.pop_front() else { return };
         if let Some(refusal) = batch.outcome.set(accepted) {
-            state.unreported.add(refusal);
+            state.add_unreported(refusal);
         }
         // Only now: a reader that finds no batch reads what was accepted.
         self.submitted_len.fetch_sub(1, Ordering::Release);
@@ -126,8 +118,8 @@ impl CommitQueue {
         });
     }
 
-    /// Waits for a batch. Returns `false` when the commit thread must end.
-    pub(super) fn wait_for_batch(&self) -> bool {
+    /// Waits for a batch. Returns `false` when the accepting thread must end.
+    pub(crate) fn wait_for_batch(&self) -> bool {
         let mut state = self.state.lock();
         self.submitted.wait_while(&mut state, |state| state.submitted.is_empty() && !state.ended);
         !state.ended
@@ -135,22 +127,20 @@ impl CommitQueue {
 
     /// Stores a refusal that its ticket did not report.
     pub(crate) fn add_unreported(&self, refusal: Error) {
-        self.state.lock().unreported.add(refusal);
+        self.state.lock().add_unreported(refusal);
     }
 
     /// Reports all refusals that were not reported, as one error.
     pub(crate) fn check_unreported(&self) -> Result<(), Error> {
-        let Unreported { first, others } = std::mem::take(&mut self.state.lock().unreported);
-        first.map_or(Ok(()), |error| Err(Error::DeferredWrite { error: Box::new(error), others }))
+        self.state.lock().unreported.take().map_or(Ok(()), Err)
     }
 }
 
-impl Unreported {
-    fn add(&mut self, refusal: Error) {
-        if self.first.is_none() {
-            self.first = Some(refusal);
-        } else {
-            self.others += 1;
+impl State {
+    fn add_unreported(&mut self, refusal: Error) {
+        match &mut self.unreported {
+            Some(Error::DeferredWrite { others, .. }) => *others += 1,
+            none => *none = Some(Error::DeferredWrite { error: Box::new(refusal), others: 0 }),
         }
     }
 }

@@ -84,7 +84,7 @@ impl CommitState {
             self.disk_guard.check(&*engine, bytes)?;
         }
         drop(engine);
-        self.start_committing()
+        self.start_accepting()
     }
 
     /// Accepts or refuses everything that was submitted before this call.

@@ -125,7 +125,7 @@ fn a_batch_that_is_larger_than_the_queue_is_accepted_by_itself() {
     let kind = world.registry().register_side("game:light").unwrap();
     chunk.set_side(kind, vec![1; 100 << 10]);
     let ticket = world.submit(saving(1, &chunk)).unwrap();
-    // No caller reads, so the commit thread accepts it.
+    // No caller reads, so the accepting thread accepts it.
     while !ticket.is_finished() {
         thread::yield_now();
     }

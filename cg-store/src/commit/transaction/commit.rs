@@ -1,16 +1,15 @@
 //! Committing a transaction: it is prepared, checked for conflicts, and entered into the order of commits.
 
-use std::sync::Arc;
-
 use cg_format::ChunkAt;
 
 use super::Transaction;
 use super::prepare::prepare;
 use super::world::WorldReads;
 use crate::commit::commit_log::Committing;
+use crate::commit::persist::in_doubt;
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
-use crate::engine::{EngineError, Level};
+use crate::engine::Level;
 use crate::rt::stats::Counters;
 use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
@@ -51,18 +50,6 @@ pub(crate) fn accept_reserved(
             Err(Error::Conflict { .. }) => {}
             accepted => return accepted,
         }
-    }
-}
-
-/// Converts an error of a commit that was accepted before. The result never states that nothing was written.
-pub(crate) fn in_doubt(error: Error) -> Error {
-    match error {
-        Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
-        // The engine could not be opened again, or another writer appeared, while the commit was being written.
-        Error::Engine(error @ (EngineError::NotReopened { .. } | EngineError::Fenced { .. })) => {
-            EngineError::WriteFailed { cause: Arc::new(error) }.into()
-        }
-        error => error,
     }
 }
 
@@ -136,20 +123,4 @@ fn new_in_listings(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<
         let mut written = committing.chunks_written_since(listing.since, listing.dimension, listing.area);
         written.find(|at| !tx.writes.chunks.contains_key(at))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_accepted_is_never_said_to_have_left_nothing() {
-        let cause = Arc::new(EngineError::OpenedReadOnly);
-        let not_reopened = EngineError::NotReopened { cause: Arc::clone(&cause) };
-        for error in [EngineError::ReadOnly { cause }, not_reopened] {
-            assert!(error.wrote_nothing(), "{error}");
-            let Error::Engine(told) = in_doubt(error.into()) else { panic!("it is the engine's") };
-            assert!(matches!(told, EngineError::WriteFailed { .. }), "{told}");
-        }
-    }
 }

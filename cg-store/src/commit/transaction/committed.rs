@@ -1,13 +1,12 @@
 //! What a commit returns: the value of the closure, and a ticket for its durability.
 
-use std::fmt;
-
 use crate::commit::state::CommitState;
 use crate::engine::Level;
 use crate::rt::weak_world::WeakWorld;
 use crate::storage::error::Error;
 
 /// The result of a committed transaction: the value of the closure and the commit of its changes.
+#[derive(Debug)]
 pub struct Committed<T> {
     /// What the closure returned.
     pub value: T,
@@ -29,6 +28,7 @@ impl<T> Committed<T> {
 
 /// A ticket of a commit. It reports or waits until the commit reaches the system or the disk. It needs no async runtime
 /// and does not keep the world open.
+#[derive(Debug, Clone)]
 pub struct Durable {
     world: WeakWorld<CommitState>,
     seq: u64,
@@ -75,27 +75,5 @@ impl Durable {
             Err(synced) if synced >= self.seq => Ok(()),
             Err(_) => Err(Error::Closed),
         }
-    }
-}
-
-// Not derived: a derived implementation would require `Debug` and `Clone` of types that have no need of them.
-impl<T: fmt::Debug> fmt::Debug for Committed<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Committed")
-            .field("value", &self.value)
-            .field("seq", &self.seq)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Clone for Durable {
-    fn clone(&self) -> Self {
-        Self { world: self.world.clone(), seq: self.seq }
-    }
-}
-
-impl fmt::Debug for Durable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Durable").field("seq", &self.seq).finish_non_exhaustive()
     }
 }

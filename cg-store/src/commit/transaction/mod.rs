@@ -22,7 +22,7 @@ pub use changes::ChunkChange;
 pub(crate) use changes::{Changes, Rows};
 pub use check::Check;
 pub use chunk_writes::ChunkWrites;
-pub(crate) use commit::{accept_reserved, in_doubt};
+pub(crate) use commit::accept_reserved;
 pub use committed::{Committed, Durable};
 pub use ownership::{Ground, RELEASED, Resolved, reason, resolve_ownership};
 pub(crate) use prepare::Prepared;

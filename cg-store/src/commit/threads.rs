@@ -1,14 +1,20 @@
-//! The threads of a queue: the commit thread accepts batches, the writing thread writes commits.
+//! The threads of committing.
 //!
-//! They are two because readers wait for acceptance and only few callers wait for writing. The engine may hold a write
-//! back for seconds; batches are accepted meanwhile. The writing thread has low priority, which the commit thread must
-//! not have.
+//! | thread | what it does | started by |
+//! |---|---|---|
+//! | accepting | accepts submitted batches | the first submission |
+//! | writing | writes queued commits | the first commit that is queued |
+//! | syncing | [syncs](super::periodic_sync) once a second | opening |
+//!
+//! The first two are not one, because readers wait for acceptance and only few callers wait for writing. The engine may
+//! hold a write back for seconds; batches are accepted meanwhile. The writing thread has low priority, which the
+//! accepting thread must not have.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::CommitQueue;
+use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
 use crate::rt::pool::{enter_batch_scheduling, lower_priority};
 use crate::rt::weak_world::WeakWorld;
@@ -16,14 +22,15 @@ use crate::storage::error::{Error, OpenError};
 
 /// The pause in which the queue is written before the next try to accept a batch.
 const BREATH: Duration = Duration::from_micros(200);
-/// How often the commit thread tries again while the world takes no commits.
+/// How often the accepting thread tries again while the world takes no commits.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The threads that run.
 #[derive(Debug, Default)]
-pub(crate) struct QueueThreads {
-    committing: Option<JoinHandle<()>>,
+pub(crate) struct CommitThreads {
+    accepting: Option<JoinHandle<()>>,
     writing: Option<JoinHandle<()>>,
+    pub(super) syncing: Option<JoinHandle<()>>,
 }
 
 impl CommitState {
@@ -32,15 +39,16 @@ impl CommitState {
         self.start_thread(|threads| &mut threads.writing, "cg-store-write", write_commits)
     }
 
-    /// Starts both threads, if they do not run.
-    pub(crate) fn start_committing(&self) -> Result<(), Error> {
+    /// Starts the accepting and the writing thread, if they do not run.
+    pub(crate) fn start_accepting(&self) -> Result<(), Error> {
         self.start_writing()?;
-        self.start_thread(|threads| &mut threads.committing, "cg-store-accept", accept_batches)
+        self.start_thread(|threads| &mut threads.accepting, "cg-store-accept", accept_batches)
     }
 
-    fn start_thread(
+    /// Starts a thread, if it does not run.
+    pub(super) fn start_thread(
         &self,
-        which: impl FnOnce(&mut QueueThreads) -> &mut Option<JoinHandle<()>>,
+        which: impl FnOnce(&mut CommitThreads) -> &mut Option<JoinHandle<()>>,
         name: &str,
         work: fn(&CommitQueue, &WeakWorld<Self>),
     ) -> Result<(), Error> {
@@ -57,8 +65,9 @@ impl CommitState {
     /// Waits for the threads to end. Called when the world can no longer be entered.
     pub(crate) fn end_threads(&self) {
         self.queue.end();
-        let QueueThreads { committing, writing } = std::mem::take(&mut *self.threads.lock());
-        for thread in [committing, writing].into_iter().flatten() {
+        let CommitThreads { accepting, writing, syncing } = std::mem::take(&mut *self.threads.lock());
+        for thread in [accepting, writing, syncing].into_iter().flatten() {
+            thread.thread().unpark();
             // A thread that drops the last handle closes the world itself.
             if thread.thread().id() != thread::current().id() {
                 // The result is ignored: failures were logged, or reported to other callers.
