@@ -66,7 +66,7 @@ impl World {
     /// [submitted](Self::submit) that is not accepted yet, memory does not say anything.
     pub fn peek(&self, at: ChunkAt) -> Peek {
         let rooms = self.rooms();
-        if rooms.commit.awaits_acceptance(&[at]) {
+        if rooms.commit.queue.last_concerning(&[at]).is_some() {
             return Peek::NotLoaded;
         }
         match rooms.read.peek(at) {
@@ -123,7 +123,7 @@ impl World {
         let rooms = self.rooms();
         rooms.shared.check_open()?;
         let (lowest, highest) = ys.into_inner();
-        if rooms.commit.has_submitted() {
+        if rooms.commit.queue.has_submitted() {
             rooms.commit.apply_submitted_for(&[ChunkAt::new(dimension, ChunkPos::new(x, lowest, z)?)])?;
         }
         rooms.read.column(dimension, x, z, (lowest, highest))

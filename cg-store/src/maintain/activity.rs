@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cg_format::{ChunkAt, Lookup};
 
-use crate::commit::observers::{CommitObserver, PutRows};
 use crate::commit::transaction::Changes;
+use crate::commit::write::{CommitObserver, PutRows};
 use crate::maintain::opacity::DirtyTiles;
 use crate::maintain::prefetch::Prefetch;
 use crate::maintain::tiering::Tiering;
