@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cg_format::entity::Entity;
-use cg_format::frame::{FrameView, LEN_BYTES, version_of};
+use cg_format::frame::{LEN_BYTES, version_of};
 use cg_format::key::{self, RecordLeaf};
 use cg_format::record::Record;
 use cg_format::{EntityId, RecordId, Space};
@@ -15,8 +15,9 @@ use crate::kinds::object::{self, StoredObject};
 use crate::kinds::property::Property;
 use crate::kinds::record::{decode, decode_place};
 use crate::read::state::ReadState;
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
+use crate::storage::row::open_row;
 
 impl ReadState {
     pub(crate) fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
@@ -26,20 +27,26 @@ impl ReadState {
     /// An entity with the commit that wrote it.
     pub(crate) fn found_entity(&self, id: EntityId) -> Result<Option<(Entity, u64)>, Error> {
         let decode = |row: &[u8]| self.decode_entity(&self.shared.registry.catalog(), id, row);
-        self.queued_or_found(self.pending.entity(id), Space::Entity, &key::entity(id), decode)
+        self.queued_or_found(
+            self.pending.newest(|pending| pending.entities.get(&id)),
+            Space::Entity,
+            &key::entity(id),
+            decode,
+        )
     }
 
     /// Many entities, read together; one result per id, in the order asked.
     pub(crate) fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
         let catalog = self.shared.registry.catalog();
-        let queued = |id: &EntityId| self.pending.entity(*id).map(|(_, entity)| entity);
+        let queued =
+            |id: &EntityId| self.pending.newest(|pending| pending.entities.get(id)).map(|(_, entity)| entity);
         let decode = |id: &EntityId, row: &[u8]| self.decode_entity(&catalog, *id, row);
         self.queued_or_read(Space::Entity, ids, queued, |id| key::entity(*id), decode, |id| self.entity(*id))
     }
 
     /// The commit that last wrote an entity, or `None` if the world does not have it.
     pub(crate) fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
-        if let Some((version, entity)) = self.pending.entity(id) {
+        if let Some((version, entity)) = self.pending.newest(|pending| pending.entities.get(&id)) {
             return Ok(entity.map(|_| version));
         }
         let engine = self.shared.engine()?;
@@ -61,11 +68,10 @@ impl ReadState {
     /// A property with the commit that wrote it.
     pub(crate) fn found_property(&self, property: &Property) -> Result<Option<(Vec<u8>, u64)>, Error> {
         let (space, key) = property.row();
-        self.queued_or_found(self.pending.property(property), space, key, |row| {
-            let frame = FrameView::open(space, key, row)
-                .map_err(|problem| Damage::of_row(space, key, format!("property `{property}`"), problem))?;
-            Ok(frame.payload().to_vec())
-        })
+        let queued = self.pending.newest(|pending| pending.properties.get(property));
+        let what = || format!("property `{property}`");
+        let decode = |row: &[u8]| open_row(space, key, row, what, |frame| Ok(frame.payload().to_vec()));
+        self.queued_or_found(queued, space, key, decode)
     }
 
     pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
@@ -74,14 +80,16 @@ impl ReadState {
 
     /// The stored object, deleted or not, and the commit that wrote it.
     pub(crate) fn found_object(&self, key: &ObjectKey) -> Result<Option<(StoredObject, u64)>, Error> {
-        let queued = self.pending.object(key).map(|(commit, object)| (commit, Some(object)));
+        let queued = self.pending.newest(|pending| pending.objects.get(key));
         let key = key.as_bytes();
         self.queued_or_found(queued, Space::Object, key, |row| Ok(object::decode(key, row)?.into()))
     }
 
     /// Many stored objects, deleted or not, read together; one result for each key, in the order asked.
     pub(crate) fn stored_objects(&self, keys: &[&ObjectKey]) -> Vec<Result<Option<StoredObject>, Error>> {
-        let queued = |key: &&ObjectKey| self.pending.object(key).map(|(_, object)| Some(object));
+        let queued = |key: &&ObjectKey| {
+            self.pending.newest(|pending| pending.objects.get(*key)).map(|(_, object)| object)
+        };
         let decode = |key: &&ObjectKey, row: &[u8]| Ok(object::decode(key.as_bytes(), row)?.into());
         let alone = |key: &&ObjectKey| self.stored_object(key);
         self.queued_or_read(Space::Object, keys, queued, |key| key.as_bytes(), decode, alone)
@@ -145,7 +153,8 @@ impl ReadState {
     /// Many records with the commits that wrote them, one result for each id, in the order asked. Costs two reads for all
     /// that are not queued.
     pub(crate) fn found_records(&self, ids: &[RecordId]) -> Vec<Result<Option<(Arc<Record>, u64)>, Error>> {
-        let queued: Vec<_> = ids.iter().map(|id| self.pending.record(*id)).collect();
+        let queued: Vec<_> =
+            ids.iter().map(|id| self.pending.newest(|pending| pending.records.get(id))).collect();
         let others: Vec<_> =
             ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
         // Both rows of a record must be of one state.

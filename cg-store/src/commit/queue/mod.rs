@@ -17,7 +17,7 @@
 //!   later one.
 //! - The numbers in the queue follow the engine's newest commit without a gap. Every other kind of commit takes the
 //!   commit lock and drains the queue first. Moves take no number.
-//! - A change leaves [`Pending`] only after it is in the engine.
+//! - A change leaves [`PendingValues`] only after it is in the engine.
 //! - After a failed write nothing is accepted or written until the world is [resumed](crate::World::resume). All entries
 //!   stay, with the failed commit in front, and readers still see the commits in memory.
 
@@ -29,23 +29,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cg_format::entity::Entity;
-use cg_format::record::Record;
-use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
-
 use crate::commit::transaction::{Changes, Rows};
 use crate::commit::write::Ran;
 use crate::engine::EngineError;
-use crate::kinds::object::StoredObject;
-use crate::kinds::property::Property;
-use crate::read::cache::Stored;
-use crate::read::pending::PendingWrites;
+use crate::read::pending::{PendingValues, PendingWrites};
 use crate::rt::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::rt::parker::Parker;
 use crate::storage::error::Error;
-use crate::storage::object_key::ObjectKey;
 use admission::AdmissionQueue;
-use pending::Pending;
 pub(crate) use submitted::Submitted;
 
 /// The queue of one world.
@@ -79,7 +70,7 @@ struct State {
     /// The [refusals](Error::DeferredWrite) that were not reported and whose tickets are gone.
     unreported: Option<Error>,
     numbered: VecDeque<Queued>,
-    pending: Pending,
+    pending: PendingValues,
     /// The memory of everything that is queued.
     bytes: u64,
     /// The callers that wait for room.
@@ -177,7 +168,7 @@ impl CommitQueue {
             self.oldest.store(commit.seq, Ordering::Release);
         }
         state.bytes += commit.bytes;
-        state.pending.add(commit.seq, &commit.changes);
+        pending::add(&mut state.pending, commit.seq, &commit.changes);
         state.numbered.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
         drop(state);
@@ -230,7 +221,7 @@ impl CommitQueue {
     }
 
     fn leave_written(&self, state: &mut State, commit: &Queued) {
-        state.pending.remove(commit.seq, &commit.changes);
+        pending::remove(&mut state.pending, commit.seq, &commit.changes);
         state.bytes -= commit.bytes;
         self.oldest.store(state.numbered.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: a reader that finds the queue empty reads the engine.
@@ -310,24 +301,8 @@ impl PendingWrites for CommitQueue {
         Self::is_empty(self)
     }
 
-    fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
-        if self.is_empty() { None } else { self.state.lock().pending.chunk(at) }
-    }
-
-    fn entity(&self, id: EntityId) -> Option<(u64, Option<Entity>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.entity(id) }
-    }
-
-    fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.property(property) }
-    }
-
-    fn object(&self, key: &ObjectKey) -> Option<(u64, StoredObject)> {
-        if self.is_empty() { None } else { self.state.lock().pending.object(key) }
-    }
-
-    fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.record(id) }
+    fn look(&self, look: &mut dyn FnMut(&PendingValues)) {
+        look(&self.state.lock().pending);
     }
 }
 

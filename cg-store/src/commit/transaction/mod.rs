@@ -19,8 +19,8 @@ mod values;
 mod world;
 mod writes;
 
-pub(crate) use changes::Changes;
 pub use changes::ChunkChange;
+pub(crate) use changes::{Changeable, Changes};
 pub use check::{Check, Checked};
 pub use chunk_writes::ChunkWrites;
 pub(crate) use commit::accept_reserved;
