@@ -117,7 +117,7 @@ impl MaintainState {
                 if let Some(step) = work.held.take() {
                     work.plan.abandon();
                     // Other cubes for this cluster stay too, and may still get warm clusters.
-                    work.sweep.leave_cluster_alone(step.cluster, self.left_alone_until());
+                    work.cube_index.leave_cluster_alone(step.cluster, self.left_alone_until());
                     work.cube_index.moved(step.cube);
                 }
                 work.damage_log.report(&damage);
@@ -163,7 +163,7 @@ impl MaintainState {
         let mut moved: Vec<_> = cubes.iter().map(|(cube, _)| *cube).collect();
         if let Outcome::Done(_) = &end {
             if let Some(cube) = moved.first() {
-                work.sweep.written_anew(cube.cluster(ClusterTier::L2));
+                work.cleanup.written_anew(cube.cluster(ClusterTier::L2));
             }
             // Completely cold cubes are not searched, so their heat is not needed, unless they were accessed meanwhile.
             for (cube, _) in &cubes {

@@ -3,6 +3,7 @@
 //! Policy, observers and plan are in `cg-tiering`; the moves are in [`move_tier`](crate::maintain::move_tier). This module
 //! connects both: it finds the cubes that could move, offers them to the plan, and takes the steps of the plan.
 
+mod cleanup;
 mod clock;
 mod cold;
 mod counts;
@@ -14,15 +15,14 @@ mod heat;
 mod next_cube;
 mod promotions;
 mod purge;
+mod read_cube;
 mod recorder;
 mod search;
 mod select;
 mod shrink;
-mod sweep;
 mod unscanned;
 mod work;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
@@ -30,8 +30,9 @@ use cg_tiering::trace::Event;
 use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
 
 use crate::rt::lock_order::{Mutex, rank};
-use crate::storage::recent_puts::{Overflow, Puts, RecentPuts};
+use crate::storage::recent_puts::{Puts, RecentPuts};
 
+use cleanup::Cleanup;
 pub(crate) use clock::read_clock;
 pub use counts::MoveCounts;
 use cube_index::CubeIndex;
@@ -41,9 +42,10 @@ pub(crate) use due::{Due, try_receive};
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
+pub(crate) use next_cube::NextCubes;
 use recorder::Recorder;
 pub use recorder::TracePart;
-pub(crate) use sweep::Sweep;
+pub(crate) use search::STEPS_AHEAD;
 pub(crate) use work::Work;
 
 /// The known players and accesses. Every load that reads the engine and every commit reports to it.
@@ -118,11 +120,6 @@ impl Tiering {
     /// Makes ticks search all rows again, because some may have been written without a report.
     pub(crate) fn lose_track_of_writes(&self) {
         self.written.lock().lose_track();
-    }
-
-    /// Takes what was recorded since the last call.
-    fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Overflow> {
-        self.written.lock().take()
     }
 
     /// Calls a function with the observers. It must be short, because loads wait meanwhile.

@@ -14,15 +14,23 @@ use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// The first cubes with rows after the position of a round.
+/// The first cubes with rows after a position that moves forward.
 ///
 /// Moves delete rows, and a seek steps over every deleted row up to the next existing one. So a family is searched only
-/// when the round has passed the last result. This misses rows that are put in between meanwhile, as a round misses
-/// rows put before its position. [`Tiering`](super::Tiering) gets reports of both.
+/// when the position has passed the last result. This misses rows that are put in between meanwhile, like rows that are
+/// put before the position. [`Tiering`](super::Tiering) gets reports of both.
 #[derive(Debug, Default)]
-pub(super) struct NextCubes {
+pub(crate) struct NextCubes {
     hot: Found,
     heat: Found,
+    /// The last cube of the search; `None`: the last one of the world.
+    last: Option<CubeAt>,
+}
+
+impl NextCubes {
+    pub(super) fn up_to(last: Option<CubeAt>) -> Self {
+        Self { last, ..Self::default() }
+    }
 }
 
 /// The result of the last seek in a family.
@@ -63,14 +71,13 @@ fn sort_key(cube: &CubeAt) -> [u8; key::CHUNK_LEN_BYTES] {
 }
 
 impl MaintainState {
-    /// The first cube of a range that has a hot row or a heat row. Unreadable rows on the way are reported, and stay.
+    /// The first cube from a position on that has a hot row or a heat row. Unreadable rows on the way are reported, and
+    /// stay.
     ///
-    /// `next_cubes` has the results for earlier ranges of the round: each began before this one and ended where it
-    /// ends.
+    /// `next_cubes` has the results for earlier positions.
     pub(super) fn next_cube(
         &self,
         from: Bound<CubeAt>,
-        last: Option<CubeAt>,
         next_cubes: &mut NextCubes,
         damage_log: &mut DamageLog,
     ) -> Result<Option<CubeAt>, Error> {
@@ -80,6 +87,7 @@ impl MaintainState {
             Bound::Excluded(cube) => Bound::Excluded(hot_ends(cube)[1]),
             Bound::Unbounded => Bound::Unbounded,
         };
+        let last = next_cubes.last;
         let hot_last = last.map_or(Bound::Unbounded, |cube| Bound::Included(hot_ends(cube)[1]));
         let tag = Space::Heat.index_tag().expect("it is in the index family");
         let (tag, end) = ([tag], [tag + 1]);

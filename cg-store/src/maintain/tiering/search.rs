@@ -1,5 +1,5 @@
 //! The search for cubes that could move: finds the cold clusters with rows after opening, and reads those in which
-//! something may be due.
+//! something may be due. Demoting a whole world reads all of them.
 //!
 //! Finding a cluster costs two seeks and a read of its heat rows, which contain its last accesses. So a world is
 //! searched without reading the rows of its chunks. Those of a cluster are read, cube by cube, when a decision about
@@ -29,14 +29,13 @@ const CUBES_READ: usize = 8;
 /// The maximum number of ranges that one tick checks for due work. A million adjacent chunks are checked in a second.
 const RANGES_ASKED: usize = 16;
 /// Nothing is read ahead if the plan has this many steps.
-const STEPS_AHEAD: u64 = 1 << 12;
+pub(crate) const STEPS_AHEAD: u64 = 1 << 12;
 /// A cluster that was evicted is not scanned for this time. Moves to the coldest tier are not more frequent.
 const EVICTED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
 
 impl MaintainState {
     /// Searches a few unscanned ranges. Returns `false` if more of them may be due.
     pub(super) fn search(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        work.cube_index.leave_round();
         let (now, policy) =
             (self.activity.tiering.now(), self.activity.tiering.observers(|seen| *seen.policy()));
         let (mut found, mut read) = (0, 0);
@@ -45,24 +44,47 @@ impl MaintainState {
             let is_due =
                 |range: &CubeRange| range.is_due(&policy, now, due.at()) && (has_room || !range.is_found());
             let Some(range) = work.cube_index.unscanned.next(RANGES_ASKED, is_due) else { return Ok(true) };
-            let cube =
-                self.next_cube(range.from, range.last, &mut NextCubes::default(), &mut work.damage_log)?;
-            let Some(cube) = cube else {
-                work.cube_index.unscanned.read(range, None);
-                found += 1;
-                continue;
-            };
-            if range.is_found() {
-                self.look(work, cube)?;
-                work.cube_index.unscanned.read(range, Some(cube));
+            if self.scan(work, range, &mut NextCubes::up_to(range.last))? {
                 read += 1;
             } else {
-                let since = self.left_alone_since(work, cube.cluster(ClusterTier::L2))?;
-                work.cube_index.unscanned.found(range, cube, since);
                 found += 1;
             }
         }
         Ok(false)
+    }
+
+    /// Reads the rows of the next cold cluster with rows, due or not. Returns `None` if all were read since the index
+    /// began again.
+    pub(super) fn read_next_cluster(
+        &self,
+        work: &mut Work,
+        next_cubes: &mut NextCubes,
+    ) -> Result<Option<ClusterAt>, Error> {
+        while let Some(range) = work.cube_index.unscanned.next(usize::MAX, |range| !range.was_evicted()) {
+            self.scan(work, range, next_cubes)?;
+            if let Some(cluster) = range.cluster().filter(|cluster| work.cube_index.is_whole(*cluster)) {
+                return Ok(Some(cluster));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Scans a range up to its first cube: records the cold cluster around it, or reads it if that cluster is known.
+    /// Returns whether it was read.
+    fn scan(&self, work: &mut Work, range: CubeRange, next_cubes: &mut NextCubes) -> Result<bool, Error> {
+        let cube = self.next_cube(range.from, next_cubes, &mut work.damage_log)?;
+        let Some(cube) = cube.filter(|cube| range.reaches(*cube)) else {
+            work.cube_index.unscanned.read(range, None);
+            return Ok(false);
+        };
+        if range.is_found() {
+            self.read_cube(work, cube)?;
+            work.cube_index.unscanned.read(range, Some(cube));
+        } else {
+            let since = self.left_alone_since(work, cube.cluster(ClusterTier::L2))?;
+            work.cube_index.unscanned.found(range, cube, since);
+        }
+        Ok(range.is_found())
     }
 
     /// Evicts cold clusters until the index is small enough.

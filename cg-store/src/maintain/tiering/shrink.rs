@@ -91,7 +91,7 @@ impl MaintainState {
         match shrunk.end {
             Outcome::Done(moved) => {
                 counts.shadows_dropped += counts.add(moved);
-                work.sweep.written_anew(cluster);
+                work.cleanup.written_anew(cluster);
             }
             Outcome::Conflict => counts.conflicts += 1,
             Outcome::Damaged(damage) => {
@@ -100,7 +100,7 @@ impl MaintainState {
             }
             Outcome::TooLarge => counts.refused += 1,
             // Without a cluster the policy is not asked, and `present` stays 0.
-            Outcome::Nothing => work.sweep.counted(cluster, shrunk.present, self.activity.tiering.now()),
+            Outcome::Nothing => work.cleanup.counted(cluster, shrunk.present, self.activity.tiering.now()),
         }
     }
 }

@@ -4,7 +4,9 @@
 //! background: the row is as large as 64 cubes, and an engine reads it as a whole.
 
 use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
 
+use cg_format::key::Family;
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, Heat, MovePlan, Step};
 
@@ -13,10 +15,11 @@ use super::promotions::Promoting;
 use super::purge::{Purge, await_purge};
 use super::shrink::Shrinking;
 use super::{
-    CubeIndex, DamageLog, Due, MoveCounts, Sweep, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
+    Cleanup, CubeIndex, DamageLog, Due, MoveCounts, Tiering, delete_heat, heat_after_move, put_cold_heat,
+    read_cold_heat,
 };
-use crate::engine::{Batch, EngineError, ErrorKind, Guard, Level};
-use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
+use crate::engine::{Batch, EngineError, ErrorKind, Guard, Level, ReadableExt as _};
+use crate::maintain::move_tier::{Outcome, demote_warm, hot_keys, past_damage, row_of};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
@@ -27,8 +30,8 @@ const SETTLED_AT_ONCE: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) plan: MovePlan,
-    pub(crate) sweep: Sweep,
     pub(super) cube_index: CubeIndex,
+    pub(super) cleanup: Cleanup,
     /// A step that was taken from the plan and not begun.
     pub(super) held: Option<Step>,
     pub(super) promoting: Promoting,
@@ -43,30 +46,34 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Begins a new round over all cubes, and drops planned steps. Returns the cubes that were to be promoted: a round
-    /// finds all others again, but these are reported only once.
+    /// Drops planned steps, and forgets all indexed rows; they are read again. Returns the cubes that were to be
+    /// promoted: a search finds all others again, but these are reported only once.
     #[must_use = "somebody stays in them and waits to be promoted"]
-    pub(crate) fn restart(&mut self) -> Vec<CubeAt> {
-        self.sweep.restart();
+    pub(crate) fn begin_again(&mut self) -> Vec<CubeAt> {
         let planned = std::iter::from_fn(|| self.next_step());
         let promotions = planned.filter(|step| step.to == Tier::L0).map(|step| step.cube).collect();
-        self.cube_index.take_offers_back();
         if matches!(self.cold, Some(Cold::Beginning(..) | Cold::Making(..))) {
             self.cold = None;
         }
+        self.cube_index.begin_again();
         promotions
     }
 
-    /// Drops planned steps that are not begun.
-    pub(super) fn forget_plan(&mut self) {
-        drop(self.restart());
-        self.sweep = Sweep::default();
+    /// Drops planned steps, and forgets all that was found.
+    pub(super) fn know_nothing(&mut self) {
+        drop(self.begin_again());
+        self.cube_index = CubeIndex::default();
+        self.cleanup = Cleanup::default();
     }
 
-    /// Forgets all indexed rows; they are read again.
-    pub(super) fn know_nothing(&mut self) {
-        self.sweep = Sweep::default();
-        self.cube_index = CubeIndex::default();
+    /// Records in the index the rows that commits put.
+    pub(crate) fn note_written(&mut self, tiering: &Tiering) {
+        let written = tiering.written.lock().take();
+        if written.is_err() {
+            // The engine may have been opened again.
+            self.damage_log.forget_gaps();
+        }
+        self.cube_index.note(written);
     }
 
     /// Writes the heat of some cubes whose rows are out of date; see [`MaintainState::keep_heat`].
@@ -82,7 +89,7 @@ impl Work {
         let is_planned = !self.plan.is_empty() || self.held.is_some();
         let is_behind = self.cold.is_some() || self.shrinking.is_some() || self.purge.is_some();
         let is_begun = is_behind || self.promoting.is_under_way();
-        !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
+        !is_planned && !is_begun && self.cleanup.shadowed.is_empty() && self.cleanup.marked.is_empty()
     }
 
     /// Whether groups of the held step's cold cluster are being built.
@@ -191,10 +198,10 @@ impl MaintainState {
                 }
                 Some(Tier::L2) => self.begin_cold(work),
                 None => {
-                    let shadowed = if has_room { work.sweep.shadowed.pop() } else { None };
+                    let shadowed = if has_room { work.cleanup.shadowed.pop() } else { None };
                     if let Some((cluster, since)) = shadowed {
                         self.shrink(work, (cluster, since), due, counts)?;
-                    } else if let Some(cube) = work.sweep.marked.pop() {
+                    } else if let Some(cube) = work.cleanup.marked.pop() {
                         self.purge_tombstones(work, cube, counts)?;
                     } else {
                         work.others_waited = false;
@@ -254,7 +261,7 @@ impl MaintainState {
                 work.cube_index.moved(step.cube);
             }
             if matches!(end, Outcome::Done(_)) {
-                work.sweep.written_anew(step.cube.cluster(ClusterTier::L1));
+                work.cleanup.written_anew(step.cube.cluster(ClusterTier::L1));
             }
             counts.warmed += self.end(work, &[step.cube], end, counts);
         }
@@ -291,7 +298,8 @@ impl MaintainState {
                 }
                 counts.refused += 1;
                 for cube in cubes {
-                    work.sweep.leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
+                    work.cube_index
+                        .leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
                 }
                 0
             }
@@ -306,21 +314,24 @@ impl MaintainState {
 
     /// Deletes the heat rows of cubes that have nothing to demote any more.
     ///
-    /// A cube may have changed since the sweep passed it, so each is read again: a warm cluster without a heat row
+    /// A cube may have changed since it was found, so each is read again: a warm cluster without a heat row
     /// would never be found. The heat of a cube that was accessed meanwhile is kept.
     pub(crate) fn forget_heat(&self, work: &mut Work, due: Due) -> Result<(), Error> {
         let mut batch = Batch::new();
         let mut forgotten: Vec<(CubeAt, GameTick)> = Vec::new();
-        while let Some((cube, last_access)) = work.sweep.heat_only.pop() {
+        while let Some((cube, last_access)) = work.cleanup.heat_only.pop() {
             if due.is_over() {
-                work.sweep.heat_only.push((cube, last_access));
+                work.cleanup.heat_only.push((cube, last_access));
                 break;
             }
             let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
             // What cannot be read may be a warm cluster, or a hot row.
+            let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
+            let hot = (Bound::Included(&first[..]), Bound::Included(&last[..]));
             let has_any = || -> Result<bool, Error> {
-                Ok(self.shared.engine()?.get(space, &row_key)?.is_some()
-                    || self.hot_rows(cube, 0)?.0.rows > 0)
+                let engine = self.shared.engine()?;
+                let is_hot = || engine.scan(Family::ChunkL0, hot, |_, _| ControlFlow::Break(()));
+                Ok(engine.get(space, &row_key)?.is_some() || is_hot()?.is_some())
             };
             match has_any() {
                 Ok(true) => {}

@@ -34,7 +34,7 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
     ticks(&world, 0, 60);
     let rooms = world.rooms();
     rooms.maintain.keep_all_heat().unwrap();
-    let _ = rooms.maintain.activity.tiering.take_written();
+    let _ = rooms.maintain.activity.tiering.written.lock().take();
     rooms.maintain.maintenance.work(|work| work.cube_index = CubeIndex::default().with_capacity(remembered));
     (world, places)
 }
