@@ -91,12 +91,11 @@ impl MaintainState {
         progress: &mut impl FnMut(&MoveCounts),
     ) -> Result<MoveCounts, Error> {
         let (mut counts, mut given_back) = (MoveCounts::default(), 0);
-        self.await_promotions(work, 0, due, &mut counts)?;
+        self.collect_jobs(work, 0, due, &mut counts)?;
         loop {
             let before = counts.moved();
             self.run_round(work, due, &mut counts, &mut given_back)?;
-            work.keep_heat(self)?;
-            self.forget_heat(work, due)?;
+            self.update_heat(work, due)?;
             progress(&counts);
             if counts.moved() == before {
                 return Ok(counts);

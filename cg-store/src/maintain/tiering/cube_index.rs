@@ -30,18 +30,12 @@ const OFFER_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
 /// The maximum number of clusters that one call considers for eviction.
 const CLUSTERS_TRIED: usize = 64;
 
-/// A cube that could move. Sets of places have a bit for each of its 64 chunks.
+/// A cube that could move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IndexedCube {
     pub(super) cube: CubeAt,
-    /// The places with hot rows, including tombstones and damaged rows.
-    pub(super) rows: u64,
-    /// The places of these that hold chunks.
-    pub(super) chunks: u64,
-    /// Bytes of the chunks' rows when they were last read.
-    pub(super) bytes: u64,
-    /// The tombstones that could be purged when the rows were last read.
-    pub(super) old_tombstones: u32,
+    /// The places are up to date. Bytes and purgeable tombstones are as of the last read.
+    pub(super) hot: Hot,
     /// The tombstone horizon at that time.
     tombstones_kept_from: u64,
     /// Whether it has a warm cluster, if that is known.
@@ -60,10 +54,7 @@ impl IndexedCube {
     const fn new(cube: CubeAt, warm: Option<bool>) -> Self {
         Self {
             cube,
-            rows: 0,
-            chunks: 0,
-            bytes: 0,
-            old_tombstones: 0,
+            hot: Hot::NONE,
             tombstones_kept_from: 0,
             warm,
             is_sure: false,
@@ -75,7 +66,7 @@ impl IndexedCube {
 
     /// Whether its rows must be read, due or not: a move changed them, or more tombstones may be purged than before.
     pub(super) const fn must_look(&self, tombstone_horizon: u64) -> bool {
-        let has_tombstones = self.rows & !self.chunks != 0;
+        let has_tombstones = self.hot.rows & !self.hot.chunks != 0;
         self.must_look || (has_tombstones && self.tombstones_kept_from != tombstone_horizon)
     }
 
@@ -86,7 +77,7 @@ impl IndexedCube {
 
     /// The rows above its cold cluster.
     pub(super) const fn rows_above(&self) -> Rows {
-        let hot = self.rows.count_ones();
+        let hot = self.hot.rows.count_ones();
         let most_shadows = match self.warm {
             Some(false) => hot,
             Some(true) | None => u64::BITS,
@@ -157,8 +148,8 @@ impl CubeIndex {
         });
         for (cube, Puts { chunks, tombstones }) in written {
             let known = self.entry(cube);
-            known.rows |= chunks | tombstones;
-            known.chunks = (known.chunks | chunks) & !tombstones;
+            known.hot.rows |= chunks | tombstones;
+            known.hot.chunks = (known.hot.chunks | chunks) & !tombstones;
             known.is_sure = false;
         }
     }
@@ -179,10 +170,7 @@ impl CubeIndex {
         let is_new = self.get_mut(cube).is_none();
         let known = self.entry(cube);
         *known = IndexedCube {
-            rows: hot.rows,
-            chunks: hot.chunks,
-            bytes: hot.bytes,
-            old_tombstones: hot.old_tombstones,
+            hot,
             tombstones_kept_from: tombstone_horizon,
             is_sure: true,
             must_look: false,

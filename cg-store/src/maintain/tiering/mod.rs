@@ -12,14 +12,11 @@ mod damage_log;
 mod due;
 mod explain;
 mod heat;
-mod next_cube;
-mod promotions;
-mod purge;
+mod jobs;
 mod read_cube;
 mod recorder;
 mod search;
 mod select;
-mod shrink;
 mod unscanned;
 mod work;
 
@@ -27,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
 use cg_tiering::trace::Event;
-use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
+use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId, PlayerAt};
 
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::recent_puts::{Puts, RecentPuts};
@@ -38,14 +35,13 @@ pub use counts::MoveCounts;
 use cube_index::CubeIndex;
 pub(crate) use damage_log::DamageLog;
 pub use damage_log::DamageReport;
-pub(crate) use due::{Due, try_receive};
+pub(crate) use due::Due;
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
-pub(crate) use next_cube::NextCubes;
 use recorder::Recorder;
 pub use recorder::TracePart;
-pub(crate) use search::STEPS_AHEAD;
+pub(crate) use search::{NextCubes, STEPS_AHEAD};
 pub(crate) use work::Work;
 
 /// The known players and accesses. Every load that reads the engine and every commit reports to it.
@@ -86,14 +82,17 @@ impl Tiering {
     fn restart(&self, now: GameTick) {
         self.observers(|seen| {
             seen.restart(now);
-            self.set_now(now);
+            self.now.store(now.get(), Ordering::Relaxed);
             self.opened_at.store(now.get(), Ordering::Relaxed);
             self.recorder.ends();
         });
     }
 
-    pub(crate) fn set_now(&self, now: GameTick) {
+    /// Takes the time and the places of all players.
+    pub(crate) fn ticked(&self, now: GameTick, players: &[PlayerAt]) {
         self.now.store(now.get(), Ordering::Relaxed);
+        self.recorder.ticked(now, players);
+        self.observers(|seen| seen.check_players(players, now));
     }
 
     /// Records that chunks were requested or saved.

@@ -19,7 +19,7 @@ use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 /// The rows of a cube in the hottest tier. Sets of places have a bit for each of its 64 chunks.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hot {
     /// The places with rows, including tombstones and damaged rows.
     pub(super) rows: u64,
@@ -32,6 +32,8 @@ pub(super) struct Hot {
 }
 
 impl Hot {
+    pub(super) const NONE: Self = Self { rows: 0, chunks: 0, old_tombstones: 0, bytes: 0 };
+
     /// Adds a row. Damage is an error: the row counts, and stays where it is.
     fn add(&mut self, row_key: &[u8], row: &[u8], tombstone_horizon: u64) -> Result<(), Error> {
         let Ok(at) = key::decode_chunk(row_key) else { return Ok(()) };
@@ -59,7 +61,7 @@ impl MaintainState {
     pub(super) fn read_cube(&self, work: &mut Work, cube: CubeAt) -> Result<Option<IndexedCube>, Error> {
         // Read before the rows: tombstones that become purgeable later are searched again.
         let tombstone_horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
-        let mut found = Hot::default();
+        let mut found = Hot::NONE;
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         let scanned = self.shared.engine()?.scan(Family::ChunkL0, range, |row_key, row| {

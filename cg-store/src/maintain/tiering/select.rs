@@ -11,7 +11,7 @@ use cg_tiering::{Candidate, ClusterAt, CubeAt, Decision, Observation};
 
 use super::cleanup::{DueRewrites, Rows};
 use super::cube_index::IndexedCube;
-use super::next_cube::NextCubes;
+use super::search::NextCubes;
 use super::{DamageLog, Due, Work};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
@@ -135,9 +135,9 @@ impl MaintainState {
                 Selected::Unread => return Ok(false),
             };
             offers.extend(due_moves.map(|due_moves| (known, due_moves)));
-            let hot = known.rows.count_ones();
+            let hot = known.hot.rows.count_ones();
             let horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
-            work.cleanup.old_tombstones(known.cube, known.old_tombstones, horizon);
+            work.cleanup.old_tombstones(known.cube, known.hot.old_tombstones, horizon);
             if known.warm != Some(false) {
                 // Only hot rows shadow the slots of the warm cluster.
                 let above_warm = Rows { hot, most_shadows: hot };
@@ -171,7 +171,7 @@ impl MaintainState {
             }
             let Some(read) = self.read_cube(work, cube)? else { return Ok(Selected::Gone) };
             known = read;
-            if known.rows == 0 && known.warm.is_none() {
+            if known.hot.rows == 0 && known.warm.is_none() {
                 known.warm = self.find_warm(work, cube)?;
                 if known.warm == Some(false) && !self.knows_heat(cube) {
                     // Its heat row was deleted when it became cold, so nothing is left to record.
@@ -194,7 +194,7 @@ impl MaintainState {
 
     fn due_rewrites(&self, due: Due) -> DueRewrites {
         let after_ticks = self.activity.tiering.observers(|seen| seen.policy().rewrite_after_ticks);
-        DueRewrites::new(self.activity.tiering.now(), due.at(), after_ticks)
+        DueRewrites { now: self.activity.tiering.now(), at: due.at(), after_ticks }
     }
 
     fn knows_heat(&self, cube: CubeAt) -> bool {
@@ -217,10 +217,10 @@ impl MaintainState {
             let (observed, from_hot) = due.decide(seen, cube, Tier::L0);
             let (_, from_warm) = due.decide(seen, cube, Tier::L1);
             let from_hot =
-                from_hot.filter(|decision| known.chunks != 0 && (may_be_cold || decision.to != Tier::L2));
+                from_hot.filter(|decision| known.hot.chunks != 0 && (may_be_cold || decision.to != Tier::L2));
             // A cube with neither rows nor a warm cluster is included: its heat is deleted.
             let from_warm = from_warm.filter(|decision| {
-                may_be_cold && decision.to == Tier::L2 && (known.rows == 0 || known.warm != Some(false))
+                may_be_cold && decision.to == Tier::L2 && (known.hot.rows == 0 || known.warm != Some(false))
             });
             let is_due = from_hot.is_some() || from_warm.is_some();
             is_due.then_some(DueMoves { seen: observed, from_hot, from_warm })
@@ -231,11 +231,12 @@ impl MaintainState {
     fn offer(&self, work: &mut Work, known: IndexedCube, due_moves: DueMoves) {
         let (cube, DueMoves { seen, from_hot, from_warm }) = (known.cube, due_moves);
         let has_warm = known.warm == Some(true);
-        if from_warm.is_some() && !has_warm && known.rows == 0 {
+        if from_warm.is_some() && !has_warm && known.hot.rows == 0 {
             work.cleanup.heat_only.push((cube, seen.last_access));
             work.cube_index.forget(cube);
         }
-        let from_hot = from_hot.map(|decision| (Tier::L0, decision, known.chunks.count_ones(), known.bytes));
+        let from_hot =
+            from_hot.map(|decision| (Tier::L0, decision, known.hot.chunks.count_ones(), known.hot.bytes));
         let from_warm = from_warm.filter(|_| has_warm).map(|decision| (Tier::L1, decision, WARM_CHUNKS, 0));
         for (from, decision, chunks, bytes) in from_hot.into_iter().chain(from_warm) {
             work.cube_index.offered(cube, self.activity.tiering.now());

@@ -15,11 +15,11 @@ use crate::maintain::move_tier::row_of;
 const MAX_RANGES: usize = 1 << 16;
 
 /// The keys of warm clusters sort cubes in the same order as the keys of their chunks.
-type CubeKey = [u8; key::CHUNK_LEN_BYTES];
+pub(super) type CubeKey = [u8; key::CHUNK_LEN_BYTES];
 
 /// Where a range begins: at a cube, or after it. Every edge is at or after [`Edge::FIRST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Edge {
+pub(super) struct Edge {
     key: CubeKey,
     is_behind: bool,
 }
@@ -27,7 +27,7 @@ struct Edge {
 impl Edge {
     const FIRST: Self = Self { key: [0; key::CHUNK_LEN_BYTES], is_behind: false };
 
-    fn of(from: Bound<CubeAt>) -> Self {
+    pub(super) fn of(from: Bound<CubeAt>) -> Self {
         match from {
             Bound::Unbounded => Self::FIRST,
             Bound::Included(cube) => Self { key: key_of(cube), is_behind: false },
@@ -219,7 +219,7 @@ impl UnscannedRanges {
     }
 }
 
-fn key_of(cube: CubeAt) -> CubeKey {
+pub(super) fn key_of(cube: CubeAt) -> CubeKey {
     row_of(cube.cluster(ClusterTier::L1)).1
 }
 

@@ -22,11 +22,14 @@ fn what_commits_put_is_known_but_not_sure() {
     put(&mut known, cube(0), 0b011, 0);
     put(&mut known, cube(0), 0b100, 0b001);
     let found = get(&known, cube(0)).unwrap();
-    assert_eq!((found.rows, found.chunks, found.warm, found.is_sure), (0b111, 0b110, Some(false), false));
+    assert_eq!(
+        (found.hot.rows, found.hot.chunks, found.warm, found.is_sure),
+        (0b111, 0b110, Some(false), false)
+    );
     assert_eq!((found.must_look(0), found.must_look(9)), (false, true), "marks count when they may go");
     let hot = Hot { rows: 0b1, chunks: 0b1, old_tombstones: 0, bytes: 7 };
     let found = known.learn(cube(0), hot, true, 9);
-    assert_eq!((found.rows, found.bytes, found.is_sure, found.must_look(9)), (0b1, 7, true, false));
+    assert_eq!((found.hot.rows, found.hot.bytes, found.is_sure, found.must_look(9)), (0b1, 7, true, false));
     known.moved(cube(0));
     let found = get(&known, cube(0)).unwrap();
     assert_eq!((found.must_look(9), found.warm, found.rows_above().most_shadows), (true, None, 64));
@@ -71,7 +74,7 @@ fn it_is_whole_where_all_was_read_unless_something_was_missed() {
     let around = |n| cube(n).cluster(ClusterTier::L2);
     let mut known = CubeIndex::default();
     assert!(!known.is_whole(around(0)));
-    known.learn(cube(0), Hot::default(), true, 0);
+    known.learn(cube(0), Hot::NONE, true, 0);
     assert!(!known.is_whole(around(0)), "nobody knows what else is met");
     known.nothing_there();
     assert!(known.is_searched() && known.is_whole(around(0)));

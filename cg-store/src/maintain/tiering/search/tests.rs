@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkPos, Tier};
+use cg_format::{ChunkAt, ChunkPos, Dimension, Tier};
 
 use super::*;
 use crate::World;
@@ -145,4 +145,41 @@ fn a_search_that_was_lost_begins_again() {
     assert_eq!(work.keys_scanned, 40 * 3, "each cluster is found once more");
     ticks(&world, DAY, 100);
     assert_eq!(cold(&world), 40);
+}
+
+#[test]
+fn what_was_found_is_sought_again_only_once_it_was_passed() {
+    let cube = |n| CubeAt::of(ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 4 * n)));
+    let (mut found, mut seeks) = (Found::default(), 0);
+    let mut first = |from: Bound<CubeAt>, finds: Option<i64>| {
+        let mut sought = false;
+        let first = found.first(from, || {
+            sought = true;
+            Ok(finds.map(cube))
+        });
+        seeks += u32::from(sought);
+        (first.expect("no seek fails"), sought)
+    };
+    let at = |n| Bound::Included(cube(n));
+    let after = |n| Bound::Excluded(cube(n));
+    assert_eq!(first(Bound::Unbounded, Some(5)), (Some(cube(5)), true));
+    assert_eq!(first(after(1), None), (Some(cube(5)), false));
+    assert_eq!(first(at(5), None), (Some(cube(5)), false));
+    assert_eq!(first(after(5), Some(7)), (Some(cube(7)), true));
+    assert_eq!(first(at(8), None), (None, true));
+    assert_eq!(first(after(9), Some(10)), (None, false), "up to the end there is nothing");
+    assert_eq!(seeks, 3);
+}
+
+#[test]
+fn a_search_that_goes_back_misses_nothing() {
+    let (world, places) = opened((0..3).map(|n: i64| [n * 16, 0, 0]), 1 << 16);
+    let mut cubes: Vec<_> = places.into_iter().map(CubeAt::of).collect();
+    cubes.sort_unstable_by_key(|cube| key_of(*cube));
+    let (mut next_cubes, mut damage_log) = (NextCubes::default(), DamageLog::default());
+    let mut first = |from| world.rooms().maintain.next_cube(from, &mut next_cubes, &mut damage_log).unwrap();
+    assert_eq!(first(Bound::Excluded(cubes[1])), Some(cubes[2]));
+    assert_eq!(first(Bound::Included(cubes[0])), Some(cubes[0]));
+    assert_eq!(first(Bound::Excluded(cubes[2])), None);
+    assert_eq!(first(Bound::Excluded(cubes[0])), Some(cubes[1]));
 }

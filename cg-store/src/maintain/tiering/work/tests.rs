@@ -185,7 +185,7 @@ fn a_cube_that_somebody_looked_at_since_the_search_keeps_its_heat() {
     let mut work = Work::default();
     work.cleanup.heat_only = vec![(cube, GameTick::new(0))];
     // An access to an absent or a cold chunk leaves no row.
-    rooms.maintain.activity.tiering.set_now(GameTick::new(50));
+    rooms.maintain.activity.tiering.ticked(GameTick::new(50), &[]);
     rooms.maintain.activity.tiering.touch([seen]);
     rooms.maintain.forget_heat(&mut work, Due::until(GameTick::new(50), None)).unwrap();
     let heat =
@@ -255,7 +255,7 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
         world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
     }
     world.tiers().purge_tombstones_before(u64::MAX).unwrap();
-    let is_begun = || world.rooms().maintain.maintenance.work(|work| work.purge.is_some());
+    let is_begun = || world.rooms().maintain.maintenance.work(|work| work.jobs.has(JobKind::Purge));
     beside_busy_threads(&world, || {
         for now in 10..2000 {
             let report = world.tick(GameTick::new(now), &[], Duration::from_millis(2)).unwrap();
