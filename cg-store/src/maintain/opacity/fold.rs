@@ -21,10 +21,12 @@ use crate::storage::error::{Damage, Error};
 /// The maximum number of rows that one tick searches for patches from before the world was opened.
 const ROWS_SEARCHED: usize = 64;
 
-/// The one tile that a thread of the pool may be folding, because that may take longer than a tick. The result has the
-/// damage that was found.
+/// The result of folding a tile, and the damage that was found.
+type FoldedTile = (Result<Folding, Error>, Vec<Error>);
+
+/// The one tile that a thread of the pool may be folding, because that may take longer than a tick.
 #[derive(Debug, Default)]
-pub(crate) struct TileFold(Option<Background<(Result<Folding, Error>, Vec<Error>)>>);
+pub(crate) struct TileFold(Option<Background<FoldedTile>>);
 
 impl MaintainState {
     /// Folds tiles that are known to have patches, one after the other, until the deadline. The next call continues
@@ -55,7 +57,9 @@ impl MaintainState {
                     return Ok(false);
                 }
             };
-            damage.iter().for_each(|damage| damage_log.report(damage));
+            for damage in &damage {
+                damage_log.report(damage);
+            }
             match folding? {
                 Folding::Done => *tiles_folded += 1,
                 Folding::Conflict => return Ok(false),

@@ -241,7 +241,10 @@ impl MaintainState {
     pub(super) fn end_purge(&self, work: &mut Work, cubes: &[CubeAt], end: Outcome, counts: &mut MoveCounts) {
         match end {
             Outcome::Nothing => return,
-            Outcome::Damaged(damage) => return work.damage_log.report(&damage),
+            Outcome::Damaged(damage) => {
+                work.damage_log.report(&damage);
+                return;
+            }
             // A saved chunk has no tombstone any more. The others are counted again when the rows are read.
             _ => cubes.iter().for_each(|cube| work.cube_index.moved(*cube)),
         }
@@ -292,7 +295,9 @@ impl MaintainState {
         let guards = self.heat_of_cold(&mut batch, &forgotten)?;
         if !commit_guarded(&*self.shared.engine()?, batch, &guards)? {
             // A move has recorded an access to such a cluster: the rows are deleted another time.
-            forgotten.iter().for_each(|(cube, _)| work.cube_index.note_heat(*cube));
+            for (cube, _) in &forgotten {
+                work.cube_index.note_heat(*cube);
+            }
         }
         Ok(())
     }

@@ -27,21 +27,19 @@ impl MaintainState {
         merge: Result<Box<ColdMerge>, Error>,
         counts: &mut MoveCounts,
     ) {
-        let damage = match merge {
-            Ok(merge) => {
-                work.merge = Some(merge);
-                return;
+        match merge {
+            Ok(merge) => work.merge = Some(merge),
+            Err(damage) => {
+                if let Some(step) = work.held.take() {
+                    work.plan.abandon();
+                    // Other cubes for this cluster stay too, and may still get warm clusters.
+                    work.cube_index.leave_cluster_alone(step.cluster, self.left_alone_until());
+                    work.cube_index.moved(step.cube);
+                }
+                work.damage_log.report(&damage);
+                counts.refused += 1;
             }
-            Err(damage) => damage,
-        };
-        if let Some(step) = work.held.take() {
-            work.plan.abandon();
-            // Other cubes for this cluster stay too, and may still get warm clusters.
-            work.cube_index.leave_cluster_alone(step.cluster, self.left_alone_until());
-            work.cube_index.moved(step.cube);
         }
-        work.damage_log.report(&damage);
-        counts.refused += 1;
     }
 
     /// Builds groups of the current cold cluster. Starts to write it after the last group.
@@ -111,7 +109,9 @@ impl MaintainState {
             work.cleanup.written_anew(cube.cluster(ClusterTier::L2));
         }
         // Completely cold cubes are not searched, so their heat is not needed, unless they were accessed meanwhile.
-        cubes.iter().for_each(|cube| work.cube_index.moved(*cube));
+        for cube in &cubes {
+            work.cube_index.moved(*cube);
+        }
         self.activity.tiering.observers(|seen| {
             for (cube, heat) in made {
                 if seen.heat().last_access(cube) == heat.last_access {

@@ -149,7 +149,9 @@ impl MaintainState {
             Ok(Ended::Purge(end)) => self.end_purge(work, cubes, end, counts),
             Err(error) => {
                 // It may have been written.
-                cubes.iter().for_each(|cube| work.cube_index.moved(*cube));
+                for cube in cubes {
+                    work.cube_index.moved(*cube);
+                }
                 return Err(error);
             }
         }

@@ -33,13 +33,14 @@ struct DueMoves {
     from_warm: Option<Decision>,
 }
 
-/// What was decided about a cube.
-enum Selected {
-    /// What is known of it now, and where its chunks are to be moved.
-    Cube(IndexedCube, Option<DueMoves>),
+/// What is known of a cube when it was decided about, and where its chunks are to be moved.
+type Selected = (IndexedCube, Option<DueMoves>);
+
+/// Why nothing was decided about a cube.
+enum NotSelected {
     /// It has nothing that could move, or cannot be read.
     Gone,
-    /// Nothing: it must be read first, and no more reads are allowed.
+    /// It must be read first, and no more reads are allowed.
     Unread,
 }
 
@@ -130,9 +131,9 @@ impl MaintainState {
         let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
         for known in work.cube_index.cubes_in(cluster).to_vec() {
             let (known, due_moves) = match self.select_cube(work, known, due, reads)? {
-                Selected::Cube(known, due_moves) => (known, due_moves),
-                Selected::Gone => continue,
-                Selected::Unread => return Ok(false),
+                Ok(selected) => selected,
+                Err(NotSelected::Gone) => continue,
+                Err(NotSelected::Unread) => return Ok(false),
             };
             offers.extend(due_moves.map(|due_moves| (known, due_moves)));
             let hot = known.hot.rows.count_ones();
@@ -159,7 +160,7 @@ impl MaintainState {
         mut known: IndexedCube,
         due: Due,
         reads: &mut Reads,
-    ) -> Result<Selected, Error> {
+    ) -> Result<Result<Selected, NotSelected>, Error> {
         let (cube, now) = (known.cube, self.activity.tiering.now());
         let is_offered = known.is_offered(now);
         let mut due_moves = if is_offered { None } else { self.due_moves(work, known, due) };
@@ -167,29 +168,29 @@ impl MaintainState {
         let is_sure = || known.is_sure && (known.has_no_heat || self.knows_heat(cube));
         if must_look || (due_moves.is_some() && !is_sure()) {
             if !reads.take() {
-                return Ok(Selected::Unread);
+                return Ok(Err(NotSelected::Unread));
             }
-            let Some(read) = self.read_cube(work, cube)? else { return Ok(Selected::Gone) };
+            let Some(read) = self.read_cube(work, cube)? else { return Ok(Err(NotSelected::Gone)) };
             known = read;
             if known.hot.rows == 0 && known.warm.is_none() {
                 known.warm = self.find_warm(work, cube)?;
                 if known.warm == Some(false) && !self.knows_heat(cube) {
                     // Its heat row was deleted when it became cold, so nothing is left to record.
                     work.cube_index.forget(cube);
-                    return Ok(Selected::Gone);
+                    return Ok(Err(NotSelected::Gone));
                 }
             }
             due_moves = self.due_moves(work, known, due);
         }
         if due_moves.is_some_and(|moves| moves.from_warm.is_some()) && known.warm.is_none() {
             if !reads.take() {
-                return Ok(Selected::Unread);
+                return Ok(Err(NotSelected::Unread));
             }
             known.warm = self.find_warm(work, cube)?;
             // Nothing of a cube with an unreadable warm cluster is moved.
             due_moves = due_moves.filter(|_| known.warm.is_some());
         }
-        Ok(Selected::Cube(known, due_moves))
+        Ok(Ok((known, due_moves)))
     }
 
     fn due_rewrites(&self, due: Due) -> DueRewrites {

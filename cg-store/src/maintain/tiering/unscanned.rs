@@ -73,7 +73,7 @@ impl CubeRange {
         (self.last?.cluster(ClusterTier::L2) == cluster).then_some(cluster)
     }
 
-    /// Whether its cubes are read.
+    /// Whether its cold cluster is known.
     pub(super) fn is_found(&self) -> bool {
         self.cluster().is_some()
     }

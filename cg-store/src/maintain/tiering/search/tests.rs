@@ -183,3 +183,18 @@ fn a_search_that_goes_back_misses_nothing() {
     assert_eq!(first(Bound::Excluded(cubes[2])), None);
     assert_eq!(first(Bound::Excluded(cubes[0])), Some(cubes[1]));
 }
+
+#[test]
+fn all_of_a_world_is_demoted_whatever_fits() {
+    for remembered in [1, 10, 1 << 16] {
+        let (world, _) = opened((0..100).map(|n: i64| [n % 10 * 16, 0, n / 10 * 16]), remembered);
+        let read = || world.metrics().stats.keys_scanned;
+        let at_first = read();
+        assert_eq!(world.tiers().demote_all(0, |_| {}).unwrap(), MoveCounts::default());
+        assert!(read() - at_first >= 200, "each cube is read, due or not");
+        let moves = world.tiers().demote_all(DAY, |_| {}).unwrap();
+        assert_eq!((moves.cooled, moves.refused, cold(&world)), (100, 0, 100), "{remembered}");
+        let (moves, work) = ticks(&world, 1, 100);
+        assert_eq!((moves, work.keys_scanned), (MoveCounts::default(), 0));
+    }
+}
