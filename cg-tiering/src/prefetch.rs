@@ -221,53 +221,7 @@ impl Courses {
     pub fn update(&mut self, players: &[PlayerAt], now: GameTick) -> Vec<Course> {
         self.updates += 1;
         self.motion.update(players, now);
-        let mut changed = Vec::new();
-        for player in players {
-            let fresh = Followed {
-                dimension: player.dimension,
-                since: now,
-                path: Path::still(player.block),
-                foreseen_at: now,
-                entered: Vec::new(),
-                update: self.updates,
-            };
-            let followed = self.followed.entry(player.id).or_insert_with(|| fresh.clone());
-            followed.update = self.updates;
-            let (beside, most) = followed.beside_blocks(player.block, now, self.ahead.ticks);
-            // A player without wanted chunks has no course to leave.
-            let was_left = beside > most && !followed.entered.is_empty();
-            if followed.dimension != player.dimension || was_left {
-                self.motion.restart(player, now);
-                if !std::mem::replace(followed, fresh).entered.is_empty() {
-                    changed.push(Course::Wants(player.id, Vec::new()));
-                }
-                continue;
-            }
-            if now.since(followed.since) < Self::SETTLED_TICKS {
-                continue;
-            }
-            let path = if self.motion.moved_blocks(player.id) < Self::MOVED_BLOCKS {
-                Path::still(player.block)
-            } else {
-                self.motion.path(player, self.ahead.ticks)
-            };
-            let entered = self.ahead.entered(&path);
-            // A varying speed shortens a course for a moment. The chunks along the old course stay wanted.
-            let is_kept = !entered.is_empty() && followed.entered.starts_with(&entered);
-            let is_changed = entered != followed.entered && !is_kept;
-            // Not at every change, and not while the player may be leaving it. A course that is updated during a turn
-            // would never be left.
-            let is_old = now.since(followed.foreseen_at) >= Self::FORESEEN_TICKS && beside <= most / 4;
-            if followed.entered.is_empty() || is_old {
-                (followed.path, followed.foreseen_at) = (path, now);
-            }
-            if is_changed {
-                let wanted = self.ahead.wanted(player.block.chunk(), &entered).into_iter();
-                let wanted = wanted.map(|pos| ChunkAt::new(player.dimension, pos)).collect();
-                changed.push(Course::Wants(player.id, wanted));
-                followed.entered = entered;
-            }
-        }
+        let mut changed: Vec<_> = players.iter().filter_map(|player| self.follow(player, now)).collect();
         self.followed.retain(|id, followed| {
             let is_listed = followed.update == self.updates;
             if !is_listed {
@@ -276,6 +230,45 @@ impl Courses {
             is_listed
         });
         changed
+    }
+
+    /// Updates the course of a player. Returns the chunks that it will want, if they changed.
+    fn follow(&mut self, player: &PlayerAt, now: GameTick) -> Option<Course> {
+        let fresh = Followed::new(player, now);
+        let followed = self.followed.entry(player.id).or_insert_with(|| fresh.clone());
+        followed.update = self.updates;
+        let (beside, most) = followed.beside_blocks(player.block, now, self.ahead.ticks);
+        // A player without wanted chunks has no course to leave.
+        let was_left = beside > most && !followed.entered.is_empty();
+        if followed.dimension != player.dimension || was_left {
+            self.motion.restart(player, now);
+            let old = std::mem::replace(followed, Followed { update: self.updates, ..fresh });
+            return (!old.entered.is_empty()).then(|| Course::Wants(player.id, Vec::new()));
+        }
+        if now.since(followed.since) < Self::SETTLED_TICKS {
+            return None;
+        }
+        let path = if self.motion.moved_blocks(player.id) < Self::MOVED_BLOCKS {
+            Path::still(player.block)
+        } else {
+            self.motion.path(player, self.ahead.ticks)
+        };
+        let entered = self.ahead.entered(&path);
+        // A varying speed shortens a course for a moment. The chunks along the old course stay wanted.
+        let is_kept = !entered.is_empty() && followed.entered.starts_with(&entered);
+        let is_changed = entered != followed.entered && !is_kept;
+        // Not at every change, and not while the player may be leaving it. A course that is updated during a turn
+        // would never be left.
+        let is_old = now.since(followed.foreseen_at) >= Self::FORESEEN_TICKS && beside <= most / 4;
+        if followed.entered.is_empty() || is_old {
+            (followed.path, followed.foreseen_at) = (path, now);
+        }
+        if !is_changed {
+            return None;
+        }
+        let wanted = self.ahead.wanted(player.block.chunk(), &entered).into_iter();
+        followed.entered = entered;
+        Some(Course::Wants(player.id, wanted.map(|pos| ChunkAt::new(player.dimension, pos)).collect()))
     }
 
     /// The number of known players.
@@ -290,6 +283,18 @@ impl Courses {
 }
 
 impl Followed {
+    /// A player without a course yet.
+    fn new(player: &PlayerAt, now: GameTick) -> Self {
+        Self {
+            dimension: player.dimension,
+            since: now,
+            path: Path::still(player.block),
+            foreseen_at: now,
+            entered: Vec::new(),
+            update: 0,
+        }
+    }
+
     /// The distance of a player from its predicted position, and the maximum for a player that follows its course.
     fn beside_blocks(&self, at: BlockPos, now: GameTick, horizon_ticks: u64) -> (i128, i128) {
         let elapsed_ticks = i128::from(now.since(self.foreseen_at));

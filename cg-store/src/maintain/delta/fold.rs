@@ -6,7 +6,8 @@ use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, Lookup, Space};
 
-use crate::engine::{Batch, EngineError, Guard, Level, Readable as _, ReadableExt as _};
+use crate::engine::{Batch, Guard, Readable as _, ReadableExt as _};
+use crate::maintain::guarded::commit_guarded;
 use crate::maintain::state::MaintainState;
 use crate::read::chunk::{Rows, find};
 use crate::read::delta::{Deltas, fold};
@@ -83,10 +84,8 @@ impl MaintainState {
     fn fold_as_read(&self, pending: PendingFold) -> Result<FoldOutcome, Error> {
         let PendingFold { at, batch, guard, last } = pending;
         let (rows, bytes, put) = (batch.op_count() as u64, batch.len_bytes(), RecentPuts::of(&batch));
-        match self.shared.engine()?.commit(batch.maintenance(), &[guard], Level::Process) {
-            Ok(_) => {}
-            Err(EngineError::Conflict { .. }) => return Ok(FoldOutcome::Conflict),
-            Err(error) => return Err(error.into()),
+        if !commit_guarded(&*self.shared.engine()?, batch, &[guard])? {
+            return Ok(FoldOutcome::Conflict);
         }
         self.activity.tiering.wrote(put);
         self.read.deltas.forget_up_to(at, last);

@@ -41,7 +41,7 @@ impl MaintainState {
             Tier::L2 => read_cold_heat(&*self.shared.engine()?, cube.cluster(ClusterTier::L2))?.0,
             Tier::L0 | Tier::L1 => None,
         };
-        self.learn_heat(cube)?;
+        self.load_heat(cube)?;
         let now = self.activity.tiering.now();
         Ok(Some(self.activity.tiering.observers(|seen| {
             let heat = seen.heat().get(cube);
