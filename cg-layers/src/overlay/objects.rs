@@ -11,7 +11,7 @@ use cg_store::objects::{Object, ObjectEntry, ObjectKey, ObjectPage, StoredObject
 
 use super::Overlay;
 use super::kind::OverlayKind as _;
-use super::rows::LeaseView;
+use super::rows::{LeaseView, key_of};
 use super::store::Store;
 
 impl<S: Base> Overlay<S> {
@@ -125,7 +125,7 @@ impl<S: Base> Store<S> {
 impl<S: Base> LeaseView<'_, S> {
     /// Decodes the object of a row; no entry if it is deleted.
     fn entry(&self, row_key: &[u8], row: &[u8]) -> Result<(ObjectKey, Option<ObjectEntry>), Error> {
-        let key = self.key_of::<Objects>(row_key)?;
+        let key = key_of::<Objects>(row_key)?;
         let object = Objects::decode(self, &key, row)?.value.here();
         let entry =
             object.map(|object| ObjectEntry::of(key.as_bytes(), object.view())).transpose()?.flatten();

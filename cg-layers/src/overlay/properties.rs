@@ -13,7 +13,7 @@ use cg_store::{Error, Property};
 
 use super::Overlay;
 use super::kind::OverlayKind as _;
-use super::rows::Row;
+use super::rows::{Row, key_of};
 use super::store::Store;
 
 impl<S: Base> Overlay<S> {
@@ -55,7 +55,7 @@ impl<S: Base> Store<S> {
             (Bound::Included(from.as_slice()), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
         self.in_view(lease, |rows| {
             rows.view.try_scan(Family::WorldProperties, range, |row_key, row| {
-                let property = rows.key_of::<Properties>(row_key)?;
+                let property = key_of::<Properties>(row_key)?;
                 let row = Properties::decode(rows, &property, row)?;
                 if let Property::Named(name) = property {
                     visit(name, row);

@@ -49,16 +49,10 @@ impl<S: Base> LeaseView<'_, S> {
         let (from, to) = (K::first_row_key(self.lease), key::lease(self.lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         self.view.try_scan(K::SPACE.family(), range, |row_key, row| {
-            let key = self.key_of::<K>(row_key)?;
+            let key = key_of::<K>(row_key)?;
             let row = K::decode(self, &key, row)?;
             visit(key, row)
         })
-    }
-
-    /// The key of the value in a row.
-    pub(super) fn key_of<K: OverlayKind>(&self, row_key: &[u8]) -> Result<K::Key, Error> {
-        let damaged = |problem| Damage::of_row(K::SPACE, row_key, "a row of the overlay", problem);
-        K::key_of(row_key).map_err(damaged)
     }
 }
 
@@ -147,6 +141,12 @@ impl<S: Base> Store<S> {
         let _no_commit_is_half_applied = self.apply_latch.lock_shared()?;
         Ok(self.engine.snapshot()?)
     }
+}
+
+/// The key of a value, from that of its row.
+pub(super) fn key_of<K: OverlayKind>(row_key: &[u8]) -> Result<K::Key, Error> {
+    let damaged = |problem| Damage::of_row(K::SPACE, row_key, "a row of the overlay", problem);
+    K::key_of(row_key).map_err(damaged)
 }
 
 /// Damage of a chunk, with the key of the row where it was found.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use cg_format::EntityId;
 use cg_registry::{Catalog, ListKind};
-use cg_store::layer::RwLockReadGuard;
+use cg_store::layer::{Base as _, RwLockReadGuard};
 use cg_store::{Durability, Error, World};
 use uuid::Uuid;
 
@@ -265,25 +265,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 /// The segments in the root, with their states.
 pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
     let mut known = BTreeMap::new();
-    let failed = root.read_view(|view| {
-        view.for_each_property(SEGMENT_PREFIX, |property| {
-            let read = || -> Result<(), Error> {
-                let (name, bytes) = property?;
-                let place = name.strip_prefix(SEGMENT_PREFIX).and_then(SegmentPos::parse);
-                let state = SegmentState::decode(bytes)
-                    .map_err(|problem| SegmentError::DamagedRoot { what: name.into(), problem })?;
-                if let Some(place) = place {
-                    known.insert(place, state);
-                }
-                Ok(())
-            };
-            match read() {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
-            }
-        })
-    })?;
-    failed.map_or(Ok(known), Err)
+    for (name, bytes) in root.named_properties(SEGMENT_PREFIX)? {
+        let state = SegmentState::decode(&bytes)
+            .map_err(|problem| SegmentError::DamagedRoot { what: name.to_string(), problem })?;
+        if let Some(place) = name.as_str().strip_prefix(SEGMENT_PREFIX).and_then(SegmentPos::parse) {
+            known.insert(place, state);
+        }
+    }
+    Ok(known)
 }
 
 /// Refuses a segment whose names differ from the root's.

@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, EntityPos, Owner};
-use cg_format::frame::FrameView;
 use cg_format::key::{self, Family};
 use cg_format::record::RecordView;
 use cg_format::wire::{Reader, Writer};
@@ -19,11 +18,12 @@ use sha2::{Digest, Sha256};
 
 use crate::admin::Admin;
 use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
-use crate::kinds::object::scan_objects;
+use crate::kinds::object;
 use crate::kinds::record::{scan_area, scan_records};
 use crate::read::chunk::{Area, decode};
 use crate::storage::error::{Damage, Error};
 use crate::storage::meta;
+use crate::storage::row::open_row;
 
 /// The hash of a world's content, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -234,29 +234,24 @@ impl Admin<'_> {
                 if space == Space::WorldMeta && !meta::is_property(key) {
                     return Ok(());
                 }
-                let frame = FrameView::open(space, key, row)
-                    .map_err(|problem| Damage::of_row(space, key, "a property", problem))?;
+                let bytes = open_row(space, key, row, || "a property", |frame| Ok(frame.payload()))?;
                 let mut record = Record::new("property");
                 record.bytes(&[space.byte()]);
                 record.bytes(key);
-                record.bytes(frame.payload());
+                record.bytes(bytes);
                 sum.add(&record);
                 Ok(())
             })?;
         }
-        let failed = scan_objects(&view, b"", None, |object| match object {
-            Ok((key, object)) => {
-                if let Some(bytes) = object.bytes {
-                    let mut record = Record::new("object");
-                    record.bytes(key);
-                    record.bytes(bytes);
-                    sum.add(&record);
-                }
-                ControlFlow::Continue(())
+        view.try_scan(Family::Object, ALL_KEYS, |key, row| -> Result<(), Error> {
+            if let Some(bytes) = object::decode(key, row)?.bytes {
+                let mut record = Record::new("object");
+                record.bytes(key);
+                record.bytes(bytes);
+                sum.add(&record);
             }
-            Err(error) => ControlFlow::Break(error),
+            Ok(())
         })?;
-        failed.map_or(Ok(()), Err)?;
         let failed = scan_records(&view, |record| match record {
             Ok((id, record)) => {
                 sum.add(&spatial_record(&catalog, id, &record));

@@ -79,9 +79,7 @@ impl<'b> WorldBuilder<'b> {
     /// row that a world reads first is damaged; and if the engine fails.
     pub fn over(self, engine: impl Engine) -> Result<World, Error> {
         self.with_options(|options| {
-            World::over(Box::new(engine), options, |names| {
-                Ok(Registry::grow(names, self.packs, &options.packs)?)
-            })
+            World::over(Box::new(engine), options, |names| Registry::grow(names, self.packs, &options.packs))
         })
     }
 

@@ -1,4 +1,4 @@
-//! Commits of maintenance, which change no content and give way to other commits.
+//! Commits of maintenance, which change no content. Every other commit comes before them.
 
 use crate::engine::{Batch, Engine, EngineError, Guard, Level};
 use crate::storage::error::Error;

@@ -8,7 +8,7 @@ use crate::kinds::kind::{self, Kind};
 use crate::read::cache::Stored;
 
 /// The newest pending value of each key, with the commit that wrote it. `None` is a deletion.
-type Newest<K> = HashMap<<K as Kind>::Key, (u64, Option<<K as Kind>::Value>)>;
+pub(crate) type Newest<K> = HashMap<<K as Kind>::Key, (u64, Option<<K as Kind>::Value>)>;
 
 kind_map! {
     /// The values of pending commits.

@@ -19,6 +19,9 @@ use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 use crate::storage::row::open_row;
 
+/// A record with the commit that wrote it, if it is stored.
+type FoundRecord = Result<Option<(Arc<Record>, u64)>, Error>;
+
 impl ReadState {
     pub(crate) fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
         Ok(self.found_entity(id)?.map(|(entity, _)| entity))
@@ -152,7 +155,7 @@ impl ReadState {
 
     /// Many records with the commits that wrote them, one result for each id, in the order asked. Costs two reads for all
     /// that are not queued.
-    pub(crate) fn found_records(&self, ids: &[RecordId]) -> Vec<Result<Option<(Arc<Record>, u64)>, Error>> {
+    pub(crate) fn found_records(&self, ids: &[RecordId]) -> Vec<FoundRecord> {
         let queued: Vec<_> =
             ids.iter().map(|id| self.pending.newest(|pending| pending.records.get(id))).collect();
         let others: Vec<_> =
@@ -174,7 +177,7 @@ impl ReadState {
 }
 
 /// The records of some ids in a view, with the commits that wrote them.
-fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<(Arc<Record>, u64)>, Error>> {
+fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<FoundRecord> {
     let places: Vec<_> = ids.iter().map(|id| key::record_place(*id)).collect();
     let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
     let leaves = ids.iter().zip(view.get_many(&asked)).map(|(id, row)| match row {

@@ -8,10 +8,10 @@ use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, EntityId, Lookup, Space, Tier, key};
 
-use super::{Damaged, put_change_marks};
+use super::Damaged;
 use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
-use crate::commit::transaction::reason;
+use crate::commit::transaction::{put_change_marks, reason};
 use crate::engine::{ALL_KEYS, Batch, EngineError, ReadableExt as _, Stamp};
 use crate::kinds::opacity;
 use crate::read::chunk::clusters_of;
@@ -108,7 +108,6 @@ impl Admin<'_> {
             for at in &chunks {
                 batch.put(Space::ChunkL0, key::chunk(*at), Draft::tombstone(generation), Stamp::Commit);
                 self.read.deltas.delete_rows(&mut batch, *at);
-                put_change_marks(&mut batch, *at);
                 if self.shared.options.opacity {
                     batch.put(
                         Space::OpacityPatch,
@@ -118,6 +117,7 @@ impl Admin<'_> {
                     );
                 }
             }
+            put_change_marks(&mut batch, chunks.iter().copied());
             let what = || match again.as_slice() {
                 [at] => format!("setting {at} and its {} entities aside", owned.len()),
                 all => format!("setting {} chunks and their {} entities aside", all.len(), owned.len()),
@@ -174,7 +174,9 @@ impl Admin<'_> {
     /// Reads chunks from the engine. Memory contains no damage, so neither the cache nor cached deltas are used.
     fn read_stored(&self, places: &[ChunkAt]) -> Result<Vec<Result<Lookup<()>, Error>>, Error> {
         let mut deltas = self.read.deltas.list(places);
-        deltas.values_mut().for_each(|deltas| *deltas = Deltas::Stored);
+        for deltas in deltas.values_mut() {
+            *deltas = Deltas::Stored;
+        }
         self.read.with_reader(deltas, |reader| reader.chunks(places, |_, _| Ok(())))
     }
 
@@ -200,7 +202,7 @@ impl Admin<'_> {
         let mut batch = Batch::new();
         self.put_copy(&mut batch, damaged, &committing)?;
         batch.delete(Space::ChunkDelta, &damaged.key);
-        put_change_marks(&mut batch, at);
+        put_change_marks(&mut batch, [at].into_iter());
         let what = || format!("setting a delta of {at} aside");
         let announced = self.read.cache.announce([at]);
         self.commit_quarantine(committing, batch, what, vec![ConflictKey::Chunk(at)], |_| {

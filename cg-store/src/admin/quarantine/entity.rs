@@ -8,8 +8,9 @@ use cg_format::frame::{Codec, Draft};
 use cg_format::{ChunkAt, EntityId, Lookup, Space, key};
 use cg_registry::Upgrader;
 
-use super::{Damaged, put_change_marks};
+use super::Damaged;
 use crate::admin::Admin;
+use crate::commit::transaction::put_change_marks;
 use crate::engine::{Batch, EngineError, Stamp};
 use crate::kinds::entity;
 use crate::read::cache::{Announced, Stored};
@@ -124,8 +125,8 @@ impl Admin<'_> {
                 let draft = Draft::plain(Codec::None, *generation, |out| chunk.encode(out));
                 batch.put(Space::ChunkL0, key::chunk(*at), draft, Stamp::Commit);
                 self.read.deltas.delete_rows(&mut batch, *at);
-                put_change_marks(&mut batch, *at);
             }
+            put_change_marks(&mut batch, released.iter().map(|released| released.at));
             let what = || format!("setting entity {id} aside");
             let announced = self.read.cache.announce(released.iter().map(|released| released.at));
             self.commit_quarantine(committing, batch, what, written, |seq| {

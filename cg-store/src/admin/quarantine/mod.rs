@@ -24,7 +24,7 @@ use std::ops::{Bound, ControlFlow};
 
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
-use cg_format::{ChunkAt, ClusterTier, DecodeError, Space, key};
+use cg_format::{DecodeError, Space, key};
 
 use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
@@ -119,14 +119,6 @@ impl Admin<'_> {
         committing.publish(seq, written);
         drop(committing);
         Ok(self.shared.engine()?.sync()?)
-    }
-}
-
-/// Adds the change marks by which a client finds chunks that changed since a commit.
-fn put_change_marks(batch: &mut Batch, at: ChunkAt) {
-    for tier in [ClusterTier::L1, ClusterTier::L2] {
-        let mark = key::change_mark(at.dimension, at.pos.cluster(tier));
-        batch.put(Space::ChangeMark, mark, Draft::plain(Codec::None, 0, |_| {}), Stamp::Commit);
     }
 }
 

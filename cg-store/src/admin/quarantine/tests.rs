@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, EntityPos, Owner};
-use cg_format::{BlockId, BlockPos, ChunkPos, ComponentId, EntityId, LocalPos};
+use cg_format::{BlockId, BlockPos, ChunkAt, ChunkPos, ComponentId, EntityId, LocalPos};
 use cg_registry::{ComponentOffer, Name};
 use parking_lot::Mutex;
 

@@ -2,21 +2,22 @@
 
 use std::collections::hash_map::Entry;
 
-use crate::commit::transaction::{Changeable, Changes};
+use crate::commit::transaction::{Changeable, Changed, Changes};
 use crate::each_kind;
 use crate::kinds::kind;
-use crate::read::pending::PendingValues;
+use crate::read::pending::{Newest, PendingValues};
 
 /// Adds the changes of a commit.
 pub(super) fn add(pending: &mut PendingValues, seq: u64, changes: &Changes) {
-    each_kind!(mut pending, changes, |newest, changes: K| {
+    fn add<K: Changeable>(newest: &mut Newest<K>, seq: u64, changes: &Changed<K>) {
         newest.extend(changes.iter().map(|(key, change)| (key.clone(), (seq, K::new(change).cloned()))));
-    });
+    }
+    each_kind!(mut pending, changes, |newest, changes: K| add::<K>(newest, seq, changes));
 }
 
 /// Forgets the changes of a commit, except those that a later commit replaced.
 pub(super) fn remove(pending: &mut PendingValues, seq: u64, changes: &Changes) {
-    each_kind!(mut pending, changes, |newest, changes| {
+    fn remove<K: Changeable>(newest: &mut Newest<K>, seq: u64, changes: &Changed<K>) {
         for (key, _) in changes {
             if let Entry::Occupied(entry) = newest.entry(key.clone())
                 && entry.get().0 == seq
@@ -24,5 +25,6 @@ pub(super) fn remove(pending: &mut PendingValues, seq: u64, changes: &Changes) {
                 entry.remove();
             }
         }
-    });
+    }
+    each_kind!(mut pending, changes, |newest, changes: K| remove::<K>(newest, seq, changes));
 }

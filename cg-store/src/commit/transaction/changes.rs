@@ -36,7 +36,7 @@ pub(crate) trait Changeable: Checked {
 }
 
 /// The changes of one kind.
-type Changed<K> = Vec<(<K as Kind>::Key, <K as Changeable>::Change)>;
+pub(crate) type Changed<K> = Vec<(<K as Kind>::Key, <K as Changeable>::Change)>;
 
 /// Everything that one commit changes, without what stays as it is.
 #[derive(Debug)]

@@ -20,14 +20,14 @@ mod world;
 mod writes;
 
 pub use changes::ChunkChange;
-pub(crate) use changes::{Changeable, Changes};
+pub(crate) use changes::{Changeable, Changed, Changes};
 pub use check::{Check, Checked};
 pub use chunk_writes::ChunkWrites;
 pub(crate) use commit::accept_reserved;
 pub use committed::{Committed, Durable};
 pub use ownership::{Ground, RELEASED, Resolved, reason, resolve_ownership};
 pub(crate) use prepare::Prepared;
-pub(crate) use rows::Rows;
+pub(crate) use rows::{Rows, put_change_marks};
 pub use store::{TxStore, ValueStore};
 pub use tx::Tx;
 pub use world::Transaction;

@@ -57,10 +57,12 @@ impl Changes {
     /// smaller.
     pub(crate) fn encode(&self, opacity: bool, deltas: Option<&DeltaIndex>) -> Rows {
         let mut out = RowWriter { catalog: &self.catalog, opacity, deltas, rows: Rows::default() };
-        each_kind!(self, |changes: K| changes
-            .iter()
-            .for_each(|(key, change)| K::put_rows(&mut out, key, change)));
-        out.put_change_marks(self.chunks.iter().map(|(at, _)| *at));
+        each_kind!(self, |changes: K| {
+            for (key, change) in changes {
+                K::put_rows(&mut out, key, change);
+            }
+        });
+        put_change_marks(out.batch(), self.chunks.iter().map(|(at, _)| *at));
         if let Some(change) = &self.snapshot {
             change.put_rows(out.batch());
         }
@@ -122,20 +124,15 @@ impl RowWriter<'_> {
         };
         opacity::patch(old, change.new.as_deref(), &self.catalog.current_schema())
     }
+}
 
-    /// Puts one mark per touched cube of each cluster tier. So "changed since" visits only what changed.
-    fn put_change_marks(&mut self, chunks: impl Iterator<Item = ChunkAt> + Clone) {
-        for tier in [ClusterTier::L1, ClusterTier::L2] {
-            let cubes = chunks.clone().map(|at| (at.dimension, at.pos.cluster(tier)));
-            for (dimension, cluster) in cubes.collect::<BTreeSet<_>>() {
-                let mark = Draft::plain(Codec::None, 0, |_| {});
-                self.batch().put(
-                    Space::ChangeMark,
-                    key::change_mark(dimension, cluster),
-                    mark,
-                    Stamp::Commit,
-                );
-            }
+/// Adds one mark per touched cube of each cluster tier. So "changed since" visits only what changed.
+pub(crate) fn put_change_marks(batch: &mut Batch, chunks: impl Iterator<Item = ChunkAt> + Clone) {
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        let cubes = chunks.clone().map(|at| (at.dimension, at.pos.cluster(tier)));
+        for (dimension, cluster) in cubes.collect::<BTreeSet<_>>() {
+            let mark = Draft::plain(Codec::None, 0, |_| {});
+            batch.put(Space::ChangeMark, key::change_mark(dimension, cluster), mark, Stamp::Commit);
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn walk_cube<B>(
         Ok(cold) => cold,
         Err(error) => match visit(Err(error)) {
             ControlFlow::Continue(()) => None,
-            stopped => return Ok(stopped),
+            stopped @ ControlFlow::Break(_) => return Ok(stopped),
         },
     };
     let mut walk = CubeWalk { view, counters, area, dimension, cube, cold, visit };
