@@ -89,7 +89,7 @@ impl CommitState {
         let mut commit = Numbered::of(self, rows, seq);
         let (batch, limit_bytes) = (std::mem::take(&mut commit.batch), self.shared.batch_limit()?);
         if commit.len_bytes > limit_bytes {
-            self.write_in_parts(batch, seq, limit_bytes)?;
+            self.write_in_parts(batch, CommitSeq::new(seq), limit_bytes)?;
         } else {
             self.shared.engine()?.commit_run(CommitSeq::new(seq), vec![batch], Level::Process)?;
         }
@@ -98,7 +98,7 @@ impl CommitState {
     }
 
     /// Writes rows that are too large for one batch. Readers find in the queue what is not in the engine yet.
-    fn write_in_parts(&self, rows: Batch, seq: u64, limit_bytes: u64) -> Result<(), EngineError> {
+    fn write_in_parts(&self, rows: Batch, seq: CommitSeq, limit_bytes: u64) -> Result<(), EngineError> {
         let engine = self.shared.engine()?;
         let rolled_forward =
             self.shared.slot.apply_latch().write_in_parts(&*engine, rows, seq, limit_bytes)?;

@@ -11,7 +11,7 @@ use super::{Changes, Rows, Transaction};
 use crate::commit::commit_log::{Begun, Committing};
 use crate::commit::queue::{Admission, Queued};
 use crate::commit::state::CommitState;
-use crate::engine::{EngineError, Level};
+use crate::engine::{CommitSeq, EngineError, Level};
 use crate::rt::stats::Counters;
 use crate::rt::weak_world::WeakWorld;
 use crate::storage::durability::Durability;
@@ -222,18 +222,18 @@ pub struct Committed<T> {
     /// What the closure returned.
     pub value: T,
     /// The number of the commit; that of the last commit if nothing was changed.
-    pub seq: u64,
+    pub seq: CommitSeq,
     world: WeakWorld<CommitState>,
 }
 
 impl<T> Committed<T> {
     pub(crate) fn new(world: WeakWorld<CommitState>, value: T, seq: u64) -> Self {
-        Self { value, seq, world }
+        Self { value, seq: CommitSeq::new(seq), world }
     }
 
     /// A ticket that reports when the commit survives a killed process or a power cut.
     pub fn durable(&self) -> Durable {
-        Durable { world: self.world.clone(), seq: self.seq }
+        Durable { world: self.world.clone(), seq: self.seq.get() }
     }
 }
 

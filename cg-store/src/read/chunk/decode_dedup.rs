@@ -38,7 +38,7 @@ impl DecodeDedup {
             && self.schema_generation == stored.schema_generation
         {
             let (chunk, is_current) = (Arc::clone(chunk), *is_current);
-            return Ok(Stored { chunk, version: stored.version, is_current });
+            return Ok(Stored { chunk, version: stored.version.get(), is_current });
         }
         let found = read()?;
         self.bytes.clear();

@@ -252,7 +252,8 @@ impl ReadState {
 
     pub(crate) fn read(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Stored, Error> {
         let is_current = stored.schema_generation == catalog.current_generation();
-        Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version: stored.version, is_current })
+        let version = stored.version.get();
+        Ok(Stored { chunk: Arc::new(self.decode(catalog, stored)?), version, is_current })
     }
 
     /// As [`read`](Self::read), with the chunk's deltas folded in.

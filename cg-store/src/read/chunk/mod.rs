@@ -14,6 +14,8 @@ mod walk_cube;
 
 use cg_format::{ChunkAt, Tier};
 
+use crate::engine::CommitSeq;
+
 pub use cubes::Area;
 pub(crate) use cubes::{Cubes, keys_of};
 pub(crate) use find::{find, find_in, hot};
@@ -29,7 +31,7 @@ pub struct StoredChunk<'a> {
     /// Which chunk.
     pub at: ChunkAt,
     /// The commit that last changed its content.
-    pub version: u64,
+    pub version: CommitSeq,
     /// The schema generation with which its ids and columns were written.
     pub schema_generation: u32,
     /// The tier in which it is stored.

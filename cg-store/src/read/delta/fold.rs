@@ -11,7 +11,7 @@ use cg_format::{ChunkAt, DecodeError, Problem, Section, Space};
 use cg_registry::{Catalog, Schema};
 
 use super::{CachedDeltas, WithDeltas};
-use crate::engine::{Readable, ReadableExt as _};
+use crate::engine::{CommitSeq, Readable, ReadableExt as _};
 use crate::read::chunk::decode::{decode_as_stored, schema_of};
 use crate::read::chunk::{Area, StoredChunk, walk};
 use crate::read::state::ReadState;
@@ -26,7 +26,7 @@ pub(crate) fn fold_stored(
     stored: StoredChunk<'_>,
 ) -> Result<(Chunk, u64), Error> {
     let mut folded = Folded::begin(catalog, stored)?;
-    let (first, last) = (key::delta(stored.at, stored.version), key::delta(stored.at, u64::MAX));
+    let (first, last) = (key::delta(stored.at, stored.version.get()), key::delta(stored.at, u64::MAX));
     let range = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
     view.try_scan(Family::ChunkDelta, range, |row_key, row| {
         read(row_key, row)
@@ -44,7 +44,7 @@ pub(crate) fn fold_cached(
 ) -> Result<(Chunk, u64), Error> {
     let mut folded = Folded::begin(catalog, stored)?;
     // A row that was written meanwhile already contains the deltas up to its version.
-    for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version) {
+    for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version.get()) {
         let applied = DeltaView::new(says).and_then(|delta| folded.apply(seq, &delta));
         applied.map_err(|problem| {
             Damage::of_chunk(Space::ChunkDelta, &key::delta(stored.at, seq), stored.at, problem)
@@ -63,7 +63,7 @@ struct Folded {
 impl Folded {
     fn begin(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Self, Error> {
         let chunk = decode_as_stored(catalog, stored)?;
-        Ok(Self { chunk, schema: schema_of(catalog, stored)?, version: stored.version })
+        Ok(Self { chunk, schema: schema_of(catalog, stored)?, version: stored.version.get() })
     }
 
     fn apply(&mut self, seq: u64, delta: &DeltaView<'_>) -> Result<(), DecodeError> {
@@ -106,7 +106,7 @@ pub(crate) fn show_folded<T>(
     show: impl FnOnce(StoredChunk<'_>) -> T,
 ) -> T {
     let value = chunk.to_bytes();
-    show(StoredChunk { value: &value, version, ..stored })
+    show(StoredChunk { value: &value, version: CommitSeq::new(version), ..stored })
 }
 
 /// The deltas of a view, for walks over it.
