@@ -1,6 +1,6 @@
-//! Boxes of blocks and of chunks, by their two corners, both inside.
+//! Boxes of blocks and of chunks, given by two corners.
 //!
-//! Both corners belong to the box, so the last block of the world can be named and an empty box cannot exist.
+//! Both corners belong to the box. So a box can contain the last block of the world, and an empty box cannot exist.
 
 use core::fmt;
 
@@ -29,12 +29,12 @@ impl BlockBox {
         }
     }
 
-    /// The corner of smallest coordinates.
+    /// The corner with the smallest coordinates.
     pub const fn min(&self) -> BlockPos {
         self.min
     }
 
-    /// The corner of largest coordinates, which is inside.
+    /// The corner with the largest coordinates. It is inside.
     pub const fn max(&self) -> BlockPos {
         self.max
     }
@@ -47,14 +47,14 @@ impl BlockBox {
         [side(self.min.x, self.max.x), side(self.min.y, self.max.y), side(self.min.z, self.max.z)]
     }
 
-    /// Whether a block lies inside.
+    /// Whether a block is inside.
     pub fn contains(&self, block: BlockPos) -> bool {
         (self.min.x..=self.max.x).contains(&block.x)
             && (self.min.y..=self.max.y).contains(&block.y)
             && (self.min.z..=self.max.z).contains(&block.z)
     }
 
-    /// The common part, or `None` if there is none.
+    /// The common part; `None` if there is none.
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         let (a, b) = (self.min, other.min);
         let min = BlockPos::new(a.x.max(b.x), a.y.max(b.y), a.z.max(b.z));
@@ -63,7 +63,7 @@ impl BlockBox {
         (min.x <= max.x && min.y <= max.y && min.z <= max.z).then_some(Self { min, max })
     }
 
-    /// The chunks that hold a part of the box.
+    /// The chunks that contain a part of the box.
     pub fn chunks(&self) -> ChunkBox {
         ChunkBox::new(self.min.chunk(), self.max.chunk())
     }
@@ -99,10 +99,10 @@ impl ChunkBox {
         Self { min: pick(i64::min), max: pick(i64::max) }
     }
 
-    /// The chunks within a distance of one, on every axis alike.
+    /// The chunks within a distance of one, the same on every axis.
     ///
     /// # Errors
-    /// [`OutOfRange`] if that leaves the world.
+    /// [`OutOfRange`] if the box is not completely in the world.
     pub fn around(center: ChunkPos, radius_chunks: u32) -> Result<Self, OutOfRange> {
         let r = i64::from(radius_chunks);
         Ok(Self {
@@ -111,23 +111,23 @@ impl ChunkBox {
         })
     }
 
-    /// The corner of smallest coordinates.
+    /// The corner with the smallest coordinates.
     pub const fn min(&self) -> ChunkPos {
         self.min
     }
 
-    /// The corner of largest coordinates, which is inside.
+    /// The corner with the largest coordinates. It is inside.
     pub const fn max(&self) -> ChunkPos {
         self.max
     }
 
-    /// How many chunks; saturates at `u128::MAX`, which only boxes of nearly the whole world reach.
+    /// The number of chunks. Saturates at `u128::MAX`, which only boxes of nearly the whole world reach.
     pub const fn count(&self) -> u128 {
         let [x, y, z] = self.max.relative_to(self.min);
         (x as u128 + 1).saturating_mul(y as u128 + 1).saturating_mul(z as u128 + 1)
     }
 
-    /// Whether a chunk lies inside.
+    /// Whether a chunk is inside.
     pub fn contains(&self, pos: ChunkPos) -> bool {
         (self.min.x()..=self.max.x()).contains(&pos.x())
             && (self.min.y()..=self.max.y()).contains(&pos.y())

@@ -1,9 +1,9 @@
 //! Compression of stored values: none, LZ4 blocks or Zstandard frames.
 //!
-//! LZ4 is written by `lz4_flex` and read by a reader of our own.
+//! `lz4_flex` writes LZ4; our own reader reads it.
 //!
-//! Zstandard is the pure Rust `ruzstd`, or the C library with the cargo feature `zstd`. The two read each other's
-//! output, but they do not write the same bytes: compare values, never compressed blocks.
+//! Zstandard is the pure Rust `ruzstd`, or the C library with the cargo feature `zstd`. They read each other's output
+//! and write different bytes: compare values, never compressed blocks.
 
 use alloc::vec::Vec;
 
@@ -11,14 +11,14 @@ use crate::Problem;
 
 mod lz4;
 
-/// How a block of bytes is compressed. The number is stored, so it never changes.
+/// The compression of a block of bytes. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Codec {
-    /// Stored as it is.
+    /// Stored uncompressed.
     #[default]
     None = 0,
-    /// One LZ4 block without a length in front.
+    /// One LZ4 block without a length before it.
     Lz4 = 1,
     /// Zstandard frames, written at level 1.
     Zstd = 2,
@@ -28,7 +28,7 @@ impl Codec {
     /// Every codec.
     pub const ALL: [Self; 3] = [Self::None, Self::Lz4, Self::Zstd];
 
-    /// The byte that names the codec in a frame.
+    /// The byte that identifies the codec in a frame.
     pub const fn byte(self) -> u8 {
         self as u8
     }
@@ -43,7 +43,7 @@ impl Codec {
         }
     }
 
-    /// The name in messages.
+    /// The name for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "uncompressed",
@@ -79,10 +79,10 @@ pub fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what a compressed block stands for: exactly `raw_len_bytes`, never more.
+/// Appends the decompressed form of a block: exactly `raw_len_bytes`, never more.
 ///
-/// Allocates `raw_len_bytes` before it decompresses, so spend them from [`Limits`](crate::Limits) first; beyond
-/// that at most a Zstandard window, which is the same length again or 1 MiB. On an error nothing is appended.
+/// Allocates `raw_len_bytes` before it decompresses, so charge them to [`Limits`](crate::Limits) first. Beyond that it
+/// allocates at most a Zstandard window, which is the same length again or 1 MiB. On an error nothing is appended.
 ///
 /// # Errors
 /// [`Problem::Decompress`] if the block is damaged or does not give exactly `raw_len_bytes`.
@@ -101,13 +101,13 @@ pub fn decompress(
             Some(raw_len_bytes)
         }
         Codec::None => None,
-        // Each byte of a block stands for at most 255 bytes: a longer promise is refused before it is allocated.
+        // Each byte of a block stands for at most 255 bytes, so a larger length is refused before it is allocated.
         Codec::Lz4 if raw_len_bytes / 255 > stored.len() => None,
         Codec::Lz4 => {
             out.resize(start + raw_len_bytes, 0);
             lz4::decompress(stored, out.split_at_mut(start).1)
         }
-        // A Zstandard block takes at least four bytes and stands for at most 128 KiB.
+        // A Zstandard block has at least four bytes and stands for at most 128 KiB.
         Codec::Zstd if raw_len_bytes >> 15 > stored.len() => None,
         Codec::Zstd => {
             out.resize(start + raw_len_bytes, 0);
@@ -129,14 +129,14 @@ mod pure {
     use ruzstd::decoding::FrameDecoder;
     use ruzstd::encoding::CompressionLevel;
 
-    /// The largest window that any encoder at level 1 declares is 512 KiB.
+    /// The largest window that an encoder at level 1 declares is 512 KiB.
     const WINDOW_MIN_BYTES: u64 = 1 << 20;
 
     pub(super) fn compress(raw: &[u8], out: &mut Vec<u8>) {
         ruzstd::encoding::compress(raw, out, CompressionLevel::Fastest);
     }
 
-    /// Fills `out` from the front; the bytes written, or `None` for damage or more than fits.
+    /// Fills `out` from the start. Returns the bytes written, or `None` for damage or more than fits.
     pub(super) fn decompress(stored: &[u8], out: &mut [u8]) -> Option<usize> {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(WINDOW_MIN_BYTES.max(out.len() as u64));
@@ -150,7 +150,7 @@ mod native {
 
     use alloc::vec::Vec;
 
-    /// Below level 1 nothing is gained in speed; above it, archives gain a few per cent for twice the time.
+    /// A lower level is not faster. A higher one makes archives a few per cent smaller in twice the time.
     const LEVEL: i32 = 1;
 
     pub(super) fn compress(raw: &[u8], out: &mut Vec<u8>) {
@@ -161,7 +161,7 @@ mod native {
         out.truncate(start + len_bytes);
     }
 
-    /// Fills `out` from the front; the bytes written, or `None` for damage or more than fits.
+    /// Fills `out` from the start. Returns the bytes written, or `None` for damage or more than fits.
     pub(super) fn decompress(stored: &[u8], out: &mut [u8]) -> Option<usize> {
         zstd::bulk::decompress_to_buffer(stored, out).ok()
     }

@@ -1,7 +1,7 @@
 //! Positions: blocks, chunks, clusters and cells, and every conversion between them.
 //!
-//! A block coordinate is any `i64`. Shifts are arithmetic, so they round towards negative infinity: block −1 lies
-//! in chunk −1. Inside a chunk the order is x-y-z: x is slowest and z fastest, everywhere in this crate.
+//! A block coordinate is any `i64`. Shifts are arithmetic, so they round towards negative infinity: block −1 is in
+//! chunk −1. Inside a chunk the order is x-y-z everywhere in this crate: x is slowest and z fastest.
 
 use crate::{ClusterTier, Dimension, OutOfRange};
 
@@ -10,7 +10,7 @@ use crate::{ClusterTier, Dimension, OutOfRange};
 pub struct BlockPos {
     /// East.
     pub x: i64,
-    /// Up; recommended to be read as altitude above sea level.
+    /// Up; usually the altitude above sea level.
     pub y: i64,
     /// South.
     pub z: i64,
@@ -22,7 +22,7 @@ impl BlockPos {
         Self { x, y, z }
     }
 
-    /// The chunk that holds the block.
+    /// The chunk that contains the block.
     pub const fn chunk(self) -> ChunkPos {
         ChunkPos { x: self.x >> 4, y: self.y >> 4, z: self.z >> 4 }
     }
@@ -53,7 +53,7 @@ impl LocalPos {
         Self(((x as u16 & 15) << 8) | ((y as u16 & 15) << 4) | (z as u16 & 15))
     }
 
-    /// The cell at a linear index, or `None` from 4,096 on.
+    /// The cell at a linear index; `None` from 4,096 on.
     pub const fn from_index(index: u16) -> Option<Self> {
         if index < 4096 { Some(Self(index)) } else { None }
     }
@@ -148,7 +148,7 @@ impl ChunkPos {
         self.z
     }
 
-    /// The block in the chunk's corner of smallest coordinates.
+    /// The block at the chunk's corner with the smallest coordinates.
     pub const fn min_block(self) -> BlockPos {
         BlockPos { x: self.x << 4, y: self.y << 4, z: self.z << 4 }
     }
@@ -162,13 +162,13 @@ impl ChunkPos {
         }
     }
 
-    /// The cluster of a tier that holds the chunk.
+    /// The cluster of a tier that contains the chunk.
     pub const fn cluster(self, tier: ClusterTier) -> ClusterPos {
         let shift = tier.shift_chunks();
         ClusterPos { tier, x: self.x >> shift, y: self.y >> shift, z: self.z >> shift }
     }
 
-    /// The chunk `(dx, dy, dz)` further, or `None` outside the world.
+    /// The chunk moved by `(dx, dy, dz)`; `None` outside the world.
     pub const fn offset(self, dx: i64, dy: i64, dz: i64) -> Option<Self> {
         match (self.x.checked_add(dx), self.y.checked_add(dy), self.z.checked_add(dz)) {
             (Some(x), Some(y), Some(z)) => match Self::new(x, y, z) {
@@ -179,7 +179,7 @@ impl ChunkPos {
         }
     }
 
-    /// The distance to another chunk on each axis, for hosts whose coordinates float with a moving origin.
+    /// The distance to another chunk on each axis, for hosts whose coordinates are relative to a moving origin.
     ///
     /// The range of chunk coordinates is 2^60, so no difference overflows.
     pub const fn relative_to(self, origin: Self) -> [i64; 3] {
@@ -234,7 +234,7 @@ impl ClusterPos {
     /// A position from its coordinates, in clusters of the tier.
     ///
     /// # Errors
-    /// [`OutOfRange`] if the cluster lies outside the world.
+    /// [`OutOfRange`] if the cluster is outside the world.
     pub const fn new(tier: ClusterTier, x: i64, y: i64, z: i64) -> Result<Self, OutOfRange> {
         let shift = tier.shift_chunks();
         match checked("cluster", [x, y, z], ChunkPos::MIN >> shift, ChunkPos::MAX >> shift) {
@@ -243,7 +243,7 @@ impl ClusterPos {
         }
     }
 
-    /// The tier, which says how large the cluster is.
+    /// The tier, which determines the size of the cluster.
     pub const fn tier(self) -> ClusterTier {
         self.tier
     }
@@ -263,13 +263,13 @@ impl ClusterPos {
         self.z
     }
 
-    /// The chunk in the cluster's corner of smallest coordinates.
+    /// The chunk at the cluster's corner with the smallest coordinates.
     pub const fn min_chunk(self) -> ChunkPos {
         let shift = self.tier.shift_chunks();
         ChunkPos { x: self.x << shift, y: self.y << shift, z: self.z << shift }
     }
 
-    /// The chunk in the cluster's corner of largest coordinates.
+    /// The chunk at the cluster's corner with the largest coordinates.
     pub const fn max_chunk(self) -> ChunkPos {
         let last = self.tier.side_chunks() as i64 - 1;
         let min = self.min_chunk();

@@ -1,4 +1,4 @@
-//! A delta: what changed in a chunk since its last full save.
+//! A delta: the changes of a chunk since its last full save.
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -10,7 +10,8 @@
 //! | … | 4 | `removed count` |
 //! | … | 16 each | `removed`: entity UUIDs, ascending |
 //!
-//! A mob that crosses a border rewrites no chunk: a delta takes away a reference here and adds it there.
+//! An entity that crosses a border rewrites no chunk: a delta removes the reference from one chunk, another adds it to
+//! the next.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -26,12 +27,11 @@ const SET_LEN_BYTES: usize = 2 + 1 + 8;
 
 /// Blocks set, and entity references added and removed.
 ///
-/// It states what is so afterwards and not what was before, so applying it twice is applying it once, and no
-/// reference is both added and removed: the later word counts.
+/// It describes the new state and not the old one, so applying it twice has the same result as once. No reference is
+/// both added and removed: the later change counts.
 ///
-/// A delta holds no component data. It may set only blocks whose kinds carry no components, in places where the
-/// block that was there carries none; [`apply`](Self::apply) refuses the rest. It cannot take a layer away. What a delta
-/// cannot say is saved as a whole chunk.
+/// A delta contains no component data. It may set only blocks without components, in places where the old block has
+/// none; [`apply`](Self::apply) refuses others. It cannot remove a layer. For other changes the whole chunk is saved.
 ///
 /// ```
 /// use cg_format::chunk::CellLayer;
@@ -53,19 +53,19 @@ pub struct Delta {
     removed: BTreeSet<EntityId>,
 }
 
-/// Why a delta was not applied. The chunk is as it was before.
+/// Why a delta was not applied. The chunk is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// A block that carries components would be put or replaced, and a delta holds no component data.
+    /// A block with components would be set or replaced, and a delta contains no component data.
     #[error(
         "block {} at {:?} layer {} carries components, which a delta cannot set or replace; save the whole chunk",
         .block.get(), .at.cell, .at.layer
     )]
     CarriesComponents {
-        /// The place that the delta sets.
+        /// The place of the block.
         at: CellLayer,
-        /// The block that carries components: the new one, or the one that is there.
+        /// The block with components: the new or the old one.
         block: BlockId,
     },
     /// The chunk refuses the edit.
@@ -74,15 +74,15 @@ pub enum ApplyError {
 }
 
 impl Delta {
-    /// A delta that changes nothing.
+    /// Creates a delta without changes.
     pub const fn new() -> Self {
         Self { sets: BTreeMap::new(), added: BTreeSet::new(), removed: BTreeSet::new() }
     }
 
-    /// What makes one chunk of another, if a delta can say it: blocks without components, up to a limit, and
-    /// references. `None` if components, side data or more blocks differ, or a layer was taken away.
+    /// The delta from one chunk to another, with at most a limited number of blocks without components, and references.
+    /// `None` if components, side data or more blocks differ, or a layer was removed.
     ///
-    /// Costs up to one look at every cell of both chunks.
+    /// Costs at most one comparison of every cell.
     pub fn between(
         old: &Chunk,
         new: &Chunk,
@@ -106,12 +106,12 @@ impl Delta {
         Some(delta)
     }
 
-    /// Whether it changes nothing. Such a delta need not be stored.
+    /// Whether it has no changes. Such a delta need not be stored.
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty() && self.added.is_empty() && self.removed.is_empty()
     }
 
-    /// Sets a block, whatever was said of it before.
+    /// Sets a block. Replaces an earlier change of the same place.
     pub fn set_block(&mut self, at: CellLayer, block: BlockId) {
         self.sets.insert(at, block);
     }
@@ -143,7 +143,7 @@ impl Delta {
         self.removed.iter().copied()
     }
 
-    /// Adds what a later delta says. The result does what the two do one after the other.
+    /// Adds a later delta. The result is the same as applying both in order.
     pub fn merge(&mut self, later: &Self) {
         self.sets.extend(later.sets());
         for id in later.added() {
@@ -154,14 +154,14 @@ impl Delta {
         }
     }
 
-    /// Does to a chunk what the delta says. A layer right above the topmost of its cell is added.
+    /// Applies the delta to a chunk. A layer directly above the top one of its cell is added.
     ///
-    /// Blocks are set in a copy of the chunk, so that an error leaves it as it was; a delta of references alone
-    /// copies nothing.
+    /// Blocks are set in a copy of the chunk, so that an error leaves it unchanged. A delta with references only copies
+    /// nothing.
     ///
     /// # Errors
-    /// [`ApplyError::CarriesComponents`], or what the chunk says to the edit, for example
-    /// [`EditError::NoLayer`] for a layer further up.
+    /// [`ApplyError::CarriesComponents`], or the error of an edit, for example [`EditError::NoLayer`] for a layer
+    /// further up.
     pub fn apply(&self, chunk: &mut Chunk, schema: &(impl SchemaView + ?Sized)) -> Result<(), ApplyError> {
         if !self.sets.is_empty() {
             let mut edited = chunk.clone();
@@ -190,7 +190,7 @@ impl Delta {
             writer.u64(block.get());
         }
         for references in [&self.added, &self.removed] {
-            // A chunk has 2^20 blocks at most, and 2^32 references would take 64 GiB: neither count overflows.
+            // A chunk has at most 2^20 blocks, and 2^32 references would take 64 GiB, so neither count overflows.
             writer.u32(references.len() as u32);
             for id in references {
                 writer.bytes(&id.to_bytes());
@@ -222,7 +222,7 @@ impl From<&DeltaView<'_>> for Delta {
     }
 }
 
-/// A stored delta that was checked once and is read in place.
+/// A stored delta, checked once and read in place.
 ///
 /// ```
 /// use cg_format::chunk::{CellLayer, Chunk};
@@ -277,14 +277,14 @@ impl<'a> DeltaView<'a> {
         self.removed.iter().map(|id| EntityId::from_bytes(*id))
     }
 
-    /// Does to a chunk what the delta says, as [`Delta::apply`] does, for a caller that has just decoded the chunk.
+    /// Applies the delta as [`Delta::apply`] does, for a caller that has just decoded the chunk.
     ///
-    /// The blocks of a chunk whose blocks were not counted yet are not counted for it, and nothing is copied: costs
-    /// what the delta is long. A kind of which no block is left then stays in the palette until the chunk is edited, and its
-    /// first [`encode`](Chunk::encode) looks at every cell once.
+    /// Does not count blocks that were not counted before, and copies nothing: the cost depends on the length of the
+    /// delta. A kind without blocks then stays in the palette until the chunk is edited, and its first
+    /// [`encode`](Chunk::encode) visits every cell once.
     ///
     /// # Errors
-    /// As [`Delta::apply`]. The chunk has a part of the delta then: drop it.
+    /// As [`Delta::apply`]. Then the chunk has a part of the delta: drop it.
     pub fn fold_into(
         &self,
         chunk: &mut Chunk,
@@ -302,7 +302,7 @@ impl<'a> DeltaView<'a> {
         Ok(())
     }
 
-    /// The one reader of the layout.
+    /// Reads the layout. No other function does.
     fn read(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
         reader.version_u8("delta version", DELTA_VERSION)?;
         let sets = read_sets(&mut reader)?;
@@ -318,7 +318,7 @@ fn carries_components(block: BlockId, schema: &(impl SchemaView + ?Sized)) -> bo
     schema.components_of(block).is_some_and(|components| !components.is_empty())
 }
 
-/// Sets a block where neither it nor the one that it replaces carries components.
+/// Sets a block if neither it nor the old one has components.
 fn set_plain(
     chunk: &mut Chunk,
     at: CellLayer,
@@ -359,7 +359,7 @@ fn read_sets<'a>(reader: &mut Reader<'a>) -> Result<&'a [[u8; SET_LEN_BYTES]], D
     Ok(items)
 }
 
-/// Reads ascending references, of which none may be excluded. Errors show the first half of a UUID.
+/// Reads ascending references; none may be excluded. Errors contain the first half of a UUID.
 fn read_references<'a>(
     reader: &mut Reader<'a>,
     count_field: &'static str,
@@ -384,7 +384,7 @@ fn read_references<'a>(
     Ok(items)
 }
 
-/// Reads a count that the bytes left must be able to hold, and gives that many items without taking them.
+/// Reads a count, checks that the remaining bytes can hold it, and returns that many items without taking them.
 fn read_count<'a, const WIDTH: usize>(
     reader: &mut Reader<'a>,
     count_field: &'static str,

@@ -1,4 +1,4 @@
-//! An entity: what it is, where it is, its holder, and its components.
+//! An entity: its kind, its position, its owner and its components.
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | … | 4 | `component count` |
 //! | … | 12 + n each | `component id` ascending, `component len` (u32), `component bytes` |
 //!
-//! The entity's UUID is its key and does not stand in its value.
+//! The entity's UUID is its key and is not stored in its value.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -26,11 +26,11 @@ pub use position::{EntityPos, NotAPosition};
 
 /// The layout that this release writes, and the newest that it reads.
 const FORMAT_VERSION: u64 = 1;
-/// The byte that says "owned by a chunk".
+/// The value of `owner kind` for a chunk.
 const OWNER_CHUNK: u8 = 1;
-/// The byte that says "detached".
+/// The value of `owner kind` for a detached entity.
 const OWNER_DETACHED: u8 = 2;
-/// The fewest bytes that a stored component takes: its id and its length.
+/// The fewest bytes of a stored component: its id and its length.
 const COMPONENT_MIN_LEN_BYTES: u64 = 8 + 4;
 
 /// An entity's stored value. Players are entities too.
@@ -51,17 +51,17 @@ const COMPONENT_MIN_LEN_BYTES: u64 = 8 + 4;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
-    /// What it is.
+    /// Its kind.
     pub kind: EntityTypeId,
-    /// The holder of its reference.
+    /// The owner, which holds its reference.
     pub owner: Owner,
-    /// Where it is. Need not lie in the owner's chunk: an entity that crosses a border moves first, and its
-    /// reference follows when the host says so.
+    /// Its position. It need not be in the owner's chunk: an entity that crosses a border moves first, and the host
+    /// moves its reference later.
     pub position: EntityPos,
     components: BTreeMap<ComponentId, Vec<u8>>,
 }
 
-/// The holder of an entity: exactly one chunk, or none for a stated reason. So no entity is ever an orphan.
+/// The owner of an entity: exactly one chunk, or none for a given reason. So no entity is ever orphaned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// The chunk whose entity section refers to it.
@@ -74,15 +74,15 @@ pub enum Owner {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reason(String);
 
-/// A text or a component that is longer than its stored length can say.
+/// A text or a component is too long for its length field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} has {len_bytes} bytes, at most {max_bytes} can be stored")]
 pub struct TooLong {
-    /// What is too long.
+    /// The field that is too long.
     pub what: &'static str,
     /// Its length.
     pub len_bytes: u64,
-    /// The longest that can be stored.
+    /// The maximum.
     pub max_bytes: u64,
 }
 
@@ -98,7 +98,7 @@ impl Entity {
         Self { owner, ..self }
     }
 
-    /// The bytes of a component, or `None` if the entity lacks it.
+    /// The bytes of a component; `None` if the entity lacks it.
     pub fn component(&self, id: ComponentId) -> Option<&[u8]> {
         self.components.get(&id).map(Vec::as_slice)
     }
@@ -108,16 +108,16 @@ impl Entity {
         self.components.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
     }
 
-    /// Gives the entity a component, and returns the bytes that it replaces.
+    /// Sets a component of the entity, and returns the old bytes.
     ///
     /// # Errors
-    /// [`TooLong`] above 4,294,967,295 bytes; the entity is unchanged then.
+    /// [`TooLong`] above 4,294,967,295 bytes; then the entity is unchanged.
     pub fn set_component(&mut self, id: ComponentId, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, TooLong> {
         check_len("a component", bytes.len() as u64, u32::MAX.into())?;
         Ok(self.components.insert(id, bytes))
     }
 
-    /// Takes a component away, and returns its bytes.
+    /// Removes a component and returns its bytes.
     pub fn remove_component(&mut self, id: ComponentId) -> Option<Vec<u8>> {
         self.components.remove(&id)
     }
@@ -140,7 +140,7 @@ impl Entity {
     /// Reads the stored form. Allocates at most a small multiple of its length.
     ///
     /// # Errors
-    /// [`DecodeError`] in [`Section::Entity`], or [`Section::Components`] for what is wrong with a component.
+    /// [`DecodeError`] in [`Section::Entity`], or in [`Section::Components`] for an invalid component.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::read(Reader::new(bytes, Section::Entity))
     }

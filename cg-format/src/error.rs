@@ -1,19 +1,19 @@
-//! What a decoder says when bytes are not what they claim to be.
+//! Errors of decoders.
 
 use core::fmt;
 
-/// Bytes that do not decode: which section, where, and what was found there.
+/// Bytes that do not decode: the section, the offset and the problem with the value found.
 ///
-/// The offset counts from the first byte handed to the decoder. The message is one sentence, for example
-/// `component section: 9000000000 items of 8 bytes exceed the 312 bytes left (at byte 88)`.
+/// The offset counts from the first byte that the decoder gets. The message is one sentence, for example `component
+/// section: 9000000000 items of 8 bytes exceed the 312 bytes left (at byte 88)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{section}: {problem} (at byte {offset_bytes})")]
 pub struct DecodeError {
     /// The part of the layout that was being read.
     pub section: Section,
-    /// Where the offending field starts.
+    /// The offset of the invalid field.
     pub offset_bytes: u64,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -28,7 +28,7 @@ impl DecodeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Section {
-    /// The 24 bytes around every stored value.
+    /// The frame: the 24 bytes before every stored value.
     Frame,
     /// The fixed 40 bytes at the start of a chunk.
     ChunkHeader,
@@ -42,7 +42,7 @@ pub enum Section {
     Components,
     /// The entity references of a chunk.
     Entities,
-    /// The named data after a chunk.
+    /// The side data after a chunk.
     SideData,
     /// The header of a cluster: version, scale and offsets.
     ClusterHeader,
@@ -66,17 +66,17 @@ pub enum Section {
     Records,
     /// One record of such a list.
     Record,
-    /// When a cube was last accessed.
+    /// The last access of a cube.
     Heat,
     /// A recorded trace of accesses.
     TierTrace,
-    /// The start of a snapshot file: what it is of and how large.
+    /// The head of a snapshot file: its box and sizes.
     SnapshotHead,
     /// The frame around a part of a snapshot file.
     SnapshotPart,
     /// The names of a snapshot file's ids.
     SnapshotNames,
-    /// Which section of a snapshot file lies where.
+    /// The index of a snapshot file: the places of its sections.
     SnapshotIndex,
     /// The entities of a snapshot file.
     SnapshotEntities,
@@ -88,15 +88,15 @@ pub enum Section {
     PackPart,
     /// The objects of a pack file.
     PackObjects,
-    /// The end of a pack file: how much is before it.
+    /// The end of a pack file: the number of parts and objects before it.
     PackEnd,
     /// A versioned object.
     Object,
-    /// A record that lies at a place of the world.
+    /// A spatial record at a position in the world.
     SpatialRecord,
-    /// A row of an overlay, before the value that it holds.
+    /// A row of an overlay, without its value.
     Overlay,
-    /// An intent, or a part of what it is to roll forward.
+    /// An intent, or a part that it rolls forward.
     Intent,
 }
 
@@ -142,7 +142,7 @@ impl fmt::Display for Section {
     }
 }
 
-/// What is wrong with a field. Every variant carries the value that was found.
+/// The problem with a field. Every variant contains the value found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -151,34 +151,34 @@ pub enum Problem {
     Truncated {
         /// The field's name in the layout table.
         field: &'static str,
-        /// The bytes that it takes.
+        /// The length of the field.
         needed: u64,
         /// The bytes that remain.
         left: u64,
     },
-    /// A count promises more than the bytes that remain can hold.
+    /// A count exceeds what the remaining bytes can hold.
     #[error("{count} {field} of {width} bytes exceed the {left} bytes left")]
     CountExceedsInput {
-        /// What is counted.
+        /// The counted items.
         field: &'static str,
         /// The count found.
         count: u64,
-        /// The width of one, in bytes.
+        /// The width of one item, in bytes.
         width: u64,
         /// The bytes that remain.
         left: u64,
     },
-    /// A field has a value outside what the layout allows.
+    /// The layout does not allow a field's value.
     #[error("{field} is {found}, allowed is {allowed}")]
     OutOfRange {
         /// The field's name in the layout table.
         field: &'static str,
         /// The value found.
         found: u64,
-        /// The allowed values, as words.
+        /// The allowed values, in words.
         allowed: &'static str,
     },
-    /// A field disagrees with what the rest of the value implies.
+    /// A field contradicts the rest of the value.
     #[error("{field} is {found}, but the rest of the value implies {expected}")]
     Disagrees {
         /// The field's name in the layout table.
@@ -198,17 +198,17 @@ pub enum Problem {
         /// The newest version that this code reads.
         newest: u64,
     },
-    /// The checksum does not match: the bytes were damaged, or they belong under another key.
+    /// The checksum does not match: the bytes are damaged, or they belong to another key.
     #[error(
         "checksum is {found:#010x}, the bytes give {expected:#010x}: damaged, or stored under a wrong key"
     )]
     Checksum {
         /// The stored checksum.
         found: u32,
-        /// The checksum of the bytes as they are.
+        /// The checksum computed from the bytes.
         expected: u32,
     },
-    /// Bytes that must be zero are not, or follow the end.
+    /// Bytes that must be zero are not, or bytes follow the end.
     #[error("{field} must be zero or absent, found {found}")]
     NotZero {
         /// The field's name in the layout table.
@@ -224,7 +224,7 @@ pub enum Problem {
         /// The repeated value.
         found: u64,
     },
-    /// A coordinate lies outside the world.
+    /// A coordinate is outside the world.
     #[error("{field} is {found}, the world runs from {min} to {max}")]
     OutsideWorld {
         /// The field's name in the layout table.
@@ -236,17 +236,17 @@ pub enum Problem {
         /// The largest allowed coordinate.
         max: i64,
     },
-    /// A number does not lie above the one before it.
+    /// A number is not above the previous one.
     #[error("{field} is {found}, not above the {before} before it")]
     NotAscending {
         /// The field's name in the layout table.
         field: &'static str,
         /// The value found.
         found: i64,
-        /// The value before it.
+        /// The previous value.
         before: i64,
     },
-    /// A fraction of a block is negative, negative zero, not below 1, or no number.
+    /// A fraction of a block is negative, negative zero, not below 1, or NaN.
     #[error("{field} is {:?}, allowed is 0.0 to below 1.0", f32::from_bits(*.found_bits))]
     NotAFraction {
         /// The field's name in the layout table.
@@ -259,38 +259,38 @@ pub enum Problem {
     NotUtf8 {
         /// The field's name in the layout table.
         field: &'static str,
-        /// The first byte that belongs to no character.
+        /// The first invalid byte.
         found: u8,
     },
     /// Decoding would need more memory than the caller allows.
     #[error("{field} needs {needed} bytes of memory, the limit leaves {left}")]
     LimitExceeded {
-        /// What would be allocated.
+        /// The field that would be allocated.
         field: &'static str,
-        /// The bytes that it takes.
+        /// The length of the allocation.
         needed: u64,
         /// The bytes that the caller's [`Limits`](crate::Limits) still allow.
         left: u64,
     },
-    /// A compressed block does not decompress to what its header promises.
+    /// A compressed block does not decompress to the length in its header.
     #[error("{codec} block of {stored} bytes does not decompress to {raw} bytes")]
     Decompress {
         /// The codec's name.
         codec: &'static str,
         /// The stored length.
         stored: u64,
-        /// The promised length.
+        /// The length in the header.
         raw: u64,
     },
 }
 
-/// A coordinate outside the world: chunk coordinates run from −2^59 to 2^59 − 1.
+/// A coordinate is outside the world: chunk coordinates run from −2^59 to 2^59 − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{axis} is {found}, the world's {unit} coordinates run from {min} to {max}")]
 pub struct OutOfRange {
     /// `x`, `y` or `z`.
     pub axis: char,
-    /// What the coordinate counts: chunks or clusters.
+    /// The unit of the coordinate: chunks or clusters.
     pub unit: &'static str,
     /// The coordinate found.
     pub found: i64,

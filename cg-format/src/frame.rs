@@ -1,4 +1,4 @@
-//! The frame: 24 bytes in front of every stored value, which say what it is and whether it is whole.
+//! The frame: 24 bytes before every stored value, which describe it and detect damage.
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -12,11 +12,11 @@
 //! | 20 | 4 | reserved word | 0 |
 //! | 24 | … | payload | the value; if compressed, `u32` raw length and then the block |
 //!
-//! The checksum runs over the payload, then the [`Space`]'s byte, the row's key and the header with a checksum of
-//! zero. Key and space make a row that was moved to another place read as damaged. The payload comes first, so
-//! that a worker sums it before the version is known: sealing under the commit lock then costs the same for every
-//! length. Of a cluster's payload only the directory is summed here; every group has its own checksum in it, so
-//! that damage costs one group.
+//! The checksum covers the payload, then the [`Space`]'s byte, the row's key and the header with a checksum of zero.
+//! Key and space make a row at a wrong place read as damaged. The payload comes first, so that a worker computes its
+//! part before the version is known. So sealing under the commit lock has the same cost for every length. For a cluster
+//! only the directory of the payload is covered. The directory contains a checksum for every group, so that damage
+//! costs one group.
 
 pub(crate) mod head;
 
@@ -31,12 +31,12 @@ use crate::{DecodeError, Limits, Problem, Section, Space};
 
 use head::Head;
 
-/// Bytes of a frame's header.
+/// The length of a frame's header.
 pub const LEN_BYTES: usize = 24;
 /// The newest frame version, and the one that is written.
 pub const FRAME_VERSION: u8 = 1;
 
-/// What a frame holds. The number is stored, so it never changes.
+/// The content of a frame. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -44,7 +44,7 @@ pub enum FrameKind {
     Plain = 1,
     /// A directory and groups of chunks, see [`cluster`](crate::cluster).
     Cluster = 2,
-    /// The mark of a deleted value; its version says when. No payload.
+    /// The tombstone of a deleted value; its version is that of the deletion. No payload.
     Tombstone = 3,
     /// Changes to a value since its last full save.
     Deltas = 4,
@@ -54,7 +54,7 @@ impl FrameKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Cluster, Self::Tombstone, Self::Deltas];
 
-    /// The byte that names the kind.
+    /// The byte that identifies the kind.
     pub const fn byte(self) -> u8 {
         self as u8
     }
@@ -65,18 +65,19 @@ impl FrameKind {
     }
 }
 
-/// Which version a row gets when it is committed.
+/// The version that a row gets when it is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Stamp {
-    /// The sequence of the commit: the value changed. Cluster rows too, whose slots keep their own versions.
+    /// The sequence number of the commit: the value changed. Also for cluster rows, whose slots have their own
+    /// versions.
     #[default]
     Commit,
-    /// This one: the value only moved, or was upgraded, and did not change.
+    /// This version: the value was only moved or upgraded, and did not change.
     Keep(u64),
 }
 
 impl Stamp {
-    /// The version in a commit of this sequence.
+    /// The version in a commit with this sequence number.
     pub const fn version(self, commit_seq: u64) -> u64 {
         match self {
             Self::Commit => commit_seq,
@@ -85,12 +86,12 @@ impl Stamp {
     }
 }
 
-/// What the header says beside the checksum.
+/// The content of the header, without the checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FrameHeader {
-    /// What the payload is.
+    /// The kind of the payload.
     pub kind: FrameKind,
-    /// How the payload, or each group of a cluster, is compressed.
+    /// The compression of the payload, or of each group of a cluster.
     pub codec: Codec,
     /// The commit that last changed the value.
     pub version: u64,
@@ -119,28 +120,29 @@ pub struct FrameView<'a> {
 }
 
 impl<'a> FrameView<'a> {
-    /// Checks a row's frame. Sums the payload once (a cluster's directory only) and copies nothing.
+    /// Checks a row's frame. Computes the checksum of the payload once (for a cluster only of the directory) and copies
+    /// nothing.
     ///
     /// # Errors
-    /// [`Problem::Newer`] for a newer frame or directory version. [`Problem::Checksum`] if the bytes were damaged
-    /// or belong under another key. Any other problem names the field that no writer leaves like this.
+    /// [`Problem::Newer`] for a newer frame or directory version. [`Problem::Checksum`] if the bytes were damaged or
+    /// belong to another key. Any other problem names a field that no writer produces like this.
     pub fn open(space: Space, key: &[u8], bytes: &'a [u8]) -> Result<Self, DecodeError> {
         Self::parse(space, key, Reader::new(bytes, Section::Frame))
     }
 
-    /// What the header says.
+    /// The content of the header.
     pub const fn header(&self) -> FrameHeader {
         self.header
     }
 
-    /// The payload as it is stored: compressed, if the header names a codec.
+    /// The payload as stored: compressed, if the header names a codec.
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
     /// The payload decompressed, or borrowed if it is not compressed.
     ///
-    /// A cluster's payload is given as it is stored: its groups are compressed one by one.
+    /// A cluster's payload is returned as stored, because its groups are compressed separately.
     ///
     /// # Errors
     /// [`Problem::LimitExceeded`] before anything is allocated, [`Problem::Decompress`] or [`Problem::Truncated`].
@@ -195,8 +197,8 @@ impl<'a> FrameView<'a> {
 
 /// A frame whose version is not known yet.
 ///
-/// The payload is encoded, compressed and summed when the draft is made; what is left for [`seal`](Self::seal)
-/// does not depend on its length.
+/// The payload is encoded, compressed and summed when the draft is created. The cost of [`seal`](Self::seal) does not
+/// depend on its length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// 24 bytes for the header, then the payload.
@@ -204,12 +206,12 @@ pub struct Draft {
     kind: FrameKind,
     codec: Codec,
     schema_generation: u32,
-    /// The sum of the payload, or of a cluster's directory.
+    /// The checksum of the payload, or of a cluster's directory.
     payload_sum: u32,
 }
 
 impl Draft {
-    /// One value, which `write` appends to the buffer it is given. Stored uncompressed if that is not longer.
+    /// One value, which `write` appends to its buffer. Stored uncompressed if that is not longer.
     pub fn plain(codec: Codec, schema_generation: u32, write: impl FnOnce(&mut Vec<u8>)) -> Self {
         Self::compressed(FrameKind::Plain, codec, schema_generation, write)
     }
@@ -219,7 +221,7 @@ impl Draft {
         Self::compressed(FrameKind::Deltas, codec, schema_generation, write)
     }
 
-    /// The mark of a deleted value.
+    /// The tombstone of a deleted value.
     pub fn tombstone(schema_generation: u32) -> Self {
         Self::summed(FrameKind::Tombstone, Codec::None, schema_generation, reserved(), LEN_BYTES)
     }
@@ -231,7 +233,8 @@ impl Draft {
         Self::summed(FrameKind::Cluster, codec, 0, bytes, LEN_BYTES + directory_len_bytes)
     }
 
-    /// A finished row as a draft again, and its version: sealed with that, under the same key, it is the same bytes.
+    /// A complete row as a draft, and its version. Sealed with that version under the same key, it gives the same
+    /// bytes.
     ///
     /// # Errors
     /// As [`FrameView::open`].
@@ -249,12 +252,12 @@ impl Draft {
         Ok((Self::summed(kind, codec, schema_generation, row.to_vec(), end), version))
     }
 
-    /// What the payload is.
+    /// The kind of the payload.
     pub const fn kind(&self) -> FrameKind {
         self.kind
     }
 
-    /// How the payload is compressed: the codec asked for, or none if that gives fewer bytes.
+    /// The compression of the payload: the requested codec, or none if that gives fewer bytes.
     pub const fn codec(&self) -> Codec {
         self.codec
     }
@@ -269,12 +272,13 @@ impl Draft {
         self.bytes.split_at_checked(LEN_BYTES).map_or(&[], |(_, payload)| payload)
     }
 
-    /// Bytes of the finished row's value, frame included.
+    /// The length of the complete row, including the frame.
     pub const fn len_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The finished value of a row. Costs one checksum over the key and 24 bytes, whatever the payload's length.
+    /// Returns the complete value of a row. Costs one checksum over the key and 24 bytes, independent of the payload's
+    /// length.
     #[must_use]
     pub fn seal(mut self, space: Space, key: &[u8], version: u64) -> Vec<u8> {
         let header = FrameHeader {
@@ -325,25 +329,25 @@ impl Draft {
     }
 }
 
-/// The version in a frame, without checking anything: what a guard compares.
+/// The version in a frame, unchecked. Guards compare it.
 ///
-/// `None` if the bytes are too few to hold one.
+/// `None` if the bytes are too few.
 pub fn version_of(bytes: &[u8]) -> Option<u64> {
     let version: &[u8; 8] = bytes.get(8..)?.first_chunk()?;
     Some(u64::from_le_bytes(*version))
 }
 
-/// The checksum in a frame, without checking anything: tells two rows of one version apart.
+/// The checksum in a frame, unchecked. It distinguishes two rows of one version.
 ///
-/// `None` if the bytes are too few to hold one.
+/// `None` if the bytes are too few.
 pub fn stored_checksum_of(bytes: &[u8]) -> Option<u32> {
     let checksum: &[u8; 4] = bytes.get(CHECKSUM_OFFSET_BYTES as usize..)?.first_chunk()?;
     Some(u32::from_le_bytes(*checksum))
 }
 
-/// What a frame says that it holds, without checking anything: for counting rows.
+/// The kind in a frame, unchecked. For counting rows.
 ///
-/// `None` if the bytes are too few, or of a kind that this release does not know.
+/// `None` if the bytes are too few, or the kind is unknown to this release.
 pub fn kind_of(bytes: &[u8]) -> Option<FrameKind> {
     let kind = *bytes.get(KIND_OFFSET_BYTES)?;
     [FrameKind::Plain, FrameKind::Cluster, FrameKind::Tombstone, FrameKind::Deltas]
@@ -351,8 +355,8 @@ pub fn kind_of(bytes: &[u8]) -> Option<FrameKind> {
         .find(|known| known.byte() == kind)
 }
 
-/// Checks a frame and lists the fields read, up to the first error. The fields inside a plain payload and inside
-/// a cluster are listed by their own modules.
+/// Checks a frame and lists the fields read, up to the first error. The modules of a plain payload and of a cluster
+/// list the fields inside.
 pub fn trace(space: Space, key: &[u8], bytes: &[u8]) -> (Vec<Span>, Result<FrameHeader, DecodeError>) {
     let trace: Trace = RefCell::default();
     let reader = Reader::new(bytes, Section::Frame).traced(Some(&trace));
@@ -363,7 +367,7 @@ pub fn trace(space: Space, key: &[u8], bytes: &[u8]) -> (Vec<Span>, Result<Frame
 const KIND_OFFSET_BYTES: usize = 1;
 const CHECKSUM_OFFSET_BYTES: u64 = 4;
 
-/// A buffer that begins with room for the header.
+/// A buffer that begins with space for the header.
 fn reserved() -> Vec<u8> {
     [0; LEN_BYTES].to_vec()
 }

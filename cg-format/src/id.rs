@@ -1,4 +1,4 @@
-//! Ids: numbers that mean something only together with the registry that issued them.
+//! Ids: numbers that have a meaning only with the registry that issued them.
 
 use core::fmt;
 
@@ -58,7 +58,7 @@ id! {
 }
 
 impl ComponentId {
-    /// The bit that says "variable size".
+    /// The bit for variable size.
     pub const VARIABLE_BIT: u64 = 1 << 63;
 
     /// The component of a fixed size at a position of the `components` list.

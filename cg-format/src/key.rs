@@ -1,7 +1,7 @@
-//! Row keys: which bytes name a row, and how they sort.
+//! Row keys: the bytes that identify a row, and their order.
 //!
-//! Every integer in a key is big-endian and every signed one is biased (see [`morton`]), so that
-//! byte order is number order and an aligned cube of chunks is one contiguous range.
+//! Every integer in a key is big-endian and every signed one is biased (see [`morton`]). So byte order is number order,
+//! and an aligned cube of chunks is one contiguous range.
 //!
 //! | [`Space`] | family | key | bytes |
 //! |---|---|---|---|
@@ -24,8 +24,8 @@
 //! | `RecordPlace` | `record` | 2 ‖ UUID | 17 |
 //! | `ColdHeat` | `index` | 5 ‖ dimension ‖ Morton(chunk >> 4) | 33 |
 //!
-//! An overlay's rows have the same spaces, in an engine of their own: a lease's number ‖ the key of a chunk (40 bytes), of
-//! an entity (24 bytes), of an object, of a property, of a record, or of a record's place (25 bytes).
+//! An overlay's rows have the same spaces, in a separate engine. A key is a lease's number ‖ the key of a chunk (40
+//! bytes), of an entity (24 bytes), of an object, of a property, of a record, or of a record's place (25 bytes).
 //!
 //! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
@@ -64,19 +64,19 @@ pub use space::{Family, Space};
 
 use space::{CHANGE_MARK_TAG, COLD_HEAT_TAG, HEAT_TAG};
 
-/// Bytes of a chunk's or cluster's key.
+/// The length of a chunk's or cluster's key.
 pub const CHUNK_LEN_BYTES: usize = 8 + morton::LEN_3D_BYTES;
-/// Bytes of an opacity tile's key.
+/// The length of an opacity tile's key.
 pub const OPACITY_TILE_LEN_BYTES: usize = 8 + morton::LEN_2D_BYTES;
-/// Bytes of an opacity patch's key.
+/// The length of an opacity patch's key.
 pub const OPACITY_PATCH_LEN_BYTES: usize = OPACITY_TILE_LEN_BYTES + 8 + 1;
-/// Bytes of a delta's key.
+/// The length of a delta's key.
 pub const DELTA_LEN_BYTES: usize = CHUNK_LEN_BYTES + 8;
-/// Bytes of a heat row's key, of a cube or of a cold cluster.
+/// The length of a heat row's key, of a cube or of a cold cluster.
 pub const HEAT_LEN_BYTES: usize = 1 + CHUNK_LEN_BYTES;
-/// Bytes of a change mark's key.
+/// The length of a change mark's key.
 pub const CHANGE_MARK_LEN_BYTES: usize = 2 + CHUNK_LEN_BYTES;
-/// The longest key of an object; the shortest has one byte.
+/// The maximum length of an object's key; the minimum is one byte.
 pub const OBJECT_MAX_LEN_BYTES: usize = 512;
 
 /// A chunk's key in `chunkl0`.
@@ -105,7 +105,7 @@ pub fn decode_cluster(tier: ClusterTier, key: &[u8]) -> Result<(Dimension, Clust
     whole(key, |reader| read_cluster(reader, tier))
 }
 
-/// The keys in `chunkl0` of exactly the chunks of a cluster: from its first child to its last.
+/// The range of keys in `chunkl0` that contains exactly the chunks of a cluster, from the first to the last.
 pub fn chunks_of_cluster(dimension: Dimension, pos: ClusterPos) -> RangeInclusive<[u8; CHUNK_LEN_BYTES]> {
     let key = |pos| chunk(ChunkAt { dimension, pos });
     key(pos.min_chunk())..=key(pos.max_chunk())
@@ -124,7 +124,7 @@ pub fn decode_entity(key: &[u8]) -> Result<EntityId, DecodeError> {
     whole(key, |reader| reader.array("entity uuid").map(EntityId::from_bytes))
 }
 
-/// Whether an object can have this key: 1 to [`OBJECT_MAX_LEN_BYTES`] bytes, whatever they are.
+/// Checks the length of an object's key: 1 to [`OBJECT_MAX_LEN_BYTES`] bytes. Any bytes are allowed.
 ///
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`] for another length.
@@ -185,7 +185,7 @@ pub fn decode_opacity_patch(key: &[u8]) -> Result<ChunkAt, DecodeError> {
     })
 }
 
-/// The key of a chunk's delta: deltas of one chunk sort by the commit that made them.
+/// The key of a chunk's delta. Deltas of one chunk are sorted by their commits.
 pub fn delta(at: ChunkAt, commit_seq: u64) -> [u8; DELTA_LEN_BYTES] {
     let mut key = [0; DELTA_LEN_BYTES];
     let (head, tail) = key.split_at_mut(CHUNK_LEN_BYTES);

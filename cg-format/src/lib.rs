@@ -1,15 +1,15 @@
 #![doc = include_str!("../README.md")]
 //!
-//! The bytes alone do not say everything about a block id: a [`SchemaView`] is asked for the rest. The [`frame`] is what
-//! surrounds a stored value, [`source`] has the traits.
+//! The bytes of a block id do not define its components; a [`SchemaView`] does. The [`frame`] surrounds every stored
+//! value. [`source`] contains the traits.
 //!
 //! # Untrusted bytes
-//! Every decoder takes bytes that anybody may have written. Any input gives a value or a [`DecodeError`] that
-//! names the section, the offset and the value found. No input panics, and no input makes a decoder allocate
-//! more than a small multiple of its own length or of the [`Limits`] it was given.
+//! Every decoder accepts bytes from untrusted writers. Any input gives a value or a [`DecodeError`] with the section,
+//! the offset and the value found. No input panics, and no input makes a decoder allocate more than a small multiple of
+//! its own length or of the given [`Limits`].
 //!
 //! # Where is the layout?
-//! In the table at the top of each module, and with figures and worked examples in `docs/format/`.
+//! In the table at the start of each module, and with figures and worked examples in `docs/format/`.
 #![forbid(unsafe_code)]
 #![no_std]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]

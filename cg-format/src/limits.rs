@@ -1,11 +1,11 @@
-//! What a decoder may allocate, spent as it goes.
+//! The memory budget of a decoder.
 
 use crate::{DecodeError, Problem, Section};
 
 /// A budget of memory for decoding, so that no input costs more than the caller allows.
 ///
-/// Decoders of plain values allocate at most a small multiple of their input and take no budget. Those that
-/// decompress spend the promised length here before they allocate it.
+/// Decoders of plain values allocate at most a small multiple of their input and need no budget. Those that decompress
+/// charge the stated length before they allocate it.
 ///
 /// ```
 /// use cg_format::{Limits, Section};
@@ -24,15 +24,15 @@ impl Limits {
         Self { left_bytes: memory_bytes }
     }
 
-    /// What is left.
+    /// The remaining bytes.
     pub const fn left_bytes(&self) -> u64 {
         self.left_bytes
     }
 
-    /// Takes bytes from the budget before they are allocated.
+    /// Charges bytes before they are allocated.
     ///
     /// # Errors
-    /// [`Problem::LimitExceeded`] if less than that is left; nothing is taken then.
+    /// [`Problem::LimitExceeded`] if fewer are left; then nothing is charged.
     pub const fn spend(
         &mut self,
         section: Section,
@@ -50,7 +50,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 256 MiB: a full L2 cluster of the largest size that is formed, decompressed.
+    /// 256 MiB: the largest L2 cluster that is written, decompressed.
     fn default() -> Self {
         Self::new(256 << 20)
     }

@@ -1,8 +1,8 @@
 //! Morton order: the bits of biased coordinates interleaved, so that an aligned cube is one range of keys.
 //!
-//! Each coordinate is biased by flipping its sign bit, which maps `i64` order onto `u64` order: without it −1 and
-//! 0 would lie at opposite ends. In each bit triple x is the most significant, then y, then z; in each pair x,
-//! then z. The result is big-endian, because stores compare keys byte by byte from the front.
+//! Each coordinate is biased by flipping its sign bit, which maps `i64` order onto `u64` order. Without it −1 and 0
+//! would be at opposite ends. In each bit triple x is the most significant, then y, then z; in each pair x, then z. The
+//! result is big-endian, because stores compare keys byte by byte from the front.
 //!
 //! Bias and shift do not commute: shift the signed coordinate to the scale first, then encode.
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
@@ -48,7 +48,7 @@ pub fn decode_3d(code: &[u8; LEN_3D_BYTES]) -> [i64; 3] {
     out.map(unbias)
 }
 
-/// The position whose code follows; `None` after the last.
+/// The position with the next code; `None` after the last.
 pub fn next_3d(position: [i64; 3]) -> Option<[i64; 3]> {
     let mut code = encode_3d(position);
     for byte in code.iter_mut().rev() {
@@ -84,11 +84,11 @@ pub fn decode_2d(code: &[u8; LEN_2D_BYTES]) -> [i64; 2] {
     out.map(unbias)
 }
 
-/// The first position of a box, in Morton order, that does not come before `from`; `None` if the whole box does.
+/// The first position of a box, in Morton order, that is not before `from`; `None` if the whole box is before it.
 ///
-/// Both corners are inside the box, and no coordinate of `min` exceeds that of `max`. A scan of keys that has left
-/// the box goes on there, instead of passing over everything that lies between two parts of it. Costs a look at each
-/// bit and reads nothing.
+/// Both corners are inside the box, and no coordinate of `min` exceeds that of `max`. A scan of keys that has left the
+/// box continues at this position, instead of reading all keys between two parts of it. Costs one step per bit and
+/// reads nothing.
 ///
 /// ```
 /// use cg_format::morton::first_in_box;
@@ -99,7 +99,7 @@ pub fn decode_2d(code: &[u8; LEN_2D_BYTES]) -> [i64; 2] {
 #[expect(clippy::indexing_slicing, reason = "an axis is 0, 1 or 2, and each array has the three of them")]
 pub fn first_in_box(from: [i64; 3], min: [i64; 3], max: [i64; 3]) -> Option<[i64; 3]> {
     let (from, mut min, mut max) = (from.map(bias), min.map(bias), max.map(bias));
-    // Where the part of the box begins that lies after everything looked at further on.
+    // The start of the nearest part of the box after the part that is still searched.
     let mut behind = None;
     for bit in (0..u64::BITS).rev() {
         let (here, below) = (1 << bit, (1 << bit) - 1);
@@ -107,7 +107,7 @@ pub fn first_in_box(from: [i64; 3], min: [i64; 3], max: [i64; 3]) -> Option<[i64
             let lower_end = |c: u64| (c | here) & !below;
             match [from, min, max].map(|corner| corner[axis] & here != 0) {
                 [false, false, false] | [true, true, true] => {}
-                // The bit halves the box, and `from` lies before the upper half.
+                // The bit halves the box, and `from` is before the upper half.
                 [false, false, true] => {
                     let mut upper = min;
                     upper[axis] = lower_end(upper[axis]);
@@ -221,7 +221,7 @@ mod tests {
         fn the_next_position_has_the_next_code(x: i64, y: i64, z: i64) {
             let next = next_3d([x, y, z]).map(encode_3d);
             let code = encode_3d([x, y, z]);
-            // Nothing lies between two codes, the first of which is the other's without its last carry.
+            // The next code is the code plus one, as a number of 24 bytes.
             let Some(next) = next else {
                 prop_assert_eq!([x, y, z], [i64::MAX; 3]);
                 return Ok(());

@@ -1,4 +1,4 @@
-//! A versioned object: bytes that a host keeps under a key, and how often they changed.
+//! A versioned object: bytes that a host stores under a key, and the number of their changes.
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -7,7 +7,8 @@
 //! | 16 | 1 | `state`: 1 = here, 2 = deleted |
 //! | 17 | n | `bytes`, of an object that is here |
 //!
-//! A deleted object keeps its row, so that the count goes on if it is written anew. The key does not stand in the value.
+//! A deleted object keeps its row, so that the version continues if it is written again. The key is not stored in the
+//! value.
 
 use alloc::vec::Vec;
 
@@ -16,9 +17,9 @@ use crate::{DecodeError, Problem, Section};
 
 /// The layout that this release writes, and the newest that it reads.
 const FORMAT_VERSION: u64 = 1;
-/// The byte that says "here".
+/// The value of `state` for an existing object.
 const HERE: u8 = 1;
-/// The byte that says "deleted".
+/// The value of `state` for a deleted object.
 const DELETED: u8 = 2;
 
 /// An object's stored value, borrowed.
@@ -33,14 +34,14 @@ const DELETED: u8 = 2;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectView<'a> {
-    /// How often the object was changed since it was first written: 0 at first, never negative.
+    /// The number of changes since the object was first written: 0 at first, never negative.
     pub version: i64,
-    /// What it holds; `None` if it was deleted, at the version that it had then.
+    /// Its content; `None` if it was deleted with this version.
     pub bytes: Option<&'a [u8]>,
 }
 
 impl<'a> ObjectView<'a> {
-    /// Bytes of the stored form of an object that holds this many.
+    /// The length of the stored form of an object with this many bytes.
     pub const fn len_bytes(held_bytes: usize) -> usize {
         8 + 8 + 1 + held_bytes
     }
@@ -48,7 +49,7 @@ impl<'a> ObjectView<'a> {
     /// Appends the stored form. Equal objects give equal bytes.
     ///
     /// # Panics
-    /// For a negative version, which nothing would read again.
+    /// For a negative version, which no reader accepts.
     pub fn encode(&self, out: &mut Vec<u8>) {
         assert!(self.version >= 0, "versions count from 0");
         let mut writer = Writer::new(out);

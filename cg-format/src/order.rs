@@ -1,4 +1,4 @@
-//! The order in which a host's flat array holds the 4,096 cells of a chunk.
+//! The order of a chunk's 4,096 cells in a host's flat array.
 
 use crate::LocalPos;
 
@@ -12,10 +12,10 @@ use crate::LocalPos;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CellOrder {
-    /// `x·256 + y·16 + z`: the order in which chunks are stored here.
+    /// `x·256 + y·16 + z`: the order of stored chunks.
     #[default]
     Xyz,
-    /// `x·256 + z·16 + y`: columns of blocks lie together.
+    /// `x·256 + z·16 + y`: columns of blocks are contiguous.
     Xzy,
     /// `y·256 + x·16 + z`.
     Yxz,
@@ -43,13 +43,13 @@ impl CellOrder {
         }
     }
 
-    /// The place of a cell in the array.
+    /// The index of a cell in the array.
     pub const fn index(self, cell: LocalPos) -> u16 {
         let [x, y, z] = self.shifts();
         (cell.x() as u16) << x | (cell.y() as u16) << y | (cell.z() as u16) << z
     }
 
-    /// The cell at a place of the array, or `None` from 4,096 on.
+    /// The cell at an index of the array; `None` from 4,096 on.
     pub const fn cell(self, index: u16) -> Option<LocalPos> {
         if index >= LocalPos::COUNT as u16 {
             return None;
@@ -66,7 +66,7 @@ impl CellOrder {
         })
     }
 
-    /// By how much the storage index grows along the slowest, the middle and the fastest axis of this order.
+    /// The strides of the slowest, the middle and the fastest axis of this order in the storage order.
     pub(crate) const fn storage_strides(self) -> [usize; 3] {
         match self {
             Self::Xyz => [256, 16, 1],
@@ -78,13 +78,13 @@ impl CellOrder {
         }
     }
 
-    /// By how much the place in this order grows along x, y and z.
+    /// The strides of x, y and z in this order.
     pub(crate) const fn strides(self) -> [usize; 3] {
         let [x, y, z] = self.shifts();
         [1 << x, 1 << y, 1 << z]
     }
 
-    /// The bits by which x, y and z are shifted to give an index.
+    /// The bits by which x, y and z are shifted for an index.
     const fn shifts(self) -> [u32; 3] {
         match self {
             Self::Xyz => [8, 4, 0],

@@ -1,4 +1,4 @@
-//! The rows of an overlay: a layer of changes over a world that stays as it is.
+//! The rows of an overlay: a layer of changes over a world that is not modified.
 //!
 //! A row, after its frame:
 //!
@@ -33,39 +33,39 @@ const DELETED: u8 = 0;
 const HERE: u8 = 1;
 const CHANGED: u8 = 2;
 
-/// Where in the layers below something came from, when an overlay wrote over it first.
+/// The layer and version of a value in the base when an overlay first replaced it.
 ///
-/// Two origins are equal exactly if the place was not changed in between.
+/// Two origins are equal exactly if the value did not change in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Origin {
-    /// How many overlays stand between the world and the layer that had it; 0 is the world.
+    /// The number of overlays between the world and the layer with the value; 0 is the world.
     pub layer: u8,
     /// Its version in that layer; 0 if no layer had it.
     pub version: u64,
 }
 
 impl Origin {
-    /// Nothing was there.
+    /// There was no value.
     pub const ABSENT: Self = Self { layer: 0, version: 0 };
 }
 
-/// One row of an overlay: what it says about its place, and what was there before.
+/// One row of an overlay: its value, and the origin of the value that it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverlayRow<'a> {
-    /// What the overlay's base held when the row's lease first wrote there.
+    /// The origin of the base's value when the row's lease first wrote the key.
     pub origin: Origin,
-    /// What is there now.
+    /// The present value.
     pub value: OverlayValue<&'a [u8]>,
 }
 
-/// What a row of an overlay says about its place.
+/// The value of a row of an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverlayValue<T> {
-    /// Nothing is there.
+    /// The value is deleted.
     Deleted,
-    /// This is there, as a world stores it.
+    /// The value as stored in a world.
     Here(T),
-    /// What the base has is there, and on it a [delta](crate::delta::Delta): only of chunks.
+    /// A [delta](crate::delta::Delta) on the base's value. Only for chunks.
     Changed(T),
 }
 
@@ -76,7 +76,7 @@ impl<T> From<Option<T>> for OverlayValue<T> {
 }
 
 impl<'a> OverlayRow<'a> {
-    /// Writes a row; its bytes are written by what the value holds. `None` is a deletion, `Some` is here.
+    /// Writes a row; the closure in the value appends its bytes.
     pub fn encode<F: FnOnce(&mut Vec<u8>)>(
         origin: Origin,
         value: impl Into<OverlayValue<F>>,
@@ -97,7 +97,7 @@ impl<'a> OverlayRow<'a> {
         }
     }
 
-    /// Reads a row up to its value, which is not looked at.
+    /// Decodes a row. Does not check its value.
     ///
     /// # Errors
     /// [`DecodeError`] in [`Section::Overlay`].
@@ -130,22 +130,22 @@ impl<'a> OverlayRow<'a> {
     }
 }
 
-/// An arena: a place for one overlay after the other, each with a lease of its own.
+/// An arena: a place for one overlay after another, each with its own lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArenaRow {
     /// The lease whose rows are the arena's content.
     pub lease: u64,
-    /// The holder, or `None` if the arena is free.
+    /// The holder; `None` if the arena is free.
     pub holder: Option<String>,
-    /// The tick at which it was leased or became free, as its host said.
+    /// The tick at which it was leased or released, as the host gave it.
     pub since: u64,
 }
 
 impl ArenaRow {
-    /// The longest name of a holder, in bytes.
+    /// The maximum length of a holder's name, in bytes.
     pub const MAX_HOLDER_LEN_BYTES: usize = u16::MAX as usize;
 
-    /// Writes the arena. A longer name of a holder than can be stored is the caller's to refuse; it is cut here.
+    /// Appends the stored form. A holder's name that is too long is truncated; the caller should refuse it first.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let holder = self.holder.as_deref().unwrap_or_default();
         let len_bytes = u16::try_from(holder.len()).unwrap_or(u16::MAX);

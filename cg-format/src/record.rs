@@ -1,4 +1,4 @@
-//! A spatial record: something that a host remembers at a point of the world, outside the chunks.
+//! A spatial record: data that a host stores at a point of the world, outside the chunks.
 //!
 //! | offset | width | field |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | 61 | n | `kind`: UTF-8 |
 //! | … | n | `payload` |
 //!
-//! The record's UUID and the way to its leaf are its key and do not stand in its value.
+//! The record's UUID and the path to its leaf are its key and are not stored in its value.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ use crate::{DecodeError, Problem, Section};
 /// The layout that this release writes, and the newest that it reads.
 const FORMAT_VERSION: u64 = 1;
 
-/// What a host remembers at a point of the world.
+/// The data of a host at a point of the world.
 ///
 /// ```
 /// use cg_format::entity::EntityPos;
@@ -36,11 +36,11 @@ const FORMAT_VERSION: u64 = 1;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Where it is.
+    /// Its position.
     pub position: EntityPos,
-    /// When it was made or changed, in whatever the host counts.
+    /// The time when it was created or changed, in the host's unit.
     pub timestamp: i64,
-    /// What it holds.
+    /// Its content.
     pub payload: Vec<u8>,
     kind: String,
 }
@@ -48,13 +48,13 @@ pub struct Record {
 /// A record's stored value, borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordView<'a> {
-    /// Where it is.
+    /// Its position.
     pub position: EntityPos,
-    /// When it was made or changed, in whatever the host counts.
+    /// The time when it was created or changed, in the host's unit.
     pub timestamp: i64,
-    /// What it is.
+    /// Its kind.
     pub kind: &'a str,
-    /// What it holds.
+    /// Its content.
     pub payload: &'a [u8],
 }
 
@@ -74,12 +74,12 @@ impl Record {
         Ok(Self { position, timestamp, payload, kind })
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// The same record elsewhere.
+    /// The same record at another position.
     #[must_use]
     pub fn moved_to(self, position: EntityPos) -> Self {
         Self { position, ..self }
@@ -91,7 +91,7 @@ impl Record {
         RecordView { position: *position, timestamp: *timestamp, kind, payload }
     }
 
-    /// Bytes of the stored form.
+    /// The length of the stored form.
     pub fn len_bytes(&self) -> usize {
         8 + 44 + 8 + 1 + self.kind.len() + self.payload.len()
     }
@@ -164,7 +164,7 @@ mod tests {
         Record::new(position.unwrap(), "game:sign", -258, b"keep out".to_vec()).unwrap()
     }
 
-    /// As little as a record can say, as far out as one can be.
+    /// The smallest record, at the most distant position.
     fn bare() -> Record {
         let block = BlockPos::new(i64::MIN, i64::MAX, 0);
         let position = EntityPos::new(Dimension::new(0), block, [0.0, 1.0_f32.next_down(), 0.0]).unwrap();

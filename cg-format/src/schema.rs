@@ -1,4 +1,4 @@
-//! What bytes alone do not say: which components a block kind has, and what shape they are.
+//! What chunk bytes do not contain: the components of a block kind, and their shapes.
 
 use crate::{BlockId, ComponentId};
 
@@ -7,29 +7,29 @@ use crate::{BlockId, ComponentId};
 pub enum ComponentShape {
     /// Every instance has the same width.
     Fixed {
-        /// Bytes of one instance.
+        /// The length of one instance.
         width_bytes: u32,
     },
     /// Every instance has its own length.
     Variable,
 }
 
-/// One schema generation of a world, as a codec sees it.
+/// One schema generation of a world, as a view for a codec.
 ///
-/// A chunk is always decoded with the generation that it was encoded with, which its frame names; the registry
-/// keeps every generation for ever. A kind of block always has the same components, and that is what lets a chunk
+/// A chunk is always decoded with the generation with which it was encoded. The chunk's frame contains that generation,
+/// and the registry keeps every generation permanently. A kind of block always has the same components, so a chunk can
 /// store component data without separators.
 pub trait SchemaView {
-    /// The components of a block kind in ascending order, or `None` if this schema does not know the block.
+    /// The components of a block kind in ascending order; `None` if this schema does not know the block.
     fn components_of(&self, block: BlockId) -> Option<&[ComponentId]>;
 
-    /// The shape of a component, or `None` if this schema does not know it.
+    /// The shape of a component; `None` if this schema does not know it.
     fn shape(&self, component: ComponentId) -> Option<ComponentShape>;
 
-    /// What a new instance holds: exactly the width for a fixed-size component, empty if unknown.
+    /// The bytes of a new instance: exactly the width for a fixed-size component, empty if unknown.
     fn default_bytes(&self, component: ComponentId) -> &[u8];
 
-    /// Whether a block of this kind hides what is behind it.
+    /// Whether a block of this kind hides the blocks behind it.
     fn is_opaque(&self, block: BlockId) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Side data: what a host keeps with a chunk after the chunk's own bytes: light, biomes, generation stage.
+//! Side data: a host's data after the chunk's own bytes, such as light, biomes or the generation stage.
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -11,7 +11,7 @@
 use crate::wire::{Reader, Writer};
 use crate::{DecodeError, Problem, Section, SideKind};
 
-/// Bytes of an entry before its data.
+/// The length of an entry without its data.
 pub(crate) const HEAD_LEN_BYTES: usize = 6;
 
 /// The side data after a chunk, checked once and then read in place.
@@ -21,10 +21,10 @@ pub struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// Checks all that is left in a reader as side data.
+    /// Checks the remaining bytes of a reader as side data.
     ///
     /// # Errors
-    /// A [`DecodeError`] if an entry is cut off, or kinds do not ascend.
+    /// A [`DecodeError`] if an entry is truncated, or kinds do not ascend.
     pub fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         reader.enter(Section::SideData);
         let bytes = reader.clone().traced(None).rest();
@@ -52,7 +52,7 @@ impl<'a> Sides<'a> {
         Ok(Self { bytes })
     }
 
-    /// The data of one kind. Steps over the entries before it.
+    /// The data of one kind. Skips the entries before it.
     pub fn get(&self, kind: SideKind) -> Option<&'a [u8]> {
         self.iter().find(|(found, _)| *found == kind).map(|(_, data)| data)
     }
@@ -69,16 +69,16 @@ impl<'a> Sides<'a> {
         })
     }
 
-    /// The entries as they are stored.
+    /// The entries as stored.
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 }
 
-/// The longest data of one entry, in bytes.
+/// The maximum length of one entry's data, in bytes.
 pub const MAX_LEN_BYTES: usize = u32::MAX as usize;
 
-/// Appends one entry. The caller appends kinds in ascending order.
+/// Appends one entry. The caller must append kinds in ascending order.
 pub(crate) fn write_entry(writer: &mut Writer<'_>, kind: SideKind, data: &[u8]) {
     writer.u16(kind.get());
     writer

@@ -1,8 +1,9 @@
-//! The traits through which chunks are read and written, so that layers compose without flags.
+//! The traits for reading and writing chunks. Layers compose through them without flags.
 //!
 //! A world, an overlay and a segmented world are all sources and sinks: an overlay over a segmented world is two
-//! values. Absence, deletion and damage are three different answers. Only the outermost layer turns the first two
-//! into "generate it"; damage is always an error, so that a generator never overwrites it.
+//! values. Absence, deletion and damage are three different results. Only the outermost layer treats absence and
+//! deletion in the same way: the chunk must be generated. Damage is always an error, so that a generator never
+//! overwrites it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -11,19 +12,19 @@ use crate::chunk::Chunk;
 use crate::entity::Entity;
 use crate::{ChunkAt, EntityId, SchemaView};
 
-/// What a layer knows about a chunk.
+/// The result of looking up a chunk in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lookup<T> {
-    /// This layer holds it.
+    /// This layer has the chunk.
     Found(T),
-    /// This layer says that it was deleted; layers below are not asked.
+    /// This layer has a tombstone; layers below are not searched.
     Tombstone,
-    /// This layer knows nothing of it; the layer below is asked.
+    /// This layer has no entry; the layer below is searched.
     NotFound,
 }
 
 impl<T> Lookup<T> {
-    /// What the outermost layer answers: deleted and unknown chunks are both absent.
+    /// The result of the outermost layer: deleted and unknown chunks are both absent.
     pub fn here(self) -> Option<T> {
         match self {
             Self::Found(value) => Some(value),
@@ -31,7 +32,7 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// The same answer about another value.
+    /// The same result with another value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Lookup<U> {
         match self {
             Self::Found(value) => Lookup::Found(f(value)),
@@ -41,9 +42,9 @@ impl<T> Lookup<T> {
     }
 }
 
-/// Something that chunks can be read from.
+/// A source of chunks.
 ///
-/// Ids in the chunks mean something only with the source's own registry.
+/// Ids in the chunks have a meaning only with the source's own registry.
 pub trait ChunkSource {
     /// Why a chunk could not be read. Damage is an error, never [`Lookup::NotFound`].
     type Error;
@@ -54,79 +55,78 @@ pub trait ChunkSource {
     /// If the chunk is damaged or the storage fails.
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Self::Error>;
 
-    /// Reads many chunks; one result per position, in the order asked. One bad chunk fails alone.
+    /// Reads many chunks; one result per position, in the given order. A damaged chunk fails only its own result.
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Self::Error>> {
         at.iter().map(|at| self.lookup(*at)).collect()
     }
 
-    /// The schema that the chunks handed out conform to.
+    /// The schema of the returned chunks.
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync>;
 }
 
-/// Something that chunks can be written to. What is put between two commits of the host becomes visible as the
-/// implementation says; a world's sink is its transaction.
+/// A sink for chunks. The implementation defines when writes become visible; a world's sink is its transaction.
 pub trait ChunkSink {
     /// Why a chunk was not accepted.
     type Error;
 
-    /// Writes a chunk, replacing what was there.
+    /// Writes a chunk, replacing the old one.
     ///
     /// # Errors
-    /// If the chunk breaks a limit, or the place holds damage that must not be overwritten blindly.
+    /// If the chunk exceeds a limit, or the place is damaged and must not be overwritten blindly.
     fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Self::Error>;
 
-    /// Deletes a chunk; deleting an absent one is no error.
+    /// Deletes a chunk; an absent one is not an error.
     ///
     /// # Errors
     /// As [`save`](Self::save).
     fn delete(&mut self, at: ChunkAt) -> Result<(), Self::Error>;
 }
 
-/// Something that entities can be read from.
+/// A source of entities.
 pub trait EntitySource {
     /// Why an entity could not be read. Damage is an error, never `None`.
     type Error;
 
-    /// Reads one entity; `None` if there is none of that id.
+    /// Reads one entity; `None` if the id has none.
     ///
     /// # Errors
     /// If the entity is damaged or the storage fails.
     fn entity(&self, id: EntityId) -> Result<Option<Entity>, Self::Error>;
 }
 
-/// A sink that is also read while it is written: reads see what was written before. A world's transaction is one, and so
-/// is a host's live memory.
+/// A sink that can be read while it is written: reads return what was written before. Examples are a world's
+/// transaction and a host's live memory.
 ///
-/// References to entities follow by themselves, as in a transaction: a caller that puts or deletes an entity need not touch the
-/// chunks that refer to it.
+/// References to entities are updated automatically, as in a transaction: a caller that puts or deletes an entity need
+/// not edit the chunks that refer to it.
 pub trait Editor: ChunkSink {
-    /// Reads one chunk as it is now; `None` if there is none.
+    /// Reads one chunk in its present state; `None` if there is none.
     ///
     /// # Errors
     /// If the chunk is damaged or the storage fails.
     fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Self::Error>;
 
-    /// Reads many chunks; one result per position, in the order asked.
+    /// Reads many chunks; one result per position, in the given order.
     fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Self::Error>> {
         at.iter().map(|at| self.load(*at)).collect()
     }
 
-    /// The schema that its chunks conform to.
+    /// The schema of its chunks.
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync>;
 
-    /// Reads one entity as it is now.
+    /// Reads one entity in its present state.
     ///
     /// # Errors
     /// If the entity is damaged or the storage fails.
     fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Self::Error>;
 
-    /// Stores an entity under its id, replacing what was there.
+    /// Stores an entity under its id, replacing the old one.
     ///
     /// # Errors
     /// If it is not accepted.
     fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Self::Error>;
 
-    /// Deletes an entity; deleting an absent one is no error.
+    /// Deletes an entity; an absent one is not an error.
     ///
     /// # Errors
     /// If it is not accepted.

@@ -1,4 +1,4 @@
-//! A commit that is too large for one batch: its rows in parts, and the intent that makes them count.
+//! A commit that is too large for one batch: its rows in parts, and the intent that commits them.
 //!
 //! An intent, after its frame:
 //!
@@ -20,7 +20,7 @@
 //! | 4 | put: `row length`; delete a range: `end length` |
 //! | … | put: `row`, its frame included; delete a range: `end`, the first key after the range |
 //!
-//! A part without an intent means nothing.
+//! A part without an intent is not committed.
 
 use alloc::vec::Vec;
 
@@ -33,7 +33,7 @@ const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const DELETE_RANGE: u8 = 3;
 
-/// What makes the parts of a commit count: how many they are, and what is in them.
+/// The commit point of a commit in parts: the number, length and checksum of the parts.
 ///
 /// ```
 /// use cg_format::staged::Intent;
@@ -46,16 +46,16 @@ const DELETE_RANGE: u8 = 3;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Intent {
-    /// How many parts there are; they are numbered from 0.
+    /// The number of parts. Parts are numbered from 0.
     pub part_count: u32,
-    /// Bytes of all parts together, without their frames.
+    /// The length of all parts together, without their frames.
     pub len_bytes: u64,
     /// CRC-32C over all parts in order, without their frames.
     pub checksum: u32,
 }
 
 impl Intent {
-    /// Counts the next part, given without its frame.
+    /// Adds the next part to the counts and the checksum. `part` has no frame.
     pub fn add(&mut self, part: &[u8]) {
         self.part_count += 1;
         self.len_bytes += part.len() as u64;
@@ -101,33 +101,33 @@ impl Intent {
 pub enum StagedOp<'a> {
     /// A row is written.
     Put {
-        /// What it is.
+        /// The space of the row.
         space: Space,
         /// Its key.
         key: &'a [u8],
-        /// The finished row, its frame included.
+        /// The complete row, including its frame.
         row: &'a [u8],
     },
     /// A row is removed.
     Delete {
-        /// What it is.
+        /// The space of the row.
         space: Space,
         /// Its key.
         key: &'a [u8],
     },
-    /// All rows of a family are removed from one key up to another.
+    /// All rows of a family in a range of keys are removed.
     DeleteRange {
-        /// Names the family.
+        /// A space of the family.
         space: Space,
         /// The first key.
         from: &'a [u8],
-        /// The first key after them.
+        /// The first key after the range.
         to: &'a [u8],
     },
 }
 
 impl StagedOp<'_> {
-    /// Bytes of the stored form.
+    /// The length of the stored form.
     pub const fn len_bytes(&self) -> usize {
         match self {
             Self::Put { key, row, .. } => 2 + 4 + key.len() + 4 + row.len(),
@@ -160,14 +160,14 @@ impl StagedOp<'_> {
     }
 }
 
-/// A part that is being put together.
+/// A part that is being built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartWriter {
     bytes: Vec<u8>,
 }
 
 impl PartWriter {
-    /// Bytes of a part without operations.
+    /// The length of a part without operations.
     pub const EMPTY_LEN_BYTES: usize = 1;
 
     /// A part without operations.
@@ -178,7 +178,7 @@ impl PartWriter {
     /// Adds an operation after the others.
     ///
     /// # Panics
-    /// For a key or a row of 4 GiB or more, which no engine takes.
+    /// For a key or a row of 4 GiB or more, which no engine accepts.
     pub fn add(&mut self, op: &StagedOp<'_>) {
         op.encode(&mut self.bytes);
     }
@@ -193,12 +193,12 @@ impl PartWriter {
         self.bytes.len() <= Self::EMPTY_LEN_BYTES
     }
 
-    /// Bytes so far.
+    /// The length so far.
     pub const fn len_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The part as it is stored after its frame.
+    /// The bytes that are stored after the frame.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -210,7 +210,7 @@ impl Default for PartWriter {
     }
 }
 
-/// The operations of a part in order. Ends after the first that cannot be read. Copies and allocates nothing.
+/// The operations of a part in order. Ends after the first invalid one. Copies and allocates nothing.
 #[derive(Debug, Clone)]
 pub struct StagedOps<'a> {
     reader: Reader<'a>,
@@ -226,7 +226,7 @@ impl<'a> StagedOps<'a> {
         Self::read(Reader::new(bytes, Section::Intent))
     }
 
-    /// Explains a part: the fields that reading it to its end reads, up to the first error.
+    /// Explains a part: the fields up to its end or to the first error.
     pub fn trace(bytes: &'a [u8]) -> (Vec<Span>, Result<(), DecodeError>) {
         let trace = Trace::default();
         let read = StagedOps::read(Reader::new(bytes, Section::Intent).traced(Some(&trace)))

@@ -1,4 +1,4 @@
-//! What the tests of layouts share: dumps and golden files.
+//! Dumps and golden files for the tests of layouts.
 
 use std::path::Path;
 use std::string::String;
@@ -6,7 +6,7 @@ use std::{eprintln, fs};
 
 use crate::wire::{Span, annotate};
 
-/// The dump of a stored value, of which the fields must explain every byte once.
+/// The dump of a stored value. The fields must explain every byte once.
 #[track_caller]
 pub(crate) fn annotated(bytes: &[u8], spans: &[Span]) -> String {
     let mut next = 0;
@@ -20,7 +20,7 @@ pub(crate) fn annotated(bytes: &[u8], spans: &[Span]) -> String {
 
 /// Compares bytes and their description with `testdata/golden/draft/<name>.bin` and `.txt`.
 ///
-/// With `UPDATE_GOLDEN=1` the files are written instead.
+/// With `UPDATE_GOLDEN=1` it writes the files instead.
 #[track_caller]
 pub(crate) fn golden(name: &str, bytes: &[u8], text: &str) {
     let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden/draft").join(name);

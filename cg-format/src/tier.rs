@@ -1,4 +1,4 @@
-//! Tiers: how many chunks lie under one key.
+//! Tiers: the number of chunks under one key.
 //!
 //! | tier | nickname | chunks per key | side in chunks | side in blocks |
 //! |---|---|---|---|---|
@@ -38,7 +38,7 @@ impl Tier {
     }
 }
 
-/// A tier whose keys hold clusters.
+/// A tier whose keys contain clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClusterTier {
     /// Warm: 4×4×4 chunks.
@@ -56,7 +56,7 @@ impl ClusterTier {
         }
     }
 
-    /// The byte that names the scale in stored values: 1 or 2.
+    /// The byte of the scale in stored values: 1 or 2.
     pub const fn scale_level(self) -> u8 {
         match self {
             Self::L1 => 1,
@@ -64,7 +64,7 @@ impl ClusterTier {
         }
     }
 
-    /// The tier that a stored scale byte names.
+    /// The tier of a stored scale byte.
     pub const fn from_scale_level(level: u8) -> Option<Self> {
         match level {
             1 => Some(Self::L1),
@@ -78,18 +78,18 @@ impl ClusterTier {
         self.tier().side_chunks()
     }
 
-    /// How many slots a cluster has: 64 or 4,096.
+    /// The number of slots of a cluster: 64 or 4,096.
     pub const fn slot_count(self) -> usize {
         let side = self.side_chunks() as usize;
         side * side * side
     }
 
-    /// How many 4³ groups a stored cluster has: 1 or 64.
+    /// The number of 4³ groups of a stored cluster: 1 or 64.
     pub const fn group_count(self) -> usize {
         self.slot_count() / 64
     }
 
-    /// The bits by which a chunk coordinate is shifted to give the cluster's: 2 or 4.
+    /// The bits by which a chunk coordinate is shifted for the cluster's: 2 or 4.
     pub const fn shift_chunks(self) -> u32 {
         match self {
             Self::L1 => 2,

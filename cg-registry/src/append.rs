@@ -1,4 +1,4 @@
-//! The only five ways in which a catalog grows, each with all that it checks.
+//! The five ways to add to a catalog, each with its checks. There are no others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::kind::ListKind;
 use crate::pack::{PackRow, RenameRow};
 use crate::{Name, RegistryError};
 
-// Each of these checks first and changes afterwards, so an error leaves the catalog as it was.
+// Each checks first and changes afterwards, so an error leaves the catalog unchanged.
 impl Catalog {
     pub(crate) fn add_name(&mut self, list: ListKind, name: Name) -> Result<u64, RegistryError> {
         let entries = &mut self.lists[list.place()];
@@ -135,7 +135,7 @@ impl Catalog {
         self.packs.push(row);
     }
 
-    /// Checks what can only be seen once all rows are there.
+    /// Checks the rules that need all rows.
     pub(crate) fn check_complete(&self) -> Result<(), RegistryError> {
         let sides = self.list(ListKind::Sides);
         for (id, side) in INTRINSIC_SIDES.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the world keeps about a block kind: a record when it is registered, and one for each later change.
+//! The stored records about a block kind: one when it is registered, and one for each later change.
 
 use cg_format::{BlockId, ComponentId};
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 /// A stored record about one block kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRow {
-    /// The schema generation from which on it holds.
+    /// The first schema generation in which it is valid.
     pub generation: u32,
     /// The block's id.
     pub block: u64,
-    /// Whether a block of this kind hides what is behind it.
+    /// Whether a block of this kind hides the blocks behind it.
     pub opaque: bool,
     /// The ids of its components, ascending.
     pub components: Vec<u64>,
 }
 
 impl BlockRow {
-    /// The most components of one block kind.
+    /// The maximum number of components of one block kind.
     pub const MAX_COMPONENTS: usize = 4096;
 
     /// The block's id.
@@ -26,7 +26,7 @@ impl BlockRow {
     }
 }
 
-/// What one generation says about a block.
+/// The state of a block in one generation.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockState {
     pub(crate) generation: u32,
@@ -41,7 +41,7 @@ impl From<&BlockRow> for BlockState {
     }
 }
 
-/// Everything known about one block over all generations.
+/// The states of one block in all generations.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockHistory {
     pub(crate) first: BlockState,
@@ -50,7 +50,8 @@ pub(crate) struct BlockHistory {
 }
 
 impl BlockHistory {
-    /// The record in a generation. The first one also holds before its own, where no chunk can hold the block.
+    /// The state in a generation. The first one is also valid before its own generation, when no chunk can contain the
+    /// block.
     pub(crate) fn at(&self, generation: u32) -> &BlockState {
         if self.later.is_empty() {
             return &self.first;

@@ -1,4 +1,4 @@
-//! The lists of a world together with every generation of its schemas.
+//! The lists of a world and all generations of its schemas.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::tables::Tables;
 use crate::view::Schema;
 use crate::{AppendOnlyList, Name};
 
-/// Everything that a world knows by name: six lists, and what its blocks and components were in each generation.
+/// All names of a world: six lists, and the schemas of its blocks and components in each generation.
 ///
-/// All of it only grows. An id is the position of a name in its list and never means anything else. A schema
-/// *generation* is a number that goes up whenever an existing block gains or loses a component, or changes its
-/// opacity; every stored chunk says with which generation it was written, and [`Catalog::schema`] reads it with that
-/// one for ever.
-/// A component's shape never changes: another shape is another registration (`ns:name@2`) that replaces it.
+/// A catalog only grows. An id is the position of a name in its list and never changes its meaning. A schema
+/// *generation* is a number that increases when an existing block gains or loses a component, or changes its opacity.
+/// Every stored chunk contains the generation in which it was written, and [`Catalog::schema`] returns that schema
+/// permanently. A component's shape never changes: another shape is another registration (`ns:name@2`) that replaces
+/// it.
 ///
 /// ```
 /// use cg_format::SchemaView;
@@ -49,17 +49,17 @@ pub struct Catalog {
     pub(crate) generation: u32,
 }
 
-/// The side kind of bytes whose component a block has lost, `:lost_components`.
+/// The side kind for components that a block has lost, `:lost_components`.
 pub const LOST_COMPONENTS: SideKind = SideKind::new(0);
 
-/// The side kind of component data that stood where no block can own it, `:stale`.
+/// The side kind for component data at a place where no block can own it, `:stale`.
 pub const STALE: SideKind = SideKind::new(1);
 
 /// The names that every `sides` list starts with.
 pub(crate) const INTRINSIC_SIDES: [&str; 2] = [":lost_components", ":stale"];
 
 impl Catalog {
-    /// The catalog of a new world: nothing but the engine's own side kinds.
+    /// The catalog of a new world: only the engine's own side kinds.
     pub fn new() -> Self {
         let mut new = Self::empty();
         for side in INTRINSIC_SIDES {
@@ -69,7 +69,7 @@ impl Catalog {
         new
     }
 
-    /// Without the engine's own entries, for decoding.
+    /// A catalog without the engine's own entries, for decoding.
     pub(crate) fn empty() -> Self {
         Self {
             lists: Default::default(),
@@ -87,14 +87,14 @@ impl Catalog {
         &self.lists[kind.place()]
     }
 
-    /// The newest schema generation; 0 until a block first changes.
+    /// The newest schema generation; 0 until a block changes for the first time.
     pub const fn current_generation(&self) -> u32 {
         self.generation
     }
 
-    /// The schema of one generation, or `None` if this world has not come that far.
+    /// The schema of one generation; `None` if the world has not reached it.
     ///
-    /// A handle of two words over shared tables. It goes on answering as it was when the catalog grows.
+    /// A handle of two words on shared tables. It does not change when the catalog grows.
     pub fn schema(&self, generation: u32) -> Option<Schema> {
         (generation <= self.generation).then(|| Schema::new(Arc::clone(&self.tables), generation))
     }
@@ -104,7 +104,7 @@ impl Catalog {
         Schema::new(Arc::clone(&self.tables), self.generation)
     }
 
-    /// The id of a block by its name or a name that it was renamed to.
+    /// The id of a block by its name or by an alias.
     pub fn block_id(&self, name: &str) -> Option<BlockId> {
         self.list(ListKind::Blocks).id(name).map(BlockId::new)
     }
@@ -114,20 +114,20 @@ impl Catalog {
         self.list(ListKind::Blocks).name(id.get())
     }
 
-    /// The newest registration of a component, by its name or a name that it was renamed to.
+    /// The newest registration of a component, by its name or by an alias.
     ///
-    /// `ns:name` finds what the name means now; a revision such as `ns:name@2` finds exactly that registration.
+    /// `ns:name` finds the newest registration; a revision such as `ns:name@2` finds exactly that registration.
     pub fn component_id(&self, name: &str) -> Option<ComponentId> {
         let first = self.tables.components.get(self.list(ListKind::Components).id(name)?)?;
         if name.contains('@') { Some(first.id) } else { Some(self.newest_registration(first.id)) }
     }
 
-    /// The name under which this registration of a component stands in the list, with its revision.
+    /// The name of this registration of a component in the list, with its revision.
     pub fn component_name(&self, id: ComponentId) -> Option<&Name> {
         self.list(ListKind::Components).name(id.index())
     }
 
-    /// The registration that a component has become after all replacements; itself if never replaced.
+    /// The last registration in the chain of replacements; the component itself if it was never replaced.
     pub fn newest_registration(&self, id: ComponentId) -> ComponentId {
         let mut newest = id;
         // A replacement always has a higher index, so this ends.
@@ -162,7 +162,7 @@ impl Catalog {
         self.list(ListKind::Sides).id(name).map(|id| SideKind::new(id as u16))
     }
 
-    /// What is remembered of each pack that the world was ever opened with, in the order of first appearance.
+    /// The last record of each pack that the world was ever opened with, in the order of their first records.
     pub fn packs(&self) -> Vec<&PackRow> {
         let mut out: Vec<&PackRow> = Vec::new();
         for row in &self.packs {
@@ -174,12 +174,12 @@ impl Catalog {
         out
     }
 
-    /// The second names of entries, in the order in which they came.
+    /// The aliases of entries, in the order in which they were added.
     pub fn renames(&self) -> &[RenameRow] {
         &self.renames
     }
 
-    /// The names by which packs know a component: the one in the list, then those that it was renamed to.
+    /// The names of a component for packs: the one in the list, then its aliases.
     pub(crate) fn known_as(&self, id: ComponentId) -> Vec<&str> {
         let newest = self.newest_registration(id);
         let renamed = self.renames.iter().filter(|row| {
@@ -190,7 +190,7 @@ impl Catalog {
         first.into_iter().chain(renamed.map(|row| row.name.as_str())).collect()
     }
 
-    /// The generations after `from` and up to `to` in which one of some blocks changed, ascending.
+    /// The generations after `from` and up to `to` in which one of these blocks changed, ascending.
     pub(crate) fn changes_of(
         &self,
         blocks: impl IntoIterator<Item = BlockId>,
@@ -215,7 +215,7 @@ impl Default for Catalog {
 }
 
 impl PartialEq for Catalog {
-    /// Two catalogs are equal if they would be stored as the same bytes.
+    /// Two catalogs are equal if their stored bytes would be equal.
     fn eq(&self, other: &Self) -> bool {
         self.lists == other.lists
             && self.component_rows.iter().eq(other.component_rows.iter())

@@ -1,4 +1,4 @@
-//! What was added to a catalog, as the entries after a mark.
+//! The entries that were added to a catalog after a mark.
 
 use crate::block::BlockRow;
 use crate::catalog::Catalog;
@@ -8,11 +8,11 @@ use crate::kind::ListKind;
 use crate::pack::{PackRow, RenameRow};
 use crate::{Name, RegistryError};
 
-/// How long each row of a catalog was at one moment. A catalog only grows, so this says everything about it.
+/// The length of each row of a catalog at one moment. A catalog only grows, so the lengths identify its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark([u64; Row::ALL.len()]);
 
-/// Entries added to a catalog: what a store writes as tail rows in the batch that makes them valid.
+/// Entries added to a catalog. A store writes them as tail rows in the batch that makes them valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
     first: Mark,
@@ -33,7 +33,7 @@ impl Changes {
             && self.packs.is_empty()
     }
 
-    /// The first id that was issued in a list, and the names from there on.
+    /// The first new id of a list, and the new names.
     pub fn names(&self, list: ListKind) -> (u64, &[Name]) {
         (self.first.of(list.into()), &self.names[list.place()])
     }
@@ -48,20 +48,20 @@ impl Changes {
         &self.component_rows
     }
 
-    /// The new second names.
+    /// The new aliases.
     pub fn renames(&self) -> &[RenameRow] {
         &self.renames
     }
 
-    /// What was noted about packs.
+    /// The new records about packs.
     pub fn packs(&self) -> &[PackRow] {
         &self.packs
     }
 
-    /// The tail rows as (property name, bytes): only the new entries, one row per list that grew.
+    /// The tail rows as (property name, bytes): only the new entries, one row for each list that grew.
     ///
-    /// Written beside what is stored, they make [`Catalog::decode`] give the grown catalog. A store replaces them
-    /// by [`Catalog::encode_full`] when it opens and closes a world.
+    /// With these rows added to the stored ones, [`Catalog::decode`] returns the grown catalog. A store replaces them
+    /// with [`Catalog::encode_full`] when it opens and closes a world.
     pub fn encode_tail(&self) -> Vec<(String, Vec<u8>)> {
         let mut out = Vec::new();
         for row in Row::ALL {
@@ -91,12 +91,12 @@ impl Mark {
 }
 
 impl Catalog {
-    /// How far the catalog has come.
+    /// The present lengths of all rows.
     pub(crate) fn mark(&self) -> Mark {
         Mark(Row::ALL.map(|row| self.row_len(row)))
     }
 
-    /// How many entries a row has.
+    /// The number of entries of a row.
     pub(crate) fn row_len(&self, row: Row) -> u64 {
         let len = match row {
             Row::List(list) => self.list(list).len(),
@@ -108,7 +108,7 @@ impl Catalog {
         len as u64
     }
 
-    /// Everything that was added after a mark of this catalog.
+    /// The entries that were added after a mark of this catalog.
     pub(crate) fn since(&self, first: Mark) -> Changes {
         let skip = |row| first.of(row) as usize;
         Changes {
@@ -123,9 +123,9 @@ impl Catalog {
         }
     }
 
-    /// Adds what another copy of this catalog has already added.
+    /// Adds changes that another copy of this catalog already contains.
     ///
-    /// Costs a copy of the catalog, so that an error leaves it untouched.
+    /// Copies the catalog, so that an error leaves it unchanged.
     ///
     /// # Errors
     /// [`RegistryError::Stale`] if the changes were made for another state.

@@ -1,8 +1,8 @@
 //! The bytes of a catalog: ten rows, each with tails until it is folded.
 //!
 //! A list of names is `u64 count`, then per name `u32 length, UTF-8`. A list of records is `u64 format version = 1`,
-//! `u64 count`, then the records as bincode 2 writes them with fixed-width little-endian integers. Tables, reasons
-//! and an example: `docs/format/registry.md`.
+//! `u64 count`, then the records as bincode 2 writes them with fixed-width little-endian integers.
+//! `docs/format/registry.md` has tables, reasons and an example.
 
 mod fields;
 mod rows;
@@ -27,14 +27,14 @@ pub use rows::{Row, is_registry_row};
 /// The version of the record rows that this release writes, and the newest that it reads.
 pub const FORMAT_VERSION: u64 = 1;
 
-/// The longest record: what a damaged length can make the decoder allocate.
+/// The maximum length of a record. It bounds the allocation that a damaged length can cause.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 
-/// The most names or records in one row.
+/// The maximum number of names or records in one row.
 const MAX_ENTRIES: u64 = 1 << 24;
 
-/// bincode with fixed-width little-endian integers. All of bincode in this crate is here and in the two functions
-/// that use it.
+/// bincode with fixed-width little-endian integers. This function and its two callers are the only uses of bincode in
+/// this crate.
 const fn config() -> impl bincode::config::Config {
     bincode::config::standard()
         .with_fixed_int_encoding()
@@ -58,8 +58,8 @@ fn decode_record<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), String
 }
 
 impl Catalog {
-    /// Every row whole, as (property name, bytes), always all ten. A store writes them when it makes a world, and
-    /// instead of the tails when it opens and closes one.
+    /// All ten complete rows as (property name, bytes). A store writes them when it creates a world, and replaces the
+    /// tails with them when it opens and closes one.
     pub fn encode_full(&self) -> Vec<(String, Vec<u8>)> {
         let bytes = |row| match row {
             Row::List(list) => encode_names(self.list(list).names()),
@@ -71,14 +71,13 @@ impl Catalog {
         Row::ALL.into_iter().map(|row| (row.name().into(), bytes(row))).collect()
     }
 
-    /// Reads the rows back: whole ones and tails, in any order. Rows that are not the registry's are passed over,
-    /// so a store may hand in all of its `worldMeta`.
+    /// Reads complete rows and tails, in any order. Other rows are skipped, so a store may pass its whole `worldMeta`.
     ///
-    /// A tail must continue what comes before it; where it overlaps, it must agree.
+    /// A tail must continue the entries before it. Where it overlaps them, it must agree.
     ///
     /// # Errors
-    /// A [`RegistryError`] that names the row, the byte and what was found. A world whose registry does not decode
-    /// must not be written to: its ids would mean something else.
+    /// A [`RegistryError`] with the row, the byte and the value found. A world whose registry does not decode must not
+    /// be written to, because its ids would get other meanings.
     pub fn decode<'a>(rows: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Result<Self, RegistryError> {
         let mut parts = rows::sort(rows)?;
         let mut catalog = Self::empty();
@@ -257,7 +256,7 @@ fn decode_records<T: DeserializeOwned + Fields>(
         let offset_bytes = reader.offset_bytes();
         let rest = reader.clone().rest();
         if trace.is_some() {
-            // Only to note the fields: what is wrong with a record is said by what decodes it.
+            // Only records the fields. An error in a record comes from its decoder.
             let mut fields = Reader::at_offset(rest, offset_bytes, Section::Record).traced(trace);
             let _ = T::take(&mut fields);
         }
@@ -275,7 +274,7 @@ fn decode_records<T: DeserializeOwned + Fields>(
     Ok(out)
 }
 
-/// Reads a count that the bytes left can hold if each entry has at least `width_bytes`.
+/// Reads a count and checks that the remaining bytes can hold that many entries of at least `width_bytes`.
 fn read_count(
     reader: &mut Reader<'_>,
     field: &'static str,

@@ -1,4 +1,4 @@
-//! What the world keeps about a component: one record per registration, more when its default changes.
+//! The stored records about a component: one for each registration, and more when its default changes.
 
 use cg_format::{ComponentId, ComponentShape};
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use crate::schema::{ComponentSpec, Conversion, Field, SpecError};
 /// A stored record about one component. The first one registers its shape, which never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentRow {
-    /// The schema generation from which on it holds.
+    /// The first schema generation in which it is valid.
     pub generation: u32,
     /// The component's id, with the top bit set for variable size.
     pub component: u64,
-    /// The width of one instance; 0 for variable size.
+    /// The length of one instance; 0 for variable size.
     pub width_bytes: u32,
-    /// What a new instance holds.
+    /// The bytes of a new instance.
     pub default_bytes: Vec<u8>,
     /// The named parts in their order; empty if not described.
     pub fields: Vec<Field>,
-    /// The registration that this one follows; only in a first record.
+    /// The registration that this one replaces; only in a first record.
     pub replaces: Option<Replaces>,
 }
 
-/// The registration that a new one follows, and the way its instances come over.
+/// The registration that a new one replaces, and the conversion of its instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replaces {
     /// The id of the older registration.
     pub component: u64,
-    /// How stored instances are carried over.
+    /// The conversion of stored instances.
     pub by: Conversion,
 }
 
@@ -79,7 +79,7 @@ pub(crate) const fn id_at(index: u64, shape: ComponentShape) -> ComponentId {
     }
 }
 
-/// Everything known about one component over all generations.
+/// The states of one component in all generations.
 #[derive(Debug, Clone)]
 pub(crate) struct ComponentHistory {
     pub(crate) id: ComponentId,
@@ -87,12 +87,13 @@ pub(crate) struct ComponentHistory {
     /// Later defaults and descriptions, ascending by generation.
     pub(crate) later: Vec<(u32, ComponentSpec)>,
     pub(crate) replaces: Option<Replaces>,
-    /// The registration that follows this one.
+    /// The registration that replaces this one.
     pub(crate) replaced_by: Option<ComponentId>,
 }
 
 impl ComponentHistory {
-    /// The schema in a generation. The first record also holds before its own, where nothing can refer to it.
+    /// The schema in a generation. The first record is also valid before its own generation, when nothing can refer to
+    /// it.
     pub(crate) fn at(&self, generation: u32) -> &ComponentSpec {
         let count = self.later.partition_point(|(from, _)| *from <= generation);
         match count.checked_sub(1).and_then(|last| self.later.get(last)) {

@@ -1,4 +1,4 @@
-//! What the registry says when stored rows or requests do not fit.
+//! Errors of stored rows and requests.
 
 use cg_format::DecodeError;
 
@@ -6,16 +6,16 @@ use crate::kind::ListKind;
 use crate::name::{NameError, NamedError};
 use crate::schema::SpecError;
 
-/// Rows that do not decode, or a request that does not fit the catalog. Nothing was changed.
+/// Rows do not decode, or a request does not fit the catalog. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
-    /// The bytes of a row end early or count more than they hold.
+    /// The bytes of a row end early or have a count that they cannot hold.
     #[error("row `{row}`: {error}")]
     Bytes {
         /// The row's name.
         row: String,
-        /// What is wrong and where.
+        /// The problem and its place.
         #[source]
         error: DecodeError,
     },
@@ -24,11 +24,11 @@ pub enum RegistryError {
     StoredName {
         /// The row's name.
         row: String,
-        /// Which name of the row, counted from 0.
+        /// The index of the name in the row, from 0.
         index: u64,
         /// Where its bytes start.
         offset_bytes: u64,
-        /// The name found, and the rule.
+        /// The name found, and the violated rule.
         #[source]
         error: NamedError,
     },
@@ -37,9 +37,9 @@ pub enum RegistryError {
     Utf8 {
         /// The row's name.
         row: String,
-        /// Which name of the row, counted from 0.
+        /// The index of the name in the row, from 0.
         index: u64,
-        /// Where the offending byte stands.
+        /// The offset of the invalid byte.
         offset_bytes: u64,
         /// The byte found.
         found: u8,
@@ -49,71 +49,71 @@ pub enum RegistryError {
     Record {
         /// The row's name.
         row: String,
-        /// Which record of the row, counted from 0.
+        /// The index of the record in the row, from 0.
         index: u64,
         /// Where the record starts.
         offset_bytes: u64,
-        /// What its decoder said.
+        /// The decoder's message.
         reason: String,
     },
-    /// A row's name looks like one of the registry's, but is none.
+    /// A row's name resembles a name of the registry and is not one.
     #[error("row `{row}` is no registry row; a tail is named `<list>.tail.<first id>` in plain decimal")]
     RowName {
         /// The name found.
         row: String,
     },
-    /// One of the registry's rows is not there.
+    /// A row of the registry is absent.
     #[error("row `{row}` is missing; restore it from a backup")]
     MissingRow {
         /// The row's name.
         row: &'static str,
     },
-    /// Entries between what was read so far and the next tail are missing.
+    /// Entries between the earlier rows and the next tail are missing.
     #[error("row `{row}` starts at entry {found}, but the rows before it end at {expected}")]
     Gap {
         /// The name of the tail.
         row: String,
-        /// The first entry that was expected.
+        /// The expected first entry.
         expected: u64,
-        /// The first entry that it holds.
+        /// The first entry of the tail.
         found: u64,
     },
-    /// A tail disagrees with what was folded already.
+    /// A tail disagrees with entries that were read before.
     #[error("row `{row}`: entry {index} is {tail}, but the rows before it say {folded}")]
     Disagrees {
         /// The name of the tail.
         row: String,
-        /// The entry, counted over the whole list.
+        /// The index of the entry in the whole list.
         index: u64,
-        /// What the earlier rows say.
+        /// The value in the earlier rows.
         folded: String,
-        /// What the tail says.
+        /// The value in the tail.
         tail: String,
     },
-    /// A name that is in the list already.
+    /// A name is already in the list.
     #[error("{list}: `{name}` is registered as {id} already")]
     Duplicate {
         /// The list.
         list: ListKind,
         /// The name.
         name: String,
-        /// The id that it has.
+        /// Its id.
         id: u64,
     },
-    /// A list has as many entries as it can.
+    /// A list is full.
     #[error("{list} is full: it holds {max} entries; nothing was registered")]
     Full {
         /// The list.
         list: ListKind,
-        /// The most entries that it holds.
+        /// The maximum number of entries.
         max: usize,
     },
-    /// A record that contradicts those before it.
+    /// A record contradicts earlier ones.
     #[error("{row}: record {index}: {reason}")]
     Inconsistent {
         /// The row.
         row: &'static str,
-        /// The record, counted over the whole row.
+        /// The index of the record in the whole row.
         index: u64,
         /// The contradiction.
         reason: String,
@@ -121,7 +121,7 @@ pub enum RegistryError {
     /// The rows do not belong together.
     #[error("{0}; restore the registry's rows from one backup")]
     Incomplete(String),
-    /// A name in a request breaks a rule.
+    /// A name in a request violates a rule.
     #[error("{name:?} cannot be registered: {error}")]
     Name {
         /// The name found.
@@ -130,12 +130,12 @@ pub enum RegistryError {
         #[source]
         error: NameError,
     },
-    /// A component in a request has a schema that does not add up.
+    /// The schema of a component in a request is invalid.
     #[error("component `{name}`: {error}")]
     Spec {
         /// The component's name.
         name: String,
-        /// What does not add up.
+        /// The problem.
         #[source]
         error: SpecError,
     },
@@ -152,27 +152,27 @@ pub enum RegistryError {
     Differs {
         /// The entry.
         name: String,
-        /// What is registered, in words.
+        /// The registered description, in words.
         registered: String,
     },
-    /// More components than a block can have.
+    /// A block has more components than allowed.
     #[error("block `{block}` has {found} components, at most {max} are allowed")]
     TooManyComponents {
         /// The block.
         block: String,
         /// The number found.
         found: usize,
-        /// The most that are allowed.
+        /// The maximum.
         max: usize,
     },
-    /// Changes or a plan made for another state of the catalog.
+    /// Changes or a plan were made for another state of the catalog.
     #[error("the catalog has changed since: {row} has {found} entries, not {expected}; reconcile again")]
     Stale {
         /// The first row that differs.
         row: &'static str,
-        /// The length that the plan was made for.
+        /// The length in that state.
         expected: u64,
-        /// The length now.
+        /// The present length.
         found: u64,
     },
     /// A plan with refusals cannot be applied.

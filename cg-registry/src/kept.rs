@@ -1,7 +1,7 @@
-//! Component data that no block of a chunk owns at present, as side data.
+//! Component data without an owner in its chunk at present, stored as side data.
 //!
-//! The registry's own two side kinds, [`:lost_components`](crate::LOST_COMPONENTS) and [`:stale`](crate::STALE),
-//! share this layout:
+//! The registry's own two side kinds, [`:lost_components`](crate::LOST_COMPONENTS) and [`:stale`](crate::STALE), share
+//! this layout:
 //!
 //! | offset | width | field            | meaning                              | allowed                     |
 //! |--------|-------|------------------|--------------------------------------|-----------------------------|
@@ -14,8 +14,8 @@
 //! | 24     | 4     | `length`         | bytes of the instance                | what is left                |
 //! | 28     | length | `bytes`          | the instance                         | any                         |
 //!
-//! From `cell` on once per entry, ascending by cell, layer, block, component. Entries that are equal in all four
-//! keep the order in which they were put in; in `:lost_components` there are none.
+//! The fields from `cell` on are repeated for each entry, ascending by cell, layer, block, component. Entries with
+//! equal keys keep the order of insertion; `:lost_components` has none.
 
 use std::collections::BTreeMap;
 
@@ -29,18 +29,18 @@ pub const FORMAT_VERSION: u8 = 1;
 /// The bytes of an entry without its data.
 const ENTRY_BYTES: u64 = 2 + 1 + 8 + 8 + 4;
 
-/// Whose bytes they are: ordered as they are stored.
+/// The former owner of an instance. The order is that of the stored form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
     /// The cell and the layer.
     pub at: CellLayer,
-    /// The kind of block that stood there.
+    /// The kind of block that was there.
     pub block: BlockId,
     /// The component.
     pub component: ComponentId,
 }
 
-/// Component data kept aside, each with the block that owned it.
+/// Component data without an owner, with the block that owned each instance.
 ///
 /// ```
 /// use cg_format::chunk::CellLayer;
@@ -60,17 +60,17 @@ pub struct KeptComponents {
 }
 
 impl KeptComponents {
-    /// Whether nothing is kept. Nothing is then stored: the side data is removed.
+    /// Whether there are no entries. An empty value is not stored: the side data is removed.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// All that is kept, in stored order.
+    /// All entries, in stored order.
     pub fn iter(&self) -> impl Iterator<Item = (Owner, &[u8])> {
         self.entries.iter().flat_map(|(owner, all)| all.iter().map(|bytes| (*owner, bytes.as_slice())))
     }
 
-    /// Keeps one more instance, after those of the same owner.
+    /// Adds an instance after those of the same owner.
     pub fn push(&mut self, owner: Owner, bytes: Vec<u8>) {
         self.entries.entry(owner).or_default().push(bytes);
     }
@@ -80,12 +80,12 @@ impl KeptComponents {
         self.entries.get(&owner)?.first().map(Vec::as_slice)
     }
 
-    /// Forgets everything of an owner. Returns how many instances that was.
+    /// Removes all instances of an owner and returns their number.
     pub fn remove(&mut self, owner: Owner) -> usize {
         self.entries.remove(&owner).map_or(0, |all| all.len())
     }
 
-    /// Forgets what a test does not want to keep. Returns how many instances that was.
+    /// Removes the instances of owners for which `keep` returns `false`, and returns their number.
     pub fn retain(&mut self, mut keep: impl FnMut(Owner) -> bool) -> usize {
         let before = self.iter().count();
         self.entries.retain(|owner, _| keep(*owner));
@@ -107,7 +107,7 @@ impl KeptComponents {
         out
     }
 
-    /// Reads the bytes of either side kind, and notes the fields in a trace if one is given.
+    /// Reads the bytes of either side kind, and records the fields in a trace if one is given.
     ///
     /// # Errors
     /// A [`DecodeError`] with the offset in the side data.

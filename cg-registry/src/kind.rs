@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum ListKind {
     /// Block kinds; an entry may name one state, as in `minecraft:oak_log[axis=y]`.
     Blocks,
-    /// Components, each registration of a name with another shape being its own entry.
+    /// Components. Each registration of a name with another shape is a separate entry.
     Components,
     /// Kinds of entities.
     Entities,
@@ -23,7 +23,7 @@ pub enum ListKind {
 }
 
 impl ListKind {
-    /// All lists, in the order in which a report and a world's rows show them.
+    /// All lists, in the order of reports and of a world's rows.
     pub const ALL: [Self; 6] =
         [Self::Blocks, Self::Components, Self::Entities, Self::Structures, Self::Dimensions, Self::Sides];
 
@@ -39,7 +39,7 @@ impl ListKind {
         }
     }
 
-    /// One entry, or several, in a sentence.
+    /// The singular or plural noun for an entry, for messages.
     pub const fn noun(self, count: usize) -> &'static str {
         match (self, count) {
             (Self::Blocks, 1) => "block",
@@ -53,7 +53,7 @@ impl ListKind {
         }
     }
 
-    /// How many names the list can hold: 65,536 side kinds, whose id is a `u16`, and 2^24 of everything else.
+    /// The maximum number of names in the list: 65,536 side kinds, whose id is a `u16`, and 2^24 for all others.
     pub const fn max_len(self) -> usize {
         match self {
             Self::Sides => 1 << 16,

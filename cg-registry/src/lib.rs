@@ -1,15 +1,16 @@
 #![doc = include_str!("../README.md")]
 //!
-//! The lists are a [`Catalog`], a manifest is a [`PackManifest`], and [`reconcile()`] returns a [`Plan`]. An [`Upgrader`]
-//! carries a stored chunk to the newest generation. The store writes the rows that [`Catalog::encode_full`] and
-//! [`Changes::encode_tail`] return, in the batch with the first chunk that uses the new ids.
+//! The lists are a [`Catalog`], a manifest is a [`PackManifest`], and [`reconcile()`] returns a [`Plan`]. An
+//! [`Upgrader`] converts a stored chunk to the newest generation. The store writes the rows that
+//! [`Catalog::encode_full`] and [`Changes::encode_tail`] return, in the batch with the first chunk that uses the new
+//! ids.
 //!
 //! # Promises
-//! - An id is the position of a name in an append-only list. It never moves and is never used again.
-//! - A chunk is read with the generation in which it was written, for ever.
-//! - Bytes of a component that a block loses are kept beside the chunk and come back with the component.
-//! - What cannot be had is refused with its reason before anything is changed.
-//! - Stored rows are untrusted: any bytes give a catalog or an error that names row, byte and value.
+//! - An id is the position of a name in an append-only list. It never moves and is never reused.
+//! - A chunk is always read with the generation in which it was written.
+//! - Bytes of a component that a block loses are stored with the chunk and are restored with the component.
+//! - An impossible change is refused with its reason before anything is changed.
+//! - Stored rows are untrusted: any bytes give a catalog or an error with the row, the byte and the value.
 //!
 //! # Where is the layout?
 //! In `docs/format/registry.md`; the JSON of manifests in `docs/manifest.md`.

@@ -1,13 +1,13 @@
-//! A list that issues ids and never takes one back.
+//! A list that issues ids and never revokes one.
 
 use std::collections::HashMap;
 
 use crate::Name;
 
-/// Names in the order in which they were registered; the position is the id.
+/// Names in the order of registration; the position is the id.
 ///
-/// Nothing moves and nothing is removed. A name may have further names, its aliases, which find the same id: that
-/// is how a rename is told from a new entry. Looking up costs one hash in one direction and one index in the other.
+/// Entries are never moved or removed. A name may have aliases, which find the same id. An alias distinguishes a rename
+/// from a new entry. Finding an id costs one hash lookup; finding a name costs one array access.
 ///
 /// ```
 /// use cg_registry::{AppendOnlyList, Name};
@@ -30,7 +30,7 @@ impl AppendOnlyList {
         Self::default()
     }
 
-    /// How many ids were issued, which is the next id.
+    /// The number of issued ids, which is the next id.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -55,7 +55,7 @@ impl AppendOnlyList {
         &self.names
     }
 
-    /// Issues the next id, or gives nothing back if the name or an alias of that text exists.
+    /// Issues the next id; `None` if the name exists already, as a name or an alias.
     pub fn issue(&mut self, name: Name) -> Option<u64> {
         let id = self.names.len() as u64;
         if self.ids.contains_key(&name) {
@@ -66,8 +66,8 @@ impl AppendOnlyList {
         Some(id)
     }
 
-    /// Lets another name find an issued id. `false`, and nothing changed, if the id was never issued or the name
-    /// is taken.
+    /// Adds an alias of an issued id. Returns `false` and changes nothing if the id was never issued or the name
+    /// exists.
     pub fn alias(&mut self, id: u64, name: Name) -> bool {
         if id >= self.names.len() as u64 || self.ids.contains_key(&name) {
             return false;

@@ -1,4 +1,6 @@
-//! What a pack offers, and its JSON form (`docs/manifest.md`).
+//! The manifest of a pack, and its JSON form (`docs/manifest.md`).
+
+mod states;
 
 use std::fmt;
 
@@ -10,7 +12,7 @@ use crate::Name;
 use crate::kind::ListKind;
 use crate::schema::{ComponentSpec, Field};
 
-/// Everything that one pack (a mod, a plugin, the game itself) brings to a world.
+/// All names that one pack (a mod, a plugin, the game itself) offers to a world.
 ///
 /// ```
 /// use cg_registry::PackManifest;
@@ -26,17 +28,20 @@ use crate::schema::{ComponentSpec, Field};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackManifest {
-    /// The pack's own name, which tells it from other packs. Not a [`Name`].
+    /// The pack's own name, which identifies it. It is not a [`Name`].
     pub pack: String,
-    /// Its version, in any form; only shown.
+    /// Its version, in any form; for display only.
     pub version: String,
-    /// The namespaces that belong to this pack alone. It registers names in no other.
+    /// The namespaces that belong only to this pack. It registers names in no other.
     pub namespaces: Vec<String>,
     /// Its components.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<ComponentOffer>,
     /// Its block kinds; new ones are numbered in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ///
+    /// The JSON form may list the states of a block in one entry, as `docs/manifest.md` describes. It is written with
+    /// one entry for each state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "states::blocks")]
     pub blocks: Vec<BlockOffer>,
     /// Its kinds of entities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -50,7 +55,7 @@ pub struct PackManifest {
     /// Its kinds of side data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sides: Vec<Name>,
-    /// Entries that were known by another name in an earlier version.
+    /// Entries that had another name in an earlier version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub renamed: Vec<Rename>,
 }
@@ -59,12 +64,12 @@ pub struct PackManifest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockOffer {
-    /// Its name, with a state where the host tells states apart.
+    /// Its name, with a state if the host distinguishes states.
     pub name: Name,
-    /// The components that every block of this kind has, its own pack's or another's.
+    /// The components of every block of this kind, from its own pack or another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<Name>,
-    /// Whether it hides what is behind it; yes if left out.
+    /// Whether it hides the blocks behind it. Default: yes.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub opaque: bool,
 }
@@ -75,12 +80,12 @@ pub struct BlockOffer {
 pub struct ComponentOffer {
     /// Its name.
     pub name: Name,
-    /// The width of one instance in bytes, or `"variable"`.
+    /// The length of one instance in bytes, or `"variable"`.
     pub size: Size,
-    /// What a new instance holds. If left out: the defaults of the fields, zeros, or nothing for variable size.
+    /// The bytes of a new instance. Default: the defaults of the fields, or zeros; empty for variable size.
     #[serde(rename = "default", default, skip_serializing_if = "Option::is_none")]
     pub default_bytes: Option<HexBytes>,
-    /// The named parts in their order. They let values be found again when the layout changes.
+    /// The named parts in their order. They identify values when the layout changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldOffer>,
 }
@@ -91,26 +96,26 @@ pub struct ComponentOffer {
 pub struct FieldOffer {
     /// Its name, unique within the component.
     pub name: String,
-    /// Its bytes.
+    /// Its length in bytes.
     pub width_bytes: u32,
-    /// What it holds in a new instance; zeros if left out.
+    /// Its bytes in a new instance. Default: zeros.
     #[serde(rename = "default", default, skip_serializing_if = "Option::is_none")]
     pub default_bytes: Option<HexBytes>,
 }
 
-/// An entry that keeps its id under a new name. Both names find it from then on.
+/// An entry that keeps its id and gets a new name. Both names find it afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rename {
     /// The list that holds it.
     pub list: ListKind,
-    /// The name that a world may know it by.
+    /// The name that a world may have for it.
     pub old: Name,
     /// The name that the pack uses now.
     pub new: Name,
 }
 
-/// The size of one instance of a component.
+/// The length of one instance of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// This many bytes.
@@ -123,7 +128,7 @@ pub enum Size {
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct HexBytes(pub Vec<u8>);
 
-/// A manifest that is not the documented JSON.
+/// A manifest is not valid JSON of the documented form.
 #[derive(Debug, thiserror::Error)]
 #[error("not a pack manifest: {0}")]
 pub struct ManifestError(#[from] serde_json::Error);
@@ -142,7 +147,7 @@ impl PackManifest {
         serde_json::to_string_pretty(self).expect("strings, numbers and lists have a JSON form")
     }
 
-    /// The plain names of a list, with none for blocks and components, which are more than a name.
+    /// The names of a list without further data. Empty for blocks and components, which have more than a name.
     pub(crate) fn plain_names(&self, list: ListKind) -> &[Name] {
         match list {
             ListKind::Blocks | ListKind::Components => &[],
@@ -153,7 +158,7 @@ impl PackManifest {
         }
     }
 
-    /// Every name that the pack offers in a list.
+    /// All names that the pack offers in a list.
     pub fn names(&self, list: ListKind) -> Vec<&Name> {
         match list {
             ListKind::Blocks => self.blocks.iter().map(|block| &block.name).collect(),
@@ -171,17 +176,17 @@ impl BlockOffer {
 }
 
 impl ComponentOffer {
-    /// A component of one width, zero in new instances.
+    /// A component of fixed size with a default of zeros.
     pub const fn fixed(name: Name, width_bytes: u32) -> Self {
         Self { name, size: Size::Fixed(width_bytes), default_bytes: None, fields: Vec::new() }
     }
 
-    /// A component of variable size, empty in new instances.
+    /// A component of variable size with an empty default.
     pub const fn variable(name: Name) -> Self {
         Self { name, size: Size::Variable, default_bytes: None, fields: Vec::new() }
     }
 
-    /// The schema with all that was left out filled in; not checked.
+    /// The schema with all defaults filled in. It is not checked.
     pub fn spec(&self) -> ComponentSpec {
         let shape = match self.size {
             Size::Fixed(width_bytes) => ComponentShape::Fixed { width_bytes },
@@ -201,7 +206,7 @@ impl ComponentOffer {
     }
 
     fn filled_up(&self, width_bytes: u32) -> Vec<u8> {
-        // Offers are checked afterwards; nothing wider than allowed is ever allocated.
+        // Bounds the allocation, because an offer is checked only afterwards.
         let most = ComponentSpec::MAX_WIDTH_BYTES + 1;
         let mut out = Vec::new();
         for field in &self.fields {

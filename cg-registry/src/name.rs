@@ -1,4 +1,4 @@
-//! `namespace:identifier`, the only thing about an entry that outlives a world.
+//! `namespace:identifier`, the only part of an entry that is valid beyond its world.
 //!
 //! ```text
 //! name      = namespace ":" identifier [ state ] [ "@" revision ]
@@ -6,8 +6,8 @@
 //! revision  = decimal number from 2 on, without leading zeros  only the registry writes it
 //! ```
 //!
-//! An empty namespace marks what the engine itself brings, such as `:air`. Because a host can never write `@`,
-//! no name of a pack collides with a revision that the registry made.
+//! An empty namespace marks the engine's own entries, such as `:air`. A host can never write `@`, so no name of a pack
+//! collides with a revision of the registry.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -36,21 +36,21 @@ pub struct Name(Arc<str>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is no colon.
+    /// The colon is missing.
     #[error("it has no namespace; write `namespace:identifier`")]
     NoNamespace,
-    /// Nothing follows the colon.
+    /// The identifier is empty.
     #[error("nothing stands between the colon and the end or the state")]
     NoIdentifier,
-    /// A character that has a meaning of its own, or that no terminal should print.
+    /// A reserved character, or one that no terminal should print.
     #[error("{found:?} at byte {offset_bytes} is not allowed there")]
     Character {
         /// The character found.
         found: char,
-        /// Where it stands.
+        /// Its offset.
         offset_bytes: usize,
     },
-    /// More bytes than a stored name may have.
+    /// The name is longer than a stored name may be.
     #[error("it has {len_bytes} bytes, at most {} are allowed", Name::MAX_LEN_BYTES)]
     TooLong {
         /// The length found.
@@ -59,37 +59,37 @@ pub enum NameError {
     /// The text in brackets is not `key=value,key=value`.
     #[error("its state is not written `[key=value,key=value]`")]
     State,
-    /// Two texts would name one state.
+    /// The state keys are not ascending, so that one state would have two names.
     #[error("the state keys must ascend and differ, but `{second}` follows `{first}`")]
     StateOrder {
-        /// The key that stands first.
+        /// The first key.
         first: String,
-        /// The key that follows it.
+        /// The key after it.
         second: String,
     },
-    /// What follows the `@` is not a number from 2 on in its shortest form.
+    /// The text after `@` is not a number from 2 on in its shortest form.
     #[error("`@` must be followed by a number from 2 on; packs may not use it")]
     Revision,
 }
 
 impl Name {
-    /// The longest stored name.
+    /// The maximum length of a stored name.
     pub const MAX_LEN_BYTES: usize = 65_535;
 
-    /// Takes the name that a host or a pack gives.
+    /// Checks a name from a host or a pack.
     ///
     /// # Errors
-    /// A [`NameError`] that says which rule is broken; `@` is reserved for the registry.
+    /// A [`NameError`] with the violated rule; `@` is reserved for the registry.
     pub fn new(text: impl AsRef<str>) -> Result<Self, NameError> {
         let text = text.as_ref();
         check_unrevised(text)?;
         Ok(Self(text.into()))
     }
 
-    /// Names one state of a block; the keys may come in any order.
+    /// The name of one state of a block; the keys may come in any order.
     ///
     /// # Errors
-    /// As [`Name::new`], also for a key that is given twice.
+    /// As [`Name::new`], also for a repeated key.
     pub fn with_state<'a>(
         base: &str,
         state: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -103,10 +103,10 @@ impl Name {
         Self::new(format!("{base}[{}]", pairs.join(",")))
     }
 
-    /// Takes a name out of a stored list, where a revision may follow.
+    /// Checks a name from a stored list, which may have a revision.
     ///
     /// # Errors
-    /// A [`NameError`] that says which rule is broken.
+    /// A [`NameError`] with the violated rule.
     pub fn from_stored(text: &str) -> Result<Self, NameError> {
         match text.split_once('@') {
             None => check_unrevised(text)?,
@@ -124,7 +124,7 @@ impl Name {
         Ok(Self(text.into()))
     }
 
-    /// The same name, registered for the `revision`th time: `ns:name@2`. Revision 1 is the name itself.
+    /// The name of the registration with this number: `ns:name@2`. Revision 1 is the name itself.
     ///
     /// # Errors
     /// [`NameError::TooLong`] if the suffix does not fit.
@@ -141,35 +141,35 @@ impl Name {
         &self.0
     }
 
-    /// What stands before the first colon; empty for what the engine itself brings.
+    /// The text before the first colon; empty for the engine's own entries.
     pub fn namespace(&self) -> &str {
         self.0.split_once(':').map_or("", |(namespace, _)| namespace)
     }
 
-    /// What stands between the first colon and the state.
+    /// The text between the first colon and the state.
     pub fn identifier(&self) -> &str {
         let rest = self.unrevised().split_once(':').map_or("", |(_, rest)| rest);
         rest.split_once('[').map_or(rest, |(identifier, _)| identifier)
     }
 
-    /// The state's keys and values, keys ascending; nothing for a name without a state.
+    /// The state's keys and values, keys ascending; empty for a name without a state.
     pub fn state(&self) -> impl Iterator<Item = (&str, &str)> {
         let state = self.unrevised().split_once('[').map_or("", |(_, rest)| rest.trim_end_matches(']'));
         state.split(',').filter_map(|pair| pair.split_once('='))
     }
 
-    /// How often the registry has registered this name with another shape: 1 for a name without suffix.
+    /// The number of registrations of this name up to this one, each with another shape: 1 for a name without suffix.
     pub fn revision(&self) -> u32 {
         self.0.split_once('@').and_then(|(_, number)| number.parse().ok()).unwrap_or(1)
     }
 
-    /// The text without the registry's revision: what packs know the entry by.
+    /// The text without the registry's revision: the name of the entry for packs.
     pub fn unrevised(&self) -> &str {
         self.0.split_once('@').map_or(&self.0, |(base, _)| base)
     }
 }
 
-/// Checks a namespace alone: what stands before the colon of a name.
+/// Checks a namespace: the text before the colon of a name.
 ///
 /// # Errors
 /// [`NameError::Character`] or [`NameError::TooLong`].
@@ -237,7 +237,7 @@ impl AsRef<str> for Name {
     }
 }
 
-// Equality, order and hash of a `Name` are those of its text, so a map can be asked with a `&str`.
+// Equality, order and hash of a `Name` are those of its text, so a map accepts a `&str` as the key of a lookup.
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         &self.0
@@ -252,7 +252,7 @@ impl std::str::FromStr for Name {
     }
 }
 
-// Stored records hold revised names; a manifest's names are checked again when they are reconciled.
+// Stored records contain revised names. The names of a manifest are checked again when they are reconciled.
 impl TryFrom<String> for Name {
     type Error = NamedError;
 
@@ -273,7 +273,7 @@ impl From<Name> for String {
 pub struct NamedError {
     /// The text found.
     pub text: String,
-    /// The rule that it breaks.
+    /// The violated rule.
     pub error: NameError,
 }
 

@@ -1,4 +1,4 @@
-//! Says anew which blocks hide what is behind them, without a pack.
+//! Changes the opacity of blocks without a pack.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::catalog::Catalog;
 use crate::changes::Changes;
 
 impl Catalog {
-    /// Says anew of some blocks whether they hide what is behind them; their components stay.
+    /// Changes whether some blocks hide the blocks behind them; their components stay.
     ///
-    /// Opens one schema generation if a block changes, and none otherwise. For names that came without a pack: a block
-    /// of a pack is changed by the pack's manifest.
+    /// Opens one schema generation if a block changes, and none otherwise. This is for names without a pack. The
+    /// opacity of a pack's block is changed with the pack's manifest.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ impl Catalog {
     /// ```
     ///
     /// # Errors
-    /// Nothing is changed if a block was never registered.
+    /// If a block was never registered; then nothing is changed.
     pub fn set_opacity(&mut self, opaque: &BTreeMap<BlockId, bool>) -> Result<Changes, RegistryError> {
         let mut grown = self.clone();
         let generation = self.generation.checked_add(1);

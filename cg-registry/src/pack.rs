@@ -1,30 +1,31 @@
-//! What the world remembers about the packs it was opened with.
+//! The stored records about the packs of a world.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Name;
 use crate::kind::ListKind;
 
-/// A stored record about a pack: written when it comes, changes, goes or returns. The last one holds.
+/// A stored record about a pack. One is written when the pack is added, changes, disappears or returns. The last one is
+/// valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackRow {
     /// The pack's name.
     pub pack: String,
-    /// The version last seen.
+    /// The version that was offered last.
     pub version: String,
-    /// The namespaces that are its own, ascending.
+    /// Its own namespaces, ascending.
     pub namespaces: Vec<String>,
-    /// Whether it was there.
+    /// Whether the pack was offered.
     pub present: bool,
 }
 
-/// A stored record about a second name of an entry.
+/// A stored record about an alias of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenameRow {
     /// The list of the entry.
     pub list: ListKind,
     /// Its position in the list.
     pub id: u64,
-    /// The name that finds it from now on, beside the one in the list.
+    /// The alias, which finds it in addition to the name in the list.
     pub name: Name,
 }

@@ -1,7 +1,6 @@
-//! The names of ids that travel, and how what uses them arrives where other ids are used.
+//! The names of portable ids, and their conversion to the ids of another catalog.
 //!
-//! **Invariant**: ids never travel without names. What leaves a world holds ids; what they mean is said here and nowhere
-//! else.
+//! **Invariant**: ids never leave a world without names. Exported data contains ids, and only these names define them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,15 +18,15 @@ mod listed;
 
 pub use listed::Listed;
 
-/// Before what an `Arc` holds stand its two counts.
+/// The two counters that `Arc` stores before its content.
 const ARC_BYTES: usize = 2 * size_of::<usize>();
 
-/// What ids mean that travel. It is also the schema by which chunks that use them are decoded.
+/// The meaning of portable ids. It is also the schema for decoding the chunks that use them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     /// Block kinds.
     pub blocks: Listed<BlockId, Arc<NamedBlock>>,
-    /// The components that those have, and others in use.
+    /// The components of those blocks, and others in use.
     pub components: Listed<ComponentId, Arc<NamedComponent>>,
     /// Kinds of entities.
     pub entities: Listed<EntityTypeId, Name>,
@@ -35,23 +34,23 @@ pub struct Names {
     pub sides: Listed<SideKind, Name>,
 }
 
-/// What a block id means.
+/// The meaning of a block id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedBlock {
     /// The block's name.
     pub name: Name,
-    /// Whether it hides what is behind it.
+    /// Whether it hides the blocks behind it.
     pub opaque: bool,
-    /// What it carries, ascending.
+    /// Its components, ascending.
     pub components: Vec<ComponentId>,
 }
 
-/// What a component id means.
+/// The meaning of a component id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedComponent {
-    /// Without the registry's revision: what packs know it by.
+    /// The name without the registry's revision, as packs use it.
     pub name: Name,
-    /// Its shape, its fields and what a new one holds.
+    /// Its shape, its fields and its default.
     pub spec: ComponentSpec,
 }
 
@@ -60,7 +59,7 @@ pub struct NamedComponent {
 pub struct Used {
     /// Block kinds.
     pub blocks: BTreeSet<BlockId>,
-    /// Components beside those of the blocks.
+    /// Components in addition to those of the blocks.
     pub components: BTreeSet<ComponentId>,
     /// Kinds of entities.
     pub entities: BTreeSet<EntityTypeId>,
@@ -72,7 +71,7 @@ pub struct Used {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{} {id:#x} is not in the registry", list.noun(1))]
 pub struct UnknownId {
-    /// The list that it would be of.
+    /// Its list.
     pub list: ListKind,
     /// The id.
     pub id: u64,
@@ -116,7 +115,7 @@ impl Names {
         })
     }
 
-    /// These of the names, and those of the components that the blocks carry. What is in use and has no name stays without.
+    /// The subset of names that are in use, and the components of those blocks. A used id without a name is omitted.
     #[must_use]
     pub fn only(&self, used: &Used) -> Self {
         let blocks: Listed<_, _> = self
@@ -153,7 +152,7 @@ impl Names {
         self.entities.get(&id)
     }
 
-    /// Whether a catalog means the same by every id.
+    /// Whether every id has the same meaning in a catalog.
     pub fn are_those_of(&self, catalog: &Catalog) -> bool {
         let schema = catalog.current_schema();
         let blocks = self.blocks.iter().all(|(id, block)| {
@@ -169,7 +168,7 @@ impl Names {
         blocks && components && entities && sides
     }
 
-    /// Lets what others name in the same way be in memory once.
+    /// Shares the memory of names that both values have.
     pub fn share_with(&mut self, others: &Self) {
         self.blocks.share_with(&others.blocks);
         self.components.share_with(&others.components);
@@ -177,12 +176,12 @@ impl Names {
         self.sides.share_with(&others.sides);
     }
 
-    /// About the memory that it takes beside this value, without the texts of names, which are shared.
+    /// The approximate memory that it takes in addition to this value. The texts of names are shared and do not count.
     pub fn memory_bytes(&self) -> usize {
         self.memory_of(None)
     }
 
-    /// As [`memory_bytes`](Self::memory_bytes), without what it [shares](Self::share_with) with others.
+    /// As [`memory_bytes`](Self::memory_bytes), without the memory that it [shares](Self::share_with) with others.
     pub fn memory_beside(&self, others: &Self) -> usize {
         self.memory_of(Some(others))
     }
@@ -212,7 +211,7 @@ impl Names {
         lists + blocks.chain(components).sum::<usize>()
     }
 
-    /// The names that a catalog does not have, each with its list.
+    /// The names that are absent in a catalog, each with its list.
     pub fn missing_in(&self, catalog: &Catalog) -> Vec<(ListKind, Name)> {
         let mut missing = Vec::new();
         let mut note = |list, name: &Name| {
@@ -227,7 +226,7 @@ impl Names {
         missing
     }
 
-    /// What to register so that nothing is missing in a catalog; empty if nothing is.
+    /// The registration that adds the absent names to a catalog; empty if none is absent.
     pub fn registration(&self, catalog: &Catalog) -> Registration {
         let lacks = |list: ListKind, name: &Name| catalog.list(list).id(name.as_str()).is_none();
         let components = self.components.values().filter(|it| lacks(ListKind::Components, &it.name));
@@ -254,7 +253,7 @@ impl Names {
     }
 }
 
-/// The offer that registers a component as it is described.
+/// The offer that registers a component with this description.
 fn offer(name: &Name, spec: &ComponentSpec) -> ComponentOffer {
     let base = match spec.shape {
         ComponentShape::Fixed { width_bytes } => ComponentOffer::fixed(name.clone(), width_bytes),
@@ -290,21 +289,21 @@ impl SchemaView for Names {
     }
 }
 
-/// The way from ids that travelled to those of a catalog that has all their names.
+/// The conversion from portable ids to those of a catalog that has all their names.
 #[derive(Debug)]
 pub struct IdRemap {
     blocks: BTreeMap<BlockId, BlockId>,
-    /// Of a component there, the one here, if both have one shape.
+    /// The source component of each catalog component with the same shape.
     components: BTreeMap<ComponentId, ComponentId>,
     entities: BTreeMap<EntityTypeId, EntityTypeId>,
     sides: BTreeMap<SideKind, SideKind>,
 }
 
 impl IdRemap {
-    /// The way into a catalog.
+    /// Creates the conversion to a catalog.
     ///
     /// # Errors
-    /// What the catalog lacks, as [`Names::missing_in`] says it.
+    /// The absent names, as [`Names::missing_in`] returns them.
     pub fn new(names: &Names, catalog: &Catalog) -> Result<Self, Vec<(ListKind, Name)>> {
         let missing = names.missing_in(catalog);
         if !missing.is_empty() {
@@ -327,12 +326,12 @@ impl IdRemap {
         })
     }
 
-    /// The same blocks and side data by the ids of the catalog, and how many instances of
-    /// each component were left behind: there it has another shape, or the block does not have it. References to entities, and ids without a
-    /// name, are left as they are.
+    /// Converts the blocks and side data of a chunk to the ids of the catalog. Also returns the number of dropped
+    /// instances of each component: those whose component has another shape there, or whose block does not have it
+    /// there. References to entities, and ids without a name, stay unchanged.
     ///
     /// # Errors
-    /// [`EditError`] if components of the chunk are not explained by its own schema, or do not fit into the new one.
+    /// [`EditError`] if the chunk's own schema does not explain its components, or they do not fit the new schema.
     pub fn chunk(
         &self,
         old: &Chunk,
@@ -366,12 +365,12 @@ impl IdRemap {
         Ok((new, left))
     }
 
-    /// The kind of entity there that one of here has become.
+    /// The catalog's kind of entity for a portable one.
     pub fn entity(&self, here: EntityTypeId) -> Option<EntityTypeId> {
         self.entities.get(&here).copied()
     }
 
-    /// The component there that an entity's component has become.
+    /// The catalog's component for the component of a portable entity.
     pub fn component(&self, here: ComponentId) -> Option<ComponentId> {
         self.components.iter().find(|(_, id)| **id == here).map(|(there, _)| *there)
     }

@@ -1,4 +1,4 @@
-//! Registers names while a world runs.
+//! Registers names in a running world.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::{Name, NameError, RegistryError};
 /// Names to be registered together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Registration {
-    /// Components, registered before the blocks.
+    /// Components. They are registered before the blocks.
     pub components: Vec<ComponentOffer>,
     /// Block kinds.
     pub blocks: Vec<BlockOffer>,
@@ -42,14 +42,14 @@ impl Registration {
 }
 
 impl Catalog {
-    /// Gives each new name the next id of its list, in the order given. What is registered already keeps its id.
+    /// Gives each new name the next id of its list, in the given order. Existing names keep their ids.
     ///
-    /// Opens no schema generation: no stored chunk can hold a block that is only registered now. Costs the size of
-    /// the registration, not that of the catalog.
+    /// Opens no schema generation, because no stored chunk can contain a block that did not exist. The cost depends on
+    /// the size of the registration, not of the catalog.
     ///
     /// # Errors
-    /// Nothing is registered if a name is reserved, a schema does not add up, a block names an unknown component,
-    /// a list would overflow, or an existing entry is described differently.
+    /// If a name is reserved, a schema is invalid, a block names an unknown component, a list would overflow, or an
+    /// existing entry is described differently. Then nothing is registered.
     pub fn register(&mut self, new: &Registration) -> Result<Changes, RegistryError> {
         self.check_registration(new)?;
         let mark = self.mark();
@@ -185,7 +185,7 @@ impl Catalog {
     }
 }
 
-/// Names that came through serde may carry the registry's own `@`.
+/// Checks a name again: names from serde may contain the registry's own `@`.
 pub(crate) fn checked(name: &Name) -> Result<&str, RegistryError> {
     match name.as_str().find('@') {
         None => Ok(name.as_str()),

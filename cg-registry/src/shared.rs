@@ -1,11 +1,11 @@
-//! A vector whose copies share what they have in common.
+//! A vector whose clones share their common items.
 
 use std::sync::Arc;
 
 /// Items per shared segment: a copy-on-write append copies at most this many items.
 const SEGMENT: usize = 512;
 
-/// A vector that is cloned in a step per 512 items, so that views of a schema outlive registrations cheaply.
+/// A vector whose clone costs one step per 512 items. It makes views of a schema that outlive registrations cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedVec<T> {
     segments: Vec<Arc<Vec<T>>>,

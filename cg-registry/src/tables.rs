@@ -1,10 +1,10 @@
-//! What every generation says of blocks and components, shared by the catalog and all of its schemas.
+//! The states of blocks and components in all generations. The catalog and all its schemas share them.
 
 use crate::block::BlockHistory;
 use crate::component::ComponentHistory;
 use crate::shared::SharedVec;
 
-/// What the schema views of all generations share.
+/// The data that the schema views of all generations share.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables {
     pub(crate) blocks: SharedVec<BlockHistory>,

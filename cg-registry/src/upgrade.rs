@@ -1,4 +1,4 @@
-//! Carries a chunk's components from the schema generation it was stored with to the newest.
+//! Converts a chunk's components from its stored schema generation to the newest one.
 
 mod functions;
 mod step;
@@ -16,14 +16,19 @@ pub use functions::{Gained, Instance, UpgradeFunctions};
 
 /// Upgrades chunks, and single component values, to the newest schema generation of a catalog.
 ///
-/// An upgrade goes through every generation in which one of the chunk's blocks changed, in order, so it does not
-/// matter whether a chunk was upgraded on the way. It is a function of the chunk, its generation, the catalog and
-/// the host's functions; nothing else. Blocks, entities and other side data are not touched, and no version changes.
+/// An upgrade applies every generation in which one of the chunk's blocks changed, in order. So the result does not
+/// depend on earlier upgrades. It depends only on the chunk, its generation, the catalog and the host's functions.
+/// Blocks, entities, other side data and versions do not change.
 ///
-/// In each generation, a component of a block takes its bytes from the first of these that exists: the same
-/// component; an older registration of it, converted; the bytes kept in `:lost_components`, converted if need be;
-/// the host's function for gained components; the default. What the block no longer has is kept in
-/// `:lost_components`. Kept bytes of a block that does not stand there any more are dropped.
+/// In each generation, a component of a block takes its bytes from the first of these sources that exists:
+/// - the same component;
+/// - an older registration of it, converted;
+/// - the bytes in `:lost_components`, converted if necessary;
+/// - the host's function for gained components;
+/// - the default.
+///
+/// Components that the block no longer has are stored in `:lost_components`. Entries there are dropped if their block
+/// is no longer at its place.
 #[derive(Debug, Clone, Copy)]
 pub struct Upgrader<'a> {
     catalog: &'a Catalog,
@@ -35,19 +40,19 @@ pub struct Upgrader<'a> {
 pub struct Upgrade {
     /// The chunk in the newest generation.
     pub chunk: Chunk,
-    /// Instances carried from an older registration.
+    /// Instances converted from an older registration.
     pub converted: u64,
-    /// Instances that a block has newly, by default or by the host's function.
+    /// Instances that a block gained, from the default or the host's function.
     pub gained: u64,
-    /// Instances put into `:lost_components`.
+    /// Instances moved to `:lost_components`.
     pub kept: u64,
-    /// Instances taken back from there.
+    /// Instances restored from there.
     pub restored: u64,
-    /// Kept instances whose block is gone from its place.
+    /// Entries dropped there because their block is no longer at its place.
     pub dropped: u64,
 }
 
-/// Why a chunk cannot be upgraded. It is as it was, and can still be read with its own generation.
+/// Why a chunk cannot be upgraded. It is unchanged and can still be read with its own generation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpgradeError {
@@ -58,26 +63,26 @@ pub enum UpgradeError {
     Generation {
         /// The generation found.
         found: u32,
-        /// The newest one known.
+        /// The newest known generation.
         newest: u32,
     },
-    /// The component was replaced by means of a function that the host has not brought.
+    /// The component was replaced with a conversion function that the host has not registered.
     #[error("component `{component}` needs the host's upgrade function, which is not registered")]
     FunctionMissing {
         /// The component.
         component: String,
     },
-    /// The host's function did not want the bytes, or gave a wrong number of bytes.
+    /// The host's function refused the bytes, or returned a wrong length.
     #[error(
         "the host's upgrade function for component `{component}` refused {len_bytes} stored bytes or gave a wrong length"
     )]
     FunctionRefused {
         /// The component.
         component: String,
-        /// The length of what it was given.
+        /// The length of its input.
         len_bytes: usize,
     },
-    /// The chunk does not allow it.
+    /// The chunk cannot be edited.
     #[error("the chunk cannot change its components: {0}")]
     Chunk(#[from] EditError),
     /// The chunk's `:lost_components` do not decode.
@@ -86,19 +91,19 @@ pub enum UpgradeError {
 }
 
 impl<'a> Upgrader<'a> {
-    /// An upgrader to the newest generation of a catalog.
+    /// Creates an upgrader to the newest generation of a catalog.
     pub const fn new(catalog: &'a Catalog, functions: &'a UpgradeFunctions) -> Self {
         Self { catalog, functions }
     }
 
-    /// Carries a chunk from the generation it was decoded with to the newest. `None` if there is nothing to do: then
-    /// the chunk is valid in the newest generation as it is.
+    /// Converts a chunk from the generation with which it was decoded to the newest one. `None` if there is nothing to
+    /// do: then the chunk is valid in the newest generation without changes.
     ///
-    /// Costs nothing in the newest generation; else a look at the changes of each kind in the palette, and a pass over the components for each generation
-    /// that concerns them.
+    /// Costs nothing in the newest generation. Otherwise it costs a lookup of the changes of each kind in the palette.
+    /// Each generation that changed one of the kinds costs a pass over the components.
     ///
     /// # Errors
-    /// An [`UpgradeError`]; a chunk that cannot be upgraded should be kept as it is stored.
+    /// An [`UpgradeError`]. A chunk that cannot be upgraded should stay as stored.
     pub fn upgrade(&self, chunk: &Chunk, from: u32) -> Result<Option<Upgrade>, UpgradeError> {
         let newest = self.catalog.current_generation();
         if from > newest {
@@ -115,7 +120,7 @@ impl<'a> Upgrader<'a> {
         Ok(done)
     }
 
-    /// Carries one value of a component to its newest registration; for values outside chunks, as in entities.
+    /// Converts one value of a component to its newest registration. For values outside chunks, as in entities.
     ///
     /// # Errors
     /// [`UpgradeError::FunctionMissing`] or [`UpgradeError::FunctionRefused`].
@@ -129,7 +134,7 @@ impl<'a> Upgrader<'a> {
         Ok((newest, self.convert(component, newest, Cow::Borrowed(bytes), None, generation)?))
     }
 
-    /// Carries bytes from a registration to a later one, link by link, with the schemas of one generation.
+    /// Converts bytes from a registration to a later one, step by step, with the schemas of one generation.
     fn convert<'b>(
         &self,
         from: ComponentId,

@@ -1,4 +1,4 @@
-//! One generation of a world's schemas, as the codecs ask for it.
+//! One generation of a world's schemas, as a view for the codecs.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::tables::Tables;
 
 /// One schema generation of a world.
 ///
-/// Cheap to clone and to keep: it shares its tables with the catalog and with the other generations, and what it
-/// says never changes. A lookup is two array accesses; only a block that changed in some generation costs a
-/// binary search over its changes.
+/// Cheap to clone and to keep: it shares its tables with the catalog and the other generations, and never changes. A
+/// lookup costs two array accesses. Only a block that changed in some generation costs a binary search over its
+/// changes.
 #[derive(Debug, Clone)]
 pub struct Schema {
     tables: Arc<Tables>,
@@ -22,7 +22,7 @@ impl Schema {
         Self { tables, generation }
     }
 
-    /// The generation that it shows.
+    /// Its generation.
     pub const fn generation(&self) -> u32 {
         self.generation
     }

@@ -1,4 +1,4 @@
-//! A snapshot in the making: sections in their order, each different one kept once, then entities.
+//! Builds a snapshot: sections in their order, equal ones stored once, and entities.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,17 +14,17 @@ use crate::region::Region;
 use crate::section::Prepared;
 use crate::snapshot::{Snapshot, SnapshotInfo};
 
-/// Sections of which each different one is kept once, and the ids in use.
+/// Sections, equal ones stored once, and the ids in use.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     kept: KeptWriter,
-    /// By checksum and length; what is equal in both is compared.
+    /// Section numbers by checksum and length. A candidate counts as equal only after its bytes are compared.
     known: HashMap<(u32, usize), Vec<u32>>,
     used: Used,
 }
 
 impl Collected {
-    /// Keeps a section, unless an equal one is kept already; its place.
+    /// Stores a section unless an equal one is stored. Returns its place.
     pub(crate) fn keep(&mut self, prepared: Prepared) -> u32 {
         let Prepared { bytes, checksum, kinds, sides } = prepared;
         let known = self.known.entry((checksum, bytes.len())).or_default();
@@ -46,7 +46,7 @@ impl Collected {
         self.used.components.extend(entity.components().map(|(component, _)| component));
     }
 
-    /// The sections, and what their ids mean.
+    /// Returns the sections and the names of their ids.
     ///
     /// # Errors
     /// [`SnapshotError::UnknownId`] if the catalog is not the one that issued the ids.
@@ -57,7 +57,7 @@ impl Collected {
     }
 }
 
-/// A snapshot in the making.
+/// A snapshot that is being built.
 pub(crate) struct Builder {
     info: SnapshotInfo,
     places: Vec<u32>,
@@ -75,7 +75,7 @@ impl Builder {
         }
     }
 
-    /// Gives the next section its place: what is kept of it, or that there was no chunk.
+    /// Adds the next section. `None`: there is no chunk.
     pub(crate) fn push(&mut self, section: Option<Prepared>) {
         let place = section.map_or(0, |section| self.sections.keep(section));
         self.places.push(place);

@@ -1,8 +1,8 @@
-//! Capturing: a region of any source becomes a snapshot.
+//! Captures a region of any source as a snapshot.
 //!
-//! A snapshot is of one state exactly if the source is: a read view of a world, a world without other writers, or a
-//! host's memory that stands still. A running world's transaction reads guarded chunks one by one with [`Capture`]: it
-//! fails with a conflict if one of them was changed meanwhile, and is tried again.
+//! A snapshot holds one state exactly if the source does. Such sources are a read view of a world, a world without
+//! other writers, and a host's memory that does not change. A transaction of a running world reads guarded chunks one
+//! by one with [`Capture`]. It fails with a conflict if one of them was changed meanwhile, and the caller repeats it.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::snapshot::{MAX_SECTIONS, Snapshot, SnapshotInfo};
 
 /// Sections that one call of the source reads.
 const SECTIONS_AT_ONCE: usize = 256;
-/// Sections of which the bytes are in memory before equal ones are put together.
+/// Sections whose bytes are in memory before equal ones are merged.
 pub(crate) const SECTIONS_IN_FLIGHT: usize = 4096;
 
 /// How a region is captured.
@@ -28,14 +28,14 @@ pub(crate) const SECTIONS_IN_FLIGHT: usize = 4096;
 pub struct CaptureOptions {
     /// The snapshot's name, at most 65,535 bytes.
     pub name: String,
-    /// The time of the capture, in milliseconds since 1970; it is only shown.
+    /// The time of the capture, in milliseconds since 1970. Stored for display only.
     pub created_ms: u64,
-    /// What is captured beside the blocks. Default: everything.
+    /// What is captured in addition to the blocks. Default: everything.
     pub contents: Contents,
 }
 
 impl CaptureOptions {
-    /// Everything, under a name, at the time 0.
+    /// Options with a name and defaults: captures everything, time 0.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), created_ms: 0, contents: Contents::ALL }
     }
@@ -43,11 +43,11 @@ impl CaptureOptions {
 
 /// Captures a region.
 ///
-/// Chunks are read in calls of 256 positions and encoded in the caller's rayon pool; equal sections are kept once. Entities
-/// are captured that belong to a chunk of the region and stand in its box.
+/// Chunks are read in calls of 256 positions and encoded in the caller's rayon pool; equal sections are stored once. An
+/// entity is captured if a chunk of the region owns it and its position is in the box.
 ///
 /// # Errors
-/// [`CaptureError::Source`] at the first chunk that cannot be read: damage is never captured as absence.
+/// [`CaptureError::Source`] at the first chunk that cannot be read: a damaged chunk is never captured as absent.
 /// [`SnapshotError::UnknownId`] if the catalog is not the source's, [`SnapshotError::TooManySections`].
 pub fn capture<S, X>(
     source: &S,
@@ -113,7 +113,7 @@ fn prepare(
     Ok(Prepared::new(&part))
 }
 
-/// A capture step by step, for a caller with the chunks: section by section in the order of [`Region::sections`].
+/// A capture step by step, for a caller that has the chunks. Sections are added in the order of [`Region::sections`].
 pub struct Capture {
     builder: Builder,
     region: Region,
@@ -121,16 +121,17 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins with the catalog that issued the ids of the region's chunks.
+    /// Begins a capture. `catalog` is the one that issued the ids of the region's chunks.
     ///
     /// # Errors
-    /// [`SnapshotError::TooManySections`], [`SnapshotError::NameTooLong`], or [`SnapshotError::UnknownId`] for the dimension.
+    /// [`SnapshotError::TooManySections`], [`SnapshotError::NameTooLong`], or [`SnapshotError::UnknownId`] for the
+    /// dimension.
     pub fn new(region: Region, catalog: &Catalog, options: &CaptureOptions) -> Result<Self, SnapshotError> {
         let info = begin(region, catalog, options)?;
         Ok(Self { contents: options.contents, builder: Builder::new(info, region), region })
     }
 
-    /// Adds the next section: the chunk that is there, or that there is none.
+    /// Adds the next section. `None`: there is no chunk.
     ///
     /// # Errors
     /// [`SnapshotError::Section`] if the schema does not explain the chunk.
@@ -149,7 +150,7 @@ impl Capture {
         self.builder.push(part);
     }
 
-    /// Adds an entity of a section's chunk, if entities are captured and it stands in the region.
+    /// Adds an entity of a section's chunk, if entities are captured and its position is in the region.
     pub fn add_entity(&mut self, id: EntityId, entity: &Entity, section: &Section) {
         let is_there = entity.owner == Owner::Chunk(section.at) && stands_in(entity, self.region);
         if self.contents.entities && is_there {
@@ -157,12 +158,12 @@ impl Capture {
         }
     }
 
-    /// How many sections were added.
+    /// The number of sections added.
     pub fn section_count(&self) -> usize {
         self.builder.section_count()
     }
 
-    /// The snapshot. Sections that were not added count as absent.
+    /// Returns the snapshot. Sections that were not added are absent.
     ///
     /// # Errors
     /// [`SnapshotError::UnknownId`] if the catalog is not the one that issued the ids.
@@ -180,7 +181,7 @@ impl std::fmt::Debug for Capture {
     }
 }
 
-/// Whether a capture of a region takes an entity: it belongs to one of its chunks and stands in its box.
+/// Whether a capture of a region includes an entity: one of its chunks owns it and its position is in the box.
 pub(crate) fn is_captured(entity: &Entity, region: Region) -> bool {
     let Owner::Chunk(at) = entity.owner else { return false };
     at.dimension == region.dimension() && region.area().chunks().contains(at.pos) && stands_in(entity, region)

@@ -1,4 +1,4 @@
-//! What differs between two snapshots of one place.
+//! The difference between two snapshots of one box.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use crate::restore::BlockChange;
 use crate::section::all_blocks;
 use crate::snapshot::{Place, Snapshot};
 
-/// How much differs.
+/// The number of differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Difference {
     /// Sections with a difference of any kind, side data included.
     pub sections: u64,
-    /// Blocks of another kind, in all layers.
+    /// Blocks of different kinds, in all layers.
     pub blocks: u64,
-    /// Blocks of which only the components are other ones.
+    /// Blocks of the same kind with different components.
     pub components: u64,
-    /// Entities that one has and the other has not, or has otherwise.
+    /// Entities that only one snapshot has, or that differ.
     pub entities: u64,
 }
 
-/// Shows the blocks in which a later snapshot differs from an earlier one of the same box, section by section.
+/// Visits the blocks in which a later snapshot differs from an earlier one of the same box, section by section.
 ///
-/// Sections with equal bytes are passed over undecoded. Both must have the ids of one registry, see
-/// [`Snapshot::arrive`]. A section that is absent or lost in one of the two counts with all its blocks.
+/// Sections with equal bytes are skipped without being decoded. Both snapshots must have the ids of one registry, see
+/// [`Snapshot::arrive`]. If a section is absent or lost in one of them, all its blocks differ.
 ///
 /// # Errors
-/// [`SnapshotError::OtherRegion`], and what [`Snapshot::decode`] says of a damaged section.
+/// [`SnapshotError::OtherRegion`], and as [`Snapshot::decode`] for a damaged section.
 pub fn diff(
     earlier: &Snapshot,
     later: &Snapshot,

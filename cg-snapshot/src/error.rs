@@ -1,4 +1,4 @@
-//! What goes wrong, sorted by whose move it is.
+//! Errors, sorted by who can act on them.
 
 use std::fmt;
 use std::io;
@@ -7,11 +7,11 @@ use cg_format::chunk::EditError;
 use cg_format::{ChunkAt, DecodeError, EntityId};
 use cg_registry::{ListKind, Name};
 
-/// What is wrong with a snapshot, or what it cannot hold. Nothing was changed.
+/// A snapshot is damaged or cannot hold something. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The bytes of a snapshot are not what they claim to be.
+    /// The bytes are not a valid snapshot.
     #[error("{0}")]
     Decode(#[from] DecodeError),
     /// The file could not be read or written.
@@ -20,28 +20,28 @@ pub enum SnapshotError {
     /// The box is too large for one snapshot.
     #[error("the box has {found} sections of 16³ blocks, a snapshot holds at most {max}")]
     TooManySections {
-        /// The sections of the box.
+        /// The number of sections of the box.
         found: u128,
-        /// The most that a snapshot holds.
+        /// The maximum of a snapshot.
         max: u64,
     },
     /// A name is too long to be stored.
     #[error("the snapshot's name has {len_bytes} bytes, at most {max_bytes} can be stored")]
     NameTooLong {
-        /// Its length.
+        /// The name's length.
         len_bytes: usize,
-        /// The longest that can be stored.
+        /// The maximum that can be stored.
         max_bytes: usize,
     },
-    /// The catalog does not know an id that is in use: it is not the one that issued it.
+    /// The catalog does not know an id that is in use, so it is not the one that issued the id.
     #[error("{list} has no entry {id}, which the region uses; give the catalog that issued its ids")]
     UnknownId {
         /// The list.
         list: ListKind,
-        /// The id found.
+        /// The unknown id.
         id: u64,
     },
-    /// A section could not be kept: a part of its components is not explained by the schema.
+    /// A section cannot be stored: the schema does not explain a part of its components.
     #[error("{at}: {error}")]
     Section {
         /// Its chunk.
@@ -56,7 +56,7 @@ pub enum SnapshotError {
         at: ChunkAt,
         /// The checksum of its bytes.
         found: u32,
-        /// The checksum that the snapshot keeps.
+        /// The stored checksum.
         expected: u32,
     },
     /// A section was lost when its file was read.
@@ -65,22 +65,22 @@ pub enum SnapshotError {
         /// Its chunk.
         at: ChunkAt,
     },
-    /// A section's bytes are no chunk.
+    /// A section's bytes are not a valid chunk.
     #[error("{at}: {error}")]
     NoChunk {
         /// Its chunk.
         at: ChunkAt,
-        /// What is wrong.
+        /// The decode error.
         error: DecodeError,
     },
-    /// A section uses an id that the snapshot's names do not explain.
+    /// The names of the snapshot do not include an id that a section uses.
     #[error("{at} uses the {} {id}, which the snapshot does not name", .list.noun(1))]
     NoName {
         /// Its chunk.
         at: ChunkAt,
         /// The list of the id.
         list: ListKind,
-        /// The id found.
+        /// The id without a name.
         id: u64,
     },
     /// Names that the snapshot uses and a catalog does not have.
@@ -89,18 +89,19 @@ pub enum SnapshotError {
         /// The names, each with its list.
         names: Vec<(ListKind, Name)>,
     },
-    /// The place for a snapshot lies outside the world.
+    /// The target box is outside the world.
     #[error("the snapshot's box does not lie in the world there")]
     OutsideWorld,
-    /// A part of a pack is sound as bytes and does not hold what it claims.
+    /// A part of a pack has a valid checksum and invalid content.
     #[error("in the part at byte {at}: {error}")]
     InPack {
-        /// Where the part begins in the file. Offsets of the error count from the start of what the part holds.
+        /// Where the part begins in the file. Offsets of the error count from the start of the part's decompressed
+        /// bytes.
         at: u64,
-        /// What is wrong in it.
+        /// The error in it.
         error: Box<SnapshotError>,
     },
-    /// A snapshot that a pack cannot hold: not of whole chunks, or not of everything in them.
+    /// A pack cannot hold the snapshot: it is not of whole chunks, or not of all their content.
     #[error(
         "a box in a pack is of whole chunks, with components, side data and entities; this one is {found}"
     )]
@@ -108,7 +109,7 @@ pub enum SnapshotError {
         /// What is missing.
         found: &'static str,
     },
-    /// What is added to a pack has to come in order: at most one box first, then objects ascending by key.
+    /// A box or object was added to a pack out of order: at most one box first, then objects ascending by key.
     #[error("a pack takes one box first, then objects ascending by key")]
     PackOrder,
     /// Two snapshots are not of the same box.
@@ -136,17 +137,17 @@ pub enum CaptureError<E> {
     Source {
         /// The chunk.
         at: ChunkAt,
-        /// What the source said.
+        /// The source's error.
         error: Box<E>,
     },
     /// The source could not read an entity.
     Entity {
         /// The entity.
         id: EntityId,
-        /// What the source said.
+        /// The source's error.
         error: Box<E>,
     },
-    /// The snapshot cannot hold it.
+    /// The snapshot cannot hold the region.
     Snapshot(SnapshotError),
 }
 
@@ -175,26 +176,28 @@ impl<E: std::error::Error + 'static> std::error::Error for CaptureError<E> {
     }
 }
 
-/// Why a restore stopped. What was restored before stays, unless the caller's transaction takes it back.
+/// Why a restore stopped. Sections that were restored before stay restored, unless the caller's transaction is rolled
+/// back.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RestoreError<E> {
-    /// The target could not read or take something.
+    /// The target could not read or write.
     Target {
-        /// The chunk on which the work was.
+        /// The chunk that was being restored.
         at: ChunkAt,
-        /// What the target said.
+        /// The target's error.
         error: E,
     },
     /// The snapshot is damaged, or does not fit the target's registry.
     Snapshot(SnapshotError),
-    /// What changes takes more memory than [`RestoreOptions::max_held_bytes`](crate::RestoreOptions::max_held_bytes) allows.
+    /// The changes need more memory than [`RestoreOptions::max_held_bytes`](crate::RestoreOptions::max_held_bytes)
+    /// allows.
     TooMuch {
-        /// The sections that were looked at, the one with which it is too much included.
+        /// The number of sections processed, including the one that exceeded the limit.
         done: u64,
-        /// The sections of the snapshot.
+        /// The number of sections of the snapshot.
         sections: u64,
-        /// The memory allowed.
+        /// The limit.
         max_held_bytes: u64,
     },
 }

@@ -1,14 +1,15 @@
-//! The sections that a snapshot keeps: their bytes one after the other, in pieces that snapshots may share.
+//! The stored sections of a snapshot: their bytes, concatenated in pieces that snapshots can share.
 //!
-//! A piece ends where the next section would make it longer than 32 KiB, so sections cost their bytes and 12 more, and
-//! what two snapshots share is at most a piece more than what is equal in them.
+//! A piece ends before the section that would make it longer than 32 KiB. So a section takes its bytes and 12 more. Two
+//! snapshots share at most one piece more than the content that is equal in them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// No piece of more than one section is longer. Below 2^16, so that a place in one takes two bytes.
+/// The maximum length of a piece that holds more than one section. It is below 2^16, so that an offset in a piece takes
+/// two bytes.
 const PIECE_BYTES: usize = 32 << 10;
-/// Before the bytes of an `Arc` stand its two counts.
+/// The two counters that `Arc` stores before its bytes.
 const ARC_BYTES: usize = 2 * size_of::<usize>();
 
 /// The bytes of a section with their checksum.
@@ -23,29 +24,29 @@ impl<'s> KeptSection<'s> {
         Self { bytes, checksum }
     }
 
-    /// The canonical bytes of a chunk (see `docs/format/chunk.md`), with the ids of the snapshot's names.
+    /// The canonical bytes of a chunk (see `docs/format/chunk.md`), with the ids that the snapshot's names define.
     pub const fn bytes(&self) -> &'s [u8] {
         self.bytes
     }
 
-    /// The CRC-32C of the bytes as they were captured: their hash.
+    /// The CRC-32C of the bytes when they were captured. It is also their hash.
     pub const fn checksum(&self) -> u32 {
         self.checksum
     }
 
-    /// The checksum of the bytes as they are.
+    /// The checksum of the present bytes.
     pub(crate) fn computed(&self) -> u32 {
         crc32c::crc32c(self.bytes)
     }
 }
 
-/// Where the bytes of a section are, and their checksum.
+/// The place of a section's bytes, and their checksum.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     piece: u32,
     checksum: u32,
     offset: u16,
-    /// 0 for all of the piece: the section is longer than others may be together.
+    /// 0 for the whole piece: the section is longer than a piece of several sections may be.
     len: u16,
 }
 
@@ -57,7 +58,7 @@ impl Spot {
     }
 }
 
-/// Sections in their order. Cheap to clone: the bytes are shared.
+/// Sections in order. Cheap to clone: the bytes are shared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kept {
     pieces: Arc<[Arc<[u8]>]>,
@@ -78,21 +79,21 @@ impl Kept {
         (0..self.len()).map(|index| self.get(index).expect("a section lies in its piece"))
     }
 
-    /// The memory that it takes beside this value, pieces that others hold as well included.
+    /// The memory that it takes in addition to this value, including pieces that other values share.
     pub(crate) fn memory_bytes(&self) -> usize {
         let pieces: usize = self.pieces.iter().map(|piece| piece.len() + ARC_BYTES).sum();
         pieces + size_of_val(&*self.pieces) + size_of_val(&*self.spots) + 2 * ARC_BYTES
     }
 
-    /// The memory of the pieces that others hold as well.
+    /// The memory of the pieces that both values share.
     pub(crate) fn shared_bytes(&self, others: &Self) -> usize {
         let theirs: HashSet<*const u8> = others.pieces.iter().map(|piece| piece.as_ptr()).collect();
         let shared = self.pieces.iter().filter(|piece| theirs.contains(&piece.as_ptr()));
         shared.map(|piece| piece.len() + ARC_BYTES).sum()
     }
 
-    /// Takes the sections that others hold too from there; returns their bytes. Pieces of which a part is held there from
-    /// now on are written anew without it.
+    /// Shares the memory of sections that `others` also has, and returns their length in bytes. Pieces that lose a
+    /// section are written again without it.
     pub(crate) fn share_with(&mut self, others: &Self) -> u64 {
         let theirs: HashMap<&[u8], &Spot> =
             others.iter().map(|section| section.bytes()).zip(others.spots.iter()).collect();
@@ -147,7 +148,7 @@ impl PartialEq for Kept {
     }
 }
 
-/// Pieces that are held, each once.
+/// Pieces, each once.
 #[derive(Default)]
 struct Held {
     pieces: Vec<Arc<[u8]>>,
@@ -163,12 +164,12 @@ impl Held {
     }
 }
 
-/// Sections that are put one after the other.
+/// Concatenates sections.
 #[derive(Debug, Default)]
 pub(crate) struct KeptWriter {
     pieces: Vec<Arc<[u8]>>,
     spots: Vec<Spot>,
-    /// The piece after the last.
+    /// The current piece, to which sections are appended.
     open: Vec<u8>,
 }
 
@@ -177,7 +178,7 @@ impl KeptWriter {
         self.spots.len()
     }
 
-    /// Puts a section after the others.
+    /// Appends a section.
     pub(crate) fn push(&mut self, bytes: &[u8], checksum: u32) {
         if !self.open.is_empty() && self.open.len() + bytes.len() > PIECE_BYTES {
             self.close();
@@ -210,7 +211,7 @@ impl KeptWriter {
 mod tests {
     use super::*;
 
-    /// A section that differs from those of other numbers.
+    /// A section that differs from those with other numbers.
     fn section(number: usize, len: usize) -> Vec<u8> {
         (0..len).map(|at| (number * 31 + at / 7) as u8).collect()
     }
@@ -233,7 +234,7 @@ mod tests {
                 assert_eq!((found.bytes(), found.checksum()), (&section(number, len)[..], number as u32));
             }
             assert_eq!((all.len(), all.get(100)), (100, None));
-            // What it takes beside the bytes.
+            // The memory in addition to the bytes.
             let beside = all.memory_bytes() - 100 * len;
             assert!(beside <= 100 * (12 + 32) + 32, "{beside}");
         }
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(second.share_with(&first), 0, "it is shared already");
         assert!(second == copy);
 
-        // One in between that shares with the first: what the third has from it, it has from the first.
+        // The second snapshot shares sections with the first, so the third shares them with the first as well.
         let mut third = kept(0..210, 900);
         assert_eq!(third.share_with(&second), 197 * 900, "what the second has");
         assert!(third == kept(0..210, 900));

@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`capture`] makes a [`Snapshot`] of a [`Region`]; a [`file`](mod@file) holds it. A [`RestoreJob`] puts it back, a
-//! [`RestoreQueue`] does so within ticks. A [`pack`] carries a box and objects to another world. Time is an argument, and
-//! the work that is spread over threads runs in the caller's rayon pool.
+//! [`capture`] makes a [`Snapshot`] of a [`Region`]; a [`file`](mod@file) stores it. A [`RestoreJob`] restores it at
+//! once, a [`RestoreQueue`] within ticks. A [`pack`] transfers a box and objects to another world. Time is an argument.
+//! Parallel work runs in the caller's rayon pool.
 #![forbid(unsafe_code)]
 
 mod builder;

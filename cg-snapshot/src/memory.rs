@@ -1,5 +1,5 @@
-//! A host's live memory in its simplest form: chunks and entities in maps, and what a queue needs around them. For hosts
-//! without a world of their own, for examples, benchmarks and tests.
+//! A minimal host in memory: chunks and entities in maps, and what a queue needs around them. It is for hosts without a
+//! stored world, examples, benchmarks and tests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -26,12 +26,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Nothing, with the schema that a catalog has now.
+    /// An empty memory with the catalog's current schema.
     pub fn new(catalog: &Catalog) -> Self {
         Self { chunks: HashMap::new(), entities: BTreeMap::new(), schema: catalog.current_schema() }
     }
 
-    /// How many chunks there are.
+    /// The number of chunks.
     pub fn chunk_count(&self) -> usize {
         self.chunks.len()
     }
@@ -41,12 +41,12 @@ impl Memory {
         self.entities.iter().map(|(id, entity)| (*id, entity))
     }
 
-    /// Puts a chunk.
+    /// Inserts or replaces a chunk.
     pub fn insert(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.chunks.insert(at, chunk.into());
     }
 
-    /// Fills a box with a block; chunks that are not there are made, of that block.
+    /// Fills a box with a block. Absent chunks are created, filled with that block.
     ///
     /// # Errors
     /// [`EditError::UnknownBlock`].
@@ -71,7 +71,7 @@ impl Memory {
         Some(chunk.block(pos.local()))
     }
 
-    /// Puts a block into layer 0 of a cell; the old one, or `None` if there is no chunk.
+    /// Sets the block in layer 0 of a cell. Returns the old one, or `None` if there is no chunk.
     ///
     /// # Errors
     /// As [`Chunk::set_block`].
@@ -85,12 +85,12 @@ impl Memory {
         Arc::make_mut(chunk).set_block(pos.local(), block, &self.schema).map(Some)
     }
 
-    /// Changes a chunk in place; `None` if there is none.
+    /// Edits a chunk in place; `None` if there is none.
     pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Option<T> {
         self.chunks.get_mut(&at).map(|chunk| change(Arc::make_mut(chunk)))
     }
 
-    /// Takes the reference to an entity out of the chunk that owns it.
+    /// Removes the reference to an entity from the chunk that owns it.
     fn release(&mut self, id: EntityId) {
         let Some(Owner::Chunk(at)) = self.entities.get(&id).map(|entity| entity.owner.clone()) else {
             return;

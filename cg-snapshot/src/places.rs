@@ -1,22 +1,22 @@
-//! Which kept section stands at which place of a snapshot: as many bits for each place as there are kept sections to tell
-//! apart.
+//! The stored section at each place of a snapshot. A place takes only as many bits as the number of stored sections
+//! needs.
 
 use std::sync::Arc;
 
-/// The place of a section that was not readable.
+/// The value for a section that was not readable.
 pub(crate) const LOST: u32 = u32::MAX;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// By section, in the order of [`Region::sections`](crate::Region::sections): 0 absent, [`LOST`], else one more than the
-/// number of a kept section. Cheap to clone.
+/// By section, in the order of [`Region::sections`](crate::Region::sections): 0 if absent, [`LOST`], or one more than
+/// the number of a stored section. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
-    /// The numbers one after the other, lowest bit first, up to over the ends of words.
+    /// The numbers without gaps, lowest bit first. A number may cross the end of a word.
     words: Arc<[u64]>,
     bits: u32,
     count: usize,
-    /// How [`LOST`] is written: the number above all others.
+    /// The encoding of [`LOST`]: one more than all other numbers.
     lost: u32,
 }
 
@@ -32,7 +32,7 @@ impl Places {
             if let Some(word) = words.get_mut(word) {
                 *word |= number << shift;
             }
-            // What does not fit into a word goes on in the next.
+            // The bits that do not fit into a word continue in the next.
             if let Some(next) = words.get_mut(word + 1)
                 && shift + bits as usize > WORD_BITS
             {
@@ -63,7 +63,7 @@ impl Places {
         (0..self.len()).map(|index| self.get(index).unwrap_or(LOST))
     }
 
-    /// The memory that it takes beside this value.
+    /// The memory that it takes in addition to this value.
     pub(crate) fn memory_bytes(&self) -> usize {
         2 * size_of::<usize>() + size_of_val(&*self.words)
     }

@@ -1,4 +1,4 @@
-//! A region: a box of blocks in one dimension, and the sections it is worked on in.
+//! A region: a box of blocks in one dimension, and its sections.
 
 use cg_format::{BlockBox, BlockPos, ChunkAt, Dimension, LocalPos};
 
@@ -17,7 +17,7 @@ pub struct Region {
     area: BlockBox,
 }
 
-/// The part of a region that lies in one chunk: one unit of work.
+/// The part of a region in one chunk: one unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Section {
     /// The chunk.
@@ -27,7 +27,7 @@ pub struct Section {
 }
 
 impl Region {
-    /// A region.
+    /// Creates a region.
     pub const fn new(dimension: Dimension, area: BlockBox) -> Self {
         Self { dimension, area }
     }
@@ -42,23 +42,23 @@ impl Region {
         self.area
     }
 
-    /// Whether every chunk that it meets lies in it whole.
+    /// Whether the region consists of whole chunks.
     pub fn is_whole_chunks(&self) -> bool {
         let (min, max) = (self.area.min().local(), self.area.max().local());
         min == LocalPos::new(0, 0, 0) && max == LocalPos::new(15, 15, 15)
     }
 
-    /// How many sections it has.
+    /// The number of its sections.
     pub fn section_count(&self) -> u128 {
         self.area.chunks().count()
     }
 
-    /// Whether it has a block in common with another region.
+    /// Whether both regions have a block in common.
     pub fn meets(&self, other: &Self) -> bool {
         self.dimension == other.dimension && self.area.intersection(&other.area).is_some()
     }
 
-    /// The same box some chunks further, in a dimension; `None` if that leaves the world.
+    /// The same box moved by whole chunks, in the given dimension; `None` if it is outside the world.
     pub fn moved(&self, dimension: Dimension, by_chunks: [i64; 3]) -> Option<Self> {
         let shift = |pos: BlockPos| {
             let [x, y, z] = by_chunks.map(|chunks| chunks.checked_mul(16));
@@ -68,7 +68,7 @@ impl Region {
         Some(Self { dimension, area })
     }
 
-    /// Its sections, chunk by chunk in x-y-z order. Lazy: nothing is allocated.
+    /// Its sections, chunk by chunk in x-y-z order. Lazy: allocates nothing.
     pub fn sections(&self) -> impl Iterator<Item = Section> + use<> {
         let Self { dimension, area } = *self;
         area.chunks().iter().map(move |pos| {
@@ -87,13 +87,13 @@ impl Section {
         self.cell_count() as usize == LocalPos::COUNT
     }
 
-    /// How many cells belong to the region: 1 to 4,096.
+    /// The number of cells that belong to the region: 1 to 4,096.
     pub fn cell_count(&self) -> u32 {
         let side = |min: u8, max: u8| u32::from(max - min) + 1;
         side(self.min.x(), self.max.x()) * side(self.min.y(), self.max.y()) * side(self.min.z(), self.max.z())
     }
 
-    /// The same part of the chunk some chunks further, in a dimension; `None` if that leaves the world.
+    /// The same part moved by whole chunks, in the given dimension; `None` if it is outside the world.
     pub(crate) fn moved(&self, dimension: Dimension, by_chunks: [i64; 3]) -> Option<Self> {
         let [x, y, z] = by_chunks;
         Some(Self { at: ChunkAt { dimension, pos: self.at.pos.offset(x, y, z)? }, ..*self })

@@ -1,4 +1,4 @@
-//! A snapshot on its way to where other ids are used, section by section.
+//! Converts a snapshot to the ids of another registry, section by section.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::region::Region;
 use crate::section::Prepared;
 use crate::snapshot::{Snapshot, SnapshotInfo, moved_entity};
 
-/// What could not come along when a snapshot arrived in another registry.
+/// What a snapshot lost when it was converted to another registry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemapReport {
-    /// Component data that was left behind, as instances of each component: there it has another shape, or the block does
-    /// not have it.
+    /// Dropped component data: the number of instances by component. The catalog has another shape for the component,
+    /// or the block does not have it there.
     pub components_left: BTreeMap<String, u64>,
-    /// Whether ids were changed at all.
+    /// Whether any ids were converted.
     pub is_remapped: bool,
 }
 
-/// A snapshot of which some sections have arrived. What a step costs does not depend on how many there are.
+/// A conversion in progress. The cost of a step does not depend on the number of sections.
 #[derive(Debug)]
 pub(crate) struct Remapping {
     from: Arc<Snapshot>,
@@ -35,17 +35,17 @@ pub(crate) struct Remapping {
     remap: IdRemap,
     schema: Schema,
     sections: Collected,
-    /// Of each section that is kept there, its place here.
+    /// By section of the source: its place in the result.
     places: Vec<u32>,
     report: RemapReport,
 }
 
-/// A section by its new ids, and how many instances of each component stay behind.
+/// A section with the new ids, and the number of dropped instances of each component.
 type Remapped = (Prepared, BTreeMap<ComponentId, u64>);
 
 impl Remapping {
-    /// Begins the way into a catalog, and into one of its dimensions: by default that of the snapshot's name. `None` if
-    /// the catalog means the same by every id.
+    /// Begins a conversion to a catalog and one of its dimensions, by default the one with the snapshot's dimension
+    /// name. `None` if all ids mean the same in the catalog.
     ///
     /// # Errors
     /// [`SnapshotError::UnknownNames`]; [`SnapshotError::UnknownId`] for the dimension.
@@ -83,10 +83,10 @@ impl Remapping {
         }))
     }
 
-    /// Brings one section, if one is left; `false` if not.
+    /// Converts one section; `false` if none is left.
     ///
     /// # Errors
-    /// If it cannot be verified, or its components not be carried.
+    /// If the section cannot be verified, or its components cannot be converted.
     pub(crate) fn step(&mut self) -> Result<bool, SnapshotError> {
         let next = self.places.len();
         if next == self.from.kept.len() {
@@ -97,14 +97,14 @@ impl Remapping {
         Ok(true)
     }
 
-    /// Brings all that is left, in the caller's rayon pool.
+    /// Converts all remaining sections in the caller's rayon pool.
     ///
     /// # Errors
     /// As [`step`](Self::step) and [`finish`](Self::finish).
     pub(crate) fn run(mut self, catalog: &Catalog) -> Result<(Snapshot, RemapReport), SnapshotError> {
         let end = self.from.kept.len();
         while self.places.len() < end {
-            // At most this many at once: what was brought is in memory twice until it is taken.
+            // Bounds the memory: a converted section is in memory twice until it is stored.
             let window = self.places.len()..end.min(self.places.len() + SECTIONS_IN_FLIGHT);
             let arrived: Result<Vec<_>, _> = window.into_par_iter().map(|index| self.bring(index)).collect();
             arrived?.into_iter().for_each(|arrived| self.take(arrived));
@@ -128,10 +128,10 @@ impl Remapping {
         }
     }
 
-    /// The snapshot that has arrived.
+    /// Returns the converted snapshot.
     ///
     /// # Errors
-    /// [`SnapshotError::UnknownId`] if the catalog is not the one that it arrives in.
+    /// [`SnapshotError::UnknownId`] if the catalog is not the one of the conversion.
     pub(crate) fn finish(mut self, catalog: &Catalog) -> Result<(Snapshot, RemapReport), SnapshotError> {
         let region = self.info.region;
         let mut entities: Vec<(EntityId, Entity)> = Vec::with_capacity(self.from.entities().len());
@@ -141,7 +141,7 @@ impl Remapping {
             entities.push((*id, entity));
         }
         let (kept, names) = self.sections.finish(catalog)?;
-        // Unless two have become one, which only components that stay behind can bring about.
+        // The places differ only if two sections became equal, which needs dropped components.
         let places = if (1..).zip(&self.places).all(|(number, place): (u32, _)| number == *place) {
             self.from.places.clone()
         } else {
@@ -161,14 +161,14 @@ impl Remapping {
 }
 
 impl Snapshot {
-    /// The same snapshot by the ids of a catalog, found by names.
+    /// Converts the snapshot to the ids of a catalog, by names.
     ///
-    /// Costs nothing if the catalog means the same by every id; otherwise every kept section is decoded and written anew,
-    /// in the caller's rayon pool. Component data whose component has another shape there, or that the block does not have
-    /// there, stays behind and is counted. A dimension of the catalog that has the snapshot's name becomes its own.
+    /// Costs nothing if all ids mean the same in the catalog. Otherwise every stored section is decoded and encoded
+    /// again, in the caller's rayon pool. Component data is dropped and counted if the component has another shape
+    /// there, or if the block does not have it there. The snapshot gets the catalog's dimension with the same name.
     ///
     /// # Errors
-    /// [`SnapshotError::UnknownNames`] if names are not registered: register what [`Names::registration`] says, or tell.
+    /// [`SnapshotError::UnknownNames`] if names are not registered. [`Names::registration`] lists what to register.
     pub fn arrive(self, catalog: &Catalog) -> Result<(Self, RemapReport), SnapshotError> {
         let coming = Arc::new(self);
         match Remapping::begin(&coming, catalog, None)? {

@@ -1,7 +1,7 @@
-//! What a snapshot keeps of one chunk: the canonical bytes of the part that lies in the region, without references.
+//! The content of one chunk in a snapshot: the canonical bytes of the part in the region, without references.
 //!
-//! **Invariant**: the bytes depend on nothing outside the region. Cells outside hold a filling that follows from those
-//! inside, so equal parts have equal bytes wherever they come from.
+//! **Invariant**: the bytes depend on nothing outside the region. Cells outside hold a filler that is derived from
+//! those inside, so equal parts always have equal bytes.
 
 use std::borrow::Cow;
 
@@ -11,22 +11,22 @@ use cg_format::{BlockId, CellOrder, LocalPos, SchemaView, Section as Part, SideK
 
 use crate::region::Section;
 
-/// What of a region is captured beside its blocks, which always are.
+/// What a capture includes in addition to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contents {
-    /// The components of blocks. Without them restored blocks have their defaults, and blocks that did not change keep
-    /// what they hold.
+    /// The components of blocks. Without them restored blocks have their defaults, and unchanged blocks keep their
+    /// components.
     pub components: bool,
-    /// Side data of chunks that lie in the region with every block; a part of a chunk has none.
+    /// Side data of chunks that are completely in the region. A part of a chunk has none.
     pub sides: bool,
-    /// Entities that stand in the region and belong to one of its chunks.
+    /// Entities that a chunk of the region owns and whose position is in the region.
     pub entities: bool,
 }
 
 impl Contents {
     /// Everything.
     pub const ALL: Self = Self { components: true, sides: true, entities: true };
-    /// Blocks of all layers and nothing else.
+    /// Only the blocks of all layers.
     pub const BLOCKS: Self = Self { components: false, sides: false, entities: false };
 
     pub(crate) const fn byte(self) -> u8 {
@@ -41,7 +41,7 @@ impl Contents {
     }
 }
 
-/// A section ready to be kept, with what it uses.
+/// A section that is ready to be stored, with the ids that it uses.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) bytes: Vec<u8>,
@@ -59,10 +59,10 @@ impl Prepared {
     }
 }
 
-/// The part of a chunk that a snapshot keeps.
+/// The part of a chunk that a snapshot stores.
 ///
 /// # Errors
-/// [`EditError`] if a part of the chunk's components is not explained by the schema and would have to be cut.
+/// [`EditError`] if the schema does not explain a part of the chunk's components that would have to be cut.
 pub(crate) fn portion<'c>(
     chunk: &'c Chunk,
     section: &Section,
@@ -97,33 +97,33 @@ pub(crate) fn remove_sides(chunk: &mut Chunk) {
     }
 }
 
-/// What stands in the cells outside a region, whatever was there: the first kind inside that has no components, else
-/// the first.
+/// The block of the cells outside a region, independent of their content: the first kind inside without components, or
+/// else the first kind inside.
 fn filling(chunk: &Chunk, section: &Section, schema: &(impl SchemaView + ?Sized)) -> BlockId {
     let inside = || LocalPos::all().filter(|cell| section.contains(*cell)).map(|cell| chunk.block(cell));
     let is_plain = |block: &BlockId| schema.components_of(*block).is_some_and(<[_]>::is_empty);
     inside().find(is_plain).or_else(|| inside().next()).unwrap_or_default()
 }
 
-/// Room for the lowest block of every cell, on the heap.
+/// A heap buffer for the lowest block of every cell.
 fn no_cells() -> Box<[BlockId; LocalPos::COUNT]> {
     let cells = vec![BlockId::default(); LocalPos::COUNT].into_boxed_slice();
     cells.try_into().expect("made as long")
 }
 
-/// What the cells outside a section are to hold.
+/// The content of the cells outside a section.
 pub(crate) enum Outside<'c> {
     /// One kind, with its default components.
     Fill(BlockId),
-    /// What a chunk holds there.
+    /// The content of this chunk there.
     Chunk(&'c Chunk),
 }
 
-/// A chunk that holds inside a section what one chunk holds there, and outside what another does. Its side data are
-/// those of the outer chunk, and it refers to no entity.
+/// Combines two chunks: one inside a section, another outside. The result has the outer chunk's side data and no
+/// references to entities.
 ///
 /// # Errors
-/// [`EditError::UnreadComponents`] if it is not known where a part of the components belongs.
+/// [`EditError::UnreadComponents`] if it is unknown where a part of the components belongs.
 pub(crate) fn spliced(
     outside: &Outside<'_>,
     inside: &Chunk,

@@ -1,4 +1,4 @@
-//! A snapshot: a region as it was, in memory.
+//! A snapshot: the state of a region, in memory.
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
@@ -13,10 +13,10 @@ use crate::places::{LOST, Places};
 use crate::region::{Region, Section};
 use crate::section::Contents;
 
-/// The sections of the largest region that a snapshot holds: 2^24, which is 68 thousand million blocks.
+/// The maximum number of sections of a snapshot: 2^24, which is 68 thousand million blocks.
 pub(crate) const MAX_SECTIONS: u64 = 1 << 24;
 
-/// What a snapshot is of and how large it is: what the head of its file says.
+/// The head of a snapshot: its name, box, contents and sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotInfo {
     /// Its name, at most 65,535 bytes.
@@ -25,38 +25,38 @@ pub struct SnapshotInfo {
     pub region: Region,
     /// The name of the dimension.
     pub dimension: Name,
-    /// When it was captured, as the caller said: milliseconds since 1970.
+    /// The time of the capture as the caller gave it: milliseconds since 1970.
     pub created_ms: u64,
-    /// What was captured beside the blocks.
+    /// What was captured in addition to the blocks.
     pub contents: Contents,
-    /// Sections of the box.
+    /// The number of sections of the box.
     pub section_count: u64,
-    /// Sections of which there was a chunk.
+    /// The number of sections that had a chunk.
     pub present_count: u64,
-    /// Sections that differ from each other: those that are kept.
+    /// The number of different sections, which are stored.
     pub unique_count: u64,
-    /// The bytes of the sections that are kept.
+    /// The bytes of the stored sections.
     pub unique_bytes: u64,
-    /// Entities.
+    /// The number of entities.
     pub entity_count: u64,
 }
 
-/// What a snapshot holds of one section.
+/// The content of one section of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place<'s> {
     /// There was no chunk.
     Absent,
-    /// Its file could not be read there.
+    /// The section could not be read from the snapshot's file.
     Lost,
-    /// The part of the chunk that lies in the box.
+    /// The part of the chunk in the box.
     Kept(KeptSection<'s>),
 }
 
-/// A region as it was: its sections, each kept once however often it is there, and its entities.
+/// The state of a region: its sections, equal ones stored once, and its entities.
 ///
-/// Sections are kept as the canonical bytes of a chunk: palette and packed bits. A snapshot is immutable and is shared
-/// between threads as an `Arc`; a clone shares the sections. Beside the bytes it takes 12 bytes for each section that is
-/// kept, and for each place of the box the bits that tell the kept sections apart.
+/// A section is stored as the canonical bytes of a chunk: palette and packed bits. A snapshot is immutable and is
+/// shared between threads as an `Arc`; a clone shares the sections. In addition to the bytes a stored section takes 12
+/// bytes. Each place of the box takes as many bits as the number of stored sections needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub(crate) info: SnapshotInfo,
@@ -68,7 +68,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What it is of and how large it is.
+    /// Its head.
     pub const fn info(&self) -> &SnapshotInfo {
         &self.info
     }
@@ -78,7 +78,7 @@ impl Snapshot {
         self.info.region
     }
 
-    /// What its ids mean.
+    /// The names of its ids.
     pub const fn names(&self) -> &Names {
         &self.names
     }
@@ -88,12 +88,12 @@ impl Snapshot {
         &self.entities
     }
 
-    /// Every section with what is held of it, in the order of [`Region::sections`].
+    /// Every section with its content, in the order of [`Region::sections`].
     pub fn sections(&self) -> impl Iterator<Item = (Section, Place<'_>)> {
         self.region().sections().zip(self.places.iter()).map(|(section, place)| (section, self.place(place)))
     }
 
-    /// The sections that differ from each other, in the order in which they are first met.
+    /// The different sections, in the order of their first place.
     pub fn kept(&self) -> impl ExactSizeIterator<Item = KeptSection<'_>> + Clone {
         self.kept.iter()
     }
@@ -124,7 +124,7 @@ impl Snapshot {
         self.decode_at(|| at, kept)
     }
 
-    /// As [`decode`](Self::decode), of a chunk that is only looked for if it is to be named.
+    /// As [`decode`](Self::decode). The chunk's position is computed only for an error.
     pub(crate) fn decode_at(
         &self,
         at: impl Fn() -> ChunkAt,
@@ -136,8 +136,8 @@ impl Snapshot {
         }
         let no_chunk = |error| SnapshotError::NoChunk { at: at(), error };
         let chunk = Chunk::decode(kept.bytes(), &self.names).map_err(no_chunk)?;
-        // A capture writes neither of these. A file with them wants a restore to take entities from others, or to put blocks
-        // that mean something else where it is restored.
+        // A capture never writes these. A file with them would make a restore take entities from other owners, or put
+        // blocks with another meaning.
         let references = chunk.entities().len() as u64;
         if references > 0 {
             let problem = Problem::NotZero { field: "references to entities", found: references };
@@ -154,7 +154,8 @@ impl Snapshot {
         Ok(chunk)
     }
 
-    /// Checks every section that is kept: its checksum, and that it is a chunk. The first of each damaged one is named.
+    /// Checks the checksum of every stored section, and that it is a chunk. Returns an error for each damaged one, with
+    /// its first place.
     ///
     /// Runs in the caller's rayon pool.
     pub fn verify(&self) -> Vec<SnapshotError> {
@@ -163,7 +164,7 @@ impl Snapshot {
         firsts.par_iter().enumerate().filter_map(check).collect()
     }
 
-    /// As [`verify`](Self::verify), up to the first section that is damaged: however many there are, one error is in memory.
+    /// As [`verify`](Self::verify), but stops at the first damaged section, so that only one error is in memory.
     ///
     /// # Errors
     /// As [`decode`](Self::decode).
@@ -173,10 +174,10 @@ impl Snapshot {
         firsts.par_iter().enumerate().find_map_first(check).map_or(Ok(()), Err)
     }
 
-    /// Forgets names that nothing uses. A capture has none; in a file that another wrote there may be any number, and each
-    /// would be [registered](Self::registration) for ever.
+    /// Removes unused names. A capture has none. A foreign file may have any number, and each would be
+    /// [registered](Self::registration) permanently.
     ///
-    /// Decodes every kept section, in the caller's rayon pool. Those that do not decode use nothing.
+    /// Decodes every stored section, in the caller's rayon pool. A section that does not decode uses no names.
     pub fn forget_unused_names(&mut self) {
         let firsts = self.first_places();
         let decoded = |(index, at): (usize, &ChunkAt)| self.decode(*at, self.kept.get(index)?).ok();
@@ -199,7 +200,7 @@ impl Snapshot {
         self.names = self.names.only(&used);
     }
 
-    /// Where each kept section is met first.
+    /// The first place of each stored section.
     fn first_places(&self) -> Vec<ChunkAt> {
         let mut firsts = Vec::with_capacity(self.kept.len());
         for (section, place) in self.region().sections().zip(self.places.iter()) {
@@ -211,15 +212,15 @@ impl Snapshot {
         firsts
     }
 
-    /// Where one kept section is met first.
+    /// The first place of one stored section.
     pub(crate) fn first_place(&self, index: usize) -> ChunkAt {
         let mut places = self.region().sections().zip(self.places.iter());
         let first = places.find(|(_, place)| *place as usize == index + 1);
         first.map(|(section, _)| section.at).unwrap_or_default()
     }
 
-    /// The memory that it takes, this value included. Sections that it shares with other snapshots count as well; the texts
-    /// of names, which it shares with the catalog or with nothing, do not.
+    /// The memory that it takes, including this value. Sections that it shares with other snapshots count; the texts of
+    /// names, which are shared with the catalog or not at all, do not.
     pub fn memory_bytes(&self) -> usize {
         let entities: usize = self.entities.iter().map(|(_, entity)| entity_bytes(entity)).sum();
         size_of::<Self>()
@@ -230,24 +231,24 @@ impl Snapshot {
             + entities
     }
 
-    /// The memory that it takes beside another snapshot, with which it [shares](Self::share_with) what both hold.
+    /// The memory that it takes in addition to another snapshot with which it [shares](Self::share_with) its content.
     pub fn memory_beside(&self, other: &Self) -> usize {
         let names = self.names.memory_bytes() - self.names.memory_beside(&other.names);
         self.memory_bytes() - names - self.kept.shared_bytes(&other.kept)
     }
 
-    /// Lets sections that another snapshot also holds, and what their names say, share its memory; returns the bytes of the
+    /// Shares the memory of sections and names that another snapshot also has. Returns the bytes of the shared
     /// sections.
     ///
-    /// For successive snapshots of one place. Ids are compared as they are, so both must come from one registry. Memory is
-    /// shared in pieces of 32 KiB: as long as one of them uses a piece, all of it stays.
+    /// Use it for successive snapshots of one box. Ids are compared directly, so both must come from one registry.
+    /// Memory is shared in pieces of 32 KiB. A piece stays in memory as long as one snapshot uses it.
     pub fn share_with(&mut self, other: &Self) -> u64 {
         self.names.share_with(&other.names);
         self.kept.share_with(&other.kept)
     }
 
-    /// What to register so that it can [arrive](Self::arrive) in a catalog, its dimension included; empty if nothing is
-    /// missing.
+    /// What must be registered before it can [arrive](Self::arrive) in a catalog, including its dimension; empty if
+    /// nothing is missing.
     pub fn registration(&self, catalog: &Catalog) -> Registration {
         let dimension = &self.info.dimension;
         let is_new = catalog.dimension(dimension.as_str()).is_none();
@@ -261,7 +262,7 @@ pub(crate) fn entity_bytes(entity: &Entity) -> usize {
     size_of::<(EntityId, Entity)>() + components
 }
 
-/// An entity that belongs to a chunk, some chunks further in the dimension of a region.
+/// An entity that a chunk owns, moved by whole chunks into the dimension of a region.
 pub(crate) fn moved_entity(entity: &Entity, to: Region, by_chunks: [i64; 3]) -> Option<Entity> {
     let Owner::Chunk(at) = entity.owner else { return None };
     let [x, y, z] = by_chunks;
@@ -276,7 +277,7 @@ pub(crate) fn moved_entity(entity: &Entity, to: Region, by_chunks: [i64; 3]) -> 
 }
 
 impl Snapshot {
-    /// Puts the parts together and counts them.
+    /// Combines the parts and counts them.
     pub(crate) fn new(
         info: SnapshotInfo,
         names: Names,

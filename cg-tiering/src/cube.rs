@@ -1,4 +1,4 @@
-//! Cubes of 4×4×4 chunks: what heat is kept for, and the unit in which chunks move.
+//! Cubes of 4×4×4 chunks: the unit of heat and of moves.
 
 use std::fmt;
 
@@ -31,18 +31,18 @@ pub struct ClusterAt {
 }
 
 impl CubeAt {
-    /// The cube that holds a chunk.
+    /// The cube that contains a chunk.
     pub const fn of(chunk: ChunkAt) -> Self {
         let pos = chunk.pos.cluster(ClusterTier::L1);
         Self { dimension: chunk.dimension, x: pos.x(), y: pos.y(), z: pos.z() }
     }
 
-    /// The cube of an L1 cluster; of a larger cluster, the cube in its corner of smallest coordinates.
+    /// The cube of an L1 cluster. For a larger cluster, the cube at its corner with the smallest coordinates.
     pub const fn of_cluster(cluster: ClusterAt) -> Self {
         Self::of(ChunkAt::new(cluster.dimension, cluster.pos.min_chunk()))
     }
 
-    /// A cube from its coordinates in cubes, which the caller knows to lie in the world.
+    /// A cube from its coordinates in cubes. The caller makes sure that it is in the world.
     pub(crate) const fn within(dimension: Dimension, [x, y, z]: [i64; 3]) -> Self {
         Self { dimension, x, y, z }
     }
@@ -57,7 +57,7 @@ impl CubeAt {
         [self.x, self.y, self.z]
     }
 
-    /// The cluster of a tier that holds the cube: itself, or the L2 cluster around it.
+    /// The cluster of a tier that contains the cube: the cube itself, or the L2 cluster around it.
     pub fn cluster(self, tier: ClusterTier) -> ClusterAt {
         let shift = tier.shift_chunks() - ClusterTier::L1.shift_chunks();
         let pos = ClusterPos::new(tier, self.x >> shift, self.y >> shift, self.z >> shift);

@@ -1,82 +1,82 @@
-//! Decisions: where chunks belong, the reason as a sentence, and when they will move.
+//! Decisions: the right tier for chunks, the reason as a sentence, and when they will move.
 
 use std::fmt;
 
 use cg_format::Tier;
 
-/// Where chunks belong now.
+/// The tier where chunks belong now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Decision {
-    /// The tier in which they belong: the one where they lie, if they are to stay.
+    /// The tier where they belong. It is their present tier if they are to stay.
     pub to: Tier,
     /// Why.
     pub reason: Reason,
 }
 
-/// When chunks will move if no player comes or goes and no load asks for them.
+/// When chunks will move, if no player arrives or leaves and no load requests them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NextMove {
-    /// The tier to which they go.
+    /// Their next tier.
     pub to: Tier,
-    /// In how many ticks; 0 for now.
+    /// The number of ticks until then; 0 for now.
     pub after_ticks: u64,
 }
 
-/// Why chunks belong where they do.
+/// Why chunks belong in their tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The host holds them as loaded, and what is loaded never is demoted, whatever else is true.
+    /// The host keeps them loaded. Loaded chunks are never demoted.
     Loaded,
     /// A player is near.
     Near {
         /// Blocks to the nearest player, if one is still there.
         distance_blocks: Option<u64>,
     },
-    /// They lie in a cluster, and a player has been there for long enough that a hot place pays.
+    /// They are in a cluster, and a player has been there long enough that an L0 row is worth its cost.
     Settled {
-        /// Ticks since a player came.
+        /// Ticks since a player arrived.
         stay_ticks: u64,
-        /// Ticks of a stay from which chunks are hot.
+        /// Ticks of a stay after which chunks are hot.
         promote_after_ticks: u64,
     },
-    /// They lie in a cluster, and a player is there, but not for long.
+    /// They are in a cluster, and a player has been there for a short time.
     Arriving {
-        /// Ticks since a player came.
+        /// Ticks since a player arrived.
         stay_ticks: u64,
-        /// Ticks of a stay from which chunks are hot.
+        /// Ticks of a stay after which chunks are hot.
         promote_after_ticks: u64,
     },
-    /// They lie in a cluster, and a player is near, but no load asked for them.
+    /// They are in a cluster, and a player is near, but no load requested them.
     Unasked,
-    /// The place is pinned: it stays as it is.
+    /// The place is pinned: its chunks are not demoted.
     Pinned,
-    /// They were accessed not long ago.
+    /// They were accessed recently.
     Recent {
         /// Ticks since the last access.
         idle_ticks: u64,
-        /// Ticks without access from which they are warm.
+        /// Ticks without access after which they are warm.
         warm_after_ticks: u64,
     },
-    /// They lie in a cluster and were accessed, but no player stayed.
+    /// They are in a cluster and were accessed, but no player stayed.
     Passing {
         /// Ticks since the last access.
         idle_ticks: u64,
-        /// Ticks of a stay from which chunks are hot.
+        /// Ticks of a stay after which chunks are hot.
         promote_after_ticks: u64,
     },
-    /// They were not accessed for a while.
+    /// They were not accessed for some time.
     Idle {
         /// Ticks since the last access.
         idle_ticks: u64,
-        /// Ticks without access from which they are warm.
+        /// Ticks without access after which they are warm.
         warm_after_ticks: u64,
     },
-    /// They were not accessed for long.
+    /// They were not accessed for a long time.
     LongIdle {
         /// Ticks since the last access.
         idle_ticks: u64,
-        /// Ticks without access from which they are cold.
+        /// Ticks without access after which they are cold.
         cold_after_ticks: u64,
     },
     /// No player is near.

@@ -1,17 +1,17 @@
-//! A quick hash for maps keyed by cubes, which are looked into at every access of a chunk.
+//! A fast hash for maps keyed by cubes. Every access of a chunk does such a lookup.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::CubeAt;
 
-/// A map keyed by cubes. Its order is of no meaning.
+/// A map keyed by cubes. Its order is unspecified.
 pub(crate) type CubeMap<V> = HashMap<CubeAt, V, BuildHasherDefault<CubeHasher>>;
 
 /// Multiplies and folds each coordinate.
 ///
-/// It does not resist keys that are chosen to collide. Cubes are not chosen freely: each of them is a place where chunks
-/// are loaded, which costs more than any search among equal hashes.
+/// It does not resist keys that are chosen to collide. Cubes cannot be chosen freely: each is a place where chunks are
+/// loaded. Loading costs more than any search among equal hashes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CubeHasher(u64);
 
@@ -57,7 +57,7 @@ mod tests {
                 }
             }
         }
-        // 32,768 balls in 65,536 bins fill 25,786 of them if thrown at random.
+        // 32,768 balls thrown at random into 65,536 bins fill 25,786 of them.
         assert!(low.len() > 25_000 && high.len() > 25_000, "{} and {}", low.len(), high.len());
     }
 }

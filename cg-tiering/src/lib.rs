@@ -11,8 +11,8 @@
 //!   TierPolicy::due -> Decision { to, reason } -> Candidate -> MovePlan -> Step by Step, as the budget allows
 //! ```
 //!
-//! A [`Decision`] has a reason; a [`MovePlan`] is taken step by step. Heat is kept, and chunks move, by cubes of 4×4×4
-//! chunks ([`CubeAt`]).
+//! A [`Decision`] has a reason; a [`MovePlan`] is performed step by step. Cubes of 4×4×4 chunks ([`CubeAt`]) are the
+//! unit of heat and of moves.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them"))]
 

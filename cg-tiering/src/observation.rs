@@ -1,24 +1,24 @@
-//! What is known of a cube when the policy is asked about it.
+//! The input of the policy for one cube.
 
 use cg_format::Tier;
 
 use crate::GameTick;
 
-/// What is known about the chunks of one cube that lie in one tier.
+/// What is known about the chunks of one cube in one tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Observation {
-    /// The tier in which the chunks lie. A cube with chunks in several tiers is asked about once for each.
+    /// The tier of the chunks. A cube with chunks in several tiers has one observation for each.
     pub tier: Tier,
-    /// Whether they are held: by the host, which holds them as loaded, or by a player that is near.
+    /// The present stay: the host keeps the cube loaded, or a player is near.
     pub stay: Option<Stay>,
     /// Whether the place is pinned.
     pub pinned: bool,
     /// When the cube was last accessed.
     pub last_access: GameTick,
-    /// Blocks from the cube to the nearest player at the last check, on the axis where they are farthest apart; `None`
+    /// Blocks from the cube to the nearest player at the last check, on the axis with the greatest distance; `None`
     /// without players in the dimension.
     pub nearest_player_blocks: Option<u64>,
-    /// The same from the L2 cluster around the cube, which is never farther.
+    /// The same from the L2 cluster around the cube. It is never greater.
     pub cluster_player_blocks: Option<u64>,
 }
 
@@ -36,13 +36,13 @@ impl Observation {
     }
 }
 
-/// That a player or the host is there.
+/// The stay of a player or the host at a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stay {
-    /// Whether the host holds chunks of the cube as loaded; otherwise a player is near.
+    /// Whether the host keeps chunks of the cube loaded; otherwise a player is near.
     pub loaded: bool,
-    /// Whether its chunks were asked for, now or shortly before; what no load asks for stays where it is.
+    /// Whether its chunks were requested, now or shortly before. Chunks that no load requests stay in their tier.
     pub accessed: bool,
-    /// Since when a player or the host was there without a pause.
+    /// The beginning of the uninterrupted stay.
     pub since: GameTick,
 }

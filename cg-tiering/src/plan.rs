@@ -1,4 +1,4 @@
-//! The plan: moves by cluster, the most useful first, taken as far as a budget goes.
+//! The plan: moves by cluster, the most useful first, as far as a budget allows.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -12,51 +12,51 @@ use crate::{ClusterAt, CubeAt, Decision, GameTick, Reason};
 pub struct Candidate {
     /// The cube.
     pub cube: CubeAt,
-    /// The tier in which the chunks lie.
+    /// The tier of the chunks.
     pub from: Tier,
-    /// Where they are to go, and why.
+    /// Their new tier, and the reason.
     pub decision: Decision,
-    /// How many chunks; for a start an estimate will do.
+    /// The number of chunks. An estimate is enough at first.
     pub chunks: u32,
-    /// How many bytes are to be read for them.
+    /// The bytes to read for them.
     pub bytes: u64,
-    /// When the cube was last accessed: of two demotions of the same use the colder goes first.
+    /// The last access of the cube. Of two equally useful demotions the colder one goes first.
     pub last_access: GameTick,
-    /// Blocks to the nearest player: of two promotions the nearer goes first.
+    /// Blocks to the nearest player. Of two promotions the nearer one goes first.
     pub nearest_player_blocks: Option<u64>,
 }
 
-/// What may be done in one go. A step is begun while anything is left, so that each budget gets work done; it is
-/// exceeded by one step at most.
+/// The limits for one call. A step begins while anything is left, so every budget makes progress. It is exceeded by at
+/// most one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Budget {
-    /// Bytes to be read.
+    /// Bytes to read.
     pub bytes: u64,
-    /// Chunks to be moved.
+    /// Chunks to move.
     pub chunks: u64,
 }
 
-/// One group's share of a move: the unit of work.
+/// One cube's share of a move: the unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The row that is written, or taken apart: the L1 cluster of a move to L0 or L1, the L2 cluster of one to L2.
+    /// The row that is written or split up: the L1 cluster for a move to L0 or L1, the L2 cluster for a move to L2.
     pub cluster: ClusterAt,
-    /// Where the chunks go.
+    /// The new tier.
     pub to: Tier,
-    /// The cube whose chunks are to be moved: all that lie in other tiers than `to`, of promotions, and all that lie in
-    /// hotter tiers, of demotions.
+    /// The cube whose chunks move. A promotion moves all chunks in tiers other than `to`, a demotion all in hotter
+    /// tiers.
     pub cube: CubeAt,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// How many chunks, as offered.
+    /// The number of chunks, as offered.
     pub chunks: u32,
-    /// How many bytes are to be read, as offered.
+    /// The bytes to read, as offered.
     pub bytes: u64,
-    /// How many steps of this move follow; after the one where it is 0 the move is complete, and is to be committed.
+    /// The number of steps of this move that follow. After the step with 0 the move is complete and must be committed.
     pub remaining_steps: usize,
 }
 
-/// How much is left to do.
+/// The remaining work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Left {
     /// Moves, each of one cluster.
@@ -69,14 +69,14 @@ pub struct Left {
     pub bytes: u64,
 }
 
-/// Moves that are to be done, grouped by cluster and ordered by use.
+/// Moves to perform, grouped by cluster and ordered by use.
 ///
-/// Promotions come first, the ones nearest to a player before the others. Then come demotions: those that free most keys
-/// before the others, of equal ones the coldest. What is equal in all this is done in the order in which it was offered:
-/// no place goes before another because of where it lies.
+/// Promotions come first, those nearest to a player before the others. Then come demotions: first those that remove the
+/// most keys; of equal ones the coldest. Moves that are equal in all this keep the order of their offers, so no place
+/// is preferred because of its position.
 ///
-/// Steps are taken one at a time as far as a [`Budget`] goes, and the plan keeps what is left for the next time, also in
-/// the middle of a move. Offering and taking cost a few comparisons.
+/// Steps are taken one at a time as far as a [`Budget`] allows. The plan keeps the rest for the next time, even in the
+/// middle of a move. Offering and taking cost a few comparisons.
 ///
 /// ```
 /// use cg_format::{ChunkAt, ChunkPos, Dimension, Tier};
@@ -104,7 +104,7 @@ pub struct Left {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct MovePlan {
-    /// The moves that are not begun, by rank.
+    /// The moves that have not begun, by rank.
     waiting: BTreeMap<Rank, Move>,
     ranks: HashMap<(ClusterAt, Tier), Rank>,
     begun: Option<Move>,
@@ -128,7 +128,7 @@ struct Group {
     shares: Vec<Share>,
 }
 
-/// What one offer brought: the chunks of a cube in one tier.
+/// The content of one offer: the chunks of a cube in one tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Share {
     from: Tier,
@@ -146,10 +146,10 @@ enum Rank {
 }
 
 impl Budget {
-    /// No bounds.
+    /// No limits.
     pub const UNLIMITED: Self = Self { bytes: u64::MAX, chunks: u64::MAX };
 
-    /// Whether nothing may be begun any more.
+    /// Whether no step may begin any more.
     pub const fn is_spent(&self) -> bool {
         self.bytes == 0 || self.chunks == 0
     }
@@ -161,16 +161,16 @@ impl Budget {
 }
 
 impl MovePlan {
-    /// Nothing to do.
+    /// Creates an empty plan.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds what is due. An offer of the same chunks takes the place of an earlier one, unless its move has begun, which
-    /// is then left as it is.
+    /// Adds a due move. An offer of the same chunks replaces an earlier one, unless its move has begun; then the offer
+    /// is ignored.
     ///
-    /// A decision to stay where the chunks are is no offer. A plan may grow old: ask
-    /// [`Observers::confirms`](crate::Observers::confirms) before a step is done.
+    /// A decision to stay in the present tier is ignored. A plan may become outdated: call
+    /// [`Observers::confirms`](crate::Observers::confirms) before a step is performed.
     pub fn offer(&mut self, candidate: Candidate) {
         let Candidate { cube, from, decision, chunks, bytes, last_access, nearest_player_blocks } = candidate;
         if decision.to == from {
@@ -178,7 +178,7 @@ impl MovePlan {
         }
         let row = if decision.to == Tier::L2 { ClusterTier::L2 } else { ClusterTier::L1 };
         let cluster = cube.cluster(row);
-        // What is left is counted in one number; no cube holds this much.
+        // The rest is counted in one number; no cube holds this many bytes.
         let bytes = bytes.min(1 << 40);
         if self.begun.as_ref().is_some_and(|begun| begun.cluster == cluster && begun.to == decision.to) {
             return;
@@ -196,7 +196,7 @@ impl MovePlan {
         self.waiting.insert(rank, planned);
     }
 
-    /// Takes the next step and what it costs from the budget; `None` if the budget is spent or nothing is left.
+    /// Takes the next step and subtracts its cost from the budget; `None` if the budget is spent or nothing is left.
     pub fn next_step(&mut self, budget: &mut Budget) -> Option<Step> {
         if budget.is_spent() {
             return None;
@@ -218,7 +218,7 @@ impl MovePlan {
         Some(step)
     }
 
-    /// Drops what is left of the move that was begun, for example because a save came in between.
+    /// Drops the rest of the move that has begun, for example because of a save meanwhile.
     pub fn abandon(&mut self) {
         if let Some(begun) = self.begun.take() {
             self.uncount(&begun);
@@ -230,7 +230,7 @@ impl MovePlan {
         *self = Self::default();
     }
 
-    /// How much is left.
+    /// The remaining work.
     pub const fn left(&self) -> Left {
         self.left
     }
@@ -326,7 +326,7 @@ impl Group {
 }
 
 impl Share {
-    /// The rows that are gone after the move: a row for each hot chunk, one for a warm cube.
+    /// The rows that the move removes: a row for each hot chunk, one for a warm cube.
     fn keys(&self) -> u64 {
         if self.from == Tier::L0 { self.chunks.into() } else { 1 }
     }

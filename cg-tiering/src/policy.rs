@@ -1,22 +1,22 @@
-//! The policy: after how long, and from how far, a chunk is demoted, and what makes it hot again.
+//! The policy: after which time, and from which distance, a chunk is demoted, and what makes it hot again.
 //!
-//! The rules and their order are those of CherryGrove's "Save the World": a chunk that is kept loaded is hot; one
-//! that was not loaded for x minutes is warm; one that was not loaded for y minutes, or lies z blocks from the nearest
-//! player, is cold. "Loaded" outranks "far", so a chunk loader without players keeps its chunks hot.
+//! The rules and their order are those of CherryGrove's "Save the World". A chunk that is kept loaded is hot. One that
+//! was not loaded for x minutes is warm. One that was not loaded for y minutes, or is z blocks from the nearest player,
+//! is cold. "Loaded" outranks "far", so a chunk loader without players keeps its chunks hot.
 //!
-//! Two readings keep the rules from wearing the disk out:
-//! - a chunk that was only read is not written to a hot place at once, but when a player has stayed for a while; one that
-//!   is saved has its hot place by that;
-//! - moves to L2 wait for each other: those of one L2 cluster that fall due within a while are done at once.
+//! Two interpretations reduce disk writes:
+//! - A chunk that was only read gets an L0 row only after a player has stayed for some time. A saved chunk gets its L0
+//!   row by the save.
+//! - Moves to L2 are gathered: those of one L2 cluster that become due within some time are done together.
 //!
-//! Position enters only as distance, the same on all axes, so no place and no direction is special.
+//! Position matters only as distance, the same on all axes, so no place and no direction is special.
 
 use cg_format::Tier;
 
 use crate::observation::Observation;
 use crate::{Decision, GameTick, NextMove, Reason};
 
-/// After how long, and from how far, chunks are demoted, and what makes them hot again.
+/// After which time, and from which distance, chunks are demoted, and what makes them hot again.
 ///
 /// ```
 /// use cg_tiering::TierPolicy;
@@ -30,55 +30,56 @@ use crate::{Decision, GameTick, NextMove, Reason};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TierPolicy {
-    /// Ticks without access from which chunks are warm (x). Default 5 minutes.
+    /// Ticks without access after which chunks are warm (x). Default 5 minutes.
     pub warm_after_ticks: u64,
-    /// Ticks without access from which chunks are cold (y). Default 30 minutes; not below `warm_after_ticks`.
+    /// Ticks without access after which chunks are cold (y). Default 30 minutes; not below `warm_after_ticks`.
     pub cold_after_ticks: u64,
-    /// Blocks to the nearest player, on the farthest axis, from which chunks are cold (z). Default 512;
-    /// above `near_distance_blocks`.
+    /// Blocks to the nearest player, on the axis with the greatest distance, from which chunks are cold (z). Default
+    /// 512; above `near_distance_blocks`.
     pub cold_distance_blocks: u64,
     /// Blocks within which a player's surroundings count as loaded: the simulation distance. Default 128; at most
     /// [`MAX_NEAR_DISTANCE_BLOCKS`](Self::MAX_NEAR_DISTANCE_BLOCKS).
     pub near_distance_blocks: u64,
-    /// Ticks that a player must be there without a pause before chunks that were asked for are moved from a cluster to
-    /// L0. Default 2 minutes, so that a player that only passes through, even on foot, moves nothing; 0 moves what is asked
-    /// for at once.
+    /// Ticks that a player must stay without a pause before requested chunks move from a cluster to L0. Default 2
+    /// minutes, so that a player that only passes through, even on foot, moves nothing. 0 moves requested chunks at
+    /// once.
     pub promote_after_ticks: u64,
-    /// Ticks since the last access before distance counts. Default 2 minutes, so that a player that goes and comes back moves
-    /// nothing.
+    /// Ticks since the last access before distance counts. Default 2 minutes, so that a player that leaves and returns
+    /// moves nothing.
     pub hysteresis_ticks: u64,
-    /// Moves to L2 happen at multiples of this many ticks, so that one cluster's moves are one; what will go to L2 within this
-    /// many ticks does not go to L1 first. Default 5 minutes; 0 for no waiting.
+    /// Moves to L2 happen at multiples of this many ticks, so that one cluster's moves become one. Chunks that move to
+    /// L2 within this many ticks do not move to L1 first. Default 5 minutes; 0 for no waiting.
     pub gather_ticks: u64,
-    /// Ticks since something last came or went above it before a cluster that is shadowed in part is rewritten. Default
-    /// half an hour: most of what was promoted comes back sooner, and its cluster is written then in any case.
+    /// The wait before a partly shadowed cluster is rewritten, in ticks since a chunk above it last came or went.
+    /// Default half an hour. Most promoted chunks return sooner, and then the cluster is written anyway.
     pub rewrite_after_ticks: u64,
-    /// How far ahead a player's way is foreseen; what the player will be near is near. Default 10 seconds; 0 for not at all.
+    /// Ticks for which a player's path is predicted. A place near the predicted path counts as near. Default 10
+    /// seconds; 0 disables it.
     pub lookahead_ticks: u64,
 }
 
-/// How many slots of a cluster are of use.
+/// The use of a cluster's slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ShadowedSlots {
     /// Slots that hold a chunk.
     pub present: u32,
-    /// Those of them whose chunk has a newer copy in a hotter tier.
+    /// Slots whose chunk has a newer copy in a hotter tier.
     pub shadowed: u32,
 }
 
-/// A policy that cannot be meant.
+/// A policy whose numbers contradict each other or exceed a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// A chunk would be cold before it is warm.
     #[error("cold after {cold_after_ticks} ticks is earlier than warm after {warm_after_ticks}; raise it")]
     ColdBeforeWarm {
-        /// Ticks from which a chunk is warm.
+        /// Ticks after which a chunk is warm.
         warm_after_ticks: u64,
-        /// Ticks from which a chunk is cold.
+        /// Ticks after which a chunk is cold.
         cold_after_ticks: u64,
     },
-    /// A chunk would be near and far at once.
+    /// A chunk would be near and far at the same time.
     #[error(
         "cold from {cold_distance_blocks} blocks on is not beyond near, {near_distance_blocks}; raise it"
     )]
@@ -88,12 +89,12 @@ pub enum PolicyError {
         /// Blocks from which a chunk is cold.
         cold_distance_blocks: u64,
     },
-    /// A player's surroundings would be too many cubes to follow.
+    /// A player's surroundings would have too many cubes.
     #[error("near within {near_distance_blocks} blocks is more than {max_blocks}; lower it")]
     NearTooFar {
         /// Blocks within which a player is near.
         near_distance_blocks: u64,
-        /// The most that can be followed.
+        /// The maximum.
         max_blocks: u64,
     },
 }
@@ -116,13 +117,13 @@ impl Default for TierPolicy {
 }
 
 impl TierPolicy {
-    /// The largest distance within which a player can be near.
+    /// The maximum of `near_distance_blocks`.
     pub const MAX_NEAR_DISTANCE_BLOCKS: u64 = 512;
 
-    /// Checks that the numbers can be meant together.
+    /// Checks that the numbers are consistent.
     ///
     /// # Errors
-    /// [`PolicyError`] with the two numbers that cannot.
+    /// [`PolicyError`] with the two conflicting numbers.
     pub const fn validate(&self) -> Result<(), PolicyError> {
         let Self { warm_after_ticks, cold_after_ticks, near_distance_blocks, cold_distance_blocks, .. } =
             *self;
@@ -139,7 +140,7 @@ impl TierPolicy {
         Ok(())
     }
 
-    /// Where chunks belong at a moment: where they lie, or where they are to go sooner or later.
+    /// The tier where chunks belong at a moment: their present tier, or the one where they will move.
     ///
     /// Only a stay makes chunks hotter; only time and distance make them colder.
     pub fn decide(&self, seen: &Observation, now: GameTick) -> Decision {
@@ -177,29 +178,31 @@ impl TierPolicy {
         Decision { to, reason }
     }
 
-    /// Where to move chunks now, if they are to be moved.
+    /// Where to move chunks now, if at all.
     ///
-    /// Differs from [`decide`](Self::decide) in that moves to L2 wait: for the next multiple of `gather_ticks`, and for
-    /// distance until the whole L2 cluster is far.
+    /// Unlike [`decide`](Self::decide), moves to L2 wait for the next multiple of `gather_ticks`. A move because of
+    /// distance also waits until the whole L2 cluster is far.
     pub fn due(&self, seen: &Observation, now: GameTick) -> Option<Decision> {
         let NextMove { to, after_ticks: 0 } = self.next_move(seen, now)? else { return None };
         let decision = self.decide(seen, now);
         if decision.to == to {
             return Some(decision);
         }
-        // The chunks belong in L2 but their cluster is not far as a whole; till then they are idle like others.
+        // The chunks belong in L2, but their cluster is not far as a whole. Until then the rule for idle chunks
+        // applies.
         let (idle_ticks, warm_after_ticks) = (now.since(seen.last_access), self.warm_after_ticks);
         Some(Decision { to, reason: Reason::Idle { idle_ticks, warm_after_ticks } })
     }
 
-    /// Whether chunks last accessed at a moment may be due for a colder tier. Where it says no nothing else need be asked.
+    /// Whether chunks with this last access may be due for a colder tier. If not, no other check is needed.
     pub fn may_demote(&self, last_access: GameTick, now: GameTick) -> bool {
         let warm_at = last_access.get().saturating_add(self.warm_after_ticks);
         let cold_from = last_access.get().saturating_add(self.cold_after_ticks.min(self.hysteresis_ticks));
         now.get() >= warm_at.min(self.gathered(cold_from))
     }
 
-    /// To which tier chunks will move, and when, if no player comes or goes and no load asks for them. `None` if they stay for ever.
+    /// The next tier of chunks, and when they move, if no player arrives or leaves and no load requests them. `None` if
+    /// they never move.
     pub fn next_move(&self, seen: &Observation, now: GameTick) -> Option<NextMove> {
         let at = |to, tick: u64| Some(NextMove { to, after_ticks: tick.saturating_sub(now.get()) });
         if let Some(stay) = seen.stay {
@@ -217,7 +220,7 @@ impl TierPolicy {
             cold_at = cold_at.min(self.gathered(last.saturating_add(self.hysteresis_ticks)));
         }
         let warm_at = last.saturating_add(self.warm_after_ticks);
-        // What will be cold before long is not made warm first: that would write it twice.
+        // Chunks that will be cold soon are not made warm first, because that would write them twice.
         let warm_until = cold_from.min(cold_at.saturating_sub(self.gather_ticks));
         if seen.tier == Tier::L0 && warm_at < warm_until && now.get() < warm_until {
             return at(Tier::L1, warm_at);
@@ -225,10 +228,10 @@ impl TierPolicy {
         at(Tier::L2, cold_at)
     }
 
-    /// Whether a cluster is to be rewritten without its shadowed slots: a quarter of its slots or more, for a while.
-    /// `since` is when a chunk that shadows it last came or went.
+    /// Whether a cluster is to be rewritten without its shadowed slots: if a quarter or more of its slots are shadowed
+    /// for some time. `since` is when a chunk that shadows it last came or went.
     ///
-    /// A cluster of which every slot is shadowed is dropped, which costs nothing, so that needs no waiting.
+    /// A cluster whose slots are all shadowed is dropped. That costs nothing, so it needs no waiting.
     pub const fn should_rewrite(&self, slots: ShadowedSlots, since: GameTick, now: GameTick) -> bool {
         let ShadowedSlots { present, shadowed } = slots;
         let is_quarter = shadowed as u64 * 4 >= present as u64 && shadowed > 0;
@@ -239,7 +242,7 @@ impl TierPolicy {
         distance_blocks.is_none_or(|distance| distance >= self.cold_distance_blocks)
     }
 
-    /// The moment at or after a tick at which moves to L2 are done.
+    /// The next moment, from a tick on, at which moves to L2 are done.
     const fn gathered(&self, tick: u64) -> u64 {
         if self.gather_ticks <= 1 {
             return tick;

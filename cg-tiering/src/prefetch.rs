@@ -1,9 +1,9 @@
-//! Prefetch: which chunks a moving player will want next.
+//! Prefetch: which chunks a moving player will need next.
 //!
-//! **Invariant**: positions enter only as differences, so what is wanted in a world that is turned, mirrored and moved
-//! is what is wanted in the world as it is, turned, mirrored and moved.
+//! **Invariant**: positions enter only as differences. If a world is rotated, mirrored and moved, the wanted chunks are
+//! the same ones, transformed in the same way.
 //!
-//! Speeds are fractions of blocks, so a player that is slower than one chunk for each update moves all the same.
+//! Speeds are fractions of blocks, so a player slower than one chunk per update still has a speed.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +15,23 @@ use crate::time::GameTick;
 /// How far ahead of a player chunks are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ahead {
-    /// At most this many chunks ahead along each axis; more than [`Ahead::MAX_CHUNKS`] counts as that.
+    /// The maximum number of chunks ahead along each axis. Values above [`Ahead::MAX_CHUNKS`] are reduced to it.
     pub chunks: u8,
-    /// Only where the player will be within this many ticks.
+    /// Only chunks that the player reaches within this many ticks.
     pub ticks: u64,
-    /// How many chunks around the player are wanted on x, y and z, to either side; more than [`Ahead::MAX_REACH_CHUNKS`]
-    /// counts as that. What is as near to the player counts as loaded.
+    /// The number of chunks around the player that are wanted on x, y and z, to either side. Values above
+    /// [`Ahead::MAX_REACH_CHUNKS`] are reduced to it. Chunks this near to the player count as loaded.
     pub reach_chunks: [u8; 3],
 }
 
 impl Ahead {
-    /// The most chunks ahead along an axis.
+    /// The maximum number of chunks ahead along an axis.
     pub const MAX_CHUNKS: u8 = 3;
-    /// The most chunks around a player along an axis.
+    /// The maximum number of chunks around a player along an axis.
     pub const MAX_REACH_CHUNKS: u8 = 32;
 
-    /// The chunks that a way enters after the one where it begins, in the order of entering. A way through an edge or a
-    /// corner enters the chunk after it and none beside.
+    /// The chunks that a path enters after its first one, in order. A path through an edge or a corner enters only the
+    /// chunk after it.
     pub fn entered(&self, path: &Path) -> Vec<ChunkPos> {
         let (from, to) = (path.from, path.to);
         let mut axes = [Axis::new(from.x, to.x), Axis::new(from.y, to.y), Axis::new(from.z, to.z)];
@@ -50,7 +50,7 @@ impl Ahead {
                 }
             }
             let [x, y, z] = axes.map(|axis| axis.chunk());
-            // The way is inside the world, so this never fails.
+            // The path is inside the world, so this never fails.
             let Ok(chunk) = ChunkPos::new(x, y, z) else { return entered };
             if axes.iter().any(|axis| axis.crossed > most) {
                 return entered;
@@ -59,15 +59,15 @@ impl Ahead {
         }
     }
 
-    /// The chunks that come into reach when a player at `from` enters these one after another: each once, what comes
-    /// first first. Costs what there is.
+    /// The chunks that come into reach when a player at `from` enters these chunks in order: each once, the earliest
+    /// first. The cost depends on the number of results.
     pub fn wanted(&self, from: ChunkPos, entered: &[ChunkPos]) -> Vec<ChunkPos> {
         let mut wanted = Vec::new();
         let mut before = from;
         for center in entered {
             let first = wanted.len();
             self.faces(before, *center, &mut wanted);
-            // The middle of a face is what a player sees first.
+            // A player sees the middle of a face first.
             if let Some(new) = wanted.get_mut(first..) {
                 new.sort_by_key(|pos| {
                     let off = |axis: fn(ChunkPos) -> i64| i128::from(axis(*pos).abs_diff(axis(*center)));
@@ -80,7 +80,7 @@ impl Ahead {
         wanted
     }
 
-    /// What is in reach of a chunk and not of its neighbour.
+    /// The chunks in reach of a chunk and not of its neighbour.
     fn faces(&self, before: ChunkPos, center: ChunkPos, out: &mut Vec<ChunkPos>) {
         let coordinates = |pos: ChunkPos| [pos.x(), pos.y(), pos.z()];
         let (from, to) = (coordinates(before), coordinates(center));
@@ -100,11 +100,11 @@ impl Ahead {
                 for y in span(1) {
                     for z in span(2) {
                         let at = [x, y, z];
-                        // What two faces share belongs to the first.
+                        // Chunks that two faces share belong to the first.
                         if (0..axis).any(|other| is_stepped(other) && at[other] == face(other)) {
                             continue;
                         }
-                        // After the end of the world there is nothing.
+                        // No chunk is outside the world.
                         out.extend(ChunkPos::new(x, y, z));
                     }
                 }
@@ -113,8 +113,8 @@ impl Ahead {
     }
 }
 
-/// A way along one axis, from the middle of a block to the middle of another, in half blocks: no middle lies on a
-/// border of chunks, and the mirror image of a middle is one.
+/// A path along one axis, from the middle of a block to the middle of another, in half blocks. No middle is on a border
+/// of chunks, and the mirror image of a middle is a middle.
 #[derive(Debug, Clone, Copy)]
 struct Axis {
     from: i128,
@@ -141,7 +141,7 @@ impl Axis {
         self.left() < self.by.abs()
     }
 
-    /// Whether this axis crosses its next border before another one does. Both move.
+    /// Whether this axis crosses its next border before the other one. Both move.
     fn leaves_before(&self, other: &Self) -> bool {
         self.left() * other.by.abs() < other.left() * self.by.abs()
     }
@@ -155,17 +155,17 @@ impl Axis {
 /// What changed for a player between two updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Course {
-    /// The player will want these, what comes first first, and nothing else: nothing at all if it turned or stopped.
+    /// The chunks that the player will need, the earliest first, and no others. Empty if it turned or stopped.
     Wants(EntityId, Vec<ChunkAt>),
     /// The player is not listed any more.
     Gone(EntityId),
 }
 
-/// Follows players, and tells when what they will want changes.
+/// Follows players and reports changes of the chunks that they will need.
 ///
-/// A player that leaves the course foreseen for it, by half a chunk and a quarter of the way since, has turned or
-/// stopped: what it wanted is void at once, and its speed is measured anew. At one chunk in a second that is within
-/// a second of a turn.
+/// A player leaves its predicted course when it deviates by more than half a chunk and a quarter of the distance since.
+/// It has turned or stopped: its wanted chunks become void at once, and its speed is measured again. At one chunk per
+/// second a turn is noticed within a second.
 ///
 /// ```
 /// use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
@@ -189,9 +189,9 @@ pub struct Courses {
 #[derive(Debug, Clone)]
 struct Followed {
     dimension: Dimension,
-    /// Since when its speed is measured.
+    /// The beginning of the speed measurement.
     since: GameTick,
-    /// The course foreseen, and when.
+    /// The predicted course, and the moment of the prediction.
     path: Path,
     foreseen_at: GameTick,
     entered: Vec<ChunkPos>,
@@ -200,73 +200,28 @@ struct Followed {
 }
 
 impl Courses {
-    /// A speed is believed when it was measured for so long.
+    /// The minimum duration of a speed measurement.
     const SETTLED_TICKS: u64 = 5;
-    /// A player that came less far stands: a step over the border of two blocks is no speed.
+    /// The minimum distance of a moving player. A step over the border of two blocks is not a speed.
     const MOVED_BLOCKS: u64 = 2;
-    /// A course is foreseen anew after so long.
+    /// The age at which a course is predicted again.
     const FORESEEN_TICKS: u64 = GameTick::PER_SECOND;
-    /// A player this far beside its course has not left it, whatever its speed.
+    /// The deviation from a course that is always allowed, at any speed.
     const BESIDE_BLOCKS: i128 = 8;
 
-    /// Follows no player yet.
+    /// Creates a follower without players.
     pub fn new(ahead: Ahead) -> Self {
         Self { ahead, motion: Motion::default(), followed: BTreeMap::new(), updates: 0 }
     }
 
-    /// Takes the places of all players and tells for whom something changed: nothing for those that stand, or keep
-    /// going inside a chunk. Players that are not listed are gone.
+    /// Sets the positions of all players and returns the changes. A player that does not move, or continues inside a
+    /// chunk, causes none. Players that are not listed have left.
     ///
-    /// Costs a look into two maps for each player; a change, besides, what is wanted.
+    /// Costs two map lookups for each player, and for a change the computation of its chunks.
     pub fn update(&mut self, players: &[PlayerAt], now: GameTick) -> Vec<Course> {
         self.updates += 1;
         self.motion.update(players, now);
-        let mut changed = Vec::new();
-        for player in players {
-            let fresh = Followed {
-                dimension: player.dimension,
-                since: now,
-                path: Path::still(player.block),
-                foreseen_at: now,
-                entered: Vec::new(),
-                update: self.updates,
-            };
-            let followed = self.followed.entry(player.id).or_insert_with(|| fresh.clone());
-            followed.update = self.updates;
-            let (beside, most) = followed.beside_blocks(player.block, now, self.ahead.ticks);
-            // A player that wants nothing has no course to leave.
-            let was_left = beside > most && !followed.entered.is_empty();
-            if followed.dimension != player.dimension || was_left {
-                self.motion.restart(player, now);
-                if !std::mem::replace(followed, fresh).entered.is_empty() {
-                    changed.push(Course::Wants(player.id, Vec::new()));
-                }
-                continue;
-            }
-            if now.since(followed.since) < Self::SETTLED_TICKS {
-                continue;
-            }
-            let path = if self.motion.moved_blocks(player.id) < Self::MOVED_BLOCKS {
-                Path::still(player.block)
-            } else {
-                self.motion.path(player, self.ahead.ticks)
-            };
-            let entered = self.ahead.entered(&path);
-            // A speed that wavers shortens a course for a moment; what was wanted along it is wanted still.
-            let is_kept = !entered.is_empty() && followed.entered.starts_with(&entered);
-            let is_changed = entered != followed.entered && !is_kept;
-            // Not at every change, nor when the player may be leaving it: a course that follows a turn step by step is never left.
-            let is_old = now.since(followed.foreseen_at) >= Self::FORESEEN_TICKS && beside <= most / 4;
-            if followed.entered.is_empty() || is_old {
-                (followed.path, followed.foreseen_at) = (path, now);
-            }
-            if is_changed {
-                let wanted = self.ahead.wanted(player.block.chunk(), &entered).into_iter();
-                let wanted = wanted.map(|pos| ChunkAt::new(player.dimension, pos)).collect();
-                changed.push(Course::Wants(player.id, wanted));
-                followed.entered = entered;
-            }
-        }
+        let mut changed: Vec<_> = players.iter().filter_map(|player| self.follow(player, now)).collect();
         self.followed.retain(|id, followed| {
             let is_listed = followed.update == self.updates;
             if !is_listed {
@@ -277,24 +232,75 @@ impl Courses {
         changed
     }
 
-    /// How many players are followed.
+    /// Updates the course of a player. Returns the chunks that it will want, if they changed.
+    fn follow(&mut self, player: &PlayerAt, now: GameTick) -> Option<Course> {
+        let fresh = Followed::new(player, now);
+        let followed = self.followed.entry(player.id).or_insert_with(|| fresh.clone());
+        followed.update = self.updates;
+        let (beside, most) = followed.beside_blocks(player.block, now, self.ahead.ticks);
+        // A player without wanted chunks has no course to leave.
+        let was_left = beside > most && !followed.entered.is_empty();
+        if followed.dimension != player.dimension || was_left {
+            self.motion.restart(player, now);
+            let old = std::mem::replace(followed, Followed { update: self.updates, ..fresh });
+            return (!old.entered.is_empty()).then(|| Course::Wants(player.id, Vec::new()));
+        }
+        if now.since(followed.since) < Self::SETTLED_TICKS {
+            return None;
+        }
+        let path = if self.motion.moved_blocks(player.id) < Self::MOVED_BLOCKS {
+            Path::still(player.block)
+        } else {
+            self.motion.path(player, self.ahead.ticks)
+        };
+        let entered = self.ahead.entered(&path);
+        // A varying speed shortens a course for a moment. The chunks along the old course stay wanted.
+        let is_kept = !entered.is_empty() && followed.entered.starts_with(&entered);
+        let is_changed = entered != followed.entered && !is_kept;
+        // Not at every change, and not while the player may be leaving it. A course that is updated during a turn
+        // would never be left.
+        let is_old = now.since(followed.foreseen_at) >= Self::FORESEEN_TICKS && beside <= most / 4;
+        if followed.entered.is_empty() || is_old {
+            (followed.path, followed.foreseen_at) = (path, now);
+        }
+        if !is_changed {
+            return None;
+        }
+        let wanted = self.ahead.wanted(player.block.chunk(), &entered).into_iter();
+        followed.entered = entered;
+        Some(Course::Wants(player.id, wanted.map(|pos| ChunkAt::new(player.dimension, pos)).collect()))
+    }
+
+    /// The number of known players.
     pub fn len(&self) -> usize {
         self.followed.len()
     }
 
-    /// Whether no player is followed.
+    /// Whether no player is known.
     pub fn is_empty(&self) -> bool {
         self.followed.is_empty()
     }
 }
 
 impl Followed {
-    /// How far a player is from where its course would have brought it, and how far at most if it keeps it.
+    /// A player without a course yet.
+    fn new(player: &PlayerAt, now: GameTick) -> Self {
+        Self {
+            dimension: player.dimension,
+            since: now,
+            path: Path::still(player.block),
+            foreseen_at: now,
+            entered: Vec::new(),
+            update: 0,
+        }
+    }
+
+    /// The distance of a player from its predicted position, and the maximum for a player that follows its course.
     fn beside_blocks(&self, at: BlockPos, now: GameTick, horizon_ticks: u64) -> (i128, i128) {
         let elapsed_ticks = i128::from(now.since(self.foreseen_at));
         let off = |axis: fn(BlockPos) -> i64| {
             let (from, to) = (i128::from(axis(self.path.from)), i128::from(axis(self.path.to)));
-            // A horizon of nothing foresees nothing, so there is no course.
+            // A horizon of 0 predicts nothing, so there is no course.
             let way = ((to - from) * elapsed_ticks) / i128::from(horizon_ticks.max(1));
             ((i128::from(axis(at)) - from - way).abs(), way.abs())
         };

@@ -1,11 +1,11 @@
-//! What the tests of layouts share: golden files.
+//! Golden files for the tests of layouts.
 
 use std::fs;
 use std::path::Path;
 
 /// Compares bytes and their description with `testdata/golden/draft/<name>.bin` and `.txt`.
 ///
-/// With `UPDATE_GOLDEN=1` the files are written instead.
+/// With `UPDATE_GOLDEN=1` it writes the files instead.
 #[track_caller]
 pub(crate) fn golden(name: &str, bytes: &[u8], text: &str) {
     let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden/draft").join(name);

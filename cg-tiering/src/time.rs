@@ -10,7 +10,7 @@ impl GameTick {
     /// Ticks in a second of game time, for the defaults that are given in minutes.
     pub const PER_SECOND: u64 = 20;
 
-    /// The moment after some ticks.
+    /// The moment after this many ticks.
     pub const fn new(ticks: u64) -> Self {
         Self(ticks)
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for GameTick {
     }
 }
 
-/// A clock that the host advances, and that goes back only if it is [set](Self::set).
+/// A clock that the host advances. It goes back only if it is [set](Self::set).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GameClock {
     now: GameTick,
@@ -40,12 +40,12 @@ pub struct GameClock {
 }
 
 impl GameClock {
-    /// A clock that stands at a moment.
+    /// Creates a clock at a moment.
     pub const fn new(now: GameTick) -> Self {
         Self { now, clamped: 0 }
     }
 
-    /// Advances the clock. A moment before the present one is taken as the present one, and counted.
+    /// Advances the clock. A moment before the present one is replaced by the present one, and counted.
     pub fn advance(&mut self, to: GameTick) -> GameTick {
         if to < self.now {
             self.clamped += 1;
@@ -55,7 +55,7 @@ impl GameClock {
         self.now
     }
 
-    /// Sets the clock to any moment, an earlier one too.
+    /// Sets the clock to any moment, even an earlier one.
     pub const fn set(&mut self, to: GameTick) {
         self.now = to;
     }

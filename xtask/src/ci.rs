@@ -7,7 +7,7 @@ use crate::process::Tool;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
 use crate::{
-    api, bench, features, foreign, fuzz, layers, metadata, msrv, oldest, powerset, setup, spec, test,
+    api, bench, features, foreign, fuzz, layers, metadata, miri, msrv, oldest, powerset, setup, spec, test,
 };
 
 /// The steps, in the order in which they run: what fails fast comes first.
@@ -37,6 +37,8 @@ pub(crate) enum Step {
     Docs,
     /// The public items against `docs/api`, where cargo-public-api is installed.
     Api,
+    /// Tests of the decoders in Miri, where rustup has it.
+    Miri,
     /// A few seconds of fuzzing for each decoder.
     Fuzz,
     /// Every benchmark once, unmeasured.
@@ -109,6 +111,7 @@ fn name(step: Step) -> &'static str {
         Step::Spec => "spec",
         Step::Docs => "docs",
         Step::Api => "api",
+        Step::Miri => "miri",
         Step::Fuzz => "fuzz smoke",
         Step::Bench => "bench smoke",
         Step::Deny => "deny",
@@ -127,6 +130,7 @@ fn run_step(context: &Context, step: Step, environment: &Environment, report: &m
         Step::Foreign => report.step(name(step), || foreign::run(context)),
         Step::Powerset => report.step(name(step), || powerset::run(context, environment)),
         Step::Api => report.step(name(step), || api::run(context, environment, &api::Options::default())),
+        Step::Miri => report.step(name(step), || miri::run(context)),
         Step::Fuzz => report.step(name(step), || fuzz::run(context, &fuzz::Options::smoke())),
         Step::Clippy => report.step(name(step), || {
             passes(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))

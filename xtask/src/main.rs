@@ -17,6 +17,7 @@ mod independent;
 mod judge;
 mod layers;
 mod metadata;
+mod miri;
 mod msrv;
 mod oldest;
 mod powerset;
@@ -58,7 +59,7 @@ enum Command {
     },
     /// Set up, then run every test, the doc tests, and the build without a C or C++ compiler.
     Test(test::Options),
-    /// All checks: fmt, layers, features, msrv, oldest, foreign, clippy, powerset, test, spec, docs, api, fuzz smoke, bench smoke, deny.
+    /// All checks: fmt, layers, features, msrv, oldest, foreign, clippy, powerset, test, spec, docs, api, miri, fuzz smoke, bench smoke, deny.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -97,6 +98,8 @@ enum Command {
     Oldest,
     /// Check that the pure crates compile for a big-endian target and for Windows.
     Foreign,
+    /// Run tests of the decoders in Miri, which finds undefined behaviour.
+    Miri,
     /// Check that every library with features compiles without warnings with every set of them.
     Powerset,
     /// Check that the public items of each library are those that docs/api lists.
@@ -151,6 +154,7 @@ fn run(command: Command) -> Result<()> {
         Command::Msrv => alone(&context, msrv::run(&context)?),
         Command::Oldest => alone(&context, oldest::run(&context)?),
         Command::Foreign => alone(&context, foreign::run(&context)?),
+        Command::Miri => alone(&context, miri::run(&context)?),
         Command::Powerset => {
             let environment = setup::prepare(&context)?;
             alone(&context, powerset::run(&context, &environment)?)

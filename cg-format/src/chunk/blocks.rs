@@ -7,10 +7,10 @@ use super::header::out_of_range;
 use crate::wire::{Reader, bits};
 use crate::{DecodeError, LocalPos, Section};
 
-/// The local ids of layer 0, one per cell in storage order.
+/// The local ids of layer 0, one per cell, in storage order.
 pub(super) type LocalIds = [u32; LocalPos::COUNT];
 
-/// The local ids of a chunk of one kind.
+/// The local ids of a chunk with one kind.
 pub(super) static ALL_OF_ONE: LocalIds = [0; LocalPos::COUNT];
 
 /// Stored layer 0, read in place.
@@ -37,10 +37,10 @@ impl<'a> BlocksView<'a> {
     }
 }
 
-/// Checks that local ids lie in a palette.
+/// Checks that all local ids are in a palette.
 ///
-/// Returns whether they are first met in the order 0, 1, 2… and all are met: then the palette is canonical. Groups of
-/// cells whose largest id was met before are passed over without looking at each id.
+/// Returns whether the ids first appear in the order 0, 1, 2… and all appear: then the palette is canonical. A group of
+/// cells whose largest id appeared before is skipped without a check of each id.
 pub(super) fn check(ids: &LocalIds, kinds: u32, width: u32, offset_bytes: u64) -> Result<bool, DecodeError> {
     let (mut next, mut ascending) = (0, true);
     for (group, start) in ids.as_chunks::<64>().0.iter().zip((0_u64..).step_by(64)) {
@@ -73,10 +73,10 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// The cells of one x.
+    /// The number of cells with the same x.
     pub(super) const PLANE_CELLS: usize = LocalPos::COUNT / 16;
 
-    /// Every cell of local id 0.
+    /// All cells have local id 0.
     pub(super) const fn uniform() -> Self {
         Self { width: 0, bytes: Vec::new() }
     }
@@ -100,7 +100,7 @@ impl Blocks {
         bits::get(&self.bytes, self.width, cell.index().into())
     }
 
-    /// Puts a local id into a cell; packs all ids again, wider, if it needs more bits.
+    /// Sets the local id of a cell. Packs all ids again with more bits if the id needs them.
     pub(super) fn set(&mut self, cell: LocalPos, local: u32) {
         let needed = u32::BITS - local.leading_zeros();
         if needed > self.width {
@@ -114,7 +114,7 @@ impl Blocks {
         bits::unpack(&self.bytes, self.width, out);
     }
 
-    /// The cells of one x, which are as many whole bytes as the width is bits wide, 32 times.
+    /// Unpacks the cells of one x. They take a whole number of bytes: 32 times the width in bits.
     pub(super) fn unpack_plane(&self, x: u8, out: &mut [u32; Self::PLANE_CELLS]) {
         let start = usize::from(x) * Self::PLANE_CELLS / 8 * self.width as usize;
         bits::unpack(self.bytes.get(start..).unwrap_or_default(), self.width, out);

@@ -1,4 +1,4 @@
-//! The one form in which a chunk's blocks are written: kinds in the order in which they are first met.
+//! The canonical form of a chunk's blocks: kinds in the order of first appearance.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use super::palette::Palette;
 use crate::BlockId;
 use crate::wire::bits;
 
-/// Palette, layer 0 and upper layers as they are written; borrowed where the chunk holds them like that already.
+/// Palette, layer 0 and upper layers in canonical form; borrowed if the chunk already has that form.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Canonical<'c> {
     pub(super) ids: Cow<'c, [BlockId]>,
@@ -19,9 +19,9 @@ pub(super) struct Canonical<'c> {
 }
 
 impl Chunk {
-    /// Brings palette, layer 0 and upper layers into the form in which they are written.
+    /// Brings palette, layer 0 and upper layers into canonical form.
     ///
-    /// After many edits this makes the next [`encode`](Self::encode) a copy, and the chunk as small as it can be.
+    /// After many edits this makes the next [`encode`](Self::encode) a copy, and the chunk as small as possible.
     pub fn pack(&mut self) {
         if !self.has_canonical_blocks {
             let Canonical { ids, blocks, upper } = self.canonical_anew();
@@ -33,14 +33,14 @@ impl Chunk {
         }
     }
 
-    /// The blocks as they are written.
+    /// The blocks in canonical form.
     pub(super) fn canonical(&self) -> Canonical<'_> {
         if self.has_canonical_blocks { self.as_held() } else { self.canonical_anew() }
     }
 
-    /// The same, whatever the chunk says of itself.
+    /// As [`canonical`](Self::canonical), independent of `has_canonical_blocks`.
     ///
-    /// Looks at cells until every kind was met. Most edits leave the order of kinds as it was: then nothing is packed.
+    /// Visits cells until every kind appeared. Most edits keep the order of kinds; then nothing is packed.
     pub(super) fn canonical_anew(&self) -> Canonical<'_> {
         let order = self.first_met();
         let kinds = order.met.len();
@@ -60,11 +60,11 @@ impl Chunk {
         }
     }
 
-    /// Whether every cell and layer holds the same block in both chunks.
+    /// Whether every cell and layer has the same block in both chunks.
     ///
-    /// Mostly one of them is an edit of the other, and their palettes agree as far as both go. Then a local id that
-    /// both have means the same in both, and one that only one has is a kind that the other lacks: palettes repeat
-    /// nothing. So equal blocks are equal local ids, and nothing is brought into canonical form.
+    /// Usually one chunk is an edit of the other, and their palettes agree over the length of the shorter one. Then a
+    /// common local id has the same meaning in both. Any other id is a kind that the other chunk lacks, because a
+    /// palette repeats no kind. So equal blocks have equal local ids, and no canonical form is needed.
     pub(super) fn has_blocks_of(&self, other: &Self) -> bool {
         let both = self.palette.ids().iter().zip(other.palette.ids());
         if self.blocks.width() == other.blocks.width() && both.into_iter().all(|(one, other)| one == other) {
@@ -81,7 +81,7 @@ impl Chunk {
         }
     }
 
-    /// The order in which local ids are met: by cell, then layer.
+    /// The order in which local ids first appear: by cell, then layer.
     fn first_met(&self) -> MeetingOrder {
         let mut order = MeetingOrder::new(self.palette.ids().len(), self.palette.alive().count());
         let mut upper = self.upper.iter().peekable();
@@ -106,11 +106,11 @@ impl Chunk {
     }
 }
 
-/// Local ids in the order in which they are met, and the other way round.
+/// Local ids in the order of first appearance, and the inverse.
 struct MeetingOrder {
     met: Vec<u32>,
     new_of_old: Vec<u32>,
-    /// At most this many can be met.
+    /// The maximum number of ids that can appear.
     alive: usize,
 }
 
@@ -134,7 +134,7 @@ impl MeetingOrder {
     }
 
     fn meet(&mut self, locals: &[u32]) {
-        // Neighbours are mostly alike.
+        // Neighbours are usually equal.
         let mut last = UNMET;
         for local in locals {
             if *local == last {

@@ -62,7 +62,7 @@ impl Column {
         self.instances.iter().enumerate().filter_map(|(rank, at)| Some((*at, self.get(rank)?)))
     }
 
-    /// Replaces the bytes of an instance; those of a fixed-size component are of its width.
+    /// Replaces the bytes of an instance. The new bytes of a fixed-size component must have its width.
     pub(super) fn set(&mut self, rank: usize, new: &[u8]) {
         let range = self.range(rank);
         match &mut self.data {
@@ -93,7 +93,7 @@ impl Column {
         }
     }
 
-    /// Adds an instance; if it is there already, keeps it.
+    /// Adds an instance; an existing one stays unchanged.
     pub(super) fn insert(&mut self, at: CellLayer, new: &[u8]) {
         let Err(rank) = self.instances.binary_search(&at) else { return };
         self.instances.insert(rank, at);
@@ -129,7 +129,7 @@ impl Column {
         }
     }
 
-    /// Moves the instances above a layer of a cell one layer down, when the block at that layer has gone.
+    /// Moves the instances above a layer of a cell down by one, after the block at that layer was removed.
     pub(super) fn close_gap(&mut self, gone: CellLayer) {
         for at in &mut self.instances {
             if at.cell == gone.cell && at.layer > gone.layer {
@@ -158,7 +158,7 @@ impl Column {
         }
     }
 
-    /// What [`write`](Self::write) appends.
+    /// The length of what [`write`](Self::write) appends.
     pub(super) const fn len_bytes(&self) -> usize {
         let data = match &self.data {
             Data::Fixed { bytes, .. } => bytes.len(),

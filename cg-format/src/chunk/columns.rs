@@ -1,4 +1,4 @@
-//! Which cells of a chunk hold a kind of a certain sort, as bits: the outline that a chunk casts.
+//! The cells of a chunk that contain a kind of a certain set, as bits: the outline of the chunk.
 
 use super::blocks::Blocks;
 use super::owned::Chunk;
@@ -8,7 +8,7 @@ use crate::BlockId;
 pub(crate) type Columns = [u16; 256];
 
 impl Chunk {
-    /// The cells in which the block of any layer is of a wanted kind. `is_wanted` is asked once per palette entry.
+    /// The cells with a wanted kind in any layer. `is_wanted` is called once for each palette entry.
     pub(crate) fn columns_of(&self, mut is_wanted: impl FnMut(BlockId) -> bool) -> Columns {
         let wanted: alloc::vec::Vec<bool> =
             self.palette.ids().iter().map(|block| is_wanted(*block)).collect();
@@ -18,7 +18,7 @@ impl Chunk {
         if wanted.iter().all(|wanted| *wanted) {
             return [u16::MAX; 256];
         }
-        // Local ids of most chunks fit a byte, and a byte never misses a table of 256.
+        // The local ids of most chunks fit a byte. An index of one byte is always inside a table of 256.
         let mut table = [0_u16; 256];
         for (entry, wanted) in table.iter_mut().zip(&wanted) {
             *entry = (*wanted).into();
@@ -30,7 +30,7 @@ impl Chunk {
         }
     }
 
-    /// The same, from a look-up that gives 1 for a wanted local id and 0 for another.
+    /// The same, with a lookup that returns 1 for a wanted local id and 0 for another.
     #[inline]
     fn columns_by(&self, look_up: impl Fn(u32) -> u16) -> Columns {
         let mut plane = [0; Blocks::PLANE_CELLS];

@@ -1,8 +1,8 @@
 //! Component columns: the data of all instances of a component, one after the other.
 //!
-//! A column says neither how many instances it has nor how wide one is: the blocks of the chunk and the schema say so.
-//! That is what makes any instance reachable by its number without separators and without room for blocks that do not
-//! have the component.
+//! A column stores neither the number of its instances nor their width. The blocks of the chunk and the schema
+//! determine both. So an instance is found by its number, without separators, and blocks without the component take no
+//! space.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -33,10 +33,10 @@ pub(super) enum DataView<'a> {
 /// The part of a component section that the schema does not explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnreadView<'a> {
-    /// Columns of this component and of all after it are in the unread part.
+    /// The unread part contains the columns from this component on.
     pub(super) from: ComponentId,
     pub(super) bytes: &'a [u8],
-    /// The kinds in the chunk that may own some of it.
+    /// The kinds in the chunk that may own a part of it.
     pub(super) owners: Vec<BlockId>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> DataView<'a> {
     }
 }
 
-/// The bytes of one offset in a column of variable size: the fewest that hold the length of all data.
+/// The width of the offsets in a column of variable size: the smallest that can represent the length of all data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OffsetWidth {
     One,
@@ -148,7 +148,7 @@ impl OffsetWidth {
         }
     }
 
-    /// The offset at an index that was checked.
+    /// The offset at a checked index.
     #[inline]
     pub(super) fn get(self, offsets: &[u8], index: usize) -> u64 {
         fn at<const N: usize>(offsets: &[u8], index: usize) -> [u8; N] {
@@ -165,11 +165,11 @@ impl OffsetWidth {
 
 /// Takes bytes whose number comes from the input or the schema.
 fn take<'a>(reader: &mut Reader<'a>, field: &'static str, len_bytes: u64) -> Result<&'a [u8], DecodeError> {
-    // A length that no address space holds exceeds what is left as well.
+    // A length beyond the address space also exceeds the remaining bytes.
     reader.take(field, usize::try_from(len_bytes).unwrap_or(usize::MAX))
 }
 
-/// The shape of a component, if the schema knows it and agrees with the id on whether it is of variable size.
+/// The shape of a component, if the schema knows it and agrees with the id about variable size.
 pub(super) fn known_shape(
     schema: &(impl SchemaView + ?Sized),
     component: ComponentId,
@@ -201,7 +201,7 @@ pub(super) fn read_section<'a>(
         Ok(Some(UnreadView { from, bytes, owners: occurring.filter(may_own).collect() }))
     };
     let Some(expected) = expected else {
-        // A kind that some block is of is unknown, so it may own instances of any component.
+        // The kind of some block is unknown, so it may own instances of any component.
         let unread = unread(&mut reader, ComponentId::new(0))?;
         return Ok((Vec::new(), unread));
     };
@@ -238,8 +238,8 @@ pub(super) fn read_section<'a>(
     }
 }
 
-/// The instances of every component that a chunk's blocks have, components ascending; `None` if the schema does not
-/// know the kind of some block. A kind that only the palette holds has no instances, known or not.
+/// The instances of every component of the chunk's blocks, components ascending; `None` if the schema does not know the
+/// kind of some block. A kind that is only in the palette has no instances, known or not.
 pub(super) fn expected_instances(
     palette: &PaletteView<'_>,
     ids: &LocalIds,
@@ -253,7 +253,7 @@ pub(super) fn expected_instances(
     )
 }
 
-/// The instances of components, given the components of each local id and the blocks in order.
+/// The instances of components, from the components of each local id and the blocks in order.
 pub(super) fn instances_of<'s>(
     kinds: impl Iterator<Item = Option<&'s [ComponentId]>>,
     ids: &LocalIds,
@@ -284,7 +284,7 @@ pub(super) fn instances_of<'s>(
     columns.sort_unstable_by_key(|(component, _)| *component);
     columns.dedup_by_key(|(component, _)| *component);
 
-    // For each local id, which columns it has instances in: a range of `targets`.
+    // By local id: the columns with its instances, as a range of `targets`.
     let targets: Vec<usize> = pairs
         .iter()
         .map(|(_, component)| columns.partition_point(|(column, _)| column < component))
@@ -300,8 +300,8 @@ pub(super) fn instances_of<'s>(
             }
         }
     };
-    // Most cells hold a kind without components. Local ids of most chunks fit a byte, and a byte never misses a table
-    // of 256; ids that share its entry are told apart below.
+    // Most cells have a kind without components. The local ids of most chunks fit a byte, and an index of one byte is
+    // always inside a table of 256. Ids with the same entry are distinguished below.
     let mut owners = [false; 256];
     for (local, _) in &pairs {
         if let Some(owner) = owners.get_mut(usize::from(*local as u8)) {

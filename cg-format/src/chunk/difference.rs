@@ -1,4 +1,4 @@
-//! In what two chunks differ, as long as that is little.
+//! The differences between two chunks, if they are few.
 
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
@@ -8,7 +8,7 @@ use super::instances::CellLayer;
 use super::owned::Chunk;
 use crate::{BlockId, LocalPos};
 
-/// A block that is another one now; `old` is `None` for a layer that was added.
+/// A block that changed; `old` is `None` for an added layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangedBlock {
     pub(crate) at: CellLayer,
@@ -17,19 +17,19 @@ pub(crate) struct ChangedBlock {
 }
 
 impl Chunk {
-    /// Whether components and side data, all that is stored beside blocks and references, are the same.
+    /// Whether components and side data are equal. That is everything stored except blocks and references.
     pub(crate) fn is_equal_beside_blocks(&self, other: &Self) -> bool {
         self.columns == other.columns && self.unread == other.unread && self.sides == other.sides
     }
 
-    /// The blocks in which a later chunk differs; `None` if there are more than a few, or a layer was taken away.
+    /// The blocks in which a later chunk differs; `None` if there are more than `at_most`, or a layer was removed.
     ///
-    /// Costs one look at every cell of both, less where they differ much.
+    /// Costs one comparison of every cell, less if the chunks differ much.
     pub(crate) fn blocks_changed_in(&self, later: &Self, at_most: usize) -> Option<Vec<ChangedBlock>> {
         let mut changed = self.base_changed_in(later, at_most)?;
         let mut old = self.upper_layers().peekable();
         for (at, block) in later.upper_layers() {
-            // An old layer that the later chunk passed by is gone.
+            // The later chunk does not have this old layer.
             let old = match old.peek() {
                 Some((old_at, _)) if *old_at < at => return None,
                 Some((old_at, _)) if *old_at == at => old.next().map(|(_, block)| block),
@@ -51,10 +51,10 @@ impl Chunk {
         ended.is_continue().then_some(changed)
     }
 
-    /// Shows every block in which a later chunk differs, with what it was and what it is; `None` where a cell has no such
-    /// layer. First layer 0 by cell, then the upper layers by cell and layer. Components are not looked at.
+    /// Visits every block in which a later chunk differs, with its old and its new kind; `None` where a cell has no
+    /// such layer. Layer 0 comes first, by cell, then the upper layers by cell and layer. Components are not compared.
     ///
-    /// Costs one look at every cell of both; nothing is allocated but a table as long as the palette.
+    /// Costs one comparison of every cell. Allocates only a table as long as the palette.
     ///
     /// ```
     /// use cg_format::chunk::Chunk;
@@ -102,7 +102,7 @@ impl Chunk {
         if self.palette.ids() == later.palette.ids() && self.blocks == later.blocks {
             return ControlFlow::Continue(());
         }
-        // What a local id of the old chunk is in the later one.
+        // The local id in the later chunk for each local id of the old one.
         let same: Vec<u32> =
             self.palette.ids().iter().map(|block| later.palette.find(*block).unwrap_or(ELSEWHERE)).collect();
         let (mut old_plane, mut new_plane) = ([0; Blocks::PLANE_CELLS], [0; Blocks::PLANE_CELLS]);

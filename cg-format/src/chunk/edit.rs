@@ -1,4 +1,4 @@
-//! Changing a chunk.
+//! Edits a chunk.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use crate::side;
 use crate::wire::bits;
 use crate::{BlockId, ComponentId, ComponentShape, EntityId, LocalPos, SchemaView, SideKind};
 
-/// Why a chunk was not changed. After an error it is as it was before.
+/// Why a chunk was not edited. After an error it is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
@@ -25,29 +25,28 @@ pub enum EditError {
         /// The block.
         block: BlockId,
     },
-    /// The schema gives a block a component, but does not say what shape the component has.
+    /// The schema gives a block a component and has no shape for it.
     #[error("component {:#x} of a block has no shape in the schema", .component.get())]
     UnknownComponent {
         /// The component.
         component: ComponentId,
     },
-    /// The chunk holds component data that its schema does not explain, and this edit would change which blocks
-    /// that data belongs to. Bring back the pack that it came from, or drop the data by
-    /// [`Chunk::discard_unread_components`].
+    /// The chunk contains component data that its schema does not explain, and this edit would change which blocks own
+    /// that data. Restore the pack of that data, or drop it with [`Chunk::discard_unread_components`].
     #[error("block {} may own component data that the schema does not explain", .block.get())]
     UnreadComponents {
-        /// The block that would be put or taken away.
+        /// The block that would be added or removed.
         block: BlockId,
     },
     /// The cell has no such layer.
     #[error("cell {:?} has {count} layers, none numbered {}", .at.cell, .at.layer)]
     NoLayer {
-        /// The block asked for.
+        /// The requested block.
         at: CellLayer,
         /// The layers that the cell has.
         count: usize,
     },
-    /// The cell has as many layers as a cell can have.
+    /// The cell has the maximum number of layers.
     #[error("cell {cell:?} has 256 layers, which is the most")]
     TooManyLayers {
         /// The cell.
@@ -56,41 +55,41 @@ pub enum EditError {
     /// The block does not have the component.
     #[error("the block at {:?} layer {} has no component {:#x}", .at.cell, .at.layer, .component.get())]
     NoComponent {
-        /// The block asked for.
+        /// The requested block.
         at: CellLayer,
         /// The component.
         component: ComponentId,
     },
-    /// A fixed-size component was given another number of bytes.
+    /// The bytes do not have the width of a fixed-size component.
     #[error("component {:#x} takes {width_bytes} bytes, not {found}", .component.get())]
     WrongWidth {
         /// The component.
         component: ComponentId,
-        /// The bytes that it takes.
+        /// The width of the component.
         width_bytes: u32,
-        /// The bytes that were given.
+        /// The length of the given bytes.
         found: usize,
     },
     /// The components that a schema gives to the chunk's blocks would take too much memory.
     #[error("with component {:#x} the chunk's components take more than {limit_bytes} bytes", .component.get())]
     TooManyBytes {
-        /// The component that was too much.
+        /// The component that exceeded the limit.
         component: ComponentId,
         /// [`Chunk::MAX_COMPONENT_BYTES`].
         limit_bytes: usize,
     },
 }
 
-/// Whether the blocks of each kind are counted before an edit, so that kinds of which none is left make room.
+/// When the blocks of each kind are counted. Palette entries without blocks can be reused only after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counting {
-    /// Costs a look at every cell once.
+    /// Before the edit. Costs one pass over the cells, once.
     First,
-    /// Kinds of which no block is left stay in the palette until the blocks are counted or packed.
+    /// Not for this edit. Kinds without blocks stay in the palette until the blocks are counted or packed.
     Later,
 }
 
-/// What happens to components that both the old and the new block have.
+/// The treatment of components that both the old and the new block have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shared {
     Reset,
@@ -98,15 +97,14 @@ enum Shared {
 }
 
 impl Chunk {
-    /// The most bytes that components take where a schema alone says that a chunk's blocks have them: eight times a world's
-    /// default limit of a whole chunk. A few bytes of blocks and a schema with large defaults ask for gigabytes otherwise.
+    /// The maximum bytes of components where only a schema determines them: eight times a world's default limit of a
+    /// whole chunk. Without it, a few bytes of blocks and a schema with large defaults would need gigabytes.
     pub const MAX_COMPONENT_BYTES: usize = 128 << 20;
 
-    /// Puts a block into layer 0 of a cell and gives back the one that was there.
+    /// Sets the block in layer 0 of a cell and returns the old one.
     ///
-    /// The new block's components have their default bytes; those of the old block are gone. Putting the block that is
-    /// there already changes nothing. Finding the kind looks through the palette; a kind that makes it
-    /// outgrow its width packs all ids again.
+    /// The new block's components have their default bytes; those of the old block are lost. Setting the same block
+    /// changes nothing. Costs a search of the palette. If the palette outgrows its width, all ids are packed again.
     ///
     /// # Errors
     /// [`EditError::UnknownBlock`], [`EditError::UnknownComponent`] or [`EditError::UnreadComponents`].
@@ -119,7 +117,7 @@ impl Chunk {
         self.replace(CellLayer::base(cell), block, Shared::Reset, Counting::First, schema)
     }
 
-    /// Puts a block into a layer that exists, as [`set_block`](Self::set_block) does into layer 0.
+    /// Sets the block in an existing layer, as [`set_block`](Self::set_block) does in layer 0.
     ///
     /// # Errors
     /// As [`set_block`](Self::set_block), and [`EditError::NoLayer`].
@@ -132,7 +130,7 @@ impl Chunk {
         self.replace(at, block, Shared::Reset, Counting::First, schema)
     }
 
-    /// Changes the kind of a block that stays the same thing: a chest that is turned, a furnace that is lit.
+    /// Changes the kind of a block that keeps its identity: a chest is turned, a furnace is lit.
     ///
     /// Components that both kinds have keep their bytes; the rest is as in [`set_block`](Self::set_block).
     ///
@@ -147,7 +145,7 @@ impl Chunk {
         self.replace(at, block, Shared::Keep, Counting::First, schema)
     }
 
-    /// Puts a block above all others of a cell and gives its layer.
+    /// Adds a block above all others of a cell and returns its layer.
     ///
     /// # Errors
     /// As [`set_block`](Self::set_block), and [`EditError::TooManyLayers`].
@@ -184,7 +182,7 @@ impl Chunk {
         Ok(at.layer)
     }
 
-    /// Takes the block at a layer of 1 or more away; the layers above it move down by one.
+    /// Removes the block at a layer of 1 or more; the layers above it move down by one.
     ///
     /// # Errors
     /// [`EditError::NoLayer`] for layer 0 or one that the cell does not have, or [`EditError::UnreadComponents`].
@@ -226,7 +224,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Adds a reference to an entity; `false` if it was there already.
+    /// Adds a reference to an entity. Returns `false` if it existed already.
     pub fn add_entity(&mut self, entity: EntityId) -> bool {
         let place = self.entities.binary_search(&entity);
         if let Err(place) = place {
@@ -235,7 +233,7 @@ impl Chunk {
         place.is_err()
     }
 
-    /// Takes a reference to an entity away; `false` if there was none.
+    /// Removes a reference to an entity. Returns `false` if there was none.
     pub fn remove_entity(&mut self, entity: EntityId) -> bool {
         let place = self.entities.binary_search(&entity);
         if let Ok(place) = place {
@@ -244,7 +242,7 @@ impl Chunk {
         place.is_ok()
     }
 
-    /// Sets the side data of one kind and gives back what was there.
+    /// Sets the side data of one kind and returns the old data.
     ///
     /// # Panics
     /// If the data is longer than [`side::MAX_LEN_BYTES`].
@@ -259,16 +257,16 @@ impl Chunk {
         }
     }
 
-    /// Takes the side data of one kind away.
+    /// Removes the side data of one kind and returns it.
     pub fn remove_side(&mut self, kind: SideKind) -> Option<Vec<u8>> {
         let place = self.sides.binary_search_by_key(&kind, |(kind, _)| *kind).ok()?;
         Some(self.sides.remove(place).1)
     }
 
-    /// Gives every block the id that a function makes of its old one: for chunks that come from another registry.
+    /// Replaces every block id with the result of a function: for chunks from another registry.
     ///
-    /// Asks once per kind, and touches the cells only if two kinds become one. Components stay with their blocks, so
-    /// the new kinds must have the same ones.
+    /// Calls the function once per kind, and changes the cells only if two kinds become one. Components stay with their
+    /// blocks, so the new kinds must have the same components.
     pub fn remap_blocks(&mut self, mut new: impl FnMut(BlockId) -> BlockId) {
         self.pack();
         let mut merged = FirstMet::new();
@@ -286,15 +284,15 @@ impl Chunk {
         self.merge_kinds(ids, &new_locals);
     }
 
-    /// The same blocks, entities and side data with the components of another schema.
+    /// Returns the same blocks, entities and side data with the components of another schema.
     ///
-    /// For each block and each component that it has in the new schema, `bytes` gives the data, or `None` for the
-    /// default; blocks and components ascending. This is how a chunk is upgraded.
+    /// Calls `bytes` for each block and each of its components in the new schema, blocks and components ascending. It
+    /// returns the data, or `None` for the default. This is how a chunk is upgraded.
     ///
     /// # Errors
-    /// [`EditError::UnreadComponents`] if this chunk has data that its own schema did not explain,
-    /// [`EditError::UnknownBlock`] or [`EditError::UnknownComponent`] if the new schema does not know something, and
-    /// [`EditError::WrongWidth`] if `bytes` gives a wrong length, and [`EditError::TooManyBytes`] for more than
+    /// [`EditError::UnreadComponents`] if this chunk has data that its own schema did not explain;
+    /// [`EditError::UnknownBlock`] or [`EditError::UnknownComponent`] if the new schema does not know something;
+    /// [`EditError::WrongWidth`] if `bytes` returns a wrong length; [`EditError::TooManyBytes`] for more than
     /// [`MAX_COMPONENT_BYTES`](Self::MAX_COMPONENT_BYTES).
     pub fn with_components<'b>(
         &self,
@@ -314,7 +312,7 @@ impl Chunk {
 }
 
 impl Chunk {
-    /// Puts a block into a layer that is there, or right above the topmost of its cell.
+    /// Sets the block in an existing layer, or adds a layer directly above the top one of its cell.
     pub(crate) fn put(
         &mut self,
         at: CellLayer,
@@ -329,9 +327,10 @@ impl Chunk {
         }
     }
 
-    /// Drops the component data that the schema did not explain. The blocks that may have owned it keep what was read.
+    /// Drops the component data that the schema did not explain. The blocks that may have owned it keep the components
+    /// that were read.
     ///
-    /// The chunk's schema must explain what is left, or it does not validate.
+    /// The chunk's schema must explain the rest, or the chunk does not validate.
     pub fn discard_unread_components(&mut self) {
         self.unread = None;
     }
@@ -374,7 +373,7 @@ impl Chunk {
         Ok(old)
     }
 
-    /// Whether a block may be taken away: not if it may own unread data.
+    /// Whether a block may be removed: not if it may own unread data.
     fn may_change(&self, old: BlockId) -> Result<(), EditError> {
         match &self.unread {
             Some(unread) if !unread.bytes.is_empty() && unread.owners.contains(&old) => {
@@ -384,7 +383,7 @@ impl Chunk {
         }
     }
 
-    /// A column of one default instance for each component of a block that is to be put.
+    /// Prepares a column with one default instance for each component of a new block.
     fn new_instances(
         &mut self,
         block: BlockId,
@@ -431,7 +430,7 @@ impl Chunk {
         });
     }
 
-    /// Counts the blocks of each kind, once before the first edit that wants it.
+    /// Counts the blocks of each kind, once, before the first edit that requires it.
     fn count_palette(&mut self, counting: Counting) {
         if counting == Counting::First && !self.palette.is_counted() {
             let ids = self.blocks.unpacked();
@@ -445,7 +444,7 @@ impl Chunk {
         }
     }
 
-    /// Takes a shorter palette, in which some local ids fall together.
+    /// Replaces the palette with a shorter one, in which some local ids are merged.
     fn merge_kinds(&mut self, ids: Vec<BlockId>, new_locals: &[u32]) {
         let new = |local: u32| new_locals.get(local as usize).copied().unwrap_or(0);
         let mut locals = self.blocks.unpacked();
@@ -460,7 +459,7 @@ impl Chunk {
     }
 }
 
-/// A column to be filled, with the default bytes of its component.
+/// A column under construction, with the default bytes of its component.
 #[derive(Debug)]
 pub(super) struct NewColumn {
     pub(super) column: Column,
@@ -479,7 +478,7 @@ impl NewColumn {
         Ok(Self { column: Column::new(component, shape), shape, default: default.to_vec() })
     }
 
-    /// Adds an instance after all others, and returns the bytes that it has.
+    /// Adds an instance after all others, and returns its length in bytes.
     pub(super) fn push(&mut self, at: CellLayer, bytes: Option<&[u8]>) -> Result<usize, EditError> {
         let bytes = bytes.unwrap_or(&self.default);
         check_width(self.column.component, self.shape, bytes)?;

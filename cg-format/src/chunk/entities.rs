@@ -1,4 +1,4 @@
-//! The entities of a chunk: references only, each entity is stored under its own key.
+//! The entities of a chunk: only references. Each entity is stored under its own key.
 
 use alloc::vec::Vec;
 

@@ -4,15 +4,15 @@ use super::FORMAT_VERSION;
 use crate::wire::{Reader, Writer, bits};
 use crate::{DecodeError, LocalPos, Problem, Section};
 
-/// How many of everything a chunk has, and where its sections start.
+/// The counts of a chunk, and the offsets of its sections.
 ///
-/// The offsets are stored although they follow from the counts, so that a reader can go straight to a section; what is
-/// stored is checked against what follows.
+/// The offsets follow from the counts. They are stored so that a reader can go directly to a section, and are checked
+/// against the sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    /// From the very start of the chunk.
+    /// From the start of the chunk.
     pub(super) component_offset_bytes: u64,
-    /// From the very start of the chunk.
+    /// From the start of the chunk.
     pub(super) entity_offset_bytes: u64,
     pub(super) layered_count: u64,
     pub(super) palette_count: u64,
@@ -22,7 +22,7 @@ impl Header {
     pub(super) const LEN_BYTES: u64 = 40;
     const MAX_LAYERED: u64 = (LocalPos::COUNT * super::MAX_UPPER_LAYERS) as u64;
 
-    /// The header of blocks with this many kinds and upper layers; where the entities begin is not known yet.
+    /// The header for this many kinds and upper layers; the entity offset is not known yet.
     pub(super) const fn of_blocks(palette_count: u64, layered_count: u64) -> Self {
         let header = Self { component_offset_bytes: 0, entity_offset_bytes: 0, layered_count, palette_count };
         Self { component_offset_bytes: header.end_of_blocks(), ..header }
@@ -75,7 +75,7 @@ impl Header {
         bits::width_for(self.palette_count)
     }
 
-    /// Where the sections end whose lengths follow from the counts.
+    /// The end of the sections whose lengths follow from the counts.
     pub(super) const fn end_of_blocks(&self) -> u64 {
         let width = self.width();
         Self::LEN_BYTES

@@ -1,4 +1,4 @@
-//! Which block an instance of a component belongs to, and which number it has in its column.
+//! The owner block of a component instance, and its index in the column.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -35,12 +35,12 @@ impl From<LocalPos> for CellLayer {
     }
 }
 
-/// The instances of one component in ascending order: a rank table for a view.
+/// The instances of one component in ascending order, as a rank table for a view.
 #[derive(Debug, Clone)]
 pub(super) enum Instances {
-    /// The instances themselves, sorted.
+    /// The instances, sorted.
     Few(Vec<CellLayer>),
-    /// A bit per cell for layer 0, and the rest sorted.
+    /// One bit per cell for layer 0; the others sorted.
     Many(Box<Ranks>),
 }
 
@@ -60,7 +60,7 @@ impl Instances {
         }
     }
 
-    /// The number of an instance in its column, counted from 0.
+    /// The index of an instance in its column.
     #[inline]
     pub(super) fn rank(&self, at: CellLayer) -> Option<usize> {
         match self {
@@ -82,7 +82,7 @@ impl Instances {
 #[derive(Debug, Clone)]
 pub(super) struct Ranks {
     base: BitArray<[u64; 64], Lsb0>,
-    /// For each word of `base`, the bits set in all words before it.
+    /// By word of `base`: the number of bits that are set in all words before it.
     before: [u16; 64],
     base_count: u16,
     upper: Vec<CellLayer>,
@@ -107,7 +107,7 @@ impl Ranks {
         Self { base, before, base_count, upper }
     }
 
-    /// Instances of layer 0 below a cell, and whether the cell is one.
+    /// The number of layer 0 instances below a cell, and whether the cell is one.
     #[inline]
     fn base_rank(&self, cell: LocalPos) -> (usize, bool) {
         let (word, bit) = (usize::from(cell.index() / 64), cell.index() % 64);

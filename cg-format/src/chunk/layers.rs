@@ -1,7 +1,7 @@
-//! Layers 1 and up: for each block its cell, and its local id.
+//! Layers 1 and up: the cell and the local id of each block.
 //!
-//! Blocks of one cell are met from the lower layer to the higher, so a layer's number is not stored. Most cells have
-//! none, few have more than one.
+//! Blocks of one cell are stored from the lowest layer to the highest, so a layer's number is not stored. Most cells
+//! have none, few have more than one.
 
 use alloc::vec::Vec;
 
@@ -26,7 +26,7 @@ pub(super) struct LayersView<'a> {
     width: u32,
     bytes: &'a [u8],
     count: usize,
-    /// Where the entries are in order of cells, unless they are stored in that order.
+    /// The positions of the entries in cell order; `None` if they are stored in that order.
     order: Option<Vec<u32>>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> LayersView<'a> {
         (index < self.count).then(|| self.get(index)).filter(|entry| entry.cell == cell)
     }
 
-    /// How many entries a cell has.
+    /// The number of entries of a cell.
     pub(super) fn count_at(&self, cell: LocalPos) -> usize {
         if self.count == 0 {
             return 0;
@@ -107,7 +107,7 @@ impl<'a> LayersView<'a> {
         next - self.first(cell)
     }
 
-    /// The place of the first entry of a cell, or of a cell after it.
+    /// The position of the first entry of a cell or of a later one.
     fn first(&self, cell: LocalPos) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -141,7 +141,7 @@ impl<'a> LayersView<'a> {
     }
 }
 
-/// Appends entries, sorted by the caller, as they are stored.
+/// Appends entries, which the caller has sorted, in stored form.
 pub(super) fn write(entries: impl Iterator<Item = Upper>, width: u32, out: &mut Vec<u8>) {
     let entry_bits = CELL_BITS + width;
     let (mut pending, mut pending_bits) = (0_u64, 0);

@@ -1,7 +1,7 @@
 //! A chunk: 16×16×16 cells of layered blocks, with component data, entity references and side data.
 //!
-//! [`Chunk`] is owned and can be edited. [`ChunkView`] borrows a stored value, checks all of it once, and then
-//! reaches any block, any component of any cell and layer, and any side data without decoding the rest.
+//! [`Chunk`] is owned and can be edited. [`ChunkView`] borrows a stored value and checks all of it once. Then it reads
+//! any block, any component of any cell and layer, and any side data without decoding the rest.
 //!
 //! | offset | width | section |
 //! |---|---|---|
@@ -17,10 +17,10 @@
 //! `docs/format/chunk.md`.
 //!
 //! # Canonical bytes
-//! Equal chunks give equal bytes: the palette is in order of first appearance and has no unused entries, layered
-//! blocks are sorted by cell, columns and side data by id, entity references by their bytes, and unused bits are
-//! zero. Readers accept any palette order, unused palette entries, any order of layered blocks and of entity
-//! references; everything else that is not canonical is an error.
+//! Equal chunks give equal bytes. The palette is in order of first appearance and has no unused entries. Layered blocks
+//! are sorted by cell, columns and side data by id, entity references by their bytes. Unused bits are zero. Readers
+//! accept any palette order, unused palette entries, any order of layered blocks and of entity references. Any other
+//! deviation from the canonical form is an error.
 
 mod blocks;
 mod canonical;
@@ -49,5 +49,5 @@ pub use view::{ChunkView, trace};
 /// The layout version that is written, and the only one that is read.
 pub const FORMAT_VERSION: u64 = 1;
 
-/// The most blocks that one cell can hold above layer 0.
+/// The maximum number of blocks of one cell above layer 0.
 pub const MAX_UPPER_LAYERS: usize = 255;

@@ -1,4 +1,4 @@
-//! A chunk of one's own.
+//! The owned, editable chunk.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,11 +17,11 @@ use crate::side;
 use crate::wire::{Writer, bits};
 use crate::{BlockId, CellOrder, ComponentId, DecodeError, EntityId, LocalPos, SchemaView, SideKind};
 
-/// A chunk in memory, to be read and edited.
+/// A chunk in memory that can be read and edited.
 ///
-/// It is kept packed, as on disk: a uniform chunk takes a few hundred bytes, a terrain chunk a few kilobytes.
-/// Edits keep the palette free of kinds that no block has, sort what is to be sorted, and give each block the
-/// components that the schema says it has; so [`encode`](Self::encode) writes canonical bytes at any time.
+/// It is packed, as on disk: a uniform chunk takes a few hundred bytes, a terrain chunk a few kilobytes. Edits remove
+/// unused kinds from the palette, keep everything sorted, and give each block the components that the schema defines.
+/// So [`encode`](Self::encode) always writes canonical bytes.
 ///
 /// ```
 /// use cg_format::chunk::Chunk;
@@ -53,17 +53,17 @@ pub struct Chunk {
     pub(super) entities: Vec<EntityId>,
     /// Kinds ascending.
     pub(super) sides: Vec<(SideKind, Vec<u8>)>,
-    /// Palette, blocks and upper layers are what an encoder would write.
+    /// Whether palette, blocks and upper layers are in canonical form.
     pub(super) has_canonical_blocks: bool,
 }
 
-/// The part of a component section that the schema did not explain, kept byte for byte.
+/// The part of a component section that the schema did not explain, stored unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unread {
-    /// Columns of this component and of all after it are in the unread part.
+    /// The unread part contains the columns from this component on.
     pub(super) from: ComponentId,
     pub(super) bytes: Box<[u8]>,
-    /// The kinds in the chunk that may own some of it.
+    /// The kinds in the chunk that may own a part of it.
     pub(super) owners: Vec<BlockId>,
 }
 
@@ -91,7 +91,7 @@ impl Chunk {
         for (x, plane) in ids.as_chunks_mut::<256>().0.iter_mut().enumerate() {
             for (y, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
                 for (z, id) in row.iter_mut().enumerate() {
-                    // The mask changes nothing; it shows the compiler that the index lies inside.
+                    // The mask changes nothing; it lets the compiler prove that the index is in bounds.
                     let index = (x * x_stride + y * y_stride + z * z_stride) & (LocalPos::COUNT - 1);
                     *id = first_met.local(cells.get(index).copied().unwrap_or_default());
                 }
@@ -123,10 +123,10 @@ impl Chunk {
 
     /// Decodes a stored value: a chunk and the side data after it, to the end.
     ///
-    /// The schema is the generation that the chunk was encoded with, which its frame names.
+    /// The schema is the generation with which the chunk was encoded. The chunk's frame contains that generation.
     ///
     /// # Errors
-    /// A [`DecodeError`] that names section, offset and value found. What the schema does not know is no error: see
+    /// A [`DecodeError`] with section, offset and value. Content that the schema does not know is not an error: see
     /// [`has_unread_components`](Self::has_unread_components).
     pub fn decode(value: &[u8], schema: &(impl SchemaView + ?Sized)) -> Result<Self, DecodeError> {
         ChunkView::new(value, schema).map(|view| Self::from(&view))
@@ -134,7 +134,7 @@ impl Chunk {
 
     /// Appends the canonical bytes: equal chunks append equal bytes.
     ///
-    /// A chunk whose blocks were not edited since it was decoded is copied; otherwise the ids are packed once.
+    /// If the blocks were not edited since the chunk was decoded, they are copied. Otherwise the ids are packed once.
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.write(&self.canonical(), out);
     }
@@ -175,15 +175,15 @@ impl Chunk {
         for (kind, data) in &self.sides {
             side::write_entry(&mut writer, *kind, data);
         }
-        // The entity offset is known only now; it stands at byte 16.
+        // The entity offset is known only now. Its field is at byte 16.
         if let Some(place) = out.get_mut(start + 16..start + 24) {
             place.copy_from_slice(&header.entity_offset_bytes.to_le_bytes());
         }
         debug_assert_eq!(out.len() - start, len_bytes, "reserved once, for all of it");
     }
 
-    /// The greatest number of bytes that [`encode`](Self::encode) appends, and exact unless edits since the chunk was last
-    /// [packed](Self::pack) left kinds without blocks. Looks at no cell.
+    /// The maximum number of bytes that [`encode`](Self::encode) appends. It is exact unless edits since the last
+    /// [`pack`](Self::pack) left kinds without blocks. Visits no cells.
     pub fn max_len_bytes(&self) -> usize {
         let header = Header::of_blocks(self.palette.ids().len() as u64, self.upper.len() as u64);
         header.component_offset_bytes as usize + self.len_behind_blocks_bytes()
@@ -206,7 +206,7 @@ impl Chunk {
         self.local(CellLayer::new(cell, layer)).map(|local| self.palette.get(local))
     }
 
-    /// How many blocks a cell has, at least 1.
+    /// The number of blocks of a cell, at least 1.
     pub fn layer_count(&self, cell: LocalPos) -> usize {
         let first = self.upper.partition_point(|entry| entry.cell < cell);
         let above = self.upper.iter().skip(first).take_while(|entry| entry.cell == cell).count();
@@ -218,16 +218,16 @@ impl Chunk {
         number_layers(self.upper.iter().map(|entry| (entry.cell, self.palette.get(entry.local))))
     }
 
-    /// The kinds of block in all layers with how many there are of each, in the order in which they are first met.
+    /// The kinds of block in all layers with their counts, in the order of first appearance.
     pub fn palette(&self) -> Vec<PaletteEntry> {
         let Canonical { ids, blocks, upper } = self.canonical();
         let counts = palette::count(ids.len(), &blocks.unpacked(), upper.iter().map(|entry| entry.local));
         ids.iter().zip(counts).map(|(block, count)| PaletteEntry { block: *block, count }).collect()
     }
 
-    /// The kinds of block in all layers, each once, in no particular order.
+    /// The kinds of block in all layers, each once, in unspecified order.
     ///
-    /// Costs the length of the palette; only a chunk that a foreign writer wrote is looked at cell by cell.
+    /// The cost depends on the length of the palette. Only a chunk from a foreign writer needs a pass over its cells.
     pub fn kinds(&self) -> Vec<BlockId> {
         if self.has_canonical_blocks || self.palette.is_counted() {
             return self.palette.alive().collect();
@@ -235,14 +235,14 @@ impl Chunk {
         self.palette().into_iter().map(|entry| entry.block).collect()
     }
 
-    /// The first kind whose id is this one or higher, for a caller that asks whether all are known. Asks for no memory and looks at
-    /// no cell unless there is one.
+    /// The first kind whose id is `first` or higher, for a check that all kinds are known. Allocates nothing and visits
+    /// no cells unless there is one.
     pub fn kind_from(&self, first: BlockId) -> Option<BlockId> {
         let may_be = self.palette.ids().iter().any(|id| *id >= first);
         if may_be { self.kinds().into_iter().find(|id| *id >= first) } else { None }
     }
 
-    /// The lowest block of every cell, in an order of the caller's.
+    /// The lowest block of every cell, in the given order.
     pub fn unpack(&self, order: CellOrder, out: &mut [BlockId; LocalPos::COUNT]) {
         let mut ids = [0; LocalPos::COUNT];
         self.blocks.unpack(&mut ids);
@@ -262,12 +262,12 @@ impl Chunk {
 
     /// Whether a part of the component section could not be read because the schema did not explain it.
     ///
-    /// That part is kept byte for byte. Edits that would change which blocks its data belongs to are refused.
+    /// That part is stored unchanged. Edits that would change which blocks own its data are refused.
     pub fn has_unread_components(&self) -> bool {
         !self.unread_components().is_empty()
     }
 
-    /// The end of the component section that the schema did not explain; empty if it explained all.
+    /// The end of the component section that the schema did not explain; empty if it explained everything.
     pub fn unread_components(&self) -> &[u8] {
         self.unread.as_ref().map_or(&[], |unread| &unread.bytes)
     }
@@ -287,7 +287,7 @@ impl Chunk {
         self.sides.iter().map(|(kind, data)| (*kind, data.as_slice()))
     }
 
-    /// The memory that the chunk takes, this value included.
+    /// The memory of the chunk, including this value.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()
             + self.palette.memory_bytes()
@@ -308,14 +308,14 @@ impl Chunk {
         self.upper.get(self.upper_place(at)?).map(|entry| entry.local)
     }
 
-    /// Where a block above layer 0 stands in `upper`.
+    /// The position of a block above layer 0 in `upper`.
     pub(super) fn upper_place(&self, at: CellLayer) -> Option<usize> {
         let first = self.upper.partition_point(|entry| entry.cell < at.cell);
         let place = first + usize::from(at.layer).checked_sub(1)?;
         self.upper.get(place).filter(|entry| entry.cell == at.cell).map(|_| place)
     }
 
-    /// The columns that a schema gives to the chunk's blocks, filled by a function or by default.
+    /// The columns that a schema defines for the chunk's blocks, filled by a function or with the defaults.
     pub(super) fn columns_for<'b>(
         &self,
         schema: &(impl SchemaView + ?Sized),
@@ -371,7 +371,7 @@ impl From<&ChunkView<'_>> for Chunk {
     }
 }
 
-/// Equal content: the order of edits, and what a foreign writer left in the palette, make no difference.
+/// Compares the content. The order of edits and unused palette entries of a foreign writer do not matter.
 impl PartialEq for Chunk {
     fn eq(&self, other: &Self) -> bool {
         self.entities == other.entities

@@ -1,4 +1,4 @@
-//! The palette: which global id each local id of a chunk stands for.
+//! The palette: the global id of each local id of a chunk.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::{BlockId, DecodeError, Problem, Section};
 pub struct PaletteEntry {
     /// The kind.
     pub block: BlockId,
-    /// How many blocks of all layers are of this kind; at least 1.
+    /// The number of blocks of this kind in all layers; at least 1.
     pub count: u32,
 }
 
@@ -49,9 +49,9 @@ impl<'a> PaletteView<'a> {
         self.ids.iter().map(|id| BlockId::new(u64::from_le_bytes(*id)))
     }
 
-    /// The second place of an id that appears twice.
+    /// The second position of an id that appears twice.
     fn repeated(&self) -> Option<(usize, BlockId)> {
-        // Most chunks have few kinds: comparing all pairs of them is quicker than sorting.
+        // Most chunks have few kinds. For those, comparing all pairs is faster than sorting.
         if self.count() <= 32 {
             return self.iter().enumerate().find(|(index, id)| self.iter().take(*index).any(|e| e == *id));
         }
@@ -62,13 +62,13 @@ impl<'a> PaletteView<'a> {
     }
 }
 
-/// An editable palette: local ids stay what they are while blocks come and go, until it is packed again.
+/// An editable palette. Local ids do not change while blocks are added and removed, until it is packed again.
 ///
-/// An entry whose last block went is dead; the next new kind takes its place.
+/// An entry without blocks is dead; the next new kind replaces it.
 #[derive(Debug, Clone)]
 pub(super) struct Palette {
     ids: Vec<BlockId>,
-    /// Blocks of each entry; empty until the first edit needs them.
+    /// The number of blocks of each entry; empty until the first edit needs it.
     counts: Vec<u32>,
     dead: usize,
 }
@@ -95,13 +95,13 @@ impl Palette {
         self.find(block).is_some_and(|local| self.counts.get(local as usize) != Some(&0))
     }
 
-    /// The kinds of which a block is left, if the blocks were counted; else every kind.
+    /// The kinds with at least one block, if the blocks were counted; otherwise every kind.
     pub(super) fn alive(&self) -> impl Iterator<Item = BlockId> {
         let counts = self.counts.iter().copied().chain(core::iter::repeat(1));
         self.ids.iter().zip(counts).filter(|(_, count)| *count > 0).map(|(id, _)| *id)
     }
 
-    /// Replaces every id; the caller sees to it that they stay different.
+    /// The ids, for replacement. The caller must keep them different.
     pub(super) fn ids_mut(&mut self) -> &mut [BlockId] {
         &mut self.ids
     }
@@ -116,7 +116,7 @@ impl Palette {
         self.dead = self.counts.iter().filter(|count| **count == 0).count();
     }
 
-    /// Adds a block of a kind and gives its local id. While nothing is counted, no entry is known to be dead.
+    /// Adds a block of a kind and returns its local id. Without counts no entry is known to be dead.
     pub(super) fn acquire(&mut self, block: BlockId) -> u32 {
         let known = self.find(block);
         if !self.is_counted() {
@@ -143,7 +143,7 @@ impl Palette {
         local as u32
     }
 
-    /// Takes a block of a kind away.
+    /// Removes a block of a kind.
     pub(super) fn release(&mut self, local: u32) {
         if let Some(count) = self.counts.get_mut(local as usize) {
             *count -= 1;
@@ -151,13 +151,13 @@ impl Palette {
         }
     }
 
-    /// Whether the counts, if there are any yet, are these.
+    /// Whether the counts are equal to these, if there are any.
     pub(super) fn agrees_with(&self, counts: &[u32]) -> bool {
         let dead = counts.iter().filter(|count| **count == 0).count();
         !self.is_counted() || (self.counts == counts && self.dead == dead)
     }
 
-    /// Whether enough entries are dead that packing the chunk again pays for itself.
+    /// Whether enough entries are dead that packing the chunk again is worth its cost.
     pub(super) const fn is_mostly_dead(&self) -> bool {
         self.dead > 8 && self.dead * 2 > self.ids.len()
     }
@@ -167,7 +167,7 @@ impl Palette {
     }
 }
 
-/// How often each of `kinds` local ids appears in layer 0 and above it. All of them are below `kinds`.
+/// Counts each of `kinds` local ids in layer 0 and above. All of them are below `kinds`.
 pub(super) fn count(kinds: usize, cells: &LocalIds, upper: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut counts = if kinds <= FEW { count_few(kinds, cells) } else { alloc::vec![0; kinds] };
     let rest = if kinds <= FEW { &[][..] } else { cells };
@@ -179,11 +179,12 @@ pub(super) fn count(kinds: usize, cells: &LocalIds, upper: impl Iterator<Item = 
     counts
 }
 
-/// The kinds that a byte can tell apart.
+/// The number of kinds that fit a byte.
 const FEW: usize = 1 << u8::BITS;
 
 fn count_few(kinds: usize, cells: &LocalIds) -> Vec<u32> {
-    // Neighbours are mostly alike, and adding to one number again and again waits for itself: four counts take turns.
+    // Neighbours are usually equal, and consecutive additions to one counter wait for each other. Four alternating
+    // counters avoid that.
     let mut counts = [[0_u16; FEW]; 4];
     for quad in cells.chunks_exact(4) {
         for (counts, local) in counts.iter_mut().zip(quad) {
@@ -199,11 +200,11 @@ fn count_few(kinds: usize, cells: &LocalIds) -> Vec<u32> {
         .collect()
 }
 
-/// Gives local ids to kinds in the order in which they are first met.
+/// Assigns local ids to kinds in the order of first appearance.
 #[derive(Debug)]
 pub(super) struct FirstMet {
     ids: Vec<BlockId>,
-    /// Open addressing over local ids plus one; twice as many slots as ids at least, a power of two.
+    /// Open addressing over local ids plus one. The length is a power of two and at least twice the number of ids.
     slots: Vec<u32>,
     last: Option<(BlockId, u32)>,
 }
@@ -216,7 +217,7 @@ impl FirstMet {
     #[inline]
     pub(super) fn local(&mut self, block: BlockId) -> u32 {
         match self.last {
-            // Neighbours are mostly alike.
+            // Neighbours are usually equal.
             Some((last, local)) if last == block => local,
             _ => {
                 let local = self.look_up(block);

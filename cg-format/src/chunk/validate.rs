@@ -1,4 +1,4 @@
-//! Whether a chunk is whole: what tests, fuzzing and `cg verify` ask.
+//! Checks that a chunk is consistent, for tests, fuzzing and `cg verify`.
 
 use super::components::instances_of;
 use super::instances::CellLayer;
@@ -6,42 +6,42 @@ use super::owned::Chunk;
 use super::palette::count;
 use crate::{BlockId, ComponentId, SchemaView};
 
-/// How a chunk and a schema disagree, or how a chunk disagrees with itself.
+/// A contradiction between a chunk and a schema, or inside a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// The schema does not know a block, and the chunk holds component data.
+    /// The schema does not know a block, and the chunk contains component data.
     #[error("block {} is unknown to the schema, so the component data cannot be assigned", .block.get())]
     UnknownBlock {
         /// The block.
         block: BlockId,
     },
-    /// The chunk lacks instances that the schema gives to its blocks, or has some that it does not give.
+    /// The chunk lacks instances that the schema defines for its blocks, or has additional ones.
     #[error("component {:#x} has {found} instances, the schema gives {expected} to the blocks", .component.get())]
     Instances {
         /// The component.
         component: ComponentId,
         /// The instances in the chunk.
         found: usize,
-        /// The instances that the blocks have by the schema.
+        /// The instances that the schema defines for the blocks.
         expected: usize,
     },
-    /// The component's shape is another one in the schema.
+    /// The component has another shape in the schema.
     #[error("component {:#x} has another shape in the schema", .component.get())]
     Shape {
         /// The component.
         component: ComponentId,
     },
-    /// The chunk's own bookkeeping is wrong: a defect of this crate.
+    /// The chunk's internal state is wrong: a defect of this crate.
     #[error("the chunk's {0} disagree with its blocks; this is a defect, please report it")]
     Bookkeeping(&'static str),
 }
 
 impl Chunk {
-    /// Checks the chunk against a schema and against itself. Costs about as much as encoding it.
+    /// Checks the chunk against a schema and its internal state. Costs about as much as encoding it.
     ///
-    /// Chunks made by this crate with the same schema always pass; a chunk with
-    /// [unread components](Self::has_unread_components) is checked as far as it was read.
+    /// Chunks that this crate made with the same schema always pass. Of a chunk with [unread
+    /// components](Self::has_unread_components) the part that was read is checked.
     ///
     /// # Errors
     /// The first [`Mismatch`] found.
@@ -50,8 +50,8 @@ impl Chunk {
         self.conforms_to(schema)
     }
 
-    /// Checks that the chunk has exactly the component instances that a schema gives to its blocks, so that what is
-    /// encoded from it can be decoded with that schema. Costs a look at the palette if no block has components.
+    /// Checks that the chunk has exactly the component instances that a schema defines for its blocks. Then its encoded
+    /// bytes can be decoded with that schema. Costs a pass over the palette if no block has components.
     ///
     /// # Errors
     /// The first [`Mismatch`] found.

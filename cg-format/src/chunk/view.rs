@@ -1,4 +1,4 @@
-//! A chunk read in place.
+//! A chunk that is read in place.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -16,10 +16,10 @@ use crate::{
     BlockId, CellOrder, ComponentId, DecodeError, EntityId, LocalPos, SchemaView, Section, SideKind,
 };
 
-/// A stored chunk, checked once, whose blocks, components, references and side data are then read in place.
+/// A stored chunk, checked once. Its blocks, components, references and side data are then read in place.
 ///
-/// Making one costs a pass over the packed ids; it allocates rank tables for the components that the chunk's blocks
-/// have, and nothing else. After that no access allocates, and none decodes more than what it returns.
+/// Creating one costs a pass over the packed ids. It allocates only rank tables for the components of the chunk's
+/// blocks. After that no access allocates, and none decodes more than it returns.
 ///
 /// ```
 /// use cg_format::chunk::{Chunk, ChunkView};
@@ -44,7 +44,7 @@ pub struct ChunkView<'a> {
     pub(super) unread: Option<UnreadView<'a>>,
     pub(super) entities: EntitiesView<'a>,
     pub(super) sides: Sides<'a>,
-    /// Palette and local ids are what an encoder would write.
+    /// Whether palette and local ids are in canonical form.
     pub(super) has_canonical_blocks: bool,
     chunk_len_bytes: usize,
 }
@@ -52,16 +52,16 @@ pub struct ChunkView<'a> {
 impl<'a> ChunkView<'a> {
     /// Checks a stored value: the chunk's bytes and the side data after them, to the end.
     ///
-    /// The schema is the generation that the chunk was encoded with, which its frame names.
+    /// The schema is the generation with which the chunk was encoded. The chunk's frame contains that generation.
     ///
     /// # Errors
-    /// A [`DecodeError`] that names section, offset and value found. What a schema does not know is no error: see
+    /// A [`DecodeError`] with section, offset and value. Content that the schema does not know is not an error: see
     /// [`has_unread_components`](Self::has_unread_components).
     pub fn new(value: &'a [u8], schema: &(impl SchemaView + ?Sized)) -> Result<Self, DecodeError> {
         Self::read(Reader::new(value, Section::ChunkHeader), schema)
     }
 
-    /// The one reader of the layout: decoding, viewing and tracing all come here.
+    /// Reads the layout. Decoding, viewing and tracing all use this function.
     fn read(mut reader: Reader<'a>, schema: &(impl SchemaView + ?Sized)) -> Result<Self, DecodeError> {
         let start = reader.offset_bytes();
         let header = Header::read(&mut reader)?;
@@ -71,7 +71,7 @@ impl<'a> ChunkView<'a> {
         let blocks = BlocksView::read(&mut reader, header.width())?;
         let mut unpacked;
         let (ids, is_in_order) = if blocks.width == 0 {
-            // One kind, and no bytes that say where it is: nothing to be looked at.
+            // One kind takes no bits, so there is nothing to check.
             (&blocks::ALL_OF_ONE, true)
         } else {
             unpacked = [0; LocalPos::COUNT];
@@ -118,7 +118,7 @@ impl<'a> ChunkView<'a> {
         self.layers.layer(cell, layer).map(|entry| self.kind(entry.local))
     }
 
-    /// How many blocks a cell has, at least 1.
+    /// The number of blocks of a cell, at least 1.
     pub fn layer_count(&self, cell: LocalPos) -> usize {
         1 + self.layers.count_at(cell)
     }
@@ -129,12 +129,12 @@ impl<'a> ChunkView<'a> {
             .map(|(at, local)| (at, self.kind(local)))
     }
 
-    /// The ids in the palette, in stored order; a foreign writer may have left some that no block has.
+    /// The ids in the palette, in stored order. A foreign writer may have left unused ids.
     pub fn palette(&self) -> impl ExactSizeIterator<Item = BlockId> + use<'a> {
         self.palette.iter()
     }
 
-    /// The lowest block of every cell, in an order of the caller's.
+    /// The lowest block of every cell, in the given order.
     pub fn unpack(&self, order: CellOrder, out: &mut [BlockId; LocalPos::COUNT]) {
         let mut ids = [0; LocalPos::COUNT];
         self.blocks.unpack(&mut ids);
@@ -158,12 +158,12 @@ impl<'a> ChunkView<'a> {
 
     /// Whether a part of the component section could not be read because the schema does not explain it.
     ///
-    /// Blocks, references and side data are there all the same, and the unread bytes are kept.
+    /// Blocks, references and side data can still be read, and the unread bytes are preserved.
     pub fn has_unread_components(&self) -> bool {
         !self.unread_components().is_empty()
     }
 
-    /// The end of the component section that the schema does not explain; empty if it explains all.
+    /// The end of the component section that the schema does not explain; empty if it explains everything.
     pub fn unread_components(&self) -> &'a [u8] {
         self.unread.as_ref().map_or(&[], |unread| unread.bytes)
     }
@@ -183,7 +183,7 @@ impl<'a> ChunkView<'a> {
         self.sides.iter()
     }
 
-    /// The length of the chunk's own bytes; what follows in the value is side data.
+    /// The length of the chunk's own bytes. The rest of the value is side data.
     pub const fn chunk_len_bytes(&self) -> usize {
         self.chunk_len_bytes
     }
@@ -201,7 +201,7 @@ pub fn trace(value: &[u8], schema: &(impl SchemaView + ?Sized)) -> (Vec<Span>, R
     (trace.take(), result)
 }
 
-/// Takes the next bytes as a part of their own.
+/// Takes the next bytes as a separate part.
 fn split<'a>(reader: &mut Reader<'a>, len_bytes: u64) -> Result<Reader<'a>, DecodeError> {
     reader.enter(Section::Components);
     let trace = reader.trace();
@@ -212,7 +212,7 @@ fn split<'a>(reader: &mut Reader<'a>, len_bytes: u64) -> Result<Reader<'a>, Deco
     Ok(Reader::at_offset(bytes, offset_bytes, Section::Components).traced(trace))
 }
 
-/// Whether local ids are first met in the order 0, 1, 2… over all layers, and all are met.
+/// Whether local ids first appear in the order 0, 1, 2… over all layers, and all appear.
 fn is_first_met_order(ids: &blocks::LocalIds, layers: &LayersView<'_>, kinds: u32) -> bool {
     let mut upper = layers.iter().peekable();
     let mut next = 0;
@@ -234,7 +234,7 @@ fn is_first_met_order(ids: &blocks::LocalIds, layers: &LayersView<'_>, kinds: u3
     next == kinds
 }
 
-/// Gives layer numbers to entries that are sorted by cell.
+/// Assigns layer numbers to entries that are sorted by cell.
 pub(super) fn number_layers<T>(
     entries: impl Iterator<Item = (LocalPos, T)>,
 ) -> impl Iterator<Item = (CellLayer, T)> {
@@ -259,7 +259,7 @@ pub(super) fn scatter(
     for (a, plane) in out.as_chunks_mut::<256>().0.iter_mut().enumerate() {
         for (b, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
             for (c, out) in row.iter_mut().enumerate() {
-                // The mask changes nothing; it shows the compiler that the index lies inside.
+                // The mask changes nothing; it lets the compiler prove that the index is in bounds.
                 let index = (a * slow + b * middle + c * fast) & (LocalPos::COUNT - 1);
                 *out = kind(ids.get(index).copied().unwrap_or(0));
             }

@@ -1,4 +1,4 @@
-//! Puts a cluster together from chunks, or from an older cluster and what changed.
+//! Builds a cluster from chunks, or from an older cluster and changes.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -11,12 +11,12 @@ use crate::codec::compress;
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
 
-/// The longest row, frame included, that a cluster is stored in: 8 MiB.
+/// The maximum length of a cluster's row, including its frame: 8 MiB.
 pub const MAX_STORED_BYTES: usize = 8 << 20;
-/// The most bytes that all groups of a cluster decompress to, so that default [`Limits`] read what was formed.
+/// The maximum decompressed length of all groups of a cluster, so that default [`Limits`] can read every cluster.
 pub const MAX_RAW_BYTES: usize = 256 << 20;
 
-/// Why a cluster was not formed. Nothing was written; its chunks stay where they are.
+/// Why a cluster was not built. Nothing was written; its chunks stay in their tiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssembleError {
@@ -28,13 +28,13 @@ pub enum AssembleError {
         /// The limit that would be exceeded.
         max_bytes: usize,
     },
-    /// A chunk without bytes cannot be told from an absent one.
+    /// A chunk without bytes cannot be distinguished from an absent one.
     #[error("the chunk at {slot:?} has no bytes")]
     EmptyChunk {
-        /// Where it was put.
+        /// Its slot.
         slot: Slot,
     },
-    /// A slot of another tier was put.
+    /// The slot belongs to another tier.
     #[error("{slot:?} is no slot of an {tier:?} cluster")]
     WrongTier {
         /// The slot.
@@ -42,16 +42,16 @@ pub enum AssembleError {
         /// The tier of the cluster.
         tier: ClusterTier,
     },
-    /// A group of the older cluster cannot be read although it is needed: it changes and not all of its chunks are
-    /// replaced, or the row ends before it.
+    /// A required group of the older cluster cannot be read. A group is required if it changes and not all of its
+    /// chunks are replaced, or if the row ends before it.
     #[error(transparent)]
     Damaged(#[from] DecodeError),
 }
 
 /// Collects chunks and writes them as one cluster.
 ///
-/// Started [`over`](Self::over) an older cluster, only groups with changes are decompressed and compressed again;
-/// the others are copied as stored. The result has the same bytes as the whole cluster built anew by the same code.
+/// [`over`](Self::over) starts from an older cluster. Then only groups with changes are decompressed and compressed
+/// again; the others are copied as stored. The result has the same bytes as if the same code built the whole cluster.
 ///
 /// ```
 /// use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
@@ -81,14 +81,14 @@ pub struct ClusterBuilder<'a> {
     refused: Option<AssembleError>,
 }
 
-/// What becomes of one slot: a chunk, or nothing.
+/// The change of one slot: a chunk, or its removal.
 type Change<'a> = Option<(SlotInfo, Cow<'a, [u8]>)>;
 
 /// A group's chunks by place.
 type GroupChunks<'c> = BTreeMap<u8, (SlotInfo, &'c [u8])>;
 
 impl<'a> ClusterBuilder<'a> {
-    /// Starts with no chunk. Groups are compressed with LZ4 for L1 and with Zstandard for L2.
+    /// Starts without chunks. Groups are compressed with LZ4 for L1 and with Zstandard for L2.
     pub const fn new(tier: ClusterTier) -> Self {
         let codec = match tier {
             ClusterTier::L1 => Codec::Lz4,
@@ -97,13 +97,13 @@ impl<'a> ClusterBuilder<'a> {
         Self { tier, codec, base: None, changes: BTreeMap::new(), refused: None }
     }
 
-    /// Starts with the chunks of an older cluster, and its codec.
+    /// Starts with the chunks and the codec of an older cluster.
     pub fn over(base: &StoredCluster<'a>) -> Self {
         let codec = base.codec();
         Self { codec, base: Some(base.clone()), ..Self::new(base.tier()) }
     }
 
-    /// Starts with the chunks of a cluster in the seed form, which has no versions: `info` says them.
+    /// Starts with the chunks of a cluster in the seed form, which has no versions: `info` returns them.
     pub fn from_seed(cluster: &ClusterView<'a>, mut info: impl FnMut(Slot) -> SlotInfo) -> Self {
         let mut builder = Self::new(cluster.tier());
         for (slot, value) in cluster.chunks() {
@@ -117,13 +117,13 @@ impl<'a> ClusterBuilder<'a> {
         self.tier
     }
 
-    /// Chooses another codec. Over an older cluster of a different one, every compressed group is made again.
+    /// Selects another codec. If it differs from that of the older cluster, every compressed group is compressed again.
     pub const fn set_codec(&mut self, codec: Codec) -> &mut Self {
         self.codec = codec;
         self
     }
 
-    /// Puts a chunk, replacing the one in the slot. What cannot be stored is refused by [`finish`](Self::finish).
+    /// Puts a chunk, replacing the one in the slot. [`finish`](Self::finish) refuses what cannot be stored.
     pub fn put(&mut self, slot: Slot, info: SlotInfo, value: impl Into<Cow<'a, [u8]>>) -> &mut Self {
         let value = value.into();
         if value.is_empty() {
@@ -132,20 +132,21 @@ impl<'a> ClusterBuilder<'a> {
         self.change(slot, Some((info, value)))
     }
 
-    /// Takes a chunk out; an absent one is no error.
+    /// Removes a chunk; an absent one is not an error.
     pub fn remove(&mut self, slot: Slot) -> &mut Self {
         self.change(slot, None)
     }
 
-    /// Writes the cluster, or `None` if no chunk is left: the row is then deleted, never stored empty.
+    /// Writes the cluster. `None` if no chunk is left: then the caller deletes the row; an empty cluster is never
+    /// stored.
     ///
-    /// The limits pay for the groups of the older cluster that change. A group of it that does not change is copied
-    /// unchecked: damage in it stays what it was, and stays noticed.
+    /// The changed groups of the older cluster are charged to the limits. Its unchanged groups are copied unchecked:
+    /// damage in them stays detectable.
     ///
     /// # Errors
     /// [`AssembleError::TooLarge`] over [`MAX_STORED_BYTES`] or [`MAX_RAW_BYTES`]; [`AssembleError::Damaged`] if a
-    /// group of the older cluster is needed and cannot be read; [`AssembleError::EmptyChunk`] and [`AssembleError::WrongTier`] for what
-    /// was put.
+    /// required group of the older cluster cannot be read; [`AssembleError::EmptyChunk`] and
+    /// [`AssembleError::WrongTier`] for invalid chunks.
     pub fn finish(&self, limits: &mut Limits) -> Result<Option<Draft>, AssembleError> {
         let mut joined = Joined::new(self.tier, self.codec);
         for group in 0..self.tier.group_count() as u8 {
@@ -154,10 +155,10 @@ impl<'a> ClusterBuilder<'a> {
         joined.finish()
     }
 
-    /// Writes one group alone, so that a large cluster can be made in steps or by several threads; [`join_groups`]
-    /// makes the cluster of them. The bytes are those that [`finish`](Self::finish) would write.
+    /// Writes only one group, so that a large cluster can be built in steps or by several threads. [`join_groups`]
+    /// builds the cluster from the groups. The bytes are the same as from [`finish`](Self::finish).
     ///
-    /// Of a builder over an older cluster, only the changes of this group and what is stored of it are looked at.
+    /// For a builder over an older cluster, only the changes and the stored bytes of this group are read.
     ///
     /// # Errors
     /// As [`finish`](Self::finish), for this group.
@@ -208,13 +209,13 @@ impl<'a> ClusterBuilder<'a> {
     }
 }
 
-/// Makes a cluster of its groups, which were encoded in ascending order; `None` if none of them has a chunk.
+/// Builds a cluster from its groups, encoded in ascending order; `None` if none of them has a chunk.
 ///
 /// # Errors
 /// [`AssembleError::TooLarge`] over [`MAX_STORED_BYTES`] or [`MAX_RAW_BYTES`].
 ///
 /// # Panics
-/// If there are not as many groups as a cluster of the tier has.
+/// If the number of groups is not that of the tier.
 pub fn join_groups<'g, 'a: 'g>(
     tier: ClusterTier,
     codec: Codec,
@@ -227,27 +228,27 @@ pub fn join_groups<'g, 'a: 'g>(
     joined.finish()
 }
 
-/// A 4³ group as a cluster stores it: the bytes, compressed, and what the directory says about them.
+/// A 4³ group as stored in a cluster: its compressed bytes and its directory entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EncodedGroup<'a> {
-    /// Without the offset, which depends on the groups before it.
+    /// Without the offset, which depends on earlier groups.
     entry: GroupEntry,
     stored: Cow<'a, [u8]>,
     slots: Vec<SlotInfo>,
 }
 
 impl EncodedGroup<'_> {
-    /// Bytes that the group takes in its cluster's row, without its directory entry.
+    /// The length of the group in its cluster's row, without its directory entry.
     pub fn stored_bytes(&self) -> usize {
         self.stored.len()
     }
 
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub fn present_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// The same group, borrowing nothing.
+    /// The same group without borrowed data.
     pub fn into_owned(self) -> EncodedGroup<'static> {
         let Self { entry, stored, slots } = self;
         EncodedGroup { entry, stored: Cow::Owned(stored.into_owned()), slots }
@@ -285,7 +286,7 @@ impl EncodedGroup<'_> {
     }
 }
 
-/// A cluster of which the first groups were written.
+/// A cluster whose first groups were written.
 #[derive(Debug)]
 struct Joined {
     tier: ClusterTier,
@@ -301,7 +302,7 @@ impl Joined {
         Self { tier, codec, groups: Vec::new(), slots: Vec::new(), body: Vec::new(), raw_len_bytes: 0 }
     }
 
-    /// Appends a group; its offset is set here.
+    /// Appends a group and sets its offset.
     fn push(&mut self, group: &EncodedGroup<'_>) -> Result<(), AssembleError> {
         if group.slots.is_empty() {
             self.groups.push(GroupEntry::default());
@@ -339,7 +340,7 @@ impl Joined {
     }
 }
 
-/// The chunks of a group of the older cluster by place, with what its directory says about them.
+/// The chunks of a group of the older cluster by place, with their directory entries.
 fn old_chunks<'g>(
     base: &StoredCluster<'_>,
     group: &'g GroupBytes<'_>,

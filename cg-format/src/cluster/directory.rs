@@ -1,4 +1,4 @@
-//! The directory of a stored cluster: which chunks it has, of which version, and where their groups lie.
+//! The directory of a stored cluster: its chunks, their versions, and the places of their groups.
 //!
 //! The first 8 bytes are its [`Head`]. Then 24 bytes for each group, 1 for L1 and 64 for L2:
 //!
@@ -17,7 +17,7 @@
 //! | 0 | 8 | chunk version | the commit that last changed the chunk |
 //! | 8 | 4 | chunk schema generation | what the chunk's ids and columns mean |
 //!
-//! A group without chunks has an entry of zeros and no bytes. The others lie in order and without gaps.
+//! A group without chunks has an entry of zeros and no bytes. The others are stored in order and without gaps.
 
 use alloc::vec::Vec;
 
@@ -28,16 +28,16 @@ use crate::frame::head::{Head, SLOT_LEN_BYTES};
 use crate::wire::{Reader, Writer};
 use crate::{ClusterTier, DecodeError, Problem, Section};
 
-/// What a stored cluster remembers of each chunk beside its bytes.
+/// The data of each chunk in a stored cluster, in addition to its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SlotInfo {
     /// The commit that last changed the chunk; moves between tiers keep it.
     pub version: u64,
-    /// The schema generation that the chunk's bytes were encoded with.
+    /// The schema generation with which the chunk's bytes were encoded.
     pub schema_generation: u32,
 }
 
-/// Where a group lies; all zero for a group without chunks.
+/// The place of a group; all zero for a group without chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct GroupEntry {
     pub(super) presence: u64,
@@ -62,7 +62,7 @@ impl GroupEntry {
         })
     }
 
-    /// Checks an entry against the codec and the end of the group before it; `here` stands at its first byte.
+    /// Checks an entry against the codec and the end of the group before it. `here` is at its first byte.
     fn check(&self, codec: Codec, end_bytes: u32, here: &Reader<'_>) -> Result<(), DecodeError> {
         let at = |offset_bytes, problem| {
             Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes() + offset_bytes, problem))
@@ -115,7 +115,7 @@ pub(super) struct Directory<'a> {
 }
 
 impl<'a> Directory<'a> {
-    /// Reads a directory; the reader stands after it afterwards.
+    /// Reads a directory. The reader ends after it.
     pub(super) fn parse(reader: &mut Reader<'a>, codec: Codec) -> Result<Self, DecodeError> {
         let start = reader.clone();
         let head = Head::parse(reader)?;
@@ -152,7 +152,7 @@ impl<'a> Directory<'a> {
         Ok(Self { tier: head.tier, groups, slots })
     }
 
-    /// Appends the directory of groups, all of the tier's and in order, and of their chunks in the same order.
+    /// Appends the directory of all groups of the tier, in order, and of their chunks in the same order.
     pub(super) fn encode(tier: ClusterTier, groups: &[GroupEntry], slots: &[SlotInfo], out: &mut Vec<u8>) {
         debug_assert_eq!(groups.len(), tier.group_count());
         let mut writer = Writer::new(out);
@@ -170,7 +170,7 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// Every group of the tier, those without chunks too.
+    /// Every group of the tier, including those without chunks.
     pub(super) fn groups(&self) -> impl Iterator<Item = (u8, GroupEntry)> + use<'_, 'a> {
         (0_u8..).zip(self.groups.iter().map(|(entry, _)| *entry))
     }

@@ -8,7 +8,7 @@
 //! | 9 + 8·slots | … | chunk | the present chunks in slot order, without gaps |
 //!
 //! Source: `ChunkClusterHeader` of CherryGrove's "World Storage" reference. A chunk ends where the next present one
-//! starts, and the last one with the value.
+//! starts. The last one ends with the value.
 
 use alloc::vec::Vec;
 
@@ -19,15 +19,15 @@ use crate::{ClusterTier, DecodeError, Problem};
 /// The newest version of the layout, and the one that is written.
 pub const FORMAT_VERSION: u64 = 1;
 
-/// Bytes in front of the first chunk: 521 for L1, 32,777 for L2.
+/// The length of the header: 521 for L1, 32,777 for L2.
 pub const fn header_len_bytes(tier: ClusterTier) -> usize {
     FIXED_LEN_BYTES + tier.slot_count() * 8
 }
 
-/// Bytes in front of the offsets.
+/// The length of the fields before the offsets.
 pub(super) const FIXED_LEN_BYTES: usize = 9;
 
-/// A checked header: at least one chunk is present, offsets ascend, the first chunk follows the header at once and
+/// A checked header: at least one chunk is present, offsets ascend, the first chunk directly follows the header, and
 /// every chunk has at least one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header<'a> {
@@ -36,7 +36,7 @@ pub(super) struct Header<'a> {
 }
 
 impl<'a> Header<'a> {
-    /// Reads a header from a reader that stands at the first byte of a whole cluster.
+    /// Reads a header. The reader must be at the first byte of a whole cluster.
     pub(super) fn parse(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let len_bytes = reader.left_bytes() as u64;
         reader.version_u64("format version", FORMAT_VERSION)?;
@@ -80,7 +80,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Appends a cluster in the seed form. The values come in ascending slot order and none is empty.
+/// Appends a cluster in the seed form. The values must be in ascending slot order, and none may be empty.
 pub(super) fn encode<'a>(
     tier: ClusterTier,
     values: impl Iterator<Item = (Slot, &'a [u8])> + Clone,

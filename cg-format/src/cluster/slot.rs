@@ -1,7 +1,7 @@
-//! Slots: the places of a cluster, and the 4³ groups that they are stored in.
+//! Slots: the places of a cluster, and the 4³ groups in which they are stored.
 //!
-//! A slot's index is `(x·s + y)·s + z` with the side s = 4 or 16 and coordinates inside the cluster. Its group and
-//! its place in the group follow the same rule with side 4: a group is an aligned cube, the chunks of one L1 cluster.
+//! A slot's index is `(x·s + y)·s + z` with the side s = 4 or 16 and coordinates inside the cluster. Its group and its
+//! place in the group follow the same rule with side 4. A group is an aligned cube: the chunks of one L1 cluster.
 
 use crate::{ChunkPos, ClusterPos, ClusterTier};
 
@@ -27,19 +27,19 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The slot at an index, or `None` from 64 (L1) or 4,096 (L2) on.
+    /// The slot at an index; `None` from 64 (L1) or 4,096 (L2) on.
     pub const fn new(tier: ClusterTier, index: u16) -> Option<Self> {
         if (index as usize) < tier.slot_count() { Some(Self { tier, index }) } else { None }
     }
 
-    /// Where a chunk lies in its cluster of a tier.
+    /// The slot of a chunk in its cluster of a tier.
     pub const fn of(chunk: ChunkPos, tier: ClusterTier) -> Self {
         let mask = tier.side_chunks() as i64 - 1;
         let [x, y, z] = [chunk.x() & mask, chunk.y() & mask, chunk.z() & mask];
         Self { tier, index: index_of([x as u16, y as u16, z as u16], tier.shift_chunks()) }
     }
 
-    /// The slot at a place of a group, or `None` outside the tier's groups or the group's 64 places.
+    /// The slot at a place of a group; `None` outside the tier's groups or the group's 64 places.
     pub const fn in_group_of(tier: ClusterTier, group: u8, place: u8) -> Option<Self> {
         if group as usize >= tier.group_count() || place as usize >= GROUP_SLOT_COUNT {
             return None;
@@ -60,7 +60,7 @@ impl Slot {
         self.index
     }
 
-    /// The group that holds the slot: 0 for L1, 0 to 63 for L2.
+    /// The group of the slot: 0 for L1, 0 to 63 for L2.
     pub const fn group(self) -> u8 {
         let [x, y, z] = coordinates_of(self.index, self.tier.shift_chunks());
         index_of([x >> 2, y >> 2, z >> 2], 2) as u8
@@ -72,7 +72,7 @@ impl Slot {
         index_of([x & 3, y & 3, z & 3], 2) as u8
     }
 
-    /// The chunk at this slot of a cluster, or `None` if the cluster is of another tier.
+    /// The chunk at this slot of a cluster; `None` if the cluster is of another tier.
     pub fn chunk(self, cluster: ClusterPos) -> Option<ChunkPos> {
         let [x, y, z] = coordinates_of(self.index, self.tier.shift_chunks());
         (cluster.tier() == self.tier)

@@ -1,4 +1,4 @@
-//! Reads a cluster as a row stores it, group by group.
+//! Reads a stored cluster group by group.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::frame::{self, Codec, FrameKind, FrameView};
 use crate::wire::{Reader, Span, Trace};
 use crate::{ClusterTier, DecodeError, Limits, Problem, Section, Space};
 
-/// A stored cluster whose frame and directory were checked; groups are checked when they are read.
+/// A stored cluster whose frame and directory were checked. Groups are checked when they are read.
 ///
 /// ```
 /// use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
@@ -35,18 +35,18 @@ pub struct StoredCluster<'a> {
     version: u64,
     codec: Codec,
     directory: Directory<'a>,
-    /// The groups as stored; shorter than the directory says if the row was cut off.
+    /// The groups as stored. Shorter than in the directory if the row was truncated.
     body: &'a [u8],
     body_offset_bytes: u64,
 }
 
 impl<'a> StoredCluster<'a> {
-    /// Checks a row's frame and directory. Sums the directory once; decompresses nothing.
+    /// Checks a row's frame and directory. Computes the directory's checksum once; decompresses nothing.
     ///
-    /// A row that ends too early is opened, so that the groups in front of the cut can be read.
+    /// A truncated row can be opened, so that the groups before its end can be read.
     ///
     /// # Errors
-    /// As [`FrameView::open`]; also for a frame that holds no cluster or one of another tier, and for a directory
+    /// As [`FrameView::open`]; also for a frame that contains no cluster or one of another tier, and for a directory
     /// whose fields disagree.
     pub fn open(tier: ClusterTier, key: &[u8], row: &'a [u8]) -> Result<Self, DecodeError> {
         Self::new(tier, &FrameView::open(Space::of_cluster(tier), key, row)?)
@@ -55,7 +55,7 @@ impl<'a> StoredCluster<'a> {
     /// Checks the directory in a frame that was checked before.
     ///
     /// # Errors
-    /// As [`open`](Self::open), beside those of the frame.
+    /// As [`open`](Self::open), without those of the frame.
     pub fn new(tier: ClusterTier, frame: &FrameView<'a>) -> Result<Self, DecodeError> {
         let offset_bytes = frame::LEN_BYTES as u64;
         let reader = Reader::at_offset(frame.payload(), offset_bytes, Section::ClusterDirectory);
@@ -67,22 +67,22 @@ impl<'a> StoredCluster<'a> {
         self.directory.tier
     }
 
-    /// The version of the row: the commit that wrote it. Its chunks have their own.
+    /// The version of the row: the commit that wrote it. Its chunks have their own versions.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// How groups are compressed, unless that would not make them shorter.
+    /// The compression of groups. A group that would not become shorter is stored uncompressed.
     pub const fn codec(&self) -> Codec {
         self.codec
     }
 
-    /// How many chunks the cluster holds, 1 to 64 or 1 to 4,096.
+    /// The number of chunks, 1 to 64 or 1 to 4,096.
     pub const fn present_count(&self) -> usize {
         self.directory.present_count()
     }
 
-    /// Version and schema generation of a chunk, or `None` if it is absent. Costs no decompression.
+    /// Version and schema generation of a chunk; `None` if it is absent. Decompresses nothing.
     pub fn chunk_info(&self, slot: Slot) -> Option<SlotInfo> {
         self.directory.slot(slot)
     }
@@ -97,14 +97,14 @@ impl<'a> StoredCluster<'a> {
         self.directory.groups().filter(|(_, entry)| entry.presence != 0).map(|(group, _)| group)
     }
 
-    /// Decompresses and checks one group, or `None` if it has no chunks. Other groups are not looked at.
+    /// Decompresses and checks one group; `None` if it has no chunks. Does not read other groups.
     ///
-    /// A group that is stored uncompressed is borrowed and spends nothing.
+    /// A group that is stored uncompressed is borrowed, and nothing is charged for it.
     ///
     /// # Errors
-    /// [`Problem::Checksum`] or [`Problem::Truncated`] if the stored bytes were damaged,
-    /// [`Problem::LimitExceeded`] before anything is allocated. Errors in [`Section::ClusterHeader`] count their
-    /// offset in the decompressed group, all others from the start of the row.
+    /// [`Problem::Checksum`] or [`Problem::Truncated`] if the stored bytes were damaged, [`Problem::LimitExceeded`]
+    /// before anything is allocated. Errors in [`Section::ClusterHeader`] count their offset in the decompressed group,
+    /// all others from the start of the row.
     pub fn group(&self, group: u8, limits: &mut Limits) -> Result<Option<GroupBytes<'a>>, DecodeError> {
         let Some(Checked { entry, at, stored }) = self.checked(group)? else {
             return Ok(None);
@@ -119,9 +119,8 @@ impl<'a> StoredCluster<'a> {
         GroupBytes::new(self.tier(), group, (&entry, at), bytes, decompressed_bytes).map(Some)
     }
 
-    /// As [`group`](Self::group), for a caller that reads one group after the other: what a group is decompressed into is used again,
-    /// and one that is stored in the same bytes as the group before is not decompressed again. Those are many where all
-    /// is air.
+    /// As [`group`](Self::group), for a caller that reads several groups in order. Reuses the buffer. A group with the
+    /// same stored bytes as the one before is not decompressed again, which is frequent in empty space.
     ///
     /// # Errors
     /// As [`group`](Self::group).
@@ -155,7 +154,7 @@ impl<'a> StoredCluster<'a> {
         GroupBytes::new(self.tier(), group, (&entry, at), bytes, decompressed_bytes).map(Some)
     }
 
-    /// A group that has chunks, and its bytes as stored, compared with their checksum; and where they lie.
+    /// A group with chunks, its place, and its stored bytes after a check of their checksum.
     fn checked(&self, group: u8) -> Result<Option<Checked<'a>>, DecodeError> {
         let Some(entry) = self.entry(group) else {
             return Ok(None);
@@ -170,7 +169,7 @@ impl<'a> StoredCluster<'a> {
         Ok(Some(Checked { entry, at, stored }))
     }
 
-    /// Decompresses a group's bytes into an empty buffer; `false` if they are not compressed.
+    /// Decompresses a group's bytes into an empty buffer. Returns `false` if they are not compressed.
     fn decompress(
         &self,
         entry: &GroupEntry,
@@ -187,12 +186,12 @@ impl<'a> StoredCluster<'a> {
         Ok(entry.is_compressed())
     }
 
-    /// The cluster in the seed form, which leaves out versions and generations.
+    /// The cluster in the seed form, without versions and generations.
     ///
-    /// Decompresses every group and copies every chunk once, so it spends about twice the seed form's length.
+    /// Decompresses every group and copies every chunk once, so about twice the seed form's length is charged.
     ///
     /// # Errors
-    /// The first that [`group`](Self::group) gives, and [`Problem::LimitExceeded`] for the result itself.
+    /// The first error of [`group`](Self::group), and [`Problem::LimitExceeded`] for the result itself.
     pub fn to_seed_bytes(&self, limits: &mut Limits) -> Result<Vec<u8>, DecodeError> {
         let mut groups = Vec::with_capacity(self.tier().group_count());
         for group in self.groups() {
@@ -208,7 +207,7 @@ impl<'a> StoredCluster<'a> {
         Ok(out)
     }
 
-    /// The directory's entry of a group that has chunks.
+    /// The directory's entry of a group with chunks.
     pub(super) fn entry(&self, group: u8) -> Option<GroupEntry> {
         self.directory.group(group).filter(|entry| entry.presence != 0)
     }
@@ -250,10 +249,10 @@ impl<'a> StoredCluster<'a> {
     }
 }
 
-/// A group as it is stored, with the checksum that its directory names.
+/// A group as stored, with the checksum from its directory.
 struct Checked<'a> {
     entry: GroupEntry,
-    /// Where it lies in the row.
+    /// Its place in the row.
     at: u64,
     stored: &'a [u8],
 }
@@ -268,11 +267,11 @@ pub struct LastGroup {
 }
 
 impl LastGroup {
-    /// Groups that are stored in more bytes are seldom met twice.
+    /// Groups with more stored bytes rarely repeat.
     const MAX_BYTES: usize = 4096;
 
     fn is(&self, codec: Codec, entry: &GroupEntry, stored: &[u8]) -> bool {
-        // No group is stored in no bytes.
+        // Every stored group has at least one byte.
         self.stored == stored && self.codec == codec && self.raw.len() == entry.raw_len_bytes as usize
     }
 }
@@ -311,7 +310,7 @@ impl<'a> GroupBytes<'a> {
 }
 
 impl GroupBytes<'_> {
-    /// Which group of its cluster this is.
+    /// The number of the group in its cluster.
     pub const fn group(&self) -> u8 {
         self.group
     }
@@ -340,7 +339,7 @@ impl GroupBytes<'_> {
         })
     }
 
-    /// Bytes decompressed for it; 0 if the group was stored uncompressed, or had been decompressed before.
+    /// The number of bytes decompressed for it; 0 if the group was stored uncompressed, or was decompressed before.
     pub const fn decompressed_bytes(&self) -> usize {
         self.decompressed_bytes
     }
@@ -348,7 +347,8 @@ impl GroupBytes<'_> {
 
 /// Checks a row and lists the fields of frame and directory, and each group as one field, up to the first error.
 ///
-/// A row that ends too early is an error here. What a group holds is listed by [`trace_seed`](super::trace_seed) over its decompressed bytes.
+/// A truncated row is an error here. [`trace_seed`](super::trace_seed) lists the content of a group from its
+/// decompressed bytes.
 pub fn trace(tier: ClusterTier, key: &[u8], row: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
     let (mut spans, answer) = frame::trace(Space::of_cluster(tier), key, row);
     if let Err(error) = answer {

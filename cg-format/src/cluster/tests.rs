@@ -1,4 +1,4 @@
-//! Clusters: laws over both forms, and helpers for the tests of layout and damage.
+//! Clusters: properties of both forms, and helpers for the tests of layout and damage.
 
 use super::*;
 use crate::frame::{self, Codec, LEN_BYTES};
@@ -22,7 +22,7 @@ fn slot(tier: ClusterTier, index: u16) -> Slot {
     Slot::new(tier, index).unwrap()
 }
 
-/// A chunk whose bytes, length and version follow from its slot, so that no two are alike.
+/// A chunk whose bytes, length and version are derived from its slot, so that all are different.
 fn chunk(slot: Slot) -> (SlotInfo, Vec<u8>) {
     let index = u32::from(slot.index());
     let value = format!("chunk {index} {}", "ab".repeat(index as usize % 9)).into_bytes();
@@ -48,12 +48,12 @@ fn seal(builder: &ClusterBuilder<'_>) -> Result<Option<Vec<u8>>, AssembleError> 
     Ok(draft.map(|draft| draft.seal(Space::of_cluster(tier), KEY, 77)))
 }
 
-/// Everything that a row holds, and the error of each group that cannot be read.
+/// The content of a row, and the error of each unreadable group.
 fn read(tier: ClusterTier, row: &[u8]) -> Result<(Chunks, Vec<DecodeError>), DecodeError> {
     let cluster = StoredCluster::open(tier, KEY, row)?;
     let (mut chunks, mut errors) = (Chunks::new(), Vec::new());
     let mut last = LastGroup::default();
-    // Each twice, so that what follows a group is once the same and once another.
+    // Each twice, so that a group is followed once by the same group and once by another.
     for group in cluster.groups().flat_map(|group| [group, group]) {
         let alone = cluster.group(group, &mut Limits::default());
         let after = cluster.group_after(group, &mut Limits::default(), &mut last);
@@ -89,7 +89,7 @@ fn any_codec() -> impl Strategy<Value = Codec> {
     prop::sample::select(&Codec::ALL[..])
 }
 
-/// Some slots of a tier; few of them in few groups or many in many, at least one.
+/// At least one slot of a tier: few in few groups, or many in many.
 fn some_chunks(tier: ClusterTier, version: u64) -> impl Strategy<Value = Chunks> {
     let value = prop::collection::vec(0_u8..4, 1..200);
     let index = prop_oneof![0..64_u16, 0..tier.slot_count() as u16];
@@ -159,7 +159,7 @@ fn reading_a_group_decompresses_only_that_group() {
 #[test]
 fn a_group_that_is_stored_as_the_one_before_is_decompressed_once() {
     let tier = ClusterTier::L2;
-    // The first and the third group hold the same chunks, the second others.
+    // The first and the third group contain the same chunks, the second contains others.
     let all: Chunks = [(0, b"air"), (64, b"ore"), (128, b"air")]
         .into_iter()
         .map(|(index, value)| (slot(tier, index), (chunk(slot(tier, index)).0, value.repeat(200))))
@@ -186,7 +186,7 @@ fn a_group_that_does_not_shrink_is_borrowed() {
     let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
     let group = cluster.group(0, &mut Limits::new(0)).unwrap().unwrap();
     assert_eq!(group.decompressed_bytes(), 0);
-    // Noise makes the whole group longer than its compressed header saves.
+    // Incompressible data: compression lengthens the group by more than the compressed header saves.
     let noise: Vec<u8> = (0..300_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for codec in [Codec::Lz4, Codec::Zstd] {
         let random: Vec<u8> = noise
@@ -259,7 +259,7 @@ fn what_the_layout_cannot_hold_is_refused() {
 fn groups_without_changes_are_copied_as_they_are_stored() {
     let tier = ClusterTier::L2;
     let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, 2000, 4095]));
-    // The same group compressed by another encoder: valid, but not what this code would write.
+    // The same group compressed by another encoder: valid, but different from what this code would write.
     let other = replace_group(&row, 63, |raw| {
         let mut stored = Vec::new();
         let level = ruzstd::encoding::CompressionLevel::Uncompressed;
@@ -276,7 +276,7 @@ fn groups_without_changes_are_copied_as_they_are_stored() {
     assert_eq!(merged.entry(63).unwrap().checksum, base.entry(63).unwrap().checksum);
 }
 
-/// Stores other bytes for a group and makes directory and frame agree with them.
+/// Replaces the stored bytes of a group and adjusts directory and frame.
 fn replace_group(row: &[u8], group: u8, bytes: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let tier = ClusterTier::L2;
     let cluster = StoredCluster::open(tier, KEY, row).unwrap();

@@ -1,4 +1,4 @@
-//! Reads chunks out of a cluster in the seed form.
+//! Reads chunks from a cluster in the seed form.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -10,7 +10,7 @@ use crate::{ClusterTier, DecodeError, Section};
 
 /// A cluster in the seed form, checked once; chunks are borrowed from it.
 ///
-/// The check reads the header only: the chunks are opaque. It allocates nothing.
+/// The check reads only the header, because the chunks are opaque. It allocates nothing.
 ///
 /// ```
 /// use cg_format::cluster::{ClusterView, Slot};
@@ -33,16 +33,16 @@ impl<'a> ClusterView<'a> {
     /// Checks the header.
     ///
     /// # Errors
-    /// [`DecodeError`] in [`Section::ClusterHeader`] for another version or scale, for no chunk at all, and for
-    /// offsets that do not ascend, leave a gap after the header or lie outside the bytes.
+    /// [`DecodeError`] in [`Section::ClusterHeader`] for another version or scale, for no chunk at all, and for offsets
+    /// that do not ascend, leave a gap after the header or are outside the bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let header = Header::parse(&mut Reader::new(bytes, Section::ClusterHeader))?;
         Ok(Self { header, bytes })
     }
 
-    /// Writes chunks as a cluster in the seed form, in whatever order they come; the last of equal slots counts.
+    /// Writes chunks, given in any order, as a cluster in the seed form. If a slot occurs twice, the last chunk counts.
     ///
-    /// `None` if no chunk is left, or one has no bytes or is of another tier: none of that can be written.
+    /// `None` if there is no chunk, or one is empty or of another tier: such a cluster cannot be written.
     pub fn encode<'v>(
         tier: ClusterTier,
         chunks: impl IntoIterator<Item = (Slot, &'v [u8])>,
@@ -56,14 +56,14 @@ impl<'a> ClusterView<'a> {
         Some(out)
     }
 
-    /// The tier that the header names.
+    /// The tier in the header.
     pub const fn tier(&self) -> ClusterTier {
         self.header.tier
     }
 
-    /// The bytes of one chunk, or `None` if it is absent or the slot is of another tier.
+    /// The bytes of one chunk; `None` if it is absent or the slot is of another tier.
     ///
-    /// Costs one look at each offset up to the next present chunk.
+    /// Reads each offset up to the next present chunk.
     pub fn chunk(&self, slot: Slot) -> Option<&'a [u8]> {
         if slot.tier() != self.tier() {
             return None;
@@ -82,7 +82,7 @@ impl<'a> ClusterView<'a> {
         present.zip(ends).filter_map(move |((slot, start), end)| Some((slot, bytes.get(start..end)?)))
     }
 
-    /// A bit per slot of an L1 cluster: which chunks are present.
+    /// One bit per slot of an L1 cluster: which chunks are present.
     pub(super) fn presence(&self) -> u64 {
         let bits = self.offsets_from(0).take(GROUP_SLOT_COUNT).enumerate();
         bits.fold(0, |all, (place, offset)| all | u64::from(offset != 0) << place)

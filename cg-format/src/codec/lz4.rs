@@ -1,24 +1,25 @@
-//! Reading LZ4 blocks, where what repeats is copied as a whole.
+//! Reads LZ4 blocks. Repeats are copied as a whole.
 //!
-//! A group of chunks that are all alike is one repeat over nearly all of it, and bytes that were just written are its
-//! source. `lz4_flex`, which writes our blocks, reads such a repeat byte by byte; here it is copied in large parts.
-//! `docs/decisions/0063-own-lz4-reader.md` says what that is worth. Both accept the same blocks and give the same bytes,
-//! which a test asks of any input.
+//! A group of equal chunks is one repeat over nearly its whole length, whose source is the bytes just written.
+//! `lz4_flex`, which writes our blocks, reads such a repeat byte by byte; this reader copies it in large parts.
+//! `docs/decisions/0063-own-lz4-reader.md` has the gain. Both accept the same blocks and give the same bytes. A test
+//! checks that with arbitrary input.
 //!
-//! A block is a row of sequences. Each is a byte of two lengths, then literal bytes, then, unless the block ends there, a
-//! distance of two bytes back to what repeats. A length of 15 goes on in further bytes, up to one that is not 255.
+//! A block is a list of sequences. Each is a byte with two lengths, then literal bytes, then a distance of two bytes
+//! back to the repeated bytes. The last sequence of a block has no distance. A length of 15 continues in further bytes,
+//! up to one that is not 255.
 
 /// The shortest repeat.
 const MIN_MATCH: usize = 4;
-/// A length that goes on.
+/// A length with further bytes.
 const GOES_ON: u8 = 15;
-/// Short literals and repeats are copied in fixed widths, whatever is needed of them: no call, no loop. What lies after is
-/// written over, or is not asked for.
+/// Short literals and repeats are copied in fixed widths, without a call or a loop. Surplus bytes are overwritten later
+/// or are beyond the result.
 const LITERALS: usize = 16;
 const SHORT: usize = 18;
 const MIDDLING: usize = 64;
 
-/// Fills `out` from the front; the bytes written, or `None` for damage or more than fits.
+/// Fills `out` from the start. Returns the bytes written, or `None` for damage or more than fits.
 pub(super) fn decompress(block: &[u8], out: &mut [u8]) -> Option<usize> {
     let (mut input, mut at) = (block, 0);
     loop {
@@ -68,7 +69,8 @@ fn distance(bytes: [u8; 2]) -> usize {
     u16::from_le_bytes(bytes).into()
 }
 
-/// A length that begins in a token, and what lies after it. It is at most 255 times as large as the input is long.
+/// Reads a length that begins in a token, and returns the rest of the input. It is at most 255 times the length of the
+/// input.
 fn length(begun: u8, mut input: &[u8]) -> Option<(usize, &[u8])> {
     let mut len = usize::from(begun);
     if begun == GOES_ON {
@@ -83,7 +85,7 @@ fn length(begun: u8, mut input: &[u8]) -> Option<(usize, &[u8])> {
     Some((len, input))
 }
 
-/// Copies `WIDTH` bytes, of which those before the place have been written.
+/// Copies `WIDTH` bytes from a distance back. Only those before `at` are written already.
 #[inline]
 fn copy_ahead<const WIDTH: usize>(out: &mut [u8], at: usize, distance: usize) -> Option<()> {
     let source: [u8; WIDTH] = *out.get(at.checked_sub(distance)?..)?.first_chunk()?;
@@ -91,7 +93,7 @@ fn copy_ahead<const WIDTH: usize>(out: &mut [u8], at: usize, distance: usize) ->
     Some(())
 }
 
-/// Repeats what lies a distance back, which may be less than is to be written.
+/// Repeats the bytes from a distance back. The distance may be less than the length.
 fn repeat_within(out: &mut [u8], at: usize, distance: usize, len: usize) -> Option<()> {
     if distance == 0 {
         return None;
@@ -106,7 +108,7 @@ fn repeat_within(out: &mut [u8], at: usize, distance: usize, len: usize) -> Opti
     Some(())
 }
 
-/// Repeats a few bytes from a copy of them: what was just written is slow to read.
+/// Repeats a short pattern from a copy of it, because reading bytes just written is slow.
 fn repeat_pattern(source: &[u8], repeated: &mut [u8]) {
     let mut pattern = [0; MIDDLING];
     for part in pattern.chunks_mut(source.len()) {
@@ -114,7 +116,7 @@ fn repeat_pattern(source: &[u8], repeated: &mut [u8]) {
             *byte = *source;
         }
     }
-    // This many of its bytes are whole repeats; those after them are written over by the next.
+    // The length of the whole repeats in the pattern. The next copy overwrites the bytes after them.
     let whole = MIDDLING / source.len() * source.len();
     let mut rest = repeated;
     while let Some(window) = rest.first_chunk_mut() {
@@ -126,12 +128,11 @@ fn repeat_pattern(source: &[u8], repeated: &mut [u8]) {
     }
 }
 
-/// Repeats the first bytes of an area up to its end: what was written is the source of the next copy, and is as long again
-/// each time.
+/// Repeats the first bytes of an area up to its end. Each copy uses everything written so far, so its length doubles.
 fn repeat_doubling(area: &mut [u8], distance: usize) {
     let mut known = distance;
     while known < area.len() {
-        // A multiple of the distance but for the last copy, so the repeat goes on in step.
+        // A multiple of the distance, except in the last copy, so the repeat stays aligned.
         let more = known.min(area.len() - known);
         area.copy_within(..more, known);
         known += more;
@@ -146,7 +147,7 @@ mod tests {
     use std::vec::Vec;
     use std::{iter, vec};
 
-    /// Both readers' answers: what they wrote, as far as it was asked for.
+    /// The output of both readers, up to the requested length.
     fn both(block: &[u8], room: usize) -> [Option<Vec<u8>>; 2] {
         let (mut ours, mut theirs) = (vec![0xa5; room], vec![0xa5; room]);
         let written = decompress(block, &mut ours);
@@ -174,7 +175,7 @@ mod tests {
         check(&[0x30, b'a', b'b', b'c'], 3, Some(b"abc"));
         check(&[0x30, b'a', b'b', b'c'], 2, None);
         check(&[0x30, b'a', b'b'], 3, None);
-        // "ab" four times and a bit: a repeat that overlaps itself.
+        // "ab" four and a half times: a repeat that overlaps itself.
         check(&[0x23, b'a', b'b', 2, 0, 0x10, b'!'], 10, Some(b"ababababa!"));
         check(&[0x10, b'a', 1, 0, 0x10, b'b'], 6, Some(b"aaaaab"));
         check(&[0x10, b'a', 0, 0, 0x10, b'b'], 6, None);
@@ -187,14 +188,14 @@ mod tests {
         check(&[0xf0, 255], 400, None);
     }
 
-    /// Bytes of repeats: of a few kinds and lengths, and some that do not repeat.
+    /// Bytes with repeats of a few kinds and lengths, and some that do not repeat.
     fn repetitive() -> impl Strategy<Value = Vec<u8>> {
         let repeat = (prop::collection::vec(any::<u8>(), 1..70), 1_usize..80);
         prop::collection::vec(repeat, 0..12)
             .prop_map(|parts| parts.into_iter().flat_map(|(part, times)| part.repeat(times)).collect())
     }
 
-    /// A block of sequences with lengths and distances that a writer may leave, and some that none does.
+    /// A block of sequences with lengths and distances, including some that no writer produces.
     fn sequences() -> impl Strategy<Value = Vec<u8>> {
         let sequence = (prop::collection::vec(any::<u8>(), 0..40), 0_usize..400, 0_u16..300);
         prop::collection::vec(sequence, 0..12).prop_map(|sequences| {

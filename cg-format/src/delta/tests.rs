@@ -1,4 +1,4 @@
-//! Deltas: the layout pinned, what is refused, and the laws of merging and applying.
+//! Deltas: the pinned layout, refused input, and the laws of merging and applying.
 
 use super::*;
 use crate::testing::{annotated, golden};
@@ -16,7 +16,7 @@ fn id(number: u128) -> EntityId {
     EntityId::new(uuid::Uuid::from_u128(number))
 }
 
-/// A lamp set in a flooded cell, one mob that came, two that left.
+/// A lamp set in a flooded cell, one added mob, two removed ones.
 fn evening() -> Delta {
     let mut delta = Delta::new();
     delta.set_block(at(1, 2, 3, 1), BlockId::new(4));
@@ -27,9 +27,9 @@ fn evening() -> Delta {
     delta
 }
 
-/// Where the first reference of [`evening`] stands.
+/// The offset of the first reference of [`evening`].
 const ADDED_AT: usize = 5 + 2 * 11 + 4;
-/// Where the first removed one stands.
+/// The offset of the first removed one.
 const REMOVED_AT: usize = ADDED_AT + 16 + 4;
 
 fn encoded(delta: &Delta) -> Vec<u8> {
@@ -130,7 +130,7 @@ fn the_later_word_counts() {
     assert_eq!(delta.sets().collect::<Vec<_>>(), [(at(0, 0, 0, 0), BlockId::new(2))]);
 }
 
-/// One thing that can be said of a chunk.
+/// One change of a chunk.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Set(CellLayer, BlockId),
@@ -138,7 +138,7 @@ enum Word {
     Remove(EntityId),
 }
 
-/// The delta that says these words one after another.
+/// The delta with these changes in order.
 fn delta_of(words: impl IntoIterator<Item = Word>) -> Delta {
     let mut delta = Delta::new();
     for word in words {
@@ -151,7 +151,7 @@ fn delta_of(words: impl IntoIterator<Item = Word>) -> Delta {
     delta
 }
 
-/// Words about few places, so that they meet.
+/// Changes of few places, so that they collide.
 fn any_words() -> impl Strategy<Value = Vec<Word>> {
     let word = prop_oneof![
         (0_u8..3, 14_u8..16, 0_u64..9)
@@ -248,7 +248,7 @@ fn room() -> Chunk {
     room
 }
 
-/// A delta that also does something harmless first, to see that it is not done.
+/// Checks that a delta is refused, and that its valid first change is not applied either.
 #[track_caller]
 fn check_refused(at: CellLayer, block: u64, expected: Expect) {
     let mut delta = Delta::new();
@@ -325,7 +325,7 @@ fn a_layer_further_up_and_an_unknown_block_are_refused() {
 proptest! {
     #[test]
     fn applying_a_merge_is_applying_both(first in any_words(), then in any_words()) {
-        // Block 1 would carry a component.
+        // Block 1 has a component.
         let is_plain = |word: &Word| !matches!(word, Word::Set(_, block) if block.get() == 1);
         let [first, then] = [first, then].map(|words| delta_of(words.into_iter().filter(is_plain)));
         let mut one_by_one = Chunk::filled(BlockId::new(0), &Chests).unwrap();
@@ -367,7 +367,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
 }
 
 fn edit(chunk: &mut Chunk, edit: Edit) {
-    // What a chunk refuses leaves it as it was.
+    // A refused edit leaves the chunk unchanged.
     let _ = match edit {
         Edit::Set(at, block) => chunk.set_layer(at, BlockId::new(block), &Chests).map(drop),
         Edit::Push(cell, block) => chunk.push_layer(cell, BlockId::new(block), &Chests).map(drop),
@@ -411,7 +411,7 @@ proptest! {
             prop_assert_eq!(Delta::between(&old, &new, &Chests, sets), Some(delta));
             prop_assert!(sets == 0 || Delta::between(&old, &new, &Chests, sets - 1).is_none());
         } else {
-            // There is a reason: a component, side data, or fewer layers somewhere.
+            // There is no delta only if components or side data differ, or a cell lost a layer.
             let sides = |chunk: &Chunk| chunk.sides().map(|(_, data)| data.to_vec()).collect::<Vec<_>>();
             let fewer = LocalPos::all().any(|cell| new.layer_count(cell) < old.layer_count(cell));
             let moved = old.components().ne(new.components());
@@ -420,7 +420,7 @@ proptest! {
     }
 }
 
-/// A chunk as it is decoded: nothing of it is counted.
+/// A decoded chunk: its blocks are not counted.
 fn decoded(chunk: &Chunk) -> Chunk {
     Chunk::decode(&chunk.to_bytes(), &Chests).unwrap()
 }
@@ -431,7 +431,7 @@ fn fold(deltas: &[Delta], chunk: &mut Chunk) {
     }
 }
 
-/// Words about any cell and the layer above it, which a chunk of one layer may be told in this order.
+/// Changes of any cell and the layer above it, valid in this order for a chunk with one layer.
 fn any_sets() -> impl Strategy<Value = Vec<Word>> {
     let set = (0_u16..4096, 2_u64..40).prop_map(|(index, block)| {
         Word::Set(CellLayer::base(LocalPos::from_index(index).unwrap()), BlockId::new(block))
@@ -473,7 +473,7 @@ proptest! {
             packed.pack();
             prop_assert_eq!(packed.validate(&Chests), Ok(()));
             prop_assert_eq!(&packed, &slow);
-            // What was folded is edited like any other chunk.
+            // The folded chunk can be edited like any other.
             let later = delta_of(later.clone());
             later.apply(&mut folded, &Chests).unwrap();
             later.apply(&mut slow, &Chests).unwrap();

@@ -1,12 +1,13 @@
-//! Where an entity is: a block, and how far into it.
+//! The position of an entity: a block and a fraction of it.
 
 use crate::wire::{Reader, Writer};
 use crate::{BlockPos, DecodeError, Dimension, Problem};
 
-/// A point of a dimension: a block and the fraction of a block beyond its corner of smallest coordinates.
+/// A point of a dimension: a block, and the distance from its corner with the smallest coordinates as fractions of a
+/// block.
 ///
-/// Equally exact everywhere, where a single float would lose the fraction far from the origin. Fractions are at
-/// least 0 and below 1, never negative zero, so one point has one form.
+/// The precision is the same everywhere, while a single float would lose the fraction far from the origin. Fractions
+/// are at least 0 and below 1, never negative zero, so one point has one form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntityPos {
     dimension: Dimension,
@@ -17,11 +18,11 @@ pub struct EntityPos {
 /// No fraction is NaN, so every position equals itself.
 impl Eq for EntityPos {}
 
-/// A coordinate that no position has.
+/// A coordinate is invalid for a position.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAPosition {
-    /// A fraction of a block that is negative, not below 1, or no number.
+    /// A fraction of a block is negative, not below 1, or NaN.
     #[error("the fraction of {axis} is {found:?}, allowed is 0.0 to below 1.0")]
     Fraction {
         /// `x`, `y` or `z`.
@@ -29,7 +30,7 @@ pub enum NotAPosition {
         /// The fraction found.
         found: f32,
     },
-    /// A coordinate that is no number, or beyond the blocks that an `i64` can name.
+    /// A coordinate is NaN, or beyond the blocks that an `i64` can represent.
     #[error("{axis} is {found:?}, allowed is a number from -2^63 to below 2^63")]
     Coordinate {
         /// `x`, `y` or `z`.
@@ -46,7 +47,7 @@ impl EntityPos {
     /// A position from a block and fractions of it along x, y and z. Negative zero becomes zero.
     ///
     /// # Errors
-    /// [`NotAPosition::Fraction`] names the first fraction outside 0 to below 1.
+    /// [`NotAPosition::Fraction`] with the first fraction outside 0 to below 1.
     pub fn new(dimension: Dimension, block: BlockPos, fraction: [f32; 3]) -> Result<Self, NotAPosition> {
         for (axis, found) in AXES.into_iter().zip(fraction) {
             if !(0.0..1.0).contains(&found) {
@@ -57,12 +58,12 @@ impl EntityPos {
         Ok(Self { dimension, block, fraction: fraction.map(|part| part + 0.0) })
     }
 
-    /// The position nearest to a point given in blocks from the origin, as many games keep it.
+    /// The position nearest to a point in blocks from the origin, as many games store it.
     ///
-    /// Exact wherever the fraction fits an `f32`; else rounded to the nearest, into the next block if need be.
+    /// Exact if the fraction fits an `f32`; otherwise rounded to the nearest value, possibly in the next block.
     ///
     /// # Errors
-    /// [`NotAPosition::Coordinate`] names the first that is no number or outside the world.
+    /// [`NotAPosition::Coordinate`] with the first one that is NaN or outside the world.
     pub fn from_f64(dimension: Dimension, point: [f64; 3]) -> Result<Self, NotAPosition> {
         let mut parts = [(0, 0.0); 3];
         for ((axis, found), part) in AXES.into_iter().zip(point).zip(&mut parts) {
@@ -77,17 +78,17 @@ impl EntityPos {
         self.dimension
     }
 
-    /// The block that holds the point.
+    /// The block that contains the point.
     pub const fn block(self) -> BlockPos {
         self.block
     }
 
-    /// How far into the block the point lies along x, y and z.
+    /// The fraction of the block along x, y and z.
     pub const fn fraction(self) -> [f32; 3] {
         self.fraction
     }
 
-    /// The point in blocks from the origin. Far from it an `f64` cannot hold the fraction and rounds.
+    /// The point in blocks from the origin. Far from it an `f64` cannot represent the fraction and rounds.
     pub fn to_f64(self) -> [f64; 3] {
         let BlockPos { x, y, z } = self.block;
         let [fraction_x, fraction_y, fraction_z] = self.fraction.map(f64::from);
@@ -125,16 +126,16 @@ fn read_fraction(reader: &mut Reader<'_>, field: &'static str) -> Result<f32, De
     Err(here.error(Problem::NotAFraction { field, found_bits: found.to_bits() }))
 }
 
-/// The block that a coordinate lies in and the fraction beyond it, or `None` outside `i64`.
+/// The block of a coordinate and the fraction in it; `None` outside `i64`.
 fn split(coordinate: f64) -> Option<(i64, f32)> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if !(-LIMIT..LIMIT).contains(&coordinate) {
         return None;
     }
-    // The cast rounds towards zero; below zero the floor is one less, unless the coordinate is whole.
+    // The cast rounds towards zero. Below zero the floor is one less, unless the coordinate is an integer.
     let toward_zero = coordinate as i64;
     let block = if toward_zero as f64 > coordinate { toward_zero - 1 } else { toward_zero };
     let fraction = (coordinate - block as f64) as f32;
-    // A fraction may round up to a whole block. Whole coordinates have none, so the largest block never overflows.
+    // A fraction may round up to a whole block. Coordinates near the largest block are integers, so it never overflows.
     Some(if fraction < 1.0 { (block, fraction) } else { (block + 1, 0.0) })
 }

@@ -1,4 +1,4 @@
-//! Entities: the layout pinned, what is refused, and the laws.
+//! Entities: the pinned layout, refused input, and the laws.
 
 use super::*;
 use crate::BlockPos;
@@ -9,7 +9,7 @@ use std::format;
 use std::string::ToString;
 use std::vec;
 
-/// Where the count of [`cow`]'s components stands.
+/// The offset of the count of [`cow`]'s components.
 const COW_COUNT_AT: usize = 17 + 32 + 44;
 
 fn cow() -> Entity {
@@ -21,7 +21,7 @@ fn cow() -> Entity {
     cow
 }
 
-/// As far out as a position can be, and detached.
+/// A detached entity at the most distant position.
 fn sleeper() -> Entity {
     let block = BlockPos::new(i64::MIN, i64::MAX, 0);
     let position = EntityPos::new(Dimension::new(0), block, [0.0, 1.0_f32.next_down(), 0.0]).unwrap();
@@ -195,7 +195,7 @@ fn what_cannot_be_stored_cannot_be_built() {
     let error = Reason::new("x".repeat(65_536)).unwrap_err();
     expect!["the reason of a detached entity has 65536 bytes, at most 65535 can be stored"]
         .assert_eq(&error.to_string());
-    // 4 GiB are too much for a test; the check itself is not.
+    // 4 GiB are too much for a test, so only the check is tested.
     assert!(check_len("a component", u64::from(u32::MAX), u32::MAX.into()).is_ok());
     let error = check_len("a component", 1 << 32, u32::MAX.into()).unwrap_err();
     expect!["a component has 4294967296 bytes, at most 4294967295 can be stored"]

@@ -1,4 +1,4 @@
-//! The head of a cluster's directory, which says how many bytes of a cluster's payload the frame's checksum covers.
+//! The head of a cluster's directory. It determines how many bytes of a cluster's payload the frame's checksum covers.
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -14,10 +14,10 @@ use crate::{ClusterTier, DecodeError, Problem, Section};
 const DIRECTORY_VERSION: u8 = 1;
 const LEN_BYTES: usize = 8;
 const GROUP_LEN_BYTES: usize = 24;
-/// Bytes of a directory for each present chunk.
+/// The length of a directory entry for a present chunk.
 pub(crate) const SLOT_LEN_BYTES: usize = 12;
 
-/// What the first 8 bytes say.
+/// The content of the first 8 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) tier: ClusterTier,
@@ -25,7 +25,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Bytes of the whole directory.
+    /// The length of the whole directory.
     pub(crate) const fn directory_len_bytes(self) -> usize {
         let groups = self.tier.group_count() * GROUP_LEN_BYTES;
         LEN_BYTES + groups + self.present_count as usize * SLOT_LEN_BYTES

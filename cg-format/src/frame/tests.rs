@@ -1,4 +1,4 @@
-//! Frames: what is refused, and that the checksum covers payload, place and header.
+//! Frames: refused input, and that the checksum covers payload, place and header.
 
 use super::*;
 use expect_test::{Expect, expect};
@@ -12,7 +12,7 @@ fn row(codec: Codec, payload: &[u8]) -> Vec<u8> {
     Draft::plain(codec, 3, |out| out.extend_from_slice(payload)).seal(Space::ChunkL0, KEY, 42)
 }
 
-/// Changes a row's header and gives it the checksum that its bytes now have.
+/// Changes a row's header and corrects its checksum.
 fn resealed(mut bytes: Vec<u8>, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     change(&mut bytes);
     let (header, payload) = bytes.split_at_mut(LEN_BYTES);

@@ -1,16 +1,16 @@
-//! Keys of commits that are too large for one batch: an intent, and the parts that it makes count.
+//! Keys of commits that are too large for one batch: an intent, and the parts that it commits.
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
 use super::space::INTENT_TAG;
 use super::{tagged, whole};
 use crate::DecodeError;
 
-/// Bytes of an intent's key.
+/// The length of an intent's key.
 pub const INTENT_LEN_BYTES: usize = 1 + 8;
-/// Bytes of the key of a part of what an intent is to roll forward.
+/// The length of the key of an intent's part.
 pub const STAGED_LEN_BYTES: usize = INTENT_LEN_BYTES + 4;
 
-/// The key of a piece of work that is to be rolled forward; numbers are given out in rising order.
+/// The key of an intent. Numbers are issued in ascending order.
 pub fn intent(number: u64) -> [u8; INTENT_LEN_BYTES] {
     tagged(INTENT_TAG, &number.to_be_bytes())
 }
@@ -26,7 +26,7 @@ pub fn decode_intent(key: &[u8]) -> Result<u64, DecodeError> {
     })
 }
 
-/// The key of a part of what an intent is to roll forward. A part's key begins with its intent's, so it sorts after it.
+/// The key of a part of an intent. It begins with the intent's key, so it sorts after it.
 pub fn staged(number: u64, part: u32) -> [u8; STAGED_LEN_BYTES] {
     let mut rest = [0; STAGED_LEN_BYTES - 1];
     let (head, tail) = rest.split_at_mut(8);
@@ -35,7 +35,7 @@ pub fn staged(number: u64, part: u32) -> [u8; STAGED_LEN_BYTES] {
     tagged(INTENT_TAG, &rest)
 }
 
-/// The inverse of [`staged`]: the intent's number and the part's.
+/// The inverse of [`staged`]: the number of the intent and of the part.
 ///
 /// # Errors
 /// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another length or tag.

@@ -1,6 +1,6 @@
-//! Keys of an overlay's rows: the number of the lease that wrote them, then the key that the row has in a world.
+//! Keys of an overlay's rows: the number of the lease that wrote them, then the key of the row in a world.
 //!
-//! All rows of a lease are one range of each family, so a lease that is over is swept without reading anything else.
+//! All rows of a lease are one range of each family, so the rows of an ended lease are deleted without reading others.
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
 use alloc::vec::Vec;
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::{ChunkAt, DecodeError, EntityId, RecordId};
 
-/// Bytes of a lease's number, with which each key begins.
+/// The length of a lease's number, with which each key begins.
 pub const LEASE_LEN_BYTES: usize = 8;
-/// Bytes of the key of a chunk in an overlay.
+/// The length of a chunk's key in an overlay.
 pub const OVERLAY_CHUNK_LEN_BYTES: usize = LEASE_LEN_BYTES + CHUNK_LEN_BYTES;
-/// Bytes of the key of an entity in an overlay.
+/// The length of an entity's key in an overlay.
 pub const OVERLAY_ENTITY_LEN_BYTES: usize = LEASE_LEN_BYTES + EntityId::LEN_BYTES;
 
-/// Bytes of the key of a record's place in an overlay.
+/// The length of the key of a record's place in an overlay.
 pub const OVERLAY_RECORD_PLACE_LEN_BYTES: usize = LEASE_LEN_BYTES + RECORD_PLACE_LEN_BYTES;
 
 /// The first key of a lease, in every family.
@@ -26,7 +26,7 @@ pub fn lease(lease: u64) -> [u8; LEASE_LEN_BYTES] {
     lease.to_be_bytes()
 }
 
-/// The lease that a key of an overlay belongs to; `None` if the key is shorter than a lease's number.
+/// The lease of a key in an overlay; `None` if the key is shorter than a lease's number.
 pub fn lease_of(key: &[u8]) -> Option<u64> {
     key.first_chunk().map(|number| u64::from_be_bytes(*number))
 }
@@ -71,7 +71,7 @@ pub fn overlay_object(number: u64, key: &[u8]) -> Vec<u8> {
 /// The inverse of [`overlay_object`].
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) where no key of an object follows a lease.
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) if no valid key of an object follows the lease.
 pub fn decode_overlay_object(key: &[u8]) -> Result<(u64, &[u8]), DecodeError> {
     whole(key, |reader| {
         let number = u64::from_be_bytes(reader.array("lease")?);
@@ -81,15 +81,15 @@ pub fn decode_overlay_object(key: &[u8]) -> Result<(u64, &[u8]), DecodeError> {
     })
 }
 
-/// The key of a property that a lease wrote: after the lease the key that it has in a world.
+/// The key of a property that a lease wrote: the lease, then the property's key in a world.
 pub fn overlay_property(number: u64, key: &[u8]) -> Vec<u8> {
     [&lease(number)[..], key].concat()
 }
 
-/// The inverse of [`overlay_property`]. Whether the rest is the key of a property is the caller's to see.
+/// The inverse of [`overlay_property`]. The caller checks that the rest is the key of a property.
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) where there is no lease.
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) if the key is shorter than a lease's number.
 pub fn decode_overlay_property(key: &[u8]) -> Result<(u64, &[u8]), DecodeError> {
     whole(key, |reader| {
         let number = u64::from_be_bytes(reader.array("lease")?);
@@ -102,7 +102,7 @@ pub fn overlay_record(number: u64, leaf: &RecordLeaf, id: RecordId) -> Vec<u8> {
     [&lease(number)[..], &record(leaf, id)].concat()
 }
 
-/// The key of the row that says what a lease wrote of a record, and in which leaf it lies.
+/// The key of the row with the change that a lease made to a record, and with the record's leaf.
 pub fn overlay_record_place(number: u64, id: RecordId) -> [u8; OVERLAY_RECORD_PLACE_LEN_BYTES] {
     leased(number, &record_place(id))
 }
@@ -118,7 +118,7 @@ pub fn decode_overlay_record_place(key: &[u8]) -> Result<(u64, RecordId), Decode
     })
 }
 
-/// The beginning of the keys of all rows of [`overlay_record_place`] of a lease, and of no other row.
+/// The prefix of all keys of [`overlay_record_place`] of a lease, and of no other keys.
 pub fn overlay_record_places(number: u64) -> [u8; LEASE_LEN_BYTES + 1] {
     let [first, ..] = record_place(RecordId::from_bytes([0; RecordId::LEN_BYTES]));
     leased(number, &[first])

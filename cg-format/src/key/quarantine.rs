@@ -1,4 +1,4 @@
-//! Keys of damaged rows that were quarantined.
+//! Keys of quarantined rows.
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use super::space::QUARANTINE_TAG;
 use super::{Space, whole};
 use crate::{DecodeError, Problem};
 
-/// The key under which a damaged row is quarantined by a commit: a row that is damaged again has another copy.
+/// The key under which a commit quarantines a damaged row. A row that is damaged again gets another copy.
 pub fn quarantine(space: Space, row: &[u8], commit_seq: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 + row.len() + 8);
     out.extend([QUARANTINE_TAG, space.byte()]);
@@ -17,8 +17,8 @@ pub fn quarantine(space: Space, row: &[u8], commit_seq: u64) -> Vec<u8> {
     out
 }
 
-/// The keys of all copies of one row, from the oldest. Copies of longer keys may lie between them, so each key that is
-/// found has to be [decoded](decode_quarantine) and compared.
+/// The range of keys of all copies of one row, from the oldest. Copies of longer keys may be in the range, so each key
+/// must be [decoded](decode_quarantine) and compared.
 pub fn quarantine_copies(space: Space, row: &[u8]) -> RangeInclusive<Vec<u8>> {
     quarantine(space, row, 0)..=quarantine(space, row, u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Keys of spatial records: the way through the tree to a leaf, then the record.
+//! Keys of spatial records: the path through the tree to a leaf, then the record.
 //!
 //! | offset | bytes | part |
 //! |---|---|---|
@@ -19,37 +19,37 @@ use crate::morton;
 use crate::wire::Reader;
 use crate::{DecodeError, Dimension, Problem};
 
-/// The most levels that a tree of records has.
+/// The maximum number of levels of a tree of records.
 pub const RECORD_MAX_LEVELS: usize = 16;
-/// Bytes of the key of a record's place.
+/// The length of the key of a record's place.
 pub const RECORD_PLACE_LEN_BYTES: usize = 1 + RecordId::LEN_BYTES;
 
 pub(super) const RECORD_TAG: u8 = 1;
 pub(super) const PLACE_TAG: u8 = 2;
 
-/// Bytes of a leaf's key without the numbers of its levels.
+/// The length of a leaf's key without the numbers of its levels.
 const LEAF_HEAD_LEN_BYTES: usize = 1 + 8 + morton::LEN_3D_BYTES;
-/// Bytes of the number of one level.
+/// The length of the number of one level.
 const LEVEL_LEN_BYTES: usize = 4;
 
-/// Bytes of a record's key in a tree of this many levels.
+/// The length of a record's key in a tree with this many levels.
 pub const fn record_len_bytes(level_count: usize) -> usize {
     LEAF_HEAD_LEN_BYTES + level_count * LEVEL_LEN_BYTES + RecordId::LEN_BYTES
 }
 
-/// The way from a table down to a leaf: which of the table's roots, which of the root's children, and so on.
+/// The path from a table to a leaf: the number of the table's root, of the root's child, and so on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct RecordPath {
-    /// Those after the last level are zero.
+    /// Numbers after the last level are zero.
     numbers: [u32; RECORD_MAX_LEVELS],
     level_count: u8,
 }
 
 impl RecordPath {
-    /// The way with no level yet.
+    /// The path without levels.
     pub const EMPTY: Self = Self { numbers: [0; RECORD_MAX_LEVELS], level_count: 0 };
 
-    /// The way one level further down; `None` at [`RECORD_MAX_LEVELS`].
+    /// The path one level further down; `None` at [`RECORD_MAX_LEVELS`].
     #[must_use]
     pub fn child(mut self, number: u32) -> Option<Self> {
         *self.numbers.get_mut(usize::from(self.level_count))? = number;
@@ -69,18 +69,18 @@ impl fmt::Debug for RecordPath {
     }
 }
 
-/// A leaf of the tree of records: a cube of blocks, named by the way to it.
+/// A leaf of the tree of records: a cube of blocks, identified by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordLeaf {
     /// The dimension.
     pub dimension: Dimension,
-    /// The table, counted in tables from the origin along x, y and z.
+    /// The table's coordinates along x, y and z, in tables from the origin.
     pub table: [i64; 3],
-    /// From the table to the leaf.
+    /// The path from the table to the leaf.
     pub path: RecordPath,
 }
 
-/// The bytes with which the keys of a leaf's records begin, and no other key does.
+/// The prefix of the keys of a leaf's records, and of no other keys.
 pub fn record_leaf(leaf: &RecordLeaf) -> Vec<u8> {
     let numbers = leaf.path.numbers();
     let mut key = Vec::with_capacity(record_len_bytes(numbers.len()));
@@ -96,8 +96,8 @@ pub fn record_leaf(leaf: &RecordLeaf) -> Vec<u8> {
 /// The inverse of [`record_leaf`].
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another tag, or a length that gives no whole number of levels from 1 to
-/// [`RECORD_MAX_LEVELS`].
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for another tag, or a length that does not match a number
+/// of levels from 1 to [`RECORD_MAX_LEVELS`].
 pub fn decode_record_leaf(key: &[u8]) -> Result<RecordLeaf, DecodeError> {
     whole(key, |reader| read_leaf(reader, key.len()))
 }
@@ -120,7 +120,7 @@ pub fn decode_record(key: &[u8]) -> Result<(RecordLeaf, RecordId), DecodeError> 
     })
 }
 
-/// The key of the row that says in which leaf a record lies.
+/// The key of the row that stores the leaf of a record.
 pub fn record_place(id: RecordId) -> [u8; RECORD_PLACE_LEN_BYTES] {
     super::tagged(PLACE_TAG, &id.to_bytes())
 }

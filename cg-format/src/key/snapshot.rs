@@ -1,4 +1,4 @@
-//! Keys of snapshots that are kept in a world.
+//! Keys of snapshots that are saved in a world.
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
 use alloc::vec::Vec;
@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use super::whole;
 use crate::{DecodeError, Problem};
 
-/// The longest name of a snapshot that is kept in a world.
+/// The maximum length of the name of a saved snapshot.
 pub const SNAPSHOT_NAME_MAX_LEN_BYTES: usize = 255;
 
-/// The key of a part of a snapshot that is kept in a world, or `None` for a name that is empty, too long or holds a zero
-/// byte. Part 0 says what the others are.
+/// The key of a part of a saved snapshot; `None` for a name that is empty, too long or contains a zero byte. Part 0
+/// describes the others.
 pub fn snapshot(name: &str, part: u32) -> Option<Vec<u8>> {
     if name.is_empty() || name.len() > SNAPSHOT_NAME_MAX_LEN_BYTES || name.contains('\0') {
         return None;
@@ -25,7 +25,7 @@ pub fn snapshot(name: &str, part: u32) -> Option<Vec<u8>> {
 /// The inverse of [`snapshot`].
 ///
 /// # Errors
-/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for a key that no name gives.
+/// [`DecodeError`] in [`Section::Key`](crate::Section::Key) for a key that no name produces.
 pub fn decode_snapshot(key: &[u8]) -> Result<(&str, u32), DecodeError> {
     whole(key, |reader| {
         let here = reader.clone();

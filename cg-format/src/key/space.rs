@@ -1,4 +1,4 @@
-//! What a row is, and with which others it is stored.
+//! The kind of a row, and the family that stores it.
 
 use super::{OPACITY_PATCH_LEN_BYTES, OPACITY_TILE_LEN_BYTES, record};
 use crate::ClusterTier;
@@ -9,13 +9,13 @@ pub(super) const CHANGE_MARK_TAG: u8 = 2;
 pub(super) const QUARANTINE_TAG: u8 = 3;
 pub(super) const INTENT_TAG: u8 = 4;
 pub(super) const COLD_HEAT_TAG: u8 = 5;
-/// What a row is. The number is part of every row's checksum, so it never changes.
+/// The kind of a row. The number is part of every row's checksum, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Space {
     /// Properties of the world itself, and its registries.
     WorldMeta = 1,
-    /// Properties that mods keep for the whole world.
+    /// Properties of mods for the whole world.
     WorldProperty = 2,
     /// Hot chunks, one per key.
     ChunkL0 = 3,
@@ -31,9 +31,9 @@ pub enum Space {
     OpacityPatch = 8,
     /// Changes to a chunk since its last full save.
     ChunkDelta = 9,
-    /// Versioned objects by name.
+    /// Region snapshots saved in the world.
     Object = 10,
-    /// Spatial records.
+    /// The last access of each 4³ cube.
     Record = 11,
     /// Region snapshots kept in the world.
     Snapshot = 12,
@@ -43,11 +43,11 @@ pub enum Space {
     ChangeMark = 14,
     /// Damaged rows that were quarantined.
     Quarantine = 15,
-    /// A commit too large for one batch, to be rolled forward, and its parts: told by the length of their keys.
+    /// A commit too large for one batch, to be rolled forward, and its parts. Their keys differ in length.
     Intent = 16,
-    /// In which leaf a record lies.
+    /// The leaf of each record.
     RecordPlace = 17,
-    /// When a chunk of each cold cluster was last accessed.
+    /// The last access of a chunk of each cold cluster.
     ColdHeat = 18,
 }
 
@@ -74,7 +74,7 @@ impl Space {
         Self::ColdHeat,
     ];
 
-    /// The byte that stands for the space in checksums and in quarantine keys.
+    /// The byte of the space in checksums and in quarantine keys.
     pub const fn byte(self) -> u8 {
         self as u8
     }
@@ -84,7 +84,7 @@ impl Space {
         Self::ALL.into_iter().find(|space| space.byte() == byte)
     }
 
-    /// The column family that holds the space's rows.
+    /// The column family that stores the space's rows.
     pub const fn family(self) -> Family {
         match self {
             Self::WorldMeta => Family::WorldMeta,
@@ -122,7 +122,7 @@ impl Space {
         }
     }
 
-    /// What a row of a family is, told from its key; `None` for a key that this code does not know.
+    /// The space of a row of a family, derived from its key; `None` for a key that this code does not know.
     pub fn of_row(family: Family, key: &[u8]) -> Option<Self> {
         Some(match family {
             Family::WorldMeta => Self::WorldMeta,

@@ -1,4 +1,4 @@
-//! Keys: what they look like, how they sort, and that they come back.
+//! Keys: their bytes, their order, and that they decode to their input.
 
 use super::*;
 use crate::{BlockPos, RecordId};
@@ -219,7 +219,7 @@ fn all_copies_of_a_row_lie_in_one_range() {
     assert!(quarantine(Space::WorldMeta, row, 255) < quarantine(Space::WorldMeta, row, 256));
     assert!(!copies.contains(&quarantine(Space::WorldProperty, row, 1)));
     assert!(!copies.contains(&quarantine(Space::WorldMeta, b"worldMeta sow", 1)));
-    // What the range cannot tell apart, the key does.
+    // The range contains this key, but decoding distinguishes it.
     let longer = quarantine(Space::WorldMeta, b"worldMeta row\0\0", 1);
     assert!(copies.contains(&longer));
     assert_eq!(decode_quarantine(&longer), Ok((Space::WorldMeta, &b"worldMeta row\0\0"[..], 1)));

@@ -1,30 +1,30 @@
-//! One column of a tile, and what can be asked of it.
+//! One column of a tile, and its queries.
 
 use core::ops::RangeInclusive;
 
 /// The opaque runs of one column of blocks, borrowed from a tile.
 ///
-/// Boundaries ascend strictly. An even one (counted from 0) is the first opaque y of a run, an odd one the first
-/// y above it that is not opaque. A run that reaches `i64::MAX` has no upper boundary, so the count may be odd.
-/// A question costs one binary search and reads nothing else.
+/// Boundaries ascend strictly. An even one (counted from 0) is the first opaque y of a run, an odd one the first y
+/// above it that is not opaque. A run that reaches `i64::MAX` has no upper boundary, so the count may be odd. A query
+/// costs one binary search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnView<'a> {
     boundaries: &'a [[u8; 8]],
 }
 
-/// How much of a range of y is opaque.
+/// The opacity of a range of y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Coverage {
-    /// No block of it.
+    /// No block is opaque.
     Transparent,
-    /// Every block of it.
+    /// Every block is opaque.
     Opaque,
-    /// Some blocks of it.
+    /// Some blocks are opaque.
     Mixed,
 }
 
 impl<'a> ColumnView<'a> {
-    /// Wraps boundaries that ascend strictly.
+    /// Wraps boundaries, which must ascend strictly.
     pub(super) const fn new(boundaries: &'a [[u8; 8]]) -> Self {
         Self { boundaries }
     }
@@ -34,7 +34,7 @@ impl<'a> ColumnView<'a> {
         self.boundaries_up_to(y) % 2 == 1
     }
 
-    /// How much of a range of y is opaque. An empty range is transparent.
+    /// The opacity of a range of y. An empty range is transparent.
     pub fn coverage(self, y: RangeInclusive<i64>) -> Coverage {
         if y.is_empty() {
             return Coverage::Transparent;
@@ -47,10 +47,10 @@ impl<'a> ColumnView<'a> {
         }
     }
 
-    /// The topmost opaque y, or `None` if the column is transparent.
+    /// The topmost opaque y; `None` if the column is transparent.
     pub fn highest_opaque(self) -> Option<i64> {
         let last = i64::from_le_bytes(*self.boundaries.last()?);
-        // An odd count leaves the last run open; an upper boundary lies above its run, so it is above `i64::MIN`.
+        // An odd count leaves the last run open. An upper boundary is above its run, so it is above `i64::MIN`.
         Some(if self.boundaries.len() % 2 == 1 { i64::MAX } else { last - 1 })
     }
 
@@ -67,13 +67,13 @@ impl<'a> ColumnView<'a> {
         self.boundaries.iter().map(|y| i64::from_le_bytes(*y))
     }
 
-    /// The stored bytes of the boundaries above `low`, up to and with `high`.
+    /// The stored bytes of the boundaries above `low`, up to and including `high`.
     pub(super) fn boundaries_between(self, low: i64, high: i64) -> &'a [[u8; 8]] {
         let (from, to) = (self.boundaries_up_to(low), self.boundaries_up_to(high));
         self.boundaries.get(from..to).expect("boundaries ascend, and low is at most high")
     }
 
-    /// How many boundaries are at or below a y.
+    /// The number of boundaries at or below a y.
     fn boundaries_up_to(self, y: i64) -> usize {
         self.boundaries.partition_point(|at| i64::from_le_bytes(*at) <= y)
     }

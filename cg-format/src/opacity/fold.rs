@@ -1,4 +1,4 @@
-//! Folding: a tile and newer patches give a newer tile.
+//! Folding: combines a tile and newer patches into a newer tile.
 
 use alloc::vec::Vec;
 
@@ -8,23 +8,23 @@ use super::tile::{self, BOUNDARY_LEN_BYTES, FORMAT_VERSION, TileView};
 use crate::wire::Writer;
 use crate::{ChunkPos, ClusterTier};
 
-/// A tile whose offsets would not fit their 32 bits.
+/// A tile is too large for its 32-bit offsets.
 ///
-/// It takes more than half a billion boundaries; such a place is better served without its opacity cache.
+/// That takes more than half a billion boundaries. Such a place should have no opacity cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an opacity tile of {needed_bytes} bytes exceeds the 4294967295 that its offsets can reach")]
 pub struct TileTooLarge {
-    /// The bytes that the tile would take.
+    /// The length of the tile.
     pub needed_bytes: u64,
 }
 
-/// Puts patches into a tile and gives the tile's new bytes.
+/// Applies patches to a tile and returns the new tile's bytes.
 ///
-/// A patch replaces what the tile says of exactly its chunk's 16×16×16 blocks. Of several patches for one chunk
-/// the last wins. Without a tile everything outside the patches is transparent, and the result has 64×64 columns.
+/// A patch replaces exactly its chunk's 16×16×16 blocks. Of several patches for one chunk the last counts. Without a
+/// tile everything outside the patches is transparent, and the result has 64×64 columns.
 ///
-/// All patches must belong to the tile: only a position's place in the tile and its y are looked at. Equal opacity
-/// gives equal bytes, however it came about. Costs one pass over the tile, the result, and a sort of the patches.
+/// All patches must belong to the tile: only their place in the tile and their y are used. Equal opacity gives equal
+/// bytes, independent of the order of changes. Costs one pass over the tile, the result, and a sort of the patches.
 ///
 /// # Errors
 /// [`TileTooLarge`] if the result does not fit its 32-bit offsets.
@@ -43,7 +43,7 @@ pub fn fold(tile: Option<&TileView<'_>>, patches: &[(ChunkPos, Patch)]) -> Resul
     columns.finish()
 }
 
-/// The bytes of a tile without any opaque block.
+/// The bytes of a tile without opaque blocks.
 pub fn transparent(scale: ClusterTier) -> Vec<u8> {
     let mut columns = ColumnsWriter::new(scale);
     for _ in 0..tile::column_count(scale) {
@@ -52,7 +52,7 @@ pub fn transparent(scale: ClusterTier) -> Vec<u8> {
     columns.finish().expect("a header is far below 4 GiB")
 }
 
-/// A patch and where it lies in the tile.
+/// A patch and its place in the tile.
 struct Placed<'a> {
     place: usize,
     chunk_y: i64,
@@ -60,7 +60,7 @@ struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    /// By place, then by y; the last patch of each chunk only.
+    /// Sorted by place, then by y; only the last patch of each chunk.
     fn sorted(scale: ClusterTier, patches: &'a [(ChunkPos, Patch)]) -> Vec<Self> {
         let placed = patches.iter().rev().map(|(pos, patch)| Self {
             place: place(scale, pos.x(), pos.z()),
@@ -68,13 +68,13 @@ impl<'a> Placed<'a> {
             patch,
         });
         let mut placed: Vec<_> = placed.collect();
-        // Stable: of equal keys the one given last stands first, and is the one kept.
+        // Stable: of equal keys the last one given comes first, and stays.
         placed.sort_by_key(|placed| (placed.place, placed.chunk_y));
         placed.dedup_by_key(|placed| (placed.place, placed.chunk_y));
         placed
     }
 
-    /// The patches over one place, from the lowest up.
+    /// The patches at one place, from the lowest up.
     fn over(sorted: &'a [Self], place: usize) -> &'a [Self] {
         let from = sorted.partition_point(|placed| placed.place < place);
         let to = sorted.partition_point(|placed| placed.place <= place);
@@ -88,13 +88,13 @@ const fn place(scale: ClusterTier, chunk_x: i64, chunk_z: i64) -> usize {
     (chunk_x.rem_euclid(side) * side + chunk_z.rem_euclid(side)) as usize
 }
 
-/// Columns as they are written, each from the lowest y up.
+/// Writes columns, each from the lowest y up.
 struct ColumnsWriter {
     scale: ClusterTier,
-    /// Where each begun column starts, in bytes of `boundaries`.
+    /// The start of each column so far, in bytes of `boundaries`.
     starts: Vec<usize>,
     boundaries: Vec<u8>,
-    /// Whether the column is opaque from its last boundary on.
+    /// Whether the column is opaque after its last boundary.
     is_opaque: bool,
 }
 
@@ -110,7 +110,7 @@ impl ColumnsWriter {
         self.is_opaque = false;
     }
 
-    /// Writes a column that is patched in some ranges and stays as it was between them.
+    /// Writes a column. Patched ranges are replaced, the rest is copied.
     fn fold_column(&mut self, old: ColumnView<'_>, patches: &[Placed<'_>], [x, z]: [i64; 2]) {
         let mut next = Some(i64::MIN);
         for placed in patches {
@@ -137,7 +137,7 @@ impl ColumnsWriter {
         self.is_opaque = is_opaque ^ (copied.len() % 2 == 1);
     }
 
-    /// Writes 16 blocks, of which bit i says whether the one at `bottom + i` is opaque.
+    /// Writes 16 blocks. Bit i is set if the block at `bottom + i` is opaque.
     fn put_word(&mut self, bottom: i64, word: u16) {
         let mut flips = word ^ ((word << 1) | u16::from(self.is_opaque));
         while flips != 0 {

@@ -1,8 +1,8 @@
-//! Opacity: which parts of each column of blocks hide what lies behind them.
+//! Opacity: which parts of each column of blocks hide the blocks behind them.
 //!
-//! The opacity of a world is a cache: it follows from the chunks, can be switched off, and can be rebuilt. A
-//! [`TileView`] holds the columns of a 64×64 tile as runs of y, because a world is as tall as an `i64`. A commit
-//! that changes a chunk's opacity stores one [`Patch`] beside the tile; [`fold()`] puts patches into the tile.
+//! The opacity of a world is a cache: it is derived from the chunks, can be switched off, and can be rebuilt. A
+//! [`TileView`] contains the columns of a 64×64 tile as runs of y, because a world is as tall as an `i64`. A commit
+//! that changes a chunk's opacity stores one [`Patch`] in addition to the tile; [`fold()`] applies patches to the tile.
 //! Chunks that are not stored are transparent.
 //!
 //! ```

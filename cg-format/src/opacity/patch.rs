@@ -5,7 +5,7 @@
 //! | uniform | 0 | 1 | `uniform`: 0 all transparent, 1 all opaque |
 //! | columns | 0 | 512 | `columns`: 256 × u16, column `x·16 + z`, bit y |
 //!
-//! The length tells the forms apart. A uniform chunk is written in one byte; the long form of one is read too.
+//! The length distinguishes the forms. A uniform chunk is written in one byte; its long form is accepted too.
 
 use alloc::vec::Vec;
 
@@ -13,12 +13,12 @@ use crate::chunk::Chunk;
 use crate::wire::{Reader, Span, Trace, Writer};
 use crate::{DecodeError, LocalPos, Problem, SchemaView, Section};
 
-/// Bytes of the form with one word per column.
+/// The length of the form with one word per column.
 const COLUMNS_LEN_BYTES: usize = 2 * COLUMN_COUNT;
-/// Columns of a chunk.
+/// The number of columns of a chunk.
 const COLUMN_COUNT: usize = 256;
 
-/// The opacity of one chunk: newer than what the chunk's tile says of it, and replacing all of that.
+/// The opacity of one chunk. It is newer than the chunk's tile and replaces the chunk's part of it.
 ///
 /// ```
 /// use cg_format::opacity::Patch;
@@ -34,12 +34,12 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// A chunk that is opaque, or transparent, everywhere. A deleted chunk is transparent.
+    /// A chunk that is completely opaque or transparent. A deleted chunk is transparent.
     pub const fn uniform(is_opaque: bool) -> Self {
         Self { columns: [if is_opaque { u16::MAX } else { 0 }; COLUMN_COUNT] }
     }
 
-    /// The opacity of each cell, asked once per cell in storage order.
+    /// The opacity of each cell. Calls the function once per cell in storage order.
     pub fn from_fn(mut is_opaque: impl FnMut(LocalPos) -> bool) -> Self {
         let mut patch = Self::uniform(false);
         for cell in LocalPos::all() {
@@ -52,7 +52,7 @@ impl Patch {
 
     /// The opacity of a chunk: a cell is opaque if the block of any of its layers is.
     ///
-    /// The schema is asked once per kind of block. Costs one unpacking and one pass over the cells.
+    /// Calls the schema once per kind of block. Costs one unpacking and one pass over the cells.
     pub fn of_chunk(chunk: &Chunk, schema: &(impl SchemaView + ?Sized)) -> Self {
         Self { columns: chunk.columns_of(|block| schema.is_opaque(block)) }
     }
@@ -68,7 +68,7 @@ impl Patch {
         *self.columns.get(index(cell)).expect("x and z are below 16")
     }
 
-    /// The opacity that all cells share, or `None` if they differ.
+    /// The opacity that all cells share; `None` if they differ.
     pub fn as_uniform(&self) -> Option<bool> {
         if *self == Self::uniform(false) {
             return Some(false);

@@ -1,4 +1,4 @@
-//! Opacity: layouts pinned, questions answered, and folding held against a map of chunks.
+//! Opacity: pinned layouts, queries, and folding compared with a map of chunks.
 
 use super::*;
 use crate::testing::{annotated, golden};
@@ -133,7 +133,7 @@ fn an_empty_range_is_transparent_inside_a_run() {
 fn columns_are_found_by_their_place_in_the_tile() {
     let bytes = fold(None, &[(at(-1, 0, 2), ruin())]).unwrap();
     let tile = TileView::new(&bytes).unwrap();
-    // The pillar at (3, 5) of chunk (-1, 2) stands at block (-13, 37), which is (51, 37) of its tile.
+    // The pillar at (3, 5) of chunk (-1, 2) is at block (-13, 37), which is (51, 37) of its tile.
     for (x, z) in [(-13, 37), (51, 37), (51 + 64 * 5, 37 - 64)] {
         assert_eq!(tile.column(x, z).highest_opaque(), Some(15), "{x}, {z}");
     }
@@ -336,7 +336,7 @@ fn any_patch() -> impl Strategy<Value = Patch> {
     ]
 }
 
-/// Batches of patches, as maintenance would fold them one after another.
+/// Batches of patches, in the order in which maintenance folds them.
 fn any_batches() -> impl Strategy<Value = Vec<Vec<(ChunkPos, Patch)>>> {
     let position = (0_i64..3, proptest::sample::select(&HEIGHTS[..]), 2_i64..4);
     let patch = (position, any_patch()).prop_map(|((x, y, z), patch)| (at(x, y, z), patch));
@@ -383,7 +383,7 @@ proptest! {
             let counted: u32 = counted.map(|(_, patch)| patch.column((x & 15) as u8, (z & 15) as u8).count_ones()).sum();
             prop_assert_eq!(listed, i128::from(counted));
         }
-        // However it came about, the same opacity has the same bytes.
+        // Equal opacity has equal bytes, independent of the order of patches.
         let at_once: Vec<_> = chunks.into_iter().rev().collect();
         prop_assert!(fold(None, &at_once).unwrap() == bytes);
     }
@@ -469,7 +469,7 @@ fn a_chunks_outline_is_that_of_each_cell_asked_alone() {
         for (cell, layer) in LocalPos::all().step_by(101).zip(0..) {
             chunk.push_layer(cell, block(layer), &NoComponents).unwrap();
         }
-        // A kind that is gone again leaves a dead entry in the palette.
+        // A removed kind leaves a dead entry in the palette.
         let cell = LocalPos::new(3, 4, 5);
         let before = chunk.set_block(cell, BlockId::new(99_999), &NoComponents).unwrap();
         chunk.set_block(cell, before, &NoComponents).unwrap();

@@ -17,16 +17,16 @@ use crate::{ClusterTier, DecodeError, Problem, Section};
 
 /// The layout that this release writes, and the newest that it reads.
 pub(super) const FORMAT_VERSION: u64 = 1;
-/// Bytes before the offsets.
+/// The length of the fields before the offsets.
 const FIXED_LEN_BYTES: usize = 8 + 1;
-/// Bytes of one offset.
+/// The length of one offset.
 const OFFSET_LEN_BYTES: usize = 4;
-/// Bytes of one boundary.
+/// The length of one boundary.
 pub(super) const BOUNDARY_LEN_BYTES: usize = 8;
 
-/// A tile's stored bytes, checked once; then any column is found without reading the others.
+/// A tile's stored bytes, checked once. Any column is then found without reading the others.
 ///
-/// Borrows everything: neither checking nor asking allocates. Checking reads the whole value once.
+/// Borrows everything: neither the check nor a query allocates. The check reads the whole value once.
 #[derive(Debug, Clone, Copy)]
 pub struct TileView<'a> {
     scale: ClusterTier,
@@ -47,7 +47,7 @@ impl<'a> TileView<'a> {
     /// Explains a tile's stored bytes: the fields that [`new`](Self::new) reads, up to the first error.
     pub fn trace(bytes: &'a [u8]) -> (Vec<Span>, Result<Self, DecodeError>) {
         let trace = Trace::default();
-        // The view borrows the bytes and must not borrow the trace, so the traced pass reads them on its own.
+        // The view borrows the bytes and must not borrow the trace, so a separate pass does the tracing.
         let traced = TileView::read(Reader::new(bytes, Section::OpacityTile).traced(Some(&trace)));
         let result = traced.and_then(|_| Self::new(bytes));
         (trace.into_inner(), result)
@@ -63,7 +63,7 @@ impl<'a> TileView<'a> {
         self.scale.tier().side_blocks()
     }
 
-    /// The column at a block's x and z, in the world or in the tile: only their place in the tile counts.
+    /// The column at a block's x and z, in the world or in the tile: only their remainders in the tile count.
     pub fn column(&self, x: i64, z: i64) -> ColumnView<'a> {
         self.column_at(column_index(self.scale, x, z))
     }
@@ -106,7 +106,7 @@ impl<'a> TileView<'a> {
         Ok(tile)
     }
 
-    /// Boundaries ascend strictly within each column, so no run is empty and no two runs touch.
+    /// Checks that boundaries ascend strictly within each column, so that no run is empty and no two runs touch.
     fn check_boundaries(&self, boundaries_at: u64) -> Result<(), DecodeError> {
         let mut at = boundaries_at;
         for column in self.columns() {
@@ -130,7 +130,7 @@ pub(super) const fn column_count(scale: ClusterTier) -> usize {
     side * side
 }
 
-/// Bytes before the first boundary.
+/// The length of everything before the first boundary.
 pub(super) const fn header_len_bytes(scale: ClusterTier) -> usize {
     FIXED_LEN_BYTES + OFFSET_LEN_BYTES * (column_count(scale) + 1)
 }
@@ -146,7 +146,7 @@ fn read_header(reader: &mut Reader<'_>) -> Result<ClusterTier, DecodeError> {
     reader.scale_level()
 }
 
-/// Offsets run from the first boundary to the end of the value, each a whole number of boundaries further.
+/// Checks that offsets run from the first boundary to the end of the value, in whole boundaries.
 fn check_offsets(
     offsets: &[[u8; OFFSET_LEN_BYTES]],
     offsets_at: u64,

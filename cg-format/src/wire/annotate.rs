@@ -1,4 +1,4 @@
-//! Stored bytes with what each of them is: a dump for people.
+//! A dump of stored bytes with the names of their fields.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -6,13 +6,13 @@ use core::fmt::Write;
 use super::Span;
 
 const LINE_BYTES: usize = 16;
-/// Lines of one field that are printed at most; a longer field is cut in the middle.
+/// The maximum number of lines of one field. A longer field is shortened in the middle.
 const MAX_LINES: usize = 4;
 
-/// Prints bytes as hexadecimal lines of offset, bytes and field name, under the names of their sections.
+/// Prints bytes as hexadecimal lines with offset, bytes and field name, under the names of their sections.
 ///
-/// The spans come from a decoder's `trace`. Bytes that no span covers are printed as unexplained, long fields are
-/// cut in the middle.
+/// The spans come from a decoder's `trace`. Bytes without a span are printed as unexplained; long fields are shortened
+/// in the middle.
 ///
 /// ```
 /// use cg_format::Section;

@@ -1,14 +1,14 @@
-//! Packed bits: value i of width b lies in bits `[i·b, (i+1)·b)` of a little-endian bit stream.
+//! Packed bits: value i of width b is stored in bits `[i·b, (i+1)·b)` of a little-endian bit stream.
 //!
-//! No padding stands between values, so a value may cross bytes; bits after the last value are zero. Eight values
-//! of width b take exactly b bytes: the bulk kernels work on such groups, one kernel per width.
+//! There is no padding between values, so a value may cross bytes. Bits after the last value are zero. Eight values of
+//! width b take exactly b bytes. The bulk functions work on such groups, with one kernel per width.
 
 use alloc::vec::Vec;
 
-/// The widest value, in bits.
+/// The maximum width, in bits.
 pub const MAX_WIDTH: u32 = 32;
 
-/// Bits that tell `count` kinds apart: ⌈log₂ count⌉, and 0 for one kind or none.
+/// The number of bits that distinguish `count` kinds: ⌈log₂ count⌉, and 0 for one kind or none.
 ///
 /// ```
 /// use cg_format::wire::bits::width_for;
@@ -18,7 +18,7 @@ pub const fn width_for(count: u64) -> u32 {
     if count <= 1 { 0 } else { u64::BITS - (count - 1).leading_zeros() }
 }
 
-/// Bytes that this many values take, the last byte filled up with zero bits.
+/// The length of this many values. The last byte is padded with zero bits.
 pub const fn len_bytes(count: u64, width: u32) -> u64 {
     (count * width as u64).div_ceil(8)
 }
@@ -28,14 +28,14 @@ pub const fn max_value(width: u32) -> u32 {
     ((1_u64 << width) - 1) as u32
 }
 
-/// One value. Bits after the end read as zero.
+/// Returns one value. Bits after the end read as zero.
 ///
-/// A load, a shift and a mask; the width is at most [`MAX_WIDTH`].
+/// Costs a load, a shift and a mask. The width is at most [`MAX_WIDTH`].
 #[inline]
 pub fn get(bytes: &[u8], width: u32, index: usize) -> u32 {
     let bit = index as u64 * u64::from(width);
     let (at, word) = match bytes.len().checked_sub(8) {
-        // Within the last eight bytes the load starts early, so that it never passes the end.
+        // In the last eight bytes the load starts earlier, so that it never reads past the end.
         Some(last) => {
             let at = ((bit / 8) as usize).min(last);
             (
@@ -49,7 +49,7 @@ pub fn get(bytes: &[u8], width: u32, index: usize) -> u32 {
     shifted as u32 & max_value(width)
 }
 
-/// Replaces one value; the bits of `value` above the width are dropped. A value after the end is not written.
+/// Replaces one value. Bits of `value` above the width are dropped. A value after the end is not written.
 #[inline]
 pub fn set(bytes: &mut [u8], width: u32, index: usize, value: u32) {
     let bit = index as u64 * u64::from(width);
@@ -90,13 +90,13 @@ pub fn unpack(bytes: &[u8], width: u32, out: &mut [u32]) {
         14 => unpack_groups::<14>(bytes, out),
         15 => unpack_groups::<15>(bytes, out),
         16 => unpack_groups::<16>(bytes, out),
-        // More than 65,536 kinds in one chunk: correct, and not worth a kernel.
+        // More than 65,536 kinds in one chunk: correct, and too rare for a kernel.
         17..=MAX_WIDTH => unpack_singly(bytes, width, 0, out),
         _ => panic!("values are at most 32 bits wide"),
     }
 }
 
-/// Appends values, and zero bits up to the next byte. The bits of a value above the width are dropped.
+/// Appends values, and zero bits up to the next byte. Bits of a value above the width are dropped.
 ///
 /// # Panics
 /// If the width is above [`MAX_WIDTH`].

@@ -1,4 +1,4 @@
-//! The only place that indexes bytes: reading and writing fields, and packed bits.
+//! Reads and writes fields and packed bits. No other module indexes bytes.
 
 mod annotate;
 pub mod bits;

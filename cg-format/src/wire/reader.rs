@@ -1,29 +1,29 @@
-//! Reads fields one after another, and says where it stands when one is missing.
+//! Reads fields in order. An error contains the offset of the missing field.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use crate::{ClusterTier, DecodeError, Problem, Section};
 
-/// A field that a decoder read: what a dump prints, and what the tables in `docs/format/` are checked against.
+/// A field that a decoder read. Dumps print it, and the tables in `docs/format/` are checked against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The part of the layout.
     pub section: Section,
     /// The field's name in the layout table.
     pub field: &'static str,
-    /// Where it starts.
+    /// Its offset.
     pub offset_bytes: u64,
-    /// How long it is.
+    /// Its length.
     pub len_bytes: u64,
 }
 
-/// Where a traced [`Reader`] and its parts note the fields they took, in the order they were read.
+/// The fields that a traced [`Reader`] and its parts took, in the order of reading.
 pub type Trace = RefCell<Vec<Span>>;
 
 /// A position in bytes that are read from front to back.
 ///
-/// Nothing is taken on an error.
+/// After an error it has not moved.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -38,44 +38,44 @@ impl<'a> Reader<'a> {
         Self { rest: bytes, offset_bytes: 0, section, trace: None }
     }
 
-    /// Starts at the first byte of a part that lies at an offset of the whole.
+    /// Starts at the first byte of a part at an offset of the whole.
     pub const fn at_offset(bytes: &'a [u8], offset_bytes: u64, section: Section) -> Self {
         Self { rest: bytes, offset_bytes, section, trace: None }
     }
 
-    /// Notes every field that is taken from now on, so that the decoder itself explains the bytes.
+    /// Records every field from now on, so that the decoder itself explains the bytes.
     #[must_use]
     pub const fn traced(mut self, trace: Option<&'a Trace>) -> Self {
         self.trace = trace;
         self
     }
 
-    /// Where this reader notes its fields, to be handed to the readers of parts.
+    /// The trace of this reader, for the readers of parts.
     pub const fn trace(&self) -> Option<&'a Trace> {
         self.trace
     }
 
-    /// Says that the next fields belong to another section.
+    /// Begins another section.
     pub const fn enter(&mut self, section: Section) {
         self.section = section;
     }
 
-    /// The section named in errors.
+    /// The section for errors.
     pub const fn section(&self) -> Section {
         self.section
     }
 
-    /// Where the next field starts.
+    /// The offset of the next field.
     pub const fn offset_bytes(&self) -> u64 {
         self.offset_bytes
     }
 
-    /// How many bytes remain.
+    /// The number of remaining bytes.
     pub const fn left_bytes(&self) -> usize {
         self.rest.len()
     }
 
-    /// An error about the field that starts here.
+    /// An error about the field that starts at the present offset.
     pub const fn error(&self, problem: Problem) -> DecodeError {
         DecodeError::new(self.section, self.offset_bytes, problem)
     }
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
     /// Takes `count` items of one width, where the count comes from the input.
     ///
     /// # Errors
-    /// [`Problem::CountExceedsInput`] if the bytes left cannot hold them, however large the count.
+    /// [`Problem::CountExceedsInput`] if the remaining bytes cannot hold them, however large the count.
     pub fn take_items(
         &mut self,
         field: &'static str,
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes all that is left.
+    /// Takes all remaining bytes.
     pub const fn rest(&mut self) -> &'a [u8] {
         let rest = self.rest;
         self.offset_bytes += rest.len() as u64;
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         self.array(field).map(f32::from_le_bytes)
     }
 
-    /// Takes a byte that can have only one value.
+    /// Takes a byte that must have one value.
     ///
     /// # Errors
     /// [`Problem::Truncated`], or [`Problem::Disagrees`] with the byte found.
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         Err(self.error(problem))
     }
 
-    /// Takes the `u64` version of a layout: versions count from 1 to the newest that the caller reads.
+    /// Takes the `u64` version of a layout: 1 to the newest that the caller reads.
     ///
     /// # Errors
     /// [`Problem::Truncated`], [`Problem::Newer`] for a layout of a later release, or [`Problem::OutOfRange`] for 0.
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes the byte that names a cluster's scale: 1 or 2.
+    /// Takes the byte of a cluster's scale: 1 or 2.
     ///
     /// # Errors
     /// [`Problem::Truncated`], or [`Problem::OutOfRange`] with the byte found.
@@ -240,10 +240,10 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| here.error(Problem::OutOfRange { field, found: found.into(), allowed: "1 or 2" }))
     }
 
-    /// Checks that nothing is left.
+    /// Checks that no bytes remain.
     ///
     /// # Errors
-    /// [`Problem::NotZero`] with the number of bytes left.
+    /// [`Problem::NotZero`] with the number of remaining bytes.
     pub fn end(&self, field: &'static str) -> Result<(), DecodeError> {
         match self.rest.len() as u64 {
             0 => Ok(()),

@@ -1,8 +1,8 @@
-//! Writes fields one after another, little-endian, at the end of a buffer.
+//! Writes little-endian fields in order at the end of a buffer.
 
 use alloc::vec::Vec;
 
-/// Appends fields to a buffer that the caller keeps and may reuse.
+/// Appends fields to a buffer that the caller owns and may reuse.
 #[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
@@ -10,7 +10,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Appends after what the buffer already holds; offsets count from there.
+    /// Appends after the present content of the buffer; offsets count from there.
     pub const fn new(out: &'a mut Vec<u8>) -> Self {
         let start = out.len();
         Self { out, start }
@@ -21,17 +21,17 @@ impl<'a> Writer<'a> {
         (self.out.len() - self.start) as u64
     }
 
-    /// Makes room for this many further bytes.
+    /// Reserves space for this many bytes.
     pub fn reserve(&mut self, len_bytes: usize) {
         self.out.reserve(len_bytes);
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes unchanged.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Appends zero bytes and gives them to be filled.
+    /// Appends zero bytes and returns them for filling.
     pub fn zeroed(&mut self, len_bytes: usize) -> &mut [u8] {
         let at = self.out.len();
         self.out.resize(at + len_bytes, 0);

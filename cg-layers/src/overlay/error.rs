@@ -65,7 +65,7 @@ pub enum OverlayError {
     /// The schema generation of the base has changed since the overlay registered names of its own.
     #[error(
         "the base has schema generation {found}, and the overlay registered names of its own in generation {expected}; \
-         promote or give up the overlay before packs change"
+         merge or release the overlay before packs change"
     )]
     BaseSchema {
         /// The generation that the overlay was written with.
@@ -119,7 +119,7 @@ pub enum OverlayError {
         arena: u32,
     },
     /// More overlays are stacked than a row can count.
-    #[error("{layers} overlays lie over each other, and at most 255 can; promote some of them")]
+    #[error("{layers} overlays are over each other, at most 255 can be; merge some of them")]
     TooDeep {
         /// How many it would be.
         layers: u32,

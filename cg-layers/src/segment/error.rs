@@ -23,7 +23,7 @@ pub enum SegmentError {
     /// A transaction touched a second segment. Nothing was written.
     #[error(
         "the transaction is in {first} and touched {second}; do one for each segment, and move entities between them with \
-         `cross`"
+         `transfer_entities`"
     )]
     TwoSegments {
         /// The segment that the transaction is in.
@@ -32,7 +32,7 @@ pub enum SegmentError {
         second: SegmentPos,
     },
     /// An entity is put into one segment while another contains it. Nothing was written.
-    #[error("entity {id} is in {segment}; move it with `cross`")]
+    #[error("entity {id} is in {segment}; move it with `transfer_entities`")]
     EntityElsewhere {
         /// The entity.
         id: EntityId,

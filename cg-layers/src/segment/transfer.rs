@@ -203,7 +203,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             }
             finished => {
                 for Transfer { id, .. } in &*self.shared.stuck.lock() {
-                    tracing::warn!(%id, "an entity cannot cross a border because of damage; set it aside");
+                    tracing::warn!(%id, "an entity cannot cross a border because of damage; quarantine it");
                 }
                 finished
             }

@@ -1,8 +1,7 @@
-//! The fields of a record, for a tool that shows its bytes.
+//! The fields of a record, for a tool that explains its bytes.
 //!
-//! Records are decoded by bincode, which says nothing of fields. These readers follow its layout beside it: they explain
-//! bytes and decide nothing. The tables in `docs/format/registry.md` are checked against them, and that together they
-//! explain every byte of the golden rows.
+//! bincode decodes records and does not report fields. These readers follow its layout only to explain bytes. Tests
+//! compare them with the tables in `docs/format/registry.md` and check that they explain every byte of the golden rows.
 
 use cg_format::wire::Reader;
 use cg_format::{DecodeError, Problem};
@@ -11,9 +10,9 @@ use crate::block::BlockRow;
 use crate::component::ComponentRow;
 use crate::pack::{PackRow, RenameRow};
 
-/// A record whose fields can be told.
+/// A record whose fields can be explained.
 pub(super) trait Fields {
-    /// Takes the record's fields one after another, up to the first that is wrong.
+    /// Reads the record's fields in order, up to the first invalid one.
     fn take(reader: &mut Reader<'_>) -> Result<(), DecodeError>;
 }
 

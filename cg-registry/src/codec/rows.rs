@@ -1,4 +1,4 @@
-//! The names of the rows that hold a catalog.
+//! The names of the rows that store a catalog.
 
 use crate::RegistryError;
 use crate::kind::ListKind;
@@ -12,9 +12,9 @@ pub enum Row {
     ComponentSchemas,
     /// Records about blocks.
     BlockSchemas,
-    /// Second names.
+    /// Aliases.
     Renames,
-    /// What is remembered of packs.
+    /// Records about packs.
     PackRecords,
 }
 
@@ -68,19 +68,19 @@ impl From<ListKind> for Row {
     }
 }
 
-/// Whether a property of `worldMeta` is the registry's, whole row or tail.
+/// Whether a property of `worldMeta` belongs to the registry, as a complete row or a tail.
 pub fn is_registry_row(name: &str) -> bool {
     matches!(parse_name(name), Ok(Some(_)))
 }
 
-/// A whole row or a tail.
+/// A complete row or a tail.
 pub(super) struct Part<'a> {
     pub(super) name: &'a str,
     pub(super) first: u64,
     pub(super) bytes: &'a [u8],
 }
 
-/// Which row a property is, and its first entry if it is a tail; `None` for a property of the host.
+/// The row of a property, and its first entry if it is a tail; `None` for a property of the host.
 pub(super) fn parse_name(name: &str) -> Result<Option<(Row, Option<u64>)>, RegistryError> {
     let found = Row::ALL.into_iter().find_map(|row| {
         Some((row, name.strip_prefix(row.name())?))
@@ -97,7 +97,7 @@ pub(super) fn parse_name(name: &str) -> Result<Option<(Row, Option<u64>)>, Regis
     }
 }
 
-/// Sorts rows into the ten places, each place by its first entry, whole rows first.
+/// Sorts the rows and tails by row, then by first entry. Complete rows come first.
 pub(super) fn sort<'a>(
     rows: impl IntoIterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<[Vec<Part<'a>>; Row::ALL.len()], RegistryError> {

@@ -1,4 +1,4 @@
-//! Registry rows: goldens, tails, and damage that is named.
+//! Registry rows: goldens, tails, and damage with its place.
 
 use super::*;
 use crate::{BlockOffer, ComponentOffer, ListKind, PackManifest, Policy, Registration, reconcile};
@@ -330,7 +330,7 @@ proptest! {
                 rows = catalog.encode_full();
             }
             prop_assert_eq!(&decode(&rows).unwrap(), &catalog);
-            // A store reads them in the order of their keys, where 10 comes before 9.
+            // A store reads rows in key order, where 10 comes before 9.
             let mut by_key = rows.clone();
             by_key.sort();
             prop_assert_eq!(&decode(&by_key).unwrap(), &catalog);

@@ -1,10 +1,10 @@
-//! A map by id in one piece of memory, which clones share.
+//! A map by id in one allocation, which clones share.
 
 use std::sync::Arc;
 
 /// Values by id, ascending. Clones share their memory until one of them is changed.
 ///
-/// A look costs a binary search. Adding above all that is there is cheap, elsewhere it moves what is above.
+/// A lookup costs a binary search. Inserting above all ids is cheap; elsewhere it moves the values above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed<K, V>(Arc<Vec<(K, V)>>);
 
@@ -20,17 +20,17 @@ impl<K: Ord + Copy, V: Clone> Listed<K, V> {
         self.get(key).is_some()
     }
 
-    /// How many ids have a value.
+    /// The number of ids with a value.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none has.
+    /// Whether no id has a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, ascending.
+    /// All ids and values, ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
@@ -40,7 +40,7 @@ impl<K: Ord + Copy, V: Clone> Listed<K, V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// Gives an id a value; the one that it had.
+    /// Sets the value of an id and returns the old one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let all = Arc::make_mut(&mut self.0);
         if all.last().is_none_or(|(last, _)| *last < key) {
@@ -56,12 +56,13 @@ impl<K: Ord + Copy, V: Clone> Listed<K, V> {
         }
     }
 
-    /// Forgets all of them.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.0 = Arc::default();
     }
 
-    /// Takes equal values from another list, so that what they refer to is there once, and the whole list if all are equal.
+    /// Replaces values with equal ones of another list, so that their content is in memory once. If all are equal,
+    /// shares the whole list.
     pub(super) fn share_with(&mut self, other: &Self)
     where
         V: PartialEq,
@@ -81,12 +82,12 @@ impl<K: Ord + Copy, V: Clone> Listed<K, V> {
         }
     }
 
-    /// The memory that the list takes beside what its values refer to: none if another has the same.
+    /// The memory of the list without the content of its values: 0 if `other` is the same list.
     pub(super) fn memory_beside(&self, other: Option<&Self>) -> usize {
         if other.is_some_and(|other| Arc::ptr_eq(&self.0, &other.0)) {
             return 0;
         }
-        // An `Arc` has two counts.
+        // An `Arc` has two counters.
         2 * size_of::<usize>() + size_of::<Vec<(K, V)>>() + self.0.capacity() * size_of::<(K, V)>()
     }
 }
@@ -98,11 +99,11 @@ impl<K, V> Default for Listed<K, V> {
 }
 
 impl<K: Ord + Copy, V: Clone> FromIterator<(K, V)> for Listed<K, V> {
-    /// Of an id that comes twice the last value counts.
+    /// If an id occurs twice, its last value counts.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(all: I) -> Self {
         let mut all: Vec<(K, V)> = all.into_iter().collect();
         if !all.is_sorted_by(|(a, _), (b, _)| a < b) {
-            // The last of equal ids first, as that is the one which stays.
+            // Puts the last of equal ids first, because the first one stays.
             all.reverse();
             all.sort_by_key(|(key, _)| *key);
             all.dedup_by_key(|(key, _)| *key);

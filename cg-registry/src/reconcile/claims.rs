@@ -1,4 +1,4 @@
-//! Which pack may register which name: every pack has namespaces of its own.
+//! Checks which pack may register which names. Every pack has namespaces of its own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,11 +9,12 @@ use crate::manifest::PackManifest;
 use crate::name::check_namespace;
 use crate::policy::Policy;
 
-/// The longest name or version of a pack, and the most namespaces: a pack's record stays small.
+/// The maximum length of a pack's name or version, and the maximum number of namespaces. They keep a pack's record
+/// small.
 const MAX_PACK_TEXT_BYTES: usize = 255;
 const MAX_NAMESPACES: usize = 1024;
 
-/// Everything about the packs' claims that stands in the way.
+/// All refusals that the packs' claims cause.
 pub(super) fn check(stored: &Catalog, offered: &[PackManifest], policy: &Policy) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     check_packs(offered, &mut refusals);
@@ -55,7 +56,7 @@ fn check_namespaces(
     policy: &Policy,
     refusals: &mut Vec<Refusal>,
 ) {
-    // The pack that has a namespace, and whether it is offered.
+    // The owner of each namespace, and whether it is offered.
     let mut owners: HashMap<&str, (&str, bool)> = HashMap::new();
     let is_offered = |pack: &str| offered.iter().any(|manifest| manifest.pack == pack);
     for pack in stored.packs().into_iter().filter(|pack| !is_offered(&pack.pack)) {

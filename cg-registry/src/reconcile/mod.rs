@@ -1,4 +1,4 @@
-//! Compares what a world has with what packs offer, and says what would follow.
+//! Compares a world with the offers of packs and plans the consequences.
 
 mod claims;
 mod plan;
@@ -11,10 +11,10 @@ use crate::manifest::PackManifest;
 pub use crate::policy::{MissingPacks, Policy};
 pub use plan::{Action, Cost, Plan, Refusal, What};
 
-/// Plans how a world would be opened with some packs. Changes nothing and reads nothing but its arguments.
+/// Plans the opening of a world with some packs. Changes nothing and reads only its arguments.
 ///
-/// New names get ids in the order of the packs and, within a pack, of its manifest. What cannot be had is refused
-/// with its reason; one refusal refuses the plan.
+/// New names get ids in the order of the packs and, within a pack, of its manifest. An impossible change is refused
+/// with its reason. One refusal makes the whole plan refused.
 ///
 /// ```
 /// use cg_registry::{Catalog, PackManifest, Policy, reconcile};

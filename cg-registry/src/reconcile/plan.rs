@@ -1,4 +1,4 @@
-//! What would happen if a world were opened with some packs.
+//! The consequences of opening a world with some packs.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::manifest::HexBytes;
 use crate::schema::shape_text;
 use crate::{Conversion, Name, RegistryError};
 
-/// The result of comparing a world with what packs offer: every consequence, and whether it can be had.
+/// The result of comparing a world with the offers of packs: every consequence, and whether it is possible.
 ///
-/// A plan is only words and numbers until [`Plan::apply`] is called; printing it is the dry run.
+/// A plan changes nothing until [`Plan::apply`] is called. Printing it is the dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub(super) actions: Vec<Action>,
@@ -26,46 +26,46 @@ pub struct Plan {
 /// One consequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// What happens.
+    /// The action.
     pub what: What,
-    /// What it costs.
+    /// Its cost.
     pub cost: Cost,
-    /// Whether every value that is stored now can still be had by opening the world with the earlier packs.
+    /// Whether opening the world with the earlier packs restores every value that is stored now.
     pub reversible: bool,
 }
 
-/// What an action costs.
+/// The cost of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cost {
     /// A few bytes in the registry; no chunk is touched.
     Free,
-    /// Each stored chunk that is concerned is converted when it is loaded next.
+    /// Each affected stored chunk is converted when it is loaded next.
     RewriteOnLoad,
-    /// It cannot be had, and so the whole plan cannot.
+    /// The action is impossible, and so is the whole plan.
     Refused,
 }
 
-/// What an action does.
+/// The kind of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum What {
-    /// A pack comes for the first time.
+    /// A pack is offered for the first time.
     PackAdded {
         /// The pack.
         pack: String,
         /// Its version.
         version: String,
     },
-    /// A pack comes with another version, or with other namespaces.
+    /// A pack is offered with another version, or with other namespaces.
     PackUpdated {
         /// The pack.
         pack: String,
-        /// The version remembered.
+        /// The recorded version.
         from: String,
-        /// The version offered.
+        /// The offered version.
         to: String,
     },
-    /// A pack that was gone is back.
+    /// A missing pack is offered again.
     PackReturned {
         /// The pack.
         pack: String,
@@ -76,11 +76,11 @@ pub enum What {
     PackMissing {
         /// The pack.
         pack: String,
-        /// The version remembered.
+        /// The recorded version.
         version: String,
-        /// How many names of each list are its own.
+        /// The number of its names in each list.
         entries: Vec<(ListKind, usize)>,
-        /// The block that is shown in place of its blocks, if the policy names one.
+        /// The block that is displayed instead of its blocks, if the policy names one.
         placeholder: Option<Name>,
     },
     /// New names get the next ids.
@@ -94,18 +94,18 @@ pub enum What {
         /// The names.
         names: Vec<Name>,
     },
-    /// An entry is found by a second name.
+    /// An entry gets an alias.
     Renamed {
         /// The list.
         list: ListKind,
-        /// The entry's id, which stays.
+        /// The entry's id, which does not change.
         id: u64,
-        /// The name known so far.
+        /// The existing name.
         old: Name,
-        /// The name added.
+        /// The new name.
         new: Name,
     },
-    /// Names of a pack that the world has and that the pack no longer offers. Their ids stay.
+    /// Names of a pack that are in the world and that the pack no longer offers. Their ids stay.
     NoLongerOffered {
         /// The pack.
         pack: String,
@@ -114,28 +114,28 @@ pub enum What {
         /// The names.
         names: Vec<Name>,
     },
-    /// A component's new instances hold something else, or its fields are described for the first time.
+    /// A component gets another default, or its fields are described for the first time.
     ComponentDescribed {
         /// The component.
         component: Name,
         /// The default from now on.
         default_bytes: HexBytes,
     },
-    /// Another registration of a component takes over.
+    /// A new registration replaces a component.
     ComponentReplaced {
-        /// The registration so far.
+        /// The old registration.
         old: Name,
-        /// The new one.
+        /// The new registration.
         new: Name,
-        /// The shape so far.
+        /// The old shape.
         from: ComponentShape,
         /// The new shape.
         to: ComponentShape,
-        /// How stored instances come over.
+        /// The conversion of stored instances.
         by: Conversion,
-        /// What they lose.
+        /// The parts that stored instances lose.
         cut: Vec<String>,
-        /// How many block kinds have the component.
+        /// The number of block kinds with the component.
         blocks: usize,
     },
     /// A block gains or loses components.
@@ -144,21 +144,21 @@ pub enum What {
         block: Name,
         /// The components that it gains.
         gains: Vec<Name>,
-        /// The components that it loses; their bytes are kept.
+        /// The components that it loses; their bytes stay stored.
         loses: Vec<Name>,
     },
-    /// A block begins or ceases to hide what is behind it.
+    /// A block starts or stops hiding the blocks behind it.
     OpacityChanged {
         /// The block.
         block: Name,
-        /// Whether it does from now on.
+        /// The new opacity.
         opaque: bool,
     },
-    /// What cannot be had.
+    /// The change is impossible.
     Refused(Refusal),
 }
 
-/// Why something cannot be had, and what to do about it.
+/// Why a change is impossible, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -168,24 +168,24 @@ pub enum Refusal {
         /// The pack.
         pack: String,
     },
-    /// A pack's name, version or namespaces are longer than a record takes, or no namespace.
+    /// A pack's name, version or list of namespaces is too long for a record, or a namespace is invalid.
     #[error("pack {pack:?} cannot be remembered: {reason}")]
     PackMalformed {
         /// The pack.
         pack: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// Two packs say that a namespace is their own.
+    /// Two packs claim the same namespace.
     #[error(
         "`{namespace}` is the namespace of pack `{owner}`, and pack `{claimant}` claims it too; remove one of them"
     )]
     NamespaceTaken {
         /// The namespace.
         namespace: String,
-        /// The pack that has it.
+        /// The owner.
         owner: String,
-        /// The pack that wants it.
+        /// The pack that claims it.
         claimant: String,
     },
     /// The namespace belongs to a pack that is not offered.
@@ -195,12 +195,12 @@ pub enum Refusal {
     NamespaceOwned {
         /// The namespace.
         namespace: String,
-        /// The pack that has it.
+        /// The owner.
         owner: String,
-        /// The pack that wants it.
+        /// The pack that claims it.
         claimant: String,
     },
-    /// A pack offers a name outside its namespaces, or one that only the registry may make.
+    /// A pack offers a name outside its namespaces, or one that only the registry may create.
     #[error("pack `{pack}` offers {} `{name}`, which is in none of its namespaces", .list.noun(1))]
     ForeignName {
         /// The pack.
@@ -210,7 +210,7 @@ pub enum Refusal {
         /// The name.
         name: Name,
     },
-    /// A name that contains the registry's `@`.
+    /// A name contains the registry's `@`.
     #[error("pack `{pack}` offers {} `{name}`; `@` is the registry's own", .list.noun(1))]
     ReservedName {
         /// The pack.
@@ -236,7 +236,7 @@ pub enum Refusal {
         /// The pack that offers it again.
         second: String,
     },
-    /// The new name of a rename is an entry of its own.
+    /// The new name of a rename is already another entry.
     #[error(
         "{list} `{old}` cannot be renamed to `{new}`: the world has both, with ids {old_id} and {new_id}"
     )]
@@ -252,17 +252,17 @@ pub enum Refusal {
         /// The new name's id.
         new_id: u64,
     },
-    /// A component's description contradicts itself or its type cannot be stored.
+    /// A component's description contradicts itself, or it cannot be stored.
     #[error("component `{component}` of pack `{pack}`: {reason}")]
     BadComponent {
         /// The pack.
         pack: String,
         /// The component.
         component: Name,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// Stored bytes would be cut off.
+    /// Stored bytes would be lost.
     #[error("component `{component}` would go from {} to {} and lose {}; register an upgrade function, or allow shrinking", shape_text(*.from), shape_text(*.to), .cut.join(", "))]
     Shrinks {
         /// The component.
@@ -271,10 +271,10 @@ pub enum Refusal {
         from: ComponentShape,
         /// The offered shape.
         to: ComponentShape,
-        /// What would be lost.
+        /// The parts that would be lost.
         cut: Vec<String>,
     },
-    /// Fixed size would become variable, or the other way round.
+    /// Fixed size would become variable, or the reverse.
     #[error("component `{component}` would go from {} to {}; only an upgrade function of the host can carry it over", shape_text(*.from), shape_text(*.to))]
     KindChanges {
         /// The component.
@@ -284,26 +284,26 @@ pub enum Refusal {
         /// The offered shape.
         to: ComponentShape,
     },
-    /// A block that cannot be registered as it is offered.
+    /// A block cannot be registered as offered.
     #[error("block `{block}` of pack `{pack}`: {reason}")]
     BadBlock {
         /// The pack.
         pack: String,
         /// The block.
         block: Name,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// The policy wants every pack that the world knows.
+    /// The policy requires every pack that the world knows.
     #[error(
         "pack `{pack}` {version} is missing, and the policy refuses to open without it; {entries} of its names are in the world"
     )]
     PackMissing {
         /// The pack.
         pack: String,
-        /// The version remembered.
+        /// The recorded version.
         version: String,
-        /// How many names it has in the world.
+        /// The number of its names in the world.
         entries: usize,
     },
     /// The placeholder of the policy is not a block.
@@ -319,20 +319,20 @@ pub enum Refusal {
         pack: String,
         /// The list.
         list: ListKind,
-        /// How many names are new.
+        /// The number of new names.
         found: usize,
-        /// How many fit.
+        /// The number of names that fit.
         room: usize,
     },
 }
 
 impl Plan {
-    /// Everything that happens, in the order of the report.
+    /// All actions, in the order of the report.
     pub fn actions(&self) -> &[Action] {
         &self.actions
     }
 
-    /// What stands in the way.
+    /// The refusals.
     pub fn refusals(&self) -> impl Iterator<Item = &Refusal> {
         self.actions.iter().filter_map(|action| match &action.what {
             What::Refused(refusal) => Some(refusal),
@@ -340,7 +340,7 @@ impl Plan {
         })
     }
 
-    /// Whether nothing stands in the way.
+    /// Whether there are no refusals.
     pub fn is_accepted(&self) -> bool {
         self.refusals().next().is_none()
     }
@@ -350,7 +350,7 @@ impl Plan {
         self.is_accepted() && self.changes.is_empty()
     }
 
-    /// For each block of a missing pack, the block to be shown in its place. Empty unless the policy names one.
+    /// For each block of a missing pack, the block to display instead. Empty unless the policy names one.
     pub fn stand_ins(&self) -> &[(BlockId, BlockId)] {
         &self.stand_ins
     }
@@ -360,11 +360,11 @@ impl Plan {
         (self.generation_before, self.generation_after)
     }
 
-    /// Brings the catalog to what the plan describes and gives back what was added, for the store to write.
+    /// Changes the catalog as planned and returns the new entries, which the store must write.
     ///
     /// # Errors
-    /// [`RegistryError::Refused`] for a plan that is not accepted, [`RegistryError::Stale`] if the catalog has
-    /// grown since. The catalog is unchanged then.
+    /// [`RegistryError::Refused`] for a plan that is not accepted, [`RegistryError::Stale`] if the catalog has grown
+    /// since. Then the catalog is unchanged.
     pub fn apply(&self, catalog: &mut Catalog) -> Result<Changes, RegistryError> {
         if !self.is_accepted() {
             let reasons: Vec<_> = self.refusals().map(ToString::to_string).collect();

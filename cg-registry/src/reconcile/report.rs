@@ -1,4 +1,4 @@
-//! A plan as text that a person reads before saying yes.
+//! A plan as text for confirmation by a person.
 
 use std::fmt::{self, Write as _};
 
@@ -6,11 +6,11 @@ use super::plan::{Action, Cost, Plan, What};
 use crate::schema::shape_text;
 use crate::{Conversion, Name};
 
-/// Names shown of a longer list.
+/// The maximum number of names shown from a list.
 const SHOWN: usize = 3;
 
 impl Plan {
-    /// The dry run: a verdict, then one line per action with its cost, then what cannot be undone.
+    /// The dry run: the verdict, then one line for each action with its cost and whether it cannot be undone.
     pub fn report(&self) -> String {
         let mut out = String::new();
         self.write_report(&mut out).expect("a string takes any text");

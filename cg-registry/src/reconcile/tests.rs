@@ -1,4 +1,4 @@
-//! Plans: what packs that changed may do, read as reports.
+//! Plans: what changed packs may do, checked as reports.
 
 use super::*;
 use crate::{BlockOffer, ComponentOffer, FieldOffer, HexBytes, ListKind, Name, Rename, Size};
@@ -43,7 +43,7 @@ fn world() -> Catalog {
     catalog
 }
 
-/// Plans a change of the packs of [`world`], and checks that the plan is exactly what applying it does.
+/// Plans a change of the packs of [`world`], and checks that applying the plan does exactly what it contains.
 #[track_caller]
 fn check(edit: impl FnOnce(&mut Vec<PackManifest>, &mut Policy), expected: Expect) -> Catalog {
     let stored = world();

@@ -1,4 +1,4 @@
-//! Works a plan out on a copy of the catalog, so that what is planned is exactly what is applied.
+//! Computes a plan on a copy of the catalog, so that applying it gives exactly the planned result.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,15 +17,15 @@ use crate::policy::{MissingPacks, Policy};
 use crate::register::checked;
 use crate::schema::{BlockDiff, ComponentSpec, SpecDiff, Verdict, diff_blocks, diff_specs, judge};
 
-/// A plan in the making.
+/// A plan that is being computed.
 pub(super) struct Work<'a> {
     stored: &'a Catalog,
     offered: &'a [PackManifest],
     policy: &'a Policy,
-    /// The catalog as it would become.
+    /// The catalog after the plan.
     draft: Catalog,
     actions: Vec<Action>,
-    /// What existing blocks become, by id.
+    /// The new states of existing blocks, by id.
     changed_blocks: BTreeMap<BlockId, BlockState>,
     stand_ins: Vec<(BlockId, BlockId)>,
 }
@@ -37,7 +37,7 @@ impl<'a> Work<'a> {
         Self { stored, offered, policy, draft, actions, changed_blocks: BTreeMap::new(), stand_ins }
     }
 
-    /// In this order: a step may rely on what those before it put into the draft.
+    /// The order matters: a step may use what earlier steps added to the draft.
     pub(super) fn run(mut self) -> Plan {
         let refusals = claims::check(self.stored, self.offered, self.policy);
         let claims_are_sound = refusals.is_empty();
@@ -73,7 +73,7 @@ impl<'a> Work<'a> {
         self.note(What::Refused(refusal), Cost::Refused);
     }
 
-    /// The generation of every change in this plan to what stored chunks may hold.
+    /// The generation of all changes in this plan that affect stored chunks.
     fn next_generation(&self) -> u32 {
         let current = self.stored.current_generation();
         current.checked_add(1).expect("each generation takes a record, and a row holds 2^24 of them")
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether this many new names fit; refuses the plan if not.
+    /// Whether this many new names fit; otherwise adds a refusal.
     fn has_room(&mut self, pack: &PackManifest, list: ListKind, found: usize) -> bool {
         let room = list.max_len() - self.draft.list(list).len();
         if found > room {
@@ -171,12 +171,12 @@ impl<'a> Work<'a> {
         self.refuse(Refusal::BadComponent { pack, component, reason });
     }
 
-    /// Compares each offered component with the registration that the world had before this plan.
+    /// Compares each offered component with its registration before this plan.
     fn replace_components(&mut self) {
         let mut seen: HashMap<ComponentId, (&Name, &str)> = HashMap::new();
         for pack in self.offered {
             for offer in &pack.components {
-                // Through the draft, because a rename of this plan may be how the entry is found.
+                // Uses the draft, because the entry may be found only through a rename of this plan.
                 let Some(id) = self.draft.component_id(offer.name.as_str()) else { continue };
                 if let Some((first_name, first)) = seen.insert(id, (&offer.name, &pack.pack)) {
                     self.refuse_twice(ListKind::Components, (first_name, first), (&offer.name, &pack.pack));
@@ -250,7 +250,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Gives every block that has a component its new registration. Returns how many they are.
+    /// Replaces a component with its new registration in every block. Returns the number of those blocks.
     fn swap_component(&mut self, old: ComponentId, new: ComponentId) -> usize {
         let mut count = 0;
         for (id, history) in (0..).map(BlockId::new).zip(self.stored.tables.blocks.iter()) {

@@ -1,27 +1,27 @@
-//! Whether a difference is free, needs stored instances rewritten, or is refused.
+//! Decides whether a difference is free, requires a conversion, or is refused.
 
 use super::{Conversion, SpecDiff};
 use crate::policy::Policy;
 
-/// What becomes of an offered component that is registered already.
+/// The decision about an offered component that is already registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing to do.
+    /// Nothing changes.
     Keep,
-    /// The same registration, with another default or with its fields described: stored bytes stay valid.
+    /// The same registration with another default or with described fields. Stored bytes stay valid.
     Describe,
-    /// A new registration replaces the old one; stored instances are converted when their chunk is loaded.
+    /// A new registration replaces the old one. Stored instances are converted when their chunk is loaded.
     Replace {
-        /// The way from the old bytes to the new ones.
+        /// The conversion of the bytes.
         by: Conversion,
-        /// Whether every value stored before can still be read out of the new bytes.
+        /// Whether the new bytes contain every value that was stored before.
         lossless: bool,
     },
-    /// The offer cannot be taken under this policy.
+    /// The policy does not allow the offer.
     Refuse,
 }
 
-/// Decides about a difference. An upgrade function of the host, where there is one, does every conversion.
+/// Decides about a difference. If the host has an upgrade function, that function does every conversion.
 pub fn judge(diff: &SpecDiff, policy: &Policy, has_function: bool) -> Verdict {
     match diff {
         SpecDiff::Same => Verdict::Keep,

@@ -1,25 +1,25 @@
-//! Carries the bytes of one instance from a replaced registration to the next.
+//! Converts one instance from a replaced registration to the next.
 
 use cg_format::ComponentShape;
 use serde::{Deserialize, Serialize};
 
 use super::ComponentSpec;
 
-/// The recorded way from an old registration to the one that replaces it.
+/// The recorded conversion from an old registration to the one that replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Conversion {
-    /// The bytes are kept from the front; what is new after them comes from the new default.
+    /// The bytes are copied from the start. Bytes after them come from the new default.
     Prefix,
-    /// Each field is found by its name; new fields come from the new default, a wider field is filled with zeros
-    /// after the old bytes, which keeps an unsigned little-endian number.
+    /// Fields are matched by name. New fields come from the new default. In a wider field zeros follow the old bytes,
+    /// which preserves an unsigned little-endian number.
     Fields,
-    /// A function of the host, asked for by the component's name.
+    /// A function of the host, selected by the component's name.
     Function,
 }
 
-/// Converts by prefix or by fields. The result always has the new width, whatever the old length was.
+/// Converts by prefix or by fields. The result always has the new length, whatever the old one was.
 ///
-/// `None` if a function of the host is needed, or if the new registration has no fixed width.
+/// `None` if a function of the host is needed, or if the new registration has variable size.
 pub fn convert(by: Conversion, old: &ComponentSpec, new: &ComponentSpec, bytes: &[u8]) -> Option<Vec<u8>> {
     if new.shape == ComponentShape::Variable {
         return None;

@@ -1,19 +1,19 @@
-//! What differs between a stored schema and an offered one.
+//! The difference between a stored schema and an offered one.
 
 use cg_format::{ComponentId, ComponentShape};
 
 use super::ComponentSpec;
 
-/// How an offered component differs from the registered one of the same name.
+/// The difference between an offered component and the registered one of the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpecDiff {
-    /// Not at all; an offer that leaves the fields out agrees with any.
+    /// No difference. An offer without fields agrees with any fields.
     Same,
-    /// Stored bytes mean the same; new instances hold something else, or fields are described for the first time.
+    /// Stored bytes keep their meaning. The default changes, or fields are described for the first time.
     NewInstancesOnly,
-    /// Width, order or names of fields differ, fixed size on both sides.
+    /// Width, order or names of fields differ; both sides have fixed size.
     Layout(LayoutDiff),
-    /// Fixed size on one side and variable on the other.
+    /// One side has fixed size, the other variable size.
     Kind {
         /// The registered shape.
         from: ComponentShape,
@@ -22,16 +22,16 @@ pub enum SpecDiff {
     },
 }
 
-/// How the layout of a fixed-size component differs.
+/// The difference between two layouts of a fixed-size component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutDiff {
     /// The registered width.
     pub from_bytes: u32,
     /// The offered width.
     pub to_bytes: u32,
-    /// Whether both sides name their fields, so that values are carried by name.
+    /// Whether both sides have named fields, so that values are matched by name.
     pub by_fields: bool,
-    /// What stored instances would lose: the names of fields that go or get narrower, or `the last N bytes`.
+    /// The parts that stored instances would lose: the names of removed or narrowed fields, or `the last N bytes`.
     pub cut: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ fn cut_fields(stored: &ComponentSpec, offered: &ComponentSpec) -> Vec<String> {
     cut.map(|field| format!("`{}`", field.name)).collect()
 }
 
-/// How an offered block differs from the registered one of the same name.
+/// The difference between an offered block and the registered one of the same name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlockDiff {
     /// Components that only the offer has.
@@ -85,7 +85,7 @@ impl BlockDiff {
     }
 }
 
-/// Compares the components of two rows of one block; both ascend.
+/// Compares the components of two rows of one block. Both must be ascending.
 pub fn diff_blocks(stored: &[ComponentId], offered: &[ComponentId]) -> BlockDiff {
     let only = |these: &[ComponentId], those: &[ComponentId]| {
         these.iter().copied().filter(|id| those.binary_search(id).is_err()).collect()

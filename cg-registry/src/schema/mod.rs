@@ -1,4 +1,4 @@
-//! What one instance of a component looks like: its size, its fields, what a new one holds.
+//! The schema of a component: its size, its fields and its default.
 
 mod compat;
 mod convert;
@@ -14,30 +14,30 @@ pub use diff::{BlockDiff, LayoutDiff, SpecDiff, diff_blocks, diff_specs};
 /// A named part of a fixed-size component.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Field {
-    /// The name by which the part is found again when the layout changes.
+    /// The name that identifies the part when the layout changes.
     pub name: String,
-    /// Its bytes. Fields follow each other without gaps.
+    /// Its length in bytes. Fields follow each other without gaps.
     pub width_bytes: u32,
 }
 
 /// The schema of a component.
 ///
-/// Fields are optional: without them the bytes are one opaque piece that can only grow or shrink at its end.
+/// Fields are optional. Without them the bytes are one opaque part that can only grow or shrink at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComponentSpec {
     /// Fixed width or variable length.
     pub shape: ComponentShape,
-    /// What a new instance holds; exactly the width if that is fixed.
+    /// The bytes of a new instance. A fixed size requires exactly this length.
     pub default_bytes: Vec<u8>,
-    /// The parts in their order, which fill the width; empty if not described.
+    /// The parts in order; they fill the whole length. Empty if not described.
     pub fields: Vec<Field>,
 }
 
-/// Why a component's schema is not taken.
+/// Why a component's schema is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// The width is beyond what a component may have.
+    /// The width is above the maximum.
     #[error(
         "a width of {width_bytes} bytes is over the {} allowed; make it variable",
         ComponentSpec::MAX_WIDTH_BYTES
@@ -46,15 +46,15 @@ pub enum SpecError {
         /// The width found.
         width_bytes: u32,
     },
-    /// The default does not fill the width, or is too long for a variable component.
+    /// The default does not have the fixed width, or is too long for a variable component.
     #[error("its default has {found} bytes, not {expected}")]
     DefaultLength {
         /// The length found.
         found: usize,
-        /// The length that the shape asks for.
+        /// The length that the shape requires.
         expected: usize,
     },
-    /// The fields do not add up.
+    /// The widths of the fields do not sum up to the component's width.
     #[error("its fields have {found} bytes together, not {expected}")]
     FieldsLength {
         /// The sum found.
@@ -62,41 +62,41 @@ pub enum SpecError {
         /// The width of the component.
         expected: u64,
     },
-    /// Two fields cannot be told apart, or one has no name, or one that is longer than 255 bytes.
+    /// A field name occurs twice, is empty, or is longer than 255 bytes.
     #[error("the field name {name:?} is empty, too long or there twice")]
     FieldName {
         /// The name found.
         name: String,
     },
-    /// More fields than a record may hold.
+    /// There are more fields than a record may hold.
     #[error("it has {found} fields, at most {} are allowed", ComponentSpec::MAX_FIELDS)]
     TooManyFields {
         /// The number found.
         found: usize,
     },
-    /// A component of variable size has no fixed layout to describe.
+    /// A component of variable size has fields.
     #[error("a component of variable size cannot have fields")]
     VariableWithFields,
 }
 
 impl ComponentSpec {
-    /// The widest fixed-size component, and the longest default of a variable one.
+    /// The maximum width of a fixed-size component, and the maximum default of a variable one.
     pub const MAX_WIDTH_BYTES: u32 = 65_536;
-    /// The most fields of a component.
+    /// The maximum number of fields.
     pub const MAX_FIELDS: usize = 1024;
 
-    /// A component of one width whose new instances are all zero.
+    /// A component of fixed size with a default of zeros.
     pub fn fixed(width_bytes: u32) -> Self {
         let default_bytes = vec![0; width_bytes as usize];
         Self { shape: ComponentShape::Fixed { width_bytes }, default_bytes, fields: Vec::new() }
     }
 
-    /// A component of variable size whose new instances are empty.
+    /// A component of variable size with an empty default.
     pub const fn variable() -> Self {
         Self { shape: ComponentShape::Variable, default_bytes: Vec::new(), fields: Vec::new() }
     }
 
-    /// Checks that size, default and fields agree.
+    /// Checks that size, default and fields are consistent.
     ///
     /// # Errors
     /// The first [`SpecError`] found.
@@ -111,7 +111,7 @@ impl ComponentSpec {
         if width_bytes > Self::MAX_WIDTH_BYTES {
             return Err(SpecError::TooWide { width_bytes });
         }
-        // Fields first: a default that is left out is put together from theirs.
+        // Fields first, because an omitted default consists of their defaults.
         self.check_fields(width_bytes)?;
         let (found, expected) = (self.default_bytes.len(), width_bytes as usize);
         if found == expected { Ok(()) } else { Err(SpecError::DefaultLength { found, expected }) }
@@ -136,7 +136,7 @@ impl ComponentSpec {
         if found == expected { Ok(()) } else { Err(SpecError::FieldsLength { found, expected }) }
     }
 
-    /// The fields with the byte at which each starts.
+    /// The fields with their offsets.
     pub fn fields_at(&self) -> impl Iterator<Item = (usize, &Field)> {
         self.fields.iter().scan(0, |at, field| {
             let start = *at;
@@ -146,7 +146,7 @@ impl ComponentSpec {
     }
 }
 
-/// A shape in a sentence.
+/// A shape as text for messages.
 pub(crate) fn shape_text(shape: ComponentShape) -> String {
     match shape {
         ComponentShape::Fixed { width_bytes: 1 } => "1 byte".into(),

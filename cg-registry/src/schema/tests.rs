@@ -1,4 +1,4 @@
-//! Schemas: what is compatible, what differs, and how bytes are carried.
+//! Schemas: compatibility, differences and conversions.
 
 use super::*;
 use crate::reconcile::Policy;

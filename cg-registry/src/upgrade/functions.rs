@@ -1,4 +1,4 @@
-//! The host's own ways to fill and to convert components.
+//! The host's functions that fill and convert components.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -9,29 +9,29 @@ use cg_format::{BlockId, ComponentId};
 use crate::Name;
 use crate::schema::ComponentSpec;
 
-/// An instance that is carried from one registration of a component to the next.
+/// An instance that is converted from one registration of a component to the next.
 #[derive(Debug, Clone, Copy)]
 pub struct Instance<'a> {
     /// The block that owns it, or `None` outside a chunk.
     pub block: Option<BlockId>,
     /// The schema of the bytes.
     pub from: &'a ComponentSpec,
-    /// The schema that is wanted.
+    /// The schema of the result.
     pub to: &'a ComponentSpec,
     /// The stored bytes.
     pub bytes: &'a [u8],
 }
 
-/// An instance of a component that a block has newly.
+/// An instance of a component that a block gains.
 #[derive(Debug, Clone, Copy)]
 pub struct Gained<'a> {
-    /// Where the block is.
+    /// The place of the block.
     pub at: CellLayer,
     /// The block.
     pub block: BlockId,
     /// The component.
     pub component: ComponentId,
-    /// The chunk as it was before this generation, with all that the block had then.
+    /// The chunk before this generation, with all components that it had then.
     pub chunk: &'a Chunk,
 }
 
@@ -59,7 +59,7 @@ pub struct UpgradeFunctions {
 }
 
 impl UpgradeFunctions {
-    /// Converts instances of a component whenever its shape or fields change. `None` refuses the chunk.
+    /// Registers a conversion for instances whenever the component's shape or fields change. `None` refuses the chunk.
     ///
     /// For a component of fixed size the result must have exactly the new width.
     pub fn converted(
@@ -71,7 +71,7 @@ impl UpgradeFunctions {
         self
     }
 
-    /// Fills instances that stored blocks gain. `None` stands for the component's default.
+    /// Registers a function for instances that stored blocks gain. `None` means the component's default.
     pub fn gained(
         &mut self,
         component: Name,
@@ -81,7 +81,7 @@ impl UpgradeFunctions {
         self
     }
 
-    /// The names of the components that can be converted, for [`Policy::conversions`](crate::Policy::conversions).
+    /// The names of the components with a conversion, for [`Policy::conversions`](crate::Policy::conversions).
     pub fn conversions(&self) -> BTreeSet<String> {
         self.conversions.keys().map(ToString::to_string).collect()
     }

@@ -12,7 +12,7 @@ use crate::catalog::LOST_COMPONENTS;
 use crate::kept::{KeptComponents, Owner};
 use crate::view::Schema;
 
-/// Where an instance comes from.
+/// The source of an instance.
 enum Source<'c> {
     Same(&'c [u8]),
     Older(ComponentId, &'c [u8]),
@@ -21,7 +21,7 @@ enum Source<'c> {
 }
 
 impl<'a> Upgrader<'a> {
-    /// Carries a chunk into a generation from the one before it.
+    /// Converts a chunk from one generation to the next.
     pub(super) fn step(&self, done: Upgrade, generation: u32) -> Result<Upgrade, UpgradeError> {
         let Upgrade { chunk, mut converted, mut gained, kept, restored, dropped } = done;
         let schema = self.catalog.schema(generation).expect("the catalog listed this generation");
@@ -97,7 +97,7 @@ impl<'a> Upgrader<'a> {
             .unwrap_or(Source::New)
     }
 
-    /// The registrations that a component follows, the latest first.
+    /// The registrations that a component replaces, the latest first.
     fn older(&self, component: ComponentId) -> impl Iterator<Item = ComponentId> {
         let before = |id: &ComponentId| Some(ComponentId::new(self.history(*id)?.replaces?.component));
         std::iter::successors(before(&component), before)

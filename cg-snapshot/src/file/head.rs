@@ -1,4 +1,4 @@
-//! The head of a file: what the snapshot is of. It is readable alone.
+//! The head of a file: the snapshot's name, box and sizes. It can be read without the rest.
 
 use std::io::Read;
 
@@ -18,13 +18,13 @@ const SIGNATURE: &[u8; 23] = b"cherrygrove snapshot 1\n";
 const VERSION: u64 = 1;
 /// Signature, length and checksum.
 const FIXED_LEN_BYTES: usize = SIGNATURE.len() + 4 + 4;
-/// The longest head: both names have 65,535 bytes.
+/// The longest possible head: both names have 65,535 bytes.
 const MAX_LEN_BYTES: u32 = 101 + 2 * 65_535;
 
-/// Reads what a snapshot file says of itself, and nothing after it.
+/// Reads the head of a snapshot file, and nothing after it.
 ///
 /// # Errors
-/// [`SnapshotError::Decode`] if it is no snapshot or damaged, [`SnapshotError::Io`] if it cannot be read.
+/// [`SnapshotError::Decode`] if it is not a snapshot or is damaged, [`SnapshotError::Io`] if it cannot be read.
 pub fn read_info(reader: impl Read) -> Result<SnapshotInfo, SnapshotError> {
     read(&mut Input::new(reader, None))
 }
@@ -100,7 +100,7 @@ fn decode(bytes: &[u8], trace: Option<&Trace>) -> Result<SnapshotInfo, DecodeErr
     })
 }
 
-/// The corner of largest coordinates, none of which is below the other corner's.
+/// Reads the corner with the largest coordinates. None may be below that of the other corner.
 fn read_max(reader: &mut Reader<'_>, min: BlockPos) -> Result<BlockPos, DecodeError> {
     let mut axis = |field: &'static str, before: i64| {
         let here = reader.clone();
@@ -124,7 +124,7 @@ fn at_most(
     if found > max { Err(here.error(Problem::OutOfRange { field, found, allowed })) } else { Ok(found) }
 }
 
-/// A text after its length of 2 bytes.
+/// Reads a text after its length of 2 bytes.
 pub(super) fn text<'a>(
     reader: &mut Reader<'a>,
     len_field: &'static str,

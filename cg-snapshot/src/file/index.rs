@@ -1,4 +1,4 @@
-//! The index of a file: the sections that are kept, the groups in which they lie, and which place holds which.
+//! The index of a file: the stored sections, the groups that hold them, and the section at each place.
 
 use cg_format::codec::Codec;
 use cg_format::wire::{Reader, Trace, Writer};
@@ -7,19 +7,19 @@ use cg_format::{DecodeError, Problem, Section};
 use super::part::read_codec;
 use crate::snapshot::SnapshotInfo;
 
-/// Bytes of a kept section in the index.
+/// Bytes of a stored section in the index.
 const KEPT_LEN_BYTES: u64 = 8;
 /// Bytes of a group in the index.
 const GROUP_LEN_BYTES: u64 = 13;
 
-/// A section as the index tells it.
+/// The index entry of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) len_bytes: u32,
     pub(super) checksum: u32,
 }
 
-/// Some sections after each other, compressed together.
+/// Consecutive sections that are compressed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) section_count: u32,
@@ -129,7 +129,7 @@ fn read_groups(reader: &mut Reader<'_>, kept_count: u64) -> Result<Vec<Group>, D
     Ok(groups)
 }
 
-/// Sections are numbered in the order in which their places are met, so equal snapshots have equal bytes.
+/// Sections are numbered in the order in which places first use them, so equal snapshots have equal bytes.
 fn read_places(reader: &mut Reader<'_>, info: &SnapshotInfo) -> Result<Vec<u32>, DecodeError> {
     let start = reader.offset_bytes();
     let (items, _) = reader.take_items("places", info.section_count, 4)?.as_chunks::<4>();

@@ -2,15 +2,16 @@
 //!
 //! | offset | width | part |
 //! |---|---|---|
-//! | 0 | 31 + n | head: what the snapshot is of and how large it is, with a checksum; readable alone |
+//! | 0 | 31 + n | head: the snapshot's name, box and sizes, with a checksum; can be read without the rest |
 //! | … | 14 + n each | names, index and entities: each after its length and checksum, compressed |
-//! | … | n each | groups of sections, each compressed alone, where the index says |
+//! | … | n each | groups of sections, each compressed separately, at the place that the index gives |
 //!
-//! Ids in sections and entities mean what the names say. Every field and the reasons are in `docs/format/snapshot.md`.
+//! The names define the ids in sections and entities. `docs/format/snapshot.md` describes every field and the reasons.
 //!
 //! # Untrusted bytes
-//! Any input gives a snapshot or an error that says where and what. What is read is never more than is there; what is
-//! decompressed comes out of the caller's [`Limits`], and names and entities once more, as they take more in memory.
+//! Any input gives a snapshot or an error with its place and cause. A reader never reads more than the file holds.
+//! Decompressed bytes are charged to the caller's [`Limits`]. Names and entities are charged a second time, because
+//! they take more in memory.
 
 mod head;
 mod index;
@@ -32,10 +33,10 @@ use crate::snapshot::Snapshot;
 #[cfg(test)]
 mod tests;
 
-/// How a snapshot is written.
+/// Options for writing a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileOptions {
-    /// How it is compressed. Default LZ4; Zstandard is smaller and slower.
+    /// The compression. Default LZ4; Zstandard is smaller and slower.
     pub codec: Codec,
 }
 
@@ -45,8 +46,8 @@ impl Default for FileOptions {
     }
 }
 
-/// Explains the bytes of a snapshot file: the fields that a reader reads, up to the first error, and what they give.
-/// Offsets in compressed parts count from the start of what was compressed.
+/// Explains the bytes of a snapshot file: the fields that a reader reads, up to the first error, and the result.
+/// Offsets in compressed parts count from the start of the decompressed bytes.
 pub fn explain(bytes: &[u8], limits: Limits) -> (Vec<Span>, Result<Snapshot, SnapshotError>) {
     let trace = Trace::default();
     let file = SnapshotFile::open_traced(std::io::Cursor::new(bytes), limits, Some(&trace));

@@ -1,4 +1,4 @@
-//! The names of a file: components, blocks, kinds of entities and of side data, each list ascending by id.
+//! The names of a file: components, blocks, kinds of entities and kinds of side data, each list ascending by id.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use cg_registry::{ComponentSpec, Name};
 
 use super::head::{text, write_text};
 
-/// About what an entry takes in memory beside its own bytes.
+/// The approximate memory of an entry without its own bytes.
 const ENTRY_BYTES: u64 = 128;
 
 pub(super) fn encode(names: &Names) -> Vec<u8> {
@@ -154,7 +154,7 @@ fn name(reader: &mut Reader<'_>) -> Result<Name, DecodeError> {
     })
 }
 
-/// A count of entries that take at least this many bytes each, and more in memory.
+/// Reads a count of entries. Each has at least this many bytes in the file, and more in memory.
 fn count(
     reader: &mut Reader<'_>,
     limits: &mut Limits,

@@ -1,4 +1,4 @@
-//! A part of a file: bytes after their lengths and a checksum, compressed. Snapshots and packs are made of them.
+//! A part of a file: compressed bytes after their lengths and a checksum. Snapshots and packs consist of parts.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -8,13 +8,13 @@ use cg_format::{DecodeError, Limits, Problem, Section};
 
 use crate::error::SnapshotError;
 
-/// The bytes before the stored ones.
+/// The bytes before the stored bytes.
 pub(crate) const HEAD_LEN_BYTES: usize = 14;
 
-/// No place in a file.
+/// The value of an unknown place in the file.
 const NOWHERE: u64 = u64::MAX;
 
-/// Which part. The number is stored, so it never changes.
+/// The kind of a part. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Entities = 3,
 }
 
-/// Bytes that are read from front to back, and where in the file they stand.
+/// Bytes that are read from front to back, with their offset in the file.
 pub(crate) struct Input<'t, R> {
     reader: R,
     offset_bytes: u64,
@@ -47,7 +47,7 @@ impl<'t, R: Read> Input<'t, R> {
         self.reader
     }
 
-    /// Reads this many bytes; memory grows with what is there, not with what is asked for.
+    /// Reads this many bytes. Memory grows with the bytes that exist, not with the requested length.
     pub(crate) fn read(
         &mut self,
         section: Section,
@@ -55,7 +55,7 @@ impl<'t, R: Read> Input<'t, R> {
         len_bytes: usize,
     ) -> Result<Vec<u8>, SnapshotError> {
         let mut bytes = Vec::new();
-        // After an error the reader's position is unknown: a caller that goes on has to seek.
+        // After an error the reader's position is unknown: a caller that continues must seek.
         let at = std::mem::replace(&mut self.offset_bytes, NOWHERE);
         self.reader.by_ref().take(len_bytes as u64).read_to_end(&mut bytes)?;
         let (needed, left) = (len_bytes as u64, bytes.len() as u64);
@@ -72,7 +72,7 @@ impl<'t, R: Read> Input<'t, R> {
         Ok(self.part_of(Section::SnapshotPart, limits, kind)?.raw)
     }
 
-    /// Reads a part whose first byte says which it is, and decompresses it.
+    /// Reads a part whose first byte gives its kind, and decompresses it.
     pub(crate) fn part_of<K>(
         &mut self,
         section: Section,
@@ -103,7 +103,7 @@ impl<'t, R: Read> Input<'t, R> {
     }
 }
 
-/// A part that was read: which, what it holds, the checksum in front of it, and where it begins.
+/// A part that was read: its kind, its decompressed bytes, its stored checksum, and where it begins.
 pub(crate) struct Part<K> {
     pub(crate) kind: K,
     pub(crate) raw: Vec<u8>,
@@ -111,7 +111,7 @@ pub(crate) struct Part<K> {
     pub(crate) at: u64,
 }
 
-/// Takes the line that a file begins with. Its digit before the line feed is the layout's version.
+/// Reads the first line of a file. The digit before the line feed is the layout's version.
 pub(crate) fn read_signature(
     reader: &mut Reader<'_>,
     signature: &[u8],
@@ -153,14 +153,14 @@ pub(crate) fn read_codec(reader: &mut Reader<'_>, field: &'static str) -> Result
         .ok_or_else(|| here.error(Problem::OutOfRange { field, found: found.into(), allowed: "0, 1 or 2" }))
 }
 
-/// Compresses bytes, unless they are smaller as they are.
+/// Compresses bytes, unless the result is not smaller.
 pub(crate) fn packed(codec: Codec, raw: &[u8]) -> (Codec, Vec<u8>) {
     let mut stored = Vec::new();
     compress(codec, raw, &mut stored);
     if stored.len() < raw.len() { (codec, stored) } else { (Codec::None, raw.to_vec()) }
 }
 
-/// A part's checksum, and the part as it is written; `None` if it is longer than its lengths can say.
+/// Returns a part's checksum and its encoded bytes; `None` if its length does not fit into the length fields.
 pub(crate) fn encode(kind: u8, codec: Codec, raw: &[u8]) -> Option<(u32, Vec<u8>)> {
     let raw_len_bytes = u32::try_from(raw.len()).ok()?;
     let (codec, stored) = packed(codec, raw);

@@ -1,4 +1,4 @@
-//! Reading a file: head, names, index and entities at once, sections as they are needed.
+//! Reads a file: head, names, index and entities when it is opened, sections when they are needed.
 
 use std::io::{Read, Seek};
 use std::ops::Range;
@@ -19,10 +19,10 @@ use crate::places::{LOST, Places};
 use crate::restore::Unverifiable;
 use crate::snapshot::{Snapshot, SnapshotInfo};
 
-/// The fewest bytes that a stored entity takes: UUID, length, and an entity that a chunk owns, without components.
+/// The fewest bytes of a stored entity: UUID, length, and an entity that a chunk owns, without components.
 const ENTITY_MIN_LEN_BYTES: u64 = 16 + 4 + 97;
 
-/// A snapshot file that is open: its sections are read and decompressed when they are asked for, a group at a time.
+/// An open snapshot file. A section is read and decompressed when it is requested, with its whole group.
 pub struct SnapshotFile<'t, R> {
     input: Input<'t, R>,
     limits: Limits,
@@ -30,7 +30,7 @@ pub struct SnapshotFile<'t, R> {
     names: Names,
     index: Index,
     entities: Vec<(EntityId, Entity)>,
-    /// Of each group, its first section and where it starts in the file.
+    /// The first section of each group, and where the group starts in the file.
     starts: Vec<(usize, u64)>,
     /// Where the last group ends.
     end: u64,
@@ -41,16 +41,16 @@ pub struct SnapshotFile<'t, R> {
 /// A group in the file.
 struct Start {
     at: u64,
-    /// Its sections, by their numbers.
+    /// The numbers of its sections.
     sections: Range<usize>,
 }
 
 impl<R: Read + Seek> SnapshotFile<'static, R> {
-    /// Opens a file at its first byte: reads everything but the sections.
+    /// Opens a file at its first byte and reads everything except the sections.
     ///
     /// # Errors
-    /// [`SnapshotError::Decode`] says what is wrong and where; a file that is cut off anywhere is an error as soon as what
-    /// is missing is needed.
+    /// [`SnapshotError::Decode`] gives the place and the cause. A truncated file is an error as soon as a missing byte
+    /// is needed.
     pub fn open(reader: R, limits: Limits) -> Result<Self, SnapshotError> {
         Self::open_traced(reader, limits, None)
     }
@@ -80,26 +80,26 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         Ok(Self { input, limits, info, names, index, entities, starts, end: behind.1, last: None })
     }
 
-    /// What the snapshot is of.
+    /// The head of the snapshot.
     pub const fn info(&self) -> &SnapshotInfo {
         &self.info
     }
 
-    /// What its ids mean.
+    /// The names of its ids.
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
-    /// The reader, wherever it stands.
+    /// The reader, at its current position.
     pub fn into_inner(self) -> R {
         self.input.into_inner()
     }
 
-    /// One section, by its place in the order of [`Region::sections`](crate::Region::sections); `None` if there was no
-    /// chunk. Costs reading and decompressing its group, unless that was the last one asked for.
+    /// Returns a section by its place in the order of [`Region::sections`](crate::Region::sections); `None` if there
+    /// was no chunk. Reads and decompresses the section's group, unless it is the last one read.
     ///
     /// # Errors
-    /// [`SnapshotError::Decode`] if the group is damaged or cut off, or the section's checksum does not match.
+    /// [`SnapshotError::Decode`] if the group is damaged or truncated, or the section's checksum does not match.
     pub fn section(&mut self, index: usize) -> Result<Option<KeptSection<'_>>, SnapshotError> {
         let place = self.index.places.get(index).copied().unwrap_or(0);
         let Some(wanted) = (place as usize).checked_sub(1) else { return Ok(None) };
@@ -114,18 +114,18 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
             .transpose()
     }
 
-    /// Everything, into memory. With [`Unverifiable::Skip`] sections whose group or checksum does not match are
-    /// [lost](crate::Place::Lost) and the rest is there; with [`Unverifiable::Fail`] the first of them is the error.
+    /// Loads everything into memory. If the checksum of a group or section does not match, [`Unverifiable::Skip`] makes
+    /// its sections [lost](crate::Place::Lost) and loads the rest; [`Unverifiable::Fail`] returns the first error.
     ///
-    /// All sections together come out of the limits: they are in memory at once.
+    /// All sections are charged to the limits, because they are in memory at once.
     ///
     /// # Errors
-    /// As [`section`](Self::section), and what is behind the last group.
+    /// As [`section`](Self::section), and if bytes follow the last group.
     pub fn load(&mut self, unverifiable: Unverifiable) -> Result<Snapshot, SnapshotError> {
         let all_bytes = self.info.unique_bytes;
         let at = self.starts.first().map_or(self.end, |(_, at)| *at);
         self.limits.clone().spend(Section::SnapshotIndex, at, "all sections", all_bytes)?;
-        // Of each kept section, what it becomes: a number that counts those which are there, or lost.
+        // By stored section: its new number, which counts only the readable ones, or lost.
         let mut numbers = Vec::with_capacity(self.index.kept.len());
         let mut kept = KeptWriter::default();
         for number in 0..self.index.groups.len() {
@@ -139,7 +139,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
                     sections_of(raw, of_group, at).collect()
                 }
                 Err(error) => {
-                    // The whole group is lost with its first section.
+                    // The first section of an unreadable group makes the whole group lost.
                     std::iter::once(Err(error)).collect()
                 }
             };
@@ -166,7 +166,7 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         Ok(Snapshot::new(info, names, Places::new(&places), kept.finish(), self.entities.clone()))
     }
 
-    /// Where a group starts, and which sections it holds.
+    /// Where a group starts, and its sections.
     fn start(&self, number: usize) -> Option<Start> {
         let (first, at) = *self.starts.get(number)?;
         let count = self.index.groups.get(number)?.section_count as usize;
@@ -221,7 +221,7 @@ fn read_group(
     Ok(raw)
 }
 
-/// The sections of a group, each checked.
+/// The sections of a group, each verified.
 fn sections_of<'r>(
     raw: &'r [u8],
     kept: &'r [Kept],
@@ -251,7 +251,7 @@ fn decode_entities(
     if count.checked_mul(width).is_none_or(|needed| needed > left) {
         return Err(reader.error(Problem::CountExceedsInput { field: "entities", count, width, left }));
     }
-    // In memory they take more than in the part.
+    // An entity takes more in memory than in the part.
     let needed = count * size_of::<(EntityId, Entity)>() as u64;
     limits.spend(Section::SnapshotEntities, reader.offset_bytes(), "entities", needed)?;
     let mut entities: Vec<(EntityId, Entity)> = Vec::with_capacity(count as usize);

@@ -1,4 +1,4 @@
-//! Files that no writer of ours makes: many groups, counts without content, readers that fail.
+//! Files that our writer does not produce: many groups, counts without content, and failing readers.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
@@ -14,7 +14,7 @@ use crate::region::Region;
 use crate::section::Contents;
 use crate::snapshot::{Place, SnapshotInfo};
 
-/// What is said of a row of sections, all of them different and of one byte each.
+/// The head for a row of sections, all different and of one byte each.
 fn info(sections: u64, entities: u64) -> SnapshotInfo {
     let far = BlockPos::new(16 * sections.max(1) as i64 - 1, 15, 15);
     SnapshotInfo {
@@ -31,7 +31,7 @@ fn info(sections: u64, entities: u64) -> SnapshotInfo {
     }
 }
 
-/// Parts and groups after a head, by Zstandard.
+/// A file with this head, parts and groups. The parts are compressed with Zstandard.
 fn file(info: &SnapshotInfo, names: &Names, index: &Index, entities: &[u8], groups: &[u8]) -> Vec<u8> {
     let mut file = head::encode(info);
     let parts: [(Kind, &[u8]); 3] =
@@ -64,7 +64,7 @@ fn in_groups_of_one(sections: u32) -> Vec<u8> {
     file(&info(sections.into(), 0), &Names::default(), &index, &[], &bytes)
 }
 
-/// With a walk over all groups before it for each of them, this takes minutes.
+/// This takes minutes if finding each group walks over all groups before it.
 #[test]
 fn a_file_of_a_hundred_thousand_groups_is_read_as_it_is_long() {
     let sections = 1 << 17;
@@ -84,7 +84,7 @@ fn a_file_of_a_hundred_thousand_groups_is_read_as_it_is_long() {
     assert_eq!(snapshot.check().expect_err("no chunk").to_string(), all[0].to_string());
 }
 
-/// A file that holds entities of zeros, as many as its head says.
+/// A file with entities whose bytes are zero, as many as its head gives.
 #[test]
 fn entities_come_out_of_the_limits_as_they_are_in_memory() {
     const STORED_BYTES: u64 = 16 + 4 + 97;
@@ -108,7 +108,7 @@ fn entities_come_out_of_the_limits_as_they_are_in_memory() {
     assert_eq!(refused(parts_bytes + needed - 1), said);
     let no_entity = refused(parts_bytes + needed);
     assert!(!no_entity.contains("memory"), "{no_entity}");
-    // One more than the part could hold.
+    // One more than the part can hold.
     let bytes = file(&info(0, 2), &Names::default(), &index, &[0; 2 * STORED_BYTES as usize - 1], &[]);
     let refused = SnapshotFile::open(Cursor::new(&bytes), Limits::default()).map(drop).expect_err("refused");
     assert_eq!(
@@ -134,10 +134,10 @@ fn names_come_out_of_the_limits_as_they_are_in_memory() {
     );
 }
 
-/// A file in memory of which one read fails.
+/// A file in memory whose reads fail after a number of bytes.
 struct Failing {
     bytes: Cursor<Vec<u8>>,
-    /// This many bytes are read before.
+    /// The bytes that are read before the failure.
     left: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Writing a file: from front to back, nothing is gone back to.
+//! Writes a file from front to back, without seeking.
 
 use std::io::Write;
 
@@ -18,18 +18,18 @@ use crate::kept::KeptSection;
 use crate::places::LOST;
 use crate::snapshot::Snapshot;
 
-/// A group ends with the section with which it reaches this many bytes.
+/// A group ends with the section that makes it this long.
 const GROUP_BYTES: usize = 1 << 16;
-/// Or this many sections.
+/// A group also ends at this many sections.
 const GROUP_SECTIONS: usize = 64;
 
 impl Snapshot {
-    /// Writes the snapshot as a file; returns its length in bytes. Sections are compressed in the caller's rayon pool, and
-    /// are in memory in compressed form until they are written.
+    /// Writes the snapshot as a file and returns its length in bytes. Sections are compressed in the caller's rayon
+    /// pool. Their compressed bytes are in memory until they are written.
     ///
     /// # Errors
-    /// [`SnapshotError::Io`]; [`SnapshotError::Lost`] if a section was not readable in the file from which the snapshot
-    /// came; [`SnapshotError::Decode`] if names, places or entities take more than 4 GiB.
+    /// [`SnapshotError::Io`]; [`SnapshotError::Lost`] if a section was unreadable in the snapshot's own file;
+    /// [`SnapshotError::Decode`] if names, places or entities take more than 4 GiB.
     pub fn write(&self, mut out: impl Write, options: &FileOptions) -> Result<u64, SnapshotError> {
         let mut sections = self.region().sections().zip(self.places.iter());
         if let Some((section, _)) = sections.find(|(_, place)| *place == LOST) {
@@ -93,7 +93,7 @@ impl Snapshot {
     }
 }
 
-/// Cuts sections into groups. The rule depends on nothing but the sections, so equal snapshots have equal bytes.
+/// Divides sections into groups. The result depends only on the sections, so equal snapshots have equal bytes.
 fn groups<'k, 's>(kept: &'k [KeptSection<'s>]) -> Vec<&'k [KeptSection<'s>]> {
     let mut groups = Vec::new();
     let mut rest = kept;

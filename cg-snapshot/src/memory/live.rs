@@ -1,4 +1,4 @@
-//! A host in memory that a queue works on: it counts tickets, and tells what is done to it.
+//! A host in memory for a queue: it counts tickets and reports each access to an observer.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -12,25 +12,25 @@ use super::Memory;
 use crate::error::RestoreError;
 use crate::restore::{BlockChange, Host, StepWork, Stepped};
 
-/// What a queue does with a chunk of its host.
+/// An access of a queue to a chunk of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touch {
-    /// It is read.
+    /// The chunk is read.
     Load,
-    /// It is written.
+    /// The chunk is written.
     Save,
-    /// It is deleted.
+    /// The chunk is deleted.
     Delete,
-    /// Its light is computed anew.
+    /// The chunk's light is computed again.
     Relight,
 }
 
-/// An observer of a queue that works on a [`Live`] host. Its methods may do nothing.
+/// An observer of a queue that works on a [`Live`] host. Every method has a default.
 pub trait Watch {
-    /// A chunk, for which there are this many tickets, is about to be touched.
+    /// A chunk with this many tickets is about to be accessed.
     fn touch(&mut self, _touch: Touch, _at: ChunkAt, _tickets: u32) {}
 
-    /// Whether a chunk with a ticket can be worked on. Default: always.
+    /// Whether a chunk with a ticket is ready. Default: always.
     fn is_ready(&mut self, _at: ChunkAt) -> bool {
         true
     }
@@ -39,7 +39,7 @@ pub trait Watch {
     fn changed(&mut self, _change: BlockChange) {}
 }
 
-/// A [`Memory`] as a [`Host`], with an observer. Light is whatever the observer makes of it.
+/// A [`Memory`] as a [`Host`], with an observer. It has no light of its own; the observer handles that.
 #[derive(Debug)]
 pub struct Live<W> {
     /// Chunks and entities.
@@ -51,17 +51,17 @@ pub struct Live<W> {
 }
 
 impl<W> Live<W> {
-    /// A host without tickets.
+    /// Creates a host without tickets.
     pub fn new(memory: Memory, watch: W) -> Self {
         Self { memory, watch, tickets: HashMap::new(), most_chunks: 0 }
     }
 
-    /// The chunks that have tickets, and how many each.
+    /// The chunks that have tickets, and the number of each.
     pub const fn tickets(&self) -> &HashMap<ChunkAt, u32> {
         &self.tickets
     }
 
-    /// How many chunks had tickets at most at one time.
+    /// The largest number of chunks that had tickets at one time.
     pub const fn most_chunks(&self) -> usize {
         self.most_chunks
     }
@@ -128,7 +128,7 @@ impl<W: Watch> Host for Live<W> {
     }
 
     /// # Panics
-    /// If there is none.
+    /// If the chunk has no ticket.
     fn release_ticket(&mut self, at: ChunkAt) {
         let count = self.tickets.get_mut(&at).expect("a ticket was taken");
         *count -= 1;

@@ -1,15 +1,15 @@
-//! The one place that reads NBT's fields from bytes.
+//! Reads NBT's fields from bytes. No other module does.
 
 use super::{Limits, NbtError, NbtProblem, Tag};
 
-/// A place in bytes that only moves forward.
+/// A position in bytes that only moves forward.
 #[derive(Debug, Clone)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
     at_bytes: usize,
 }
 
-/// What a walk may still meet.
+/// The elements that a walk may still visit.
 #[derive(Debug)]
 pub(super) struct Budget {
     elements_left: u64,
@@ -106,13 +106,13 @@ impl<'a> Cursor<'a> {
         Tag::from_byte(byte).ok_or(NbtError { at_bytes: before, problem: NbtProblem::UnknownTag(byte) })
     }
 
-    /// The bytes of a name or string: modified UTF-8, not decoded.
+    /// Reads the bytes of a name or string: modified UTF-8, not decoded.
     pub(super) fn text(&mut self) -> Result<&'a [u8], NbtError> {
         let len_bytes = self.u16()?;
         self.take(usize::from(len_bytes))
     }
 
-    /// A count of elements of this size, checked against what is left.
+    /// Reads a count of elements of this size, and checks it against the remaining bytes.
     pub(super) fn count(&mut self, element_bytes: usize) -> Result<usize, NbtError> {
         let at_bytes = self.at_bytes;
         let found = self.i32()?;
@@ -129,7 +129,7 @@ impl<'a> Cursor<'a> {
         Ok(count)
     }
 
-    /// The kind and count at the start of a list.
+    /// Reads the element kind and count of a list.
     pub(super) fn list_header(&mut self) -> Result<(Tag, usize), NbtError> {
         let at_bytes = self.at_bytes;
         let tag = self.tag()?;
@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
         Ok((tag, count))
     }
 
-    /// Walks over one value of this kind; `depth` is how many compounds and lists it lies in.
+    /// Skips a value of this kind. `depth` is the number of compounds and lists around it.
     pub(super) fn skip(&mut self, tag: Tag, depth: u16, budget: &mut Budget) -> Result<(), NbtError> {
         match tag {
             Tag::End => {}

@@ -1,16 +1,16 @@
-//! Why bytes are no tree.
+//! Errors of parsing a tree.
 
-/// Why bytes are no tree, and at which byte.
+/// Why bytes are not a valid tree, and at which byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("NBT: {problem} (at byte {at_bytes})")]
 pub struct NbtError {
     /// Bytes from the start of what was parsed.
     pub at_bytes: usize,
-    /// What is wrong there.
+    /// The problem at that byte.
     pub problem: NbtProblem,
 }
 
-/// What is wrong at one place of a tree.
+/// A problem at one place of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NbtProblem {
@@ -19,7 +19,7 @@ pub enum NbtProblem {
     Ended {
         /// Bytes that the value takes.
         needed: usize,
-        /// Bytes that are there.
+        /// Bytes that are left.
         left: usize,
     },
     /// A tag above the known ones.
@@ -28,7 +28,7 @@ pub enum NbtProblem {
     /// The tree does not begin with a compound.
     #[error("the tree begins with tag {0} where a compound (10) has to be")]
     RootNotCompound(u8),
-    /// Bytes after a compound that has to stand alone.
+    /// Bytes follow a compound that must end the input.
     #[error("{0} bytes follow the compound")]
     Trailing(usize),
     /// A negative length.
@@ -37,14 +37,14 @@ pub enum NbtProblem {
     /// A length that the rest of the bytes cannot hold.
     #[error("{count} elements of at least {element_bytes} bytes exceed the {left} bytes left")]
     LengthPastEnd {
-        /// Promised elements.
+        /// The claimed number of elements.
         count: usize,
-        /// The fewest bytes that each takes.
+        /// The fewest bytes of each element.
         element_bytes: usize,
-        /// Bytes that are there.
+        /// Bytes that are left.
         left: usize,
     },
-    /// Elements of no kind take no bytes: their count would be free.
+    /// A list without an element kind has elements. They would take no bytes, so nothing would bound their count.
     #[error("a list of {0} elements has no element kind")]
     UntypedList(usize),
     /// More levels than allowed.

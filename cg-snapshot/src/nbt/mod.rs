@@ -1,9 +1,9 @@
-//! Named Binary Tag, the big-endian tree of a Java save: a checked view of borrowed bytes, and a writer.
+//! Named Binary Tag, the big-endian tree format of Java saves: a checked view of borrowed bytes, and a writer.
 //!
-//! [`Document::parse`] and [`Compound::parse`] walk the bytes once within [`Limits`]; after that a [`Compound`] is a
-//! slice whose fields are found by walking it, and whose bytes ([`Compound::raw`]) can be kept exactly as they are.
-//! That is why this is not a library's tree: block entities and entities have to come back byte for byte,
-//! and a parsed tree loses the order of fields, doubled names and the type of an empty list.
+//! [`Document::parse`] and [`Compound::parse`] check the bytes once within [`Limits`]. After that a [`Compound`] is a
+//! slice: a lookup walks over its fields. [`Compound::raw`] returns its bytes unchanged. A parsed tree of a library
+//! loses the order of fields, duplicate names and the type of an empty list. Block entities and entities must be
+//! written back byte for byte, so this is not such a tree.
 //!
 //! ```
 //! use cg_snapshot::nbt::{self, Document, Limits};

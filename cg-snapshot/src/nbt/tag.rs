@@ -33,7 +33,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// The kind of this byte.
+    /// Returns the kind that this byte encodes.
     pub const fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             0 => Self::End,

@@ -1,4 +1,4 @@
-//! Trees are read within their limits, or say where they end.
+//! Trees are read within their limits, or the error names the byte.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ fn lengths_are_checked_before_they_are_believed() {
         limits,
         expect!["NBT: 2 elements of at least 1 bytes exceed the 1 bytes left (at byte 8)"],
     );
-    // Elements of no kind would be free.
+    // Elements without a kind would take no bytes.
     check(
         &field(9, b"\x00\x7f\xff\xff\xff"),
         limits,
@@ -81,7 +81,7 @@ fn depth_and_elements_are_bounded() {
     let limits = Limits::default();
     check(&nested(511), limits, expect!["1 fields, 0 bytes after"]);
     check(&nested(512), limits, expect!["NBT: more than 512 levels deep (at byte 1539)"]);
-    // Lists in lists count too, and never end the stack.
+    // Nested lists count too, and do not overflow the stack.
     let lists = [&[10, 0, 0, 9, 0, 0][..], &[9, 0, 0, 0, 1].repeat(100_000)].concat();
     check(&lists, limits, expect!["NBT: more than 512 levels deep (at byte 2561)"]);
     let few = Limits { elements: 3, ..limits };
@@ -120,7 +120,7 @@ fn text_beyond_the_basic_plane_and_nul_are_written_as_java_does() {
     payload(|out| assert_eq!(out.string("t", &long), Err(TooLong(65_536))));
 }
 
-/// A tree of every kind of value, from a choice of numbers.
+/// A tree with every kind of value, derived from a seed.
 fn tree(seed: &[u8], depth: u32) -> Vec<u8> {
     payload(|out| {
         for &value in seed {
@@ -144,7 +144,7 @@ fn tree(seed: &[u8], depth: u32) -> Vec<u8> {
     })
 }
 
-/// Visits every value; sums what it sees so that nothing is skipped.
+/// Visits every value. The sum makes sure that none is skipped.
 fn visit(compound: Compound<'_>) -> usize {
     let value = |value: Value<'_>| match value {
         Value::Compound(inner) => visit(inner),

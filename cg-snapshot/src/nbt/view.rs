@@ -5,23 +5,23 @@ use std::borrow::Cow;
 use super::cursor::{Budget, Cursor};
 use super::{NbtError, NbtProblem, Tag};
 
-/// What a tree may hold.
+/// The limits of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Compounds and lists inside each other.
+    /// The nesting of compounds and lists.
     pub depth: u16,
-    /// Fields and list elements together; numbers of arrays are not counted, their bytes are there.
+    /// Fields and list elements together. Numbers of arrays do not count: the remaining bytes bound them.
     pub elements: u64,
 }
 
 impl Default for Limits {
-    /// 512 levels, as the game has it, and 8 Mi elements.
+    /// 512 levels, as in the game, and 8 Mi elements.
     fn default() -> Self {
         Self { depth: 512, elements: 8 << 20 }
     }
 }
 
-/// A whole tree: a named root and what follows it.
+/// A whole tree: a named root and the bytes after it.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     /// The root's name, empty in every save.
@@ -34,7 +34,7 @@ pub struct Document<'a> {
 
 /// Fields by name: a slice of checked bytes, without the compound's own tag and name, with its end tag.
 ///
-/// Finding a field walks the fields before it; no memory is taken. Equality is of bytes.
+/// A lookup walks over the fields before the result and allocates nothing. Equality compares bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compound<'a> {
     bytes: &'a [u8],
@@ -47,13 +47,13 @@ pub struct Field<'a> {
     pub name: Text<'a>,
     /// The value.
     pub value: Value<'a>,
-    /// Tag, name and value as they stand.
+    /// Tag, name and value as stored.
     pub raw: &'a [u8],
     /// Bytes from the start of the compound to the field's tag.
     pub offset_bytes: usize,
 }
 
-/// Modified UTF-8, not decoded: names and strings. It compares with what is ASCII directly.
+/// Modified UTF-8, not decoded: names and strings. It compares directly with ASCII text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Text<'a>(pub &'a [u8]);
 
@@ -92,10 +92,10 @@ pub struct Ints<'a>(&'a [u8]);
 pub struct Longs<'a>(&'a [u8]);
 
 impl<'a> Document<'a> {
-    /// Checks a whole tree: tag, name, compound. Walks every byte of it once, takes no memory.
+    /// Checks a whole tree: tag, name, compound. Reads every byte once and allocates nothing.
     ///
     /// # Errors
-    /// Where and why the bytes are no tree within the limits.
+    /// Where and why the bytes are not a tree within the limits.
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Result<Self, NbtError> {
         let mut cursor = Cursor::new(bytes);
         match cursor.tag() {
@@ -118,10 +118,10 @@ impl<'a> Compound<'a> {
     /// A compound without fields.
     pub const EMPTY: Compound<'static> = Compound { bytes: &[0] };
 
-    /// Checks the bytes that [`Compound::raw`] gave: fields, then the end tag, then nothing.
+    /// Checks the bytes that [`Compound::raw`] returns: fields, the end tag, and nothing after it.
     ///
     /// # Errors
-    /// Where and why the bytes are no compound within the limits.
+    /// Where and why the bytes are not a compound within the limits.
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Result<Self, NbtError> {
         let (compound, trailing) = Self::parse_prefix(bytes, limits)?;
         if trailing.is_empty() {
@@ -138,7 +138,7 @@ impl<'a> Compound<'a> {
     /// Every field in stored order.
     pub fn fields(self) -> impl Iterator<Item = Field<'a>> + use<'a> {
         let mut cursor = Cursor::new(self.bytes);
-        // The bytes were checked, so nothing fails here; if it did, the walk would end.
+        // The bytes were checked, so no read fails. If one did, the iteration would end.
         std::iter::from_fn(move || {
             let (before, offset_bytes) = (cursor.rest(), cursor.at_bytes());
             let tag = cursor.tag().ok().filter(|&tag| tag != Tag::End)?;
@@ -149,22 +149,22 @@ impl<'a> Compound<'a> {
         })
     }
 
-    /// The value of a field. Of a name met twice the last one counts, as in the game.
+    /// The value of a field. The last field with a name counts, as in the game.
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         self.field(name).map(|field| field.value)
     }
 
-    /// A field with its place. Of a name met twice the last one counts, as in the game.
+    /// A field with its offset. The last field with a name counts, as in the game.
     pub fn field(self, name: &str) -> Option<Field<'a>> {
         self.fields().filter(|field| field.name == *name).last()
     }
 
-    /// The number in a field of whole numbers, when an i32 holds it.
+    /// The number in an integer field, if an i32 holds it.
     pub fn int(self, name: &str) -> Option<i32> {
         self.long(name).and_then(|value| i32::try_from(value).ok())
     }
 
-    /// The number in a field of whole numbers.
+    /// The number in an integer field.
     pub fn long(self, name: &str) -> Option<i64> {
         self.get(name).and_then(Value::as_long)
     }
@@ -194,7 +194,7 @@ impl<'a> Compound<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// A whole number of any width.
+    /// An integer of any width.
     pub const fn as_long(self) -> Option<i64> {
         match self {
             Self::Byte(value) => Some(value as i64),
@@ -205,7 +205,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A number of either floating kind.
+    /// A floating-point number of either width.
     pub const fn as_double(self) -> Option<f64> {
         match self {
             Self::Float(value) => Some(value as f64),
@@ -229,7 +229,7 @@ impl<'a> Value<'a> {
         if let Self::List(list) = self { Some(list) } else { None }
     }
 
-    /// Whether this holds nothing: an empty list, compound, array or string.
+    /// Whether the value is an empty list, compound, array or string.
     pub const fn is_empty(self) -> bool {
         match self {
             Self::ByteArray(bytes) | Self::IntArray(Ints(bytes)) | Self::LongArray(Longs(bytes)) => {
@@ -267,10 +267,10 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Checks a list that stands alone: kind of its elements, count, elements, then nothing.
+    /// Checks the bytes of a list: element kind, count, elements, and nothing after them.
     ///
     /// # Errors
-    /// Where and why the bytes are no list within the limits.
+    /// Where and why the bytes are not a list within the limits.
     pub fn parse(bytes: &'a [u8], limits: &Limits) -> Result<Self, NbtError> {
         let mut cursor = Cursor::new(bytes);
         cursor.skip(Tag::List, 0, &mut Budget::new(*limits))?;
@@ -282,7 +282,7 @@ impl<'a> List<'a> {
         Ok(Self { tag, count, bytes: cursor.rest() })
     }
 
-    /// How many values.
+    /// The number of values.
     pub const fn len(self) -> usize {
         self.count
     }
@@ -303,14 +303,14 @@ impl<'a> List<'a> {
         (0..self.count).map_while(move |_| Value::read(&mut cursor, self.tag))
     }
 
-    /// Every compound in stored order; nothing for a list of another kind.
+    /// Every compound in stored order; empty for a list of another kind.
     pub fn compounds(self) -> impl Iterator<Item = Compound<'a>> + use<'a> {
         self.values().filter_map(Value::as_compound)
     }
 }
 
 impl<'a> Ints<'a> {
-    /// How many numbers.
+    /// The number of values.
     pub const fn len(self) -> usize {
         self.0.len() / 4
     }
@@ -328,7 +328,7 @@ impl<'a> Ints<'a> {
 }
 
 impl<'a> Longs<'a> {
-    /// How many numbers.
+    /// The number of values.
     pub const fn len(self) -> usize {
         self.0.len() / 8
     }
@@ -346,21 +346,21 @@ impl<'a> Longs<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The text, borrowed when it has neither NUL nor characters beyond the basic plane.
+    /// The text. It is borrowed if it has neither NUL nor characters beyond the basic plane.
     ///
-    /// `None` when the bytes are no modified UTF-8.
+    /// `None` if the bytes are not modified UTF-8.
     pub fn decode(self) -> Option<Cow<'a, str>> {
         simd_cesu8::mutf8::decode(self.0).ok()
     }
 
-    /// The text for a message: what cannot be decoded is replaced.
+    /// The text for a message: invalid sequences are replaced.
     pub fn lossy(self) -> Cow<'a, str> {
         simd_cesu8::mutf8::decode_lossy(self.0)
     }
 }
 
 impl PartialEq<str> for Text<'_> {
-    /// Compares bytes: exact for ASCII, which all of the game's names are.
+    /// Compares bytes. That is exact for ASCII, and all names of the game are ASCII.
     fn eq(&self, other: &str) -> bool {
         self.0 == other.as_bytes()
     }

@@ -1,29 +1,29 @@
-//! Writing trees.
+//! Writes trees.
 #![expect(clippy::big_endian_bytes, reason = "NBT is big-endian by its own definition")]
 
 use super::Tag;
 
 /// Writes the fields of one compound.
 ///
-/// Names are the game's own, so they are literals; what comes from elsewhere is a string *value* and is checked.
+/// Names are the game's own, so they are literals. Text from elsewhere is a string *value*, and its length is checked.
 #[derive(Debug)]
 pub struct CompoundWriter<'a> {
     out: &'a mut Vec<u8>,
 }
 
-/// A string is longer than its u16 length can say.
+/// A string is too long for its u16 length field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a string of {0} bytes is longer than the 65,535 that NBT can hold")]
 pub struct TooLong(pub usize);
 
-/// A whole tree with an empty root name, as region files hold it.
+/// A whole tree with an empty root name, as in region files.
 pub fn document<R>(fields: impl FnOnce(&mut CompoundWriter<'_>) -> R) -> Vec<u8> {
     let mut out = vec![Tag::Compound as u8, 0, 0];
     write_compound(&mut out, fields);
     out
 }
 
-/// A compound's fields and end tag, as [`super::Compound::raw`] gives them.
+/// A compound's fields and end tag, as [`super::Compound::raw`] returns them.
 pub fn payload<R>(fields: impl FnOnce(&mut CompoundWriter<'_>) -> R) -> Vec<u8> {
     let mut out = Vec::new();
     write_compound(&mut out, fields);
@@ -63,7 +63,7 @@ impl CompoundWriter<'_> {
     /// A string.
     ///
     /// # Errors
-    /// [`TooLong`]; nothing is written then.
+    /// [`TooLong`]; then nothing is written.
     pub fn string(&mut self, name: &'static str, value: &str) -> Result<(), TooLong> {
         self.named_string(name, value)
     }
@@ -71,7 +71,7 @@ impl CompoundWriter<'_> {
     /// A string under a name that is not the game's own, such as a block state's property.
     ///
     /// # Errors
-    /// [`TooLong`] for the name or the value; nothing is written then.
+    /// [`TooLong`] for the name or the value; then nothing is written.
     pub fn named_string(&mut self, name: &str, value: &str) -> Result<(), TooLong> {
         let (name, value) = (simd_cesu8::mutf8::encode(name), simd_cesu8::mutf8::encode(value));
         let name_len = u16::try_from(name.len()).map_err(|_| TooLong(name.len()))?;
@@ -87,7 +87,7 @@ impl CompoundWriter<'_> {
     /// An i32 under a name that is not the game's own, such as a block state in a palette.
     ///
     /// # Errors
-    /// [`TooLong`] for the name; nothing is written then.
+    /// [`TooLong`] for the name; then nothing is written.
     pub fn named_int(&mut self, name: &str, value: i32) -> Result<(), TooLong> {
         let name = simd_cesu8::mutf8::encode(name);
         let name_len = u16::try_from(name.len()).map_err(|_| TooLong(name.len()))?;
@@ -130,7 +130,7 @@ impl CompoundWriter<'_> {
     /// A list of strings.
     ///
     /// # Errors
-    /// [`TooLong`] for the first that is; the tree is of no use then.
+    /// [`TooLong`] for the first string that is too long; then the tree is unusable.
     pub fn strings<'b>(
         &mut self,
         name: &'static str,
@@ -148,7 +148,7 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// A compound, written by the closure; gives what the closure gives.
+    /// A compound that the closure writes. Returns the closure's result.
     pub fn compound<R>(
         &mut self,
         name: &'static str,
@@ -161,7 +161,7 @@ impl CompoundWriter<'_> {
     /// A list of compounds, each written by the closure.
     ///
     /// # Errors
-    /// The first error of the closure; the tree is of no use then.
+    /// The first error of the closure; then the tree is unusable.
     pub fn compounds<T, E>(
         &mut self,
         name: &'static str,
@@ -175,13 +175,13 @@ impl CompoundWriter<'_> {
         Ok(())
     }
 
-    /// A compound whose bytes are there: fields and end tag.
+    /// A compound from its bytes: fields and end tag.
     pub fn raw_compound(&mut self, name: &'static str, raw: &[u8]) {
         self.header(Tag::Compound, name);
         self.out.extend(raw);
     }
 
-    /// A list of compounds whose bytes are there: fields and end tag each.
+    /// A list of compounds from their bytes: fields and end tag each.
     pub fn raw_compounds<'b>(&mut self, name: &'static str, items: impl ExactSizeIterator<Item = &'b [u8]>) {
         self.list_header(name, items.len());
         for raw in items {
@@ -189,14 +189,14 @@ impl CompoundWriter<'_> {
         }
     }
 
-    /// A list of this kind that holds nothing.
+    /// An empty list of this kind.
     pub fn empty_list(&mut self, name: &'static str, kind: Tag) {
         self.header(Tag::List, name);
         self.out.push(kind as u8);
         self.count(0);
     }
 
-    /// Fields whose bytes are there: tag, name and value each, no end tag.
+    /// Fields from their bytes: tag, name and value each, no end tag.
     pub fn raw_fields(&mut self, raw: &[u8]) {
         self.out.extend(raw);
     }

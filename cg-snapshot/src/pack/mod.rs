@@ -1,22 +1,23 @@
-//! A pack: objects and a box of chunks in one file, which travels from world to world.
+//! A pack: objects and a box of chunks in one file, for transfer between worlds.
 //!
 //! | offset | width | part |
 //! |---|---|---|
 //! | 0 | 19 | signature: the line `cherrygrove pack 1` |
-//! | 19 | 14 + n | the box, if there is one: a [snapshot file](crate::file), of whole chunks and everything in them |
+//! | 19 | 14 + n | the box, if there is one: a [snapshot file](crate::file) of whole chunks with all their content |
 //! | … | 14 + n each | objects ascending by key, compressed, about 256 KiB in a part |
-//! | … | 14 + 16 | the end: how many parts and objects are before it, and a checksum over their checksums |
+//! | … | 14 + 16 | the end: the number of parts and objects before it, and a checksum over their checksums |
 //!
-//! Every part stands after its kind, its lengths and a checksum. A file without its end is none, so one that is cut off
-//! anywhere is refused; so is one of which a part is missing, doubled or elsewhere. Every field is in
-//! `docs/format/pack.md`.
+//! Before every part its kind, its lengths and a checksum are stored. A file without the end part is invalid, so a
+//! truncated file is always refused. A file with a missing, repeated or misplaced part is refused too.
+//! `docs/format/pack.md` describes every field.
 //!
-//! Both directions go from front to back and hold one part in memory. A pack knows objects as keys and bytes; what becomes
-//! of them in a world is the caller's business, as is what [`RestoreJob`](crate::RestoreJob) does with the box.
+//! Reader and writer work from front to back and hold one part in memory. A pack stores objects as keys and bytes. The
+//! caller decides what to do with them in a world, and with the result of [`RestoreJob`](crate::RestoreJob) for the
+//! box.
 //!
 //! # Untrusted bytes
-//! Any input gives a value or an error that says where and what. What is read is never more than is there, and what is
-//! decompressed for one part comes out of the caller's [`Limits`].
+//! Any input gives a value or an error with its place and cause. A reader never reads more than the file holds. The
+//! decompressed bytes of one part are charged to the caller's [`Limits`].
 //!
 //! ```
 //! use cg_format::{Limits, codec::Codec};
@@ -56,7 +57,7 @@ const SIGNATURE: &[u8; 19] = b"cherrygrove pack 1\n";
 /// The newest layout that this release reads.
 const VERSION: u64 = 1;
 
-/// Which part. The number is stored, so it never changes.
+/// The kind of a part. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -65,22 +66,23 @@ enum Kind {
     End = 3,
 }
 
-/// What a pack holds.
+/// The content of a pack, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PackInfo {
     /// The box, if there is one.
     pub region: Option<SnapshotInfo>,
-    /// Objects.
+    /// The number of objects.
     pub object_count: u64,
-    /// The bytes that they hold, keys not counted.
+    /// The bytes of all objects, without their keys.
     pub object_bytes: u64,
-    /// The most bytes that one of them holds.
+    /// The length of the longest object.
     pub longest_object_bytes: u64,
-    /// Parts before the end.
+    /// The number of parts before the end part.
     pub part_count: u32,
     /// The file's length.
     pub len_bytes: u64,
-    /// A checksum over the checksums of all parts before the end: packs that differ in it hold something else.
+    /// A checksum over the checksums of all parts before the end part. Packs with different checksums have different
+    /// content.
     pub checksum: u32,
 }
 
@@ -109,9 +111,9 @@ fn check_whole(snapshot: &Snapshot) -> Result<(), SnapshotError> {
     Ok(())
 }
 
-/// Explains the bytes of a pack: the fields that a reader reads, up to the first error, and what they give. The box is
-/// explained by [`file::explain`](crate::file::explain). Offsets in compressed parts count from the start of what was
-/// compressed.
+/// Explains the bytes of a pack: the fields that a reader reads, up to the first error, and the result.
+/// [`file::explain`](crate::file::explain) explains the box. Offsets in compressed parts count from the start of the
+/// decompressed bytes.
 pub fn explain(bytes: &[u8], limits: Limits) -> (Vec<Span>, Result<PackInfo, SnapshotError>) {
     let trace = Trace::default();
     let info = read::explain(bytes, limits, &trace);

@@ -1,17 +1,17 @@
-//! The objects of one part: one after the other, ascending by key.
+//! The objects of one part, ascending by key.
 
 use cg_format::key::OBJECT_MAX_LEN_BYTES;
 use cg_format::wire::{Reader, Trace, Writer};
 use cg_format::{DecodeError, Problem, Section};
 
-/// An object as a pack holds it.
+/// An object in a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedObject<'a> {
     /// Its key, 1 to 512 bytes.
     pub key: &'a [u8],
-    /// Its version in the world that it comes from, from 0. Another world counts its own.
+    /// Its version in the source world, from 0. Another world counts its own versions.
     pub version: i64,
-    /// What it holds.
+    /// Its content.
     pub bytes: &'a [u8],
 }
 
@@ -28,7 +28,7 @@ impl ObjectPage {
         std::iter::from_fn(move || read(&mut reader).ok())
     }
 
-    /// Checks the bytes of a part, whose first key has to lie above one before it.
+    /// Checks the bytes of a part. Its first key must be above `before`.
     pub(super) fn decode(
         raw: Vec<u8>,
         before: Option<&[u8]>,
@@ -74,7 +74,7 @@ fn read<'a>(reader: &mut Reader<'a>) -> Result<PackedObject<'a>, DecodeError> {
 /// Appends an object.
 ///
 /// # Errors
-/// What [`ObjectPage::decode`] would say of it, and an object of 4 GiB and more.
+/// If [`ObjectPage::decode`] would refuse it, or if it has 4 GiB or more.
 pub(super) fn write(object: &PackedObject<'_>, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let PackedObject { key, version, bytes } = object;
     let error = |field, found, allowed| {

@@ -1,4 +1,4 @@
-//! Reading a pack: part by part, from front to back.
+//! Reads a pack part by part, from front to back.
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::snapshot::Snapshot;
 /// A part of a pack.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// The box: every section was verified, and names that nothing uses are left out.
+    /// The box. Every section was verified, and unused names are removed.
     Region(Arc<Snapshot>),
     /// Some of the objects.
     Objects(ObjectPage),
 }
 
-/// A pack that is read.
+/// Reads a pack.
 pub struct PackReader<'t, R> {
     input: Input<'t, R>,
     limits: Limits,
@@ -32,7 +32,7 @@ pub struct PackReader<'t, R> {
     is_over: bool,
 }
 
-/// Reads a whole pack and says what it holds, with its box: nothing is wrong with it anywhere.
+/// Reads and checks a whole pack. Returns its numbers and its box.
 ///
 /// # Errors
 /// As [`PackReader::next_part`].
@@ -54,11 +54,10 @@ pub(super) fn explain(bytes: &[u8], limits: Limits, trace: &Trace) -> Result<Pac
 }
 
 impl<R: Read> PackReader<'static, R> {
-    /// Opens a pack at its first byte, and reads nothing but its signature. Each part may take the memory that `limits`
-    /// allow.
+    /// Opens a pack at its first byte and reads only its signature. Each part may take the memory that `limits` allow.
     ///
     /// # Errors
-    /// [`SnapshotError::Decode`] if it is no pack, or a newer one; [`SnapshotError::Io`].
+    /// [`SnapshotError::Decode`] if it is not a pack, or a newer one; [`SnapshotError::Io`].
     pub fn open(reader: R, limits: Limits) -> Result<Self, SnapshotError> {
         Self::open_traced(reader, limits, None)
     }
@@ -72,22 +71,23 @@ impl<'t, R: Read> PackReader<'t, R> {
         Ok(Self { input, limits, info: PackInfo::default(), last_key: None, is_over: false })
     }
 
-    /// What was read so far; with the last part all that the pack holds.
+    /// The numbers of what was read so far. After the last part they describe the whole pack.
     pub const fn info(&self) -> &PackInfo {
         &self.info
     }
 
-    /// The next part, checked; `None` after the last, when the end was read, agrees, and has nothing after it.
+    /// Returns the next part, checked; `None` after the last. Then the end part was read and agrees, and nothing
+    /// follows it.
     ///
     /// # Errors
-    /// [`SnapshotError::Decode`] says what is wrong and where; [`SnapshotError::InPack`] if a part is as it was written and
-    /// does not hold what it should; [`SnapshotError::Io`].
+    /// [`SnapshotError::Decode`] with its place and cause; [`SnapshotError::InPack`] if a part has a valid checksum and
+    /// invalid content; [`SnapshotError::Io`].
     pub fn next_part(&mut self) -> Result<Option<Part>, SnapshotError> {
         if self.is_over {
             return Ok(None);
         }
         let is_first = self.info.part_count == 0;
-        // Each part has the whole of the limits: one is in memory at a time.
+        // Each part has the whole limits, because only one is in memory at a time.
         let part = self
             .input
             .part_of(Section::PackPart, &mut self.limits.clone(), |reader| kind(reader, is_first))?;

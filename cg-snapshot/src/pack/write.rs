@@ -1,4 +1,4 @@
-//! Writing a pack: from front to back, nothing is gone back to.
+//! Writes a pack from front to back, without seeking.
 
 use std::io::Write;
 
@@ -13,12 +13,12 @@ use crate::file::FileOptions;
 use crate::file::part;
 use crate::snapshot::Snapshot;
 
-/// A part of objects ends with the one with which it reaches this many bytes.
+/// A part of objects ends with the object that makes it this long.
 const PAGE_BYTES: usize = 1 << 18;
 
-/// A pack that is written: at most one box first, then objects ascending by key, then [`finish`](Self::finish).
+/// Writes a pack: at most one box first, then objects ascending by key, then [`finish`](Self::finish).
 ///
-/// What is dropped before is no pack: it lacks its end, and no reader takes it.
+/// If the writer is dropped before, the file lacks its end part and every reader refuses it.
 pub struct PackWriter<W> {
     out: W,
     codec: Codec,
@@ -39,7 +39,7 @@ impl<W: Write> PackWriter<W> {
         Ok(Self { out, codec, page: Vec::new(), last_key: None, info })
     }
 
-    /// Adds the box. Its file is in memory until it is written.
+    /// Adds the box. Its encoded file is in memory until it is written.
     ///
     /// # Errors
     /// [`SnapshotError::NotWhole`], [`SnapshotError::PackOrder`] if something was added before, and as
@@ -50,17 +50,17 @@ impl<W: Write> PackWriter<W> {
         }
         check_whole(snapshot)?;
         let file = snapshot.to_bytes(&FileOptions { codec: self.codec })?;
-        // Its parts are compressed each by itself.
+        // Its own parts are compressed already.
         self.part(Kind::Region, Codec::None, &file)?;
         self.info.region = Some(snapshot.info().clone());
         Ok(())
     }
 
-    /// Adds an object. About 256 KiB of them are in memory, or one that is longer.
+    /// Adds an object. Objects stay in memory until the part has about 256 KiB, or one longer object.
     ///
     /// # Errors
-    /// [`SnapshotError::PackOrder`] unless its key lies above that of the object before; [`SnapshotError::Decode`] for what
-    /// no reader would take; [`SnapshotError::Io`].
+    /// [`SnapshotError::PackOrder`] unless its key is above the previous one; [`SnapshotError::Decode`] if no reader
+    /// would accept the object; [`SnapshotError::Io`].
     pub fn object(&mut self, object: PackedObject<'_>) -> Result<(), SnapshotError> {
         if self.last_key.as_deref().is_some_and(|last| last >= object.key) {
             return Err(SnapshotError::PackOrder);
@@ -73,7 +73,7 @@ impl<W: Write> PackWriter<W> {
         if self.page.len() >= PAGE_BYTES { self.write_page() } else { Ok(()) }
     }
 
-    /// Ends the pack and flushes it; the writer, and what the pack holds.
+    /// Ends the pack and flushes it. Returns the writer and the numbers of the pack.
     ///
     /// # Errors
     /// [`SnapshotError::Io`].
@@ -103,7 +103,7 @@ impl<W: Write> PackWriter<W> {
         Ok(())
     }
 
-    /// Writes a part; its checksum.
+    /// Writes a part and returns its checksum.
     fn put(&mut self, kind: Kind, codec: Codec, raw: &[u8]) -> Result<u32, SnapshotError> {
         let (checksum, bytes) = part::encode(kind as u8, codec, raw).ok_or_else(|| {
             let (field, found) = ("raw len", raw.len() as u64);

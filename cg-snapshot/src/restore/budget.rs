@@ -1,16 +1,16 @@
-//! How much of a tick the queue may use.
+//! The share of a tick that the queue may use.
 
 use std::time::Duration;
 
-/// What [`RestoreQueue::run`](crate::RestoreQueue::run) may do in one tick.
+/// The limits of [`RestoreQueue::run`](crate::RestoreQueue::run) in one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickBudget {
     /// The time. Default 30 ms, which is 60 % of a tick of 50 ms.
     pub time: Duration,
-    /// Sections that are captured, restored, lit again, or brought to the host's ids. Default: as many as the time allows.
+    /// Sections that are captured, restored, relit or converted to the host's ids. Default: as many as the time allows.
     pub sections: usize,
-    /// Chunks for which a ticket is held at once. Default 64. One operation may hold all; one that waits for a chunk gives
-    /// back what is more than an equal part when another needs some.
+    /// The maximum number of chunks with a ticket. Default 64. One operation may hold all of them. When another
+    /// operation needs tickets, one that waits for a chunk releases those above an equal share.
     pub concurrent_chunks: usize,
 }
 
@@ -27,7 +27,7 @@ impl TickBudget {
     }
 }
 
-/// The time of one tick as it is used up. The clock is the caller's.
+/// The time that is used in one tick. The caller provides the clock.
 #[derive(Debug)]
 pub(crate) struct Spending<C> {
     now: C,
@@ -39,8 +39,8 @@ pub(crate) struct Spending<C> {
     budget: TickBudget,
 }
 
-/// What a section is expected to take: the longest of this tick and the one before. A tick has room for thousands, so
-/// what is forgotten within one comes again as its last.
+/// The expected time of a section: the longest of this tick and the last one. A tick has time for thousands of
+/// sections. If a long one were forgotten within the tick, the next such section could exceed the budget.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Expected {
     this_tick: Duration,
@@ -48,7 +48,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Another tick begins.
+    /// Begins the next tick.
     pub(crate) fn turn(&mut self) {
         *self = Self { this_tick: Duration::ZERO, last_tick: self.this_tick };
     }
@@ -64,15 +64,15 @@ impl<C: FnMut() -> Duration> Spending<C> {
         Self { now, began, last: began, done: 0, has_ended: false, budget }
     }
 
-    /// Whether another section may begin. The first always may, unless something else was done: a queue must not stand
-    /// still.
+    /// Whether another section may begin. The first always may, unless an operation ended, so that the queue makes
+    /// progress.
     pub(crate) fn allows(&self, expected: Expected) -> bool {
         let spent = self.last.saturating_sub(self.began);
         (self.done == 0 && !self.has_ended)
             || (self.done < self.budget.sections && spent + expected.time() <= self.budget.time)
     }
 
-    /// Counts a section, and learns what sections take.
+    /// Counts a section and measures it.
     pub(crate) fn count(&mut self, expected: &mut Expected) {
         let now = (self.now)();
         let took = now.saturating_sub(self.last);
@@ -81,13 +81,13 @@ impl<C: FnMut() -> Duration> Spending<C> {
         self.done += 1;
     }
 
-    /// An operation has ended, which may have taken time and done no section.
+    /// An operation ended. That may have taken time without a section.
     pub(crate) fn end(&mut self) {
         self.has_ended = true;
         self.look();
     }
 
-    /// Looks at the clock without counting: what was done beside sections belongs to the tick too.
+    /// Reads the clock without counting a section: other work belongs to the tick too.
     pub(crate) fn look(&mut self) {
         self.last = (self.now)();
     }
@@ -123,7 +123,7 @@ mod tests {
     fn the_longest_section_is_remembered_until_the_tick_behind_the_next() {
         let budget = TickBudget { time: Duration::from_millis(10), ..TickBudget::default() };
         let mut expected = Expected::default();
-        // One section of 5 ms, then such of 1 ms: what fits beside one of 5.
+        // The first section takes 5 ms, the others 1 ms. The next tick still expects 5 ms.
         let mut ticks = [[5, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]].into_iter().map(|takes| {
             expected.turn();
             let mut takes = [0].into_iter().chain(takes).chain(std::iter::repeat(1));

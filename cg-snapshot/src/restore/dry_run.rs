@@ -1,4 +1,4 @@
-//! A target that changes nothing: what a restore would do.
+//! A target that changes nothing. It shows what a restore would do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkSink, ChunkSource, Editor, EntityId, EntitySource, SchemaView};
 
-/// Reads a source and forgets what is written: a [`RestoreJob`](crate::RestoreJob) over it shows every change that it would
-/// make, and makes none.
+/// Reads a source and drops what is written. A [`RestoreJob`](crate::RestoreJob) on it reports every change that it
+/// would make, and makes none.
 pub struct DryRun<'s, S> {
     source: &'s S,
-    /// Another schema than the source's.
+    /// A schema that replaces the source's.
     schema: Option<Arc<dyn SchemaView + Send + Sync>>,
 }
 
 impl<'s, S> DryRun<'s, S> {
-    /// Over a source.
+    /// Creates a target that reads `source`.
     pub const fn new(source: &'s S) -> Self {
         Self { source, schema: None }
     }
 
-    /// Over a source as if it had another schema: one with names that would be registered before.
+    /// Creates a target that reads `source` with another schema: one with names that would be registered first.
     pub fn with_schema(source: &'s S, schema: impl SchemaView + Send + Sync + 'static) -> Self {
         Self { source, schema: Some(Arc::new(schema)) }
     }

@@ -1,4 +1,4 @@
-//! Entities of a restore: those of the snapshot for those that stand in its box.
+//! Replaces the entities in the snapshot's box with those of the snapshot.
 
 use cg_format::entity::Owner;
 use cg_format::{Editor, EntityId};
@@ -11,7 +11,7 @@ use crate::error::RestoreError;
 use crate::snapshot::moved_entity;
 
 impl RestoreJob {
-    /// Deletes the chunk's entities that stand in the region and are not the snapshot's, and puts the snapshot's.
+    /// Deletes the chunk's entities in the region that are not in the snapshot, and puts those of the snapshot.
     pub(super) fn replace_entities<E: Editor + ?Sized, F>(
         &mut self,
         references: &[EntityId],
@@ -53,7 +53,7 @@ impl RestoreJob {
         if self.is_own_place {
             return id;
         }
-        // A UUID of its own kind (version 8) from the old one and the place, by the mixing steps of SplitMix64.
+        // A version 8 UUID from the old one and the place, mixed with the steps of SplitMix64.
         let min = self.target.area().min();
         let place = [self.target.dimension().get(), min.x as u64, min.y as u64, min.z as u64];
         let [low, high] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03].map(|seed: u64| {

@@ -1,4 +1,4 @@
-//! One restore: how far it is, and what it has done.
+//! One restore: its progress and its report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,41 +15,41 @@ use crate::region::Region;
 use crate::remap::{RemapReport, Remapping};
 use crate::snapshot::Snapshot;
 
-/// Sections whose live chunks are read at once.
+/// Sections whose live chunks are read in one call.
 const SECTIONS_AT_ONCE: usize = 256;
 
-/// A restore under way. Each step handles one section whole, so it can stop between any two.
+/// A restore in progress. Each step handles a whole section, so the caller can stop between any two.
 pub struct RestoreJob {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) options: RestoreOptions,
     pub(super) target: Region,
-    /// Whether the target is where the snapshot was taken, whatever the numbers of the dimension.
+    /// Whether the target is the box of the capture: no distance, and the dimension of the same name.
     pub(super) is_own_place: bool,
     pieces: Box<dyn Iterator<Item = Piece> + Send>,
-    /// Pieces that were taken.
+    /// The number of pieces that were taken.
     taken: usize,
-    /// By the chunk that owned them: places in the snapshot's list.
+    /// Indices of the snapshot's entities, by the chunk that owned them.
     pub(super) entities: BTreeMap<ChunkAt, Vec<usize>>,
     /// The ids that the snapshot's entities have in the target.
     pub(super) ids: BTreeSet<EntityId>,
-    /// Chunks that an entity was taken out of since they were read with others: what was read is no longer so.
+    /// Chunks that lost an entity after they were read in the same batch. They must be read again.
     pub(super) let_go: BTreeSet<ChunkAt>,
     pub(super) report: RestoreReport,
     pub(super) held: Held,
-    /// As it was before the last call that may be taken back.
+    /// The state before the last call that can be taken back.
     before: Before,
-    /// Room for the bytes of a live chunk.
+    /// Buffer for the bytes of a live chunk.
     pub(super) scratch: Vec<u8>,
 }
 
-/// How far a job was.
+/// The progress of a job.
 #[derive(Debug, Clone, Default)]
 struct Before {
     taken: usize,
     tally: Tally,
 }
 
-/// What a job counts.
+/// The counters of a job.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub(super) report: RestoreReport,
@@ -59,7 +59,7 @@ pub(super) struct Tally {
 impl RestoreJob {
     /// Prepares a restore into a target whose ids a catalog issued.
     ///
-    /// Reads nothing of the target. A snapshot with other ids [arrives](Snapshot::arrive) first.
+    /// Reads nothing of the target. A snapshot with other ids is [converted](Snapshot::arrive) first.
     ///
     /// # Errors
     /// [`SnapshotError::UnknownNames`] if the catalog lacks some; [`SnapshotError::OutsideWorld`].
@@ -79,8 +79,8 @@ impl RestoreJob {
         Self::of_arrived(snapshot, own, remap, options)
     }
 
-    /// As [`new`](Self::new), of a snapshot that has the target's ids, and the dimension there that has the name of the
-    /// snapshot's own.
+    /// As [`new`](Self::new), for a snapshot that has the target's ids. `own` is the target's dimension with the name
+    /// of the snapshot's dimension.
     pub(super) fn of_arrived(
         snapshot: Arc<Snapshot>,
         own: Option<Dimension>,
@@ -121,27 +121,28 @@ impl RestoreJob {
         self.target
     }
 
-    /// How many sections it has.
+    /// The number of its sections.
     pub fn section_count(&self) -> u64 {
         self.snapshot.info().section_count
     }
 
-    /// What was done so far.
+    /// The report up to now.
     pub const fn report(&self) -> &RestoreReport {
         &self.report
     }
 
-    /// About the memory that a transaction around all of what was done so far takes until it is committed: of each section
-    /// that changes both chunks, the row and some 0.8 KiB, of each other one that it was read.
+    /// The approximate memory of a transaction around everything done so far, until it is committed. A changed section
+    /// counts both chunks, the row and about 0.8 KiB. Any other section counts only its read.
     pub const fn held_bytes(&self) -> u64 {
         self.held.bytes()
     }
 
-    /// Restores one section, if one is left; `false` if not. Changes of blocks are shown in the order of layers and cells.
+    /// Restores one section; `false` if none is left. `observe` gets the changed blocks in the order of layers and
+    /// cells.
     ///
     /// # Errors
-    /// [`RestoreError::Target`] if the target refuses; [`RestoreError::Snapshot`] if the section cannot be verified and is
-    /// not to be skipped. The section stays as it was, and the job goes on with the next.
+    /// [`RestoreError::Target`] if the target fails; [`RestoreError::Snapshot`] if the section cannot be verified and
+    /// is not to be skipped. The section is unchanged, and the job continues with the next.
     pub fn step<E: Editor>(
         &mut self,
         editor: &mut E,
@@ -154,8 +155,8 @@ impl RestoreJob {
         self.perform(piece, live, &*schema, editor, observe).map(|()| true)
     }
 
-    /// Restores all that is left. The job itself holds the live chunks of 256 sections at a time; a transaction holds
-    /// [all that changes](Self::held_bytes) until it is committed, which [`RestoreOptions::max_held_bytes`] bounds.
+    /// Restores all remaining sections. The job itself holds the live chunks of 256 sections at a time. A transaction
+    /// holds [all changes](Self::held_bytes) until it is committed; [`RestoreOptions::max_held_bytes`] bounds that.
     ///
     /// # Errors
     /// As [`step`](Self::step).
@@ -169,13 +170,14 @@ impl RestoreJob {
         Ok(self.report.clone())
     }
 
-    /// Restores at most this many sections of what is left, whose chunks are read by one call; `false` if nothing was left.
+    /// Restores at most this many of the remaining sections and reads their chunks in one call; `false` if none was
+    /// left.
     ///
-    /// As steps of their own, transactions of a world that others change too may meet a conflict and write nothing:
-    /// [`take_back`](Self::take_back) what was done then, and do it again.
+    /// If each call is a transaction of its own, it may conflict with another writer of the world and write nothing.
+    /// Then [`take_back`](Self::take_back) the call and repeat it.
     ///
     /// # Errors
-    /// As [`step`](Self::step); the sections after the one that failed are not restored by this job.
+    /// As [`step`](Self::step); this job does not restore the sections after the one that failed.
     pub fn run_some<E: Editor>(
         &mut self,
         editor: &mut E,
@@ -186,10 +188,11 @@ impl RestoreJob {
         self.some(editor, observe, section_count)
     }
 
-    /// Forgets what the last [`run_some`](Self::run_some) or [`run`](Self::run) did, for a transaction that did not commit:
-    /// the next call does it again. What it showed of changes was shown in vain. Does nothing if it was forgotten already.
+    /// Undoes the progress of the last [`run_some`](Self::run_some) or [`run`](Self::run), after its transaction failed
+    /// to commit. The next call does the same sections again. The changes that it reported did not happen. Does nothing
+    /// if the progress was undone already.
     ///
-    /// Costs a walk over the places of the sections before.
+    /// Costs a walk over the places of the earlier sections.
     pub fn take_back(&mut self) {
         let Before { taken, tally } = self.before.clone();
         let all = pieces(self.snapshot.region(), self.target.dimension(), self.options.by_chunks);
@@ -202,7 +205,7 @@ impl RestoreJob {
         Tally { report: self.report.clone(), held: self.held }
     }
 
-    /// Forgets what was counted since, of a section whose changes were not written.
+    /// Resets the counters after a section whose changes were not written.
     pub(super) fn set_tally(&mut self, Tally { report, held }: Tally) {
         (self.report, self.held) = (report, held);
     }
@@ -235,7 +238,7 @@ impl RestoreJob {
         Ok(true)
     }
 
-    /// Takes the next section to be performed.
+    /// Takes the next section.
     pub(crate) fn pull(&mut self) -> Option<Piece> {
         let piece = self.pieces.next();
         self.taken += usize::from(piece.is_some());

@@ -1,4 +1,4 @@
-//! Restoring: a snapshot is put back, at once or within the ticks of a server.
+//! Restores a snapshot, at once or within the ticks of a server.
 
 mod budget;
 mod dry_run;

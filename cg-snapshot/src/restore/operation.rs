@@ -1,4 +1,4 @@
-//! An operation as its submitter sees it: what is to be done, how far it is, how it ended.
+//! An operation as its submitter sees it: its task, its progress and its outcome.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,30 +10,31 @@ use crate::region::Region;
 use crate::restore::{RestoreOptions, RestoreReport};
 use crate::snapshot::Snapshot;
 
-/// What a queue is asked to do.
+/// A task for a queue.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// Capture a region. It is of one state, that at which it began, if the host calls
-    /// [`before_change`](crate::RestoreQueue::before_change) or changes nothing in it meanwhile; else each section is of the
-    /// state in which it was met. A world needs no queue for this: `World::read_view` is one state, read on any thread.
+    /// Captures a region. The capture has one state, that of its beginning, if the host calls
+    /// [`before_change`](crate::RestoreQueue::before_change) or changes nothing in the region meanwhile. Otherwise each
+    /// section has the state in which it was read. A world needs no queue for this: `World::read_view` is one state and
+    /// can be read on any thread.
     Capture {
         /// The box.
         region: Region,
-        /// How.
+        /// The options.
         options: CaptureOptions,
     },
-    /// Put a snapshot back. One with the ids of another registry is brought to the host's first, section by section within
-    /// the budget, which takes ticks and is no progress: let it [arrive](Snapshot::arrive) before, on another thread, if
-    /// there is one.
+    /// Restores a snapshot. A snapshot with the ids of another registry is converted to the host's ids first, section
+    /// by section within the budget. That takes ticks and is not part of the progress. To avoid it,
+    /// [convert](Snapshot::arrive) the snapshot on another thread before.
     Restore {
         /// The snapshot.
         snapshot: Arc<Snapshot>,
-        /// How.
+        /// The options.
         options: RestoreOptions,
-        /// Whether the host lights every changed chunk again, in a second pass after all blocks.
+        /// Whether the host computes the light of every changed chunk again, in a second pass after all blocks.
         relight: bool,
     },
-    /// Have the host light every chunk of a region again.
+    /// Makes the host compute the light of every chunk of a region again.
     Relight {
         /// The box.
         region: Region,
@@ -41,7 +42,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Its box, of a restore where the snapshot was taken.
+    /// Its box; for a restore, the box of the capture.
     pub(super) fn own_region(&self) -> Region {
         match self {
             Self::Capture { region, .. } | Self::Relight { region } => *region,
@@ -49,11 +50,11 @@ impl Operation {
         }
     }
 
-    /// The box in which it works where a catalog holds.
+    /// The box that it works on, by a catalog.
     pub(super) fn region(&self, catalog: &Catalog) -> Region {
         let own = self.own_region();
         let Self::Restore { snapshot, options, .. } = self else { return own };
-        // By name, as the restore will find it: the snapshot may say another number.
+        // By name, as the restore finds it: the snapshot may have another number.
         let named = catalog.dimension(snapshot.info().dimension.as_str());
         let dimension = options.dimension.or(named).unwrap_or(own.dimension());
         own.moved(dimension, options.by_chunks).unwrap_or(own)
@@ -71,47 +72,48 @@ impl OperationId {
     }
 }
 
-/// How far an operation is. Sections that are lit again count as sections.
+/// The progress of an operation. Relit sections count as sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Sections that are done.
+    /// The number of sections done.
     pub done: u64,
-    /// Sections that it has, as far as that is known: a restore learns while it goes which ones are to be lit again.
+    /// The number of sections, as far as known: a restore finds out while it runs which ones must be relit.
     pub total: u64,
 }
 
-/// How an operation ended.
+/// The outcome of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// A region was captured.
     Captured(Arc<Snapshot>),
-    /// A snapshot was put back.
+    /// A snapshot was restored.
     Restored(RestoreReport),
-    /// This many chunks were lit again.
+    /// The light of this many chunks was computed again.
     Relit(u64),
-    /// It was cancelled. What a restore had put back stays: this many sections.
+    /// It was cancelled after this many sections. A restore is not undone.
     Cancelled(u64),
-    /// It failed, and why. What a restore had put back stays.
+    /// It failed, with the reason. A restore is not undone.
     Failed(String),
 }
 
-/// What subscribers of a queue hear.
+/// Events for the subscribers of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The first section of an operation is about to be handled.
     Started(OperationId),
-    /// An operation has ended.
+    /// An operation ended.
     Ended(OperationId, Outcome),
 }
 
-/// A submitted operation: asks and cancels from any thread, without a runtime. Dropping it cancels nothing.
+/// A submitted operation. Reads its progress and cancels it from any thread, without a runtime. Dropping it cancels
+/// nothing.
 #[derive(Debug, Clone)]
 pub struct Handle {
     id: OperationId,
     shared: Arc<Shared>,
 }
 
-/// What the queue and the handles of one operation share.
+/// The state that the queue shares with the handles of one operation.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     done: AtomicU64,
@@ -130,18 +132,18 @@ impl Handle {
         self.id
     }
 
-    /// How far it is.
+    /// Its progress.
     pub fn progress(&self) -> Progress {
         let Shared { done, total, .. } = &*self.shared;
         Progress { done: done.load(Ordering::Relaxed), total: total.load(Ordering::Relaxed) }
     }
 
-    /// How it ended; `None` while it waits or runs. Never blocks for longer than a copy.
+    /// Its outcome; `None` while it waits or runs. Blocks at most for the time of a copy.
     pub fn outcome(&self) -> Option<Outcome> {
         self.shared.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks that it ends. The queue sees it in its next tick; an operation that has ended stays as it is.
+    /// Requests that it ends. The queue notices it in its next tick. An operation that has ended does not change.
     pub fn cancel(&self) {
         self.shared.is_cancelled.store(true, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
-//! One section of a restore: what is there, what was captured, and what becomes of both.
+//! Restores one section: compares the live chunk with the captured part and combines them.
 //!
-//! A section whose live chunk has the bytes of the snapshot is passed over without being decoded. Of any other, the new
-//! chunk is put together from both, the cells that differ are told to the host, and the chunk is saved once.
+//! If the live chunk has the snapshot's bytes, the section is skipped without being decoded. Otherwise the new chunk is
+//! combined from both, the host is notified of each changed cell, and the chunk is saved once.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::region::{Region, Section};
 use crate::section::{Outside, all_blocks, remove_sides, spliced, without_references};
 use crate::snapshot::Place;
 
-/// A section that is to be restored: a unit of work.
+/// A section to restore: one unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Its place in the snapshot.
+    /// Its index in the snapshot.
     index: usize,
-    /// In the snapshot.
+    /// The section in the snapshot.
     pub(super) from: Section,
-    /// In the target.
+    /// The section in the target.
     pub(crate) to: Section,
 }
 
-/// What one section needs beside the job.
+/// The context of one section, beside the job.
 pub(super) struct Work<'w, E: ?Sized, F> {
     pub(super) editor: &'w mut E,
     schema: &'w (dyn SchemaView + Send + Sync),
@@ -36,7 +36,7 @@ pub(super) struct Work<'w, E: ?Sized, F> {
     pub(super) piece: Piece,
 }
 
-/// The sections of a region, each with its place some chunks further in a dimension.
+/// The sections of a region, each with the same section moved by whole chunks in a dimension.
 pub(super) fn pieces(
     region: Region,
     dimension: Dimension,
@@ -51,7 +51,7 @@ pub(super) fn pieces(
 }
 
 impl RestoreJob {
-    /// Restores a section that was pulled, over the chunk that is there.
+    /// Restores a section over the live chunk.
     pub(crate) fn perform<E: Editor + ?Sized>(
         &mut self,
         piece: Piece,
@@ -184,7 +184,7 @@ impl RestoreJob {
         Ok(true)
     }
 
-    /// Whether a whole live chunk has the bytes of a section, references aside.
+    /// Whether a whole live chunk has the bytes of a section, without references.
     fn has_bytes_of(&mut self, kept: KeptSection<'_>, live: &Chunk) -> bool {
         self.scratch.clear();
         live.encode(&mut self.scratch);
@@ -196,7 +196,7 @@ impl RestoreJob {
         live == saved && (!self.snapshot.info().contents.sides || live_sides == saved_sides)
     }
 
-    /// The chunk that is to be there: the snapshot's part, and of the live chunk what the snapshot does not say.
+    /// Combines the new chunk: the snapshot's part, and the live chunk's content where the snapshot has none.
     fn put_together<E: ?Sized, F>(
         &self,
         saved: Chunk,
@@ -206,7 +206,7 @@ impl RestoreJob {
         let contents = self.snapshot.info().contents;
         let section = &work.piece.to;
         if !contents.components && live.has_unread_components() {
-            // It cannot be told which of it belongs to blocks that stay.
+            // It is unknown which components belong to blocks that stay.
             return Err(EditError::UnreadComponents { block: live.block(LocalPos::default()) });
         }
         let mut new = if section.is_whole() {

@@ -1,7 +1,8 @@
-//! The queue of a server: operations come from any thread and are done by the tick thread, within its budget.
+//! The queue of a server: any thread submits operations, and the tick thread performs them within its budget.
 //!
-//! **Invariant**: operations that meet are done in the order of submission, each wholly before the next. One that meets
-//! none before it may overtake those that wait for chunks, and gets a part of the tickets that they hold in vain.
+//! **Invariant**: operations whose regions overlap are performed in the order of submission, each completely before the
+//! next. One that overlaps no earlier operation may overtake those that wait for chunks, and gets a share of the
+//! tickets that they do not use.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -20,60 +21,61 @@ use super::running::{Kept, Running, Step};
 use crate::error::RestoreError;
 use crate::region::Region;
 
-/// What a step does with a chunk and its entities. It may be called several times: each call begins anew.
+/// The work of a step on a chunk and its entities. It may be called several times; each call starts from the beginning.
 pub type StepWork<'w, E> = dyn FnMut(&mut dyn Editor<Error = E>) -> Result<(), RestoreError<E>> + 'w;
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stepped {
-    /// What it wrote is written.
+    /// Its writes are complete.
     Done,
-    /// Nothing of it was written: another writer was in the way, or the host has no room now. The queue does the step again
+    /// Nothing was written: another writer conflicted, or the host cannot accept writes now. The queue repeats the step
     /// in a later tick.
     Later,
 }
 
 /// A game whose tick thread captures and restores.
 pub trait Host {
-    /// Why a chunk or an entity was not read, written or lit.
+    /// Why a chunk or an entity could not be read, written or relit.
     type Error;
 
-    /// Calls the work of one step with an editor, and writes all that the step wrote, or nothing.
+    /// Calls the work of one step with an editor. Then writes everything that the step wrote, or nothing.
     ///
-    /// Work that ended well while its writes did not succeed may be called again, within this call. A host whose own memory is
-    /// the editor calls it once with itself.
+    /// If the work succeeds and its writes fail, the host may call the work again within this call. A host whose own
+    /// memory is the editor calls it once with itself.
     ///
     /// # Errors
-    /// The error of the work, or [`RestoreError::Target`] if the writes failed; the operation ends. Nothing was written.
+    /// The error of the work, or [`RestoreError::Target`] if the writes failed; the operation ends. Nothing was
+    /// written.
     fn step(
         &mut self,
         at: ChunkAt,
         work: &mut StepWork<'_, Self::Error>,
     ) -> Result<Stepped, RestoreError<Self::Error>>;
 
-    /// Keep a chunk loaded, or begin to load it, until its ticket is released. Tickets are counted by the host: a chunk may
+    /// Keeps a chunk loaded, or begins to load it, until its ticket is released. The host counts tickets: a chunk may
     /// have several.
     fn take_ticket(&mut self, at: ChunkAt);
 
-    /// A ticket is not needed any more.
+    /// Releases a ticket.
     fn release_ticket(&mut self, at: ChunkAt);
 
-    /// Whether a chunk with a ticket can be worked on now. Default: always.
+    /// Whether a chunk with a ticket is ready for work. Default: always.
     fn is_ready(&mut self, _: ChunkAt) -> bool {
         true
     }
 
-    /// A block was changed by a restore; its chunk was saved before, with all its blocks.
+    /// A restore changed a block. Its chunk, with all its blocks, was saved before.
     fn changed(&mut self, change: BlockChange);
 
-    /// Compute a chunk's light anew.
+    /// Computes a chunk's light again.
     ///
     /// # Errors
     /// If that failed; the operation ends.
     fn relight(&mut self, at: ChunkAt) -> Result<(), Self::Error>;
 }
 
-/// Submits operations. Cheap to clone, and to be used from any thread.
+/// Submits operations. Cheap to clone; usable from any thread.
 #[derive(Debug, Clone)]
 pub struct QueueHandle {
     inbox: Arc<Inbox>,
@@ -84,7 +86,7 @@ struct Inbox {
     submitted: Mutex<Vec<Submitted>>,
     subscribers: Mutex<Vec<Sender<Event>>>,
     count: AtomicU64,
-    /// The queue is gone: nothing will ever be done.
+    /// The queue was dropped: no operation will be performed any more.
     is_closed: AtomicBool,
 }
 
@@ -95,9 +97,9 @@ struct Submitted {
     shared: Arc<Shared>,
 }
 
-/// Operations that wait or run. Belongs to the tick thread.
+/// The operations that wait or run. It belongs to the tick thread.
 ///
-/// Dropping it cancels what is left; [`close`](Self::close) also gives the tickets back.
+/// Dropping it cancels the remaining operations; [`close`](Self::close) also releases the tickets.
 #[derive(Debug, Default)]
 pub struct RestoreQueue {
     inbox: Arc<Inbox>,
@@ -105,26 +107,26 @@ pub struct RestoreQueue {
     expected: Expected,
 }
 
-/// What was done in one tick.
+/// The work of one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TickReport {
-    /// Sections captured, restored, lit again, or brought to the host's ids.
+    /// Sections that were captured, restored, relit or converted to the host's ids.
     pub sections: u64,
-    /// Operations that ended.
+    /// The number of operations that ended.
     pub ended: u64,
-    /// Operations that are left.
+    /// The number of operations that are left.
     pub left: u64,
-    /// The time it took.
+    /// The time used.
     pub spent: Duration,
 }
 
 impl QueueHandle {
-    /// Adds an operation after all others. If the queue is gone, it is cancelled at once.
+    /// Adds an operation after all others. If the queue was dropped, the operation is cancelled at once.
     pub fn submit(&self, operation: Operation) -> Handle {
         let mut submitted = self.inbox.submitted.lock().unwrap_or_else(PoisonError::into_inner);
         let id = OperationId(self.inbox.count.fetch_add(1, Ordering::Relaxed) + 1);
         let shared = Arc::new(Shared::default());
-        // Under the lock: a queue that goes away sees all that was submitted before.
+        // Under the lock, so that a queue that is being dropped sees everything that was submitted before.
         if self.inbox.is_closed.load(Ordering::Relaxed) {
             shared.end(Outcome::Cancelled(0));
         } else {
@@ -133,7 +135,7 @@ impl QueueHandle {
         Handle::new(id, shared)
     }
 
-    /// Hears of every operation that starts or ends from now on. A receiver that is dropped is forgotten.
+    /// Returns a channel with every start and end of an operation from now on. A dropped receiver is removed.
     pub fn subscribe(&self) -> Receiver<Event> {
         let (sender, receiver) = channel();
         self.inbox.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
@@ -142,21 +144,21 @@ impl QueueHandle {
 }
 
 impl RestoreQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A way to submit operations from any thread.
+    /// A handle that submits operations from any thread.
     pub fn handle(&self) -> QueueHandle {
         QueueHandle { inbox: Arc::clone(&self.inbox) }
     }
 
-    /// Works for one tick. The clock is any that does not go back; only differences count.
+    /// Works for one tick. `clock` is any clock that does not go back; only differences count.
     ///
-    /// At least one section is handled if any is ready, or one operation ends, however small the budget. No further one
-    /// begins that is not expected to fit. Blocks on what the host blocks on, and on nothing else. If the host panics, the operation it was asked for
-    /// fails in the next tick, and the others go on.
+    /// However small the budget, at least one section is handled if any is ready, or one operation ends. A further
+    /// section begins only if it is expected to fit. Blocks only where the host blocks. If the host panics, the
+    /// operation that called it fails in the next tick, and the others continue.
     pub fn run<H: Host>(
         &mut self,
         host: &mut H,
@@ -170,7 +172,7 @@ impl RestoreQueue {
         let mut spending = Spending::begin(*budget, clock);
         self.expected.turn();
         self.receive();
-        // By the names of this tick: what a snapshot calls its dimension may have been registered since the last.
+        // By the names of this tick: the snapshot's dimension name may have been registered since the last.
         self.running.iter_mut().for_each(|running| running.locate(catalog));
         let mut ended = self.end_cancelled(host);
         let mut at = 0;
@@ -207,7 +209,7 @@ impl RestoreQueue {
                 Step::Ended(outcome) => {
                     self.end(at, host, outcome);
                     ended += 1;
-                    // Operations that waited for it may begin.
+                    // Operations that waited for this one may begin.
                     at = 0;
                     spending.end();
                 }
@@ -218,16 +220,17 @@ impl RestoreQueue {
         TickReport { sections, ended, left, spent: spending.spent() }
     }
 
-    /// To be called by the host before it changes a chunk, or an entity that belongs to it: captures that have begun and
-    /// did not come to the chunk yet keep it as it is now. So they are of one state, that at which they began.
+    /// The host calls this before it changes a chunk, or an entity that the chunk owns. Captures that have begun and
+    /// have not read the chunk yet then store its present state. So a capture has one state, that of its beginning.
     ///
-    /// The chunk is one that there is, one that is about to be made, or one that is about to be deleted, and is read without
-    /// a ticket; for an entity that goes from one chunk to another it is called for both. Costs next to nothing while nothing
-    /// is captured, else reading the chunk once, which shares its memory, and its entities. What the queue itself restores
-    /// needs no call; an entity that it calls back from the region to another one is not in the capture.
+    /// The chunk exists, is about to be created, or is about to be deleted. It is read without a ticket. For an entity
+    /// that moves between chunks, the host calls this for both. Costs almost nothing without a capture. Otherwise it
+    /// reads the chunk once, sharing its memory, and its entities. The queue's own restores need no call. If a restore
+    /// moves an entity from the captured region to another one, the capture does not contain it.
     ///
     /// # Errors
-    /// What the host says when the chunk or an entity is read. The chunk then counts as it is when the capture comes to it.
+    /// The host's error if the chunk or an entity cannot be read. Then the capture gets the state at the time when it
+    /// reads the chunk.
     pub fn before_change<E: Editor>(&mut self, host: &mut E, at: ChunkAt) -> Result<(), E::Error> {
         let mut captures = self.running.iter_mut().filter_map(|running| running.capture_before(at));
         let Some(first) = captures.next() else { return Ok(()) };
@@ -238,7 +241,7 @@ impl RestoreQueue {
         Ok(())
     }
 
-    /// Cancels everything and gives all tickets back. What is submitted afterwards is done by the next [`run`](Self::run).
+    /// Cancels everything and releases all tickets. The next [`run`](Self::run) performs what is submitted afterwards.
     pub fn close<H: Host>(&mut self, host: &mut H) {
         for Submitted { id, shared, .. } in self.inbox.take() {
             self.inbox.end(id, &shared, Outcome::Cancelled(0));
@@ -249,8 +252,8 @@ impl RestoreQueue {
         }
     }
 
-    /// How many tickets an operation may take. If it has none and none is left, those that wait give back what is more than
-    /// an equal part of all: one for each is left to them.
+    /// The number of tickets that an operation may take. If it has none and none is left, operations that wait release
+    /// those above an equal share. Each keeps at least one.
     fn tickets_for<H: Host>(&mut self, at: usize, host: &mut H, all: usize) -> usize {
         let left = |queue: &Self| all.saturating_sub(queue.running.iter().map(Running::held).sum());
         let has_none = self.running.get(at).is_some_and(|running| running.held() == 0);
@@ -303,7 +306,7 @@ impl Inbox {
         std::mem::take(&mut *self.submitted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes the last ones: none are accepted after them.
+    /// Takes the remaining submissions. Later ones are refused.
     fn close(&self) -> Vec<Submitted> {
         let mut submitted = self.submitted.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_closed.store(true, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! What a restore changed, block by block and in numbers.
+//! The changes of a restore, by block and in numbers.
 
 use cg_format::{BlockId, BlockPos, ChunkAt, Dimension};
 
 use crate::remap::RemapReport;
 
-/// A block that is another one now, or whose components are.
+/// A block whose kind or components changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockChange {
     /// The dimension.
@@ -13,42 +13,42 @@ pub struct BlockChange {
     pub pos: BlockPos,
     /// Its layer; 0 is the lowest.
     pub layer: u8,
-    /// The kind that was there; `None` if the cell had no such layer, or there was no chunk.
+    /// The old kind; `None` if the cell had no such layer, or there was no chunk.
     pub old: Option<BlockId>,
-    /// The kind that is there now; `None` if the cell has no such layer any more. If it is the old one, only the components
-    /// of the block have changed.
+    /// The new kind; `None` if the cell no longer has such a layer. If it equals the old kind, only the block's
+    /// components changed.
     pub new: Option<BlockId>,
 }
 
-/// What a restore has done so far.
+/// What a restore did so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RestoreReport {
-    /// Sections looked at.
+    /// Sections processed.
     pub sections: u64,
-    /// Sections that were as in the snapshot.
+    /// Sections that already were as in the snapshot.
     pub unchanged: u64,
     /// Sections that were saved.
     pub changed: u64,
-    /// Chunks that were made, which count as changed sections.
+    /// Chunks that were created. They also count as changed sections.
     pub created: u64,
-    /// Chunks that were deleted because there was none when the snapshot was taken.
+    /// Chunks that were deleted because they were absent in the snapshot.
     pub deleted: u64,
-    /// Parts of chunks that could not be restored: there is no chunk now to hold the rest, or there was none then.
+    /// Parts of chunks that could not be restored: the chunk is absent now, or was absent at the capture.
     pub left_alone: u64,
-    /// Sections that could not be verified and stayed as they are.
+    /// Sections that could not be verified and were left unchanged.
     pub unverifiable: Vec<ChunkAt>,
-    /// Blocks that are of another kind now, in all layers.
+    /// Blocks whose kind changed, in all layers.
     pub blocks: u64,
-    /// Blocks of which only the components are other ones.
+    /// Blocks whose components changed and whose kind did not.
     pub components: u64,
-    /// Sections that stayed as they are because there was a chunk and [`Merge::Keep`](super::Merge::Keep) was asked for.
+    /// Sections that were left unchanged because of [`Merge::Keep`](super::Merge::Keep).
     pub kept: u64,
-    /// Entities that stayed as they are for the same reason.
+    /// Entities that were left unchanged for the same reason.
     pub entities_kept: u64,
-    /// Entities that were put back.
+    /// Entities that were restored.
     pub entities_put: u64,
     /// Entities that were deleted.
     pub entities_deleted: u64,
-    /// What was left behind because the target's registry differs.
+    /// What was dropped because the target's registry differs.
     pub remap: RemapReport,
 }

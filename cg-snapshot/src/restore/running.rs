@@ -1,4 +1,4 @@
-//! An operation that runs: which of its chunks have tickets, and what is done with the next one.
+//! A running operation: its tickets, and its work on the next chunk.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
@@ -28,13 +28,13 @@ pub(super) struct Running {
     pub(super) region: Region,
     work: Work,
     pub(super) has_started: bool,
-    /// Chunks that are next, in the order in which they are handled.
+    /// The next chunks, in the order of work.
     window: VecDeque<Ahead>,
-    /// This many of them have a ticket, from the first on.
+    /// The number of chunks at the front of the window that have a ticket.
     held: usize,
-    /// The first of them was not ready when it was last looked at.
+    /// The first of them was not ready at the last step.
     waits: bool,
-    /// The host is being asked for something. Still so at the next look: it panicked.
+    /// A call of the host is in progress. If this is still set at the next step, the host panicked.
     is_in_host: bool,
 }
 
@@ -47,20 +47,20 @@ pub(super) enum Ahead {
 }
 
 enum Work {
-    /// Not begun: the target is not known before the catalog of the tick is.
+    /// Not begun: the target is known only with the catalog of the tick.
     Waiting(Operation),
     Capture {
         capture: Box<Capture>,
         sections: Box<dyn Iterator<Item = Section> + Send>,
         /// The last chunk that was captured.
         last: Option<ChunkPos>,
-        /// Chunks that were changed before the capture came to them, as they were.
+        /// The earlier state of chunks that changed before the capture read them.
         kept: HashMap<ChunkAt, Arc<Kept>>,
     },
-    /// A snapshot is brought to the host's ids.
+    /// The snapshot is being converted to the host's ids.
     Remapping {
         arriving: Box<Remapping>,
-        /// The dimension that has the name of the snapshot's.
+        /// The host's dimension with the name of the snapshot's dimension.
         own: Option<Dimension>,
         options: RestoreOptions,
         relight: bool,
@@ -75,7 +75,7 @@ enum Work {
     },
 }
 
-/// A chunk as it was when a capture began.
+/// The state of a chunk when a capture began.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) chunk: Option<Arc<Chunk>>,
@@ -94,20 +94,20 @@ impl Kept {
     }
 }
 
-/// What came of looking at an operation.
+/// The result of one step of an operation.
 pub(super) enum Step {
     Done,
-    /// A section of its snapshot has the host's ids now.
+    /// A section of its snapshot was converted to the host's ids.
     Remapped,
-    /// Its next chunk is not ready, or it may hold no more tickets.
+    /// Its next chunk is not ready, or it may take no more tickets.
     Waits,
-    /// The host could not write now.
+    /// The host cannot write now.
     Later,
     Ended(Outcome),
 }
 
 impl Running {
-    /// An operation that waits.
+    /// Creates a waiting operation.
     pub(super) fn new(id: OperationId, shared: Arc<Shared>, operation: Operation) -> Self {
         let region = operation.own_region();
         shared.expect(u64::try_from(region.section_count()).unwrap_or(u64::MAX));
@@ -125,19 +125,19 @@ impl Running {
         }
     }
 
-    /// How many tickets it holds.
+    /// The number of its tickets.
     pub(super) const fn held(&self) -> usize {
         self.held
     }
 
-    /// How many it holds while it can do nothing with them.
+    /// The number of its tickets while it waits for a chunk.
     pub(super) const fn held_in_vain(&self) -> usize {
         if self.waits { self.held } else { 0 }
     }
 
-    /// Releases the tickets of the chunks that come last, down to this many. It takes them again when it may.
+    /// Releases the tickets of the last chunks, down to this many. They are taken again later.
     pub(super) fn give_back<H: Host>(&mut self, host: &mut H, left: usize) {
-        // It may have panicked over it before.
+        // The host may have panicked in this operation before.
         let was_in_host = std::mem::replace(&mut self.is_in_host, true);
         while self.held > left {
             self.held -= 1;
@@ -148,14 +148,14 @@ impl Running {
         self.is_in_host = was_in_host;
     }
 
-    /// Finds where an operation that waits will work: it meets others there.
+    /// Sets the region of a waiting operation to its target, so that overlaps are found.
     pub(super) fn locate(&mut self, catalog: &Catalog) {
         if let Work::Waiting(operation) = &self.work {
             self.region = operation.region(catalog);
         }
     }
 
-    /// Handles the next section, if its chunk is ready; takes tickets for those after it.
+    /// Handles the next section if its chunk is ready, and takes tickets for those after it.
     pub(super) fn step<H: Host>(&mut self, host: &mut H, catalog: &Catalog, may_take: usize) -> Step
     where
         H::Error: Display,
@@ -174,7 +174,7 @@ impl Running {
         }
         self.is_in_host = true;
         for _ in 0..may_take {
-            // Some may have had one before.
+            // The window may be longer than the tickets: some were released.
             if self.window.len() == self.held {
                 let Some(ahead) = self.next() else { break };
                 self.window.push_back(ahead);
@@ -212,12 +212,13 @@ impl Running {
         }
     }
 
-    /// Where to keep a chunk that is about to be changed: none if it is not to be captured, was, or is kept already.
+    /// Where to store the state of a chunk that is about to change; `None` if it is not captured, was captured already,
+    /// or is stored already.
     pub(super) fn capture_before(&mut self, at: ChunkAt) -> Option<&mut HashMap<ChunkAt, Arc<Kept>>> {
         let chunks = self.region.area().chunks();
         let is_met = self.region.dimension() == at.dimension && chunks.contains(at.pos);
         let Work::Capture { last, kept, .. } = &mut self.work else { return None };
-        // Chunks come in this order.
+        // The order in which chunks are captured.
         let order = |pos: ChunkPos| (pos.x(), pos.y(), pos.z());
         let is_done = last.is_some_and(|last| order(at.pos) <= order(last));
         (is_met && !is_done && !kept.contains_key(&at)).then_some(kept)
@@ -249,7 +250,7 @@ impl Running {
         Ok(())
     }
 
-    /// Brings one section of a snapshot to the host's ids; `false` if none was left, and the restore begins.
+    /// Converts one section to the host's ids. `false` if none was left; then the restore begins.
     fn arrive(&mut self, catalog: &Catalog) -> Result<bool, SnapshotError> {
         let Work::Remapping { arriving, .. } = &mut self.work else { return Ok(false) };
         if arriving.step()? {
@@ -265,7 +266,7 @@ impl Running {
         Ok(false)
     }
 
-    /// The next chunk to take a ticket for. Light comes after all blocks: not before the last of them was handled.
+    /// The next chunk that needs a ticket. Light is computed only after the last block was restored.
     fn next(&mut self) -> Option<Ahead> {
         match &mut self.work {
             Work::Waiting(_) | Work::Remapping { .. } => None,
@@ -369,7 +370,7 @@ impl Running {
 }
 
 impl Work {
-    /// A restore of a snapshot that has the host's ids.
+    /// Begins the restore of a snapshot that has the host's ids.
     fn restore(
         (snapshot, remap): (Arc<Snapshot>, RemapReport),
         own: Option<Dimension>,

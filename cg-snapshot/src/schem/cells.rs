@@ -1,4 +1,4 @@
-//! The arrays of indices: counted once, then read as often as needed.
+//! The arrays of indices. They are counted once, then read as often as needed.
 
 use std::io::Read;
 
@@ -6,17 +6,17 @@ use super::input::Input;
 use super::varint::Varint;
 use super::{SchemError, SchemLimits};
 
-/// Bytes that are compared at once: of one kind, they need not be looked at one by one.
+/// Bytes that are compared at once. If all are equal, they are handled as one run.
 const RUN_BYTES: usize = 4096;
 
-/// What an array of indices holds, found out on the first way through it.
+/// The content of an array of indices, from the first pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     /// Where the indices begin.
     pub(super) at_bytes: u64,
     pub(super) len_bytes: u64,
     pub(super) cells: u64,
-    /// By index: how often, and where first.
+    /// By index: the number of its cells, and the first of them.
     pub(super) kinds: Vec<(u64, u64)>,
 }
 
@@ -35,7 +35,7 @@ impl Counted {
         self.cells += count;
     }
 
-    /// Counts the indices of an array that comes next.
+    /// Counts the indices of the array that comes next.
     pub(super) fn read<R: Read>(input: &mut Input<R>, limits: &SchemLimits) -> Result<Self, SchemError> {
         let len_bytes = input.count()?;
         let mut found = Self { at_bytes: input.at_bytes(), len_bytes, ..Self::default() };
@@ -84,7 +84,7 @@ pub struct Cells<R: Read> {
     remaining: u64,
     varint: Varint,
     field: &'static str,
-    /// Kinds that were met on the first way through.
+    /// Indices that the first pass found.
     known: Vec<bool>,
 }
 
@@ -119,10 +119,10 @@ impl<R: Read> Cells<R> {
         self.remaining
     }
 
-    /// Reads the indices that come next; gives how many, fewer than asked for only at the end.
+    /// Reads the next indices and returns their number. It is less than requested only at the end.
     ///
     /// # Errors
-    /// [`SchemError::Changed`] if the file is not the one that was read first, and what the system says.
+    /// [`SchemError::Changed`] if the file changed after the first read, or an I/O error.
     pub fn read(&mut self, out: &mut [u16]) -> Result<usize, SchemError> {
         let wanted = (out.len() as u64).min(self.remaining) as usize;
         let mut done = 0;
@@ -133,7 +133,8 @@ impl<R: Read> Cells<R> {
             let bytes = self.input.some()?;
             let available = (bytes.len() as u64).min(self.left_bytes) as usize;
             let bytes = bytes.get(..available).unwrap_or_default();
-            // Most palettes have fewer than 128 states: then a byte is an index, and the rest is comparing memory.
+            // Most palettes have fewer than 128 states. Then a byte is an index, and runs are found by comparing
+            // memory.
             let run = bytes.get(..bytes.len().min(wanted - done).min(RUN_BYTES)).unwrap_or_default();
             let first = run.first().copied().unwrap_or_default();
             let used = if self.varint.is_idle() && first < 0x80 && run.get(1..) == run.get(..run.len() - 1) {
@@ -164,7 +165,7 @@ impl<R: Read> Cells<R> {
     }
 }
 
-/// Refuses what the first way through did not meet.
+/// Refuses an index that the first pass did not find.
 fn check(known: &[bool], index: u16, field: &'static str) -> Result<(), SchemError> {
     let is_known = known.get(usize::from(index)).copied().unwrap_or(false);
     if is_known { Ok(()) } else { Err(SchemError::Changed(field)) }

@@ -1,4 +1,4 @@
-//! Why a file is no schematic that can be read or written.
+//! Errors of reading and writing schematics.
 
 use std::io;
 
@@ -6,16 +6,16 @@ use super::limits::MAX_STATES;
 use super::varint::VarintProblem;
 use crate::nbt::{NbtError, NbtProblem, Tag, TooLong};
 
-/// Why a file is no schematic that can be read or written: what, where, the value found, and what to do.
+/// Why a schematic cannot be read or written: the problem, the place, the value found, and what to do.
 ///
-/// Offsets count bytes of the NBT, after the compression. The caller knows the file's name.
+/// Offsets count bytes of the decompressed NBT. The caller knows the file's name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemError {
-    /// The system could not read or write.
+    /// An I/O error.
     #[error("{0}")]
     Io(#[source] io::Error),
-    /// Text where compressed bytes have to be.
+    /// Text instead of compressed bytes.
     #[error(
         "it is text, beginning with {beginning:?}, and no gzip: if it is base64 or JSON, find the tool that wrote it and save it there as .schem"
     )]
@@ -29,14 +29,14 @@ pub enum SchemError {
         /// The first bytes, at most four.
         found: Vec<u8>,
     },
-    /// The compressed bytes end in the middle.
+    /// The compressed bytes are truncated.
     #[error(
         "{field}: the file ends in the middle, after {at_bytes} bytes of NBT: it is cut off, copy or download it again"
     )]
     CutOff {
-        /// What was being read.
+        /// The field that was being read.
         field: &'static str,
-        /// Bytes of NBT that could be read.
+        /// Bytes of NBT that were read.
         at_bytes: u64,
     },
     /// The compressed bytes are damaged.
@@ -44,21 +44,21 @@ pub enum SchemError {
         "{field}: damaged gzip ({source}) after {at_bytes} bytes of NBT: copy or download the file again"
     )]
     Gzip {
-        /// What was being read.
+        /// The field that was being read.
         field: &'static str,
-        /// Bytes of NBT that could be read.
+        /// Bytes of NBT that were read.
         at_bytes: u64,
-        /// What the decompressor said.
+        /// The decompressor's error.
         source: io::Error,
     },
     /// The NBT is damaged.
     #[error("{field}: NBT: {problem} (at byte {at_bytes})")]
     Nbt {
-        /// What was being read.
+        /// The field that was being read.
         field: &'static str,
-        /// Where.
+        /// The offset.
         at_bytes: u64,
-        /// What is wrong there.
+        /// The problem there.
         problem: NbtProblem,
     },
     /// Bytes after the end.
@@ -66,27 +66,27 @@ pub enum SchemError {
     Trailing {
         /// `NBT` or `gzip`.
         what: &'static str,
-        /// Bytes of NBT before.
+        /// Bytes of NBT before them.
         at_bytes: u64,
     },
-    /// A limit of [`SchemLimits`](super::SchemLimits).
+    /// A limit of [`SchemLimits`](super::SchemLimits) is exceeded.
     #[error("{field}: more than the {limit} {what} that are allowed (at byte {at_bytes})")]
     TooMuch {
-        /// What was being read.
+        /// The field that was being read.
         field: &'static str,
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// How much is allowed.
+        /// The limit.
         limit: u64,
-        /// Where.
+        /// The offset.
         at_bytes: u64,
     },
-    /// Version 1.
+    /// The file has version 1.
     #[error(
         "it is a Sponge schematic of version 1, which is not read: load it in WorldEdit 7 or newer and save it again"
     )]
     Version1,
-    /// A version that is not known.
+    /// The version is not known.
     #[error("Version is {0}, where 2 and 3 are read: save it in one of these")]
     Version(i64),
     /// The layout before Sponge's.
@@ -94,51 +94,51 @@ pub enum SchemError {
         "it is an MCEdit .schematic of numbered blocks (before 1.13), which is not read: load it in WorldEdit 7 or newer and save it again as .schem"
     )]
     McEdit,
-    /// NBT of something else.
+    /// NBT that is not a schematic.
     #[error("it is NBT without Version, so no Sponge schematic; its fields: {}", fields.join(", "))]
     NotASchematic {
-        /// The names of the fields, some of them if there are many.
+        /// The names of its fields; only some if there are many.
         fields: Vec<String>,
     },
-    /// A field that has to be there.
+    /// A required field is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// A field that is there twice.
+    /// A field occurs twice.
     #[error("{field} is there twice (at byte {at_bytes})")]
     Twice {
         /// The field.
         field: &'static str,
-        /// Where the second one is.
+        /// The offset of the second one.
         at_bytes: u64,
     },
-    /// A field of another kind of NBT.
+    /// A field has the wrong kind of NBT value.
     #[error("{field} is of kind {found:?} where {needed} is needed (at byte {at_bytes})")]
     Kind {
         /// The field.
         field: &'static str,
         /// Its kind.
         found: Tag,
-        /// What it has to be.
+        /// The required kind.
         needed: &'static str,
-        /// Where it is.
+        /// Its offset.
         at_bytes: u64,
     },
-    /// A field of the right kind that says something else than it should.
+    /// A field has the right kind and invalid content.
     #[error("{field} is not {needed}")]
     Form {
         /// The field.
         field: &'static str,
-        /// What it has to be.
+        /// The required form.
         needed: &'static str,
     },
-    /// A number that cannot be.
+    /// A number is out of range.
     #[error("{field} is {found}, where {allowed} is allowed")]
     Range {
         /// The field.
         field: &'static str,
         /// The number.
         found: i64,
-        /// What it may be.
+        /// The allowed values.
         allowed: &'static str,
     },
     /// More cells than allowed.
@@ -150,22 +150,22 @@ pub enum SchemError {
         height: u16,
         /// Blocks along z.
         length: u16,
-        /// All of them.
+        /// The product.
         found: u64,
-        /// How many may be.
+        /// The limit.
         limit: u64,
     },
-    /// An entry of a palette.
+    /// The index of a palette entry is invalid.
     #[error("{field}: {state:?} has index {found}, where 0 to {} is allowed", MAX_STATES - 1)]
     PaletteIndex {
         /// The palette.
         field: &'static str,
         /// The entry.
         state: String,
-        /// Its index, or its kind when it is no whole number.
+        /// Its index, or its kind if it is not an integer.
         found: String,
     },
-    /// Two entries of a palette.
+    /// Two palette entries have the same index.
     #[error("{field}: {first:?} and {second:?} both have index {index}")]
     PaletteTwice {
         /// The palette.
@@ -177,88 +177,88 @@ pub enum SchemError {
         /// The other entry.
         second: String,
     },
-    /// A name that is no text.
+    /// A name is not valid text.
     #[error("{field}: a name is no modified UTF-8: {lossy:?}")]
     Text8 {
-        /// Where it stands.
+        /// The field with the name.
         field: &'static str,
-        /// The name, as far as it can be shown.
+        /// The name, with invalid sequences replaced.
         lossy: String,
     },
-    /// An index that is no number.
+    /// An index is not a valid number.
     #[error("{field}: {problem} in entry {cell} (at byte {at_bytes})")]
     Varint {
         /// The array.
         field: &'static str,
-        /// Which entry.
+        /// The position of the entry.
         cell: u64,
-        /// Where.
+        /// The offset.
         at_bytes: u64,
-        /// What is wrong.
+        /// The problem.
         problem: VarintProblem,
     },
-    /// An index that the palette does not have.
+    /// An index is not in the palette.
     #[error("{field}: index {index} at ({}, {}, {}) is not in the palette of {states} entries", at[0], at[1], at[2])]
     Index {
         /// The array.
         field: &'static str,
         /// The index.
         index: u16,
-        /// Where it stands first: x, y, z from the lowest corner.
+        /// The first cell with it: x, y, z from the lowest corner.
         at: [u64; 3],
-        /// Entries of the palette.
+        /// The number of palette entries.
         states: usize,
     },
-    /// Dimensions and data contradict each other.
+    /// The size and the number of entries disagree.
     #[error(
         "{field} has {found} entries, where {width} × {height} × {length} (Width, Height, Length) are {expected}"
     )]
     Count {
         /// The array.
         field: &'static str,
-        /// Entries that are there.
+        /// The number of entries found.
         found: u64,
         /// Blocks along x.
         width: u16,
-        /// Blocks along y, or 1 where only columns count.
+        /// Blocks along y; 1 for an array of columns.
         height: u16,
         /// Blocks along z.
         length: u16,
-        /// Entries that have to be there.
+        /// The number of entries required.
         expected: u64,
     },
-    /// A block entity or entity.
+    /// A block entity or entity is invalid.
     #[error("{field}[{index}]: {problem}")]
     Thing {
         /// The list.
         field: &'static str,
-        /// Which of the list, from 0.
+        /// Its index in the list, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// The second time it was read, the file was another one.
+    /// The file changed between the two reads.
     #[error("{0}: the file changed while it was read; read it again")]
     Changed(&'static str),
-    /// What is to be written does not fit the format.
+    /// A value does not fit into the format.
     #[error("{what} is {found}, and a schematic can hold {limit} at most")]
     DoesNotFit {
-        /// What.
+        /// The quantity.
         what: &'static str,
-        /// How much there is.
+        /// The value.
         found: u64,
-        /// How much fits.
+        /// The maximum.
         limit: u64,
     },
-    /// Text that NBT cannot hold.
+    /// Text is too long for NBT.
     #[error(transparent)]
     TooLong(#[from] TooLong),
-    /// Bytes that are to be written as they stand, and are no compound.
+    /// Bytes that would be written unchanged are not a compound.
     #[error("{what}: {error}")]
     NotNbt {
         /// Which bytes.
         what: &'static str,
-        /// What is wrong with them.
+        /// The problem.
         error: NbtError,
     },
 }

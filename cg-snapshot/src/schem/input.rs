@@ -1,4 +1,4 @@
-//! A compressed tree, read from its beginning to its end in bounded memory.
+//! Reads a compressed tree from beginning to end in bounded memory.
 #![expect(clippy::big_endian_bytes, reason = "NBT is big-endian by its own definition")]
 
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -8,19 +8,19 @@ use flate2::bufread::GzDecoder;
 use super::{SchemError, SchemLimits};
 use crate::nbt::{NbtProblem, Tag};
 
-/// Bytes that are inflated at once.
+/// Bytes that are decompressed at once.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Characters that a message shows of a file that is text.
+/// The number of characters in the message about a text file.
 const SHOWN: usize = 24;
 
-/// A place in inflated bytes that only moves forward.
+/// A position in decompressed bytes that only moves forward.
 pub(super) struct Input<R: Read> {
     gzip: GzDecoder<BufReader<R>>,
     buffer: Box<[u8]>,
     from: usize,
     to: usize,
     at_bytes: u64,
-    /// What is being read, for messages.
+    /// The field that is being read, for messages.
     pub(super) field: &'static str,
     limits: SchemLimits,
     elements_left: u64,
@@ -28,7 +28,7 @@ pub(super) struct Input<R: Read> {
     skipped_left: u64,
 }
 
-/// What becomes of bytes that are walked over.
+/// What a walk does with the bytes.
 pub(super) enum Walked<'a> {
     Held(&'a mut Vec<u8>),
     Skipped,
@@ -64,7 +64,7 @@ impl<R: Read> Input<R> {
         })
     }
 
-    /// Inflated bytes that were taken.
+    /// The number of decompressed bytes that were taken.
     pub(super) const fn at_bytes(&self) -> u64 {
         self.at_bytes
     }
@@ -73,7 +73,7 @@ impl<R: Read> Input<R> {
         SchemError::Nbt { field: self.field, at_bytes: self.at_bytes, problem }
     }
 
-    /// The bytes that come next, at least one.
+    /// Returns the next bytes, at least one.
     pub(super) fn some(&mut self) -> Result<&[u8], SchemError> {
         if self.from == self.to && !self.fill()? {
             return Err(SchemError::CutOff { field: self.field, at_bytes: self.at_bytes });
@@ -81,7 +81,7 @@ impl<R: Read> Input<R> {
         Ok(self.buffer.get(self.from..self.to).unwrap_or_default())
     }
 
-    /// Moves after bytes that [`some`](Self::some) gave.
+    /// Moves past bytes that [`some`](Self::some) returned.
     pub(super) fn take(&mut self, count: usize) {
         self.from += count;
         self.at_bytes += count as u64;
@@ -104,7 +104,7 @@ impl<R: Read> Input<R> {
         Ok(self.to > 0)
     }
 
-    /// Checks that the tree was all there is: the checksum is right and nothing follows.
+    /// Checks the end of the file: the checksum is right and nothing follows the tree.
     pub(super) fn end(mut self) -> Result<(), SchemError> {
         self.field = "the end";
         let at_bytes = self.at_bytes;
@@ -139,7 +139,7 @@ impl<R: Read> Input<R> {
         })
     }
 
-    /// A field's name, still encoded. Spends an element.
+    /// Reads a field's name, not decoded. Spends an element.
     pub(super) fn name(&mut self) -> Result<Vec<u8>, SchemError> {
         self.spend(1)?;
         let len_bytes = u16::from_be_bytes(self.array()?);
@@ -154,7 +154,7 @@ impl<R: Read> Input<R> {
         Ok(name)
     }
 
-    /// The count at the start of an array or list.
+    /// Reads the count at the start of an array or list.
     pub(super) fn count(&mut self) -> Result<u64, SchemError> {
         let at_bytes = self.at_bytes;
         let found = i32::from_be_bytes(self.array()?);
@@ -165,7 +165,7 @@ impl<R: Read> Input<R> {
         })
     }
 
-    /// A whole number of any width; shorts without sign, because the format's are.
+    /// Reads an integer of any width. Shorts are unsigned, as in the format.
     pub(super) fn whole_number(&mut self, tag: Tag) -> Result<Option<i64>, SchemError> {
         Ok(Some(match tag {
             Tag::Byte => i8::from_be_bytes(self.array()?).into(),
@@ -184,7 +184,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// Moves over bytes without a limit: what is known to be an array of indices.
+    /// Skips bytes without a limit: for known arrays of indices.
     pub(super) fn pass(&mut self, mut count: u64) -> Result<(), SchemError> {
         while count > 0 {
             let now = (self.some()?.len() as u64).min(count);
@@ -204,7 +204,7 @@ impl<R: Read> Input<R> {
             return Err(SchemError::TooMuch { field, what, limit, at_bytes });
         };
         *left = rest;
-        // What is held grows with what is there, not with what is promised.
+        // The memory grows with the bytes that exist, not with the claimed length.
         while count > 0 {
             let bytes = self.some()?;
             let now = (bytes.len() as u64).min(count) as usize;
@@ -234,7 +234,7 @@ impl<R: Read> Input<R> {
         Ok(count)
     }
 
-    /// Walks over one value; `depth` is how many compounds and lists it lies in.
+    /// Walks over one value. `depth` is the number of compounds and lists around it.
     pub(super) fn walk(&mut self, tag: Tag, depth: u16, out: &mut Walked<'_>) -> Result<(), SchemError> {
         match tag {
             Tag::End => Ok(()),

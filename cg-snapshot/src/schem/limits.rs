@@ -1,15 +1,15 @@
-//! How much of a file is taken before it is refused.
+//! The limits for reading a schematic.
 
 use crate::nbt;
 
-/// What a schematic may take. Everything is checked against the bytes that are really there, never believed.
+/// The limits of a schematic. Claimed sizes are always checked against the bytes that exist.
 ///
-/// Blocks and biomes stream through and cost no memory of their own, however many they are.
+/// Blocks and biomes are streamed and take no memory of their own, regardless of their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchemLimits {
     /// Bytes that are held in memory: palettes, metadata, block entities and entities. Default: 256 MiB.
     pub held_bytes: u64,
-    /// Bytes of fields that no schematic has, which are passed over. Default: 512 MiB.
+    /// Bytes of unknown fields, which are skipped. Default: 512 MiB.
     pub skipped_bytes: u64,
     /// Width × height × length. Default: 2³².
     pub cells: u64,
@@ -17,7 +17,7 @@ pub struct SchemLimits {
     pub nbt: nbt::Limits,
 }
 
-/// Entries of a palette, and so the states that a cell's index can name.
+/// The maximum number of palette entries, and so of the states that a cell's index can name.
 pub const MAX_STATES: usize = 1 << 16;
 
 impl Default for SchemLimits {

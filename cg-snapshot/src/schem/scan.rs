@@ -1,4 +1,4 @@
-//! The first way through a file: every byte is read, everything but the indices is held, everything is checked.
+//! The first pass over a file: reads and checks every byte, and holds everything except the indices.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,24 +11,24 @@ use super::things::{self, Things};
 use super::{SchemError, SchemLimits};
 use crate::nbt::{Compound, NbtProblem, Tag, Text, Value};
 
-/// Names of unknown fields that are kept.
+/// The maximum number of unknown field names that are stored.
 const UNKNOWN: usize = 100;
-/// Under which the others are counted.
+/// The name under which the others are counted.
 const OTHERS: &str = "other unknown fields";
-/// Bytes of such a name that are kept.
+/// The maximum stored length of such a name.
 const UNKNOWN_BYTES: usize = 64;
 
-/// Where a field stands.
+/// The place of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// In the root: the schematic itself in version 2, only `Schematic` in version 3.
+    /// The root: the schematic itself in version 2, only `Schematic` in version 3.
     Root,
     Schematic,
     Blocks,
     Biomes,
 }
 
-/// What was found, by its place in both versions.
+/// The fields found, for both versions.
 #[derive(Default)]
 struct Found {
     /// `Version`, `DataVersion`, `Width`, `Height`, `Length`.
@@ -43,7 +43,7 @@ struct Found {
     entities: Option<Vec<u8>>,
     has_biome_columns: bool,
     is_mcedit: bool,
-    /// The first field that is not of the kind that it should be.
+    /// The first field of a wrong kind.
     wrong_kind: Option<SchemError>,
     names: Vec<String>,
     unknown: BTreeMap<String, u64>,
@@ -52,13 +52,13 @@ struct Found {
 const NUMBERS: [&str; 5] = ["Version", "DataVersion", "Width", "Height", "Length"];
 
 impl Schematic {
-    /// Reads a file once from its beginning to its end.
+    /// Reads a file once from beginning to end.
     ///
-    /// Costs inflating it, and the memory of what is no array of indices. Blocks are read afterwards, with
-    /// [`Grid::open`], as often as needed.
+    /// Costs decompressing it, and the memory of everything except the arrays of indices. The blocks are read
+    /// afterwards with [`Grid::open`], as often as needed.
     ///
     /// # Errors
-    /// What is wrong, where, and what to do about it. The name of the file is the caller's.
+    /// The problem, its place, and what to do. The file's name is not included.
     pub fn read(file: impl Read, limits: &SchemLimits) -> Result<Self, SchemError> {
         let mut input = Input::new(file, limits)?;
         let [tag] = input.array()?;
@@ -183,7 +183,7 @@ impl Found {
             }
         };
         input.field = field;
-        // A list of ints says the same as an array of them, and some tools write it so.
+        // A list of ints means the same as an int array, and some tools write it so.
         if tag != needed && !(needed == Tag::IntArray && tag == Tag::List) {
             let needed = match needed {
                 Tag::IntArray => "an array of ints",
@@ -196,7 +196,7 @@ impl Found {
         let mut held = Vec::new();
         input.walk(tag, depth, &mut Walked::Held(&mut held))?;
         if needed == Tag::IntArray {
-            // Told apart again when it is checked.
+            // The kind is stored to distinguish the forms when the field is checked.
             held.insert(0, tag as u8);
         }
         if slot.is_some() {
@@ -301,7 +301,7 @@ fn side(field: &'static str, found: Option<i64>) -> Result<u16, SchemError> {
 
 fn offset(raw: Option<Vec<u8>>, limits: &SchemLimits) -> Result<[i32; 3], SchemError> {
     let Some(raw) = raw else { return Ok([0; 3]) };
-    // As the only field of a compound, so that one reader knows both forms.
+    // As the only field of a compound, so that one reader handles both forms.
     let (tag, value) = raw.split_first().unwrap_or((&0, &[]));
     let compound = [&[*tag, 0, 3][..], b"Pos", value, &[0]].concat();
     let found = Compound::parse(&compound, &limits.nbt).ok().and_then(things::cell);
@@ -312,7 +312,7 @@ fn offset(raw: Option<Vec<u8>>, limits: &SchemLimits) -> Result<[i32; 3], SchemE
     })
 }
 
-/// A palette and its array, which belong together.
+/// A palette and its array of indices.
 fn grid(
     [palette_field, field]: [&'static str; 2],
     (palette, counted): (Option<Vec<u8>>, Option<Counted>),
@@ -343,7 +343,7 @@ fn grid(
     Ok(Some(Grid { field, shape, palette, counted, limits: *limits }))
 }
 
-/// The entries of a palette by index, and how many they are.
+/// The entries of a palette by index, and their number.
 #[expect(clippy::type_complexity, reason = "a pair that is taken apart at once")]
 fn palette(
     field: &'static str,

@@ -1,4 +1,4 @@
-//! What a file is, and the ways to what it holds.
+//! A schematic that was read, and access to its content.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,7 +7,7 @@ use super::cells::{Cells, Counted};
 use super::things::Things;
 use super::{BlockEntity, SchemEntity, SchemError, SchemLimits};
 
-/// A schematic whose every byte was read and checked once; its blocks are still in the file.
+/// A schematic whose bytes were all read and checked once; its blocks are still in the file.
 ///
 /// ```
 /// use cg_snapshot::schem::{Schematic, SchemHead, SchemLimits, SchemWriter};
@@ -52,7 +52,7 @@ pub struct Grid {
     pub(super) limits: SchemLimits,
 }
 
-/// What an entry of an array stands for.
+/// The meaning of an array entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GridShape {
     /// One block: x + z × width + y × width × length.
@@ -67,7 +67,7 @@ impl Schematic {
         self.version
     }
 
-    /// The number of the game's version that the states, block entities and entities are of.
+    /// The data version of the game that the states, block entities and entities belong to.
     pub const fn data_version(&self) -> i32 {
         self.data_version
     }
@@ -77,8 +77,8 @@ impl Schematic {
         self.size
     }
 
-    /// `Offset` as it stands: in version 3 from the pasting player to the lowest corner, in version 2 by the tool that
-    /// wrote it mostly the lowest corner's place in its world.
+    /// `Offset` as stored. In version 3 it leads from the pasting player to the lowest corner. In version 2 it depends
+    /// on the tool; most store the lowest corner's place in the world.
     pub const fn offset(&self) -> [i32; 3] {
         self.offset
     }
@@ -98,7 +98,7 @@ impl Schematic {
         self.biomes.as_ref()
     }
 
-    /// How many block entities there are.
+    /// The number of block entities.
     pub fn block_entity_count(&self) -> usize {
         self.block_entities.len()
     }
@@ -108,15 +108,15 @@ impl Schematic {
         self.block_entities.block_entities(self.version)
     }
 
-    /// How many entities there are, riders not counted.
+    /// The number of entities, without riders.
     pub fn entity_count(&self) -> usize {
         self.entities.len()
     }
 
     /// The entities in stored order.
     ///
-    /// Version 2 does not say from where positions count, and its tools write places in a world. So what lies inside
-    /// when `Offset` is taken off is taken so; else what lies inside as it stands is left as it stands.
+    /// Version 2 does not define the origin of positions, and its tools write positions in a world. If a position minus
+    /// `Offset` is inside, that is the result. Otherwise a position that is inside as stored stays as stored.
     pub fn entities(&self) -> impl Iterator<Item = SchemEntity> {
         self.entities.entities(self.version).map(|entity| match self.version {
             2 => SchemEntity { pos: self.counted_from_corner(entity.pos), ..entity },
@@ -124,9 +124,9 @@ impl Schematic {
         })
     }
 
-    /// Fields that no schematic has, and how often: by name, those in a part of it as `Blocks.NAME`, and in version 3 those
-    /// that block entities and entities have beside `Id`, `Pos` and `Data` as `Entities.NAME`. Only their names are read.
-    /// A hundred names are kept, the others are counted together.
+    /// Unknown fields and how often each occurs, by name. A field in a part is `Blocks.NAME`. In version 3 a field of
+    /// block entities or entities beside `Id`, `Pos` and `Data` is `Entities.NAME`. Only the names are read. A hundred
+    /// names are stored; the others are counted together.
     pub const fn unknown_fields(&self) -> &BTreeMap<String, u64> {
         &self.unknown
     }
@@ -137,7 +137,7 @@ impl Schematic {
             *number -= f64::from(offset);
         }
         let is_inside = |pos: [f64; 3]| {
-            // An entity at the border may stand a little outside.
+            // An entity at the border may be slightly outside.
             pos.iter().zip(self.size).all(|(number, side)| (-1.0..=f64::from(side) + 1.0).contains(number))
         };
         if !is_inside(moved) && is_inside(pos) { pos } else { moved }
@@ -145,7 +145,7 @@ impl Schematic {
 }
 
 impl Grid {
-    /// The states that cells show, ascending by index, and how many cells show each.
+    /// The states that cells have, ascending by index, and the number of cells with each.
     pub fn states(&self) -> impl Iterator<Item = (u16, &str, u64)> {
         (0..=u16::MAX).zip(&self.counted.kinds).filter(|(_, (count, _))| *count > 0).map(
             |(index, (count, _))| {
@@ -155,25 +155,25 @@ impl Grid {
         )
     }
 
-    /// Entries of the palette, also those that no cell shows.
+    /// The number of palette entries, including those that no cell uses.
     pub fn palette_len(&self) -> usize {
         self.palette.iter().flatten().count()
     }
 
-    /// What an entry of the array stands for.
+    /// The meaning of an array entry.
     pub const fn shape(&self) -> GridShape {
         self.shape
     }
 
-    /// Entries of the array.
+    /// The number of array entries.
     pub const fn cells(&self) -> u64 {
         self.counted.cells
     }
 
-    /// Goes to the array in the same file, opened anew: what stands before it is inflated and passed over.
+    /// Seeks to the array in the same file, opened again: decompresses and skips everything before it.
     ///
     /// # Errors
-    /// What the system says, and what a file that changed in between gives.
+    /// An I/O error, or the error of a file that changed in between.
     pub fn open<R: Read>(&self, file: R) -> Result<Cells<R>, SchemError> {
         Cells::open(file, &self.counted, self.field, &self.limits)
     }

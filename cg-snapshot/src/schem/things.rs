@@ -3,36 +3,36 @@
 use super::SchemError;
 use crate::nbt::{self, Compound, List, Tag, Text, Value};
 
-/// A block entity: what a chest holds, what a sign says.
+/// A block entity, such as the content of a chest or the text of a sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockEntity {
-    /// Its kind, such as `minecraft:chest`, exactly as the file says it.
+    /// Its kind, such as `minecraft:chest`, exactly as in the file.
     pub id: String,
-    /// Where it is: x, y, z from the lowest corner. It may lie outside.
+    /// Its position: x, y, z from the lowest corner. It may be outside.
     pub pos: [i32; 3],
     /// Its other fields: an NBT compound's bytes, fields and end tag.
     pub data: Vec<u8>,
 }
 
-/// An entity: an animal, a painting, a cart.
+/// An entity, such as an animal, a painting or a cart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemEntity {
-    /// Its kind, such as `minecraft:cow`, exactly as the file says it.
+    /// Its kind, such as `minecraft:cow`, exactly as in the file.
     pub id: String,
-    /// Where it is: x, y, z from the lowest corner, in blocks. It may lie outside.
+    /// Its position: x, y, z from the lowest corner, in blocks. It may be outside.
     pub pos: [f64; 3],
     /// Its other fields: an NBT compound's bytes, fields and end tag. Riders are in its `Passengers`.
     pub data: Vec<u8>,
 }
 
-/// A list of compounds as it stands in the file.
+/// A list of compounds as stored in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Things {
-    /// Kind of element, count, elements; nothing for no list.
+    /// Element kind, count and elements; empty if there is no list.
     raw: Vec<u8>,
 }
 
-/// Fields that [`BlockEntity`] and [`SchemEntity`] have in their own way.
+/// Fields that [`BlockEntity`] and [`SchemEntity`] have as members of their own.
 const OWN: [&str; 2] = ["Id", "Pos"];
 
 impl Things {
@@ -73,13 +73,13 @@ impl Things {
         List::parse(&self.raw, &nbt::Limits { depth: u16::MAX, elements: u64::MAX }).ok()
     }
 
-    /// The kind, the whole and the other fields of each.
+    /// The kind, the whole compound and the other fields of each.
     fn each(&self, version: u8) -> impl Iterator<Item = (String, Compound<'_>, Vec<u8>)> {
         let list = self.list().into_iter().flat_map(List::compounds);
         list.map(move |thing| (id(thing).unwrap_or_default(), thing, data(thing, version)))
     }
 
-    /// Shows the fields that are in no `Data` and so in no [`BlockEntity`] or [`SchemEntity`].
+    /// Visits the names of fields outside `Data`, which no [`BlockEntity`] or [`SchemEntity`] contains.
     pub(super) fn each_beside_data(&self, version: u8, mut show: impl FnMut(Text<'_>)) {
         let list = self.list().into_iter().flat_map(List::compounds);
         for thing in list.filter(|thing| has_data(*thing, version)) {
@@ -99,7 +99,7 @@ impl Things {
     }
 }
 
-/// Whether the other fields are in a `Data` of their own.
+/// Whether the other fields are in a `Data` compound.
 fn has_data(thing: Compound<'_>, version: u8) -> bool {
     version > 2 && thing.compound("Data").is_some()
 }
@@ -109,7 +109,7 @@ fn id(thing: Compound<'_>) -> Option<String> {
     id.decode().map(std::borrow::Cow::into_owned)
 }
 
-/// `Data` of version 3, or what version 2 has beside `Id` and `Pos`, where a `Data` is a field as any other.
+/// `Data` of version 3, or the fields of version 2 except `Id` and `Pos`. In version 2 `Data` is an ordinary field.
 fn data(thing: Compound<'_>, version: u8) -> Vec<u8> {
     if let Some(data) = thing.compound("Data").filter(|_| has_data(thing, version)) {
         return data.raw().to_vec();
@@ -121,7 +121,7 @@ fn data(thing: Compound<'_>, version: u8) -> Vec<u8> {
     data
 }
 
-/// The cell of a block entity.
+/// The position of a block entity.
 pub(super) fn cell(thing: Compound<'_>) -> Option<[i32; 3]> {
     let numbers: Vec<i32> = match thing.get("Pos")? {
         Value::IntArray(ints) => ints.values().collect(),
@@ -134,7 +134,7 @@ pub(super) fn cell(thing: Compound<'_>) -> Option<[i32; 3]> {
     numbers.try_into().ok()
 }
 
-/// The point of an entity.
+/// The position of an entity.
 pub(super) fn point(thing: Compound<'_>) -> Option<[f64; 3]> {
     let numbers: Option<Vec<f64>> = thing.list("Pos")?.values().map(Value::as_double).collect();
     numbers?.try_into().ok()

@@ -1,6 +1,6 @@
-//! Variable-length numbers: seven bits a byte, the lowest first, the top bit says that more follow.
+//! Variable-length numbers: seven bits a byte, lowest first. The top bit is set if more bytes follow.
 
-/// Why bytes are no index.
+/// Why bytes are not an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VarintProblem {
@@ -10,7 +10,7 @@ pub enum VarintProblem {
     /// The array ends before the number does.
     #[error("a number that the array's end cuts off")]
     CutOff,
-    /// A number that no palette has an entry for.
+    /// A number above the largest palette index.
     #[error("index {0}, above the 65,535 that a palette can have,")]
     TooLarge(u32),
 }
@@ -23,12 +23,12 @@ pub(super) struct Varint {
 }
 
 impl Varint {
-    /// Whether no number is begun.
+    /// Whether no number has begun.
     pub(super) const fn is_idle(self) -> bool {
         self.shift_bits == 0
     }
 
-    /// Takes the next byte; gives the index when it is whole.
+    /// Adds the next byte. Returns the index if it is complete.
     pub(super) fn push(&mut self, byte: u8) -> Result<Option<u16>, VarintProblem> {
         let bits = u32::from(byte & 0x7F);
         if self.shift_bits == 28 && bits > 0x0F || self.shift_bits > 28 {
@@ -44,7 +44,7 @@ impl Varint {
     }
 }
 
-/// Bytes that an index takes.
+/// The encoded length of an index.
 pub(super) const fn len_bytes(index: u16) -> u64 {
     match index {
         0..0x80 => 1,

@@ -1,4 +1,4 @@
-//! Writing schematics of version 3, block by block.
+//! Writes schematics of version 3, block by block.
 #![expect(clippy::big_endian_bytes, reason = "NBT is big-endian by its own definition")]
 
 use std::io::{self, Write};
@@ -13,28 +13,28 @@ use crate::nbt::{self, Compound, Tag};
 /// Bytes of indices that are compressed at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What a file says of itself.
+/// The head of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemHead {
-    /// The number of the game's version that the states, block entities and entities are of.
+    /// The data version of the game that the states, block entities and entities belong to.
     pub data_version: i32,
     /// Blocks along x, y and z.
     pub size: [u16; 3],
-    /// From the pasting player to the lowest corner.
+    /// The offset from the pasting player to the lowest corner.
     pub offset: [i32; 3],
     /// An NBT compound's bytes, fields and end tag.
     pub metadata: Vec<u8>,
 }
 
 impl SchemHead {
-    /// A head of this size: pasted with its lowest corner at the player, of 1.21.1, without metadata.
+    /// A head of this size without metadata, for 1.21.1. It is pasted with its lowest corner at the player.
     pub fn sized(size: [u16; 3]) -> Self {
         let metadata = Compound::EMPTY.raw().to_vec();
         Self { data_version: 3955, size, offset: [0; 3], metadata }
     }
 }
 
-/// Writes one file from its beginning to its end; nothing but a buffer is in memory.
+/// Writes one file from beginning to end; only a buffer is in memory.
 ///
 /// The order is: [`blocks`](Self::blocks), all [`cells`](Self::cells), [`block_entities`](Self::block_entities); then,
 /// if there are biomes, [`biomes`](Self::biomes) and all their `cells`; then [`finish`](Self::finish). Equal calls give
@@ -43,14 +43,14 @@ impl SchemHead {
 pub struct SchemWriter<W: Write> {
     out: GzEncoder<W>,
     size: [u16; 3],
-    /// Of the array that is being written.
+    /// The cells that are left in the current array.
     left_cells: u64,
     left_bytes: u64,
     buffer: Vec<u8>,
     place: Place,
 }
 
-/// What was written last.
+/// The part that was written last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Head,
@@ -63,7 +63,7 @@ impl<W: Write> SchemWriter<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// A side that is zero, metadata that is no compound, and what the system says.
+    /// A side that is zero, metadata that is not a compound, or an I/O error.
     pub fn new(out: W, head: &SchemHead) -> Result<Self, SchemError> {
         let [width, height, length] = head.size;
         for (field, side) in [("Width", width), ("Height", height), ("Length", length)] {
@@ -98,13 +98,13 @@ impl<W: Write> SchemWriter<W> {
         Ok(writer)
     }
 
-    /// Begins the blocks: the states by index, and how many cells will show each.
+    /// Begins the blocks: the states by index, and the number of cells of each.
     ///
     /// # Errors
-    /// More states or bytes than the format holds, and what the system says.
+    /// More states or bytes than the format allows, or an I/O error.
     ///
     /// # Panics
-    /// If the order of calls is another one, or the counts are not those of the size.
+    /// If the call is out of order, or the counts do not match the size.
     pub fn blocks<S: AsRef<str>>(&mut self, states: &[S], counts: &[u64]) -> Result<(), SchemError> {
         assert_eq!(self.place, Place::Head, "blocks come first");
         self.place = Place::BlockCells;
@@ -127,10 +127,10 @@ impl<W: Write> SchemWriter<W> {
     /// Writes indices: x first, then z, then y.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     ///
     /// # Panics
-    /// If there are more than were announced.
+    /// If there are more than announced.
     pub fn cells(&mut self, indices: &[u16]) -> Result<(), SchemError> {
         for part in indices.chunks(BUFFER_BYTES / 4) {
             self.buffer.clear();
@@ -150,7 +150,7 @@ impl<W: Write> SchemWriter<W> {
     /// Writes the block entities and ends the blocks.
     ///
     /// # Errors
-    /// Data that is no compound, text that is too long, and what the system says.
+    /// Data that is not a compound, text that is too long, or an I/O error.
     ///
     /// # Panics
     /// If cells are missing.
@@ -174,7 +174,7 @@ impl<W: Write> SchemWriter<W> {
         self.put(&[Tag::End as u8])
     }
 
-    /// Writes the entities and ends the file; gives back what it was written to, not flushed.
+    /// Writes the entities and ends the file. Returns the output, not flushed.
     ///
     /// # Errors
     /// As [`block_entities`](Self::block_entities).
@@ -202,7 +202,7 @@ impl<W: Write> SchemWriter<W> {
             result?;
             self.put(&bytes)?;
         }
-        // The schematic and the root.
+        // Ends the schematic and the root.
         self.put(&[Tag::End as u8; 2])?;
         self.out.finish().map_err(SchemError::Io)
     }
@@ -240,7 +240,7 @@ impl<W: Write> SchemWriter<W> {
             });
         });
         result?;
-        // The compound stays open, and the array is longer.
+        // The compound stays open, and the count is that of all elements.
         bytes.truncate(bytes.len() - 5);
         bytes.extend((found as u32).to_be_bytes());
         (self.left_cells, self.left_bytes) = (cells, found);

@@ -1,4 +1,4 @@
-//! What no capture writes is refused: it would restore what was never captured.
+//! Content that no capture writes is refused.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn at() -> ChunkAt {
     ChunkAt::default()
 }
 
-/// A snapshot of one section of stone, with another chunk's bytes under a checksum that is right.
+/// A snapshot of one section of stone, whose bytes are replaced by another chunk with a valid checksum.
 fn forged(change: impl FnOnce(&mut Chunk, &Catalog)) -> Snapshot {
     let catalog = catalog();
     let (host, region) = host(&catalog);
@@ -108,7 +108,7 @@ fn a_section_whose_ids_have_no_names_is_refused() {
     );
 }
 
-/// What a reader says of a snapshot with a sheep that was changed.
+/// The error of a reader for a snapshot with a changed sheep.
 fn refused(change: impl FnOnce(&mut Snapshot)) -> String {
     let catalog = catalog();
     let (mut host, region) = host(&catalog);
@@ -146,7 +146,7 @@ fn an_entity_that_was_not_captured_is_refused() {
     assert_eq!(change(other_dimension), elsewhere);
 }
 
-/// A file may name what nothing uses, a million times: a world that registers what it names keeps that for ever.
+/// A file may contain a million unused names. A world that registered them would keep them permanently.
 #[test]
 fn names_that_nothing_uses_are_forgotten() {
     let catalog = catalog();

@@ -22,7 +22,6 @@ use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
 use crate::kinds::object::scan_objects;
 use crate::kinds::record::{scan_area, scan_records};
 use crate::read::chunk::{Area, decode};
-use crate::read::delta::walk_folded;
 use crate::storage::error::{Damage, Error};
 use crate::storage::meta;
 
@@ -47,7 +46,7 @@ impl Admin<'_> {
         mut also: impl FnMut(ChunkAt, &Chunk),
     ) -> Result<(), Error> {
         let mut value = Vec::new();
-        let failed = walk_folded(self.read, view, area, |stored| {
+        let failed = self.read.walk(view, area, |stored| {
             let hashed = stored.and_then(|stored| {
                 let chunk = self.read.decode(catalog, stored)?;
                 value.clear();

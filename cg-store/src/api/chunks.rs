@@ -42,18 +42,7 @@ impl World {
     #[inline]
     pub fn with_chunk<T>(&self, at: ChunkAt, show: impl FnOnce(&Chunk) -> T) -> Result<Option<T>, Error> {
         let rooms = self.applied_for(&[at])?;
-        rooms.shared.check_open()?;
-        match rooms.read.cache.show(at, show) {
-            Ok(shown) => {
-                rooms.read.cache.count_hit();
-                rooms.read.note_asked(at, true);
-                Ok(Some(shown))
-            }
-            Err((show, known)) => {
-                let found = rooms.read.known_or_stored(at, known)?;
-                Ok(found.here().map(|stored| show(&stored.chunk)))
-            }
-        }
+        rooms.read.with_chunk(at, show)
     }
 
     /// A chunk and its version: the commit that last changed its content.
@@ -78,15 +67,12 @@ impl World {
     /// [submitted](Self::submit) that is not accepted yet, memory does not say anything.
     pub fn peek(&self, at: ChunkAt) -> Peek {
         let rooms = self.rooms();
-        if rooms.commit.awaits_acceptance(&[at]) {
+        if rooms.commit.queue.last_concerning(&[at]).is_some() {
             return Peek::NotLoaded;
         }
-        match rooms.read.cache.get(at) {
-            Ok(found) => {
-                rooms.read.note_asked(at, true);
-                found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk))
-            }
-            Err(_) => Peek::NotLoaded,
+        match rooms.read.peek(at) {
+            Some(found) => found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk)),
+            None => Peek::NotLoaded,
         }
     }
 
@@ -138,7 +124,7 @@ impl World {
         let rooms = self.rooms();
         rooms.shared.check_open()?;
         let (lowest, highest) = ys.into_inner();
-        if rooms.commit.has_submitted() {
+        if rooms.commit.queue.has_submitted() {
             rooms.commit.apply_submitted_for(&[ChunkAt::new(dimension, ChunkPos::new(x, lowest, z)?)])?;
         }
         rooms.read.column(dimension, x, z, (lowest, highest))

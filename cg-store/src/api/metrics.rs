@@ -62,7 +62,7 @@ impl World {
             last_synced,
             queued_commits,
             queued_bytes,
-            submitted: rooms.commit.submitted.len(),
+            submitted: rooms.commit.queue.submitted_len(),
             transactions: rooms.commit.transactions.read(),
             ticks: rooms.maintain.ticks.read(),
             tick_excess: rooms.maintain.tick_excess.read(),

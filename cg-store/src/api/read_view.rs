@@ -17,11 +17,8 @@ use crate::api::world::World;
 use crate::commit::commit_log::CommitLog;
 use crate::engine::{CommitSeq, Readable as _};
 use crate::kinds::property;
-use crate::read::chunk::decode::upgrade;
-use crate::read::chunk::{Area, StoredChunk, WorldView, find_many_in};
-use crate::read::delta::{fold_stored, walk_folded};
+use crate::read::chunk::{Area, StoredChunk, WorldView};
 use crate::read::iterate::{StoredPlace, entities};
-use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 impl World {
@@ -141,7 +138,7 @@ impl ReadView<'_> {
         area: Area,
         visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        walk_folded(self.inner.world, &self.inner.view, area, visit)
+        self.inner.world.walk(&self.inner.view, area, visit)
     }
 
     /// As [`for_each_chunk`](Self::for_each_chunk), with the chunks decoded and carried to the current schema generation.
@@ -254,12 +251,8 @@ impl ReadView<'_> {
         at: &[ChunkAt],
         mut read: impl FnMut(ChunkAt, Chunk) -> Result<T, Error>,
     ) -> Vec<Result<Lookup<T>, Error>> {
-        let WorldView { world, view, catalog, .. } = &self.inner;
-        find_many_in(view, &world.shared.counters, at, |stored| {
-            Counters::add(&world.shared.counters.chunks_decoded, 1);
-            let (chunk, _) = fold_stored(view, catalog, stored)?;
-            read(stored.at, upgrade(catalog, &world.shared.options.upgrades, stored, chunk)?)
-        })
+        let reader = self.inner.reader();
+        reader.chunks(at, |at, stored| read(at, Arc::unwrap_or_clone(stored.chunk)))
     }
 
     /// Shows the 4³ cubes of a box in which chunks changed after a commit, each with the chunks of the box that did, until

@@ -11,7 +11,6 @@ use cg_format::ChunkAt;
 use cg_tiering::{GameTick, Observers};
 
 use crate::admin::Admin;
-use crate::commit::periodic_sync::PeriodicSync;
 use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
 use crate::maintain::activity::Activity;
@@ -19,8 +18,7 @@ use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::Tiering;
 use crate::read::state::ReadState;
 use crate::rt::weak_world::WorldUses;
-use crate::storage::durability::Durability;
-use crate::storage::error::{Error, OpenError};
+use crate::storage::error::Error;
 use crate::storage::shared::Shared;
 
 /// The rooms of an open world, which all its clones share. Dropping them closes the world.
@@ -30,8 +28,6 @@ pub(crate) struct Rooms {
     pub(crate) commit: Arc<CommitState>,
     pub(crate) maintain: Arc<MaintainState>,
     uses: Arc<WorldUses>,
-    /// `None` if nothing survives the process, nothing is written, or the host wants no syncs.
-    sync: Option<PeriodicSync>,
 }
 
 impl Rooms {
@@ -47,21 +43,8 @@ impl Rooms {
         let commit = CommitState::new(Arc::clone(&read), queue, Arc::clone(&activity) as _, &uses)?;
         let maintain = MaintainState::new(Arc::clone(&commit), activity, clock, &uses);
         maintain.know_if_empty();
-        let sync = Self::start_sync(&commit)?;
-        Ok(Self { shared, read, commit, maintain, uses, sync })
-    }
-
-    fn start_sync(commit: &CommitState) -> Result<Option<PeriodicSync>, Error> {
-        let caps = commit.shared.engine()?.caps();
-        if !caps.durable
-            || !caps.levels_apart
-            || caps.read_only
-            || commit.shared.options.durability == Durability::Fast
-        {
-            return Ok(None);
-        }
-        let started = PeriodicSync::start(commit.weak_world.clone());
-        Ok(Some(started.map_err(|error| OpenError::Threads { source: error.into() })?))
+        commit.start_syncing()?;
+        Ok(Self { shared, read, commit, maintain, uses })
     }
 
     /// Returns the rooms after everything that was submitted before is accepted or refused.
@@ -80,9 +63,7 @@ impl Rooms {
     /// As [`applied`](Self::applied).
     #[inline]
     pub(crate) fn applied_for(&self, at: &[ChunkAt]) -> Result<&Self, Error> {
-        if self.commit.has_submitted() {
-            self.commit.apply_submitted_for(at)?;
-        }
+        self.commit.apply_submitted_for(at)?;
         Ok(self)
     }
 
@@ -94,7 +75,7 @@ impl Rooms {
     /// Closes the world, if it is not closed yet.
     pub(crate) fn close(&self) -> Result<(), Error> {
         let Self { shared, commit, .. } = self;
-        commit.submitted.end();
+        commit.queue.close();
         let applied_all = commit.apply_submitted();
         if shared.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -114,7 +95,7 @@ impl Rooms {
             shared.registry.fold(&*engine).and_then(|()| self.maintain.keep_all_heat())
         };
         engine.close()?;
-        applied_all.and(drained).and(folded).and_then(|()| commit.check_submitted())
+        applied_all.and(drained).and(folded).and_then(|()| commit.queue.check_unreported())
     }
 }
 
@@ -125,9 +106,6 @@ impl Drop for Rooms {
         }
         let [_, synced] = self.shared.slot.reached();
         self.uses.end(synced.get());
-        if let Some(sync) = &mut self.sync {
-            sync.end();
-        }
         self.commit.end_threads();
     }
 }

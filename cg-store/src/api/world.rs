@@ -232,7 +232,7 @@ impl World {
         let rooms = self.rooms();
         rooms.commit.apply_submitted()?;
         rooms.commit.drained_engine()?.sync()?;
-        rooms.commit.check_submitted()
+        rooms.commit.queue.check_unreported()
     }
 
     /// Waits until the queue has room for the commit that this thread was refused last, and for half of the queue at least: after

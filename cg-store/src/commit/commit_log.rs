@@ -152,7 +152,7 @@ impl Committing<'_> {
     /// Records what a commit wrote, and lets transactions begin after it. Everything that it wrote must be visible
     /// already.
     pub(crate) fn publish(&mut self, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
-        self.publish_beside(0, commit, keys);
+        self.publish_last_of(None, commit, keys);
     }
 
     /// As [`publish`](Self::publish), for the commit of a transaction that is still registered but reads nothing more.
@@ -163,11 +163,7 @@ impl Committing<'_> {
         commit: u64,
         keys: impl IntoIterator<Item = ConflictKey>,
     ) {
-        self.publish_beside(usize::from(begun.is_some()), commit, keys);
-    }
-
-    /// Publishes a commit. `own` of the running transactions belong to the commit itself and read nothing more.
-    fn publish_beside(&mut self, own: usize, commit: u64, keys: impl IntoIterator<Item = ConflictKey>) {
+        let own = usize::from(begun.is_some());
         let writes = &mut *self.writes;
         // Held until the commit is published: a transaction that begins later begins after the commit.
         let running = self.log.running.lock();

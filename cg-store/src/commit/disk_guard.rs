@@ -123,6 +123,21 @@ impl DiskGuard {
 }
 
 impl CommitState {
+    /// Checks that there is room for a commit of at most `max_bytes`, if it puts anything. Returns the size of the
+    /// largest batch; a commit that may be larger is staged.
+    ///
+    /// # Errors
+    /// [`Error::LowDiskSpace`] if there is not.
+    pub(super) fn room_for(&self, max_bytes: u64, is_put: bool) -> Result<u64, Error> {
+        let limit_bytes = self.shared.batch_limit()?;
+        if is_put {
+            // A staged commit is written twice.
+            let written_bytes = if max_bytes > limit_bytes { 2 * max_bytes } else { max_bytes };
+            self.disk_guard.check(&*self.shared.engine()?, written_bytes)?;
+        }
+        Ok(limit_bytes)
+    }
+
     /// Checks that there is room for maintenance to write. Asks the operating system from time to time.
     ///
     /// # Errors

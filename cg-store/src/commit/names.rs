@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cg_registry::{Catalog, Changes, RegistryError};
 
+use crate::commit::commit_log::Committing;
 use crate::commit::state::CommitState;
 use crate::engine::Batch;
 use crate::storage::error::Error;
@@ -16,7 +17,7 @@ impl CommitState {
         grow: impl FnOnce(&mut Catalog) -> Result<Changes, RegistryError>,
     ) -> Result<Arc<Catalog>, Error> {
         self.shared.check_open()?;
-        let mut committing = self.commit_alone()?;
+        let committing = self.commit_alone()?;
         let before = self.shared.registry.catalog();
         let mut grown = Catalog::clone(&before);
         let changes = grow(&mut grown)?;
@@ -27,13 +28,8 @@ impl CommitState {
         for (name, bytes) in changes.encode_tail() {
             put(&mut batch, &name, bytes);
         }
-        let seq = self.commit_past_queue(batch, [])?;
         let grown = Arc::new(grown);
-        self.shared.registry.replace(Arc::clone(&grown));
-        if grown.current_generation() != before.current_generation() {
-            self.read.cache.clear();
-        }
-        committing.publish(seq, []);
+        self.commit_names(committing, batch, &grown)?;
         Ok(grown)
     }
 
@@ -41,11 +37,21 @@ impl CommitState {
     /// world.
     pub(crate) fn adopt_names(&self, names: &Arc<Catalog>) -> Result<(), Error> {
         self.shared.check_open()?;
-        let mut committing = self.commit_alone()?;
+        let committing = self.commit_alone()?;
         let batch = folded(&*self.shared.engine()?, names)?;
         if batch.is_empty() {
             return Ok(());
         }
+        self.commit_names(committing, batch, names)
+    }
+
+    /// Commits rows of the registry. `names` is the catalog from then on.
+    fn commit_names(
+        &self,
+        mut committing: Committing<'_>,
+        batch: Batch,
+        names: &Arc<Catalog>,
+    ) -> Result<(), Error> {
         let seq = self.commit_past_queue(batch, [])?;
         let before = self.shared.registry.replace(Arc::clone(names));
         if names.current_generation() != before.current_generation() {

@@ -2,56 +2,49 @@
 //!
 //! So a power cut loses at most the last second of commits at [`Durability::Process`](crate::Durability::Process).
 
-use std::io;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use crate::commit::state::CommitState;
 use crate::engine::{Engine, EngineError};
 use crate::rt::pool::lower_priority;
 use crate::rt::weak_world::WeakWorld;
+use crate::storage::durability::Durability;
+use crate::storage::error::Error;
 
 /// The longest time a commit waits for its sync, without the time of the sync itself.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The thread that syncs; it ends when the world does.
-#[derive(Debug)]
-pub(crate) struct PeriodicSync {
-    thread: Option<JoinHandle<()>>,
+impl CommitState {
+    /// Starts the thread that syncs, unless nothing survives the process, nothing is written, or the host wants no
+    /// syncs.
+    pub(crate) fn start_syncing(&self) -> Result<(), Error> {
+        let caps = self.shared.engine()?.caps();
+        let can_sync = caps.durable && caps.levels_apart && !caps.read_only;
+        if !can_sync || self.shared.options.durability == Durability::Fast {
+            return Ok(());
+        }
+        let work = |_: &_, world: &_| sync_periodically(world);
+        self.start_thread(|threads| &mut threads.syncing, "cg-store-sync", work)
+    }
 }
 
-impl PeriodicSync {
-    /// Starts the periodic sync of a world.
-    pub(crate) fn start(world: WeakWorld<CommitState>) -> io::Result<Self> {
-        let work = move || {
-            lower_priority();
-            let mut has_told = false;
-            loop {
-                // Waking early only makes the sync earlier.
-                thread::park_timeout(EVERY);
-                match world.with_world(|world| step(&*world.shared.engine()?)) {
-                    Ok(Ok(())) => has_told = false,
-                    // The engine never retries a failed sync, and refuses commits from now on. Resuming may replace the
-                    // engine.
-                    Ok(Err(error)) if !has_told => {
-                        tracing::error!(%error, "no sync comes by itself until the world is resumed");
-                        has_told = true;
-                    }
-                    Ok(Err(_)) => {}
-                    Err(_) => return,
-                }
+/// Syncs until the world ends.
+fn sync_periodically(world: &WeakWorld<CommitState>) {
+    lower_priority();
+    let mut has_told = false;
+    loop {
+        // Waking early only makes the sync earlier.
+        thread::park_timeout(EVERY);
+        match world.with_world(|world| step(&*world.shared.engine()?)) {
+            Ok(Ok(())) => has_told = false,
+            // The engine never retries a failed sync, and refuses commits from now on. Resuming may replace the engine.
+            Ok(Err(error)) if !has_told => {
+                tracing::error!(%error, "no sync comes by itself until the world is resumed");
+                has_told = true;
             }
-        };
-        let thread = thread::Builder::new().name("cg-store-sync".into()).spawn(work)?;
-        Ok(Self { thread: Some(thread) })
-    }
-
-    /// Waits for the thread to end. Called when the world can no longer be entered.
-    pub(crate) fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // The result is ignored: the thread has logged its failures.
-            let _ = thread.join();
+            Ok(Err(_)) => {}
+            Err(_) => return,
         }
     }
 }

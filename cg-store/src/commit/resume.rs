@@ -18,9 +18,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::commit::commit_log::Committing;
-use crate::commit::observers::PutRows;
 use crate::commit::state::CommitState;
-use crate::engine::{Batch, CommitSeq, Engine, EngineError, Failure, Level, Reopen, Reopened};
+use crate::engine::{CommitSeq, Engine, EngineError, Failure, Reopen, Reopened};
 use crate::read::delta::DeltaIndex;
 use crate::storage::engine_cell::Vacant;
 use crate::storage::error::{ConflictKey, Error, NotResumed};
@@ -56,23 +55,6 @@ struct Begun {
 }
 
 impl CommitState {
-    /// Writes a batch past the queue, which is empty, as the next commit. Returns its number. `written` are the keys
-    /// that it changes. The caller holds the commit lock.
-    ///
-    /// # Errors
-    /// The error of the engine. If the engine takes no more commits, the world takes none either.
-    pub(crate) fn commit_past_queue(
-        &self,
-        batch: Batch,
-        written: impl IntoIterator<Item = ConflictKey>,
-    ) -> Result<u64, EngineError> {
-        let put = PutRows::of(&batch);
-        let committed = self.shared.engine()?.commit(batch, &[], Level::Process);
-        let seq = committed.inspect_err(|error| self.note_failure(error, written))?.get();
-        self.observer.written(put);
-        Ok(seq)
-    }
-
     /// Stores which keys a failed commit past the queue changes: it may be on the disk. The caller holds the commit
     /// lock.
     ///
@@ -256,7 +238,7 @@ impl CommitState {
 mod tests {
     use super::*;
     use crate::World;
-    use crate::engine::{Fault, MemEngine, Stamp};
+    use crate::engine::{Batch, Fault, Level, MemEngine, Stamp};
     use crate::view::Area;
     use crate::{Durability, Property, WorldOptions};
     use cg_format::chunk::Chunk;

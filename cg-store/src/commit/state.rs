@@ -1,23 +1,22 @@
-//! The state of committing: the commit log, the queue, submitted batches, and the threads that write.
+//! The state of committing: the commit log, the queue, and the threads.
 
 use std::fmt;
-use std::io;
 use std::sync::{Arc, Weak};
 
 use crate::commit::commit_log::CommitLog;
 use crate::commit::disk_guard::DiskGuard;
 use crate::commit::group_commit::GroupCommit;
-use crate::commit::observers::CommitObserver;
-use crate::commit::queue::{CommitQueue, Writer};
+use crate::commit::queue::CommitQueue;
 use crate::commit::resume::Resumption;
-use crate::commit::submit::{CommitThread, SubmitQueue};
+use crate::commit::threads::CommitThreads;
+use crate::commit::write::CommitObserver;
 use crate::read::chunk::WorldView;
 use crate::read::state::ReadState;
 use crate::rt::durations::Stopwatch;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::weak_world::{WeakWorld, WorldUses};
 use crate::storage::engine_cell::EngineGuard;
-use crate::storage::error::{Error, OpenError};
+use crate::storage::error::Error;
 use crate::storage::shared::Shared;
 
 /// The state of committing.
@@ -26,7 +25,6 @@ pub(crate) struct CommitState {
     pub(crate) read: Arc<ReadState>,
     pub(crate) log: CommitLog,
     pub(crate) queue: Arc<CommitQueue>,
-    pub(crate) submitted: Arc<SubmitQueue>,
     pub(crate) observer: Arc<dyn CommitObserver>,
     pub(crate) resumption: Mutex<Resumption, rank::Resumption>,
     /// Held while a snapshot is saved or deleted, until it is written.
@@ -36,10 +34,8 @@ pub(crate) struct CommitState {
     pub(crate) transactions: Stopwatch,
     /// For threads and tickets, which do not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
-    /// Started by the first commit that is queued.
-    writer: Mutex<Option<Writer>, rank::StartWriter>,
-    /// Started by the first submission.
-    commit_thread: Mutex<Option<CommitThread>, rank::StartCommitThread>,
+    /// Started when there is work for them.
+    pub(super) threads: Mutex<CommitThreads, rank::StartThread>,
 }
 
 impl CommitState {
@@ -56,7 +52,6 @@ impl CommitState {
         Ok(Arc::new_cyclic(|this: &Weak<Self>| Self {
             log: CommitLog::new(last_commit),
             queue,
-            submitted: Arc::default(),
             observer,
             resumption: Mutex::new(Resumption::NONE),
             keeping: Mutex::default(),
@@ -64,8 +59,7 @@ impl CommitState {
             disk_guard: DiskGuard::new(shared.options.min_free_bytes),
             transactions: Stopwatch::default(),
             weak_world: WeakWorld::new(this, uses),
-            writer: Mutex::default(),
-            commit_thread: Mutex::default(),
+            threads: Mutex::default(),
             read,
             shared,
         }))
@@ -79,43 +73,6 @@ impl CommitState {
         let commit = engine.last_commit();
         Ok(self.read.read_view(engine.snapshot()?, commit))
     }
-
-    /// Starts the thread that writes queued commits, if it does not run.
-    pub(crate) fn start_writing(&self) -> Result<(), Error> {
-        let mut writer = self.writer.lock();
-        if writer.is_none() {
-            let started = Writer::start(Arc::clone(&self.queue), self.weak_world.clone());
-            *writer = Some(started.map_err(no_thread)?);
-        }
-        Ok(())
-    }
-
-    /// Starts the threads that accept submitted batches and write commits, if they do not run.
-    pub(crate) fn start_commit_thread(&self) -> Result<(), Error> {
-        self.start_writing()?;
-        let mut commit_thread = self.commit_thread.lock();
-        if commit_thread.is_none() {
-            let started = CommitThread::start(Arc::clone(&self.submitted), self.weak_world.clone());
-            *commit_thread = Some(started.map_err(no_thread)?);
-        }
-        Ok(())
-    }
-
-    /// Waits for the threads to end. Called when the world can no longer be entered.
-    pub(crate) fn end_threads(&self) {
-        let commit_thread = self.commit_thread.lock().take();
-        if let Some(mut commit_thread) = commit_thread {
-            commit_thread.end();
-        }
-        let writer = self.writer.lock().take();
-        if let Some(mut writer) = writer {
-            writer.end();
-        }
-    }
-}
-
-fn no_thread(error: io::Error) -> OpenError {
-    OpenError::Threads { source: error.into() }
 }
 
 impl fmt::Debug for CommitState {

@@ -176,29 +176,34 @@ macro_rules! kind_map {
     };
 }
 
-/// Evaluates an expression for the part of each kind, into an array: `each_kind!(keys, |part| part.len())`. The parts
-/// are borrowed, mutably after `mut`; `K` after a colon names the kind.
+/// Evaluates an expression for the part of each kind, into an array: `each_kind!(keys, |part| part.len())`.
+///
+/// The parts are borrowed, mutably after `mut`. `K` after a colon names the kind. After a comma comes a second structure
+/// whose parts are borrowed with those of the first.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! each_kind {
-    (@one [$($by:tt)*] $map:expr, $field:ident $marker:ident, $part:ident, [$($kind:ident)?], $do:expr) => {{
+    (@one $field:ident $marker:ident [$([$($by:tt)*] $map:expr, $part:ident);*] [$($kind:ident)?] $do:expr) => {{
         $(type $kind = kind::$marker;)?
-        let $part = $($by)* $map.$field;
+        $(let $part = $($by)* $map.$field;)*
         $do
     }};
-    (@all $by:tt $map:expr, $part:ident, $kind:tt, $do:expr) => {
+    (@all $maps:tt $kind:tt $do:expr) => {
         [
-            $crate::each_kind!(@one $by $map, chunks Chunks, $part, $kind, $do),
-            $crate::each_kind!(@one $by $map, entities Entities, $part, $kind, $do),
-            $crate::each_kind!(@one $by $map, properties Properties, $part, $kind, $do),
-            $crate::each_kind!(@one $by $map, objects Objects, $part, $kind, $do),
-            $crate::each_kind!(@one $by $map, records Records, $part, $kind, $do),
+            $crate::each_kind!(@one chunks Chunks $maps $kind $do),
+            $crate::each_kind!(@one entities Entities $maps $kind $do),
+            $crate::each_kind!(@one properties Properties $maps $kind $do),
+            $crate::each_kind!(@one objects Objects $maps $kind $do),
+            $crate::each_kind!(@one records Records $maps $kind $do),
         ]
     };
     (mut $map:expr, |$part:ident $(: $kind:ident)?| $do:expr) => {
-        $crate::each_kind!(@all [&mut] $map, $part, [$($kind)?], $do)
+        $crate::each_kind!(@all [[&mut] $map, $part] [$($kind)?] $do)
+    };
+    (mut $map:expr, $second:expr, |$part:ident, $beside:ident $(: $kind:ident)?| $do:expr) => {
+        $crate::each_kind!(@all [[&mut] $map, $part; [&] $second, $beside] [$($kind)?] $do)
     };
     ($map:expr, |$part:ident $(: $kind:ident)?| $do:expr) => {
-        $crate::each_kind!(@all [&] $map, $part, [$($kind)?], $do)
+        $crate::each_kind!(@all [[&] $map, $part] [$($kind)?] $do)
     };
 }

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::frame::version_of;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, Space, key};
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId};
 use cg_registry::{Catalog, Name, UpgradeFunctions};
 
 use super::sync_to;
@@ -19,6 +18,7 @@ use crate::engine::Level;
 use crate::kinds::object::{ObjectPage, StoredObject};
 use crate::kinds::property::Property;
 use crate::kinds::record::RecordQuery;
+use crate::read::cache::Stored;
 use crate::storage::error::Error;
 use crate::storage::identity::Identity;
 use crate::storage::object_key::ObjectKey;
@@ -122,6 +122,11 @@ fn found<T>(stored: Option<(T, u64)>) -> Found<T> {
     }
 }
 
+/// A chunk that a world has, with the commit that wrote it.
+fn with_origin(stored: Lookup<Stored>) -> Found<Arc<Chunk>> {
+    stored.map(|stored| (stored.chunk, Origin { layer: 0, version: stored.version }))
+}
+
 /// What was found, as the origin that a later look can be compared with.
 pub fn origin_of<T>(found: &Found<T>) -> Origin {
     match found {
@@ -158,30 +163,16 @@ impl Base for World {
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         let stored = self.applied_for(&[at])?.read.stored(at)?;
-        Ok(stored.map(|stored| (stored.chunk, Origin { layer: 0, version: stored.version })))
+        Ok(with_origin(stored))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
         let stored = self.rooms().commit.stored_many_applied(at);
-        let origin = |version| Origin { layer: 0, version };
-        stored
-            .into_iter()
-            .map(|stored| Ok(stored?.map(|stored| (stored.chunk, origin(stored.version)))))
-            .collect()
+        stored.into_iter().map(|stored| stored.map(with_origin)).collect()
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        let rooms = self.applied()?;
-        let origin = |version| Origin { layer: 0, version };
-        if let Some((version, entity)) = rooms.read.pending.entity(id) {
-            return Ok(entity.map_or(Lookup::Tombstone, |entity| Lookup::Found((entity, origin(version)))));
-        }
-        let engine = rooms.shared.engine()?;
-        let Some(row) = engine.get(Space::Entity, &key::entity(id))? else {
-            return Ok(Lookup::NotFound);
-        };
-        let entity = rooms.read.decode_entity(&rooms.shared.registry.catalog(), id, &row)?;
-        Ok(Lookup::Found((entity, origin(version_of(&row).unwrap_or_default()))))
+        Ok(found(self.applied()?.read.found_entity(id)?))
     }
 
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {

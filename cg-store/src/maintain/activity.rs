@@ -1,16 +1,18 @@
 //! What maintenance records about reads and commits, for its later decisions.
 
-use cg_format::ChunkAt;
-use cg_format::chunk::Chunk;
 use std::sync::Arc;
 
-use crate::commit::observers::{CommitObserver, PutRows};
+use cg_format::{ChunkAt, Lookup};
+
 use crate::commit::transaction::Changes;
+use crate::commit::write::{CommitObserver, PutRows};
 use crate::maintain::opacity::DirtyTiles;
 use crate::maintain::prefetch::Prefetch;
 use crate::maintain::tiering::Tiering;
+use crate::read::cache::Stored;
 use crate::read::observer::ReadObserver;
 use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::error::Error;
 use crate::storage::shared::Shared;
 
 /// Accesses, players and rows since the last tick.
@@ -40,12 +42,15 @@ impl ReadObserver for Activity {
         }
     }
 
-    fn missed(&self, at: &[ChunkAt]) {
+    fn loaded(&self, at: &[ChunkAt], found: &[Result<Lookup<Stored>, Error>]) {
         self.tiering.touch(at.iter().copied());
-    }
-
-    fn loaded(&self, at: ChunkAt, chunk: Option<&Chunk>) {
-        self.tiering.recorder.loaded(at, chunk);
+        for (at, found) in at.iter().zip(found) {
+            match found {
+                Ok(Lookup::Found(stored)) => self.tiering.recorder.loaded(*at, Some(&stored.chunk)),
+                Ok(Lookup::Tombstone | Lookup::NotFound) => self.tiering.recorder.loaded(*at, None),
+                Err(_) => {}
+            }
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Jobs on the pool whose results a later tick collects.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use crate::maintain::state::MaintainState;
-use crate::maintain::tiering::{Due, try_receive};
 use crate::rt::pool;
 use crate::storage::error::Error;
 
@@ -43,19 +43,12 @@ impl MaintainState {
 }
 
 impl<T> Background<T> {
-    /// Waits until the job is done or the deadline is reached.
-    pub(crate) fn wait(self, due: Due) -> Awaited<T> {
-        let received = due.receive(&self.receiver);
-        self.awaited(received)
-    }
-
-    /// Returns the state of the job without waiting.
-    pub(crate) fn look(self) -> Awaited<T> {
-        let received = try_receive(&self.receiver);
-        self.awaited(received)
-    }
-
-    fn awaited(self, received: Result<Result<T, Error>, RecvTimeoutError>) -> Awaited<T> {
+    /// Waits for this time until the job is done; `None`: without a limit.
+    pub(crate) fn wait(self, time: Option<Duration>) -> Awaited<T> {
+        let received = match time {
+            Some(time) => self.receiver.recv_timeout(time),
+            None => self.receiver.recv().map_err(RecvTimeoutError::from),
+        };
         match received {
             Ok(done) => Awaited::Done(done),
             Err(RecvTimeoutError::Timeout) => Awaited::Running(self),

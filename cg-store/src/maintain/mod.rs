@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod background;
 pub(crate) mod delta;
+pub(crate) mod guarded;
 pub(crate) mod move_tier;
 pub(crate) mod object_tombstones;
 pub(crate) mod opacity;

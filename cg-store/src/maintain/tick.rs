@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cg_tiering::{GameClock, GameTick, PlayerAt};
 
 use crate::maintain::delta::{FoldSchedule, Which};
-use crate::maintain::opacity::BackgroundFold;
+use crate::maintain::opacity::TileFold;
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{DamageReport, Due, MoveCounts, Work};
 use crate::rt::lock_order::{Mutex, rank};
@@ -59,7 +59,7 @@ struct Progress {
     work: Work,
     heat_kept_at: GameTick,
     folding: FoldSchedule,
-    tile: BackgroundFold,
+    tile: TileFold,
     /// Whether moves took the whole last tick. Then the next one folds before it moves.
     is_owed: bool,
 }
@@ -72,7 +72,7 @@ impl Maintenance {
             work: Work::default(),
             heat_kept_at: clock,
             folding: FoldSchedule::default(),
-            tile: BackgroundFold::default(),
+            tile: TileFold::default(),
             is_owed: false,
         };
         state.clock.advance(clock);
@@ -135,9 +135,7 @@ impl MaintainState {
             skipped_large_commit: false,
             damaged: Vec::new(),
         };
-        self.activity.tiering.set_now(now);
-        self.activity.tiering.recorder.ticked(now, players);
-        self.activity.tiering.observers(|seen| seen.check_players(players, now));
+        self.activity.tiering.ticked(now, players);
         self.prefetch(players, now, budget);
         let worked = self.work_until(progress, deadline, &mut report);
         let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
@@ -190,14 +188,11 @@ impl MaintainState {
         }
         if report.now.since(*heat_kept_at) >= KEEP_HEAT_EVERY_TICKS {
             *heat_kept_at = report.now;
-            work.keep_heat(self)?;
-            self.forget_heat(work, due)?;
+            self.update_heat(work, due)?;
         }
         report.deltas_folded +=
             self.fold_waiting(folding, Which::Due, due.for_part(2), &mut work.damage_log)?;
-        let folded = self.fold_until(tile, due, &mut work.damage_log)?;
-        report.tiles_folded += folded.count;
-        Ok(folded.is_all)
+        self.fold_until(tile, due, &mut work.damage_log, &mut report.tiles_folded)
     }
 }
 

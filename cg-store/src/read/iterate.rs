@@ -9,8 +9,9 @@ use rayon::prelude::*;
 
 use crate::engine::{ALL_KEYS, CommitSeq, Met, Readable, scan_skipping_damage};
 use crate::kinds::entity;
-use crate::read::chunk::{Area, Cubes, StoredChunk, walk_live, walk_one};
-use crate::read::delta::Folding;
+use crate::read::chunk::{Area, Cubes, StoredChunk, show, walk, walk_cube, walk_live};
+use crate::read::delta::DeltaIndex;
+use crate::read::reader::Reader;
 use crate::read::state::ReadState;
 use crate::storage::error::{Damage, Error};
 
@@ -26,6 +27,24 @@ pub struct StoredPlace {
 }
 
 impl ReadState {
+    /// Visits every live chunk of an area of a view with its deltas folded in, until `visit` breaks. Reads all deltas of
+    /// the view first.
+    ///
+    /// A walk does not ask for places as a load does: it follows the keys, and visits damage that hides unknown places.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    pub(crate) fn walk<B>(
+        &self,
+        view: &dyn Readable,
+        area: Area,
+        mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        let (catalog, deltas) = (self.shared.registry.catalog(), DeltaIndex::read(view)?);
+        let reader = Reader::of_view(self, view, &catalog, Some(&deltas));
+        walk(view, &self.shared.counters, area, |stored| reader.visit(stored, &mut visit))
+    }
+
     /// See [`ReadView::for_each_place`](crate::view::ReadView::for_each_place).
     pub(crate) fn for_each_place<B>(
         &self,
@@ -33,11 +52,11 @@ impl ReadState {
         area: Area,
         mut visit: impl FnMut(Result<StoredPlace, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        let folding = Folding::of(self, view)?;
+        let deltas = DeltaIndex::read(view)?;
         walk_live(view, &self.shared.counters, area, |live| {
             visit(live.map(|live| {
                 let (at, of_row, tier) = live.place();
-                StoredPlace { at, version: CommitSeq::new(folding.version(at, of_row)), tier }
+                StoredPlace { at, version: CommitSeq::new(deltas.version(at, of_row)), tier }
             }))
         })
     }
@@ -45,11 +64,12 @@ impl ReadState {
     /// See [`ReadView::par_for_each_chunk`](crate::view::ReadView::par_for_each_chunk).
     pub(crate) fn par_for_each_chunk<B: Send>(
         &self,
-        view: &(dyn Readable + Sync),
+        view: &dyn Readable,
         area: Area,
         visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
     ) -> Result<Option<B>, Error> {
-        let folding = Folding::of(self, view)?;
+        let (catalog, deltas) = (self.shared.registry.catalog(), DeltaIndex::read(view)?);
+        let reader = Reader::of_view(self, view, &catalog, Some(&deltas));
         let (mut cubes, mut damaged, mut next) = (Vec::new(), Vec::new(), Cubes::of(area));
         while let Some(cube) = next.next_past_damage(view, &self.shared.counters, &mut damaged)? {
             cubes.push(cube);
@@ -58,10 +78,10 @@ impl ReadState {
             return Ok(Some(value));
         }
         let walk = |cube: &(Dimension, ClusterPos)| {
-            let walked = walk_one(view, &self.shared.counters, area, *cube, |stored| {
-                folding.show(stored, &mut |stored: Result<StoredChunk<'_>, Error>| visit(stored))
+            let walked = walk_cube(view, &self.shared.counters, area, *cube, |live| {
+                show(live, &mut |stored: Result<_, _>| reader.visit(stored, &visit))
             });
-            walked.transpose()
+            walked.map(ControlFlow::break_value).transpose()
         };
         self.shared.pool.install(|| cubes.par_iter().find_map_any(walk)).transpose()
     }

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cg_format::ChunkAt;
-
 use crate::read::cache::ChunkCache;
 use crate::read::delta::DeltaIndex;
 use crate::read::observer::ReadObserver;
@@ -21,7 +19,7 @@ pub(crate) struct ReadState {
     pub(crate) pending: Arc<dyn PendingWrites>,
     pub(crate) observer: Arc<dyn ReadObserver>,
     /// Whether the observer is told of each requested chunk. The call costs more than a warm load, so it is optional.
-    tells_asked: bool,
+    pub(super) tells_asked: bool,
 }
 
 impl ReadState {
@@ -40,14 +38,6 @@ impl ReadState {
             pending,
             observer,
         })
-    }
-
-    /// Reports that a host requested a chunk, and whether it was in memory.
-    #[inline]
-    pub(crate) fn note_asked(&self, at: ChunkAt, in_memory: bool) {
-        if self.tells_asked {
-            self.observer.asked(at, in_memory);
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cg_format::entity::Entity;
-use cg_format::frame::{self, FrameView, LEN_BYTES, version_of};
+use cg_format::frame::{LEN_BYTES, version_of};
 use cg_format::key::{self, RecordLeaf};
 use cg_format::record::Record;
 use cg_format::{EntityId, RecordId, Space};
@@ -15,36 +15,38 @@ use crate::kinds::object::{self, StoredObject};
 use crate::kinds::property::Property;
 use crate::kinds::record::{decode, decode_place};
 use crate::read::state::ReadState;
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
+use crate::storage::row::open_row;
 
 impl ReadState {
     pub(crate) fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        if let Some((_, entity)) = self.pending.entity(id) {
-            return Ok(entity);
-        }
-        let key = key::entity(id);
-        let engine = self.shared.engine()?;
-        match engine.get(Space::Entity, &key)? {
-            Some(row) => self.decode_entity(&self.shared.registry.catalog(), id, &row).map(Some),
-            None => Ok(None),
-        }
+        Ok(self.found_entity(id)?.map(|(entity, _)| entity))
+    }
+
+    /// An entity with the commit that wrote it.
+    pub(crate) fn found_entity(&self, id: EntityId) -> Result<Option<(Entity, u64)>, Error> {
+        let decode = |row: &[u8]| self.decode_entity(&self.shared.registry.catalog(), id, row);
+        self.queued_or_found(
+            self.pending.newest(|pending| pending.entities.get(&id)),
+            Space::Entity,
+            &key::entity(id),
+            decode,
+        )
     }
 
     /// Many entities, read together; one result per id, in the order asked.
     pub(crate) fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
-        if let [id] = ids {
-            return vec![self.entity(*id)];
-        }
         let catalog = self.shared.registry.catalog();
-        let queued = |id: &EntityId| self.pending.entity(*id).map(|(_, entity)| entity);
+        let queued =
+            |id: &EntityId| self.pending.newest(|pending| pending.entities.get(id)).map(|(_, entity)| entity);
         let decode = |id: &EntityId, row: &[u8]| self.decode_entity(&catalog, *id, row);
         self.queued_or_read(Space::Entity, ids, queued, |id| key::entity(*id), decode, |id| self.entity(*id))
     }
 
     /// The commit that last wrote an entity, or `None` if the world does not have it.
     pub(crate) fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
-        if let Some((version, entity)) = self.pending.entity(id) {
+        if let Some((version, entity)) = self.pending.newest(|pending| pending.entities.get(&id)) {
             return Ok(entity.map(|_| version));
         }
         let engine = self.shared.engine()?;
@@ -65,27 +67,48 @@ impl ReadState {
 
     /// A property with the commit that wrote it.
     pub(crate) fn found_property(&self, property: &Property) -> Result<Option<(Vec<u8>, u64)>, Error> {
-        if let Some((commit, bytes)) = self.pending.property(property) {
-            return Ok(bytes.map(|bytes| (bytes, commit)));
-        }
         let (space, key) = property.row();
-        let engine = self.shared.engine()?;
-        let Some(row) = engine.get(space, key)? else { return Ok(None) };
-        let frame = FrameView::open(space, key, &row)
-            .map_err(|problem| Damage::of_row(space, key, format!("property `{property}`"), problem))?;
-        Ok(Some((frame.payload().to_vec(), frame.header().version)))
+        let queued = self.pending.newest(|pending| pending.properties.get(property));
+        let what = || format!("property `{property}`");
+        let decode = |row: &[u8]| open_row(space, key, row, what, |frame| Ok(frame.payload().to_vec()));
+        self.queued_or_found(queued, space, key, decode)
     }
 
     pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
         Ok(self.found_object(key)?.map(|(object, _)| object))
     }
 
+    /// The stored object, deleted or not, and the commit that wrote it.
+    pub(crate) fn found_object(&self, key: &ObjectKey) -> Result<Option<(StoredObject, u64)>, Error> {
+        let queued = self.pending.newest(|pending| pending.objects.get(key));
+        let key = key.as_bytes();
+        self.queued_or_found(queued, Space::Object, key, |row| Ok(object::decode(key, row)?.into()))
+    }
+
     /// Many stored objects, deleted or not, read together; one result for each key, in the order asked.
     pub(crate) fn stored_objects(&self, keys: &[&ObjectKey]) -> Vec<Result<Option<StoredObject>, Error>> {
-        let queued = |key: &&ObjectKey| self.pending.object(key).map(|(_, object)| Some(object));
+        let queued = |key: &&ObjectKey| {
+            self.pending.newest(|pending| pending.objects.get(*key)).map(|(_, object)| object)
+        };
         let decode = |key: &&ObjectKey, row: &[u8]| Ok(object::decode(key.as_bytes(), row)?.into());
         let alone = |key: &&ObjectKey| self.stored_object(key);
         self.queued_or_read(Space::Object, keys, queued, |key| key.as_bytes(), decode, alone)
+    }
+
+    /// A value with the commit that wrote it: what the queue has, otherwise the row of the engine.
+    fn queued_or_found<T>(
+        &self,
+        queued: Option<(u64, Option<T>)>,
+        space: Space,
+        key: &[u8],
+        decode: impl FnOnce(&[u8]) -> Result<T, Error>,
+    ) -> Result<Option<(T, u64)>, Error> {
+        if let Some((commit, value)) = queued {
+            return Ok(value.map(|value| (value, commit)));
+        }
+        let engine = self.shared.engine()?;
+        let Some(row) = engine.get(space, key)? else { return Ok(None) };
+        Ok(Some((decode(&row)?, version_of(&row).unwrap_or_default())))
     }
 
     /// Values of many ids: what the queue has, and for the others the rows of the engine, read in one call. A result is
@@ -99,6 +122,9 @@ impl ReadState {
         decode: impl Fn(&I, &[u8]) -> Result<T, Error>,
         alone: impl Fn(&I) -> Result<Option<T>, Error>,
     ) -> Vec<Result<Option<T>, Error>> {
+        if let [id] = ids {
+            return vec![alone(id)];
+        }
         // Asked before the engine, because a change leaves the queue only after it is in the engine.
         let queued: Vec<_> = ids.iter().map(queued).collect();
         let others = ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none());
@@ -115,28 +141,20 @@ impl ReadState {
         ids.iter().zip(queued).map(result).collect()
     }
 
-    /// The stored object, deleted or not, and the commit that wrote it.
-    pub(crate) fn found_object(&self, key: &ObjectKey) -> Result<Option<(StoredObject, u64)>, Error> {
-        if let Some((commit, queued)) = self.pending.object(key) {
-            return Ok(Some((queued, commit)));
-        }
-        let engine = self.shared.engine()?;
-        match engine.get(Space::Object, key.as_bytes())? {
-            Some(row) => {
-                let object = object::decode(key.as_bytes(), &row)?.into();
-                Ok(Some((object, frame::version_of(&row).unwrap_or_default())))
-            }
-            None => Ok(None),
-        }
-    }
-
     pub(crate) fn stored_record(&self, id: RecordId) -> Result<Option<Arc<Record>>, Error> {
-        self.stored_records(&[id]).pop().unwrap_or(Ok(None))
+        Ok(self.found_record(id)?.map(|(record, _)| record))
     }
 
-    /// Many records, one result for each id, in the order asked. Costs two reads for all that are not queued.
-    pub(crate) fn stored_records(&self, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
-        let queued: Vec<_> = ids.iter().map(|id| self.pending.record(*id)).collect();
+    /// A record with the commit that wrote it.
+    pub(crate) fn found_record(&self, id: RecordId) -> Result<Option<(Arc<Record>, u64)>, Error> {
+        self.found_records(&[id]).pop().unwrap_or(Ok(None))
+    }
+
+    /// Many records with the commits that wrote them, one result for each id, in the order asked. Costs two reads for all
+    /// that are not queued.
+    pub(crate) fn found_records(&self, ids: &[RecordId]) -> Vec<Result<Option<(Arc<Record>, u64)>, Error>> {
+        let queued: Vec<_> =
+            ids.iter().map(|id| self.pending.newest(|pending| pending.records.get(id))).collect();
         let others: Vec<_> =
             ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none()).map(|(id, _)| *id).collect();
         // Both rows of a record must be of one state.
@@ -145,32 +163,18 @@ impl ReadState {
         };
         let alone = |id: &RecordId| read(&[*id])?.pop().unwrap_or(Ok(None));
         // If the engine cannot be read, each record gets its own error through a single read.
-        let mut found = read(&others).unwrap_or_else(|_| others.iter().map(alone).collect()).into_iter();
+        let found = if others.is_empty() { Ok(Vec::new()) } else { read(&others) };
+        let mut found = found.unwrap_or_else(|_| others.iter().map(alone).collect()).into_iter();
         let result = |queued: Option<(u64, Option<Arc<Record>>)>| match queued {
-            Some((_, record)) => Ok(record),
+            Some((commit, record)) => Ok(record.map(|record| (record, commit))),
             None => found.next().unwrap_or(Ok(None)),
         };
         queued.into_iter().map(result).collect()
     }
-
-    /// A record with the commit that wrote it.
-    pub(crate) fn found_record(&self, id: RecordId) -> Result<Option<(Arc<Record>, u64)>, Error> {
-        if let Some((commit, queued)) = self.pending.record(id) {
-            return Ok(queued.map(|record| (record, commit)));
-        }
-        let engine = self.shared.engine()?;
-        let view = engine.snapshot_of_now()?;
-        let Some(place) = view.get(Space::RecordPlace, &key::record_place(id))? else { return Ok(None) };
-        let key = key::record(&decode_place(id, &place)?, id);
-        let row = view.get(Space::Record, &key)?;
-        let row = row.as_deref().unwrap_or_default();
-        let record = decode(id, &key, row)?.to_record();
-        Ok(Some((Arc::new(record), version_of(row).unwrap_or_default())))
-    }
 }
 
-/// The records of some ids in a view.
-fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<Arc<Record>>, Error>> {
+/// The records of some ids in a view, with the commits that wrote them.
+fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<(Arc<Record>, u64)>, Error>> {
     let places: Vec<_> = ids.iter().map(|id| key::record_place(*id)).collect();
     let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
     let leaves = ids.iter().zip(view.get_many(&asked)).map(|(id, row)| match row {
@@ -192,7 +196,8 @@ fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<Result<Option<Arc<
         // A place row without its record is damage. An empty row makes the decoding report it.
         let row = rows.next().transpose()?.flatten();
         let row = row.as_deref().unwrap_or_default();
-        Ok(Some(Arc::new(decode(*id, key, row)?.to_record())))
+        let record = Arc::new(decode(*id, key, row)?.to_record());
+        Ok(Some((record, version_of(row).unwrap_or_default())))
     };
     leaves.into_iter().zip(ids.iter().zip(&keys)).map(record).collect()
 }

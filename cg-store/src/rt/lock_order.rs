@@ -136,10 +136,8 @@ order! {
     SnapshotKeeping,
     /// The acceptance of a submitted batch.
     Accepting,
-    /// The start of the thread that writes.
-    StartWriter,
-    /// The start of the thread that accepts.
-    StartCommitThread,
+    /// The start of a thread that accepts, writes or syncs.
+    StartThread,
     /// The callers that are going to sync.
     GroupCommit,
     /// The commit lock.
@@ -172,11 +170,9 @@ order! {
     Running,
     /// The chunks that the latest commits changed.
     Recent,
-    /// The queue of commits that are not written.
+    /// The queue of batches that are not accepted, and of commits that are not written.
     Queue,
-    /// The queue of batches that are not accepted.
-    SubmitQueue,
-    /// The outcome of one of them.
+    /// The outcome of a batch.
     Outcome,
     /// Which chunks have deltas.
     Deltas,

@@ -1,4 +1,4 @@
-//! When each cube was last accessed, in bounded memory.
+//! The last access of each cube, in bounded memory.
 //!
 //! The stored form of one cube's [`Heat`], see `docs/format/heat.md`:
 //!
@@ -18,29 +18,29 @@ use crate::{CubeAt, GameTick};
 
 /// The layout that this release writes, and the newest that it reads.
 const HEAT_VERSION: u8 = 1;
-/// What stands for no tick.
+/// The value for no tick.
 const NEVER: u64 = u64::MAX;
 
-/// What is remembered of a cube.
+/// The stored state of a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Heat {
-    /// When one of its chunks was last asked for, saved, or left by its holders.
+    /// When one of its chunks was last requested or saved, or when its stay ended.
     pub last_access: GameTick,
-    /// When chunks of it last changed their tier, if they did.
+    /// When chunks of it last changed their tier; `None` if never.
     pub moved_at: Option<GameTick>,
 }
 
 impl Heat {
-    /// Bytes of the stored form.
+    /// The length of the stored form.
     pub const LEN_BYTES: usize = 17;
 
-    /// The same with no moment after this one: what was stored before the clock was set back.
+    /// Limits all moments to `now`. Used for rows that were stored before the clock was set back.
     #[must_use]
     pub fn not_after(self, now: GameTick) -> Self {
         Self { last_access: self.last_access.min(now), moved_at: self.moved_at.map(|at| at.min(now)) }
     }
 
-    /// Appends the stored form. Equal heats give equal bytes.
+    /// Appends the stored form. Equal values give equal bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
         writer.u8(HEAT_VERSION);
@@ -72,15 +72,14 @@ impl Heat {
     }
 }
 
-/// When each cube was last accessed.
+/// The last access of each cube.
 ///
-/// A cache over stored rows, and the buffer of those that are still to be stored: [`touch`](Self::touch) is one look
-/// into a hash map, [`take_dirty`](Self::take_dirty) hands out what changed, [`insert`](Self::insert) brings a stored
-/// row back. A cube that is not known counts as accessed when the world was opened, so what is lost delays a move and
-/// loses nothing else.
+/// It is a cache over stored rows and a buffer of rows to store. [`touch`](Self::touch) costs one lookup in a hash map.
+/// [`take_dirty`](Self::take_dirty) returns what changed; [`insert`](Self::insert) adds a stored row. An unknown cube
+/// counts as accessed when the world was opened, so a lost row only delays a move.
 ///
-/// Memory is bounded: about 130 bytes for each cube, of which there are `capacity_cubes` at most; the ones that were
-/// not touched for longest are forgotten.
+/// Memory is bounded: about 130 bytes for each cube, and at most `capacity_cubes` cubes. The least recently touched
+/// cubes are dropped.
 ///
 /// ```
 /// use cg_format::{ChunkAt, ChunkPos, Dimension};
@@ -99,9 +98,9 @@ pub struct LastAccess {
     capacity_cubes: usize,
     /// Cubes touched since the last change of generations.
     young: CubeMap<Entry>,
-    /// Cubes touched in the generation before, and not since; dropped at the next change.
+    /// Cubes touched in the generation before, and not since. They are dropped at the next change.
     old: CubeMap<Entry>,
-    /// What is to be stored, in the order in which it became so; entries may have been forgotten since.
+    /// Cubes to store, in the order in which they became dirty. Some may have been dropped since.
     dirty: VecDeque<CubeAt>,
     lost: u64,
 }
@@ -116,17 +115,17 @@ struct Entry {
 }
 
 impl LastAccess {
-    /// Cubes that are remembered unless another number is given: 16.8 million chunks.
+    /// The default number of cubes: 16.8 million chunks.
     pub const DEFAULT_CAPACITY_CUBES: usize = 1 << 18;
-    /// A cube that is accessed all the time is stored once in this many ticks: half a minute.
+    /// A cube that is accessed continuously is stored once in this many ticks: half a minute.
     pub const STORE_EVERY_TICKS: u64 = 30 * GameTick::PER_SECOND;
 
-    /// Knows of no cube; all count as accessed when the world was opened.
+    /// Creates an empty map. All cubes count as accessed when the world was opened.
     pub fn new(opened_at: GameTick) -> Self {
         Self::with_capacity(opened_at, Self::DEFAULT_CAPACITY_CUBES)
     }
 
-    /// As [`new`](Self::new), remembering at most this many cubes (2 at least).
+    /// As [`new`](Self::new), with at most this many cubes (2 at least).
     pub fn with_capacity(opened_at: GameTick, capacity_cubes: usize) -> Self {
         Self {
             opened_at,
@@ -138,12 +137,12 @@ impl LastAccess {
         }
     }
 
-    /// Forgets every cube; all count as accessed at this moment.
+    /// Drops every cube. All cubes count as accessed at this moment.
     pub fn restart(&mut self, now: GameTick) {
         *self = Self { lost: self.lost, ..Self::with_capacity(now, self.capacity_cubes) };
     }
 
-    /// Notes that a chunk of the cube was asked for, saved or left.
+    /// Records that a chunk of the cube was requested or saved, or that its stay ended.
     pub fn touch(&mut self, cube: CubeAt, now: GameTick) {
         let entry = self.entry(cube);
         entry.last_access = entry.last_access.max(now.get());
@@ -154,14 +153,14 @@ impl LastAccess {
         }
     }
 
-    /// Notes an access of a cube that is known; of the others nothing was ever asked.
+    /// Records an access of a known cube. No chunk of an unknown cube was ever requested.
     pub(crate) fn refresh(&mut self, cube: CubeAt, now: GameTick) {
         if self.young.contains_key(&cube) || self.old.contains_key(&cube) {
             self.touch(cube, now);
         }
     }
 
-    /// Notes that chunks of the cube changed their tier.
+    /// Records that chunks of the cube changed their tier.
     pub fn moved(&mut self, cube: CubeAt, now: GameTick) {
         let entry = self.entry(cube);
         entry.moved_at = now.get();
@@ -171,17 +170,17 @@ impl LastAccess {
         }
     }
 
-    /// When the cube was last accessed: when the world was opened, if nothing is known.
+    /// The last access of the cube: the opening of the world if the cube is unknown.
     pub fn last_access(&self, cube: CubeAt) -> GameTick {
         self.get(cube).map_or(self.opened_at, |heat| heat.last_access)
     }
 
-    /// What is known of the cube.
+    /// The state of the cube, if it is known.
     pub fn get(&self, cube: CubeAt) -> Option<Heat> {
         self.young.get(&cube).or_else(|| self.old.get(&cube)).map(Entry::heat)
     }
 
-    /// Brings a stored row back. What was noted since is kept.
+    /// Adds a stored row. Accesses that were recorded since are kept.
     pub fn insert(&mut self, cube: CubeAt, stored: Heat) {
         let noted = self.get(cube).map(|heat| heat.last_access);
         let entry = self.entry(cube);
@@ -192,9 +191,9 @@ impl LastAccess {
         }
     }
 
-    /// Takes at most this many cubes that are to be stored, those that wait longest first.
+    /// Takes at most this many cubes to store, those that wait longest first.
     ///
-    /// If storing them fails, give them back by [`unsaved`](Self::unsaved); if they are lost, nothing else is.
+    /// If storing fails, pass them to [`unsaved`](Self::unsaved). Losing them loses nothing else.
     pub fn take_dirty(&mut self, max_cubes: usize) -> Vec<(CubeAt, Heat)> {
         let mut taken = Vec::new();
         while taken.len() < max_cubes {
@@ -209,7 +208,7 @@ impl LastAccess {
         taken
     }
 
-    /// Says that a cube which was taken is not stored after all.
+    /// Marks a cube as dirty again because it was taken and could not be stored.
     pub fn unsaved(&mut self, cube: CubeAt) {
         let Some(entry) = self.young.get_mut(&cube).or_else(|| self.old.get_mut(&cube)) else { return };
         if !entry.queued {
@@ -218,7 +217,7 @@ impl LastAccess {
         }
     }
 
-    /// Makes every cube dirty whose last access is not the stored one, however near. For closing.
+    /// Marks every cube as dirty whose last access differs from the stored one, however little. For closing.
     pub fn mark_all_dirty(&mut self) {
         let mut added = Vec::new();
         for (cube, entry) in self.young.iter_mut().chain(&mut self.old) {
@@ -231,13 +230,13 @@ impl LastAccess {
         self.dirty.extend(added);
     }
 
-    /// Forgets a cube, for example because its last chunk was deleted.
+    /// Drops a cube, for example because its last chunk was deleted.
     pub fn forget(&mut self, cube: CubeAt) {
         self.young.remove(&cube);
         self.old.remove(&cube);
     }
 
-    /// How many cubes are known.
+    /// The number of known cubes.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
@@ -247,24 +246,24 @@ impl LastAccess {
         self.len() == 0
     }
 
-    /// How many cubes at most wait to be stored.
+    /// An upper bound of the number of cubes that wait to be stored.
     pub fn dirty_count(&self) -> usize {
         self.dirty.len()
     }
 
-    /// How many cubes were forgotten, for want of room, before they were stored.
+    /// The number of cubes that were dropped for lack of capacity before they were stored.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The entry of a cube, made or brought into the young generation.
+    /// The entry of a cube, created or moved to the young generation.
     fn entry(&mut self, cube: CubeAt) -> &mut Entry {
         if !self.young.contains_key(&cube) {
             let known = self.old.remove(&cube);
             if self.young.len() >= self.capacity_cubes / 2 {
                 let forgotten = std::mem::replace(&mut self.old, std::mem::take(&mut self.young));
                 self.lost += forgotten.values().filter(|entry| entry.queued).count() as u64;
-                // The queue holds a cube once for each time that it became dirty; forgotten ones are swept out here.
+                // The queue holds a cube once for each time it became dirty. Entries of dropped cubes are removed here.
                 self.dirty.retain(|cube| self.old.get(cube).is_some_and(|entry| entry.queued));
             }
             let opened_at = self.opened_at.get();

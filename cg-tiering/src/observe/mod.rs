@@ -1,4 +1,4 @@
-//! What is known of a place: when it was used, which players are there or near, what is pinned.
+//! What is known of a place: its last use, the players there or near it, and its pins.
 
 mod last_access;
 mod motion;
@@ -18,11 +18,11 @@ use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, Tier};
 
 use crate::{CubeAt, Decision, GameTick, NextMove, Step, TierPolicy};
 
-/// All observers of a world together, with the policy by which they are asked.
+/// All observers of a world and its policy.
 ///
-/// The store tells it what happens ([`touch`](Self::touch), [`check_players`](Self::check_players),
-/// [`hold`](Self::hold), [`pin`](Self::pin)) and asks, cube by cube and as many as its budget allows, what is
-/// [`due`](Self::due). Moments must not go back: take them from a [`GameClock`](crate::GameClock). If that is set back,
+/// The store reports events ([`touch`](Self::touch), [`check_players`](Self::check_players), [`hold`](Self::hold),
+/// [`pin`](Self::pin)). Then it asks what is [`due`](Self::due), cube by cube, as its budget allows. Moments must not
+/// go back: take them from a [`GameClock`](crate::GameClock). If that clock is set back, call
 /// [`restart`](Self::restart).
 ///
 /// ```
@@ -51,7 +51,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// There are no players, and every chunk counts as accessed when the world was opened.
+    /// Creates observers without players. Every chunk counts as accessed when the world was opened.
     pub fn new(policy: TierPolicy, opened_at: GameTick) -> Self {
         Self {
             policy,
@@ -63,7 +63,7 @@ impl Observers {
         }
     }
 
-    /// Begins anew at a moment that may be before those it was told of. What is held and pinned stays so. Players are
+    /// Starts again at a moment that may be earlier than recorded ones. Loaded places and pins stay. Players are
     /// unknown until the next check, and every chunk counts as accessed now.
     pub fn restart(&mut self, now: GameTick) {
         self.heat.restart(now);
@@ -77,38 +77,38 @@ impl Observers {
         &self.policy
     }
 
-    /// Changes the policy from now on. How near a player is near changes at the next check of players.
+    /// Changes the policy from now on. A new near distance applies from the next check of players.
     pub const fn set_policy(&mut self, policy: TierPolicy) {
         self.policy = policy;
     }
 
-    /// When each cube was last accessed: to load and to store it.
+    /// The last access of each cube, for loading and storing it.
     pub const fn heat(&mut self) -> &mut LastAccess {
         &mut self.heat
     }
 
-    /// Notes that a chunk was asked for and was there, or was saved. Two looks into hash maps.
+    /// Records that an existing chunk was requested, or that a chunk was saved. Costs two lookups in hash maps.
     pub fn touch(&mut self, chunk: ChunkAt, now: GameTick) {
         let cube = CubeAt::of(chunk);
         self.heat.touch(cube, now);
         self.presence.access(cube);
     }
 
-    /// Notes that chunks of a cube changed their tier.
+    /// Records that chunks of a cube changed their tier.
     pub fn moved(&mut self, cube: CubeAt, now: GameTick) {
         self.heat.moved(cube, now);
     }
 
-    /// Takes the places of all players of all dimensions.
+    /// Sets the positions of all players of all dimensions.
     ///
-    /// Cheap for players that stay among the same cubes; may be called every tick, or seldom.
+    /// Cheap for players that stay among the same cubes. The caller may call it every tick, or seldom.
     pub fn check_players(&mut self, players: &[PlayerAt], now: GameTick) {
         self.motion.update(players, now);
         let horizon = self.policy.lookahead_ticks;
         self.distance.check(players.iter().map(|player| (*player, self.motion.path(player, horizon))));
         let Self { presence, heat, policy, .. } = self;
         let (near, recent_ticks) = (policy.near_distance_blocks, policy.warm_after_ticks);
-        // Only one of the two is called at a time, but both are submitted at once.
+        // The two closures never run at the same time, but both borrow the heat.
         let heat = std::cell::RefCell::new(heat);
         let accessed = |cube| {
             let known = heat.borrow().get(cube);
@@ -117,7 +117,7 @@ impl Observers {
         presence.check(players, near, now, accessed, |cube| heat.borrow_mut().refresh(cube, now));
     }
 
-    /// Holds the chunks of a box as loaded: never demoted, and hot after a while.
+    /// Keeps the chunks of a box loaded: they are never demoted, and become hot after some time.
     ///
     /// # Errors
     /// [`HoldError`] for a box that is too large.
@@ -130,33 +130,33 @@ impl Observers {
         self.presence.hold(dimension, place, now)
     }
 
-    /// Releases what was held. Says whether it was.
+    /// Releases a box that was kept loaded. Returns whether the id was valid.
     pub fn release(&mut self, id: HoldId, now: GameTick) -> bool {
         let Self { presence, heat, .. } = self;
         presence.release(id, |cube| heat.refresh(cube, now))
     }
 
-    /// Forbids that chunks of a box are demoted.
+    /// Pins the chunks of a box: they are not demoted.
     pub fn pin(&mut self, dimension: Dimension, place: ChunkBox) -> PinId {
         self.pinned.pin(dimension, place)
     }
 
-    /// Allows it again. Says whether it was forbidden.
+    /// Removes a pin. Returns whether it existed.
     pub fn unpin(&mut self, id: PinId) -> bool {
         self.pinned.unpin(id)
     }
 
-    /// All that is held as loaded, each box as far as its cubes reach.
+    /// All boxes that are kept loaded, each extended to whole cubes.
     pub fn holds(&self) -> impl Iterator<Item = (HoldId, Dimension, ChunkBox)> {
         self.presence.holds()
     }
 
-    /// All that is pinned.
+    /// All pins.
     pub fn pins(&self) -> impl Iterator<Item = (PinId, Dimension, ChunkBox)> {
         self.pinned.pins()
     }
 
-    /// Everything that is known of the chunks of a cube which lie in a tier.
+    /// What is known of the chunks of a cube in a tier.
     pub fn observe(&self, cube: CubeAt, tier: Tier) -> Observation {
         let blocks_of = |tier| cube.cluster(tier).blocks();
         let nearest = |tier| self.distance.nearest_blocks(cube.dimension(), &blocks_of(tier));
@@ -170,12 +170,12 @@ impl Observers {
         }
     }
 
-    /// Where the chunks of a cube which lie in a tier belong. See [`TierPolicy::decide`].
+    /// The tier where the chunks of a cube in a tier belong. See [`TierPolicy::decide`].
     pub fn decide(&self, cube: CubeAt, tier: Tier, now: GameTick) -> Decision {
         self.policy.decide(&self.observe(cube, tier), now)
     }
 
-    /// Where to move them now, if they are to be moved. See [`TierPolicy::due`].
+    /// Where to move them now, if at all. See [`TierPolicy::due`].
     pub fn due(&self, cube: CubeAt, tier: Tier, now: GameTick) -> Option<Decision> {
         self.policy.due(&self.observe(cube, tier), now)
     }
@@ -185,7 +185,7 @@ impl Observers {
         self.policy.next_move(&self.observe(cube, tier), now)
     }
 
-    /// Whether a step that was planned some time ago is still right: no player came or left in between.
+    /// Whether a step that was planned earlier is still right: no player arrived or left meanwhile.
     pub fn confirms(&self, step: &Step, now: GameTick) -> bool {
         match step.to {
             Tier::L0 => self.decide(step.cube, Tier::L2, now).to == Tier::L0,
@@ -193,19 +193,20 @@ impl Observers {
         }
     }
 
-    /// Takes at most this many cubes that have earned a hot place since the last call, each once in a stay.
+    /// Takes at most this many cubes whose stay became long enough for promotion since the last call, each once in a
+    /// stay.
     ///
-    /// Whichever of their chunks lie in clusters are [`due`](Self::due) for tier L0.
+    /// Their chunks in clusters are [`due`](Self::due) for tier L0.
     pub fn take_settled(&mut self, now: GameTick, max_cubes: usize) -> Vec<CubeAt> {
         self.presence.take_settled(now, self.policy.promote_after_ticks, max_cubes)
     }
 
-    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if no player comes.
+    /// The next moment at which [`take_settled`](Self::take_settled) may return a cube, if no player arrives.
     pub fn next_settled(&self) -> Option<GameTick> {
         self.presence.next_settled(self.policy.promote_after_ticks)
     }
 
-    /// Gives back a settled cube that could not be promoted, to be taken again later.
+    /// Returns a settled cube that could not be promoted, so that it is taken again later.
     pub fn again(&mut self, cube: CubeAt) {
         self.presence.again(cube);
     }

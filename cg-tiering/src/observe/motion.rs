@@ -1,4 +1,4 @@
-//! Motion: where a player will be, from where it was.
+//! Motion: predicts the position of a player from its past positions.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,31 @@ use cg_format::{BlockBox, BlockPos, Dimension, EntityId};
 
 use crate::GameTick;
 
-/// Where a player is. Hosts give all players of all dimensions at each check.
+/// The position of a player. Hosts pass all players of all dimensions at each check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PlayerAt {
-    /// The player, as an entity.
+    /// The player's entity id.
     pub id: EntityId,
-    /// In which dimension.
+    /// The player's dimension.
     pub dimension: Dimension,
-    /// The block in which it stands.
+    /// The block of the player's position.
     pub block: BlockPos,
 }
 
-/// The way from where a player is to where it will be.
+/// The path from a player's position to its predicted position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
     /// Where the player is.
     pub from: BlockPos,
-    /// Where the player will be at the same speed.
+    /// The position that the player reaches at the same speed.
     pub to: BlockPos,
 }
 
-/// Predicts from successive positions.
+/// Predicts positions from successive positions.
 ///
-/// The speed is taken over the last one to two seconds, so one jump or one late tick does not count for much. A player
-/// that changes the dimension, or is faster than [`Motion::TELEPORT_BLOCKS_PER_TICK`], was teleported and stands still.
+/// The speed is measured over the last one to two seconds, so a single jump or late tick has little effect. A player
+/// that changes the dimension, or is faster than [`Motion::TELEPORT_BLOCKS_PER_TICK`], was teleported. Its predicted
+/// speed is zero.
 ///
 /// ```
 /// use cg_format::{BlockPos, Dimension, EntityId};
@@ -49,7 +50,7 @@ pub struct Motion {
 #[derive(Debug, Clone, Copy)]
 struct Track {
     dimension: Dimension,
-    /// From here the speed is measured.
+    /// The start of the speed measurement.
     anchor: Seen,
     /// The next anchor.
     recent: Seen,
@@ -65,12 +66,13 @@ struct Seen {
 }
 
 impl Motion {
-    /// From this speed on, along one axis, a player was not moving but teleported: 160 blocks in a second.
+    /// At this speed along one axis, or above, a player was teleported: 160 blocks in a second.
     pub const TELEPORT_BLOCKS_PER_TICK: u64 = 8;
-    /// How old the position is, at least, from which a steady player's speed is measured.
+    /// The minimum age of the position from which a steady player's speed is measured.
     const ANCHOR_TICKS: u64 = GameTick::PER_SECOND;
 
-    /// Notes where all players are. Players that are not listed are forgotten; of one listed twice the last place counts.
+    /// Records the positions of all players. Players that are not listed are dropped. If one is listed twice, the last
+    /// position counts.
     pub fn update(&mut self, players: &[PlayerAt], now: GameTick) {
         self.updates += 1;
         for player in players {
@@ -97,7 +99,7 @@ impl Motion {
         self.tracks.retain(|_, track| track.update == self.updates);
     }
 
-    /// Where a player will be some ticks after its last update; where it is, if it was not seen before.
+    /// A player's path for some ticks after its last update. For an unknown player it ends at the present position.
     pub fn path(&self, player: &PlayerAt, horizon_ticks: u64) -> Path {
         let still = Path { from: player.block, to: player.block };
         let Some(track) = self.tracks.get(&player.id) else { return still };
@@ -118,25 +120,25 @@ impl Motion {
         Path { from, to }
     }
 
-    /// Measures a player's speed from here on, whatever it was.
+    /// Restarts the measurement of a player's speed at its present position.
     pub fn restart(&mut self, player: &PlayerAt, now: GameTick) {
         let here = Seen { block: player.block, tick: now };
         let (dimension, update) = (player.dimension, self.updates);
         self.tracks.insert(player.id, Track { dimension, anchor: here, recent: here, last: here, update });
     }
 
-    /// How far a player came, on the axis where it came farthest, while its speed was measured. One that came one block far
-    /// may have moved by a hair.
+    /// The distance that a player moved while its speed was measured, on the axis with the greatest distance. A
+    /// distance of one block may be a very small movement.
     pub fn moved_blocks(&self, id: EntityId) -> u64 {
         self.tracks.get(&id).map_or(0, |track| chebyshev(track.anchor.block, track.last.block))
     }
 
-    /// How many players are followed.
+    /// The number of known players.
     pub fn len(&self) -> usize {
         self.tracks.len()
     }
 
-    /// Whether no player is followed.
+    /// Whether no player is known.
     pub fn is_empty(&self) -> bool {
         self.tracks.is_empty()
     }
@@ -150,30 +152,30 @@ impl Seen {
 }
 
 impl Path {
-    /// Points further apart than this are looked at as well, so that no place beside a long way is overlooked.
+    /// The maximum distance of two points, so that no place beside a long path is missed.
     const STEP_BLOCKS: u64 = 32;
-    /// Points of a way that are looked at, at most.
+    /// The maximum number of points of a path.
     const MAX_POINTS: u64 = 32;
 
-    /// Stands still.
+    /// The path of a player that does not move.
     pub const fn still(at: BlockPos) -> Self {
         Self { from: at, to: at }
     }
 
-    /// The smallest distance between a box and the points of the way, on the axis where they are farthest apart.
+    /// The smallest distance between a box and the points of the path, on the axis with the greatest distance.
     ///
-    /// Points lie 32 blocks apart at most, unless the way is longer than 1,024 blocks.
+    /// Points are at most 32 blocks apart, unless the path is longer than 1,024 blocks.
     pub fn distance_blocks(&self, to: &BlockBox) -> u64 {
         self.points().map(|point| distance_to_box(point, to)).min().unwrap_or(u64::MAX)
     }
 
-    /// The points of the way that are looked at.
+    /// The points of the path that are used for distances.
     pub(super) fn points(self) -> impl Iterator<Item = BlockPos> {
         let steps = chebyshev(self.from, self.to).div_ceil(Self::STEP_BLOCKS).min(Self::MAX_POINTS);
         (0..=steps).map(move |step| self.point(step, steps.max(1)))
     }
 
-    /// The box around the way.
+    /// The box around the path.
     pub fn bounds(&self) -> BlockBox {
         BlockBox::new(self.from, self.to)
     }
@@ -196,12 +198,12 @@ fn chebyshev(a: BlockPos, b: BlockPos) -> u64 {
     a.x.abs_diff(b.x).max(a.y.abs_diff(b.y)).max(a.z.abs_diff(b.z))
 }
 
-/// Blocks from a block to a box on the axis where they are farthest apart; 0 inside.
+/// Blocks from a block to a box, on the axis with the greatest distance; 0 inside.
 pub(super) fn distance_to_box(block: BlockPos, to: &BlockBox) -> u64 {
     distance_between(&BlockBox::new(block, block), to)
 }
 
-/// Blocks between two boxes on the axis where they are farthest apart; 0 if they touch on all.
+/// Blocks between two boxes, on the axis with the greatest distance; 0 if they touch on all axes.
 pub(super) fn distance_between(one: &BlockBox, other: &BlockBox) -> u64 {
     let gap = |axis: fn(BlockPos) -> i64| {
         let (below, above) = (axis(one.min()), axis(one.max()));
@@ -227,7 +229,7 @@ mod tests {
         PlayerAt { id, dimension: Dimension::new(0), block: BlockPos::new(x, y, z) }
     }
 
-    /// Where a player will be in 100 ticks, after a way of (tick, x) along x.
+    /// The position of a player in 100 ticks, after a path of (tick, x) along x.
     #[track_caller]
     fn check(way: &[(u64, i64)], expected_x: i64) {
         let mut motion = Motion::default();

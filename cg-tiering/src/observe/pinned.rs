@@ -1,4 +1,4 @@
-//! Pinned places: what is never demoted, near players or not.
+//! Pinned places: their chunks are never demoted, even without players.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use cg_format::{ChunkBox, Dimension};
 
 use crate::CubeAt;
 
-/// Names a pinned place, to unpin it.
+/// Identifies a pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PinId(u64);
 
 impl PinId {
-    /// A number that no other pin of this world has had, for traces.
+    /// A number that is unique among all pins of this world, for traces.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// Boxes whose chunks stay as hot as they are.
+/// Boxes whose chunks are not demoted.
 ///
-/// A pin moves nothing by itself: it forbids demotion. Places may be of any size and may overlap. A question costs a
-/// few comparisons for each pin of the dimension.
+/// A pin moves nothing by itself. Places may have any size and may overlap. A lookup costs a few comparisons for each
+/// pin of the dimension.
 ///
 /// ```
 /// use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension};
@@ -48,7 +48,7 @@ impl Pinned {
         id
     }
 
-    /// Takes a pin away. Says whether it was there.
+    /// Removes a pin. Returns whether it existed.
     pub fn unpin(&mut self, id: PinId) -> bool {
         let before = self.places.len();
         self.places.retain(|(_, pin), _| *pin != id);
@@ -71,7 +71,7 @@ impl Pinned {
         self.places.iter().map(|((dimension, id), place)| (*id, *dimension, *place))
     }
 
-    /// How many pins there are.
+    /// The number of pins.
     pub fn len(&self) -> usize {
         self.places.len()
     }

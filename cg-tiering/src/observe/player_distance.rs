@@ -1,4 +1,4 @@
-//! How far the nearest player is.
+//! The distance to the nearest player.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use cg_format::{BlockBox, BlockPos, Dimension};
 
 use super::motion::{Path, PlayerAt, distance_between, distance_to_box};
 
-/// The players' ways at the latest check, by dimension.
+/// The players' paths at the latest check, by dimension.
 ///
-/// Distances are Chebyshev distances: blocks on the axis where player and place are farthest apart, all three axes
-/// alike. A place ahead of a moving player is as near as the player will come to it.
+/// Distances are Chebyshev distances: blocks on the axis with the greatest distance, all three axes alike. For a moving
+/// player the nearest point of its path counts.
 ///
-/// A question costs two comparisons of boxes for each player of the dimension, some nanoseconds.
+/// A lookup costs two comparisons of boxes for each player of the dimension, some nanoseconds.
 ///
 /// ```
 /// use cg_format::{BlockBox, BlockPos, Dimension, EntityId};
@@ -29,16 +29,16 @@ pub struct PlayerDistance {
     ways: BTreeMap<Dimension, Ways>,
 }
 
-/// The ways of one dimension, taken apart so that a question divides nothing.
+/// The paths of one dimension, as points, so that a lookup needs no division.
 #[derive(Debug, Clone, Default)]
 struct Ways {
-    /// The box around each way, and where its points end in `points`.
+    /// The box around each path, and the end of its points in `points`.
     bounds: Vec<(BlockBox, usize)>,
     points: Vec<BlockPos>,
 }
 
 impl PlayerDistance {
-    /// Takes the place of what was known: all players, each with its way.
+    /// Replaces all players and their paths.
     pub fn check(&mut self, players: impl IntoIterator<Item = (PlayerAt, Path)>) {
         for ways in self.ways.values_mut() {
             ways.bounds.clear();
@@ -52,11 +52,11 @@ impl PlayerDistance {
         self.ways.retain(|_, ways| !ways.bounds.is_empty());
     }
 
-    /// Blocks from a box to the nearest player, on the axis where they are farthest apart; `None` without players in
-    /// the dimension.
+    /// Blocks from a box to the nearest player, on the axis with the greatest distance; `None` without players in the
+    /// dimension.
     pub fn nearest_blocks(&self, dimension: Dimension, place: &BlockBox) -> Option<u64> {
         let ways = self.ways.get(&dimension)?;
-        // The way whose box is nearest is looked at first: it rules most of the others out.
+        // The path with the nearest box comes first, because it excludes most of the others.
         let promising = (0..ways.bounds.len()).min_by_key(|way| ways.at_least(*way, place))?;
         let mut nearest = ways.distance(promising, place);
         for way in 0..ways.bounds.len() {
@@ -67,7 +67,7 @@ impl PlayerDistance {
         Some(nearest)
     }
 
-    /// How many players there are in all dimensions.
+    /// The number of players in all dimensions.
     pub fn player_count(&self) -> usize {
         self.ways.values().map(|ways| ways.bounds.len()).sum()
     }

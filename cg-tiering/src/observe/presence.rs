@@ -1,4 +1,4 @@
-//! Presence: which cubes are held by the host or lie around a player, and since when.
+//! Presence: which cubes are kept loaded or are around a player, and since when.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,31 +9,31 @@ use crate::hash::CubeMap;
 use crate::observation::Stay;
 use crate::{CubeAt, GameTick};
 
-/// Names what a host holds, to release it.
+/// Identifies a box that the host keeps loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldId(u64);
 
 impl HoldId {
-    /// A number that no other hold of this world has had, for traces.
+    /// A number that is unique among all such boxes of this world, for traces.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// A place that is too large to be loaded.
+/// A place is too large to be kept loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a box over {cubes} cubes of 4x4x4 chunks cannot be held as loaded, {max_cubes} can; pin it instead")]
 pub struct HoldError {
-    /// The cubes of the box; saturates.
+    /// The number of cubes of the box; saturates.
     pub cubes: u64,
-    /// The cubes that can be held at once.
+    /// The maximum number of cubes.
     pub max_cubes: u64,
 }
 
-/// The cubes that are held as loaded or lie around players.
+/// The cubes that are kept loaded or are around players.
 ///
-/// It changes only where a player's surroundings do: a player that stays among the same cubes costs six shifts, one that
-/// crosses into the next costs two faces of its surroundings. Memory goes with the surroundings, not with the world.
+/// An update costs only what changed. A player that stays among the same cubes costs six shifts; one that crosses a
+/// border costs two faces of its surroundings. Memory depends on the surroundings, not on the world.
 ///
 /// ```
 /// use cg_format::{BlockPos, ChunkAt, Dimension, EntityId};
@@ -54,7 +54,7 @@ pub struct Presence {
     cubes: CubeMap<Here>,
     around: BTreeMap<EntityId, Around>,
     held: BTreeMap<HoldId, Window>,
-    /// Cubes that were asked for and not taken yet, by the beginning of their stay.
+    /// Cubes that were requested and not taken yet, by the beginning of their stay.
     settling: BTreeSet<(GameTick, CubeAt)>,
     next_hold: u64,
     checks: u64,
@@ -75,7 +75,7 @@ struct Around {
     check: u64,
 }
 
-/// A box of cubes, both corners inside, in cubes.
+/// A box of cubes, with inclusive corners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Window {
     dimension: Dimension,
@@ -90,13 +90,13 @@ enum Who {
 }
 
 impl Presence {
-    /// The largest box that can be held as loaded: two million chunks.
+    /// The largest box that can be kept loaded: two million chunks.
     pub const MAX_HELD_CUBES: u64 = 1 << 15;
 
-    /// Takes the players' places at a check. Players that are not listed are gone.
+    /// Sets the players' positions at a check. Players that are not listed have left.
     ///
-    /// `accessed` is asked of each cube that is held now and was not: whether its chunks were asked for shortly
-    /// before. `left` hears of each cube that is held no more.
+    /// Calls `accessed` for each cube that is present now and was not before: whether its chunks were requested
+    /// recently. Calls `left` for each cube that is no longer present.
     pub fn check(
         &mut self,
         players: &[PlayerAt],
@@ -128,7 +128,8 @@ impl Presence {
         }
     }
 
-    /// Begins anew at a moment: what is held is held since then, and players are unknown until the next check.
+    /// Starts again at a moment. Boxes that are kept loaded stay and count from that moment. Players are unknown until
+    /// the next check.
     pub fn restart(&mut self, now: GameTick) {
         let held = std::mem::take(&mut self.held);
         *self = Self { next_hold: self.next_hold, checks: self.checks, ..Self::default() };
@@ -137,10 +138,10 @@ impl Presence {
         }
     }
 
-    /// Holds the chunks of a box as loaded until they are released.
+    /// Keeps the chunks of a box loaded until they are released.
     ///
     /// # Errors
-    /// [`HoldError`] for a box over more than [`MAX_HELD_CUBES`](Self::MAX_HELD_CUBES).
+    /// [`HoldError`] for a box of more than [`MAX_HELD_CUBES`](Self::MAX_HELD_CUBES) cubes.
     pub fn hold(
         &mut self,
         dimension: Dimension,
@@ -166,19 +167,19 @@ impl Presence {
         }
     }
 
-    /// Releases what was held. Says whether it was; `left` hears of each cube that is held no more.
+    /// Releases a box. Returns whether the id was valid. Calls `left` for each cube that is no longer present.
     pub fn release(&mut self, id: HoldId, mut left: impl FnMut(CubeAt)) -> bool {
         let window = self.held.remove(&id);
         self.leave(Who::Host, window, None, &mut left);
         window.is_some()
     }
 
-    /// All that the host holds, each box as far as its cubes reach.
+    /// All boxes that the host keeps loaded, each extended to whole cubes.
     pub fn holds(&self) -> impl Iterator<Item = (HoldId, Dimension, ChunkBox)> {
         self.held.iter().map(|(id, window)| (*id, window.dimension, window.chunks()))
     }
 
-    /// Notes that a chunk of a cube was asked for. One look into a hash map.
+    /// Records that a chunk of a cube was requested. Costs one lookup in a hash map.
     pub fn access(&mut self, cube: CubeAt) {
         if let Some(here) = self.cubes.get_mut(&cube).filter(|here| !here.accessed) {
             here.accessed = true;
@@ -186,7 +187,7 @@ impl Presence {
         }
     }
 
-    /// Whether the cube is held, and since when.
+    /// The cube's stay, if it is present.
     pub fn stay(&self, cube: CubeAt) -> Option<Stay> {
         self.cubes.get(&cube).map(|here| Stay {
             loaded: here.holds > 0,
@@ -195,10 +196,10 @@ impl Presence {
         })
     }
 
-    /// Takes at most `max` cubes that were held for some ticks and were asked for, each once in a stay,
-    /// the longest stays first.
+    /// Takes at most `max_cubes` cubes that were present for `after_ticks` and were requested, each once in a stay, the
+    /// longest stays first.
     ///
-    /// These are the ones whose chunks are to be promoted. Costs what it gives.
+    /// Their chunks are to be promoted. The cost depends on the number of returned cubes.
     pub fn take_settled(&mut self, now: GameTick, after_ticks: u64, max_cubes: usize) -> Vec<CubeAt> {
         let mut settled = Vec::new();
         while settled.len() < max_cubes {
@@ -212,30 +213,30 @@ impl Presence {
         settled
     }
 
-    /// Before which moment [`take_settled`](Self::take_settled) has nothing to give, if no player comes.
+    /// The next moment at which [`take_settled`](Self::take_settled) may return a cube, if no player arrives.
     pub fn next_settled(&self, after_ticks: u64) -> Option<GameTick> {
         let (since, _) = self.settling.first()?;
         Some(GameTick::new(since.get().saturating_add(after_ticks)))
     }
 
-    /// Gives a cube back that was taken and could not be promoted: it is taken again if it is still held.
+    /// Returns a cube that was taken and could not be promoted. It is taken again if it is still present.
     pub fn again(&mut self, cube: CubeAt) {
         if let Some(here) = self.cubes.get(&cube) {
             self.settling.insert((here.since, cube));
         }
     }
 
-    /// How many cubes are held or lie around players.
+    /// The number of cubes that are kept loaded or are around players.
     pub fn len(&self) -> usize {
         self.cubes.len()
     }
 
-    /// Whether no cube is held.
+    /// Whether no cube is present.
     pub fn is_empty(&self) -> bool {
         self.cubes.is_empty()
     }
 
-    /// Counts a holder in where it is now and was not before.
+    /// Adds a holder to the cubes where it is now and was not before.
     fn enter(
         &mut self,
         who: Who,
@@ -256,7 +257,8 @@ impl Presence {
         }
     }
 
-    /// Counts a holder out where it was before and is not now. A move enters first, so that no stay is broken.
+    /// Removes a holder from the cubes where it was before and is not now. A move enters first, so that no stay is
+    /// interrupted.
     fn leave(
         &mut self,
         who: Who,
@@ -290,7 +292,7 @@ impl Here {
 }
 
 impl Window {
-    /// The cubes within a distance of a block, cut off at the ends of the world.
+    /// The cubes within a distance of a block, limited to the world.
     fn around(dimension: Dimension, center: BlockPos, distance_blocks: u64) -> Self {
         let distance = i64::try_from(distance_blocks).unwrap_or(i64::MAX);
         let below = |at: i64| at.saturating_sub(distance) >> 6;
@@ -299,7 +301,7 @@ impl Window {
         Self { dimension, min: [below(x), below(y), below(z)], max: [above(x), above(y), above(z)] }
     }
 
-    /// The cubes that hold a part of a box.
+    /// The cubes that contain a part of a box.
     fn of(dimension: Dimension, place: &ChunkBox) -> Self {
         let cube = |pos: cg_format::ChunkPos| {
             let pos = ChunkAt::new(dimension, pos).pos.cluster(ClusterTier::L1);

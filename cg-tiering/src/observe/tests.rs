@@ -1,4 +1,4 @@
-//! The observers together: what a store relies on.
+//! The observers together: the behaviour that a store relies on.
 
 use super::*;
 use crate::{Budget, Candidate, MovePlan};

@@ -1,4 +1,4 @@
-//! The order of moves, budgets, and that nothing is done twice or left out.
+//! The order of moves, budgets, and that nothing is done twice or omitted.
 
 use super::*;
 use cg_format::{ChunkAt, ChunkPos, Dimension};

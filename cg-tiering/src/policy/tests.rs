@@ -1,4 +1,4 @@
-//! The rules in their order, what moves when, and the laws: one direction, at most once per tier.
+//! The rules in their order, the moves and their times, and the laws: one direction, at most once per tier.
 
 use super::*;
 use crate::Stay;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const MINUTE: u64 = 60 * GameTick::PER_SECOND;
 
-/// Seen at tick 77, a chunk of L0 in a cluster as far as itself.
+/// An observation of a chunk in L0 with its last access at tick 77. Its cluster is as far as the chunk.
 fn idle(nearest_player_blocks: Option<u64>) -> Observation {
     let cluster_player_blocks = nearest_player_blocks;
     Observation {
@@ -239,7 +239,7 @@ proptest! {
         }
     }
 
-    /// No ping-pong: whatever players do far away, and however often it is read.
+    /// No ping-pong: distant players and repeated reads do not move chunks back.
     #[test]
     fn where_nobody_stays_chunks_move_once_per_tier_in_one_direction(
         policy in any_policy(),

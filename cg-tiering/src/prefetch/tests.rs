@@ -1,4 +1,4 @@
-//! Ways, what is wanted along them, and players that turn.
+//! Paths, the chunks wanted along them, and players that turn.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ fn coordinates(pos: ChunkPos) -> [i64; 3] {
     [pos.x(), pos.y(), pos.z()]
 }
 
-/// The chunks that a way enters.
+/// Checks the chunks that a path enters.
 #[track_caller]
 fn check(from: [i64; 3], to: [i64; 3], expected: &[[i64; 3]]) {
     let entered = AHEAD.entered(&Path { from: block(from), to: block(to) });
@@ -58,12 +58,12 @@ fn what_comes_into_reach_is_wanted_once_and_the_middle_first() {
     assert_eq!(wanted.len(), 2 * 5 * 3);
     assert_eq!(wanted[0], chunk([3, 0, 0]));
     assert_eq!(wanted[15], chunk([4, 0, 0]));
-    // The face of the end of the world is not there.
+    // The face beyond the end of the world does not exist.
     let end = ChunkPos::MAX;
     assert_eq!(ahead.wanted(chunk([end - 1, 0, 0]), &[chunk([end, 0, 0])]), []);
 }
 
-/// What courses say while a player walks: `(tick, block)`, and what it wants from then on.
+/// A player that walks: `(tick, block)`, and the chunks that it wants.
 struct Walk {
     courses: Courses,
     tick: u64,
@@ -78,7 +78,7 @@ impl Walk {
         Self { courses: Courses::new(AHEAD), tick: 0, at: at.map(|c| c as f64), wants: Vec::new() }
     }
 
-    /// Walks with a speed in blocks for each tick, and counts how often what is wanted changed.
+    /// Walks with a speed in blocks per tick, and counts the changes of the wanted chunks.
     fn walk(&mut self, speed: [f64; 3], ticks: u64) -> usize {
         let mut changes = 0;
         for _ in 0..ticks {
@@ -134,7 +134,7 @@ fn who_stands_or_looks_about_wants_nothing() {
     for step in [-0.1, 0.1].into_iter().cycle().take(40) {
         assert_eq!(walk.walk([step, 0.0, 0.0], 1) + walk.walk([0.0; 3], 30), 0);
     }
-    // Within its chunk, 4 blocks to and fro.
+    // Within its chunk, 4 blocks back and forth.
     let mut walk = Walk::new([4, 8, 8]);
     for _ in 0..20 {
         assert_eq!(walk.walk([0.05, 0.0, 0.0], 40) + walk.walk([-0.05, 0.0, 0.0], 40), 0);
@@ -155,7 +155,7 @@ fn who_turns_wants_nothing_of_the_old_way_and_soon_something_of_the_new() {
             let mut expected: Vec<_> = (1..=3).map(|n| walk.here().offset_by(ahead.map(|c| c * n))).collect();
             expected.retain(|_| ahead != [0; 3]);
             assert!(expected.is_empty() == walk.wants.is_empty(), "{turned:?}");
-            // So soon the speed is known to a quarter, so the third may be missing.
+            // The measured speed may be a quarter too low this early, so the third chunk may be missing.
             assert!(expected.starts_with(&walk.wants), "{turned:?}: {:?}", walk.wants);
         }
     }
@@ -189,7 +189,7 @@ fn who_leaves_or_changes_the_dimension_wants_nothing() {
     assert!(courses.is_empty());
 }
 
-/// Which old axis becomes each new one, whether it is mirrored, and how many chunks it is moved.
+/// The old axis of each new one, whether it is mirrored, and the distance in chunks.
 #[derive(Debug, Clone, Copy)]
 struct Turn([(usize, bool, i64); 3]);
 
@@ -220,7 +220,7 @@ fn any_turn() -> impl Strategy<Value = Turn> {
         .prop_map(|(order, mirrors, moved)| Turn([0, 1, 2].map(|new| (order[new], mirrors[new], moved[new]))))
 }
 
-/// Small numbers of blocks are as likely to be equal on two axes as not.
+/// Small steps are as likely to be equal on two axes as not.
 fn any_step() -> impl Strategy<Value = [i64; 3]> {
     prop_oneof![prop::array::uniform3(-2..=2_i64), prop::array::uniform3(-40..=40_i64)]
 }
@@ -281,7 +281,7 @@ proptest! {
             .filter(|pos| !reach(start)(pos) && entered.iter().any(|center| reach(*center)(pos)))
             .collect();
         prop_assert_eq!(all, expected);
-        // A way ends in the chunk where it ends, unless that is too far.
+        // A path ends in its last chunk, unless that is too far.
         let end = coordinates(path.to.chunk());
         if end.iter().all(|c| c.unsigned_abs() <= chunks.into()) {
             prop_assert_eq!(entered.last().copied().unwrap_or(start), path.to.chunk());

@@ -1,11 +1,14 @@
-//! Simulation: what a trace would have cost under a policy.
+//! Simulation: the cost of a trace under a policy.
 //!
-//! The real [`Observers`] and the real [`MovePlan`] decide; what they move are the rows of a model of the store, which
-//! knows sizes and no contents. The rules of the model are those of the store: a load reads L0, then L1, then L2, and
-//! fetches the whole row where it ends; a save puts a row into L0; a promotion puts rows into L0; a demotion merges rows
-//! into a cluster, which is written anew; a cluster of which a quarter is shadowed is rewritten after a while.
-//! A chunk that a trace loads and never saved was there before: it lies in L2, in a full cluster.
-//! What an LSM tree does below that is not modelled. The same trace, policy and model give the same report.
+//! The real [`Observers`] and the real [`MovePlan`] decide. They move the rows of a model of the store that has sizes
+//! and no contents. The rules of the model are those of the store:
+//! - A load reads L0, then L1, then L2, and fetches the whole row where it finds the chunk.
+//! - A save puts a row into L0, and so does a promotion.
+//! - A demotion merges rows into a cluster, which is rewritten.
+//! - A cluster with a quarter of its slots shadowed is rewritten after some time.
+//!
+//! A chunk that a trace loads and never saved existed before, in a full L2 cluster. The LSM tree below is not modelled.
+//! The same trace, policy and model give the same report.
 
 mod model;
 mod report;
@@ -28,10 +31,10 @@ use crate::{
     PolicyError, ShadowedSlots, Step, TierPolicy,
 };
 
-/// Replays a trace against a policy.
+/// Replays a trace with a policy.
 ///
 /// # Errors
-/// [`PolicyError`] for a policy that cannot be meant.
+/// [`PolicyError`] for an invalid policy.
 pub fn simulate(
     events: impl IntoIterator<Item = Event>,
     policy: TierPolicy,
@@ -44,7 +47,7 @@ pub fn simulate(
     Ok(simulation.finish())
 }
 
-/// A trace that is being replayed.
+/// The replay of a trace.
 ///
 /// ```
 /// use cg_format::{ChunkAt, ChunkPos, Dimension};
@@ -72,24 +75,24 @@ pub struct Simulation {
     holds: BTreeMap<u64, HoldId>,
     pins: BTreeMap<u64, PinId>,
     scanned_to: Option<CubeAt>,
-    /// The cubes of the L2 move that is under way.
+    /// The cubes of the L2 move in progress.
     staged: Vec<CubeAt>,
-    /// Clusters of which chunks have newer copies, to be rewritten one day.
+    /// Clusters that are shadowed in part and may be rewritten later.
     shadowed: Waiting,
     report: Report,
 }
 
-/// Whether a tick found anything to do, and when there will be.
+/// The result of a tick: whether it was idle, and the next work.
 struct Done {
     idle: bool,
     next: Option<GameTick>,
 }
 
 impl Simulation {
-    /// A store in which nothing lies yet.
+    /// Creates an empty store.
     ///
     /// # Errors
-    /// [`PolicyError`] for a policy that cannot be meant.
+    /// [`PolicyError`] for an invalid policy.
     pub fn new(policy: TierPolicy, model: StoreModel) -> Result<Self, PolicyError> {
         policy.validate()?;
         Ok(Self {
@@ -110,7 +113,7 @@ impl Simulation {
         })
     }
 
-    /// Replays an event. When time goes on, a tick's work is done for each tick, or as many as there is work for.
+    /// Replays an event. When time advances, the work of every tick is done; ticks without work are skipped.
     pub fn apply(&mut self, event: &Event) {
         match *event {
             Event::Tick(now) => self.advance(now),
@@ -143,7 +146,7 @@ impl Simulation {
         }
     }
 
-    /// What has been counted so far, and what lies where now.
+    /// The counters up to now, and the present content of each tier.
     pub fn finish(&self) -> Report {
         let mut report = Report { last_tick: self.now.get(), ..self.report };
         for cube in self.rows.cubes() {
@@ -200,7 +203,7 @@ impl Simulation {
         self.report.save_bytes += self.model.l0_row_bytes(Lying { chunks: 1, bytes: len_bytes.into() });
     }
 
-    /// The bytes that are read to have a cluster's row: none if it is in memory.
+    /// The bytes that are read to get a cluster's row: 0 if it is in memory.
     fn fetch(&mut self, row: ClusterAt, count: Count) -> u64 {
         let cached = self.cache.hit(row);
         if count == Count::Load {
@@ -224,14 +227,15 @@ impl Simulation {
         }
     }
 
-    /// Does the work of the ticks before a moment. Between two events nothing happens, so ticks without work are skipped.
+    /// Does the work of the ticks before a moment. Nothing happens between two events, so ticks without work are
+    /// skipped.
     fn advance(&mut self, to: GameTick) {
         let mut idle_cubes = 0;
         while self.now < to {
             let done = self.tick();
             let next = GameTick::new(self.now.get() + 1);
             idle_cubes = if done.idle { idle_cubes + self.model.scan_cubes.max(1) } else { 0 };
-            // Only when every cube was asked at this rate of looking, time can be skipped to what comes next.
+            // Time may be skipped only after every cube was checked once.
             self.now = if next < to && done.idle && idle_cubes >= self.rows.hot_count() {
                 idle_cubes = 0;
                 self.next_work(done.next).map_or(to, |work| work.max(next)).min(to)
@@ -241,7 +245,7 @@ impl Simulation {
         }
     }
 
-    /// A tick's work: look, plan, move, rewrite, store heat.
+    /// The work of a tick: check, plan, move, rewrite, store heat.
     fn tick(&mut self) -> Done {
         if self.players_changed {
             self.players_changed = false;
@@ -321,7 +325,7 @@ impl Simulation {
         self.overshadow(cube);
     }
 
-    /// Chunks of a cube have newer copies than its clusters from now on. A cluster that is of no use any more is dropped.
+    /// Chunks of a cube have newer copies than its clusters from now on. A cluster without valid slots is dropped.
     fn overshadow(&mut self, cube: CubeAt) {
         for tier in [ClusterTier::L1, ClusterTier::L2] {
             let row = cube.cluster(tier);
@@ -372,7 +376,7 @@ impl Simulation {
         self.report.move_write_bytes += self.row_bytes(cluster);
     }
 
-    /// Rewrites the clusters that have waited for it. Says whether there was one.
+    /// Rewrites the clusters that are due. Returns whether there was one.
     fn rewrite(&mut self) -> bool {
         let policy = *self.seen.policy();
         let before = self.report.rewrites;
@@ -393,13 +397,13 @@ impl Simulation {
         self.cache.forget(row);
         self.shadowed.forget(row);
         let after = self.row_bytes(row);
-        // A row that is dropped as a whole need not be read.
+        // A row that is dropped as a whole is not read.
         self.report.move_read_bytes += if after > 0 { read } else { 0 };
         self.report.move_write_bytes += after;
         self.report.rewrites += u64::from(before > 0);
     }
 
-    /// When there will be work again, if nothing happens.
+    /// The next moment with work, if nothing happens.
     fn next_work(&self, settled: Option<GameTick>) -> Option<GameTick> {
         let rewrite = self.shadowed.next_due(self.seen.policy().rewrite_after_ticks);
         let mut next = settled.into_iter().chain(rewrite).min();
@@ -417,7 +421,7 @@ impl Simulation {
     }
 }
 
-/// For whom a row is fetched.
+/// The purpose of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
     Load,

@@ -1,4 +1,4 @@
-//! A model of the store: which copies of which chunks there are, what rows they lie in, and what each costs.
+//! A model of the store: the copies of chunks, their rows, and the cost of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,22 +6,22 @@ use cg_format::{ChunkAt, ClusterTier, Tier, cluster::Slot};
 
 use crate::{ClusterAt, CubeAt, ShadowedSlots};
 
-/// What rows cost, and how much of the store's work is done at a time.
+/// The sizes of rows, and the work of the store in one tick.
 ///
-/// The sizes are those of terrain from a seed; of a world of your own, `cg tiers` prints them.
+/// The defaults are the sizes of terrain from a seed. `cg tiers` prints those of an existing world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoreModel {
-    /// Bytes of a stored chunk in each tier, of 1,000 bytes before compression.
+    /// Bytes of a stored chunk in each tier, per 1,000 bytes before compression.
     pub stored_permille: [u32; 3],
-    /// Bytes of a row besides its chunks, in each tier: key, frame, directory.
+    /// Bytes of a row in addition to its chunks, in each tier: key, frame, directory.
     pub row_bytes: [u32; 3],
     /// Bytes of a directory for each chunk of a cluster.
     pub slot_bytes: u32,
-    /// Bytes of the cache of cluster rows; a row found there is not fetched.
+    /// Bytes of the cache of cluster rows. A row in the cache is not fetched.
     pub row_cache_bytes: u64,
-    /// What a tick may do.
+    /// The budget of a tick.
     pub budget: crate::Budget,
-    /// How many cubes a tick asks about.
+    /// The number of cubes that a tick checks.
     pub scan_cubes: usize,
 }
 
@@ -40,7 +40,7 @@ impl Default for StoreModel {
 
 /// No copy.
 const NONE: u32 = u32::MAX;
-/// Chunks of a cube.
+/// The number of chunks of a cube.
 const SLOTS: usize = 64;
 
 /// The copies of a cube's chunks: for each, its bytes in each tier.
@@ -55,15 +55,15 @@ pub(super) struct Rows {
     cold: BTreeMap<ClusterAt, ColdRow>,
 }
 
-/// What is known of an L2 row besides the copies in its cubes.
+/// The state of an L2 row in addition to the copies in its cubes.
 #[derive(Debug, Clone, Copy, Default)]
 struct ColdRow {
-    /// Chunks of the time before that nothing was heard of yet, and the bytes of each.
+    /// Chunks from before the trace that the trace has not named yet, and the bytes of each.
     unheard: u32,
     unheard_bytes: u32,
 }
 
-/// A sum over chunks of one cube that lie in one tier.
+/// A sum over the chunks of one cube in one tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Lying {
     pub(super) chunks: u32,
@@ -86,7 +86,7 @@ impl Rows {
         self.hot.insert(cube);
     }
 
-    /// A chunk that lay in L2 when the trace began. Its cluster comes with it, full of chunks of the same size.
+    /// Adds a chunk that was in L2 when the trace began, with its cluster, full of chunks of the same size.
     pub(super) fn settled(&mut self, chunk: ChunkAt, len_bytes: u32) {
         let cube = CubeAt::of(chunk);
         let unheard = ColdRow { unheard: ClusterTier::L2.slot_count() as u32, unheard_bytes: len_bytes };
@@ -102,7 +102,7 @@ impl Rows {
         }
     }
 
-    /// The next cubes after one, round the world, that have rows in L0 or L1.
+    /// The next cubes after one that have rows in L0 or L1; starts again at the first one.
     pub(super) fn hot_cubes_after(&self, after: Option<CubeAt>, count: usize) -> Vec<CubeAt> {
         use std::ops::Bound::{Excluded, Included, Unbounded};
         let Some(after) = after else { return self.hot.iter().copied().take(count).collect() };
@@ -114,7 +114,7 @@ impl Rows {
         self.hot.len()
     }
 
-    /// The chunks of a cube whose live copies lie in a tier.
+    /// The chunks of a cube whose live copies are in a tier.
     pub(super) fn lying(&self, cube: CubeAt, tier: Tier) -> Lying {
         let mut sum = Lying::default();
         for (found, bytes) in
@@ -128,7 +128,7 @@ impl Rows {
         sum
     }
 
-    /// Copies each live chunk of a cube that lies in a cluster to L0. Says what was copied.
+    /// Copies each live chunk of a cube from its cluster to L0. Returns what was copied.
     pub(super) fn promote(&mut self, cube: CubeAt) -> Lying {
         let mut sum = Lying::default();
         let Some(copies) = self.cubes.get_mut(&cube) else { return sum };
@@ -143,7 +143,7 @@ impl Rows {
         sum
     }
 
-    /// Merges a cube's rows of L0 into its L1 row. Says what moved.
+    /// Merges a cube's rows of L0 into its L1 row. Returns what moved.
     pub(super) fn demote_to_l1(&mut self, cube: CubeAt) -> Lying {
         let mut sum = Lying::default();
         for copies in self.cubes.get_mut(&cube).into_iter().flat_map(|copies| copies.iter_mut()) {
@@ -156,7 +156,7 @@ impl Rows {
         sum
     }
 
-    /// Merges the rows of cubes of one cluster into its L2 row, and drops from it what others of its cubes shadow.
+    /// Merges the rows of cubes of one cluster into its L2 row, and drops the slots that its other cubes shadow.
     pub(super) fn demote_to_l2(&mut self, cluster: ClusterAt, cubes: &[CubeAt]) -> Lying {
         let mut sum = Lying::default();
         for cube in cubes {
@@ -174,7 +174,7 @@ impl Rows {
         sum
     }
 
-    /// Rewrites an L2 row without the slots that are shadowed.
+    /// Rewrites an L2 row without its shadowed slots.
     pub(super) fn drop_shadowed(&mut self, cluster: ClusterAt) {
         for cube in cubes_of(cluster) {
             for copies in self.cubes.get_mut(&cube).into_iter().flat_map(|copies| copies.iter_mut()) {
@@ -188,7 +188,7 @@ impl Rows {
         }
     }
 
-    /// Rewrites an L1 row without the slots that are shadowed.
+    /// Rewrites an L1 row without its shadowed slots.
     pub(super) fn drop_shadowed_l1(&mut self, cube: CubeAt) {
         for copies in self.cubes.get_mut(&cube).into_iter().flat_map(|copies| copies.iter_mut()) {
             if copies[0] != NONE {
@@ -197,7 +197,7 @@ impl Rows {
         }
     }
 
-    /// Chunks of an L2 row that the trace did not name.
+    /// Chunks of an L2 row that the trace has not named.
     pub(super) fn unheard(&self, cluster: ClusterAt) -> u32 {
         self.cold.get(&cluster).map_or(0, |row| row.unheard)
     }
@@ -260,7 +260,7 @@ impl StoreModel {
         bytes * u64::from(self.stored_permille[tier as usize]) / 1000
     }
 
-    /// The stored bytes of a cluster's row; 0 for no chunks.
+    /// The stored bytes of a cluster's row; 0 without chunks.
     fn row_of(&self, tier: Tier, sum: Lying) -> u64 {
         let directory = u64::from(sum.chunks) * u64::from(self.slot_bytes);
         let row = u64::from(self.row_bytes[tier as usize]) + directory + self.compressed(tier, sum.bytes);

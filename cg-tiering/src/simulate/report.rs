@@ -1,19 +1,19 @@
-//! What a simulation counted, as text.
+//! The counters of a simulation, as text.
 
 use std::fmt;
 
-/// What a replayed trace cost.
+/// The cost of a replayed trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
     /// The moment of the last event.
     pub last_tick: u64,
-    /// Loads of chunks, by the tier where they lay.
+    /// Loads of chunks, by their tier.
     pub loads: [u64; 3],
-    /// Loads of chunks that were not there.
+    /// Loads of absent chunks.
     pub absent_loads: u64,
     /// Keys read for loads: 1 for a hot chunk, up to 3 for a cold or an absent one.
     pub keys_read: u64,
-    /// Cluster rows fetched for loads, and those that were in memory.
+    /// Cluster rows fetched for loads. Those that were in memory do not count.
     pub rows_fetched: u64,
     /// Cluster rows that loads found in memory.
     pub rows_cached: u64,
@@ -25,21 +25,21 @@ pub struct Report {
     pub save_bytes: u64,
     /// Chunks moved to each tier.
     pub moved: [u64; 3],
-    /// Stored bytes read by moves and rewriting.
+    /// Stored bytes read by moves and rewrites.
     pub move_read_bytes: u64,
-    /// Stored bytes written by moves and rewriting.
+    /// Stored bytes written by moves and rewrites.
     pub move_write_bytes: u64,
     /// Clusters rewritten or dropped because of shadowed slots.
     pub rewrites: u64,
-    /// Steps that were planned and not right any more when their turn came.
+    /// Planned steps that were no longer right when their turn came.
     pub outdated_steps: u64,
     /// Ticks whose budget ended before the work did.
     pub full_ticks: u64,
     /// Rows of heat written.
     pub heat_rows: u64,
-    /// Holds that were too large.
+    /// Boxes that were too large to be kept loaded.
     pub refused_holds: u64,
-    /// Chunks whose live copies lie in each tier at the end.
+    /// Chunks whose live copies are in each tier at the end.
     pub chunks: [u64; 3],
     /// Rows of each tier at the end.
     pub rows: [u64; 3],
@@ -50,17 +50,18 @@ pub struct Report {
 }
 
 impl Report {
-    /// All loads that found a chunk.
+    /// All loads of existing chunks.
     pub fn found_loads(&self) -> u64 {
         self.loads.iter().sum()
     }
 
-    /// The share of found loads that took one key read.
+    /// The share of loads of existing chunks that took one key read.
     pub fn hot_share(&self) -> f64 {
         ratio(self.loads[0], self.found_loads())
     }
 
-    /// The share of found loads that fetched nothing or one row of their own: from L0, or from a cluster in memory.
+    /// The share of loads of existing chunks from L0 or from a cluster in memory. Such a load fetches nothing, or one
+    /// row of its own.
     pub fn cheap_share(&self) -> f64 {
         ratio(self.loads[0] + self.rows_cached, self.found_loads())
     }
@@ -70,7 +71,7 @@ impl Report {
         ratio(self.keys_read, self.found_loads() + self.absent_loads)
     }
 
-    /// Stored bytes written for each stored byte that was saved; `None` if nothing was saved.
+    /// Stored bytes written for each saved byte; `None` if nothing was saved.
     pub fn write_amplification(&self) -> Option<f64> {
         (self.save_bytes > 0).then(|| ratio(self.save_bytes + self.move_write_bytes, self.save_bytes))
     }
@@ -163,7 +164,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Bytes for people.
+/// A number of bytes with a readable unit.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {

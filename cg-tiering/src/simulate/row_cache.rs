@@ -1,10 +1,10 @@
-//! The cache of cluster rows: the ones used last, up to a sum of bytes.
+//! The cache of cluster rows: the most recently used ones, up to a sum of bytes.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ClusterAt;
 
-/// Which rows would be found in memory.
+/// The rows that are in memory.
 #[derive(Debug, Clone)]
 pub(super) struct RowCache {
     capacity_bytes: u64,
@@ -19,7 +19,7 @@ impl RowCache {
         Self { capacity_bytes, used_bytes: 0, rows: HashMap::new(), by_use: BTreeMap::new(), uses: 0 }
     }
 
-    /// Uses a row. Says whether it is in memory.
+    /// Uses a row. Returns whether it is in memory.
     pub(super) fn hit(&mut self, row: ClusterAt) -> bool {
         let Some((last_use, _)) = self.rows.get_mut(&row) else { return false };
         self.uses += 1;
@@ -29,7 +29,7 @@ impl RowCache {
         true
     }
 
-    /// Puts a row that is not there into memory.
+    /// Adds a row that is not in memory.
     pub(super) fn insert(&mut self, row: ClusterAt, bytes: u64) {
         self.uses += 1;
         self.rows.insert(row, (self.uses, bytes));
@@ -41,7 +41,7 @@ impl RowCache {
         }
     }
 
-    /// A row was written anew, or is gone.
+    /// Drops a row because it was rewritten or removed.
     pub(super) fn forget(&mut self, row: ClusterAt) {
         if let Some((last_use, bytes)) = self.rows.remove(&row) {
             self.by_use.remove(&last_use);

@@ -1,10 +1,10 @@
-//! Clusters that are shadowed in part, by when their chunks last moved.
+//! Clusters that are shadowed in part, by the time when their chunks last moved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{ClusterAt, GameTick};
 
-/// The rows that may be rewritten one day.
+/// The rows that may be rewritten later.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waiting {
     since: BTreeMap<ClusterAt, GameTick>,
@@ -12,14 +12,14 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Chunks of a row moved, or were saved: it waits from now on.
+    /// Chunks of a row moved or were saved: its wait starts again.
     pub(super) fn touch(&mut self, row: ClusterAt, now: GameTick) {
         self.forget(row);
         self.since.insert(row, now);
         self.order.insert((now, row));
     }
 
-    /// Takes a row that has waited for so long, with the moment since which it did.
+    /// Takes a row that has waited for `after_ticks`, with the start of its wait.
     pub(super) fn take_due(&mut self, now: GameTick, after_ticks: u64) -> Option<(ClusterAt, GameTick)> {
         let (since, row) =
             self.order.first().copied().filter(|(since, _)| now.since(*since) >= after_ticks)?;
@@ -27,7 +27,7 @@ impl Waiting {
         Some((row, since))
     }
 
-    /// When a row will have waited for so long.
+    /// When the first row will have waited for `after_ticks`.
     pub(super) fn next_due(&self, after_ticks: u64) -> Option<GameTick> {
         let (since, _) = self.order.first()?;
         Some(GameTick::new(since.get().saturating_add(after_ticks)))

@@ -1,8 +1,8 @@
-//! Traces from a seed: players as they are met on servers, and what a host asks of a world for them.
+//! Traces from a seed: typical players on servers, and the requests of a host for them.
 //!
-//! The host is a plain one: it shows each player the chunks around it, loads what comes into view, generates what was
-//! never there, unloads what no player sees, and saves changed chunks every half minute. It tells the world the time and
-//! all positions once a second.
+//! The host is simple. It shows each player the chunks around it, loads what comes into view and generates absent
+//! chunks. It unloads what no player sees, and saves changed chunks every half minute. Once a second it reports the
+//! time and all positions to the world.
 
 mod rng;
 
@@ -14,24 +14,24 @@ use self::rng::{Rng, mix};
 use crate::trace::Event;
 use crate::{GameTick, PlayerAt};
 
-/// What players do.
+/// The behaviour of players.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scenario {
-    /// Ten players walk into new land, each alone, and turn now and then.
+    /// Ten players walk into new land, each alone, and turn sometimes.
     Explorers,
-    /// Twenty players live within 150 blocks of each other, in a world that is there, and build.
+    /// Twenty players live within 150 blocks of each other, in an existing world, and build.
     Town,
     /// Five players dig straight down through new land.
     Mine,
-    /// One player jumps among eight places of a world that is there, and stays for half a minute to a minute and a half.
+    /// One player jumps between eight places of an existing world, and stays for half a minute to a minute and a half.
     Admin,
-    /// A hundred players live apart, spread over 100,000 blocks on every axis, in a world that is there, and build.
+    /// A hundred players live apart, spread over 100,000 blocks on every axis, in an existing world, and build.
     Spread,
-    /// A hundred players fly over a world that is there, 30 blocks in a second, each straight on.
+    /// A hundred players fly over an existing world at 30 blocks per second, each straight ahead.
     Fliers,
 }
 
-/// A trace to be made.
+/// The description of a trace.
 ///
 /// ```
 /// use cg_tiering::simulate::{StoreModel, simulate};
@@ -44,20 +44,20 @@ pub enum Scenario {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Synthetic {
-    /// What players do.
+    /// The behaviour of players.
     pub scenario: Scenario,
     /// Equal seeds give equal traces.
     pub seed: u64,
-    /// How many players.
+    /// The number of players.
     pub players: u32,
-    /// For how long, in game time.
+    /// The duration, in game time.
     pub minutes: u64,
-    /// How far players see, in chunks, on every axis alike.
+    /// The view distance of players, in chunks, the same on every axis.
     pub view_chunks: u32,
 }
 
 impl Scenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Self; 6] =
         [Self::Explorers, Self::Town, Self::Mine, Self::Admin, Self::Spread, Self::Fliers];
 
@@ -88,12 +88,12 @@ impl Scenario {
         }
     }
 
-    /// Whether chunks lay in the world before.
+    /// Whether chunks existed in the world before.
     const fn is_settled(self) -> bool {
         !matches!(self, Self::Explorers | Self::Mine)
     }
 
-    /// How many of a hundred seconds a player changes a chunk in.
+    /// In how many of a hundred seconds a player changes a chunk.
     const fn busy_percent(self) -> u64 {
         match self {
             Self::Explorers => 5,
@@ -105,12 +105,12 @@ impl Scenario {
 }
 
 impl Synthetic {
-    /// A scenario with its number of players, an hour long, where players see five chunks far.
+    /// A scenario with its number of players, one hour, and a view of five chunks.
     pub const fn new(scenario: Scenario, seed: u64) -> Self {
         Self { scenario, seed, players: scenario.players(), minutes: 60, view_chunks: 5 }
     }
 
-    /// The events, made as they are taken.
+    /// The events, generated lazily.
     pub fn events(self) -> Events {
         Events::new(self)
     }
@@ -122,9 +122,9 @@ pub struct Events {
     plan: Synthetic,
     rng: Rng,
     players: Vec<Player>,
-    /// How many players see a chunk.
+    /// The number of players that see each chunk.
     seen: HashMap<ChunkPos, u32>,
-    /// Chunks that were generated, where the world was not there before.
+    /// Chunks that were generated, in a world that did not exist before.
     generated: HashSet<ChunkPos>,
     dirty: BTreeSet<ChunkPos>,
     second: u64,
@@ -137,7 +137,7 @@ struct Player {
     home: BlockPos,
     /// In thousandths of a block.
     at: [i64; 3],
-    /// In thousandths of a block for each second.
+    /// In thousandths of a block per second.
     speed: [i64; 3],
     /// When the player changes its direction.
     until_second: u64,
@@ -151,7 +151,7 @@ const DIMENSION: Dimension = Dimension::new(0);
 impl Events {
     fn new(plan: Synthetic) -> Self {
         let mut rng = Rng::new(plan.seed);
-        // Nowhere in particular, and far from the ends.
+        // A random place far from the ends of the world.
         let center = BlockPos::new(rng.around(1 << 40), rng.around(1 << 40), rng.around(1 << 40));
         let reach = match plan.scenario {
             Scenario::Explorers | Scenario::Mine => 30,
@@ -218,7 +218,7 @@ impl Events {
         }
     }
 
-    /// Where a player goes from here.
+    /// Chooses a player's next movement.
     fn decide(&mut self, player: &mut Player) {
         if self.second < player.until_second {
             return;
@@ -227,7 +227,7 @@ impl Events {
         let (seconds, speed) = match self.plan.scenario {
             Scenario::Explorers => (30 + rng.below(60), heading(rng, 4317)),
             Scenario::Town | Scenario::Spread => {
-                // It walks about, and back if it is far from home.
+                // It walks about, and turns back when it is far from home.
                 let away =
                     player.block().x.abs_diff(player.home.x).max(player.block().z.abs_diff(player.home.z));
                 let back = [player.home.x * MILLI - player.at[0], 0, player.home.z * MILLI - player.at[2]];
@@ -298,7 +298,7 @@ impl Events {
         self.queue.push_back(Event::Save { chunk, len_bytes: len_bytes(pos) });
     }
 
-    /// Changes a chunk near a player now and then.
+    /// Sometimes changes a chunk near a player.
     fn build(&mut self, player: &Player) {
         if self.rng.below(100) < self.plan.scenario.busy_percent() {
             let near = [self.rng.around(1), self.rng.around(1), self.rng.around(1)];
@@ -328,14 +328,14 @@ impl Player {
     }
 }
 
-/// A direction on the ground, and a speed in thousandths of a block for each second.
+/// A direction on the ground, with a speed in thousandths of a block per second.
 fn heading(rng: &mut Rng, speed: i64) -> [i64; 3] {
     let (x, z) = (rng.around(1000), rng.around(1000));
     let len = (x * x + z * z).isqrt().max(1);
     [x * speed / len, 0, z * speed / len]
 }
 
-/// How large a chunk is: by its place, so that it is the same each time.
+/// The size of a chunk. It is derived from the position, so that it is the same each time.
 fn len_bytes(pos: ChunkPos) -> u32 {
     let [x, y, z] = [pos.x() as u64, pos.y() as u64, pos.z() as u64];
     800 + (mix(mix(mix(x) ^ y) ^ z) % 2400) as u32

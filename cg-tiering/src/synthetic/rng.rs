@@ -14,7 +14,7 @@ impl Rng {
         mix(self.0)
     }
 
-    /// A number from 0 to below `count`; the few values that come up more often do not matter here.
+    /// A number from 0 to below `count`. Some values are slightly more frequent, which does not matter here.
     pub(super) const fn below(&mut self, count: u64) -> u64 {
         self.next() % count
     }

@@ -1,11 +1,12 @@
-//! Traces: what a world was asked, recorded so that policies can be tried on it.
+//! Traces: the recorded requests to a world, for trying policies.
 //!
 //! A trace is a line of text, `cherrygrove trace 1`, and records, see the table in `record.rs` and
-//! `docs/format/trace.md`. Most records take eight or nine bytes. Each event has one form, so equal histories give equal
-//! bytes; an event that says nothing new (a player that stands still, a moment that is not later) is not written.
+//! `docs/format/trace.md`. Most records take eight or nine bytes. Each event has one form, so equal histories give
+//! equal bytes. An event without new information is not written, such as a player that does not move or a moment that
+//! is not later.
 //!
-//! Reading takes untrusted bytes: any input gives events or an error, and memory in proportion to its length. A trace
-//! that was cut off gives the events before the cut, and then an error that says where.
+//! Reading accepts untrusted bytes: any input gives events or an error, and memory is proportional to its length. A
+//! truncated trace gives the events before the cut, and then an error with its place.
 
 mod record;
 mod state;
@@ -22,16 +23,16 @@ const SIGNATURE: &[u8; 20] = b"cherrygrove trace 1\n";
 /// The newest layout that this release reads.
 const TRACE_VERSION: u64 = 1;
 
-/// Something that happened in a world.
+/// An event in a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// Time went on. What follows happens at this moment; before the first, at tick 0.
+    /// Time advanced. The following events happen at this moment; those before the first one at tick 0.
     Tick(GameTick),
-    /// A player is there now.
+    /// A player appeared or moved.
     Player(PlayerAt),
-    /// A player is not there any more.
+    /// A player left.
     Leave(EntityId),
-    /// The host asked for a chunk, and memory did not have it.
+    /// The host requested a chunk that was not in memory.
     Load {
         /// The chunk.
         chunk: ChunkAt,
@@ -45,33 +46,33 @@ pub enum Event {
         /// Bytes of its value before compression; 0 if it was deleted.
         len_bytes: u32,
     },
-    /// The host let a chunk go.
+    /// The host unloaded a chunk.
     Unload(ChunkAt),
-    /// The host began to hold a box of chunks as loaded.
+    /// The host began to keep a box of chunks loaded.
     Hold {
-        /// The host's name for it.
+        /// The host's id for it.
         hold: u64,
         /// The dimension.
         dimension: Dimension,
         /// The chunks.
         place: ChunkBox,
     },
-    /// The host released what it held under this name.
+    /// The host released the box with this id.
     Release(u64),
-    /// The host forbade that the chunks of a box are demoted.
+    /// The host pinned a box of chunks.
     Pin {
-        /// The host's name for it.
+        /// The host's id for it.
         pin: u64,
         /// The dimension.
         dimension: Dimension,
         /// The chunks.
         place: ChunkBox,
     },
-    /// The host allowed it again.
+    /// The host removed the pin with this id.
     Unpin(u64),
 }
 
-/// Turns events into a trace.
+/// Encodes events as a trace.
 ///
 /// ```
 /// use cg_format::{ChunkAt, ChunkPos, Dimension};
@@ -100,9 +101,10 @@ impl TraceWriter {
         Self { state: State::default() }
     }
 
-    /// Appends an event, unless it says nothing new. Says whether it did. Costs a look into a hash map at most.
+    /// Appends an event, unless it has no new information. Returns whether it was written. Costs at most one lookup in
+    /// a hash map.
     ///
-    /// The buffer may be emptied into a file at any time between two events.
+    /// The buffer may be moved to a file between any two events.
     pub fn write(&mut self, event: &Event, out: &mut Vec<u8>) -> bool {
         let Some(record) = self.state.record_of(event) else { return false };
         record.write(out);
@@ -110,7 +112,8 @@ impl TraceWriter {
         true
     }
 
-    /// Writes what is held and pinned, which a trace that begins in the middle of a game must say first.
+    /// Writes the boxes that are kept loaded and the pins. A trace that begins in the middle of a game must start with
+    /// them.
     pub fn write_standing(&mut self, seen: &Observers, out: &mut Vec<u8>) {
         for (id, dimension, place) in seen.holds() {
             self.write(&Event::Hold { hold: id.get(), dimension, place }, out);
@@ -120,7 +123,7 @@ impl TraceWriter {
         }
     }
 
-    /// Writes that time went on and where all players are: those that are not listed and were there before, left.
+    /// Writes the time and the positions of all players. Players that were there before and are not listed have left.
     pub fn write_tick(&mut self, now: GameTick, players: &[PlayerAt], out: &mut Vec<u8>) {
         self.write(&Event::Tick(now), out);
         for id in self.state.missing(players) {
@@ -167,7 +170,7 @@ impl<'a> TraceReader<'a> {
         Ok(Self { reader, state: State::default(), failed: false })
     }
 
-    /// How far whole events have been read.
+    /// The end of the last complete event.
     pub const fn offset_bytes(&self) -> u64 {
         self.reader.offset_bytes()
     }

@@ -1,4 +1,4 @@
-//! One record of a trace: an event in the shortest form that its past allows.
+//! One record of a trace: an event in the shortest form that the earlier records allow.
 //!
 //! | kind | fields after it | what it says |
 //! |---|---|---|
@@ -11,18 +11,18 @@
 //! | 5, 133 | place, `len` u32 | a chunk is loaded |
 //! | 6, 134 | place, `len` | a chunk is saved |
 //! | 7, 135 | place | a chunk is unloaded |
-//! | 8 | `hold` u64, `dimension`, `least x` … `greatest z` | a box of chunks is held as loaded |
+//! | 8 | `hold` u64, `dimension`, `least x` … `greatest z` | a box of chunks is kept loaded |
 //! | 9 | `hold` | it is released |
-//! | 10 | `pin` u64, `dimension`, `least x` … `greatest z` | a box of chunks may not be demoted |
-//! | 11 | `pin` | it may again |
+//! | 10 | `pin` u64, `dimension`, `least x` … `greatest z` | a box of chunks is pinned |
+//! | 11 | `pin` | the pin is removed |
 //!
-//! A place is `chunk step x`, `chunk step y`, `chunk step z` (i8, from the chunk named last) in kinds below 128, and
-//! `dimension`, `chunk x`, `chunk y`, `chunk z` above.
+//! In kinds below 128 a place is `chunk step x`, `chunk step y`, `chunk step z` (i8, from the chunk of the last record
+//! with one). In kinds above it is `dimension`, `chunk x`, `chunk y`, `chunk z`.
 
 use cg_format::wire::{Reader, Writer};
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ChunkPos, DecodeError, Dimension, EntityId, Problem};
 
-/// The bit of a kind that says "in full".
+/// The bit of a kind that marks the full form.
 const IN_FULL: u8 = 128;
 const ADVANCE: u8 = 1;
 const APPEAR: u8 = 2;
@@ -36,7 +36,7 @@ const RELEASE: u8 = 9;
 const PIN: u8 = 10;
 const UNPIN: u8 = 11;
 
-/// What lies between two kinds.
+/// The decoded content of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Record {
     Advance(u32),
@@ -52,7 +52,7 @@ pub(super) enum Record {
     Unpin { pin: u64 },
 }
 
-/// What happened to a chunk.
+/// The event of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Load { len_bytes: u32 },
@@ -60,10 +60,10 @@ pub(super) enum What {
     Unload,
 }
 
-/// Which chunk.
+/// The position of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// So far from the chunk named last.
+    /// The distance from the chunk of the last record with one.
     Near([i8; 3]),
     At(ChunkAt),
 }

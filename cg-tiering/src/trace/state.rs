@@ -1,4 +1,4 @@
-//! What reader and writer of a trace know of its past: the same on both sides.
+//! The state of reader and writer after the earlier records. It is the same on both sides.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,17 +11,17 @@ use crate::{GameTick, PlayerAt};
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     now: GameTick,
-    /// Players by their number: the id, and where, unless the player left.
+    /// Players by number: the id and the position; `None` after the player left.
     players: Vec<(EntityId, Option<(Dimension, BlockPos)>)>,
     numbers: HashMap<EntityId, u32>,
-    /// The chunk named last.
+    /// The chunk of the last record with one.
     chunk: Option<ChunkAt>,
     held: BTreeSet<u64>,
     pinned: BTreeSet<u64>,
 }
 
 impl State {
-    /// The only form in which an event is written; `None` if it says nothing new.
+    /// The record of an event, which is its only form; `None` if the event has no new information.
     pub(super) fn record_of(&self, event: &Event) -> Option<Record> {
         match *event {
             Event::Tick(now) => match now.since(self.now) {
@@ -60,7 +60,7 @@ impl State {
         }
     }
 
-    /// What a record says after all that came before it.
+    /// The event of a record, in the present state.
     pub(super) fn event_of(&self, record: &Record) -> Result<Event, Problem> {
         Ok(match *record {
             Record::Advance(ticks) => {
@@ -108,7 +108,7 @@ impl State {
         })
     }
 
-    /// Takes note of an event.
+    /// Updates the state with an event.
     pub(super) fn apply(&mut self, event: &Event) {
         match *event {
             Event::Tick(now) => self.now = self.now.max(now),
@@ -143,7 +143,7 @@ impl State {
         }
     }
 
-    /// The players that are there and are not listed.
+    /// The players that are present and not listed.
     pub(super) fn missing(&self, listed: &[PlayerAt]) -> Vec<EntityId> {
         let listed: BTreeSet<EntityId> = listed.iter().map(|player| player.id).collect();
         let there = self.players.iter().filter(|(id, place)| place.is_some() && !listed.contains(id));
@@ -194,7 +194,7 @@ impl State {
     }
 }
 
-/// The way between two blocks, if a step is long enough for it.
+/// The distance between two blocks, if a step can encode it.
 fn step(from: BlockPos, to: BlockPos) -> Option<[i16; 3]> {
     let axis = |from: i64, to: i64| i16::try_from(to.checked_sub(from)?).ok();
     Some([axis(from.x, to.x)?, axis(from.y, to.y)?, axis(from.z, to.z)?])

@@ -1,4 +1,4 @@
-//! Traces: the layout pinned, what is refused, and that each history has one form.
+//! Traces: the pinned layout, refused input, and that each history has one form.
 
 use super::*;
 use cg_format::wire::annotate;
@@ -31,7 +31,7 @@ fn encoded(events: &[Event]) -> Vec<u8> {
     bytes
 }
 
-/// Every kind of record: a player that walks, teleports, leaves and comes back, and what the world did meanwhile.
+/// Every kind of record: a player walks, teleports, leaves and returns, and the world has events meanwhile.
 fn visit() -> Vec<Event> {
     let yard = ChunkBox::new(ChunkPos::constant(-1, 0, 7), ChunkPos::constant(1, 2, 9));
     vec![
@@ -253,7 +253,7 @@ fn a_tick_tells_who_is_there() {
     );
 }
 
-/// What is said of a trace of the given records after the first line.
+/// The error for a trace with these records after the first line.
 #[track_caller]
 fn check_error(records: &[&[u8]], expected: Expect) {
     let mut bytes = encoded(&[player(1, 0, [0, 0, 0])]);

@@ -1,13 +1,13 @@
-//! What damage costs: never more than the group it lies in, and never a wrong byte.
+//! The effect of damage: at most its own group is lost, and no wrong byte is ever read.
 
 use super::*;
 
-/// How a damaged row reads, compared with what it held.
+/// The result of reading a damaged row, compared with its original content.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
-    /// Chunks that are not readable any more; all if the row does not open.
+    /// Chunks that cannot be read any more; all if the row cannot be opened.
     lost: usize,
-    /// Chunks read with other bytes or another version than were put.
+    /// Chunks that are read with other bytes or another version.
     wrong: usize,
 }
 
@@ -23,7 +23,8 @@ fn outcome(tier: ClusterTier, held: &Chunks, row: &[u8]) -> Outcome {
     }
 }
 
-/// Per byte of a row, the chunks that a flip there may cost: those of the group, or all in frame and directory.
+/// By byte of a row: the number of chunks that a flip there may damage. Those of the group, or all in frame and
+/// directory.
 fn at_stake(tier: ClusterTier, held: &Chunks, row: &[u8]) -> Vec<usize> {
     let (spans, answer) = trace(tier, KEY, row);
     assert_eq!(answer, Ok(()));
@@ -43,7 +44,7 @@ fn at_stake(tier: ClusterTier, held: &Chunks, row: &[u8]) -> Vec<usize> {
     stakes
 }
 
-/// Flips every bit of a row, one at a time, and counts what each flip costs: exactly what is at stake there.
+/// Flips every bit of a row, one at a time, and checks that each flip loses exactly the affected chunks.
 fn flip_every_bit(tier: ClusterTier, codec: Codec, held: &Chunks) {
     let row = build(tier, codec, held);
     let mut damaged = row.clone();
@@ -77,7 +78,7 @@ fn a_flip_in_an_l2_cluster_costs_the_64_chunks_of_one_group_at_most() {
     }
 }
 
-/// The negative control: without the checksums the same flips do give wrong bytes, and this harness sees them.
+/// The negative control: without the checksums the same flips give wrong bytes, and this test detects them.
 #[test]
 fn without_checksums_the_same_flips_would_be_read() {
     let tier = ClusterTier::L2;

@@ -1,4 +1,4 @@
-//! The bytes themselves: pinned as annotated hex, and every field that can be wrong.
+//! The stored bytes: pinned as annotated hex, and every field with invalid values.
 
 use super::*;
 use crate::wire::Span;
@@ -137,7 +137,7 @@ fn every_field_of_the_seed_header_is_checked() {
     );
 }
 
-/// Changes a directory under right checksums and reads the row and its first group.
+/// Changes a directory, corrects the checksums, and reads the row and its first group.
 #[track_caller]
 fn check_directory(codec: Codec, change: impl FnOnce(&mut Vec<u8>), expect: Expect) {
     let row = build(ClusterTier::L1, codec, &chunks(ClusterTier::L1, [1, 6, 62]));

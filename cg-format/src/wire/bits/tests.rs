@@ -1,4 +1,4 @@
-//! Packed ids against `bitvec`, which moves them one at a time.
+//! Packed ids compared with `bitvec`, which moves them one at a time.
 
 use bitvec::prelude::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::vec;
 
 use super::*;
 
-/// The oracle: another crate's idea of the same bit stream.
+/// The oracle: another crate's implementation of the same bit stream.
 fn oracle_pack(values: &[u32], width: u32) -> Vec<u8> {
     let mut bits = bitvec![u8, Lsb0; 0; len_bytes(values.len() as u64, width) as usize * 8];
     for (value, slot) in values.iter().zip(bits.chunks_mut((width as usize).max(1))) {

@@ -271,7 +271,7 @@ fn a_base_that_goes_on_behind_an_interrupted_promotion_is_the_same() {
     let overlay = arenas.resume(0).expect("is leased");
     let block = |chunk: Option<Arc<Chunk>>| chunk.map(|chunk| chunk.block(LocalPos::new(1, 1, 1)));
     assert_eq!(block(overlay.load(at).expect("loads")), Some(flag));
-    overlay.merge_into(&base).expect("promotes");
+    overlay.merge_into(&base).expect("merges");
     assert_eq!(block(base.load(at).expect("loads")), Some(flag));
 }
 
@@ -313,7 +313,7 @@ fn what_an_overlay_remembers_of_its_base_is_written_there() {
     save(&base, [(at, filled(&base, ids.glass))]);
     let arenas = Arenas::over(above, base.clone(), &options()).expect("the same base");
     let overlay = arenas.resume(0).expect("is leased");
-    overlay.merge_into(&base).expect("promotes nothing");
+    overlay.merge_into(&base).expect("merges nothing");
     assert_eq!(base.load(at).expect("loads").as_deref(), Some(&filled(&base, ids.glass)));
     // What is only queued is written by whoever remembers it.
     edit(&overlay).expect("edits");

@@ -31,7 +31,7 @@ fn a_promotion_gives_the_base_what_the_overlay_shows() {
     edit(&overlay, &ids);
     let shown: Vec<_> =
         (0..12).map(|x| (x, overlay.load(ids.at(x, 0, 0)).expect("loads").as_deref().cloned())).collect();
-    let merged = overlay.merge_into(&base).expect("promotes");
+    let merged = overlay.merge_into(&base).expect("merges");
     assert_eq!(merged.changes, 7, "chunks 0, 1, 2, 3 and 9, and two entities");
     assert_eq!(content(&base, &ids), shown);
     assert!(overlay.diff().expect("compares").is_empty());
@@ -40,7 +40,7 @@ fn a_promotion_gives_the_base_what_the_overlay_shows() {
         Some(Owner::Chunk(ids.at(9, 0, 0)))
     );
     assert_sound(&base);
-    assert_eq!(overlay.merge_into(&base).expect("promotes").changes, 0);
+    assert_eq!(overlay.merge_into(&base).expect("merges").changes, 0);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn names_of_the_overlay_are_the_bases_afterwards() {
     overlay
         .transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(1, 1, 1), flag))
         .expect("a chunk of the template");
-    overlay.merge_into(&base).expect("promotes");
+    overlay.merge_into(&base).expect("merges");
     let catalog = base.catalog();
     assert_eq!(catalog.block_id("duel:flag"), Some(flag));
     assert_eq!(catalog.dimension("duel:field").map(Dimension::get), Some(2));
@@ -94,7 +94,7 @@ fn what_the_base_changed_since_is_not_undone() {
     );
     // Once it is the same again, it is no conflict.
     write(&overlay, [(at, Some(filled(&base, ids.stone)))]);
-    overlay.merge_into(&base).expect("promotes");
+    overlay.merge_into(&base).expect("merges");
     let overlay = over(&base);
     write(&overlay, [(ids.at(8, 0, 0), Some(filled(&base, ids.glass)))]);
     save(&base, [(ids.at(8, 0, 0), filled(&base, ids.stone))]);
@@ -119,7 +119,7 @@ fn a_promotion_may_be_larger_than_a_batch() {
     let ids = Ids::register(&base);
     let overlay = over(&base);
     write(&overlay, (0..300).map(|x| (ids.at(x, 0, 0), Some(marked(&base, &ids, x as u16)))));
-    assert_eq!(overlay.merge_into(&base).expect("promotes").changes, 300);
+    assert_eq!(overlay.merge_into(&base).expect("merges").changes, 300);
     assert_eq!(base.metrics().stats.commits_staged, 1);
     assert!(overlay.diff().expect("compares").is_empty());
     for x in 0..300 {
@@ -181,10 +181,10 @@ fn an_overlay_merges_into_an_overlay() {
     let upper = over(&lower);
     write(&lower, [(ids.at(1, 0, 0), Some(filled(&base, ids.stone)))]);
     edit(&upper, &ids);
-    upper.merge_into(&lower).expect("promotes");
+    upper.merge_into(&lower).expect("merges");
     assert_eq!(lower.load(ids.at(2, 0, 0)).expect("loads"), None);
     assert!(upper.diff().expect("compares").is_empty());
-    lower.merge_into(&base).expect("promotes");
+    lower.merge_into(&base).expect("merges");
     assert_eq!(base.load(ids.at(2, 0, 0)).expect("loads"), None);
     assert_sound(&base);
 }
@@ -234,7 +234,7 @@ fn ends_anywhere(options: &WorldOptions) -> Vec<bool> {
         assert!(now == before || now == after, "{commits} commits left a part");
         whole.push(now == after);
         let overlay = arenas.resume(0).expect("is leased");
-        overlay.merge_into(&base).expect("promotes");
+        overlay.merge_into(&base).expect("merges");
         assert_eq!(content(&base, &ids), after, "{commits} commits");
         assert!(overlay.diff().expect("compares").is_empty());
         assert_sound(&base);

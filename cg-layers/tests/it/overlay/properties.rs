@@ -107,8 +107,8 @@ fn properties_are_merged_through_layers_and_survive_reopening() {
     set(&upper, &named("game:weather"), None);
     set(&upper, &Property::Time, Some(b"night"));
     assert_eq!(shown(&upper, "game:"), [("game:day".to_owned(), "4".to_owned())]);
-    assert_eq!(upper.merge_into(&lower).expect("promotes").changes, 2);
-    assert_eq!(lower.merge_into(&base).expect("promotes").changes, 3);
+    assert_eq!(upper.merge_into(&lower).expect("merges").changes, 2);
+    assert_eq!(lower.merge_into(&base).expect("merges").changes, 3);
     assert!(lower.diff().expect("compares").is_empty());
     let below = |property| base.property(&property).expect("reads");
     assert_eq!(below(Property::Time), Some(b"night".to_vec()));
@@ -139,7 +139,7 @@ fn a_property_that_the_base_changed_since_is_not_undone() {
     assert_eq!(base.property(&named("duel:score")).expect("reads"), None, "nothing was merged");
     // Once it is the same, it is no conflict.
     set(&overlay, &day, Some(b"9"));
-    assert_eq!(overlay.merge_into(&base).expect("promotes").changes, 1);
+    assert_eq!(overlay.merge_into(&base).expect("merges").changes, 1);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn properties_are_merged_into_the_root_of_segments() {
     });
     changed.expect("changes");
     assert_eq!(shown(&overlay, "").len(), 1, "not those of the root itself");
-    assert_eq!(overlay.merge_into(&world).expect("promotes").changes, 3);
+    assert_eq!(overlay.merge_into(&world).expect("merges").changes, 3);
     assert_eq!(world.root().property(&named("game:day")).expect("reads"), Some(b"4".to_vec()));
     assert_eq!(crate::segment::block(&world, ids.at(16, 0, 0)), Some(ids.glass));
 

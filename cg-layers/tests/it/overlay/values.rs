@@ -134,9 +134,9 @@ fn a_promotion_brings_objects_with_their_versions_and_records() {
     let upper = over(&lower);
     change(&upper, &ids);
     upper.transaction(|tx| tx.put_object("a/1", *b"newer")).expect("writes");
-    assert_eq!(upper.merge_into(&lower).expect("promotes").changes, 7);
+    assert_eq!(upper.merge_into(&lower).expect("merges").changes, 7);
     assert!(upper.diff().expect("compares").is_empty());
-    assert_eq!(lower.merge_into(&base).expect("promotes").changes, 7);
+    assert_eq!(lower.merge_into(&base).expect("merges").changes, 7);
     let object = |key: &str| base.objects().get(key).expect("reads");
     assert_eq!(
         object("a/1").map(|object| (object.version, object.bytes.to_vec())),
@@ -150,7 +150,7 @@ fn a_promotion_brings_objects_with_their_versions_and_records() {
     let arena = over(&base);
     arena.transaction(|tx| tx.put_object("a/1", *b"last")).expect("writes");
     arena.transaction(|tx| tx.delete_object("a/1")).expect("writes");
-    assert_eq!(arena.merge_into(&base).expect("promotes").changes, 1);
+    assert_eq!(arena.merge_into(&base).expect("merges").changes, 1);
     assert_eq!(object("a/1"), None);
     assert_eq!(base.objects().put("a/1", *b"x").expect("writes"), 4);
 }
@@ -169,10 +169,10 @@ fn an_object_that_came_and_went_in_an_arena_keeps_its_count() {
     };
     come_and_go(&upper);
     assert!(upper.diff().expect("compares").is_empty(), "nobody sees a difference");
-    assert_eq!(upper.merge_into(&lower).expect("promotes").changes, 1);
+    assert_eq!(upper.merge_into(&lower).expect("merges").changes, 1);
     assert!(lower.diff().expect("compares").is_empty());
-    assert_eq!(lower.merge_into(&base).expect("promotes").changes, 1);
-    assert_eq!(lower.merge_into(&base).expect("promotes").changes, 0);
+    assert_eq!(lower.merge_into(&base).expect("merges").changes, 1);
+    assert_eq!(lower.merge_into(&base).expect("merges").changes, 0);
     assert_eq!(base.objects().get("score").expect("reads"), None);
     assert_eq!(base.objects().put("score", *b"x").expect("writes"), 3);
     base.objects().delete("score").expect("deletes");
@@ -185,8 +185,8 @@ fn an_object_that_came_and_went_in_an_arena_keeps_its_count() {
         base.objects().put("score", text.as_bytes()).expect("writes");
     }
     base.objects().delete("score").expect("deletes");
-    assert_eq!(upper.merge_into(&lower).expect("promotes").changes, 0);
-    assert_eq!(lower.merge_into(&base).expect("promotes").changes, 0);
+    assert_eq!(upper.merge_into(&lower).expect("merges").changes, 0);
+    assert_eq!(lower.merge_into(&base).expect("merges").changes, 0);
     assert_eq!(base.objects().put("score", *b"x").expect("writes"), 9);
 }
 
@@ -308,7 +308,7 @@ fn a_small_change_of_a_large_chunk_is_a_small_row() {
     // One with components is a whole chunk again, and so is one that the base does not have.
     set(4, ids.machine);
     assert!(chunk_row_bytes(&overlay) > 500);
-    assert_eq!(overlay.merge_into(&base).expect("promotes").changes, 2);
+    assert_eq!(overlay.merge_into(&base).expect("merges").changes, 2);
     assert_eq!(overlay.load(at).expect("loads"), base.load(at).expect("loads"));
     assert_sound(&base);
 }

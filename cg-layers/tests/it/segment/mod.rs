@@ -172,7 +172,7 @@ fn an_overlay_lies_over_segments_and_merges_into_one() {
     });
     edited.expect("edits");
     assert_eq!(overlay.entity(uuid(1)).expect("reads"), None);
-    overlay.merge_into(&world).expect("promotes");
+    overlay.merge_into(&world).expect("merges");
     assert_eq!(block(&world, ids.at(0, 0, 0)), Some(ids.glass));
     assert_eq!(world.entity(uuid(1)).expect("reads"), None);
 }

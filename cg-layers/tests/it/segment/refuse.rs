@@ -47,7 +47,7 @@ fn a_transaction_over_two_segments() {
         refused,
         &[],
         expect![
-            "the transaction is in segment 0 0 0 of dimension 0 and touched segment 1 0 0 of dimension 0; do one for each segment, and move entities between them with `cross`"
+            "the transaction is in segment 0 0 0 of dimension 0 and touched segment 1 0 0 of dimension 0; do one for each segment, and move entities between them with `transfer_entities`"
         ],
     );
     assert_eq!(block(&world, here), None, "nothing was written");
@@ -55,7 +55,7 @@ fn a_transaction_over_two_segments() {
         world.transaction(here, |tx| tx.load(there)),
         &[],
         expect![
-            "the transaction is in segment 0 0 0 of dimension 0 and touched segment 1 0 0 of dimension 0; do one for each segment, and move entities between them with `cross`"
+            "the transaction is in segment 0 0 0 of dimension 0 and touched segment 1 0 0 of dimension 0; do one for each segment, and move entities between them with `transfer_entities`"
         ],
     );
     save(&world, here, filled(world.root(), ids.stone));
@@ -67,7 +67,7 @@ fn a_transaction_over_two_segments() {
         doubled,
         &[],
         expect![
-            "entity 00000000-0000-0000-0000-000000000001 is in segment 1 0 0 of dimension 0; move it with `cross`"
+            "entity 00000000-0000-0000-0000-000000000001 is in segment 1 0 0 of dimension 0; move it with `transfer_entities`"
         ],
     );
     assert_eq!(world.entity(uuid(1)).expect("reads").map(|cow| cow.owner), Some(Owner::Chunk(there)));

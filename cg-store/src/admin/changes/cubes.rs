@@ -9,11 +9,9 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension, Space};
 
 use super::{Changed, Changes};
 use crate::engine::ReadableExt as _;
+use crate::read::chunk::{Area, Cubes};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
-
-/// Marks of at most this many 16³ cubes are asked for one by one; those of a larger box are scanned.
-const NAMED_CUBES: u128 = 64;
 
 /// A 4³ cube in which something changed, and what, if memory holds that.
 type ChangedIn = (ClusterPos, Option<Vec<Changed>>);
@@ -46,30 +44,24 @@ impl Changes<'_> {
         Ok(cubes.into_values().map(|(cube, changed)| (cube, Some(changed))).collect())
     }
 
-    /// The 16³ cubes of a box in which something changed.
+    /// The 16³ cubes of a box in which something changed. The marks of a small box are read one by one, those of a large
+    /// one are scanned.
     fn changed_16(
         &self,
         dimension: Dimension,
         area: &ChunkBox,
         since: u64,
     ) -> Result<Vec<ClusterPos>, Error> {
-        let (min, max) = (area.min().cluster(ClusterTier::L2), area.max().cluster(ClusterTier::L2));
-        let side = |min: i64, max: i64| u128::from(max.abs_diff(min)) + 1;
-        let sides = [side(min.x(), max.x()), side(min.y(), max.y()), side(min.z(), max.z())];
-        if sides.into_iter().fold(1_u128, u128::saturating_mul) > NAMED_CUBES {
-            return self.marked(dimension, [min, max], area, since);
-        }
+        let Cubes::Named(cubes) = Cubes::of(Area::Box(dimension, *area)) else {
+            let ends = [area.min(), area.max()].map(|corner| corner.cluster(ClusterTier::L2));
+            return self.marked(dimension, ends, area, since);
+        };
         let mut found = Vec::new();
-        for x in min.x()..=max.x() {
-            for y in min.y()..=max.y() {
-                for z in min.z()..=max.z() {
-                    let cube = ClusterPos::new(ClusterTier::L2, x, y, z)?;
-                    match self.mark(dimension, cube) {
-                        Ok(mark) if mark.is_none_or(|mark| mark <= since) => {}
-                        Ok(_) | Err(Error::Corrupt(_)) => found.push(cube),
-                        Err(error) => return Err(error),
-                    }
-                }
+        for (_, cube) in cubes {
+            match self.mark(dimension, cube) {
+                Ok(mark) if mark.is_none_or(|mark| mark <= since) => {}
+                Ok(_) | Err(Error::Corrupt(_)) => found.push(cube),
+                Err(error) => return Err(error),
             }
         }
         Ok(found)

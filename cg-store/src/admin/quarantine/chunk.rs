@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use cg_format::entity::{Entity, Owner};
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::Family;
-use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension, EntityId, Lookup, Space, Tier, key};
+use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, EntityId, Lookup, Space, Tier, key};
 
 use super::{Damaged, put_change_marks};
 use crate::admin::Admin;
@@ -14,8 +14,9 @@ use crate::commit::commit_log::Committing;
 use crate::commit::transaction::reason;
 use crate::engine::{ALL_KEYS, Batch, EngineError, ReadableExt as _, Stamp};
 use crate::kinds::opacity;
+use crate::read::chunk::clusters_of;
 use crate::read::chunk::decode::row_of;
-use crate::read::chunk::find_many;
+use crate::read::delta::Deltas;
 use crate::storage::error::{ConflictKey, Error};
 
 /// The reason stored with an entity whose chunk was quarantined.
@@ -46,17 +47,6 @@ struct DamagedChunks {
     rows: BTreeMap<(Space, Vec<u8>), Vec<u8>>,
     /// Each chunk with the damaged row at which its lookup ends.
     chunks: Vec<(ChunkAt, (Space, Vec<u8>))>,
-}
-
-/// The clusters of a tier that overlap a box.
-pub(super) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<Item = ClusterPos> {
-    let (min, max) = (bounds.min().cluster(tier), bounds.max().cluster(tier));
-    (min.x()..=max.x()).flat_map(move |x| {
-        (min.y()..=max.y()).flat_map(move |y| {
-            (min.z()..=max.z())
-                .map(move |z| ClusterPos::new(tier, x, y, z).expect("between two clusters of the world"))
-        })
-    })
 }
 
 impl Admin<'_> {
@@ -149,17 +139,8 @@ impl Admin<'_> {
 
     /// The damaged ones of some chunks, and the bytes of the damaged rows.
     fn damaged_chunks(&self, places: &[ChunkAt]) -> Result<DamagedChunks, Error> {
-        let catalog = self.shared.registry.catalog();
-        let (with_deltas, others): (Vec<_>, Vec<_>) =
-            places.iter().copied().partition(|at| self.read.deltas.has(*at));
-        let loaded = {
-            let engine = self.shared.engine()?;
-            find_many(&*engine, &self.shared.counters, &others, |stored| {
-                self.read.read(&catalog, stored).map(drop)
-            })
-        };
-        let suspects = others.into_iter().zip(loaded).filter_map(|(at, found)| found.is_err().then_some(at));
-        let suspects: Vec<_> = suspects.chain(with_deltas).collect();
+        let read = self.read_stored(places)?;
+        let suspects = places.iter().zip(read).filter_map(|(at, read)| read.is_err().then_some(*at));
         let mut found = DamagedChunks::default();
         for at in suspects {
             let Some(row) = self.damaged_chunk(at)? else { continue };
@@ -174,21 +155,27 @@ impl Admin<'_> {
 
     /// The damaged row at which the lookup of a chunk ends; `None` if the lookup succeeds.
     pub(super) fn damaged_chunk(&self, at: ChunkAt) -> Result<Option<(Space, Vec<u8>)>, Error> {
-        // Memory contains no damage. So the engine is asked, without the cache and the cached deltas.
         if self.read.pending.chunk(at).is_some() {
             return Ok(None);
         }
-        match self.read.read_rows(at) {
-            Ok(_) => Ok(None),
-            Err(Error::Corrupt(damage)) => Ok(Some((damage.space, damage.key))),
+        match self.read_stored(&[at])?.pop() {
+            None | Some(Ok(_)) => Ok(None),
+            Some(Err(Error::Corrupt(damage))) => Ok(Some((damage.space, damage.key))),
             // The changes since the chunk's row was written are unknown, so the row is quarantined too.
-            Err(Error::Engine(EngineError::Corrupt { place, .. }))
+            Some(Err(Error::Engine(EngineError::Corrupt { place, .. })))
                 if place.family() == Some(Family::ChunkDelta) =>
             {
                 self.row_of_chunk(at).map(Some)
             }
-            Err(error) => Err(error),
+            Some(Err(error)) => Err(error),
         }
+    }
+
+    /// Reads chunks from the engine. Memory contains no damage, so neither the cache nor cached deltas are used.
+    fn read_stored(&self, places: &[ChunkAt]) -> Result<Vec<Result<Lookup<()>, Error>>, Error> {
+        let mut deltas = self.read.deltas.list(places);
+        deltas.values_mut().for_each(|deltas| *deltas = Deltas::Stored);
+        self.read.with_reader(deltas, |reader| reader.chunks(places, |_, _| Ok(())))
     }
 
     /// The row at which the lookup of a chunk would end if it had no deltas.

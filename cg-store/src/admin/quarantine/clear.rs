@@ -9,11 +9,10 @@ use cg_format::cluster::StoredCluster;
 use cg_format::{ChunkBox, ClusterPos, ClusterTier, Dimension, Limits, Space, key};
 use cg_tiering::ClusterAt;
 
-use super::clusters_of;
 use crate::admin::Admin;
 use crate::engine::{Batch, EngineError, Guard, KeyRange, Level};
 use crate::maintain::move_tier::{Outcome, drop_shadows, past_damage};
-use crate::read::chunk::keys_of;
+use crate::read::chunk::{clusters_of, keys_of};
 use crate::storage::error::Error;
 
 /// An empty range: nothing is rewritten, but the engine checks again whether a held family is still damaged.

@@ -14,8 +14,7 @@ use crate::engine::{Batch, EngineError, Stamp};
 use crate::kinds::entity;
 use crate::read::cache::{Announced, Stored};
 use crate::read::chunk::Area;
-use crate::read::chunk::decode::damage;
-use crate::read::delta::walk_folded;
+use crate::read::chunk::decode::decode_as_stored;
 use crate::storage::error::{ConflictKey, Error};
 
 /// A chunk without its reference to an entity.
@@ -49,7 +48,7 @@ impl Admin<'_> {
         let catalog = self.shared.registry.catalog();
         let uuid = id.to_bytes();
         let mut found = Vec::new();
-        walk_folded(self.read, &self.shared.engine()?.snapshot()?, Area::World, |stored| {
+        self.read.walk(&self.shared.engine()?.snapshot()?, Area::World, |stored| {
             // The references of a damaged chunk are unknown.
             if let Ok(stored) = stored
                 && stored.value.windows(uuid.len()).any(|bytes| bytes == uuid)
@@ -70,15 +69,8 @@ impl Admin<'_> {
         let mut released = Vec::new();
         for at in referrers {
             let found = self.read.find_folded(*at, |stored| {
-                let generation = stored.schema_generation;
-                let schema = catalog.schema(generation).ok_or_else(|| Error::UnknownGeneration {
-                    what: at.to_string(),
-                    found: generation,
-                    newest: catalog.current_generation(),
-                })?;
-                let chunk =
-                    Chunk::decode(stored.value, &schema).map_err(|problem| damage(stored, problem))?;
-                Ok(Released { at: *at, generation, chunk })
+                let chunk = decode_as_stored(&catalog, stored)?;
+                Ok(Released { at: *at, generation: stored.schema_generation, chunk })
             })?;
             if let Some(mut found) = found.here()
                 && found.chunk.remove_entity(id)

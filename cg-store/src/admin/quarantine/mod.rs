@@ -37,8 +37,6 @@ pub use commit::{SalvagedCommit, salvage_in};
 pub(crate) use gap::Gap;
 pub use gap::LostChunks;
 
-use chunk::clusters_of;
-
 /// A damaged row that was quarantined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quarantined {

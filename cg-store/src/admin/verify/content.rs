@@ -11,7 +11,6 @@ use crate::engine::ErrorKind;
 use crate::engine::Readable;
 use crate::read::chunk::Area;
 use crate::read::chunk::decode::row_of;
-use crate::read::delta::walk_folded;
 use crate::storage::error::Error;
 
 impl Verifier<'_> {
@@ -23,7 +22,7 @@ impl Verifier<'_> {
         catalog: &Catalog,
     ) -> Result<(), Error> {
         let mut referrers = Referrers::new();
-        let walked = walk_folded(world.read, view, Area::World, |stored| {
+        let walked = world.read.walk(view, Area::World, |stored| {
             // A row that does not open was already reported.
             let Ok(stored) = stored else { return ControlFlow::<()>::Continue(()) };
             self.count("chunks");

@@ -13,7 +13,7 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, DecodeError, Limits,
 use super::{Verifier, VerifyDepth};
 use crate::admin::quarantine::{Gap, LostChunks};
 use crate::engine::{ALL_KEYS, EngineError, Met, Readable, row_in_words, scan_skipping_damage};
-use crate::read::chunk::find_in;
+use crate::read::chunk::{Rows, find};
 use crate::read::delta;
 use crate::storage::error::{Error, hex};
 use crate::storage::staged::is_part;
@@ -163,7 +163,7 @@ impl Verifier<'_> {
                 // Damage is reported with the damaged row.
                 if depth == VerifyDepth::Full
                     && let Ok(Lookup::Tombstone | Lookup::NotFound) =
-                        find_in(view, self.counters, at, |_| Ok(()))
+                        find(Rows::View(view), self.counters, at, |_| Ok(()))
                 {
                     let what = format!("it changes {at}, which is not stored");
                     self.find(space.family(), Some(space), key, what);

@@ -8,20 +8,26 @@
 //! - A reservation can be used by its own thread only, until the thread has committed or [`KEPT`] has passed.
 
 use std::collections::VecDeque;
-use std::thread::ThreadId;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
+use super::{CommitQueue, State};
+use crate::storage::error::Error;
+
 /// How long room is kept for a thread that waited for it.
-pub(super) const KEPT: Duration = Duration::from_secs(2);
+const KEPT: Duration = Duration::from_secs(2);
 /// The maximum number of remembered refusals, one for each thread. The oldest is forgotten first.
 const REMEMBERED_REFUSALS: usize = 256;
 
+/// How often a caller that waits for room checks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 /// What is queued, and how much may be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fill {
-    pub(super) bytes: u64,
-    pub(super) max_bytes: u64,
-    pub(super) is_empty: bool,
+struct Fill {
+    bytes: u64,
+    max_bytes: u64,
+    is_empty: bool,
 }
 
 impl Fill {
@@ -32,7 +38,7 @@ impl Fill {
 
 /// The place of a waiting caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place(u64);
+struct Place(u64);
 
 /// The callers that wait for room in one queue.
 #[derive(Debug, Default)]
@@ -64,14 +70,73 @@ struct Reservation {
     until: Option<Instant>,
 }
 
+impl CommitQueue {
+    /// Waits in line until half of the queue is free, or as much as this thread was refused last if that is more. If
+    /// that is more than the whole queue, waits until the queue is empty. A commit that is being written still takes
+    /// its room.
+    ///
+    /// # Errors
+    /// The error of a failed write.
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        let fill = self.fill(&state);
+        let place = state.admission.wait(thread::current().id(), fill);
+        loop {
+            let now = Instant::now();
+            let fill = self.fill(&state);
+            if state.admission.admit_waiting(fill, now) {
+                // Other callers may have been admitted too.
+                self.left.notify_all();
+            }
+            if state.ended || state.failed.is_some() {
+                state.admission.leave(place);
+                return state.check();
+            }
+            if state.admission.is_admitted(place, now) {
+                return Ok(());
+            }
+            // A reservation in front may expire without a signal.
+            self.left.wait_for(&mut state, LOOK_AGAIN);
+        }
+    }
+
+    /// Admits a commit if it fits and it is its turn.
+    pub(super) fn admit(&self, state: &mut State, bytes: u64) -> Result<(), Error> {
+        let fill = self.fill(state);
+        let fits = fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes;
+        // Usually no caller waits. Then the id of this thread is not needed.
+        let is_admitted = (fits && state.admission.is_idle())
+            || state.admission.admit(thread::current().id(), bytes, fill, Instant::now());
+        if is_admitted {
+            Ok(())
+        } else {
+            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: fill.max_bytes })
+        }
+    }
+
+    fn fill(&self, state: &State) -> Fill {
+        let is_empty = self.is_empty() && state.bytes == 0;
+        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
+    }
+
+    /// Admits waiting callers. Done under the same lock, so that no caller that did not wait comes before them.
+    pub(super) fn made_room(&self, state: &mut State) {
+        if !state.admission.is_idle() {
+            let fill = self.fill(state);
+            state.admission.admit_waiting(fill, Instant::now());
+        }
+        self.left.notify_all();
+    }
+}
+
 impl AdmissionQueue {
     /// Whether no caller waits, has a reservation or was refused.
-    pub(super) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.reserved.is_empty() && self.refused.is_empty()
     }
 
     /// Whether a commit of `bytes` by this thread is admitted now. A refusal is remembered.
-    pub(super) fn admit(&mut self, thread: ThreadId, bytes: u64, fill: Fill, now: Instant) -> bool {
+    fn admit(&mut self, thread: ThreadId, bytes: u64, fill: Fill, now: Instant) -> bool {
         self.lapse(now);
         let is_admitted = self.redeem(thread, bytes) || self.may_overtake(bytes, fill);
         self.refused.retain(|(refused, _)| *refused != thread);
@@ -109,7 +174,7 @@ impl AdmissionQueue {
     }
 
     /// Takes the last place. The caller needs the size of its last refused commit, but at least half of the queue.
-    pub(super) fn wait(&mut self, thread: ThreadId, fill: Fill) -> Place {
+    fn wait(&mut self, thread: ThreadId, fill: Fill) -> Place {
         // A caller that waits again loses its reservation.
         self.reserved.retain(|reserved| reserved.thread != thread);
         let refused = self.refused.iter().position(|(refused, _)| *refused == thread);
@@ -122,7 +187,7 @@ impl AdmissionQueue {
     }
 
     /// Admits callers from the front while there is room for them. Returns whether any was admitted.
-    pub(super) fn admit_waiting(&mut self, fill: Fill, now: Instant) -> bool {
+    fn admit_waiting(&mut self, fill: Fill, now: Instant) -> bool {
         self.lapse(now);
         let mut was_admitted = false;
         while let Some(front) = self.waiting.front() {
@@ -140,7 +205,7 @@ impl AdmissionQueue {
     }
 
     /// Whether the caller of a place was admitted. Its reservation lasts for [`KEPT`] from here on.
-    pub(super) fn is_admitted(&mut self, place: Place, now: Instant) -> bool {
+    fn is_admitted(&mut self, place: Place, now: Instant) -> bool {
         let Some(at) = self.reserved.iter().position(|reserved| reserved.place == place) else {
             return false;
         };
@@ -155,7 +220,7 @@ impl AdmissionQueue {
     }
 
     /// Gives up a place.
-    pub(super) fn leave(&mut self, place: Place) {
+    fn leave(&mut self, place: Place) {
         self.waiting.retain(|waiting| waiting.place != place);
         self.reserved.retain(|reserved| reserved.place != place);
         if self.waiting.is_empty() {
@@ -175,7 +240,6 @@ impl AdmissionQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::thread;
 
     /// The fill of a queue of 100 bytes.
     const fn filled(bytes: u64) -> Fill {

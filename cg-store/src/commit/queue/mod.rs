@@ -1,59 +1,61 @@
-//! Write-behind: commits that are accepted and numbered, but not written yet.
+//! The queue: writes that the world has taken and the engine does not hold yet.
 //!
-//! A queued commit is checked and numbered under the commit lock, added to this queue, and made visible to readers. A
-//! thread encodes it and writes it to the engine later. So readers ask this queue before they ask the engine.
+//! | stage | what an entry is | who brings it to the next stage |
+//! |---|---|---|
+//! | submitted | a batch that was [submitted](crate::World::submit) and is not accepted | the accepting thread, or a caller that needs it |
+//! | numbered | a commit: checked and numbered under the commit lock, and visible to readers | the writing thread, or a caller that waits for the write |
+//! | written | a commit in the engine: it is no longer in the queue | |
+//!
+//! The commit of a transaction enters the queue numbered. A batch becomes a commit when it is accepted, or is refused.
+//! Readers apply submitted batches first, and ask the queue for numbered commits before they ask the engine. One limit
+//! of memory and one [line](admission) hold for all that is queued.
 //!
 //! **Invariants**.
+//! - Batches are accepted one at a time, in the order in which they were submitted.
 //! - Commits are written in the order of their numbers, each of them whole. One call of the engine may write several.
 //!   After a crash the world is in the state after some commit: no commit is partly there, and none is missing before a
 //!   later one.
 //! - The numbers in the queue follow the engine's newest commit without a gap. Every other kind of commit takes the
 //!   commit lock and drains the queue first. Moves take no number.
-//! - A change leaves [`Pending`] only after it is in the engine.
-//! - After a failed write nothing is written until the world is [resumed](crate::World::resume). The pending commits
-//!   stay, with the failed commit in front, and readers still see them in memory.
+//! - A change leaves [`PendingValues`] only after it is in the engine.
+//! - After a failed write nothing is accepted or written until the world is [resumed](crate::World::resume). All entries
+//!   stay, with the failed commit in front, and readers still see the commits in memory.
 
 mod admission;
 mod pending;
-mod run;
-mod writer;
+mod submitted;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use cg_format::entity::Entity;
-use cg_format::record::Record;
-use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 
 use crate::commit::transaction::{Changes, Rows};
+use crate::commit::write::Ran;
 use crate::engine::EngineError;
-use crate::kinds::object::StoredObject;
-use crate::kinds::property::Property;
-use crate::read::cache::Stored;
-use crate::read::pending::PendingWrites;
+use crate::read::pending::{PendingValues, PendingWrites};
 use crate::rt::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::rt::parker::Parker;
 use crate::storage::error::Error;
-use crate::storage::object_key::ObjectKey;
-use admission::{AdmissionQueue, Fill};
-use pending::Pending;
-use run::Ran;
-pub(crate) use writer::Writer;
+use admission::AdmissionQueue;
+pub(crate) use submitted::Submitted;
 
 /// The queue of one world.
 #[derive(Debug)]
 pub(crate) struct CommitQueue {
     state: Mutex<State, rank::Queue>,
-    /// Signalled when a commit is queued, or the queue ends.
-    queued: Parker,
-    /// Signalled when a commit is written, or a write fails.
-    wrote: Condvar,
+    /// Signalled when a batch is submitted, or the accepting thread must end.
+    submitted: Parker,
+    /// Signalled when a commit is queued, or the writing thread must end.
+    numbered: Parker,
+    /// Signalled when an entry leaves its stage, or a write fails.
+    left: Condvar,
+    /// Held while a batch is accepted, so that batches are accepted in order.
+    accepting: Mutex<(), rank::Accepting>,
     /// Held while commits are encoded and written, so that they are written in order.
     writing: Mutex<(), rank::Writing>,
-    /// The number of queued commits, readable without the lock.
+    /// The number of submitted batches, readable without the lock. A batch that is being accepted is included.
+    submitted_len: AtomicU64,
+    /// The number of numbered commits, readable without the lock. A commit that is being written is included.
     len: AtomicU64,
     /// The number of the oldest commit; [`u64::MAX`] if there is none. A commit that is being written is included.
     oldest: AtomicU64,
@@ -62,8 +64,13 @@ pub(crate) struct CommitQueue {
 
 #[derive(Debug, Default)]
 struct State {
-    queue: VecDeque<Queued>,
-    pending: Pending,
+    submitted: VecDeque<Arc<Submitted>>,
+    /// The number of the newest batch in the order of submissions.
+    last_submitted: u64,
+    /// The [refusals](Error::DeferredWrite) that were not reported and whose tickets are gone.
+    unreported: Option<Error>,
+    numbered: VecDeque<Queued>,
+    pending: PendingValues,
     /// The memory of everything that is queued.
     bytes: u64,
     /// The callers that wait for room.
@@ -72,11 +79,16 @@ struct State {
     failed: Option<Arc<EngineError>>,
     /// The last commit that the engine was given in the failed call.
     given_up_to: u64,
+    /// The queue takes no more batches.
+    is_closed: bool,
+    /// The threads must end.
     ended: bool,
 }
 
-/// How often a caller that waits for room checks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The maximum number of commits in a run, which the engine gets in one call.
+const RUN_COMMITS: usize = 64;
+/// A run that holds more memory than this gets no further commit.
+const RUN_BYTES: u64 = 1 << 20;
 
 /// One queued commit.
 #[derive(Debug)]
@@ -87,17 +99,25 @@ pub(crate) struct Queued {
     /// Its rows, if they are already encoded.
     pub(crate) rows: Option<Rows>,
     /// The memory that it holds.
-    pub(crate) bytes: u64,
+    bytes: u64,
 }
 
-/// Whether a commit must fit into the queue.
+impl Queued {
+    pub(crate) fn new(seq: u64, changes: Arc<Changes>, rows: Option<Rows>) -> Self {
+        let bytes = changes.memory_bytes() + rows.as_ref().map_or(0, Rows::len_bytes);
+        Self { seq, changes, rows, bytes }
+    }
+}
+
+/// How a commit is admitted to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// The caller does not wait: the commit is refused if it does not fit.
+    /// The caller does not wait for the write: the commit is refused if it does not fit.
     Try,
-    /// The caller waits until the commit is written, and holds its memory anyway.
+    /// The caller waits for the write, and holds the memory of the commit anyway. So the caller encodes the commit, and
+    /// writes it at once if nothing is queued.
     Bypass,
-    /// The room was [reserved](CommitQueue::reserve) when the commit was submitted.
+    /// The commit is a submitted batch, which has its room in the queue already.
     Reserved,
 }
 
@@ -106,9 +126,12 @@ impl CommitQueue {
     pub(crate) fn new(max_bytes: u64) -> Self {
         Self {
             state: Mutex::default(),
-            queued: Parker::default(),
-            wrote: Condvar::new(),
+            submitted: Parker::default(),
+            numbered: Parker::default(),
+            left: Condvar::new(),
+            accepting: Mutex::new(()),
             writing: Mutex::new(()),
+            submitted_len: AtomicU64::new(0),
             len: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
             max_bytes,
@@ -125,7 +148,7 @@ impl CommitQueue {
         self.oldest.load(Ordering::Acquire) <= seq
     }
 
-    /// The number of queued commits, and their memory in bytes.
+    /// The number of queued commits, and the memory of all that is queued.
     pub(crate) fn load(&self) -> (u64, u64) {
         let state = self.state.lock();
         (self.len.load(Ordering::Relaxed), state.bytes)
@@ -145,93 +168,17 @@ impl CommitQueue {
             self.oldest.store(commit.seq, Ordering::Release);
         }
         state.bytes += commit.bytes;
-        state.pending.add(commit.seq, &commit.changes);
-        state.queue.push_back(commit);
+        pending::add(&mut state.pending, commit.seq, &commit.changes);
+        state.numbered.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
         drop(state);
-        self.queued.wake();
+        self.numbered.wake();
         Ok(())
     }
 
-    /// Waits in line until half of the queue is free, or as much as this thread was refused last if that is more. If
-    /// that is more than the whole queue, waits until the queue is empty. A commit that is being written still takes
-    /// its room.
-    ///
-    /// # Errors
-    /// The error of a failed write.
-    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
-        let mut state = self.state.lock();
-        let fill = self.fill(&state);
-        let place = state.admission.wait(thread::current().id(), fill);
-        loop {
-            let now = Instant::now();
-            let fill = self.fill(&state);
-            if state.admission.admit_waiting(fill, now) {
-                // Other callers may have been admitted too.
-                self.wrote.notify_all();
-            }
-            if state.ended || state.failed.is_some() {
-                state.admission.leave(place);
-                return state.check();
-            }
-            if state.admission.is_admitted(place, now) {
-                return Ok(());
-            }
-            // A reservation in front may expire without a signal.
-            self.wrote.wait_for(&mut state, LOOK_AGAIN);
-        }
-    }
-
-    /// Admits a commit if it fits and it is its turn.
-    fn admit(&self, state: &mut State, bytes: u64) -> Result<(), Error> {
-        let fill = self.fill(state);
-        let fits = fill.is_empty || fill.bytes.saturating_add(bytes) <= fill.max_bytes;
-        // Usually no caller waits. Then the id of this thread is not needed.
-        let is_admitted = (fits && state.admission.is_idle())
-            || state.admission.admit(thread::current().id(), bytes, fill, Instant::now());
-        if is_admitted {
-            Ok(())
-        } else {
-            Err(Error::Busy { queued_bytes: fill.bytes, limit_bytes: fill.max_bytes })
-        }
-    }
-
-    fn fill(&self, state: &State) -> Fill {
-        let is_empty = self.is_empty() && state.bytes == 0;
-        Fill { bytes: state.bytes, max_bytes: self.max_bytes, is_empty }
-    }
-
-    /// Reserves room for a submitted batch. It counts as queued until it is [released](Self::release).
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if there is no room, and the error of a failed write.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), Error> {
-        let mut state = self.state.lock();
-        state.check()?;
-        self.admit(&mut state, bytes)?;
-        state.bytes += bytes;
-        Ok(())
-    }
-
-    /// Ends a reservation: its commit has arrived, or never will.
-    pub(crate) fn release(&self, bytes: u64) {
-        let mut state = self.state.lock();
-        state.bytes -= bytes;
-        self.made_room(&mut state);
-    }
-
-    /// Whether more is queued and reserved than there is room for, and writing can free some.
+    /// Whether more is queued than there is room for, and writing can free some.
     pub(crate) fn is_overfull(&self) -> bool {
         !self.is_empty() && self.state.lock().bytes > self.max_bytes
-    }
-
-    /// Admits waiting callers. Done under the same lock, so that no caller that did not wait comes before them.
-    fn made_room(&self, state: &mut State) {
-        if !state.admission.is_idle() {
-            let fill = self.fill(state);
-            state.admission.admit_waiting(fill, Instant::now());
-        }
-        self.wrote.notify_all();
     }
 
     /// The right to write the next commit. One holder at a time.
@@ -240,11 +187,11 @@ impl CommitQueue {
     }
 
     /// Takes the next commits up to a number out of the queue. They stay pending until [`finish`](Self::finish).
-    fn take_run(&self, up_to: u64) -> Result<Vec<Queued>, Error> {
+    pub(super) fn take_run(&self, up_to: u64) -> Result<Vec<Queued>, Error> {
         let mut state = self.state.lock();
         state.check()?;
         let (mut run, mut bytes) = (Vec::new(), 0);
-        while run.len() < run::MAX_COMMITS && bytes <= run::MAX_BYTES {
+        while run.len() < RUN_COMMITS && bytes <= RUN_BYTES {
             let Some(next) = state.take_front(up_to) else { break };
             bytes += next.bytes;
             run.push(next);
@@ -254,29 +201,29 @@ impl CommitQueue {
 
     /// Records which commits of a run are in the engine, and why the others are not. Those return to the front of the
     /// queue.
-    fn finish(&self, mut run: Vec<Queued>, ran: Ran) -> Result<(), Error> {
+    pub(super) fn finish(&self, mut run: Vec<Queued>, ran: Ran) -> Result<(), Error> {
         let Ran { given, written, ended } = ran;
         let given_up_to = run.get(..given).and_then(<[_]>::last).map_or(0, |commit| commit.seq);
         let mut state = self.state.lock();
         for commit in run.split_off(written).into_iter().rev() {
-            state.queue.push_front(commit);
+            state.numbered.push_front(commit);
         }
         for commit in &run {
-            self.leave(&mut state, commit);
+            self.leave_written(&mut state, commit);
         }
         let Err(error) = ended else { return Ok(()) };
-        let commit = state.queue.front().map(|commit| commit.seq);
+        let commit = state.numbered.front().map(|commit| commit.seq);
         tracing::error!(%error, commit, "a queued commit could not be written; no more are taken");
         state.failed = Some(Arc::new(error));
         state.given_up_to = given_up_to;
-        self.wrote.notify_all();
+        self.left.notify_all();
         state.check()
     }
 
-    fn leave(&self, state: &mut State, commit: &Queued) {
-        state.pending.remove(commit.seq, &commit.changes);
+    fn leave_written(&self, state: &mut State, commit: &Queued) {
+        pending::remove(&mut state.pending, commit.seq, &commit.changes);
         state.bytes -= commit.bytes;
-        self.oldest.store(state.queue.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
+        self.oldest.store(state.numbered.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: a reader that finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
         self.made_room(state);
@@ -303,7 +250,7 @@ impl CommitQueue {
     /// Refuses commits and writes nothing until [`go_on`](Self::go_on).
     pub(crate) fn fail(&self, cause: Arc<EngineError>) {
         self.state.lock().failed = Some(cause);
-        self.wrote.notify_all();
+        self.left.notify_all();
     }
 
     /// Accepts commits again, and writes what is queued.
@@ -311,8 +258,8 @@ impl CommitQueue {
         let mut state = self.state.lock();
         (state.failed, state.given_up_to) = (None, 0);
         drop(state);
-        self.queued.wake();
-        self.wrote.notify_all();
+        self.numbered.wake();
+        self.left.notify_all();
     }
 
     /// Records that the engine holds the commits up to a number. Returns whether any of them was queued. The caller has
@@ -321,25 +268,31 @@ impl CommitQueue {
         let mut state = self.state.lock();
         let mut was_queued = false;
         while let Some(commit) = state.take_front(up_to) {
-            self.leave(&mut state, &commit);
+            self.leave_written(&mut state, &commit);
             was_queued = true;
         }
         was_queued
     }
 
-    /// Waits for a commit that can be written. Returns `false` after the queue has ended.
-    fn wait_for_work(&self) -> bool {
+    /// Waits for a commit that can be written. Returns `false` when the writing thread must end.
+    pub(super) fn wait_for_commit(&self) -> bool {
         let mut state = self.state.lock();
-        let is_idle = |state: &State| (state.queue.is_empty() || state.failed.is_some()) && !state.ended;
-        self.queued.wait_while(&mut state, is_idle);
+        let is_idle = |state: &State| (state.numbered.is_empty() || state.failed.is_some()) && !state.ended;
+        self.numbered.wait_while(&mut state, is_idle);
         !state.ended
     }
 
-    /// Wakes all waiting threads and ends the queue.
-    pub(crate) fn end(&self) {
+    /// Takes no more batches. Those that were submitted are still accepted.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+    }
+
+    /// Ends the threads.
+    pub(super) fn end(&self) {
         self.state.lock().ended = true;
-        self.queued.wake_all();
-        self.wrote.notify_all();
+        self.submitted.wake_all();
+        self.numbered.wake_all();
+        self.left.notify_all();
     }
 }
 
@@ -348,31 +301,15 @@ impl PendingWrites for CommitQueue {
         Self::is_empty(self)
     }
 
-    fn chunk(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
-        if self.is_empty() { None } else { self.state.lock().pending.chunk(at) }
-    }
-
-    fn entity(&self, id: EntityId) -> Option<(u64, Option<Entity>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.entity(id) }
-    }
-
-    fn property(&self, property: &Property) -> Option<(u64, Option<Vec<u8>>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.property(property) }
-    }
-
-    fn object(&self, key: &ObjectKey) -> Option<(u64, StoredObject)> {
-        if self.is_empty() { None } else { self.state.lock().pending.object(key) }
-    }
-
-    fn record(&self, id: RecordId) -> Option<(u64, Option<Arc<Record>>)> {
-        if self.is_empty() { None } else { self.state.lock().pending.record(id) }
+    fn look(&self, look: &mut dyn FnMut(&PendingValues)) {
+        look(&self.state.lock().pending);
     }
 }
 
 impl State {
     /// Takes the commit in front, if its number is at most `up_to`.
     fn take_front(&mut self, up_to: u64) -> Option<Queued> {
-        if self.queue.front()?.seq <= up_to { self.queue.pop_front() } else { None }
+        if self.numbered.front()?.seq <= up_to { self.numbered.pop_front() } else { None }
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -26,26 +26,17 @@ use crate::storage::error::Error;
 #[derive(Debug, Default)]
 pub struct WriteBatch {
     /// In the order of the calls.
-    chunks: Vec<(ChunkAt, ChunkWrite)>,
+    chunks: Vec<(ChunkAt, Write<Arc<Chunk>>)>,
     /// In the order of the calls.
-    entities: Vec<(EntityId, EntityWrite)>,
+    entities: Vec<(EntityId, Write<Entity>)>,
     /// Everything but chunks and entities.
     others: Writes,
 }
 
-/// One write to a chunk.
+/// One write to a chunk or an entity.
 #[derive(Debug)]
-enum ChunkWrite {
-    Save(Arc<Chunk>),
-    SaveBlocks(Arc<Chunk>),
-    Delete,
-    Change(Change),
-}
-
-/// One write to an entity.
-#[derive(Debug)]
-enum EntityWrite {
-    Put(Entity),
+enum Write<T> {
+    Put(T),
     Delete,
     Change(Change),
 }
@@ -85,18 +76,21 @@ impl WriteBatch {
     /// Stores a chunk in place of what is there, **its entity references too**, as
     /// [`Transaction::save`](crate::Transaction::save).
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
-        self.chunks.push((at, ChunkWrite::Save(chunk.into())));
+        self.chunks.push((at, Write::Put(chunk.into())));
     }
 
     /// Stores a chunk and keeps the entity references that are stored there when the batch is accepted, as
     /// [`Transaction::save_blocks`](crate::Transaction::save_blocks).
     pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
-        self.chunks.push((at, ChunkWrite::SaveBlocks(chunk.into())));
+        let chunk = chunk.into();
+        let memory_bytes = chunk.memory_bytes();
+        let save = move |tx: &mut Transaction<'_>| tx.save_blocks(at, Arc::clone(&chunk));
+        self.chunks.push((at, Write::Change(Change { run: Box::new(save), memory_bytes })));
     }
 
     /// Deletes a chunk and its entities, unless the batch moves them.
     pub fn delete(&mut self, at: ChunkAt) {
-        self.chunks.push((at, ChunkWrite::Delete));
+        self.chunks.push((at, Write::Delete));
     }
 
     /// Replaces the block in layer 0 of a cell; its new components hold their defaults. Nothing else of the chunk is replaced,
@@ -151,18 +145,18 @@ impl WriteBatch {
         /// The memory of a usual chunk, which is copied when it is changed.
         const COPY_BYTES: usize = 2048;
         let change = Change { run: Box::new(run), memory_bytes: COPY_BYTES + extra_bytes };
-        self.chunks.push((at, ChunkWrite::Change(change)));
+        self.chunks.push((at, Write::Change(change)));
     }
 
     /// Stores an entity, as [`Transaction::put_entity`](crate::Transaction::put_entity). It replaces all that others have stored
     /// of the entity; [`edit_entity`](Self::edit_entity) changes a part.
     pub fn put_entity(&mut self, id: EntityId, entity: Entity) {
-        self.entities.push((id, EntityWrite::Put(entity)));
+        self.entities.push((id, Write::Put(entity)));
     }
 
     /// Deletes an entity and the reference to it.
     pub fn delete_entity(&mut self, id: EntityId) {
-        self.entities.push((id, EntityWrite::Delete));
+        self.entities.push((id, Write::Delete));
     }
 
     /// Gives an entity to a chunk or detaches it, and keeps the rest of it, as
@@ -213,8 +207,7 @@ impl WriteBatch {
     ) {
         /// The memory of a usual entity's components.
         const COPY_BYTES: usize = 256;
-        self.entities
-            .push((id, EntityWrite::Change(Change { run: Box::new(run), memory_bytes: COPY_BYTES })));
+        self.entities.push((id, Write::Change(Change { run: Box::new(run), memory_bytes: COPY_BYTES })));
     }
 
     /// Sets a property; `None` removes it.
@@ -257,15 +250,17 @@ impl WriteBatch {
     pub(super) fn memory_bytes(&self) -> u64 {
         /// What an entry takes here and later in the queue.
         const ENTRY_BYTES: usize = 256;
-        let chunks: usize = self.chunks.iter().map(|(_, write)| ENTRY_BYTES + write.memory_bytes()).sum();
-        let entities: usize = self.entities.iter().map(|(_, write)| ENTRY_BYTES + write.memory_bytes()).sum();
-        (ENTRY_BYTES + chunks + entities + self.others.memory_bytes(ENTRY_BYTES)) as u64
+        let entity_bytes = |entity: &Entity| entity.components().map(|(_, bytes)| bytes.len()).sum();
+        let chunks = self.chunks.iter().map(|(_, write)| write.memory_bytes(|chunk| chunk.memory_bytes()));
+        let entities = self.entities.iter().map(|(_, write)| write.memory_bytes(entity_bytes));
+        let writes: usize = chunks.chain(entities).map(|bytes| ENTRY_BYTES + bytes).sum();
+        (ENTRY_BYTES + writes + self.others.memory_bytes(ENTRY_BYTES)) as u64
     }
 
     /// Whether it stores anything.
     pub(super) fn puts_anything(&self) -> bool {
-        self.chunks.iter().any(|(_, write)| !matches!(write, ChunkWrite::Delete))
-            || self.entities.iter().any(|(_, write)| !matches!(write, EntityWrite::Delete))
+        self.chunks.iter().any(|(_, write)| !matches!(write, Write::Delete))
+            || self.entities.iter().any(|(_, write)| !matches!(write, Write::Delete))
             || self.others.puts_anything()
     }
 
@@ -277,49 +272,37 @@ impl WriteBatch {
         tx.write_all(self.others.clone());
         for (at, write) in &self.chunks {
             match write {
-                ChunkWrite::Save(chunk) => tx.save(*at, Arc::clone(chunk)),
-                ChunkWrite::SaveBlocks(chunk) => tx.save_blocks(*at, Arc::clone(chunk))?,
-                ChunkWrite::Delete => tx.delete(*at),
-                ChunkWrite::Change(change) => change.run(tx)?,
+                Write::Put(chunk) => tx.save(*at, Arc::clone(chunk)),
+                Write::Delete => tx.delete(*at),
+                Write::Change(change) => change.run(tx)?,
             }
         }
         for (id, write) in &self.entities {
             match write {
-                EntityWrite::Put(entity) => tx.put_entity(*id, entity.clone()),
-                EntityWrite::Delete => tx.delete_entity(*id),
-                EntityWrite::Change(change) => change.run(tx)?,
+                Write::Put(entity) => tx.put_entity(*id, entity.clone()),
+                Write::Delete => tx.delete_entity(*id),
+                Write::Change(change) => change.run(tx)?,
             }
         }
         Ok(())
     }
 
     /// Whether it puts or deletes entities, which changes the chunks that refer to them.
-    pub(super) fn touches_entities(&self) -> bool {
+    pub(crate) fn touches_entities(&self) -> bool {
         !self.entities.is_empty()
     }
 
     /// The columns of the chunks, each at least once.
-    pub(super) fn columns(&self) -> impl Iterator<Item = ColumnOf> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnOf> {
         self.chunks.iter().map(|(at, _)| column_of(*at))
     }
 }
 
-impl ChunkWrite {
+impl<T> Write<T> {
     /// About the memory that it takes, in the batch and after it is accepted.
-    fn memory_bytes(&self) -> usize {
+    fn memory_bytes(&self, of_value: impl Fn(&T) -> usize) -> usize {
         match self {
-            Self::Save(chunk) | Self::SaveBlocks(chunk) => chunk.memory_bytes(),
-            Self::Delete => 0,
-            Self::Change(change) => change.memory_bytes,
-        }
-    }
-}
-
-impl EntityWrite {
-    /// About the memory that it takes, in the batch and after it is accepted.
-    fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Put(entity) => entity.components().map(|(_, bytes)| bytes.len()).sum(),
+            Self::Put(value) => of_value(value),
             Self::Delete => 0,
             Self::Change(change) => change.memory_bytes,
         }
@@ -327,8 +310,8 @@ impl EntityWrite {
 }
 
 /// A column: dimension, x and z of its chunks.
-pub(super) type ColumnOf = (Dimension, i64, i64);
+pub(crate) type ColumnOf = (Dimension, i64, i64);
 
-pub(super) fn column_of(at: ChunkAt) -> ColumnOf {
+pub(crate) fn column_of(at: ChunkAt) -> ColumnOf {
     (at.dimension, at.pos.x(), at.pos.z())
 }

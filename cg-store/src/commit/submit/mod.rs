@@ -1,12 +1,11 @@
 //! Submission: a tick thread submits writes and continues. They are accepted before any reader could miss them.
 //!
 //! A commit costs its caller the acceptance: reading what is replaced, checking, comparing and publishing it. A
-//! submitted batch costs its caller only a place in a queue. A thread of the world accepts it a moment later, in the
-//! order of the queue. A caller that reads before that accepts it first, on its own thread.
+//! submitted batch costs its caller only a place in the [queue](crate::commit::queue). A thread of the world accepts it
+//! a moment later. A caller that reads before that accepts it first, on its own thread.
 //!
 //! **Invariants**.
-//! - Batches are accepted one at a time, in the order in which they were submitted. Each is a transaction that does its
-//!   reads when it is accepted.
+//! - A batch is a transaction that does its reads when it is accepted.
 //! - A caller that reads or commits after a submission has returned finds the batch accepted or refused. Every call of
 //!   [`World`] that reads content first applies what was submitted before it. Calls for single chunks apply only what
 //!   concerns their columns.
@@ -16,23 +15,26 @@
 //! - Every refusal is reported: by the ticket, or if that is gone, by the next [`flush`](World::flush) or
 //!   [`close`](World::close). All refusals are logged and counted.
 
-mod accept;
-mod batch;
-mod commit_thread;
-mod queue;
+pub(super) mod batch;
 #[cfg(test)]
 mod tests;
-mod ticket;
+pub(super) mod ticket;
 
 pub use batch::WriteBatch;
-pub(crate) use commit_thread::CommitThread;
-pub(crate) use queue::SubmitQueue;
 pub use ticket::WriteTicket;
 
 use std::sync::Arc;
 
+use cg_format::{ChunkAt, Lookup};
+
+use crate::commit::queue::Submitted;
 use crate::commit::state::CommitState;
+use crate::commit::transaction::accept_reserved;
 use crate::engine::EngineError;
+use crate::read::cache::Stored;
+use crate::read::chunk::LoadResult;
+use crate::rt::pool::catch_panic;
+use crate::rt::reentry::{Doing, ReentryGuard};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -48,7 +50,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    fn of(error: Error, batch: WriteBatch) -> Box<Self> {
+    pub(super) fn of(error: Error, batch: WriteBatch) -> Box<Self> {
         Box::new(Self { error, batch })
     }
 }
@@ -63,15 +65,16 @@ impl CommitState {
     /// See [`World::submit`](crate::World::submit).
     pub(crate) fn submit(&self, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
         let bytes = batch.memory_bytes();
-        if let Err(error) = self.reserve(&batch, bytes) {
+        if let Err(error) = self.prepare_to_accept(&batch, bytes) {
             return Err(Refused::of(error, batch));
         }
-        let outcome = self.submitted.push(batch, bytes).inspect_err(|_| self.queue.release(bytes))?;
-        Ok(WriteTicket::waiting(self.weak_world.clone(), Arc::clone(&self.submitted), outcome))
+        let outcome =
+            self.queue.submit(batch, bytes).inspect_err(|refused| self.count_busy(&refused.error))?;
+        Ok(WriteTicket::waiting(self.weak_world.clone(), Arc::clone(&self.queue), outcome))
     }
 
-    /// Reserves the room that a batch takes.
-    fn reserve(&self, batch: &WriteBatch, bytes: u64) -> Result<(), Error> {
+    /// Checks that the world takes a batch, and starts the threads that it needs.
+    fn prepare_to_accept(&self, batch: &WriteBatch, bytes: u64) -> Result<(), Error> {
         self.shared.check_open()?;
         let engine = self.shared.engine()?;
         if engine.caps().read_only {
@@ -81,9 +84,117 @@ impl CommitState {
             self.disk_guard.check(&*engine, bytes)?;
         }
         drop(engine);
-        self.start_commit_thread()?;
-        self.queue.reserve(bytes).inspect_err(|error| {
-            Counters::add(&self.shared.counters.busy, u64::from(matches!(error, Error::Busy { .. })));
-        })
+        self.start_accepting()
     }
+
+    /// Accepts or refuses everything that was submitted before this call.
+    ///
+    /// # Errors
+    /// Why the world takes no commits, if it takes none. The remaining batches stay in the queue.
+    #[inline]
+    pub(crate) fn apply_submitted(&self) -> Result<(), Error> {
+        if self.queue.has_submitted() { self.apply_up_to(self.queue.last_submitted()) } else { Ok(()) }
+    }
+
+    /// As [`apply_submitted`](Self::apply_submitted), for the batches that concern the columns of some chunks.
+    ///
+    /// # Errors
+    /// As [`apply_submitted`](Self::apply_submitted).
+    #[inline]
+    pub(crate) fn apply_submitted_for(&self, at: &[ChunkAt]) -> Result<(), Error> {
+        self.queue.last_concerning(at).map_or(Ok(()), |number| self.apply_up_to(number))
+    }
+
+    /// Waits until another thread has applied what concerns the columns of some chunks. For threads of low priority,
+    /// which must not hold the right to accept. Returns early if the world takes no commits.
+    pub(crate) fn await_acceptance(&self, at: &[ChunkAt]) {
+        while let Some(number) = self.queue.last_concerning(at)
+            && self.queue.check().is_ok()
+        {
+            self.queue.wait_until_accepted(number);
+        }
+    }
+
+    /// Loads many chunks after the batches that concern their columns are accepted.
+    pub(crate) fn stored_many_applied(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        if self.apply_submitted_for(at).is_err() {
+            // Only the chunks whose batches still wait get an error.
+            let applied = |at: &ChunkAt| {
+                self.apply_submitted_for(&[*at])?;
+                self.read.stored(*at)
+            };
+            return at.iter().map(applied).collect();
+        }
+        self.read.stored_many(at)
+    }
+
+    /// As [`stored_many_applied`](Self::stored_many_applied), with the results that a host gets.
+    pub(crate) fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
+        let found = self.stored_many_applied(at);
+        found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
+    }
+
+    /// Accepts or refuses the batches up to a number.
+    ///
+    /// Does nothing on a thread that is accepting a batch or holds the commit lock, for example in a function of the
+    /// host. Such a call sees the world as it was before.
+    #[cold]
+    pub(super) fn apply_up_to(&self, number: u64) -> Result<(), Error> {
+        if ReentryGuard::is_in(Doing::Acceptance, &*self.queue)
+            || ReentryGuard::is_in(Doing::Commit, &self.log)
+        {
+            return Ok(());
+        }
+        while self.accept_next(number)?.is_some() {}
+        Ok(())
+    }
+
+    /// Accepts or refuses the next batch, if its number is at most `number`. Returns it, if there was one.
+    ///
+    /// # Errors
+    /// As [`apply_submitted`](Self::apply_submitted).
+    pub(super) fn accept_next(&self, number: u64) -> Result<Option<Arc<Submitted>>, Error> {
+        let _in_order = self.queue.begin_accepting();
+        let Some(next) = self.queue.next_submitted(number) else { return Ok(None) };
+        // Checked first: while the world takes no commits, preparing one is wasted.
+        self.queue.check()?;
+        let accepted = {
+            let _accepting = ReentryGuard::enter(Doing::Acceptance, &*self.queue);
+            catch_panic("accepting what was submitted", || {
+                accept_reserved(self, |tx| next.batch.write_to(tx))
+            })
+        };
+        if let Err(error) = &accepted {
+            if keeps_it_waiting(error) && (self.queue.check().is_err() || self.shared.engine().is_err()) {
+                return accepted.map(|_| None);
+            }
+            tracing::error!(%error, "a batch that was submitted is refused, and nothing of it is written");
+            Counters::add(&self.shared.counters.submissions_refused, 1);
+        }
+        self.queue.leave_accepted(accepted);
+        Ok(Some(next))
+    }
+
+    /// Refuses the batches that can no longer be accepted, because the world is closed.
+    pub(crate) fn abandon_submitted(&self) {
+        let _in_order = self.queue.begin_accepting();
+        while self.queue.has_submitted() {
+            tracing::error!(
+                "the world is closed before a batch that was submitted could be accepted: it is lost"
+            );
+            Counters::add(&self.shared.counters.submissions_refused, 1);
+            self.queue.leave_accepted(Err(Error::Closed));
+        }
+    }
+
+    /// Counts a commit or batch for which the queue had no room.
+    pub(super) fn count_busy(&self, refusal: &Error) {
+        Counters::add(&self.shared.counters.busy, u64::from(matches!(refusal, Error::Busy { .. })));
+    }
+}
+
+/// Whether the error is that of a world that takes no commits until it is resumed. A function of the host may return it too,
+/// of another world.
+const fn keeps_it_waiting(error: &Error) -> bool {
+    matches!(error, Error::Engine(EngineError::ReadOnly { .. } | EngineError::NotReopened { .. }))
 }

@@ -48,7 +48,7 @@ fn before_it_is_accepted_nobody_sees_the_world_without_it() {
     let (world, chunk) = world();
     let (a, b) = (at(1), at(100));
     assert_eq!(world.load(a).unwrap(), None);
-    let held = world.rooms().commit.submitted.begin_accepting();
+    let held = world.rooms().commit.queue.begin_accepting();
     let ticket = world.submit(saving(1, &chunk)).unwrap();
     assert!(!ticket.is_finished());
     assert_eq!(world.metrics().submitted, 1);
@@ -94,7 +94,7 @@ fn an_entity_that_waits_concerns_every_chunk() {
         })
         .unwrap();
     assert_eq!(world.load(at(1)).unwrap().unwrap().entities(), [id]);
-    let held = world.rooms().commit.submitted.begin_accepting();
+    let held = world.rooms().commit.queue.begin_accepting();
     let mut batch = WriteBatch::new();
     batch.delete_entity(id);
     drop(world.submit(batch).unwrap());
@@ -108,7 +108,7 @@ fn what_waits_takes_its_room_in_the_queue() {
     let (world, mut chunk) = failing_at(&Arc::default(), 64 << 10);
     let kind = world.registry().register_side("game:light").unwrap();
     chunk.set_side(kind, vec![1; 40 << 10]);
-    let held = world.rooms().commit.submitted.begin_accepting();
+    let held = world.rooms().commit.queue.begin_accepting();
     let _first = world.submit(saving(1, &chunk)).unwrap();
     let Refused { error, batch } = *world.submit(saving(2, &chunk)).unwrap_err();
     let Error::Busy { queued_bytes, limit_bytes: 65_536 } = error else { panic!("{error}") };
@@ -125,7 +125,7 @@ fn a_batch_that_is_larger_than_the_queue_is_accepted_by_itself() {
     let kind = world.registry().register_side("game:light").unwrap();
     chunk.set_side(kind, vec![1; 100 << 10]);
     let ticket = world.submit(saving(1, &chunk)).unwrap();
-    // No caller reads, so the commit thread accepts it.
+    // No caller reads, so the accepting thread accepts it.
     while !ticket.is_finished() {
         thread::yield_now();
     }
@@ -138,7 +138,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     let (world, chunk) = failing_at(&fails_at, 64 << 20);
     let _kept = world.submit(saving(1, &chunk)).unwrap();
     world.flush().unwrap();
-    let held = world.rooms().commit.submitted.begin_accepting();
+    let held = world.rooms().commit.queue.begin_accepting();
     let ticket = world.submit(saving(2, &chunk)).unwrap();
     let refused = world.submit({
         let mut batch = WriteBatch::new();
@@ -164,7 +164,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     read_only(world.content_hash(crate::view::Area::World).unwrap_err());
     assert!(world.load(at(1)).unwrap().is_some(), "the rest is served");
     assert!(world.load_many(&[at(1), at(2)])[0].as_ref().unwrap().is_some());
-    assert!(!ticket.is_finished() && world.rooms().commit.has_submitted());
+    assert!(!ticket.is_finished() && world.rooms().commit.queue.has_submitted());
     fails_at.store(0, Ordering::Relaxed);
     world.resume().unwrap();
     assert!(world.load(at(2)).unwrap().is_some());
@@ -190,7 +190,7 @@ fn set_time_and_fail(world: &World) {
 #[test]
 fn closing_accepts_what_waits_and_takes_nothing_behind() {
     let (world, chunk) = world();
-    let held = world.rooms().commit.submitted.begin_accepting();
+    let held = world.rooms().commit.queue.begin_accepting();
     let ticket = world.submit(saving(1, &chunk)).unwrap();
     let late = world.submit(saving(2, &chunk)).unwrap();
     thread::scope(|scope| {
@@ -211,9 +211,9 @@ fn closing_accepts_what_waits_and_takes_nothing_behind() {
 fn who_accepts_may_look_at_the_world() {
     let (world, chunk) = world();
     let rooms = world.rooms();
-    let held = rooms.commit.submitted.begin_accepting();
+    let held = rooms.commit.queue.begin_accepting();
     let ticket = world.submit(saving(1, &chunk)).unwrap();
-    let accepting = ReentryGuard::enter(Doing::Acceptance, &*rooms.commit.submitted);
+    let accepting = ReentryGuard::enter(Doing::Acceptance, &*rooms.commit.queue);
     assert_eq!(world.load(at(1)).unwrap(), None);
     drop(accepting);
     drop(held);
@@ -225,7 +225,7 @@ fn who_accepts_may_look_at_the_world() {
 fn what_a_world_that_fails_cannot_accept_any_more_is_said_to_be_lost() {
     let fails_at = Arc::default();
     let (world, chunk) = failing_at(&fails_at, 64 << 20);
-    let held = world.rooms().commit.submitted.begin_accepting();
+    let held = world.rooms().commit.queue.begin_accepting();
     let ticket = world.submit(saving(1, &chunk)).unwrap();
     fails_at.store(world.last_commit().get() + 1, Ordering::Relaxed);
     set_time_and_fail(&world);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::SubmitQueue;
+use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
 use crate::commit::transaction::Committed;
 use crate::rt::lock_order::{Mutex, rank};
@@ -12,7 +12,7 @@ use crate::storage::error::Error;
 
 /// The outcome of a batch, as far as it is known.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Its place in the order of submissions.
     number: u64,
     state: Mutex<State, rank::Outcome>,
@@ -30,16 +30,16 @@ enum State {
 }
 
 impl Outcome {
-    pub(super) fn of(number: u64) -> Self {
+    pub(crate) fn of(number: u64) -> Self {
         Self { number, state: Mutex::new(State::Waits) }
     }
 
-    pub(super) const fn number(&self) -> u64 {
+    pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
     /// Records the outcome. Returns the refusal if there is no ticket that could report it.
-    pub(super) fn set(&self, accepted: Result<u64, Error>) -> Option<Error> {
+    pub(crate) fn set(&self, accepted: Result<u64, Error>) -> Option<Error> {
         let mut state = self.state.lock();
         let (outcome, unreported) = match (accepted, &*state) {
             (Ok(seq), _) => (State::Accepted(seq), None),
@@ -80,14 +80,14 @@ impl Outcome {
 /// A ticket for a submitted batch that reports its outcome. It does not keep the world open, and may be dropped.
 pub struct WriteTicket {
     world: WeakWorld<CommitState>,
-    queue: Arc<SubmitQueue>,
+    queue: Arc<CommitQueue>,
     outcome: Arc<Outcome>,
 }
 
 impl WriteTicket {
     pub(super) fn waiting(
         world: WeakWorld<CommitState>,
-        queue: Arc<SubmitQueue>,
+        queue: Arc<CommitQueue>,
         outcome: Arc<Outcome>,
     ) -> Self {
         Self { world, queue, outcome }
@@ -108,7 +108,7 @@ impl WriteTicket {
     /// [resumed](crate::World::resume).
     pub fn wait(self) -> Result<Committed<()>, Error> {
         if !self.outcome.is_finished() {
-            // A world that is gone has outcome the batch since the first check.
+            // If the world is gone, the batch has an outcome since the first check.
             self.world.with_world(|world| world.apply_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
         }
         let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;

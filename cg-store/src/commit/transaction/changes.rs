@@ -96,7 +96,7 @@ impl Changes {
 
     /// The approximate memory that it holds until it is written. A snapshot is not counted: its caller waits until it
     /// is written, and other callers should not have to wait for it.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         /// The memory of an entry here and among the pending changes.
         const ENTRY_BYTES: usize = 256;
         let bytes = each_kind!(self, |changes: K| {

@@ -74,19 +74,10 @@ pub fn resolve_ownership<G: Ground>(
     chunks: &ChunkWrites,
     entities: &BTreeMap<EntityId, Option<Entity>>,
 ) -> Result<Resolved, Error> {
-    let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
-    let (mut changes, mut unchanged) = (Vec::new(), Vec::new());
-    for ((at, new), old) in chunks.iter().zip(ground.stored_many(&positions)) {
-        let old = old?;
-        if is_same(&old, new.as_ref()) {
-            unchanged.push(*at);
-        } else {
-            changes.push((*at, ChunkChange { old, new: new.clone() }));
-        }
-    }
+    let (changed, mut unchanged) = compare_with_stored(ground, chunks)?;
     let mut resolving = Resolving {
         ground,
-        chunks: changes.into_iter().collect(),
+        chunks: changed,
         is_moved: false,
         entities: entities.clone(),
         stored: BTreeMap::new(),
@@ -110,6 +101,24 @@ pub fn resolve_ownership<G: Ground>(
         unchanged.retain(|at| !chunks.contains_key(at));
     }
     Ok(Resolved { chunks, unchanged, entities, consulted: stored.into_keys().collect() })
+}
+
+/// Returns the chunks that the writes change, and the positions of those that they do not.
+fn compare_with_stored<G: Ground>(
+    ground: &G,
+    chunks: &ChunkWrites,
+) -> Result<(BTreeMap<ChunkAt, ChunkChange>, Vec<ChunkAt>), Error> {
+    let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
+    let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
+    for ((at, new), old) in chunks.iter().zip(ground.stored_many(&positions)) {
+        let old = old?;
+        if is_same(&old, new.as_ref()) {
+            unchanged.push(*at);
+        } else {
+            changed.push((*at, ChunkChange { old, new: new.clone() }));
+        }
+    }
+    Ok((changed.into_iter().collect(), unchanged))
 }
 
 /// Whether the write is equal to what is stored.

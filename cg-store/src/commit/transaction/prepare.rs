@@ -14,34 +14,20 @@ use crate::rt::stats::Counters;
 use crate::storage::error::{ConflictKey, Error};
 
 /// Changes that are ready to commit, unless what they depend on has changed.
-pub(super) struct Prepared {
-    pub(super) changes: Arc<Changes>,
+pub(crate) struct Prepared {
+    pub(crate) changes: Arc<Changes>,
     /// The encoded rows of the changes, if they are encoded already.
-    pub(super) rows: Option<Rows>,
+    pub(crate) rows: Option<Rows>,
     /// The keys that the commit changes.
-    pub(super) written: Vec<ConflictKey>,
+    pub(crate) written: Vec<ConflictKey>,
     /// The commit after which the stored state was read.
-    pub(super) since: u64,
+    pub(crate) since: u64,
     /// The keys of the stored state on which the changes depend.
-    pub(super) consulted: Vec<ConflictKey>,
-}
-
-/// When the rows of a commit are encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
-    /// By the caller, before the commit.
-    Now,
-    /// By the thread that writes it.
-    Later,
+    pub(crate) consulted: Vec<ConflictKey>,
 }
 
 /// Converts the writes of a transaction into the changes of its commit.
-pub(super) fn prepare(
-    world: &CommitState,
-    writes: &Writes,
-    encoding: Encoding,
-    room: Admission,
-) -> Result<Prepared, Error> {
+pub(super) fn prepare(world: &CommitState, writes: &Writes, room: Admission) -> Result<Prepared, Error> {
     let since = world.log.published();
     let catalog = world.shared.registry.catalog();
     let limits = *world.shared.limits.read();
@@ -62,15 +48,10 @@ pub(super) fn prepare(
     };
     Counters::add(&world.shared.counters.saves_elided, resolved.unchanged.len() as u64);
     check(&changes, &limits)?;
-    let limit_bytes = world.shared.batch_limit()?;
     let max_bytes = changes.max_rows_bytes();
-    let may_be_staged = max_bytes > limit_bytes;
-    if room != Admission::Reserved && changes.puts_anything() {
-        // A staged commit is written twice.
-        let written_bytes = if may_be_staged { 2 * max_bytes } else { max_bytes };
-        world.disk_guard.check(&*world.shared.engine()?, written_bytes)?;
-    }
-    let encode_now = encoding == Encoding::Now || may_be_staged;
+    let limit_bytes = world.room_for(max_bytes, room != Admission::Reserved && changes.puts_anything())?;
+    // The thread that writes the queue encodes what fits into a batch.
+    let encode_now = room == Admission::Bypass || max_bytes > limit_bytes;
     let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));
     if let Some(rows) = rows.as_ref().filter(|rows| rows.max_len_bytes() > limit_bytes) {
         rows.check_parts(world.shared.engine()?.caps().max_batch_bytes)?;

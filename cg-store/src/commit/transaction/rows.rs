@@ -142,7 +142,7 @@ impl RowWriter<'_> {
 
 impl Rows {
     /// The approximate size of the batch, without the deletion of deltas.
-    pub(super) fn len_bytes(&self) -> u64 {
+    pub(crate) fn len_bytes(&self) -> u64 {
         let delta = |(_, row): &(ChunkAt, Draft)| (key::DELTA_LEN_BYTES + row.len_bytes()) as u64;
         self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>()
     }

@@ -37,8 +37,8 @@ pub(crate) fn changed_records(
     }
     let ids: Vec<_> = writes.keys().copied().collect();
     let mut changed = Vec::with_capacity(writes.len());
-    for ((id, new), old) in writes.iter().zip(read.stored_records(&ids)) {
-        let old = old?;
+    for ((id, new), old) in writes.iter().zip(read.found_records(&ids)) {
+        let old = old?.map(|(record, _)| record);
         if old != *new {
             let leaf = |record: &Arc<Record>| leaf_of(read.shared.record_shape, record);
             let (old, leaf) = (old.as_ref().map(leaf), new.as_ref().map(leaf));

@@ -145,26 +145,11 @@ impl CommitState {
         body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
     ) -> Result<Committed<T>, X> {
         let _running = self.transactions.start("a transaction");
-        let (_on_this_thread, mut tx) = self.begin_transaction()?;
+        let _on_this_thread = ReentryGuard::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
+        self.apply_submitted()?;
+        let mut tx = Transaction::begin(self)?;
         let value = body(&mut tx)?;
-        let seq = self.commit_transaction(tx, durability)?;
+        let seq = commit(tx, durability)?;
         Ok(Committed::new(self.weak_world.clone(), value, seq))
-    }
-
-    /// The part before the closure. It is compiled once and not for each closure.
-    fn begin_transaction(&self) -> Result<(ReentryGuard, Transaction<'_>), Error> {
-        let on_this_thread = ReentryGuard::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
-        self.apply_submitted()?;
-        Ok((on_this_thread, Transaction::begin(self)?))
-    }
-
-    /// The part after the closure. Returns the commit sequence.
-    fn commit_transaction(&self, tx: Transaction<'_>, durability: Durability) -> Result<u64, Error> {
-        // Batches that the closure itself submitted are accepted first, too.
-        self.apply_submitted()?;
-        if durability.is_queued() {
-            self.start_writing()?;
-        }
-        commit(tx, durability)
     }
 }

@@ -6,10 +6,11 @@ use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, Lookup, Space};
 
-use crate::engine::{Batch, EngineError, Guard, Level, Readable as _, ReadableExt as _};
+use crate::engine::{Batch, Guard, Readable as _, ReadableExt as _};
+use crate::maintain::guarded::commit_guarded;
 use crate::maintain::state::MaintainState;
-use crate::read::chunk::find_in;
-use crate::read::delta::fold_stored;
+use crate::read::chunk::{Rows, find};
+use crate::read::delta::{Deltas, fold};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 use crate::storage::recent_puts::RecentPuts;
@@ -56,8 +57,8 @@ impl MaintainState {
             None => Guard::absent(Space::ChunkL0, row_key),
         };
         let catalog = self.shared.registry.catalog();
-        let found = find_in(&view, &self.shared.counters, at, |stored| {
-            let (chunk, version) = fold_stored(&view, &catalog, stored)?;
+        let found = find(Rows::View(&view), &self.shared.counters, at, |stored| {
+            let (chunk, version) = fold(&catalog, stored, &Deltas::Stored, &view)?;
             Ok((chunk, version, stored.version.get(), stored.schema_generation))
         })?;
         let (mut batch, mut last) = (Batch::new(), None);
@@ -83,10 +84,8 @@ impl MaintainState {
     fn fold_as_read(&self, pending: PendingFold) -> Result<FoldOutcome, Error> {
         let PendingFold { at, batch, guard, last } = pending;
         let (rows, bytes, put) = (batch.op_count() as u64, batch.len_bytes(), RecentPuts::of(&batch));
-        match self.shared.engine()?.commit(batch.maintenance(), &[guard], Level::Process) {
-            Ok(_) => {}
-            Err(EngineError::Conflict { .. }) => return Ok(FoldOutcome::Conflict),
-            Err(error) => return Err(error.into()),
+        if !commit_guarded(&*self.shared.engine()?, batch, &[guard])? {
+            return Ok(FoldOutcome::Conflict);
         }
         self.activity.tiering.wrote(put);
         self.read.deltas.forget_up_to(at, last);

@@ -60,35 +60,41 @@ impl MaintainState {
                 Which::All => true,
                 Which::Due => commits.len() >= MAX_DELTAS || self.is_idle(at, due),
             };
-            if !is_due || waiting.0.get(&at) == Some(&had) {
-                self.read.deltas.wait_again(at);
-                continue;
-            }
-            // Checked before the fold, because the index contains a delta before it is written.
-            let is_on_its_way =
-                self.shared.slot.reached()[0].get() < had.0 || self.read.pending.chunk(at).is_some();
-            match self.fold_deltas_of(at) {
-                Ok(FoldOutcome::Done) => {
-                    folded_chunks += 1;
-                    waiting.0.remove(&at);
-                }
-                Ok(FoldOutcome::Conflict) => {}
-                Ok(FoldOutcome::Nothing) if is_on_its_way => {}
-                Ok(FoldOutcome::Nothing) => waiting.keep(at, had),
-                // A missing schema generation also stays missing.
-                Err(error) if error.kind() == ErrorKind::Damaged => {
-                    damage_log.report(&error);
-                    waiting.keep(at, had);
-                }
-                Err(error) => {
-                    self.read.deltas.wait_again(at);
-                    return Err(error);
-                }
-            }
+            let folds = is_due && waiting.0.get(&at) != Some(&had);
+            let folded = if folds { self.fold_chunk(waiting, at, had, damage_log) } else { Ok(false) };
             // If a new delta was added meanwhile, the chunk waits for the next call.
             self.read.deltas.wait_again(at);
+            folded_chunks += usize::from(folded?);
         }
         Ok(folded_chunks)
+    }
+
+    /// Folds the deltas of a chunk, or records that they stay. Returns whether they were folded.
+    fn fold_chunk(
+        &self,
+        waiting: &mut FoldSchedule,
+        at: ChunkAt,
+        had: (u64, usize),
+        damage_log: &mut DamageLog,
+    ) -> Result<bool, Error> {
+        // Checked before the fold, because the index contains a delta before it is written.
+        let is_on_its_way =
+            self.shared.slot.reached()[0].get() < had.0 || self.read.pending.chunk(at).is_some();
+        match self.fold_deltas_of(at) {
+            Ok(FoldOutcome::Done) => {
+                waiting.0.remove(&at);
+                return Ok(true);
+            }
+            Ok(FoldOutcome::Nothing) if !is_on_its_way => waiting.keep(at, had),
+            Ok(FoldOutcome::Nothing | FoldOutcome::Conflict) => {}
+            // A missing schema generation also stays missing.
+            Err(error) if error.kind() == ErrorKind::Damaged => {
+                damage_log.report(&error);
+                waiting.keep(at, had);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(false)
     }
 
     fn is_idle(&self, at: ChunkAt, due: Due) -> bool {
@@ -154,13 +160,13 @@ mod tests {
         let (sender, receiver) = channel();
         *step.lock() = Some(receiver);
         world.transaction(|tx| tx.set_block(flat, BlockPos::new(1, 0, 0), stone)).unwrap();
-        while !rooms.read.deltas.has(at) {
+        while rooms.read.deltas.commits(at).is_empty() {
             std::thread::yield_now();
         }
         assert_eq!(fold(), 0, "it is not there yet");
         drop(sender);
         world.flush().unwrap();
         assert_eq!(fold(), 1);
-        assert!(!rooms.read.deltas.has(at));
+        assert!(rooms.read.deltas.commits(at).is_empty());
     }
 }

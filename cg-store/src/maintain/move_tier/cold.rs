@@ -10,13 +10,13 @@ use cg_format::cluster::{
     AssembleError, ClusterBuilder, EncodedGroup, GroupBytes, Slot, StoredCluster, join_groups,
 };
 use cg_format::frame::{Codec, Draft, Stamp};
-use cg_format::{ClusterTier, DecodeError, Limits, Space, key};
+use cg_format::{ClusterTier, DecodeError, Limits};
 use cg_tiering::{ClusterAt, CubeAt, Heat};
 
-use super::cube::{HotRows, bit, group_of, row_of};
+use super::cube::{HotRows, bit, group_of, guard_of, row_of};
 use super::warm::demote_warm;
-use super::{MoveWrites, Outcome, past_damage};
-use crate::engine::{Engine, ErrorKind, Guard, Readable as _};
+use super::{MoveWrites, Outcome, past_damage, split_damage};
+use crate::engine::{Engine, Guard, Readable};
 use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
@@ -66,43 +66,39 @@ pub(crate) struct GroupMade {
 #[derive(Debug)]
 pub(crate) struct ColdEnd {
     pub(crate) end: Outcome,
+    /// The cubes whose groups are finished, with their heat.
+    pub(crate) made: Vec<(CubeAt, Heat)>,
     /// The cubes that would have made the cluster too large. Nothing of them was written.
     pub(crate) left_out: Vec<CubeAt>,
 }
 
 impl ColdMerge {
     /// Starts to merge cubes into their cold cluster. Costs the read of the cluster.
-    ///
-    /// An inner `Err` reports that the cluster is damaged.
-    pub(crate) fn begin(engine: &dyn Engine, cluster: ClusterAt) -> Result<Result<Self, Error>, Error> {
+    pub(crate) fn begin(engine: &dyn Engine, cluster: ClusterAt) -> Result<Self, Error> {
         let (space, row_key) = row_of(cluster);
-        let base = match engine.get(space, &row_key).map_err(Error::from) {
-            Ok(base) => base.map(|row| row.to_vec()),
-            Err(error) if error.kind() == ErrorKind::Damaged => return Ok(Err(error)),
-            Err(error) => return Err(error),
-        };
-        let mut writes = MoveWrites::default();
-        match base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose() {
-            Ok(_) => writes.guards.push(match &base {
-                Some(row) => Guard::same(space, row_key, row),
-                None => Guard::absent(space, row_key),
-            }),
-            Err(problem) => return Ok(Err(Damage::of_row(space, &row_key, cluster.to_string(), problem))),
-        }
-        writes.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
-        let (known, guard) = read_cold_heat(engine, cluster)?;
-        writes.guards.push(guard);
+        let base = engine.get(space, &row_key)?.map(|row| row.to_vec());
+        let damage = |problem| Damage::of_row(space, &row_key, cluster.to_string(), problem);
+        base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose().map_err(damage)?;
+        let (known, guard_of_heat) = read_cold_heat(engine, cluster)?;
         let heat = match (known, &base) {
             (Some(heat), _) => ColdHeat::Known(heat),
             (None, Some(_)) => ColdHeat::Unknown,
             (None, None) => ColdHeat::NoChunks,
         };
-        Ok(Ok(Self { cluster, base, heat, made: BTreeMap::new(), writes }))
+        let mut writes = MoveWrites::default();
+        writes.guards.extend([guard_of(cluster, base.as_deref()), guard_of_heat]);
+        writes.moved.bytes_read = base.as_ref().map_or(0, |row| row.len() as u64);
+        Ok(Self { cluster, base, heat, made: BTreeMap::new(), writes })
     }
 
     /// The cluster.
     pub(crate) const fn cluster(&self) -> ClusterAt {
         self.cluster
+    }
+
+    /// The cubes whose groups are finished.
+    pub(crate) fn cubes(&self) -> impl Iterator<Item = CubeAt> {
+        self.made.values().map(|made| made.cube)
     }
 
     /// Builds the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several
@@ -116,10 +112,8 @@ impl ColdMerge {
         cube: CubeAt,
         heat: Heat,
     ) -> Result<Result<GroupMade, Outcome>, Error> {
-        match self.make_of_sound(engine, counters, cube, heat) {
-            Err(error) if error.kind() == ErrorKind::Damaged => Ok(Err(Outcome::Damaged(error))),
-            made => made,
-        }
+        let made = split_damage(self.make_of_sound(engine, counters, cube, heat))?;
+        Ok(made.unwrap_or_else(|damage| Err(Outcome::Damaged(damage))))
     }
 
     fn make_of_sound(
@@ -129,8 +123,7 @@ impl ColdMerge {
         cube: CubeAt,
         heat: Heat,
     ) -> Result<Result<GroupMade, Outcome>, Error> {
-        let group = group_of(cube, TIER);
-        let mut hot = HotRows::read(&engine.snapshot()?, cube, &mut MoveWrites::default())?;
+        let hot = HotRows::read(&engine.snapshot()?, cube, &mut MoveWrites::default())?;
         if hot.rows.len() > HOT_ROWS_TAKEN {
             match demote_warm(engine, counters, cube, heat)? {
                 Outcome::Done(_) | Outcome::Nothing => {}
@@ -138,58 +131,18 @@ impl ColdMerge {
             }
         }
         let view = engine.snapshot()?;
-        let mut writes = MoveWrites::default();
-        hot = HotRows::read(&view, cube, &mut writes)?;
-        let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
-        let row = view.get(space, &row_key)?;
-        let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
-        let warm =
-            match row.as_deref().map(|row| StoredCluster::open(ClusterTier::L1, &row_key, row)).transpose() {
-                Ok(warm) => warm,
-                Err(problem) => return Ok(Err(Outcome::Damaged(damage(problem)))),
-            };
-        if hot.rows.is_empty() && row.is_none() {
+        let (mut builder, mut writes) = (self.builder(), MoveWrites::default());
+        let hot = HotRows::read(&view, cube, &mut writes)?;
+        let has_warm = take_warm(&view, counters, cube, hot.sound_places, &mut builder, &mut writes)?;
+        if hot.rows.is_empty() && !has_warm {
             return Ok(Err(Outcome::Nothing));
-        }
-        let mut builder = self.builder();
-        let place = |place: u8| Slot::in_group_of(TIER, group, place).expect("groups and places are counted");
-        if let (Some(warm), Some(row)) = (&warm, &row) {
-            match warm.group(0, &mut Limits::default()) {
-                Ok(bytes) => {
-                    for (slot, value) in bytes.iter().flat_map(GroupBytes::chunks) {
-                        if hot.sound_places & bit(slot.in_group()) == 0 {
-                            let info = warm.chunk_info(slot).expect("present in its group");
-                            builder.put(place(slot.in_group()), info, value.to_vec());
-                            writes.moved.chunks += 1;
-                        }
-                    }
-                    Counters::add(
-                        &counters.bytes_decompressed,
-                        bytes.map_or(0, |bytes| bytes.decompressed_bytes()) as u64,
-                    );
-                }
-                Err(problem) => return Ok(Err(Outcome::Damaged(damage(problem)))),
-            }
-            writes.moved.bytes_read += row.len() as u64;
-            writes.guards.push(Guard::same(space, row_key, row));
-            writes.batch.delete(space, row_key);
         }
         // A cube that is completely cold needs no heat row. A cube that stays hot gets a new one.
         delete_heat(&mut writes.batch, cube);
-        for row in hot.rows {
-            writes.guards.push(row.guard());
-            let slot = place(Slot::of(row.at.pos, ClusterTier::L1).in_group());
-            if let Some(value) = row.value {
-                builder.put(slot, row.info, value);
-                writes.batch.delete(Space::ChunkL0, key::chunk(row.at));
-                writes.moved.chunks += 1;
-            } else {
-                builder.remove(slot);
-            }
-        }
-        match builder.encode_group(group, &mut Limits::default()) {
+        hot.move_into(TIER, &mut builder, &mut writes);
+        match builder.encode_group(group_of(cube, TIER), &mut Limits::default()) {
             Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes, heat })),
-            Err(AssembleError::Damaged(problem)) => Ok(Err(Outcome::Damaged(self.damage(problem)))),
+            Err(AssembleError::Damaged(problem)) => Err(self.damage(problem)),
             // The chunks of the cube stay where they are: in the hottest tier each has a row of its own.
             Err(_) => Ok(Err(Outcome::TooLarge)),
         }
@@ -205,7 +158,7 @@ impl ColdMerge {
         let mut left_out = Vec::new();
         let cluster = loop {
             if self.made.is_empty() {
-                return Ok(ColdEnd { end: Outcome::Nothing, left_out });
+                return Ok(ColdEnd { end: Outcome::Nothing, made: Vec::new(), left_out });
             }
             match self.join() {
                 Err(AssembleError::TooLarge { .. }) => left_out.extend(self.leave_largest_out()),
@@ -213,8 +166,10 @@ impl ColdMerge {
             }
         };
         let heat = self.heat_with_made();
-        for made in std::mem::take(&mut self.made).into_values() {
-            self.writes.append(made.writes);
+        let mut made = Vec::new();
+        for group in std::mem::take(&mut self.made).into_values() {
+            made.push((group.cube, group.heat));
+            self.writes.append(group.writes);
         }
         let (space, row_key) = row_of(self.cluster);
         let end = match cluster {
@@ -232,7 +187,7 @@ impl ColdMerge {
             Err(AssembleError::Damaged(problem)) => Outcome::Damaged(self.damage(problem)),
             Err(_) => Outcome::TooLarge,
         };
-        Ok(ColdEnd { end, left_out })
+        Ok(ColdEnd { end, made, left_out })
     }
 
     /// The last access to a chunk of the cluster, including the finished groups. If the accesses to its other chunks
@@ -287,4 +242,35 @@ impl ColdMerge {
         let (space, row_key) = row_of(self.cluster);
         Damage::of_row(space, &row_key, self.cluster.to_string(), problem)
     }
+}
+
+/// Puts the chunks of a cube's warm cluster into its cold one, without those at `shadowed` places, and deletes the warm
+/// cluster. Returns whether there is one.
+fn take_warm(
+    view: &dyn Readable,
+    counters: &Counters,
+    cube: CubeAt,
+    shadowed: u64,
+    builder: &mut ClusterBuilder<'_>,
+    writes: &mut MoveWrites,
+) -> Result<bool, Error> {
+    let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
+    let Some(row) = view.get(space, &row_key)? else { return Ok(false) };
+    let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
+    let warm = StoredCluster::open(ClusterTier::L1, &row_key, &row).map_err(damage)?;
+    let bytes = warm.group(0, &mut Limits::default()).map_err(damage)?;
+    for (slot, value) in bytes.iter().flat_map(GroupBytes::chunks) {
+        if shadowed & bit(slot.in_group()) == 0 {
+            let info = warm.chunk_info(slot).expect("present in its group");
+            let place = Slot::in_group_of(TIER, group_of(cube, TIER), slot.in_group());
+            builder.put(place.expect("groups and places are counted"), info, value.to_vec());
+            writes.moved.chunks += 1;
+        }
+    }
+    let decompressed_bytes = bytes.map_or(0, |bytes| bytes.decompressed_bytes());
+    Counters::add(&counters.bytes_decompressed, decompressed_bytes as u64);
+    writes.moved.bytes_read += row.len() as u64;
+    writes.guards.push(Guard::same(space, row_key, &row));
+    writes.batch.delete(space, row_key);
+    Ok(true)
 }

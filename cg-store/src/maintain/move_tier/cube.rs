@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use cg_format::cluster::{Slot, SlotInfo};
+use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo};
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ClusterTier, Lookup, Space, key};
 use cg_tiering::{ClusterAt, CubeAt};
@@ -17,16 +17,6 @@ pub(super) fn group_of(cube: CubeAt, tier: ClusterTier) -> u8 {
     Slot::of(cube.chunks().min(), tier).group()
 }
 
-/// The chunk at a place of a cube.
-///
-/// # Panics
-/// From place 64 on.
-pub(super) fn chunk_at(cube: CubeAt, place: u8) -> ChunkAt {
-    let slot = Slot::new(ClusterTier::L1, place.into()).expect("a cube has 64 places");
-    let pos = slot.chunk(cube.cluster(ClusterTier::L1).pos).expect("a cube lies inside the world");
-    ChunkAt::new(cube.dimension(), pos)
-}
-
 /// The first and the last key of a cluster's chunks in the hottest tier. No chunk of another cluster sorts between
 /// them.
 pub(crate) fn hot_keys(cluster: ClusterAt) -> [[u8; key::CHUNK_LEN_BYTES]; 2] {
@@ -37,6 +27,12 @@ pub(crate) fn hot_keys(cluster: ClusterAt) -> [[u8; key::CHUNK_LEN_BYTES]; 2] {
 /// The space and key of a cluster's row.
 pub(crate) fn row_of(cluster: ClusterAt) -> (Space, [u8; key::CHUNK_LEN_BYTES]) {
     (Space::of_cluster(cluster.pos.tier()), key::cluster(cluster.dimension, cluster.pos))
+}
+
+/// A guard that a cluster's row has not changed.
+pub(super) fn guard_of(cluster: ClusterAt, row: Option<&[u8]>) -> Guard {
+    let (space, row_key) = row_of(cluster);
+    row.map_or(Guard::absent(space, row_key), |row| Guard::same(space, row_key, row))
 }
 
 /// The bit of a place in a set of a cube's places.
@@ -91,6 +87,26 @@ impl HotRows {
             ControlFlow::Continue(())
         })?;
         Ok(found)
+    }
+
+    /// Puts the chunks into a cluster and deletes their rows. Tombstones stay, and remove older copies from the cluster.
+    pub(super) fn move_into(
+        self,
+        tier: ClusterTier,
+        builder: &mut ClusterBuilder<'_>,
+        writes: &mut MoveWrites,
+    ) {
+        for row in self.rows {
+            writes.guards.push(row.guard());
+            let slot = Slot::of(row.at.pos, tier);
+            if let Some(value) = row.value {
+                builder.put(slot, row.info, value);
+                writes.batch.delete(Space::ChunkL0, key::chunk(row.at));
+                writes.moved.chunks += 1;
+            } else {
+                builder.remove(slot);
+            }
+        }
     }
 }
 

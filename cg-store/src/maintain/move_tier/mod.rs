@@ -24,11 +24,12 @@ mod tests;
 mod tombstone;
 mod warm;
 
-use crate::engine::{Batch, Engine, EngineError, ErrorKind, Guard, Level};
+use crate::engine::{Batch, Engine, ErrorKind, Guard};
+use crate::maintain::guarded::commit_guarded;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-pub(crate) use cold::{ColdEnd, ColdMerge};
+pub(crate) use cold::{ColdEnd, ColdMerge, GroupMade};
 pub(crate) use cube::{hot_keys, row_of};
 pub(crate) use promote::promote;
 pub(crate) use shadow::drop_shadows;
@@ -92,23 +93,25 @@ impl MoveWrites {
         let bytes = self.batch.len_bytes();
         self.moved.bytes_written = bytes;
         let rows = self.batch.op_count() as u64;
-        match engine.commit(self.batch.maintenance(), &self.guards, Level::Process) {
-            Ok(_) => {
-                Counters::add(&counters.moves, 1);
-                Counters::add(&counters.rows_written, rows);
-                Counters::add(&counters.bytes_written, bytes);
-                Ok(Outcome::Done(self.moved))
-            }
-            Err(EngineError::Conflict { .. }) => Ok(Outcome::Conflict),
-            Err(error) => Err(error.into()),
+        if !commit_guarded(engine, self.batch, &self.guards)? {
+            return Ok(Outcome::Conflict);
         }
+        Counters::add(&counters.moves, 1);
+        Counters::add(&counters.rows_written, rows);
+        Counters::add(&counters.bytes_written, bytes);
+        Ok(Outcome::Done(self.moved))
     }
 }
 
-/// Converts an error of the engine about damage into the result of a damaged row.
-pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error> {
-    match end {
-        Err(error) if error.kind() == ErrorKind::Damaged => Ok(Outcome::Damaged(error)),
-        end => end,
+/// Separates damage, which blocks one move, from errors that block all of them.
+pub(crate) fn split_damage<T>(done: Result<T, Error>) -> Result<Result<T, Error>, Error> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::Damaged => Ok(Err(error)),
+        done => done.map(Ok),
     }
+}
+
+/// Converts an error about damage into the result of a move.
+pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error> {
+    Ok(split_damage(end)?.unwrap_or_else(Outcome::Damaged))
 }

@@ -2,10 +2,10 @@
 
 use cg_format::cluster::StoredCluster;
 use cg_format::frame::{Codec, Draft, Stamp};
-use cg_format::{ClusterTier, Limits, Space, key};
+use cg_format::{ChunkAt, ClusterTier, Limits, Space, key};
 use cg_tiering::CubeAt;
 
-use super::cube::{HotRows, bit, chunk_at, group_of, row_of};
+use super::cube::{HotRows, bit, group_of, row_of};
 use super::{MoveWrites, Outcome};
 use crate::engine::{Engine, Guard, Readable as _};
 use crate::rt::stats::Counters;
@@ -24,10 +24,7 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
         let (space, row_key) = row_of(cube.cluster(tier));
         let Some(row) = view.get(space, &row_key)? else { continue };
         let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
-        let cluster = match StoredCluster::open(tier, &row_key, &row) {
-            Ok(cluster) => cluster,
-            Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
-        };
+        let cluster = StoredCluster::open(tier, &row_key, &row).map_err(damage)?;
         let group = group_of(cube, tier);
         let live: Vec<_> = cluster
             .slots()
@@ -36,15 +33,14 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
         if live.is_empty() {
             continue;
         }
-        let bytes = match cluster.group(group, &mut Limits::default()) {
-            Ok(bytes) => bytes.expect("the directory has slots of the group"),
-            Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
-        };
+        let bytes = cluster.group(group, &mut Limits::default()).map_err(damage)?;
+        let bytes = bytes.expect("the directory has slots of the group");
         Counters::add(&counters.bytes_decompressed, bytes.decompressed_bytes() as u64);
         writes.guards.push(Guard::same(space, row_key, &row));
         writes.moved.bytes_read += row.len() as u64;
         for (slot, info) in live {
-            let at = chunk_at(cube, slot.in_group());
+            let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
+            let at = ChunkAt::new(cube.dimension(), pos);
             let value = bytes.chunk(slot).expect("the group holds what the directory says");
             let draft = Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(value));
             writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));

@@ -34,10 +34,7 @@ pub(crate) fn drop_shadows(
     Counters::add(&counters.engine_reads, 1);
     let Some(row) = view.get(space, &row_key)? else { return Ok(Outcome::Nothing) };
     Counters::add(&counters.clusters_read, 1);
-    let cluster = match StoredCluster::open(tier, &row_key, &row) {
-        Ok(cluster) => cluster,
-        Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
-    };
+    let cluster = StoredCluster::open(tier, &row_key, &row).map_err(damage)?;
     let mut builder = ClusterBuilder::over(&cluster);
     let mut shadowed = 0;
     for slot in shadows(&view, at)? {
@@ -57,7 +54,7 @@ pub(crate) fn drop_shadows(
     match builder.finish(&mut Limits::default()) {
         Ok(Some(smaller)) => writes.batch.put(space, row_key, smaller, Stamp::Commit),
         Ok(None) => writes.batch.delete(space, row_key),
-        Err(AssembleError::Damaged(problem)) => return Ok(Outcome::Damaged(damage(problem))),
+        Err(AssembleError::Damaged(problem)) => return Err(damage(problem)),
         Err(error) => unreachable!("a part of a cluster fits where the whole did: {error}"),
     }
     writes.commit(engine, counters)

@@ -8,7 +8,7 @@ use cg_format::{ChunkAt, ChunkPos, ClusterTier, Dimension, Space, key};
 use cg_tiering::{CubeAt, GameTick, Heat};
 
 use super::*;
-use crate::engine::{ALL_KEYS, MemEngine, Readable as _, ReadableExt as _};
+use crate::engine::{ALL_KEYS, Level, MemEngine, Readable as _, ReadableExt as _};
 
 const HEAT: Heat = Heat { last_access: GameTick::new(3), moved_at: None };
 
@@ -41,7 +41,7 @@ fn rows(engine: &MemEngine) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// A cold cluster that is being built from two cubes, with both groups finished.
 fn made(engine: &MemEngine, counters: &Counters) -> ColdMerge {
     let cubes = [0, 4].map(|x| CubeAt::of(at(x)));
-    let mut merge = ColdMerge::begin(engine, cubes[0].cluster(ClusterTier::L2)).unwrap().unwrap();
+    let mut merge = ColdMerge::begin(engine, cubes[0].cluster(ClusterTier::L2)).unwrap();
     for cube in cubes {
         let group = merge.make(engine, counters, cube, HEAT).unwrap().unwrap();
         merge.take(group);
@@ -97,7 +97,7 @@ fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
     }
     engine.commit(batch, &[], Level::Process).unwrap();
     let cube = CubeAt::of(at(0));
-    let mut merge = ColdMerge::begin(&engine, cube.cluster(ClusterTier::L2)).unwrap().unwrap();
+    let mut merge = ColdMerge::begin(&engine, cube.cluster(ClusterTier::L2)).unwrap();
     let group = merge.make(&engine, &counters, cube, HEAT).unwrap().unwrap();
     merge.take(group);
     assert_eq!(rows(&engine).len(), 1, "a warm cluster");

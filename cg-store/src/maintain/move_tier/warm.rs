@@ -1,13 +1,13 @@
 //! Demotion into a warm cluster: the hot rows of a cube become one row.
 
-use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, StoredCluster};
+use cg_format::cluster::{AssembleError, ClusterBuilder, StoredCluster};
 use cg_format::frame::Stamp;
-use cg_format::{ClusterTier, Limits, Space, key};
+use cg_format::{ClusterTier, Limits};
 use cg_tiering::{CubeAt, Heat};
 
-use super::cube::{HotRows, row_of};
+use super::cube::{HotRows, guard_of, row_of};
 use super::{MoveWrites, Outcome};
-use crate::engine::{Engine, Guard, Readable as _};
+use crate::engine::{Engine, Readable as _};
 use crate::maintain::tiering::put_heat;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
@@ -33,27 +33,12 @@ pub(crate) fn demote_warm(
     let (space, row_key) = row_of(cube.cluster(tier));
     let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
     let old = view.get(space, &row_key)?;
-    let base = match old.as_deref().map(|row| StoredCluster::open(tier, &row_key, row)).transpose() {
-        Ok(base) => base,
-        Err(problem) => return Ok(Outcome::Damaged(damage(problem))),
-    };
-    writes.guards.push(match &old {
-        Some(row) => Guard::same(space, row_key, row),
-        None => Guard::absent(space, row_key),
-    });
+    let base = old.as_deref().map(|row| StoredCluster::open(tier, &row_key, row));
+    let base = base.transpose().map_err(damage)?;
+    writes.guards.push(guard_of(cube.cluster(tier), old.as_deref()));
     writes.moved.bytes_read += old.as_ref().map_or(0, |row| row.len() as u64);
     let mut builder = base.as_ref().map_or(ClusterBuilder::new(tier), ClusterBuilder::over);
-    for row in &hot.rows {
-        writes.guards.push(row.guard());
-        let slot = Slot::of(row.at.pos, tier);
-        if let Some(value) = &row.value {
-            builder.put(slot, row.info, &value[..]);
-            writes.batch.delete(Space::ChunkL0, key::chunk(row.at));
-            writes.moved.chunks += 1;
-        } else {
-            builder.remove(slot);
-        }
-    }
+    hot.move_into(tier, &mut builder, &mut writes);
     match builder.finish(&mut Limits::default()) {
         Ok(cluster) => {
             let cluster = cluster.expect("at least one chunk was put");
@@ -61,7 +46,7 @@ pub(crate) fn demote_warm(
             put_heat(&mut writes.batch, cube, heat);
             writes.commit(engine, counters)
         }
-        Err(AssembleError::Damaged(problem)) => Ok(Outcome::Damaged(damage(problem))),
+        Err(AssembleError::Damaged(problem)) => Err(damage(problem)),
         Err(AssembleError::TooLarge { .. }) => Ok(Outcome::TooLarge),
         Err(error) => unreachable!("a stored chunk fits its own slot: {error}"),
     }

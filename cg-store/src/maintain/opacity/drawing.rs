@@ -12,7 +12,6 @@ use super::Column;
 use crate::engine::Readable;
 use crate::kinds::opacity::TileKey;
 use crate::read::chunk::{Area, StoredChunk};
-use crate::read::delta::walk_folded;
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
@@ -38,7 +37,7 @@ impl Drawing {
     ) -> Result<Self, Error> {
         let mut drawing = Self::default();
         let area = Area::Box(column.dimension(), column.area());
-        let failed = walk_folded(read, view, area, |stored| {
+        let failed = read.walk(view, area, |stored| {
             match stored {
                 Err(Error::Corrupt(damage)) => drawing.unread.extend(place_of(&damage)),
                 // The engine cannot report which chunks are in damaged files.

@@ -8,18 +8,66 @@ use cg_format::key::{self, Family};
 
 use super::dirty_tiles::Next;
 use crate::engine::{
-    Batch, EngineError, ErrorKind, Guard, Level, Met, Readable, ReadableExt as _, Stamp, Uncached,
-    scan_skipping_damage,
+    Batch, ErrorKind, Guard, Met, Readable, ReadableExt as _, Stamp, Uncached, scan_skipping_damage,
 };
 use crate::kinds::opacity::{TileKey, after_tile, folded};
+use crate::maintain::background::{Awaited, Background};
+use crate::maintain::guarded::commit_guarded;
 use crate::maintain::state::MaintainState;
+use crate::maintain::tiering::{DamageLog, Due};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
 /// The maximum number of rows that one tick searches for patches from before the world was opened.
 const ROWS_SEARCHED: usize = 64;
 
+/// The result of folding a tile, and the damage that was found.
+type FoldedTile = (Result<Folding, Error>, Vec<Error>);
+
+/// The one tile that a thread of the pool may be folding, because that may take longer than a tick.
+#[derive(Debug, Default)]
+pub(crate) struct TileFold(Option<Background<FoldedTile>>);
+
 impl MaintainState {
+    /// Folds tiles that are known to have patches, one after the other, until the deadline. The next call continues
+    /// with the tile that is being folded then. Returns whether no known tile is left.
+    pub(crate) fn fold_until(
+        &self,
+        tile: &mut TileFold,
+        due: Due,
+        damage_log: &mut DamageLog,
+        tiles_folded: &mut usize,
+    ) -> Result<bool, Error> {
+        loop {
+            let job = match tile.0.take() {
+                Some(job) => job,
+                None if due.is_over() => return Ok(false),
+                None if self.activity.dirty_tiles.lock().next(self.activity.tiering.now()).is_none() => {
+                    return Ok(true);
+                }
+                None => self.in_background("folding a tile of the opacity map", |world| {
+                    let mut damage = Vec::new();
+                    Ok((world.fold_known_tile(&mut damage), damage))
+                }),
+            };
+            let (folding, damage) = match job.wait(due.time_to_wait()) {
+                Awaited::Done(ended) => ended?,
+                Awaited::Running(job) => {
+                    tile.0 = Some(job);
+                    return Ok(false);
+                }
+            };
+            for damage in &damage {
+                damage_log.report(damage);
+            }
+            match folding? {
+                Folding::Done => *tiles_folded += 1,
+                Folding::Conflict => return Ok(false),
+                Folding::Searched | Folding::Nothing => return Ok(true),
+            }
+        }
+    }
+
     /// Folds the first tile after a key that has patches. Returns its key and whether it was folded; `None` if there is
     /// none.
     fn fold_next_tile(&self, behind: &[u8]) -> Result<Option<(TileKey, bool)>, Error> {
@@ -37,7 +85,7 @@ impl MaintainState {
     /// it is until a commit changes it, and its error is added to `damage`.
     ///
     /// Costs nothing when there is nothing to fold, however large the map is.
-    pub(super) fn fold_known_tile(&self, damage: &mut Vec<Error>) -> Result<Folding, Error> {
+    fn fold_known_tile(&self, damage: &mut Vec<Error>) -> Result<Folding, Error> {
         self.shared.check_open()?;
         let next = self.activity.dirty_tiles.lock().next(self.activity.tiering.now());
         let tile = match next {
@@ -133,14 +181,9 @@ impl MaintainState {
             let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
             batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
         }
-        match self.shared.engine()?.commit(batch.maintenance(), &guards, Level::Process) {
-            Ok(_) => {
-                Counters::add(&self.shared.counters.tiles_folded, 1);
-                Ok(true)
-            }
-            Err(EngineError::Conflict { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let is_folded = commit_guarded(&*engine, batch, &guards)?;
+        Counters::add(&self.shared.counters.tiles_folded, u64::from(is_folded));
+        Ok(is_folded)
     }
 }
 
@@ -151,7 +194,7 @@ fn keeps_unfolded(error: &Error) -> bool {
 
 /// The result of trying to fold a tile.
 #[derive(Debug)]
-pub(super) enum Folding {
+enum Folding {
     /// A tile was folded.
     Done,
     /// A commit changed the tile meanwhile. It stays as it is until the next try.

@@ -2,29 +2,27 @@
 
 use std::ops::Bound;
 
-use cg_format::ClusterTier;
 use cg_format::key::Family;
-use cg_tiering::{CubeAt, GameTick};
+use cg_tiering::{ClusterAt, GameTick};
 
 use crate::engine::ALL_KEYS;
 use crate::maintain::delta::Which;
 use crate::maintain::move_tier::hot_keys;
 use crate::maintain::state::MaintainState;
-use crate::maintain::tiering::{Due, MoveCounts, Work};
+use crate::maintain::tiering::{Due, MoveCounts, NextCubes, STEPS_AHEAD, Work};
 use crate::storage::error::Error;
 
-/// The found steps are done when there are this many.
-const STEPS_GATHERED: u64 = 1 << 12;
-
 impl MaintainState {
-    /// Takes all steps. If the disk has too little space, the ranges that were moved away are compacted, and the
-    /// remaining steps are taken then. `given_back` is the number of moved chunks at the last compaction.
+    /// Takes all steps, which end at a cluster. If the disk has too little space, the ranges that were moved away are
+    /// compacted, and the remaining steps are taken then. `given_back` is the number of moved chunks at the last
+    /// compaction.
     ///
     /// # Errors
     /// [`Error::LowDiskSpace`] if compaction frees too little.
     fn work_with_room(
         &self,
         work: &mut Work,
+        up_to: Option<ClusterAt>,
         due: Due,
         counts: &mut MoveCounts,
         given_back: &mut u64,
@@ -34,15 +32,15 @@ impl MaintainState {
             match work.skipped_low_disk.take() {
                 None => return Ok(()),
                 Some(error) if counts.moved() == *given_back => return Err(error),
-                Some(_) => self.give_room_back(work.sweep.behind())?,
+                Some(_) => self.give_room_back(up_to)?,
             }
             *given_back = counts.moved();
         }
     }
 
-    /// Compacts the range of the hot rows up to a cube, where almost none are left; `None`: all hot rows.
-    fn give_room_back(&self, up_to: Option<CubeAt>) -> Result<(), Error> {
-        let last = up_to.map(|cube| hot_keys(cube.cluster(ClusterTier::L1))[1]);
+    /// Compacts the range of the hot rows up to a cluster, where almost none are left; `None`: all hot rows.
+    fn give_room_back(&self, up_to: Option<ClusterAt>) -> Result<(), Error> {
+        let last = up_to.map(|cluster| hot_keys(cluster)[1]);
         let last = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
         let engine = self.shared.engine()?;
         // The log takes space, too.
@@ -93,24 +91,37 @@ impl MaintainState {
         progress: &mut impl FnMut(&MoveCounts),
     ) -> Result<MoveCounts, Error> {
         let (mut counts, mut given_back) = (MoveCounts::default(), 0);
-        self.await_promotions(work, 0, due, &mut counts)?;
+        self.collect_jobs(work, 0, due, &mut counts)?;
         loop {
             let before = counts.moved();
-            let promotions = work.restart();
-            self.activity.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
-            while self.sweep_one(work, due)? {
-                if work.plan.left().steps >= STEPS_GATHERED {
-                    self.work_with_room(work, due, &mut counts, &mut given_back)?;
-                }
-            }
-            self.work_with_room(work, due, &mut counts, &mut given_back)?;
-            work.keep_heat(self)?;
-            self.forget_heat(work, due)?;
+            self.run_round(work, due, &mut counts, &mut given_back)?;
+            self.update_heat(work, due)?;
             progress(&counts);
             if counts.moved() == before {
                 return Ok(counts);
             }
         }
+    }
+
+    /// Considers all cubes with rows in the order of their keys, and takes the steps that are due.
+    fn run_round(
+        &self,
+        work: &mut Work,
+        due: Due,
+        counts: &mut MoveCounts,
+        given_back: &mut u64,
+    ) -> Result<(), Error> {
+        // The round reads the rows that were put until now.
+        work.note_written(&self.activity.tiering);
+        let promotions = work.begin_again();
+        self.activity.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
+        let mut next_cubes = NextCubes::default();
+        while let Some(cluster) = self.select_next_cluster(work, &mut next_cubes, due)? {
+            if work.plan.left().steps >= STEPS_AHEAD {
+                self.work_with_room(work, Some(cluster), due, counts, given_back)?;
+            }
+        }
+        self.work_with_room(work, None, due, counts, given_back)
     }
 }
 

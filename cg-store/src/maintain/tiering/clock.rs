@@ -40,7 +40,7 @@ impl MaintainState {
 
     /// Drops the plan, and waits for the moves in progress.
     fn end_moves(&self, work: &mut Work) -> Result<(), Error> {
-        work.forget_plan();
+        work.know_nothing();
         let due = Due::until(self.activity.tiering.now(), None);
         self.work(work, due, &mut MoveCounts::default())?;
         work.skipped_low_disk = None;

@@ -8,37 +8,34 @@
 //! each tick, finds what existed when the world was opened. When more cubes could move than the index holds, whole cold
 //! clusters become unscanned again, each with the time of its next scan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
-use super::sweep::Hot;
+use super::cleanup::Rows;
+use super::read_cube::Hot;
 use super::unscanned::{CubeRange, UnscannedRanges};
 use crate::storage::recent_puts::{Overflow, Puts};
 
 /// The maximum number of indexed cubes, some hundred bytes each: four million chunks if the cubes are full. Above it
 /// the tick evicts some.
 const REMEMBERED_CUBES: usize = 1 << 16;
+/// The maximum number of clusters that are left alone. Above it, all are tried again.
+const LEFT_ALONE_CLUSTERS: usize = 1 << 17;
 /// An offer to the plan that was neither done nor given up is repeated after this time.
 const OFFER_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
 
 /// The maximum number of clusters that one call considers for eviction.
 const CLUSTERS_TRIED: usize = 64;
 
-/// A cube that could move. Sets of places have a bit for each of its 64 chunks.
+/// A cube that could move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IndexedCube {
     pub(super) cube: CubeAt,
-    /// The places with hot rows, including tombstones and damaged rows.
-    pub(super) rows: u64,
-    /// The places of these that hold chunks.
-    pub(super) chunks: u64,
-    /// Bytes of the chunks' rows when they were last read.
-    pub(super) bytes: u64,
-    /// The tombstones that could be purged when the rows were last read.
-    pub(super) old_tombstones: u32,
+    /// The places are up to date. Bytes and purgeable tombstones are as of the last read.
+    pub(super) hot: Hot,
     /// The tombstone horizon at that time.
     tombstones_kept_from: u64,
     /// Whether it has a warm cluster, if that is known.
@@ -51,31 +48,25 @@ pub(super) struct IndexedCube {
     pub(super) has_no_heat: bool,
     /// When it was offered to the plan.
     offered_at: Option<GameTick>,
-    /// The round in which it was last visited.
-    round: u64,
 }
 
 impl IndexedCube {
-    const fn new(cube: CubeAt, warm: Option<bool>, round: u64) -> Self {
+    const fn new(cube: CubeAt, warm: Option<bool>) -> Self {
         Self {
             cube,
-            rows: 0,
-            chunks: 0,
-            bytes: 0,
-            old_tombstones: 0,
+            hot: Hot::NONE,
             tombstones_kept_from: 0,
             warm,
             is_sure: false,
             must_look: false,
             has_no_heat: false,
             offered_at: None,
-            round,
         }
     }
 
     /// Whether its rows must be read, due or not: a move changed them, or more tombstones may be purged than before.
     pub(super) const fn must_look(&self, tombstone_horizon: u64) -> bool {
-        let has_tombstones = self.rows & !self.chunks != 0;
+        let has_tombstones = self.hot.rows & !self.hot.chunks != 0;
         self.must_look || (has_tombstones && self.tombstones_kept_from != tombstone_horizon)
     }
 
@@ -84,12 +75,14 @@ impl IndexedCube {
         self.offered_at.is_some_and(|at| now.since(at) < OFFER_AGAIN_TICKS)
     }
 
-    /// The maximum number of slots of a colder cluster that its rows and its warm cluster could shadow.
-    pub(super) const fn most_shadows(&self) -> u32 {
-        match self.warm {
-            Some(false) => self.rows.count_ones(),
+    /// The rows above its cold cluster.
+    pub(super) const fn rows_above(&self) -> Rows {
+        let hot = self.hot.rows.count_ones();
+        let most_shadows = match self.warm {
+            Some(false) => hot,
             Some(true) | None => u64::BITS,
-        }
+        };
+        Rows { hot, most_shadows }
     }
 }
 
@@ -100,16 +93,12 @@ pub(crate) struct CubeIndex {
     count: usize,
     capacity: usize,
     pub(super) unscanned: UnscannedRanges,
-    /// Whether a round over all rows was begun and not ended. What it has not visited is unknown.
-    in_round: bool,
-    /// Whether rows were written during the round without a report.
-    has_missed: bool,
-    /// The number of rounds that were begun.
-    round: u64,
     /// The cluster that was considered last.
     behind: Option<ClusterAt>,
     /// The cluster that was considered for eviction last.
     evicted: Option<ClusterAt>,
+    /// Clusters from or into which nothing could be moved, and until when they are left alone.
+    left_alone: HashMap<ClusterAt, GameTick>,
 }
 
 impl Default for CubeIndex {
@@ -119,16 +108,20 @@ impl Default for CubeIndex {
             count: 0,
             capacity: REMEMBERED_CUBES,
             unscanned: UnscannedRanges::default(),
-            in_round: false,
-            has_missed: false,
-            round: 0,
             behind: None,
             evicted: None,
+            left_alone: HashMap::new(),
         }
     }
 }
 
 impl CubeIndex {
+    /// Forgets all rows, so that they are read again. Clusters that are left alone stay so.
+    pub(super) fn begin_again(&mut self) {
+        let left_alone = std::mem::take(&mut self.left_alone);
+        *self = Self { capacity: self.capacity, left_alone, ..Self::default() };
+    }
+
     /// Records that the world has no rows.
     pub(super) fn nothing_there(&mut self) {
         self.unscanned.clear();
@@ -136,27 +129,27 @@ impl CubeIndex {
 
     /// Whether every cube of a cold cluster that could move is indexed.
     pub(super) fn is_whole(&self, cluster: ClusterAt) -> bool {
-        !self.in_round && !self.unscanned.touches(cluster)
+        !self.unscanned.touches(cluster)
     }
 
     /// Whether nothing is left to search.
     #[cfg(test)]
     pub(super) fn is_searched(&self) -> bool {
-        !self.in_round && self.unscanned.is_empty()
+        self.unscanned.is_empty()
     }
 
     /// Records the rows that commits put.
     pub(super) fn note(&mut self, written: Result<BTreeMap<CubeAt, Puts>, Overflow>) {
         let written = written.unwrap_or_else(|Overflow(rest)| {
-            self.miss();
+            self.unscanned.everything();
             // A move that failed may have been written after all.
             self.clusters.values_mut().flatten().for_each(|known| known.warm = None);
             rest
         });
         for (cube, Puts { chunks, tombstones }) in written {
             let known = self.entry(cube);
-            known.rows |= chunks | tombstones;
-            known.chunks = (known.chunks | chunks) & !tombstones;
+            known.hot.rows |= chunks | tombstones;
+            known.hot.chunks = (known.hot.chunks | chunks) & !tombstones;
             known.is_sure = false;
         }
     }
@@ -177,10 +170,7 @@ impl CubeIndex {
         let is_new = self.get_mut(cube).is_none();
         let known = self.entry(cube);
         *known = IndexedCube {
-            rows: hot.rows,
-            chunks: hot.chunks,
-            bytes: hot.bytes,
-            old_tombstones: hot.old_tombstones,
+            hot,
             tombstones_kept_from: tombstone_horizon,
             is_sure: true,
             must_look: false,
@@ -214,11 +204,6 @@ impl CubeIndex {
         }
     }
 
-    /// Records that the plan was dropped.
-    pub(super) fn take_offers_back(&mut self) {
-        self.clusters.values_mut().flatten().for_each(|known| known.offered_at = None);
-    }
-
     /// Removes a cube with nothing to move.
     pub(super) fn forget(&mut self, cube: CubeAt) {
         let cluster = cube.cluster(ClusterTier::L2);
@@ -233,33 +218,16 @@ impl CubeIndex {
         }
     }
 
-    /// Begins a round that visits all rows.
-    pub(super) fn begin_round(&mut self) {
-        self.round += 1;
-        self.in_round = true;
-        self.has_missed = false;
-        self.unscanned.clear();
+    /// Moves nothing to a cluster until a tick, and nothing out of it if it is a warm one.
+    pub(super) fn leave_cluster_alone(&mut self, cluster: ClusterAt, until: GameTick) {
+        if self.left_alone.len() >= LEFT_ALONE_CLUSTERS {
+            self.left_alone.clear();
+        }
+        self.left_alone.insert(cluster, until);
     }
 
-    /// Ends a round in which every cube with rows was visited. A cube that was not visited has no rows any more.
-    pub(super) fn end_round(&mut self) {
-        let round = self.round;
-        self.clusters.retain(|_, cubes| {
-            cubes.retain(|known| known.round == round);
-            !cubes.is_empty()
-        });
-        self.count = self.clusters.values().map(Vec::len).sum();
-        self.in_round = false;
-        if self.has_missed {
-            self.unscanned.everything();
-        }
-    }
-
-    /// Abandons a round that did not end because of an error.
-    pub(super) fn leave_round(&mut self) {
-        if std::mem::take(&mut self.in_round) {
-            self.unscanned.everything();
-        }
+    pub(super) fn is_left_alone(&self, cluster: ClusterAt, now: GameTick) -> bool {
+        self.left_alone.get(&cluster).is_some_and(|until| *until > now)
     }
 
     /// The next cold cluster to evict when the index is too large. It is completely indexed, and none of its cubes
@@ -273,7 +241,6 @@ impl CubeIndex {
         let (mut tried, mut found) = (None, None);
         for (cluster, cubes) in next {
             tried = Some(*cluster);
-            // A cluster of this round may be evicted, and is scanned again when it is due.
             if !self.unscanned.touches(*cluster) && !cubes.iter().any(|known| known.is_offered(now)) {
                 found = tried;
                 break;
@@ -321,23 +288,14 @@ impl CubeIndex {
     /// The entry of a cube, created if it does not exist.
     fn entry(&mut self, cube: CubeAt) -> &mut IndexedCube {
         // A warm cluster has a heat row, so a cube that had no row until now has no warm cluster.
-        let warm = (!self.in_round && !self.unscanned.holds(cube)).then_some(false);
+        let warm = (!self.unscanned.holds(cube)).then_some(false);
         let cubes = self.clusters.entry(cube.cluster(ClusterTier::L2)).or_default();
         let index = cubes.partition_point(|known| known.cube < cube);
         if cubes.get(index).is_none_or(|known| known.cube != cube) {
-            cubes.insert(index, IndexedCube::new(cube, warm, self.round));
+            cubes.insert(index, IndexedCube::new(cube, warm));
             self.count += 1;
         }
-        let known = cubes.get_mut(index).expect("found or inserted");
-        known.round = self.round;
-        known
-    }
-
-    fn miss(&mut self) {
-        self.has_missed = true;
-        if !self.in_round {
-            self.unscanned.everything();
-        }
+        cubes.get_mut(index).expect("found or inserted")
     }
 }
 

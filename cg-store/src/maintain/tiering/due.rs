@@ -1,6 +1,5 @@
 //! Which decisions are applied: for which players, for which time, and until which deadline.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use cg_format::Tier;
@@ -63,21 +62,15 @@ impl Due {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Whether there is enough time to wait for another thread.
-    pub(super) fn waits(&self) -> bool {
-        self.deadline
-            .is_none_or(|deadline| deadline.saturating_duration_since(Instant::now()) >= WORTH_WAITING)
+    /// How long to wait for another thread: not at all if little time is left. `None`: until it is done.
+    pub(crate) fn time_to_wait(&self) -> Option<Duration> {
+        let left = self.deadline?.saturating_duration_since(Instant::now());
+        Some(if left >= WORTH_WAITING { left } else { Duration::ZERO })
     }
 
-    /// Receives a value from another thread. Waits until the deadline if that is far enough away.
-    pub(crate) fn receive<T>(&self, receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
-        match self.deadline {
-            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(deadline) if self.waits() => {
-                receiver.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            }
-            Some(_) => try_receive(receiver),
-        }
+    /// Whether there is enough time to wait for another thread.
+    pub(super) fn waits(&self) -> bool {
+        self.time_to_wait() != Some(Duration::ZERO)
     }
 
     /// Where the chunks of a cube that are in a tier are to be moved, if they are.
@@ -99,12 +92,4 @@ impl Due {
     pub(super) fn confirms(&self, seen: &Observers, step: &Step) -> bool {
         self.who == Who::Nobody || seen.confirms(step, self.at)
     }
-}
-
-/// Receives a value from another thread without waiting.
-pub(crate) fn try_receive<T>(receiver: &Receiver<T>) -> Result<T, RecvTimeoutError> {
-    receiver.try_recv().map_err(|error| match error {
-        TryRecvError::Empty => RecvTimeoutError::Timeout,
-        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-    })
 }

@@ -6,7 +6,7 @@ use cg_tiering::{CubeAt, Decision, GameTick, NextMove};
 use super::read_cold_heat;
 use crate::engine::CommitSeq;
 use crate::maintain::state::MaintainState;
-use crate::read::chunk::find;
+use crate::read::chunk::{Rows, find};
 use crate::storage::error::Error;
 
 /// The result of [`Tiers::explain`](crate::tiers::Tiers::explain) for a stored chunk.
@@ -32,18 +32,17 @@ impl MaintainState {
     /// See [`Tiers::explain`](crate::tiers::Tiers::explain).
     pub(crate) fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
         self.shared.check_open()?;
-        let found = find(&*self.shared.engine()?, &self.shared.counters, at, |stored| {
+        let found = find(Rows::Now(&*self.shared.engine()?), &self.shared.counters, at, |stored| {
             Ok((stored.tier, stored.version))
         })?;
         let Some((tier, version)) = found.here() else { return Ok(None) };
-        let version =
-            self.read.deltas.commits(at).last().map_or(version, |delta| version.max(CommitSeq::new(*delta)));
+        let version = CommitSeq::new(self.read.deltas.version(at, version.get()));
         let cube = CubeAt::of(at);
         let cold = match tier {
             Tier::L2 => read_cold_heat(&*self.shared.engine()?, cube.cluster(ClusterTier::L2))?.0,
             Tier::L0 | Tier::L1 => None,
         };
-        self.learn_heat(cube)?;
+        self.load_heat(cube)?;
         let now = self.activity.tiering.now();
         Ok(Some(self.activity.tiering.observers(|seen| {
             let heat = seen.heat().get(cube);

@@ -71,25 +71,20 @@ pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
 }
 
 impl MaintainState {
-    /// The stored heat of a cube. A damaged row counts as none: heat is only a hint, and is written again.
-    pub(super) fn stored_heat(&self, cube: CubeAt) -> Result<Option<Heat>, Error> {
-        let key = heat_key(cube);
-        let engine = self.shared.engine()?;
-        let row = match engine.get(Space::Heat, &key) {
-            Ok(Some(row)) => row,
-            Ok(None) | Err(EngineError::Corrupt { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let heat = FrameView::open(Space::Heat, &key, &row).and_then(|frame| Heat::decode(frame.payload()));
-        Ok(heat.ok())
-    }
-
-    /// Loads the stored heat of a cube if it is not in memory. Returns whether any is known.
-    pub(super) fn learn_heat(&self, cube: CubeAt) -> Result<bool, Error> {
+    /// Loads the stored heat of a cube if it is not in memory. Returns whether any is known. A damaged row counts as
+    /// none: heat is only a hint, and is written again.
+    pub(super) fn load_heat(&self, cube: CubeAt) -> Result<bool, Error> {
         if self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some() {
             return Ok(true);
         }
-        let Some(stored) = self.stored_heat(cube)? else { return Ok(false) };
+        let row_key = heat_key(cube);
+        let engine = self.shared.engine()?;
+        let row = match engine.get(Space::Heat, &row_key) {
+            Err(EngineError::Corrupt { .. }) => None,
+            row => row?,
+        };
+        let decode = |row: &[u8]| Heat::decode(FrameView::open(Space::Heat, &row_key, row)?.payload());
+        let Some(stored) = row.and_then(|row| decode(&row).ok()) else { return Ok(false) };
         let heat = stored.not_after(self.activity.tiering.now());
         self.activity.tiering.observers(|seen| {
             seen.heat().insert(cube, heat);

@@ -3,6 +3,7 @@
 //! Policy, observers and plan are in `cg-tiering`; the moves are in [`move_tier`](crate::maintain::move_tier). This module
 //! connects both: it finds the cubes that could move, offers them to the plan, and takes the steps of the plan.
 
+mod cleanup;
 mod clock;
 mod cold;
 mod counts;
@@ -11,39 +12,36 @@ mod damage_log;
 mod due;
 mod explain;
 mod heat;
-mod next_cube;
-mod promotions;
-mod purge;
+mod jobs;
+mod read_cube;
 mod recorder;
 mod search;
 mod select;
-mod shrink;
-mod sweep;
 mod unscanned;
 mod work;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
 use cg_tiering::trace::Event;
-use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId};
+use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId, PlayerAt};
 
 use crate::rt::lock_order::{Mutex, rank};
-use crate::storage::recent_puts::{Overflow, Puts, RecentPuts};
+use crate::storage::recent_puts::{Puts, RecentPuts};
 
+use cleanup::Cleanup;
 pub(crate) use clock::CLOCK;
 pub use counts::MoveCounts;
 use cube_index::CubeIndex;
 pub(crate) use damage_log::DamageLog;
 pub use damage_log::DamageReport;
-pub(crate) use due::{Due, try_receive};
+pub(crate) use due::Due;
 pub use explain::TierReport;
 use heat::heat_after_move;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
 use recorder::Recorder;
 pub use recorder::TracePart;
-pub(crate) use sweep::Sweep;
+pub(crate) use search::{NextCubes, STEPS_AHEAD};
 pub(crate) use work::Work;
 
 /// The known players and accesses. Every load that reads the engine and every commit reports to it.
@@ -84,14 +82,17 @@ impl Tiering {
     fn restart(&self, now: GameTick) {
         self.observers(|seen| {
             seen.restart(now);
-            self.set_now(now);
+            self.now.store(now.get(), Ordering::Relaxed);
             self.opened_at.store(now.get(), Ordering::Relaxed);
             self.recorder.ends();
         });
     }
 
-    pub(crate) fn set_now(&self, now: GameTick) {
+    /// Takes the time and the places of all players.
+    pub(crate) fn ticked(&self, now: GameTick, players: &[PlayerAt]) {
         self.now.store(now.get(), Ordering::Relaxed);
+        self.recorder.ticked(now, players);
+        self.observers(|seen| seen.check_players(players, now));
     }
 
     /// Records that chunks were requested or saved.
@@ -118,11 +119,6 @@ impl Tiering {
     /// Makes ticks search all rows again, because some may have been written without a report.
     pub(crate) fn lose_track_of_writes(&self) {
         self.written.lock().lose_track();
-    }
-
-    /// Takes what was recorded since the last call.
-    fn take_written(&self) -> Result<BTreeMap<CubeAt, Puts>, Overflow> {
-        self.written.lock().take()
     }
 
     /// Calls a function with the observers. It must be short, because loads wait meanwhile.

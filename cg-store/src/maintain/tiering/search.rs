@@ -1,5 +1,5 @@
 //! The search for cubes that could move: finds the cold clusters with rows after opening, and reads those in which
-//! something may be due.
+//! something may be due. Demoting a whole world reads all of them.
 //!
 //! Finding a cluster costs two seeks and a read of its heat rows, which contain its last accesses. So a world is
 //! searched without reading the rows of its chunks. Those of a cluster are read, cube by cube, when a decision about
@@ -9,14 +9,14 @@ use std::ops::{Bound, ControlFlow};
 
 use cg_format::frame::FrameView;
 use cg_format::key::Family;
-use cg_format::{ClusterTier, Space};
-use cg_tiering::{ClusterAt, GameTick, Heat};
+use cg_format::{ClusterTier, Space, key};
+use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat};
 
-use super::heat::heat_key;
-use super::next_cube::NextCubes;
-use super::unscanned::{CubeRange, ends};
-use super::{Due, Work};
-use crate::engine::{Met, scan_skipping_damage};
+use super::heat::{decode_heat_key, heat_key};
+use super::unscanned::{CubeRange, Edge, ends, key_of};
+use super::{DamageLog, Due, Work};
+use crate::engine::{KeyRange, Met, scan_skipping_damage};
+use crate::maintain::move_tier::hot_keys;
 use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -29,14 +29,65 @@ const CUBES_READ: usize = 8;
 /// The maximum number of ranges that one tick checks for due work. A million adjacent chunks are checked in a second.
 const RANGES_ASKED: usize = 16;
 /// Nothing is read ahead if the plan has this many steps.
-const STEPS_AHEAD: u64 = 1 << 12;
+pub(crate) const STEPS_AHEAD: u64 = 1 << 12;
 /// A cluster that was evicted is not scanned for this time. Moves to the coldest tier are not more frequent.
 const EVICTED_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
+
+/// The first cubes with rows from a position on. If the position moves back, they are searched again.
+///
+/// Moves delete rows, and a seek steps over every deleted row up to the next existing one. So a family is searched only
+/// when the position has passed the last result. This misses rows that are put in between meanwhile, like rows that are
+/// put before the position. [`Tiering`](super::Tiering) gets reports of both.
+#[derive(Debug, Default)]
+pub(crate) struct NextCubes {
+    hot: Found,
+    heat: Found,
+    position: Option<Edge>,
+    /// The last cube of the search; `None`: the last one of the world.
+    last: Option<CubeAt>,
+}
+
+impl NextCubes {
+    pub(super) fn up_to(last: Option<CubeAt>) -> Self {
+        Self { last, ..Self::default() }
+    }
+}
+
+/// The result of the last seek in a family.
+#[derive(Debug, Default)]
+enum Found {
+    #[default]
+    NotSought,
+    /// `None`: nothing up to the end.
+    First(Option<CubeAt>),
+}
+
+impl Found {
+    /// The first cube of a range that begins at `from`. Seeks only if the last result is before the range.
+    fn first(
+        &mut self,
+        from: Bound<CubeAt>,
+        seek: impl FnOnce() -> Result<Option<CubeAt>, Error>,
+    ) -> Result<Option<CubeAt>, Error> {
+        let is_passed = |cube: &CubeAt| match &from {
+            Bound::Unbounded => false,
+            Bound::Included(first) => key_of(*cube) < key_of(*first),
+            Bound::Excluded(last) => key_of(*cube) <= key_of(*last),
+        };
+        if let Self::First(found) = self
+            && !found.as_ref().is_some_and(is_passed)
+        {
+            return Ok(*found);
+        }
+        let found = seek()?;
+        *self = Self::First(found);
+        Ok(found)
+    }
+}
 
 impl MaintainState {
     /// Searches a few unscanned ranges. Returns `false` if more of them may be due.
     pub(super) fn search(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        work.cube_index.leave_round();
         let (now, policy) =
             (self.activity.tiering.now(), self.activity.tiering.observers(|seen| *seen.policy()));
         let (mut found, mut read) = (0, 0);
@@ -45,24 +96,47 @@ impl MaintainState {
             let is_due =
                 |range: &CubeRange| range.is_due(&policy, now, due.at()) && (has_room || !range.is_found());
             let Some(range) = work.cube_index.unscanned.next(RANGES_ASKED, is_due) else { return Ok(true) };
-            let cube =
-                self.next_cube(range.from, range.last, &mut NextCubes::default(), &mut work.damage_log)?;
-            let Some(cube) = cube else {
-                work.cube_index.unscanned.read(range, None);
-                found += 1;
-                continue;
-            };
-            if range.is_found() {
-                self.look(work, cube)?;
-                work.cube_index.unscanned.read(range, Some(cube));
+            if self.scan(work, range, &mut NextCubes::up_to(range.last))? {
                 read += 1;
             } else {
-                let since = self.left_alone_since(work, cube.cluster(ClusterTier::L2))?;
-                work.cube_index.unscanned.found(range, cube, since);
                 found += 1;
             }
         }
         Ok(false)
+    }
+
+    /// Reads the rows of the next cold cluster with rows, due or not. Returns `None` if all were read since the index
+    /// began again.
+    pub(super) fn read_next_cluster(
+        &self,
+        work: &mut Work,
+        next_cubes: &mut NextCubes,
+    ) -> Result<Option<ClusterAt>, Error> {
+        while let Some(range) = work.cube_index.unscanned.next(usize::MAX, |range| !range.was_evicted()) {
+            self.scan(work, range, next_cubes)?;
+            if let Some(cluster) = range.cluster().filter(|cluster| work.cube_index.is_whole(*cluster)) {
+                return Ok(Some(cluster));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Scans a range up to its first cube: records the cold cluster around it, or reads it if that cluster is known.
+    /// Returns whether it was read.
+    fn scan(&self, work: &mut Work, range: CubeRange, next_cubes: &mut NextCubes) -> Result<bool, Error> {
+        let cube = self.next_cube(range.from, next_cubes, &mut work.damage_log)?;
+        let Some(cube) = cube.filter(|cube| range.reaches(*cube)) else {
+            work.cube_index.unscanned.read(range, None);
+            return Ok(false);
+        };
+        if range.is_found() {
+            self.read_cube(work, cube)?;
+            work.cube_index.unscanned.read(range, Some(cube));
+        } else {
+            let since = self.left_alone_since(work, cube.cluster(ClusterTier::L2))?;
+            work.cube_index.unscanned.found(range, cube, since);
+        }
+        Ok(range.is_found())
     }
 
     /// Evicts cold clusters until the index is small enough.
@@ -98,6 +172,80 @@ impl MaintainState {
             ControlFlow::<()>::Continue(())
         })?;
         Ok(since)
+    }
+
+    /// The first cube from a position on that has a hot row or a heat row. Unreadable rows on the way are reported, and
+    /// stay.
+    ///
+    /// `next_cubes` has the results for earlier positions.
+    pub(super) fn next_cube(
+        &self,
+        from: Bound<CubeAt>,
+        next_cubes: &mut NextCubes,
+        damage_log: &mut DamageLog,
+    ) -> Result<Option<CubeAt>, Error> {
+        let (last, position) = (next_cubes.last, Some(Edge::of(from)));
+        if position < next_cubes.position {
+            *next_cubes = NextCubes::up_to(last);
+        }
+        next_cubes.position = position;
+        let hot_ends = |cube: CubeAt| hot_keys(cube.cluster(ClusterTier::L1));
+        let hot_first = match from {
+            Bound::Included(cube) => Bound::Included(hot_ends(cube)[0]),
+            Bound::Excluded(cube) => Bound::Excluded(hot_ends(cube)[1]),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let hot_last = last.map_or(Bound::Unbounded, |cube| Bound::Included(hot_ends(cube)[1]));
+        let tag = Space::Heat.index_tag().expect("it is in the index family");
+        let (tag, end) = ([tag], [tag + 1]);
+        let (heat_first, heat_last) = (from.map(heat_key), last.map(heat_key));
+        let heat_keys = (
+            match &heat_first {
+                Bound::Unbounded => Bound::Included(&tag[..]),
+                bound => bound.as_ref().map(|key| &key[..]),
+            },
+            heat_last.as_ref().map_or(Bound::Excluded(&end[..]), |key| Bound::Included(&key[..])),
+        );
+        let hot_of = |key: &[u8]| key::decode_chunk(key).ok().map(CubeAt::of);
+        let hot_keys = (hot_first.as_ref().map(|key| &key[..]), hot_last.as_ref().map(|key| &key[..]));
+        let first_hot =
+            next_cubes.hot.first(from, || self.first_cube(Family::ChunkL0, hot_keys, hot_of, damage_log))?;
+        let first_heat = next_cubes
+            .heat
+            .first(from, || self.first_cube(Family::Index, heat_keys, decode_heat_key, damage_log))?;
+        Ok(first_hot.into_iter().chain(first_heat).min_by_key(|cube| key_of(*cube)))
+    }
+
+    /// The cube of the first key of a range that names one.
+    fn first_cube(
+        &self,
+        family: Family,
+        keys: KeyRange<'_>,
+        cube_of: impl Fn(&[u8]) -> Option<CubeAt>,
+        damage_log: &mut DamageLog,
+    ) -> Result<Option<CubeAt>, Error> {
+        // Many cubes may be before a gap, and the search from each of them would read it again.
+        let Some(from) = damage_log.gaps.behind(family, keys) else { return Ok(None) };
+        let keys = (from.as_ref().map(|key| &key[..]), keys.1);
+        let mut behind = match keys.0 {
+            Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
+            Bound::Unbounded => Vec::new(),
+        };
+        Ok(scan_skipping_damage(&*self.shared.engine()?, family, keys, |met| {
+            Counters::add(&self.shared.counters.keys_scanned, 1);
+            match met {
+                Met::Row(key, _) => match cube_of(key) {
+                    Some(cube) => return ControlFlow::Break(cube),
+                    None => behind = key.to_vec(),
+                },
+                Met::Gap { until, error } => {
+                    damage_log.gaps.remember(family, &behind, until, keys.1);
+                    behind = until.unwrap_or_default().to_vec();
+                    damage_log.report(&error.into());
+                }
+            }
+            ControlFlow::Continue(())
+        })?)
     }
 }
 

@@ -9,14 +9,11 @@ use std::sync::atomic::Ordering;
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Candidate, ClusterAt, CubeAt, Decision, Observation};
 
+use super::cleanup::{DueRewrites, Rows};
 use super::cube_index::IndexedCube;
-use super::next_cube::NextCubes;
-use super::sweep::{Rows, Sweep};
+use super::search::NextCubes;
 use super::{DamageLog, Due, Work};
-use crate::engine::ErrorKind;
-use crate::maintain::move_tier::row_of;
 use crate::maintain::state::MaintainState;
-use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 /// The number of cubes that one tick considers; the last cold cluster is completed. A round over a million hot chunks
@@ -27,18 +24,38 @@ const CUBES_READ: usize = 8;
 /// A warm cluster of unknown content counts as this many chunks.
 const WARM_CHUNKS: u32 = 64;
 
-/// Where the chunks of a cube are to be moved, and the observation on which this depends.
+/// Where the chunks of a cube are to be moved, if anywhere, and the observation on which this depends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DueMoves {
+struct DueMoves {
     seen: Observation,
     from_hot: Option<Decision>,
     /// Into the cold cluster.
     from_warm: Option<Decision>,
 }
 
-impl DueMoves {
-    const fn is_some(&self) -> bool {
-        self.from_hot.is_some() || self.from_warm.is_some()
+/// What is known of a cube when it was decided about, and where its chunks are to be moved.
+type Selected = (IndexedCube, Option<DueMoves>);
+
+/// Why nothing was decided about a cube.
+enum NotSelected {
+    /// It has nothing that could move, or cannot be read.
+    Gone,
+    /// It must be read first, and no more reads are allowed.
+    Unread,
+}
+
+/// The reads that are still allowed.
+struct Reads {
+    left: usize,
+    due: Due,
+}
+
+impl Reads {
+    /// Takes one of them.
+    fn take(&mut self) -> bool {
+        let takes = self.left > 0 && !self.due.is_over();
+        self.left -= usize::from(takes);
+        takes
     }
 }
 
@@ -48,7 +65,7 @@ impl MaintainState {
     /// Damage must not prevent the open. A later read of the damaged row reports it.
     pub(crate) fn know_if_empty(&self) {
         let mut damage_log = DamageLog::default();
-        if let Ok(None) = self.next_cube(Bound::Unbounded, None, &mut NextCubes::default(), &mut damage_log)
+        if let Ok(None) = self.next_cube(Bound::Unbounded, &mut NextCubes::default(), &mut damage_log)
             && damage_log.take().is_empty()
         {
             self.maintenance.work(|work| work.cube_index.nothing_there());
@@ -60,28 +77,41 @@ impl MaintainState {
     /// Once the world was searched after opening, this reads nothing where nothing is due and nothing has changed.
     /// Otherwise it costs a few map lookups for each cube.
     pub(crate) fn select_due(&self, work: &mut Work, due: Due) -> Result<bool, Error> {
-        let written = self.activity.tiering.take_written();
-        if written.is_err() {
-            // The engine may have been opened again.
-            work.damage_log.forget_gaps();
-        }
-        work.cube_index.note(written);
+        work.note_written(&self.activity.tiering);
         // Decisions about indexed cubes are made while the rest is searched.
         let is_searched = self.search(work, due.for_part(2))?;
-        let (mut first, mut considered, mut reads_left) = (None, 0, CUBES_READ);
+        let (mut first, mut considered, mut reads) = (None, 0, Reads { left: CUBES_READ, due });
         while considered < CUBES_SELECTED_FROM && !due.is_over() {
             let Some(cluster) = work.cube_index.next_cluster().filter(|next| first != Some(*next)) else {
                 break;
             };
             first = first.or(Some(cluster));
             considered += work.cube_index.cubes_in(cluster).len();
-            if !self.select_in_cluster(work, cluster, due, &mut reads_left)? {
+            if !self.select_in_cluster(work, cluster, due, &mut reads)? {
                 return Ok(false);
             }
             work.cube_index.go_on_behind(cluster);
         }
         self.evict_excess(work);
         Ok(is_searched && !due.is_over())
+    }
+
+    /// Offers the due moves of the next cold cluster with rows to the plan. Returns the cluster; `None` if all were
+    /// considered since the index began again.
+    ///
+    /// Each cluster is read, whatever is due in it: rows of which there was no report are found, too.
+    pub(crate) fn select_next_cluster(
+        &self,
+        work: &mut Work,
+        next_cubes: &mut NextCubes,
+        due: Due,
+    ) -> Result<Option<ClusterAt>, Error> {
+        let cluster = self.read_next_cluster(work, next_cubes)?;
+        if let Some(cluster) = cluster {
+            self.select_in_cluster(work, cluster, due, &mut Reads { left: usize::MAX, due })?;
+            self.evict_excess(work);
+        }
+        Ok(cluster)
     }
 
     /// Considers the cubes of a cold cluster. All due cubes are offered at once, so that they are one move. Returns
@@ -91,150 +121,126 @@ impl MaintainState {
         work: &mut Work,
         cluster: ClusterAt,
         due: Due,
-        reads_left: &mut usize,
+        reads: &mut Reads,
     ) -> Result<bool, Error> {
-        let now = self.activity.tiering.now();
-        let tombstone_horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
-        let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
-        let rewrites = self.due_rewrites(due);
         if !work.cube_index.is_whole(cluster) {
             // The search finds its other cubes before any of it is due, and all of it should be one move.
             return Ok(true);
         }
+        let rewrites = self.due_rewrites(due);
+        let (mut offers, mut above_cold) = (Vec::new(), Rows::default());
         for known in work.cube_index.cubes_in(cluster).to_vec() {
-            let cube = known.cube;
-            let (mut known, mut due_moves) = (known, None);
-            if !known.is_offered(now) {
-                due_moves = Some(self.due_moves(&mut work.sweep, known, due)).filter(DueMoves::is_some);
-            }
-            let must_look = known.must_look(tombstone_horizon);
-            let knows_heat = known.has_no_heat || self.knows_heat(cube);
-            if must_look || (due_moves.is_some() && !(known.is_sure && knows_heat)) {
-                if *reads_left == 0 || due.is_over() {
-                    return Ok(false);
-                }
-                *reads_left -= 1;
-                let warm = known.warm;
-                let Some(looked) = self.look(work, cube)? else { continue };
-                known = looked;
-                if known.rows == 0 && warm.is_none() {
-                    known.warm = self.find_warm(work, cube)?;
-                    if known.warm == Some(false) && !self.knows_heat(cube) {
-                        // Its heat row was deleted when it became cold, so nothing is left to record.
-                        work.cube_index.forget(cube);
-                        continue;
-                    }
-                }
-                due_moves = Some(self.due_moves(&mut work.sweep, known, due)).filter(DueMoves::is_some);
-            }
-            if due_moves.is_some_and(|moves| moves.from_warm.is_some()) && known.warm.is_none() {
-                if *reads_left == 0 || due.is_over() {
-                    return Ok(false);
-                }
-                *reads_left -= 1;
-                known.warm = self.find_warm(work, cube)?;
-                // Nothing of a cube with an unreadable warm cluster is moved.
-                due_moves = due_moves.filter(|_| known.warm.is_some());
-            }
-            if let Some(due_moves) = due_moves {
-                offers.push((known, due_moves));
-            }
-            let hot = known.rows.count_ones();
-            let above_warm = Rows { hot, most_shadows: hot };
-            work.sweep.old_tombstones(cube, known.old_tombstones, tombstone_horizon);
+            let (known, due_moves) = match self.select_cube(work, known, due, reads)? {
+                Ok(selected) => selected,
+                Err(NotSelected::Gone) => continue,
+                Err(NotSelected::Unread) => return Ok(false),
+            };
+            offers.extend(due_moves.map(|due_moves| (known, due_moves)));
+            let hot = known.hot.rows.count_ones();
+            let horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
+            work.cleanup.old_tombstones(known.cube, known.hot.old_tombstones, horizon);
             if known.warm != Some(false) {
-                work.sweep.rows_above(cube.cluster(ClusterTier::L1), above_warm, rewrites);
+                // Only hot rows shadow the slots of the warm cluster.
+                let above_warm = Rows { hot, most_shadows: hot };
+                work.cleanup.rows_above(known.cube.cluster(ClusterTier::L1), above_warm, rewrites);
             }
             above_cold += known.rows_above();
         }
-        work.sweep.rows_above(cluster, above_cold, rewrites);
+        work.cleanup.rows_above(cluster, above_cold, rewrites);
         for (known, due_moves) in offers {
-            self.offer(work, known, due_moves)?;
+            self.offer(work, known, due_moves);
         }
         Ok(true)
     }
 
-    /// Reads whether a cube has a warm cluster. Returns `None` if that cannot be read; then the cube is left alone.
-    fn find_warm(&self, work: &mut Work, cube: CubeAt) -> Result<Option<bool>, Error> {
-        let cluster = cube.cluster(ClusterTier::L1);
-        let (space, row_key) = row_of(cluster);
-        Counters::add(&self.shared.counters.engine_reads, 1);
-        match self.shared.engine()?.get(space, &row_key).map_err(Error::from) {
-            Ok(row) => {
-                let has_warm = Some(row.is_some());
-                work.cube_index.learn_warm(cube, has_warm);
-                Ok(has_warm)
+    /// Decides about a cube. Reads of it what the decision depends on and is not known.
+    fn select_cube(
+        &self,
+        work: &mut Work,
+        mut known: IndexedCube,
+        due: Due,
+        reads: &mut Reads,
+    ) -> Result<Result<Selected, NotSelected>, Error> {
+        let (cube, now) = (known.cube, self.activity.tiering.now());
+        let is_offered = known.is_offered(now);
+        let mut due_moves = if is_offered { None } else { self.due_moves(work, known, due) };
+        let must_look = known.must_look(self.shared.tombstone_horizon.load(Ordering::Relaxed));
+        let is_sure = || known.is_sure && (known.has_no_heat || self.knows_heat(cube));
+        if must_look || (due_moves.is_some() && !is_sure()) {
+            if !reads.take() {
+                return Ok(Err(NotSelected::Unread));
             }
-            Err(error) if error.kind() == ErrorKind::Damaged => {
-                work.damage_log.report(&error);
-                work.sweep.leave_cluster_alone(cluster, self.left_alone_until());
-                Ok(None)
+            let Some(read) = self.read_cube(work, cube)? else { return Ok(Err(NotSelected::Gone)) };
+            known = read;
+            if known.hot.rows == 0 && known.warm.is_none() {
+                known.warm = self.find_warm(work, cube)?;
+                if known.warm == Some(false) && !self.knows_heat(cube) {
+                    // Its heat row was deleted when it became cold, so nothing is left to record.
+                    work.cube_index.forget(cube);
+                    return Ok(Err(NotSelected::Gone));
+                }
             }
-            Err(error) => Err(error),
+            due_moves = self.due_moves(work, known, due);
         }
+        if due_moves.is_some_and(|moves| moves.from_warm.is_some()) && known.warm.is_none() {
+            if !reads.take() {
+                return Ok(Err(NotSelected::Unread));
+            }
+            known.warm = self.find_warm(work, cube)?;
+            // Nothing of a cube with an unreadable warm cluster is moved.
+            due_moves = due_moves.filter(|_| known.warm.is_some());
+        }
+        Ok(Ok((known, due_moves)))
+    }
+
+    fn due_rewrites(&self, due: Due) -> DueRewrites {
+        let after_ticks = self.activity.tiering.observers(|seen| seen.policy().rewrite_after_ticks);
+        DueRewrites { now: self.activity.tiering.now(), at: due.at(), after_ticks }
     }
 
     fn knows_heat(&self, cube: CubeAt) -> bool {
         self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some()
     }
 
-    /// Where the chunks of a cube are to be moved. Decided from memory.
-    pub(super) fn due_moves(&self, sweep: &mut Sweep, known: IndexedCube, due: Due) -> DueMoves {
+    /// Where the chunks of a cube are to be moved; `None` if nowhere. Decided from memory.
+    fn due_moves(&self, work: &Work, known: IndexedCube, due: Due) -> Option<DueMoves> {
         let (cube, now) = (known.cube, self.activity.tiering.now());
-        let is_left_alone = sweep.is_left_alone(cube.cluster(ClusterTier::L1), now);
-        let may_be_cold = !sweep.is_left_alone(cube.cluster(ClusterTier::L2), now);
+        let is_left_alone = |tier| work.cube_index.is_left_alone(cube.cluster(tier), now);
+        if is_left_alone(ClusterTier::L1) {
+            return None;
+        }
+        let may_be_cold = !is_left_alone(ClusterTier::L2);
         self.activity.tiering.observers(|seen| {
             let last_access = seen.heat().last_access(cube);
-            if is_left_alone || !seen.policy().may_demote(last_access, due.at()) {
-                let seen = Observation::alone(Tier::L0, last_access);
-                return DueMoves { seen, from_hot: None, from_warm: None };
+            if !seen.policy().may_demote(last_access, due.at()) {
+                return None;
             }
             let (observed, from_hot) = due.decide(seen, cube, Tier::L0);
             let (_, from_warm) = due.decide(seen, cube, Tier::L1);
-            DueMoves {
-                seen: observed,
-                from_hot: from_hot
-                    .filter(|decision| known.chunks != 0 && (may_be_cold || decision.to != Tier::L2)),
-                // A cube with neither rows nor a warm cluster is included: its heat is deleted.
-                from_warm: from_warm.filter(|decision| {
-                    may_be_cold && decision.to == Tier::L2 && (known.rows == 0 || known.warm != Some(false))
-                }),
-            }
+            let from_hot =
+                from_hot.filter(|decision| known.hot.chunks != 0 && (may_be_cold || decision.to != Tier::L2));
+            // A cube with neither rows nor a warm cluster is included: its heat is deleted.
+            let from_warm = from_warm.filter(|decision| {
+                may_be_cold && decision.to == Tier::L2 && (known.hot.rows == 0 || known.warm != Some(false))
+            });
+            let is_due = from_hot.is_some() || from_warm.is_some();
+            is_due.then_some(DueMoves { seen: observed, from_hot, from_warm })
         })
     }
 
-    /// Offers due moves to the plan. Returns whether the cube has a warm cluster; reads that if it is unknown and the
-    /// cluster is to be emptied.
-    pub(super) fn offer(
-        &self,
-        work: &mut Work,
-        known: IndexedCube,
-        due_moves: DueMoves,
-    ) -> Result<Option<bool>, Error> {
-        let IndexedCube { cube, mut warm, .. } = known;
-        let DueMoves { seen, from_hot, from_warm } = due_moves;
-        let mut offers = Vec::new();
-        if let Some(decision) = from_hot {
-            offers.push((Tier::L0, decision, known.chunks.count_ones(), known.bytes));
+    /// Offers due moves to the plan. Whether the cube has a warm cluster is known if that is to be emptied.
+    fn offer(&self, work: &mut Work, known: IndexedCube, due_moves: DueMoves) {
+        let (cube, DueMoves { seen, from_hot, from_warm }) = (known.cube, due_moves);
+        let has_warm = known.warm == Some(true);
+        if from_warm.is_some() && !has_warm && known.hot.rows == 0 {
+            work.cleanup.heat_only.push((cube, seen.last_access));
+            work.cube_index.forget(cube);
         }
-        if let Some(decision) = from_warm {
-            if warm.is_none() {
-                warm = self.find_warm(work, cube)?;
-            }
-            match warm {
-                None => return Ok(None),
-                Some(true) => offers.push((Tier::L1, decision, WARM_CHUNKS, 0)),
-                Some(false) if known.rows == 0 => {
-                    work.sweep.heat_only.push((cube, seen.last_access));
-                    work.cube_index.forget(cube);
-                }
-                Some(false) => {}
-            }
-        }
-        if !offers.is_empty() {
+        let from_hot =
+            from_hot.map(|decision| (Tier::L0, decision, known.hot.chunks.count_ones(), known.hot.bytes));
+        let from_warm = from_warm.filter(|_| has_warm).map(|decision| (Tier::L1, decision, WARM_CHUNKS, 0));
+        for (from, decision, chunks, bytes) in from_hot.into_iter().chain(from_warm) {
             work.cube_index.offered(cube, self.activity.tiering.now());
-        }
-        for (from, decision, chunks, bytes) in offers {
             let Observation { last_access, nearest_player_blocks, .. } = seen;
             work.plan.offer(Candidate {
                 cube,
@@ -246,6 +252,5 @@ impl MaintainState {
                 nearest_player_blocks,
             });
         }
-        Ok(warm)
     }
 }

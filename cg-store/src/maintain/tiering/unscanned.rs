@@ -15,11 +15,11 @@ use crate::maintain::move_tier::row_of;
 const MAX_RANGES: usize = 1 << 16;
 
 /// The keys of warm clusters sort cubes in the same order as the keys of their chunks.
-type CubeKey = [u8; key::CHUNK_LEN_BYTES];
+pub(super) type CubeKey = [u8; key::CHUNK_LEN_BYTES];
 
 /// Where a range begins: at a cube, or after it. Every edge is at or after [`Edge::FIRST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Edge {
+pub(super) struct Edge {
     key: CubeKey,
     is_behind: bool,
 }
@@ -27,7 +27,7 @@ struct Edge {
 impl Edge {
     const FIRST: Self = Self { key: [0; key::CHUNK_LEN_BYTES], is_behind: false };
 
-    fn of(from: Bound<CubeAt>) -> Self {
+    pub(super) fn of(from: Bound<CubeAt>) -> Self {
         match from {
             Bound::Unbounded => Self::FIRST,
             Bound::Included(cube) => Self { key: key_of(cube), is_behind: false },
@@ -64,13 +64,28 @@ impl CubeRange {
         now >= self.not_before && self.since.is_none_or(|since| policy.may_demote(since, at))
     }
 
-    /// Whether the range is inside one cold cluster with a known access time. Then its cubes are read; otherwise its
-    /// clusters are searched.
+    /// The cold cluster around the range, if that is one with a known access time. Then its cubes are read; otherwise
+    /// the range is searched for clusters.
+    pub(super) fn cluster(&self) -> Option<ClusterAt> {
+        let (Bound::Included(first) | Bound::Excluded(first)) = self.from else { return None };
+        self.since?;
+        let cluster = first.cluster(ClusterTier::L2);
+        (self.last?.cluster(ClusterTier::L2) == cluster).then_some(cluster)
+    }
+
+    /// Whether its cold cluster is known.
     pub(super) fn is_found(&self) -> bool {
-        let (Bound::Included(first) | Bound::Excluded(first), Some(last)) = (self.from, self.last) else {
-            return false;
-        };
-        self.since.is_some() && first.cluster(ClusterTier::L2) == last.cluster(ClusterTier::L2)
+        self.cluster().is_some()
+    }
+
+    /// Whether it was indexed before, and evicted.
+    pub(super) fn was_evicted(&self) -> bool {
+        self.not_before > GameTick::new(0)
+    }
+
+    /// Whether a cube that is not before the range is in it.
+    pub(super) fn reaches(&self, cube: CubeAt) -> bool {
+        self.last.is_none_or(|last| key_of(cube) <= key_of(last))
     }
 
     /// The rest of the range after a cube.
@@ -204,7 +219,7 @@ impl UnscannedRanges {
     }
 }
 
-fn key_of(cube: CubeAt) -> CubeKey {
+pub(super) fn key_of(cube: CubeAt) -> CubeKey {
     row_of(cube.cluster(ClusterTier::L1)).1
 }
 

@@ -3,20 +3,12 @@
 //! Warm clusters are written within a tick, which waits for the threads. Cold clusters are read and written in the
 //! background: the row is as large as 64 cubes, and an engine reads it as a whole.
 
-use std::collections::BTreeMap;
-
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, Heat, MovePlan, Step};
 
-use super::cold::Cold;
-use super::promotions::Promoting;
-use super::purge::{Purge, await_purge};
-use super::shrink::Shrinking;
-use super::{
-    CubeIndex, DamageLog, Due, MoveCounts, Sweep, delete_heat, heat_after_move, put_cold_heat, read_cold_heat,
-};
-use crate::engine::{Batch, EngineError, ErrorKind, Guard, Level};
-use crate::maintain::move_tier::{Outcome, demote_warm, past_damage, row_of};
+use super::jobs::{Ended, JobKind, Jobs};
+use super::{Cleanup, CubeIndex, DamageLog, Due, MoveCounts, Tiering, heat_after_move};
+use crate::maintain::move_tier::{ColdMerge, Outcome, demote_warm, past_damage, promote};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
@@ -27,14 +19,13 @@ const SETTLED_AT_ONCE: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) plan: MovePlan,
-    pub(crate) sweep: Sweep,
     pub(super) cube_index: CubeIndex,
+    pub(super) cleanup: Cleanup,
     /// A step that was taken from the plan and not begun.
     pub(super) held: Option<Step>,
-    pub(super) promoting: Promoting,
-    pub(super) cold: Option<Cold>,
-    pub(super) shrinking: Option<Shrinking>,
-    pub(super) purge: Option<Purge>,
+    pub(super) jobs: Jobs,
+    /// The one cold cluster that may be being built.
+    pub(super) merge: Option<Box<ColdMerge>>,
     pub(crate) damage_log: DamageLog,
     /// Whether another kind of move had to wait for promotions. It may have to wait again.
     others_waited: bool,
@@ -43,52 +34,46 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Begins a new round over all cubes, and drops planned steps. Returns the cubes that were to be promoted: a round
-    /// finds all others again, but these are reported only once.
+    /// Drops planned steps, and forgets all indexed rows; they are read again. Returns the cubes that were to be
+    /// promoted: a search finds all others again, but these are reported only once.
     #[must_use = "somebody stays in them and waits to be promoted"]
-    pub(crate) fn restart(&mut self) -> Vec<CubeAt> {
-        self.sweep.restart();
+    pub(crate) fn begin_again(&mut self) -> Vec<CubeAt> {
         let planned = std::iter::from_fn(|| self.next_step());
         let promotions = planned.filter(|step| step.to == Tier::L0).map(|step| step.cube).collect();
-        self.cube_index.take_offers_back();
-        if matches!(self.cold, Some(Cold::Beginning(..) | Cold::Making(..))) {
-            self.cold = None;
-        }
+        self.jobs.forget(JobKind::ColdRead);
+        self.merge = None;
+        self.cube_index.begin_again();
         promotions
     }
 
-    /// Drops planned steps that are not begun.
-    pub(super) fn forget_plan(&mut self) {
-        drop(self.restart());
-        self.sweep = Sweep::default();
-    }
-
-    /// Forgets all indexed rows; they are read again.
+    /// Drops planned steps, and forgets all that was found.
     pub(super) fn know_nothing(&mut self) {
-        self.sweep = Sweep::default();
+        drop(self.begin_again());
         self.cube_index = CubeIndex::default();
+        self.cleanup = Cleanup::default();
     }
 
-    /// Writes the heat of some cubes whose rows are out of date; see [`MaintainState::keep_heat`].
-    pub(crate) fn keep_heat(&mut self, world: &MaintainState) -> Result<(), Error> {
-        for cube in world.keep_heat()? {
-            self.cube_index.note_heat(cube);
+    /// Records in the index the rows that commits put.
+    pub(crate) fn note_written(&mut self, tiering: &Tiering) {
+        let written = tiering.written.lock().take();
+        if written.is_err() {
+            // The engine may have been opened again.
+            self.damage_log.forget_gaps();
         }
-        Ok(())
+        self.cube_index.note(written);
     }
 
     /// Whether nothing is planned or in progress.
     pub(crate) fn is_done(&self) -> bool {
         let is_planned = !self.plan.is_empty() || self.held.is_some();
-        let is_behind = self.cold.is_some() || self.shrinking.is_some() || self.purge.is_some();
-        let is_begun = is_behind || self.promoting.is_under_way();
-        !is_planned && !is_begun && self.sweep.shadowed.is_empty() && self.sweep.marked.is_empty()
+        let is_begun = !self.jobs.is_empty() || self.merge.is_some();
+        !is_planned && !is_begun && self.cleanup.shadowed.is_empty() && self.cleanup.marked.is_empty()
     }
 
     /// Whether groups of the held step's cold cluster are being built.
     fn is_cold_begun(&self) -> bool {
         let next = self.held.map(|step| step.cluster);
-        matches!(&self.cold, Some(Cold::Making(merge, _)) if Some(merge.cluster()) == next)
+        self.merge.as_ref().is_some_and(|merge| Some(merge.cluster()) == next)
     }
 
     /// The target tier of the next step. The step is held until it is taken.
@@ -163,46 +148,45 @@ impl MaintainState {
     pub(crate) fn work(&self, work: &mut Work, due: Due, counts: &mut MoveCounts) -> Result<bool, Error> {
         loop {
             // One kind of move at a time: none runs beside a cold move in the background.
-            if !self.await_cold(work, due, counts)?
-                || !self.await_shrinking(work, due, counts)?
-                || !await_purge(work, due, counts)?
-            {
+            if !self.collect_jobs(work, usize::MAX, due, counts)? {
                 return Ok(false);
             }
             let has_room = self.has_room(work, due)?;
             let next = if has_room { work.next_tier() } else { None };
             let most = if next == Some(Tier::L0) { self.promotions_at_once(work, due) } else { 0 };
-            if !self.await_promotions(work, most, due, counts)? {
+            if !self.collect_jobs(work, most, due, counts)? {
                 work.others_waited |= next != Some(Tier::L0);
                 return Ok(false);
             }
             if due.is_over() {
                 return Ok(work.is_done());
             }
-            match next {
-                Some(Tier::L0) => self.begin_promotion(work, due),
-                Some(Tier::L1) => {
-                    let steps = work.next_steps(self.threads_to_use(due));
-                    self.warm_cubes(work, &steps, due, counts)?;
-                }
-                Some(Tier::L2) if work.is_cold_begun() => {
-                    let steps = work.next_steps(self.threads_to_use(due));
-                    self.make_cold(work, &steps, due, counts)?;
-                }
-                Some(Tier::L2) => self.begin_cold(work),
-                None => {
-                    let shadowed = if has_room { work.sweep.shadowed.pop() } else { None };
-                    if let Some((cluster, since)) = shadowed {
-                        self.shrink(work, (cluster, since), due, counts)?;
-                    } else if let Some(cube) = work.sweep.marked.pop() {
-                        self.purge_tombstones(work, cube, counts)?;
-                    } else {
-                        work.others_waited = false;
-                        return Ok(true);
-                    }
-                }
+            let has_begun = match next {
+                Some(tier) => self.begin_move(work, tier, due, counts).map(|()| true)?,
+                None => self.begin_cleanup(work, has_room, due, counts)?,
+            };
+            if !has_begun {
+                work.others_waited = false;
+                return Ok(true);
             }
         }
+    }
+
+    /// Begins the held step, or takes some like it.
+    fn begin_move(&self, work: &mut Work, to: Tier, due: Due, counts: &mut MoveCounts) -> Result<(), Error> {
+        match to {
+            Tier::L0 => self.begin_promotion(work, due),
+            Tier::L1 => {
+                let steps = work.next_steps(self.threads_to_use(due));
+                self.warm_cubes(work, &steps, due, counts)?;
+            }
+            Tier::L2 if work.is_cold_begun() => {
+                let steps = work.next_steps(self.threads_to_use(due));
+                self.make_cold(work, &steps, due, counts)?;
+            }
+            Tier::L2 => self.begin_cold(work),
+        }
+        Ok(())
     }
 
     /// Promotions run in parallel: one on each thread. A tick that does not wait starts enough of them to occupy the
@@ -217,6 +201,18 @@ impl MaintainState {
         if !due.waits() || self.shared.pool.is_busy() { 1 } else { self.shared.pool.thread_count() }
     }
 
+    /// Starts the held promotion.
+    fn begin_promotion(&self, work: &mut Work, due: Due) {
+        let Some(step) = work.next_step() else { return };
+        self.begin_job(work, JobKind::Promotion, vec![step.cube], move |world| {
+            if !world.activity.tiering.observers(|seen| due.confirms(seen, &step)) {
+                return Ok(Ended::Promotion(Outcome::Nothing));
+            }
+            let end = promote(&*world.shared.engine()?, &world.shared.counters, step.cube);
+            past_damage(end).map(Ended::Promotion)
+        });
+    }
+
     /// Demotes cubes into warm clusters.
     fn warm_cubes(
         &self,
@@ -225,40 +221,43 @@ impl MaintainState {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
-        let engine = self.shared.engine()?;
-        let (engine, counters) = (&*engine, &self.shared.counters);
-        // Whether each step was still right, and its result.
-        let ends: Vec<Result<_, Error>> = self.shared.pool.each(steps, |step: &Step| {
-            if !self.activity.tiering.observers(|seen| due.confirms(seen, step)) {
-                return Ok((false, Outcome::Nothing));
-            }
-            let heat = self
-                .activity
-                .tiering
-                .observers(|seen| heat_after_move(seen, step.cube, self.activity.tiering.now()));
-            Ok((true, past_damage(demote_warm(engine, counters, step.cube, heat))?))
-        });
+        let ends = self.shared.pool.each(steps, |step: &Step| self.warm_cube(step, due));
         let mut failed = None;
         for (step, end) in steps.iter().zip(ends) {
-            let (was_right, end) = match end {
-                Ok(end) => end,
+            match end {
+                Ok(None) => {}
+                Ok(Some(end)) => {
+                    match end {
+                        Outcome::Done(_) => work.cleanup.written_anew(step.cluster),
+                        // The rows to be moved do not exist: they changed since they were read.
+                        Outcome::Nothing => work.cube_index.moved(step.cube),
+                        _ => {}
+                    }
+                    counts.warmed += self.end(work, &[step.cube], end, counts);
+                }
                 // The other steps ran all the same, and this one may have been written.
                 Err(error) => {
                     work.cube_index.moved(step.cube);
                     failed = failed.or(Some(error));
-                    continue;
                 }
-            };
-            if was_right && matches!(end, Outcome::Nothing) {
-                // The rows to be moved do not exist: they changed since they were read.
-                work.cube_index.moved(step.cube);
             }
-            if matches!(end, Outcome::Done(_)) {
-                work.sweep.written_anew(step.cube.cluster(ClusterTier::L1));
-            }
-            counts.warmed += self.end(work, &[step.cube], end, counts);
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Demotes a cube into its warm cluster. Returns `None` if the step is not right any more.
+    fn warm_cube(&self, step: &Step, due: Due) -> Result<Option<Outcome>, Error> {
+        let Some(heat) = self.heat_if_confirmed(step, due) else { return Ok(None) };
+        let end = demote_warm(&*self.shared.engine()?, &self.shared.counters, step.cube, heat);
+        past_damage(end).map(Some)
+    }
+
+    /// The heat of a cube when it is demoted now; `None` if the step is not right any more.
+    pub(super) fn heat_if_confirmed(&self, step: &Step, due: Due) -> Option<Heat> {
+        let now = self.activity.tiering.now();
+        self.activity
+            .tiering
+            .observers(|seen| due.confirms(seen, step).then(|| heat_after_move(seen, step.cube, now)))
     }
 
     /// Records the result of a move of cubes. Returns the number of moved chunks.
@@ -291,7 +290,8 @@ impl MaintainState {
                 }
                 counts.refused += 1;
                 for cube in cubes {
-                    work.sweep.leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
+                    work.cube_index
+                        .leave_cluster_alone(cube.cluster(ClusterTier::L1), self.left_alone_until());
                 }
                 0
             }
@@ -302,78 +302,6 @@ impl MaintainState {
     pub(super) fn left_alone_until(&self) -> GameTick {
         let later = self.activity.tiering.observers(|seen| seen.policy().cold_after_ticks);
         GameTick::new(self.activity.tiering.now().get().saturating_add(later.max(1)))
-    }
-
-    /// Deletes the heat rows of cubes that have nothing to demote any more.
-    ///
-    /// A cube may have changed since the sweep passed it, so each is read again: a warm cluster without a heat row
-    /// would never be found. The heat of a cube that was accessed meanwhile is kept.
-    pub(crate) fn forget_heat(&self, work: &mut Work, due: Due) -> Result<(), Error> {
-        let mut batch = Batch::new();
-        let mut forgotten: Vec<(CubeAt, GameTick)> = Vec::new();
-        while let Some((cube, last_access)) = work.sweep.heat_only.pop() {
-            if due.is_over() {
-                work.sweep.heat_only.push((cube, last_access));
-                break;
-            }
-            let (space, row_key) = row_of(cube.cluster(ClusterTier::L1));
-            // What cannot be read may be a warm cluster, or a hot row.
-            let has_any = || -> Result<bool, Error> {
-                Ok(self.shared.engine()?.get(space, &row_key)?.is_some()
-                    || self.hot_rows(cube, 0)?.0.rows > 0)
-            };
-            match has_any() {
-                Ok(true) => {}
-                Ok(false) => {
-                    let is_left = self.activity.tiering.observers(|seen| {
-                        let is_left = seen.heat().last_access(cube) == last_access;
-                        if is_left {
-                            seen.heat().forget(cube);
-                        }
-                        is_left
-                    });
-                    if is_left {
-                        delete_heat(&mut batch, cube);
-                        forgotten.push((cube, last_access));
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::Damaged => work.damage_log.report(&error),
-                Err(error) => return Err(error),
-            }
-        }
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let guards = self.heat_of_cold(&mut batch, &forgotten)?;
-        match self.shared.engine()?.commit(batch.maintenance(), &guards, Level::Process) {
-            // A move has recorded an access to such a cluster: the rows are deleted another time.
-            Err(EngineError::Conflict { .. }) => {
-                for (cube, _) in &forgotten {
-                    work.cube_index.note_heat(*cube);
-                }
-                Ok(())
-            }
-            done => Ok(done.map(drop)?),
-        }
-    }
-
-    /// Adds to a batch the accesses to the cold clusters around some cubes. Returns the guards of the changed rows.
-    fn heat_of_cold(&self, batch: &mut Batch, accessed: &[(CubeAt, GameTick)]) -> Result<Vec<Guard>, Error> {
-        let mut latest = BTreeMap::new();
-        for (cube, last_access) in accessed {
-            let known: &mut GameTick = latest.entry(cube.cluster(ClusterTier::L2)).or_default();
-            *known = (*known).max(*last_access);
-        }
-        let (engine, mut guards) = (self.shared.engine()?, Vec::new());
-        for (cluster, last_access) in latest {
-            let (known, guard) = read_cold_heat(&*engine, cluster)?;
-            // An unknown access time stays unknown.
-            if let Some(known) = known.filter(|known| known.last_access < last_access) {
-                put_cold_heat(batch, cluster, Heat { last_access, ..known });
-                guards.push(guard);
-            }
-        }
-        Ok(guards)
     }
 }
 

@@ -19,6 +19,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -123,22 +124,15 @@ impl ChunkCache {
     /// Creates a cache of at most `max_bytes`.
     pub(crate) fn new(max_bytes: u64) -> Self {
         static CACHES: AtomicU64 = AtomicU64::new(0);
-        /// The size of a usual decoded chunk; only a hint for the size of the tables.
+        /// The size of a usual decoded chunk.
         const TYPICAL_BYTES: u64 = 2048;
-        let options = OptionsBuilder::new()
-            .shards(SHARDS)
-            .estimated_items_capacity((max_bytes / TYPICAL_BYTES) as usize)
-            .weight_capacity(max_bytes)
-            .build()
-            .expect("both capacities are given");
-        let hashes = DefaultHashBuilder::default();
         Self {
             id: CACHES.fetch_add(1, Relaxed),
             max_bytes,
             absent: AbsentCubes::new(max_bytes / 64),
             columns: OnceLock::new(),
             kept: PinnedAreas::default(),
-            entries: Cache::with_options(options, Weight, hashes, DefaultLifecycle::default()),
+            entries: bounded(SHARDS, max_bytes, TYPICAL_BYTES, Weight),
             epochs: Epochs::new(EPOCHS, KEEPER_LOCKS),
             hits: Count::default(),
         }
@@ -279,22 +273,11 @@ impl ChunkCache {
     fn make_columns(&self) -> Columns {
         /// Few, because a column may be as large as all its chunks.
         const SHARDS: usize = 16;
-        /// The size of a usual column; only a hint for the size of the tables.
+        /// The size of a usual column.
         const TYPICAL_BYTES: u64 = 24 * 2048;
         let bytes = self.max_bytes / COLUMNS_PART;
         self.entries.set_capacity(self.max_bytes - bytes);
-        let options = OptionsBuilder::new()
-            .shards(SHARDS)
-            .estimated_items_capacity((bytes / TYPICAL_BYTES) as usize)
-            .weight_capacity(bytes)
-            .build()
-            .expect("both capacities are given");
-        Cache::with_options(
-            options,
-            column::Weight,
-            DefaultHashBuilder::default(),
-            DefaultLifecycle::default(),
-        )
+        bounded(SHARDS, bytes, TYPICAL_BYTES, column::Weight)
     }
 
     /// Pins the current and future entries of an area.
@@ -344,6 +327,22 @@ impl ChunkCache {
             columns.clear();
         }
     }
+}
+
+/// A cache of at most `max_bytes`. The size of a usual entry is only a hint for the size of the tables.
+fn bounded<K: Eq + Hash, T: Clone, W: Weighter<K, T> + Clone>(
+    shards: usize,
+    max_bytes: u64,
+    typical_bytes: u64,
+    weight: W,
+) -> Cache<K, T, W> {
+    let options = OptionsBuilder::new()
+        .shards(shards)
+        .estimated_items_capacity((max_bytes / typical_bytes) as usize)
+        .weight_capacity(max_bytes)
+        .build()
+        .expect("both capacities are given");
+    Cache::with_options(options, weight, DefaultHashBuilder::default(), DefaultLifecycle::default())
 }
 
 /// The epoch of a column, which all its chunks share.

@@ -10,7 +10,7 @@ use cg_format::cluster::Slot;
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
 
-use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
+use crate::engine::{Met, Readable, scan_skipping_damage};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -69,8 +69,19 @@ impl Area {
     }
 }
 
+/// The clusters of a tier that overlap a box.
+pub(crate) fn clusters_of(bounds: ChunkBox, tier: ClusterTier) -> impl Iterator<Item = ClusterPos> {
+    let (min, max) = (bounds.min().cluster(tier), bounds.max().cluster(tier));
+    (min.x()..=max.x()).flat_map(move |x| {
+        (min.y()..=max.y()).flat_map(move |y| {
+            (min.z()..=max.z())
+                .map(move |z| ClusterPos::new(tier, x, y, z).expect("between two clusters of the world"))
+        })
+    })
+}
+
 /// Boxes of at most this many cubes are listed without a search.
-const NAMED_CUBES: u128 = 64;
+const NAMED_CUBES: usize = 64;
 
 /// An iterator over the cubes of an area.
 #[derive(Debug)]
@@ -100,21 +111,11 @@ impl Cubes {
         let Area::Box(dimension, bounds) = area else {
             return Self::Followed { area, from: Some(Start::Beginning) };
         };
-        let (min, max) = (bounds.min().cluster(ClusterTier::L2), bounds.max().cluster(ClusterTier::L2));
-        let side = |min: i64, max: i64| u128::from(max.abs_diff(min)) + 1;
-        let count = side(min.x(), max.x())
-            .saturating_mul(side(min.y(), max.y()))
-            .saturating_mul(side(min.z(), max.z()));
-        if count > NAMED_CUBES {
-            return Self::Followed { area, from: Some(Start::Cube(dimension, min)) };
-        }
-        let mut named = Vec::new();
-        for x in min.x()..=max.x() {
-            for y in min.y()..=max.y() {
-                for z in min.z()..=max.z() {
-                    named.push((dimension, cube(x, y, z)));
-                }
-            }
+        let cubes = clusters_of(bounds, ClusterTier::L2).map(|cube| (dimension, cube));
+        let mut named: Vec<_> = cubes.take(NAMED_CUBES + 1).collect();
+        if named.len() > NAMED_CUBES {
+            let first = bounds.min().cluster(ClusterTier::L2);
+            return Self::Followed { area, from: Some(Start::Cube(dimension, first)) };
         }
         named.sort_unstable_by_key(|(dimension, cube)| key::cluster(*dimension, *cube));
         Self::Named(named.into_iter())
@@ -144,7 +145,9 @@ impl Cubes {
         view: &dyn Readable,
         counters: &Counters,
     ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
-        self.next_with(view, counters, &mut Err)
+        let mut damaged = Vec::new();
+        let next = self.next_past_damage(view, counters, &mut damaged)?;
+        damaged.into_iter().next().map_or(Ok(next), Err)
     }
 
     /// As [`next`](Self::next), but continues after damage. `damaged` gets the error of each unreadable range of keys,
@@ -157,18 +160,6 @@ impl Cubes {
         view: &dyn Readable,
         counters: &Counters,
         damaged: &mut Vec<Error>,
-    ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
-        self.next_with(view, counters, &mut |error| {
-            damaged.push(error.into());
-            Ok(())
-        })
-    }
-
-    fn next_with(
-        &mut self,
-        view: &dyn Readable,
-        counters: &Counters,
-        damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
     ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
         let (area, from) = match self {
             Self::Named(cubes) => return Ok(cubes.next()),
@@ -216,7 +207,7 @@ fn next_stored(
     counters: &Counters,
     from: Start,
     last: Option<(Dimension, ClusterPos)>,
-    damaged: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    damaged: &mut Vec<Error>,
 ) -> Result<Option<(Dimension, ClusterPos)>, Error> {
     let mut next: Option<(Dimension, ClusterPos)> = None;
     for (family, cube_of, key_of) in TIERS {
@@ -236,15 +227,13 @@ fn next_stored(
             Counters::add(&counters.keys_scanned, 1);
             match met {
                 // A key that does not decode is skipped; verification reports it.
-                Met::Row(key, _) => {
-                    cube_of(key).map_or(ControlFlow::Continue(()), |cube| ControlFlow::Break(Ok(cube)))
-                }
+                Met::Row(key, _) => cube_of(key).map_or(ControlFlow::Continue(()), ControlFlow::Break),
                 Met::Gap { error, .. } => {
-                    damaged(error).map_or_else(|error| ControlFlow::Break(Err(error)), ControlFlow::Continue)
+                    damaged.push(error.into());
+                    ControlFlow::Continue(())
                 }
             }
         })?;
-        let found = found.transpose()?;
         let sort_key = |(dimension, cube): (Dimension, ClusterPos)| key::cluster(dimension, cube);
         next = match (next, found) {
             (Some(a), Some(b)) => Some(if sort_key(b) < sort_key(a) { b } else { a }),

@@ -1,21 +1,14 @@
 //! Decodes a stored chunk with the schema with which it was written, and upgrades it to the current one.
 
+use std::sync::Arc;
+
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ClusterTier, Space, Tier, key};
 use cg_registry::{Catalog, Schema, UpgradeFunctions, Upgrader};
 
 use super::StoredChunk;
-use crate::read::state::ReadState;
-use crate::rt::stats::Counters;
+use crate::read::cache::Stored;
 use crate::storage::error::{Damage, Error};
-
-impl ReadState {
-    /// Decodes a stored chunk and upgrades it in memory. Nothing is written.
-    pub(crate) fn decode(&self, catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Chunk, Error> {
-        Counters::add(&self.shared.counters.chunks_decoded, 1);
-        decode(catalog, &self.shared.options.upgrades, stored)
-    }
-}
 
 /// Decodes a stored chunk and upgrades it to the catalog's current generation.
 ///
@@ -72,5 +65,40 @@ pub(crate) fn row_of(at: ChunkAt, tier: Tier) -> (Space, [u8; key::CHUNK_LEN_BYT
         Tier::L0 => (Space::ChunkL0, key::chunk(at)),
         Tier::L1 => cluster(ClusterTier::L1),
         Tier::L2 => cluster(ClusterTier::L2),
+    }
+}
+
+/// The last short chunk that was decoded, so that identical chunks are decoded once.
+///
+/// Most chunks of a world have one kind of block, air above the ground and stone below it, and identical bytes. They
+/// are adjacent, so a load of many chunks returns one shared value for them.
+#[derive(Debug, Default)]
+pub(crate) struct LastDecoded {
+    bytes: Vec<u8>,
+    schema_generation: u32,
+    decoded: Option<(Arc<Chunk>, bool)>,
+}
+
+impl LastDecoded {
+    /// The maximum size of a compared chunk. No chunk with two kinds of blocks is as short, and longer ones are rarely
+    /// identical.
+    const MAX_BYTES: usize = 512;
+
+    /// The last chunk, with the version of this one, if this one has the same bytes.
+    pub(crate) fn get(&self, stored: StoredChunk<'_>) -> Option<Stored> {
+        let (chunk, is_current) = self.decoded.as_ref()?;
+        let is_same = self.bytes == stored.value && self.schema_generation == stored.schema_generation;
+        let version = stored.version.get();
+        is_same.then(|| Stored { chunk: Arc::clone(chunk), version, is_current: *is_current })
+    }
+
+    /// Remembers a chunk if it is short.
+    pub(crate) fn set(&mut self, stored: StoredChunk<'_>, decoded: &Stored) {
+        if stored.value.len() <= Self::MAX_BYTES {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(stored.value);
+            self.schema_generation = stored.schema_generation;
+            self.decoded = Some((Arc::clone(&decoded.chunk), decoded.is_current));
+        }
     }
 }

@@ -4,10 +4,8 @@ mod absent;
 mod column;
 mod cubes;
 pub(crate) mod decode;
-mod decode_dedup;
 mod find;
-mod find_many;
-mod load;
+mod load_ticket;
 mod read_view;
 mod walk;
 mod walk_cube;
@@ -17,13 +15,13 @@ use cg_format::{ChunkAt, Tier};
 use crate::engine::CommitSeq;
 
 pub use cubes::Area;
-pub(crate) use cubes::{Cubes, keys_of};
-pub(crate) use find::{find, find_in, hot};
-pub(crate) use find_many::{find_many, find_many_in};
-pub(crate) use load::{LoadResult, panicked};
-pub use load::{LoadTicket, Peek};
+pub(crate) use cubes::{Cubes, clusters_of, keys_of};
+pub(crate) use find::{Rows, find, find_many, hot};
+pub(crate) use load_ticket::{LoadResult, panicked};
+pub use load_ticket::{LoadTicket, Peek};
 pub(crate) use read_view::WorldView;
-pub(crate) use walk::{positions_in, walk, walk_live, walk_one};
+pub(crate) use walk::{positions_in, show, walk, walk_live};
+pub(crate) use walk_cube::walk_cube;
 
 /// One live chunk as it is stored in the engine. Its checksum was verified; its layout was not.
 #[derive(Debug, Clone, Copy)]

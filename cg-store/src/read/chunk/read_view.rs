@@ -1,20 +1,21 @@
 //! Many reads of one state of the world: commits and moves between two of them are not visible.
 
+use std::slice;
 use std::sync::{Arc, OnceLock};
 
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 
-use super::find_many::find_many_in;
 use crate::engine::{CommitSeq, Snapshot};
-use crate::read::cache::{ChunkCache, Moment};
-use crate::read::delta::{WithDeltas, fold_stored};
+use crate::read::cache::{ChunkCache, Moment, Stored};
+use crate::read::delta::DeltaIndex;
+use crate::read::reader::Reader;
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// The deltas of at most this many chunks are scanned for one by one. For more, the keys of all deltas are read once.
+/// The deltas of at most this many chunks are scanned for one by one. For more, all deltas are read once.
 const FEW: usize = 64;
 
 /// The world at one moment, in the engine and in memory.
@@ -25,8 +26,8 @@ pub(crate) struct WorldView<'w> {
     pub(crate) catalog: Arc<Catalog>,
     /// The last commit that the view has.
     pub(crate) commit: CommitSeq,
-    /// Read when many chunks are read that memory does not have.
-    with_deltas: OnceLock<WithDeltas>,
+    /// All deltas of the view. Read when many chunks are read that memory does not have.
+    deltas: OnceLock<DeltaIndex>,
 }
 
 impl ReadState {
@@ -39,24 +40,29 @@ impl ReadState {
             commit,
             moment: self.cache.moment(),
             catalog: self.shared.registry.catalog(),
-            with_deltas: OnceLock::new(),
+            deltas: OnceLock::new(),
         }
     }
 }
 
 impl WorldView<'_> {
-    fn with_deltas(&self) -> Result<&WithDeltas, Error> {
-        if let Some(read) = self.with_deltas.get() {
-            return Ok(read);
+    /// A reader of this moment. It scans for the deltas of each chunk, unless all deltas were read before.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader::of_view(self.world, &self.view, &self.catalog, self.deltas.get())
+    }
+
+    fn read_deltas(&self) -> Result<(), Error> {
+        if self.deltas.get().is_none() {
+            let read = DeltaIndex::read(&self.view)?;
+            self.deltas.get_or_init(|| read);
         }
-        let read = WithDeltas::of(&self.view)?;
-        Ok(self.with_deltas.get_or_init(|| read))
+        Ok(())
     }
 
     /// Calls `show` with the stored ones of some chunks, in no particular order. Returns the number of absent chunks.
     ///
-    /// Costs what [`find_many_in`] costs for the chunks that are not in memory. To read a cluster only once, its chunks
-    /// must be requested together.
+    /// Costs what [`find_many`](super::find_many) costs for the chunks that are not in memory. To read a cluster only
+    /// once, its chunks must be requested together.
     ///
     /// # Errors
     /// The error of the first damaged chunk; other chunks may have been shown.
@@ -65,45 +71,42 @@ impl WorldView<'_> {
         at: &[ChunkAt],
         mut show: impl FnMut(ChunkAt, &Arc<Chunk>),
     ) -> Result<u64, Error> {
-        let world = self.world;
-        // Later commits do not concern this reader: it returns what it found.
-        let keep = |at, found| drop(world.keep(at, ChunkCache::ticket(at, &self.moment), found));
+        let ReadState { cache, shared, observer, .. } = self.world;
         let (mut missed, mut absent) = (Vec::new(), 0);
         for at in at {
-            match world.cache.get_as_of(*at, &self.moment) {
+            match cache.get_as_of(*at, &self.moment) {
                 Some(Lookup::Found(stored)) => show(*at, &stored.chunk),
                 Some(Lookup::Tombstone | Lookup::NotFound) => absent += 1,
                 None => missed.push(*at),
             }
         }
-        Counters::add(&world.shared.counters.cache_hits, (at.len() - missed.len()) as u64);
+        Counters::add(&shared.counters.cache_hits, (at.len() - missed.len()) as u64);
         if missed.is_empty() {
             return Ok(absent);
         }
-        Counters::add(&world.shared.counters.cache_misses, missed.len() as u64);
-        world.observer.missed(&missed);
-        let known = missed.len() > FEW || self.with_deltas.get().is_some();
-        let with_deltas = if known { Some(self.with_deltas()?) } else { None };
-        // Each chunk is shown when it is read, so not all chunks of a cluster are in memory at once.
-        let found = find_many_in(&self.view, &world.shared.counters, &missed, |chunk| {
-            let stored = if with_deltas.is_none_or(|with| with.has(chunk.at)) {
-                let fold = || fold_stored(&self.view, &self.catalog, chunk);
-                world.read_folded(&self.catalog, chunk, fold)?
-            } else {
-                world.read(&self.catalog, chunk)?
-            };
-            show(chunk.at, &stored.chunk);
-            keep(chunk.at, Lookup::Found(stored));
+        Counters::add(&shared.counters.cache_misses, missed.len() as u64);
+        if missed.len() > FEW {
+            self.read_deltas()?;
+        }
+        let keep = |at, found: Result<Lookup<Stored>, Error>| {
+            observer.loaded(&[at], slice::from_ref(&found));
+            // Later commits do not concern this reader: it returns what it found.
+            self.world.keep(at, ChunkCache::ticket(at, &self.moment), found?);
             Ok(())
+        };
+        // Each chunk is shown when it is read, so not all chunks of a cluster are in memory at once.
+        let found = self.reader().chunks(&missed, |at, stored| {
+            show(at, &stored.chunk);
+            keep(at, Ok(Lookup::Found(stored)))
         });
         for (at, found) in missed.into_iter().zip(found) {
-            let found = match found? {
-                Lookup::Found(()) => continue,
-                Lookup::Tombstone => Lookup::Tombstone,
-                Lookup::NotFound => Lookup::NotFound,
-            };
+            match found {
+                Ok(Lookup::Found(())) => continue,
+                Ok(Lookup::Tombstone) => keep(at, Ok(Lookup::Tombstone))?,
+                Ok(Lookup::NotFound) => keep(at, Ok(Lookup::NotFound))?,
+                Err(error) => keep(at, Err(error))?,
+            }
             absent += 1;
-            keep(at, found);
         }
         Ok(absent)
     }

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use cg_format::cluster::SlotInfo;
-use cg_format::{ChunkAt, ChunkBox, ClusterPos, Dimension, Tier};
+use cg_format::{ChunkAt, ChunkBox, Dimension, Tier};
 
 use super::StoredChunk;
 use super::cubes::{Area, Cubes};
@@ -31,28 +31,6 @@ impl Live<'_, '_> {
             Self::Slot { at, info, cluster, .. } => (*at, info.version, cluster.tier().tier()),
         }
     }
-
-    /// Visits its bytes. Does nothing if they are in a damaged group that was already reported.
-    fn show<B>(
-        self,
-        visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        match self {
-            Self::Hot(chunk) => visit(Ok(chunk)),
-            Self::Slot { at, info, cluster, counters } => {
-                let tier = cluster.tier().tier();
-                match cluster.read(at.pos, counters) {
-                    Ok(Some(value)) => {
-                        let SlotInfo { version, schema_generation } = info;
-                        let version = CommitSeq::new(version);
-                        visit(Ok(StoredChunk { at, version, schema_generation, tier, value }))
-                    }
-                    Ok(None) => ControlFlow::Continue(()),
-                    Err(error) => visit(Err(error)),
-                }
-            }
-        }
-    }
 }
 
 /// The stored chunks of a box.
@@ -75,7 +53,7 @@ pub(crate) fn positions_in(
     failed.map_or(Ok(found), Err)
 }
 
-/// Visits every live chunk of an area, until `visit` breaks.
+/// Visits every live chunk of an area as its row has it, until `visit` breaks.
 ///
 /// Damage that may hold chunks of the area is visited as an error, once for each cube that it overlaps, and the walk
 /// continues. Rows outside the area are not opened.
@@ -91,23 +69,21 @@ pub(crate) fn walk<B>(
     walk_live(view, counters, area, |live| show(live, &mut visit))
 }
 
-/// As [`walk`], for one cube.
-pub(crate) fn walk_one<B>(
-    view: &dyn Readable,
-    counters: &Counters,
-    area: Area,
-    cube: (Dimension, ClusterPos),
-    mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
-) -> Result<Option<B>, Error> {
-    Ok(walk_cube(view, counters, area, cube, |live| show(live, &mut visit))?.break_value())
-}
-
-fn show<B>(
+/// Visits the bytes of a live chunk. Does nothing if they are in a damaged group that was already reported.
+pub(crate) fn show<B>(
     live: Result<Live<'_, '_>, Error>,
     visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
-    match live {
-        Ok(live) => live.show(visit),
+    let (at, info, cluster, counters) = match live {
+        Ok(Live::Slot { at, info, cluster, counters }) => (at, info, cluster, counters),
+        Ok(Live::Hot(chunk)) => return visit(Ok(chunk)),
+        Err(error) => return visit(Err(error)),
+    };
+    let (tier, SlotInfo { version, schema_generation }) = (cluster.tier().tier(), info);
+    let version = CommitSeq::new(version);
+    match cluster.read(at.pos, counters) {
+        Ok(Some(value)) => visit(Ok(StoredChunk { at, version, schema_generation, tier, value })),
+        Ok(None) => ControlFlow::Continue(()),
         Err(error) => visit(Err(error)),
     }
 }

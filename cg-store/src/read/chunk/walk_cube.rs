@@ -26,7 +26,7 @@ const GROUP_CHUNKS: u16 = 64;
 ///
 /// Costs one read, and for each key range of the area in the cube one seek for the warm clusters and one for the hot
 /// rows. Each warm cluster costs one more seek for its hot rows.
-pub(super) fn walk_cube<B>(
+pub(crate) fn walk_cube<B>(
     view: &dyn Readable,
     counters: &Counters,
     area: Area,
@@ -34,40 +34,27 @@ pub(super) fn walk_cube<B>(
     mut visit: impl FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, Error> {
     let cold_key = key::cluster(dimension, cube);
-    let mut told = |error| visit(Err(error)).break_value();
-    let mut cold = None;
-    let row = match view.get(Space::of_cluster(ClusterTier::L2), &cold_key) {
-        Ok(row) => row,
-        Err(error @ EngineError::Corrupt { .. }) => {
-            if let Some(value) = told(error.into()) {
-                return Ok(ControlFlow::Break(value));
-            }
-            None
-        }
+    let (row, damage) = match view.get(Space::of_cluster(ClusterTier::L2), &cold_key) {
+        Ok(row) => (row, None),
+        Err(error @ EngineError::Corrupt { .. }) => (None, Some(Error::from(error))),
         Err(error) => return Err(error.into()),
     };
-    if let Some(row) = &row {
-        Counters::add(&counters.keys_scanned, 1);
-        Counters::add(&counters.clusters_read, 1);
-        match OpenCluster::open(cube, &cold_key, row) {
-            Ok(cluster) => cold = Some(cluster),
-            Err(error) => {
-                if let Some(value) = told(error) {
-                    return Ok(ControlFlow::Break(value));
-                }
-            }
-        }
-    }
+    Counters::add(&counters.keys_scanned, u64::from(row.is_some()));
+    Counters::add(&counters.clusters_read, u64::from(row.is_some()));
+    let cold = row.as_deref().map(|row| OpenCluster::open(cube, &cold_key, row)).transpose();
+    let cold = match damage.map_or(cold, Err) {
+        Ok(cold) => cold,
+        Err(error) => match visit(Err(error)) {
+            ControlFlow::Continue(()) => None,
+            stopped => return Ok(stopped),
+        },
+    };
     let mut walk = CubeWalk { view, counters, area, dimension, cube, cold, visit };
-    for [first, last] in area.parts_of(dimension, cube) {
-        let part = rank(first)..rank(last) + 1;
-        match walk.part(part) {
-            ControlFlow::Continue(()) => {}
-            ControlFlow::Break(Ok(value)) => return Ok(ControlFlow::Break(value)),
-            ControlFlow::Break(Err(error)) => return Err(error),
-        }
+    let mut parts = area.parts_of(dimension, cube).into_iter();
+    match parts.try_for_each(|[first, last]| walk.part(rank(first)..rank(last) + 1)) {
+        ControlFlow::Continue(()) => Ok(ControlFlow::Continue(())),
+        ControlFlow::Break(stopped) => stopped.map(ControlFlow::Break),
     }
-    Ok(ControlFlow::Continue(()))
 }
 
 /// A step of a walk: it continues, the visitor breaks, or the engine has failed.

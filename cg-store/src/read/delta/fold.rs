@@ -1,76 +1,59 @@
-//! Reads chunks with their deltas folded in.
+//! Folds the deltas of a chunk into it.
 
-use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
+use std::ops::Bound;
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::{ApplyError, DeltaView};
 use cg_format::frame::{self, FrameKind, FrameView};
 use cg_format::key::{self, Family};
-use cg_format::{ChunkAt, DecodeError, Problem, Section, Space};
-use cg_registry::{Catalog, Schema};
+use cg_format::{DecodeError, Problem, Section, Space};
+use cg_registry::Catalog;
 
-use super::{CachedDeltas, WithDeltas};
-use crate::engine::{CommitSeq, Readable, ReadableExt as _};
+use super::Deltas;
+use crate::engine::{Readable, ReadableExt as _};
+use crate::read::chunk::StoredChunk;
 use crate::read::chunk::decode::{decode_as_stored, schema_of};
-use crate::read::chunk::{Area, StoredChunk, walk};
-use crate::read::state::ReadState;
 use crate::storage::error::{Damage, Error};
 
 /// Decodes a chunk with the schema of its row and applies its deltas. The version is that of the last delta.
 ///
-/// The row and the deltas must be of one view.
-pub(crate) fn fold_stored(
+/// Deltas that are [`Stored`](Deltas::Stored) are read from `view`, which must be a view with the row.
+pub(crate) fn fold(
+    catalog: &Catalog,
+    stored: StoredChunk<'_>,
+    deltas: &Deltas,
     view: &dyn Readable,
-    catalog: &Catalog,
-    stored: StoredChunk<'_>,
 ) -> Result<(Chunk, u64), Error> {
-    let mut folded = Folded::begin(catalog, stored)?;
-    let (first, last) = (key::delta(stored.at, stored.version.get()), key::delta(stored.at, u64::MAX));
-    let range = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
-    view.try_scan(Family::ChunkDelta, range, |row_key, row| {
-        read(row_key, row)
-            .and_then(|(seq, delta, _)| folded.apply(seq, &delta))
-            .map_err(|problem| Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem))
-    })?;
-    Ok((folded.chunk, folded.version))
-}
-
-/// As [`fold_stored`], with deltas from memory that were taken before the row was read.
-pub(crate) fn fold_cached(
-    cached: &CachedDeltas,
-    catalog: &Catalog,
-    stored: StoredChunk<'_>,
-) -> Result<(Chunk, u64), Error> {
-    let mut folded = Folded::begin(catalog, stored)?;
-    // A row that was written meanwhile already contains the deltas up to its version.
-    for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version.get()) {
-        let applied = DeltaView::new(says).and_then(|delta| folded.apply(seq, &delta));
-        applied.map_err(|problem| {
-            Damage::of_chunk(Space::ChunkDelta, &key::delta(stored.at, seq), stored.at, problem)
-        })?;
+    let (mut chunk, mut version) = (decode_as_stored(catalog, stored)?, stored.version.get());
+    if matches!(deltas, Deltas::None) {
+        return Ok((chunk, version));
     }
-    Ok((folded.chunk, folded.version))
-}
-
-/// A chunk with some of its deltas applied.
-struct Folded {
-    chunk: Chunk,
-    schema: Schema,
-    version: u64,
-}
-
-impl Folded {
-    fn begin(catalog: &Catalog, stored: StoredChunk<'_>) -> Result<Self, Error> {
-        let chunk = decode_as_stored(catalog, stored)?;
-        Ok(Self { chunk, schema: schema_of(catalog, stored)?, version: stored.version.get() })
+    let schema = schema_of(catalog, stored)?;
+    let mut apply = |row_key: &[u8], delta: Result<(u64, DeltaView<'_>), DecodeError>| {
+        let applied = delta.and_then(|(seq, delta)| {
+            version = seq;
+            delta.fold_into(&mut chunk, &schema).map_err(|why| unfit(&why))
+        });
+        applied.map_err(|problem| Damage::of_chunk(Space::ChunkDelta, row_key, stored.at, problem))
+    };
+    match deltas {
+        Deltas::None => {}
+        Deltas::Cached(cached) => {
+            // A row that was written meanwhile already contains the deltas up to its version.
+            for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version.get()) {
+                apply(&key::delta(stored.at, seq), DeltaView::new(says).map(|delta| (seq, delta)))?;
+            }
+        }
+        Deltas::Stored => {
+            let (first, last) =
+                (key::delta(stored.at, stored.version.get()), key::delta(stored.at, u64::MAX));
+            let range = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
+            view.try_scan(Family::ChunkDelta, range, |row_key, row| {
+                apply(row_key, read(row_key, row).map(|(seq, delta, _)| (seq, delta)))
+            })?;
+        }
     }
-
-    fn apply(&mut self, seq: u64, delta: &DeltaView<'_>) -> Result<(), DecodeError> {
-        delta.fold_into(&mut self.chunk, &self.schema).map_err(|why| unfit(&why))?;
-        self.version = seq;
-        Ok(())
-    }
+    Ok((chunk, version))
 }
 
 /// Decodes a delta's row: the commit, and the payload as a view and as bytes.
@@ -97,61 +80,4 @@ fn unfit(why: &ApplyError) -> DecodeError {
     let allowed = "blocks without components, in layers that are there, in place of such";
     let problem = Problem::OutOfRange { field: "set block", found, allowed };
     DecodeError::new(Section::Delta, frame::LEN_BYTES as u64, problem)
-}
-
-/// Calls `show` with the bytes of a chunk with its deltas folded in, in the schema generation of its row.
-pub(crate) fn show_folded<T>(
-    (chunk, version): (Chunk, u64),
-    stored: StoredChunk<'_>,
-    show: impl FnOnce(StoredChunk<'_>) -> T,
-) -> T {
-    let value = chunk.to_bytes();
-    show(StoredChunk { value: &value, version: CommitSeq::new(version), ..stored })
-}
-
-/// The deltas of a view, for walks over it.
-pub(crate) struct Folding<'v> {
-    view: &'v dyn Readable,
-    catalog: Arc<Catalog>,
-    with_deltas: WithDeltas,
-}
-
-impl<'v> Folding<'v> {
-    /// Reads the keys of all deltas.
-    pub(crate) fn of(read: &ReadState, view: &'v dyn Readable) -> Result<Self, Error> {
-        Ok(Self { view, catalog: read.shared.registry.catalog(), with_deltas: WithDeltas::of(view)? })
-    }
-
-    /// The version of a chunk, given the version of its row.
-    pub(crate) fn version(&self, at: ChunkAt, of_row: u64) -> u64 {
-        self.with_deltas.last(at).map_or(of_row, |last| of_row.max(last))
-    }
-
-    /// Visits a chunk of a walk with its deltas folded in.
-    pub(crate) fn show<B>(
-        &self,
-        stored: Result<StoredChunk<'_>, Error>,
-        visit: &mut impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        match stored {
-            Ok(stored) if self.with_deltas.has(stored.at) => {
-                match fold_stored(self.view, &self.catalog, stored) {
-                    Ok(folded) => show_folded(folded, stored, |stored| visit(Ok(stored))),
-                    Err(error) => visit(Err(error)),
-                }
-            }
-            stored => visit(stored),
-        }
-    }
-}
-
-/// As [`walk`], every chunk with its deltas folded in. Reads the keys of all deltas first.
-pub(crate) fn walk_folded<B>(
-    read: &ReadState,
-    view: &dyn Readable,
-    area: Area,
-    mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
-) -> Result<Option<B>, Error> {
-    let folding = Folding::of(read, view)?;
-    walk(view, &read.shared.counters, area, |stored| folding.show(stored, &mut visit))
 }

@@ -1,6 +1,5 @@
-//! Finds the chunks with deltas from the keys of a view, and the unreadable gaps.
+//! Reads the deltas of a view, and finds the unreadable gaps.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use cg_format::ChunkAt;
@@ -62,36 +61,6 @@ pub(super) fn each_delta(
         ControlFlow::<()>::Continue(())
     })?;
     Ok(gaps)
-}
-
-/// The chunks that have deltas in a view.
-#[derive(Debug)]
-pub(crate) struct WithDeltas {
-    /// The commit of each chunk's last delta.
-    last: HashMap<ChunkAt, u64>,
-    gaps: Gaps,
-}
-
-impl WithDeltas {
-    /// Reads the keys of all deltas.
-    pub(crate) fn of(view: &dyn Readable) -> Result<Self, Error> {
-        let mut last = HashMap::new();
-        // The keys of a chunk's deltas ascend with their commits, so the last one stays.
-        let gaps = each_delta(view, |at, seq, _| {
-            last.insert(at, seq);
-        })?;
-        Ok(Self { last, gaps })
-    }
-
-    /// Whether a chunk may have deltas.
-    pub(crate) fn has(&self, at: ChunkAt) -> bool {
-        self.last.contains_key(&at) || (!self.gaps.is_empty() && self.gaps.may_hide(at))
-    }
-
-    /// The commit of a chunk's last delta, if that is known.
-    pub(super) fn last(&self, at: ChunkAt) -> Option<u64> {
-        self.last.get(&at).copied()
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! An index in memory of the chunks with deltas. The lookup of a chunk without deltas stays one read. The index also
-//! contains the deltas themselves, within a bound, so that the lookup of a chunk with deltas is one read as well.
+//! An index in memory of the chunks with deltas, of the world as it is now or of one view. The lookup of a chunk
+//! without deltas stays one read. The index also contains the deltas themselves, within a bound, so that the lookup of
+//! a chunk with deltas is one read as well.
 //!
 //! **Invariant**: a reader takes the deltas of a chunk from here, and reads the chunk's row afterwards. It gets a state
 //! that the chunk had at some moment since. A delta is added before it is written and is visible after it is written.
@@ -35,7 +36,7 @@ pub(crate) struct DeltaIndex {
 }
 
 /// The deltas of a chunk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Deltas {
     /// It has none.
     None,
@@ -130,17 +131,8 @@ impl DeltaIndex {
         self.has_gaps.store(!chunks.gaps.is_empty(), Ordering::Release);
     }
 
-    /// Whether a chunk may have deltas.
-    pub(crate) fn has(&self, at: ChunkAt) -> bool {
-        if !self.has_any() {
-            return false;
-        }
-        let chunks = self.chunks.lock();
-        chunks.deltas.contains_key(&at) || chunks.may_be_hidden(at)
-    }
-
     /// Whether any chunk may have deltas.
-    pub(crate) fn has_any(&self) -> bool {
+    fn has_any(&self) -> bool {
         self.len() > 0 || self.has_gaps.load(Ordering::Acquire)
     }
 
@@ -162,6 +154,12 @@ impl DeltaIndex {
             }
             Some(_) => Deltas::Stored,
         }
+    }
+
+    /// The deltas of those of some chunks that have any, for a reader that reads their rows afterwards.
+    pub(crate) fn list(&self, at: &[ChunkAt]) -> HashMap<ChunkAt, Deltas> {
+        let deltas = at.iter().map(|at| (*at, self.of(*at)));
+        deltas.filter(|(_, deltas)| !matches!(deltas, Deltas::None)).collect()
     }
 
     /// The number of chunks with deltas.
@@ -186,6 +184,11 @@ impl DeltaIndex {
             return Vec::new();
         }
         self.chunks.lock().deltas.get(&at).map(|deltas| deltas.commits.clone()).unwrap_or_default()
+    }
+
+    /// The version of a chunk, given the version of its row.
+    pub(crate) fn version(&self, at: ChunkAt, of_row: u64) -> u64 {
+        self.commits(at).last().map_or(of_row, |last| of_row.max(*last))
     }
 
     /// Adds the deletion of a chunk's deltas to a batch that saves or deletes it as a whole. After the write they must
@@ -275,24 +278,28 @@ mod tests {
     use super::*;
     use cg_format::{ChunkPos, Dimension};
 
+    fn has(index: &DeltaIndex, at: ChunkAt) -> bool {
+        !matches!(index.of(at), Deltas::None)
+    }
+
     #[test]
     fn it_knows_what_was_added_and_not_yet_forgotten() {
         let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
         let index = DeltaIndex::default();
-        assert!(!index.has(at(1)) && index.has_room(at(1)));
+        assert!(!has(&index, at(1)) && index.has_room(at(1)));
         for seq in 0..MAX_DELTAS as u64 {
             assert!(index.has_room(at(1)));
             index.add(at(1), seq, b"");
         }
         index.add(at(2), 3, b"");
-        assert!(index.has(at(1)) && !index.has_room(at(1)), "it is full");
+        assert!(has(&index, at(1)) && !index.has_room(at(1)), "it is full");
         index.forget(at(1), 3);
-        assert!(index.has_room(at(1)) && index.has(at(2)));
+        assert!(index.has_room(at(1)) && has(&index, at(2)));
         index.forget_up_to(at(1), MAX_DELTAS as u64 - 2);
         assert_eq!((index.commits(at(1)), index.len()), (vec![MAX_DELTAS as u64 - 1], 2));
         index.forget_up_to(at(1), u64::MAX);
         index.forget_up_to(at(2), 2);
-        assert_eq!((index.has(at(1)), index.commits(at(2)), index.len()), (false, vec![3], 1));
+        assert_eq!((has(&index, at(1)), index.commits(at(2)), index.len()), (false, vec![3], 1));
     }
 
     #[test]

@@ -15,9 +15,7 @@ mod fold;
 mod gaps;
 mod index;
 
-pub(crate) use cached::CachedDeltas;
-pub(crate) use fold::{Folding, fold_cached, fold_stored, read, show_folded, walk_folded};
-pub(crate) use gaps::WithDeltas;
+pub(crate) use fold::{fold, read};
 pub(crate) use index::{DeltaIndex, Deltas};
 
 use cg_format::chunk::Chunk;

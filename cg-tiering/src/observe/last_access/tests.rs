@@ -1,4 +1,4 @@
-//! Heat: the layout pinned, bounded memory, and what is stored when.
+//! Heat: the pinned layout, bounded memory, and what is stored when.
 
 use super::*;
 use cg_format::wire::annotate;
@@ -131,7 +131,7 @@ fn any_op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Against a map: what is known, and that the stored rows never lag far behind.
+    /// Compares it with a map: the known cubes, and that stored rows never lag far.
     #[test]
     fn it_is_a_map_with_rows_behind_it(ops in prop::collection::vec(any_op(), 1..200)) {
         let mut known = LastAccess::with_capacity(GameTick::new(3), 24);

@@ -1,4 +1,4 @@
-//! Presence: the incremental counts against a recount, stays, and the ends of the world.
+//! Presence: the incremental counts compared with a recount, stays, and the ends of the world.
 
 use super::*;
 use cg_format::ChunkPos;
@@ -126,7 +126,7 @@ fn a_continent_cannot_be_held() {
     assert!(presence.is_empty());
 }
 
-/// The players of a check and the holds that stand, all counted anew.
+/// The cubes of all players of a check and all loaded boxes, counted from scratch.
 fn recount(players: &[PlayerAt], holds: &[ChunkBox]) -> BTreeSet<CubeAt> {
     let mut cubes = BTreeSet::new();
     for player in players {

@@ -22,14 +22,17 @@ fn what_commits_put_is_known_but_not_sure() {
     put(&mut known, cube(0), 0b011, 0);
     put(&mut known, cube(0), 0b100, 0b001);
     let found = get(&known, cube(0)).unwrap();
-    assert_eq!((found.rows, found.chunks, found.warm, found.is_sure), (0b111, 0b110, Some(false), false));
+    assert_eq!(
+        (found.hot.rows, found.hot.chunks, found.warm, found.is_sure),
+        (0b111, 0b110, Some(false), false)
+    );
     assert_eq!((found.must_look(0), found.must_look(9)), (false, true), "marks count when they may go");
     let hot = Hot { rows: 0b1, chunks: 0b1, old_tombstones: 0, bytes: 7 };
     let found = known.learn(cube(0), hot, true, 9);
-    assert_eq!((found.rows, found.bytes, found.is_sure, found.must_look(9)), (0b1, 7, true, false));
+    assert_eq!((found.hot.rows, found.hot.bytes, found.is_sure, found.must_look(9)), (0b1, 7, true, false));
     known.moved(cube(0));
     let found = get(&known, cube(0)).unwrap();
-    assert_eq!((found.must_look(9), found.warm, found.most_shadows()), (true, None, 64));
+    assert_eq!((found.must_look(9), found.warm, found.rows_above().most_shadows), (true, None, 64));
     put(&mut known, cube(2), 1, 0);
     assert_eq!(get(&known, cube(2)).unwrap().warm, Some(false));
     known.note(Err(Overflow(BTreeMap::new())));
@@ -47,8 +50,6 @@ fn an_offer_is_not_made_again_before_long() {
     known.offered(cube(3), GameTick::new(100));
     let is_offered = |known: &CubeIndex, at| get(known, cube(3)).unwrap().is_offered(GameTick::new(at));
     assert!(is_offered(&known, 100 + OFFER_AGAIN_TICKS - 1) && !is_offered(&known, 100 + OFFER_AGAIN_TICKS));
-    known.take_offers_back();
-    assert!(!is_offered(&known, 100));
 }
 
 #[test]
@@ -69,28 +70,21 @@ fn clusters_come_one_after_the_other_round_and_round() {
 }
 
 #[test]
-fn a_round_makes_it_whole_unless_something_was_missed() {
+fn it_is_whole_where_all_was_read_unless_something_was_missed() {
     let around = |n| cube(n).cluster(ClusterTier::L2);
     let mut known = CubeIndex::default();
     assert!(!known.is_whole(around(0)));
-    known.begin_round();
-    known.learn(cube(0), Hot::default(), true, 0);
+    known.learn(cube(0), Hot::NONE, true, 0);
     assert!(!known.is_whole(around(0)), "nobody knows what else is met");
-    known.note(Err(Overflow([(cube(1), Puts { chunks: 1, tombstones: 0 })].into())));
-    known.end_round();
-    assert!(!known.is_whole(around(0)));
-    known.begin_round();
-    put(&mut known, cube(1), 2, 0);
-    known.end_round();
-    assert!(known.is_searched() && known.is_whole(around(0)));
-    assert_eq!((get(&known, cube(0)), get(&known, cube(1)).unwrap().rows), (None, 3), "one was not met");
-    known.begin_round();
-    known.leave_round();
-    assert!(!known.is_whole(around(0)), "it was not ended");
-    known.leave_round();
     known.nothing_there();
-    known.leave_round();
-    assert!(known.is_whole(around(0)));
+    assert!(known.is_searched() && known.is_whole(around(0)));
+    known.note(Err(Overflow([(cube(1), Puts { chunks: 1, tombstones: 0 })].into())));
+    assert!(!known.is_whole(around(0)));
+    known.leave_cluster_alone(around(7), GameTick::new(9));
+    known.begin_again();
+    assert_eq!((get(&known, cube(0)), known.count, known.is_whole(around(0))), (None, 0, false));
+    let is_left_alone = |now| known.is_left_alone(around(7), GameTick::new(now));
+    assert!(is_left_alone(8) && !is_left_alone(9));
 }
 
 #[test]

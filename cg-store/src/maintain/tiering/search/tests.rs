@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkPos, Tier};
+use cg_format::{ChunkAt, ChunkPos, Dimension, Tier};
 
 use super::*;
 use crate::World;
@@ -34,7 +34,7 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
     ticks(&world, 0, 60);
     let rooms = world.rooms();
     rooms.maintain.keep_all_heat().unwrap();
-    let _ = rooms.maintain.activity.tiering.take_written();
+    let _ = rooms.maintain.activity.tiering.written.lock().take();
     rooms.maintain.maintenance.work(|work| work.cube_index = CubeIndex::default().with_capacity(remembered));
     (world, places)
 }
@@ -145,4 +145,56 @@ fn a_search_that_was_lost_begins_again() {
     assert_eq!(work.keys_scanned, 40 * 3, "each cluster is found once more");
     ticks(&world, DAY, 100);
     assert_eq!(cold(&world), 40);
+}
+
+#[test]
+fn what_was_found_is_sought_again_only_once_it_was_passed() {
+    let cube = |n| CubeAt::of(ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 4 * n)));
+    let (mut found, mut seeks) = (Found::default(), 0);
+    let mut first = |from: Bound<CubeAt>, finds: Option<i64>| {
+        let mut sought = false;
+        let first = found.first(from, || {
+            sought = true;
+            Ok(finds.map(cube))
+        });
+        seeks += u32::from(sought);
+        (first.expect("no seek fails"), sought)
+    };
+    let at = |n| Bound::Included(cube(n));
+    let after = |n| Bound::Excluded(cube(n));
+    assert_eq!(first(Bound::Unbounded, Some(5)), (Some(cube(5)), true));
+    assert_eq!(first(after(1), None), (Some(cube(5)), false));
+    assert_eq!(first(at(5), None), (Some(cube(5)), false));
+    assert_eq!(first(after(5), Some(7)), (Some(cube(7)), true));
+    assert_eq!(first(at(8), None), (None, true));
+    assert_eq!(first(after(9), Some(10)), (None, false), "up to the end there is nothing");
+    assert_eq!(seeks, 3);
+}
+
+#[test]
+fn a_search_that_goes_back_misses_nothing() {
+    let (world, places) = opened((0..3).map(|n: i64| [n * 16, 0, 0]), 1 << 16);
+    let mut cubes: Vec<_> = places.into_iter().map(CubeAt::of).collect();
+    cubes.sort_unstable_by_key(|cube| key_of(*cube));
+    let (mut next_cubes, mut damage_log) = (NextCubes::default(), DamageLog::default());
+    let mut first = |from| world.rooms().maintain.next_cube(from, &mut next_cubes, &mut damage_log).unwrap();
+    assert_eq!(first(Bound::Excluded(cubes[1])), Some(cubes[2]));
+    assert_eq!(first(Bound::Included(cubes[0])), Some(cubes[0]));
+    assert_eq!(first(Bound::Excluded(cubes[2])), None);
+    assert_eq!(first(Bound::Excluded(cubes[0])), Some(cubes[1]));
+}
+
+#[test]
+fn all_of_a_world_is_demoted_whatever_fits() {
+    for remembered in [1, 10, 1 << 16] {
+        let (world, _) = opened((0..100).map(|n: i64| [n % 10 * 16, 0, n / 10 * 16]), remembered);
+        let read = || world.metrics().stats.keys_scanned;
+        let at_first = read();
+        assert_eq!(world.tiers().demote_all(0, |_| {}).unwrap(), MoveCounts::default());
+        assert!(read() - at_first >= 200, "each cube is read, due or not");
+        let moves = world.tiers().demote_all(DAY, |_| {}).unwrap();
+        assert_eq!((moves.cooled, moves.refused, cold(&world)), (100, 0, 100), "{remembered}");
+        let (moves, work) = ticks(&world, 1, 100);
+        assert_eq!((moves, work.keys_scanned), (MoveCounts::default(), 0));
+    }
 }

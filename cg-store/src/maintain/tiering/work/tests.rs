@@ -1,4 +1,4 @@
-//! What is forgotten after a sweep, and what is done while the threads are busy or end.
+//! What is forgotten after a search, and what is done while the threads are busy or end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -176,32 +176,32 @@ fn a_panic_behind_a_tick_does_not_pass_for_a_closed_world() {
 }
 
 #[test]
-fn a_cube_that_somebody_looked_at_since_the_sweep_keeps_its_heat() {
+fn a_cube_that_somebody_looked_at_since_the_search_keeps_its_heat() {
     let (world, all, _) = stored(MemEngine::new(), &apart(), &[0]);
     let rooms = world.rooms();
     let seen = ChunkAt::new(all[0].dimension, ChunkPos::constant(40, 0, 0));
     rooms.maintain.activity.tiering.touch([seen]);
     let cube = CubeAt::of(seen);
     let mut work = Work::default();
-    work.sweep.heat_only = vec![(cube, GameTick::new(0))];
+    work.cleanup.heat_only = vec![(cube, GameTick::new(0))];
     // An access to an absent or a cold chunk leaves no row.
-    rooms.maintain.activity.tiering.set_now(GameTick::new(50));
+    rooms.maintain.activity.tiering.ticked(GameTick::new(50), &[]);
     rooms.maintain.activity.tiering.touch([seen]);
     rooms.maintain.forget_heat(&mut work, Due::until(GameTick::new(50), None)).unwrap();
     let heat =
         rooms.maintain.activity.tiering.observers(|seen| seen.heat().get(cube)).map(|heat| heat.last_access);
-    assert_eq!((heat, work.sweep.heat_only.len()), (Some(GameTick::new(50)), 0));
+    assert_eq!((heat, work.cleanup.heat_only.len()), (Some(GameTick::new(50)), 0));
     // Without time nothing is checked, and nothing is lost.
-    work.sweep.heat_only = vec![(cube, GameTick::new(50))];
+    work.cleanup.heat_only = vec![(cube, GameTick::new(50))];
     rooms
         .maintain
         .forget_heat(&mut work, Due::until(GameTick::new(50), Some(std::time::Instant::now())))
         .unwrap();
-    assert_eq!(work.sweep.heat_only, [(cube, GameTick::new(50))]);
+    assert_eq!(work.cleanup.heat_only, [(cube, GameTick::new(50))]);
 }
 
 #[test]
-fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
+fn a_cube_that_was_played_in_since_the_search_keeps_its_heat() {
     let world = World::builder().in_memory().unwrap();
     let flat = world.registry().register_dimension("game:flat").unwrap();
     let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
@@ -216,7 +216,7 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
     drop(saved.unwrap());
     let rooms = world.rooms();
     rooms.maintain.keep_all_heat().unwrap();
-    // The sweep found three cubes with only heat. Then a chunk was saved in one, and another got a warm cluster.
+    // The search found three cubes with only heat. Then a chunk was saved in one, and another got a warm cluster.
     let [hot, warm, empty] = [0, 4, 8].map(|x| CubeAt::of(at(x)));
     rooms.maintain.activity.tiering.touch([at(8)]);
     rooms.maintain.keep_all_heat().unwrap();
@@ -225,12 +225,12 @@ fn a_cube_that_was_played_in_since_the_sweep_keeps_its_heat() {
     demote_warm(&*rooms.shared.engine().unwrap(), &rooms.shared.counters, warm, heat).unwrap();
     let mut work = Work::default();
     let last_access = |cube| rooms.maintain.activity.tiering.observers(|seen| seen.heat().last_access(cube));
-    work.sweep.heat_only = [hot, warm, empty].map(|cube| (cube, last_access(cube))).into();
+    work.cleanup.heat_only = [hot, warm, empty].map(|cube| (cube, last_access(cube))).into();
     rooms.maintain.forget_heat(&mut work, Due::until(GameTick::new(0), None)).unwrap();
     let has_heat =
         |x| rooms.shared.engine().unwrap().get(Space::Heat, &cg_format::key::heat(at(x))).unwrap().is_some();
     assert_eq!([0, 4, 8].map(has_heat), [true, true, false]);
-    assert!(work.sweep.heat_only.is_empty());
+    assert!(work.cleanup.heat_only.is_empty());
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
         world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
     }
     world.tiers().purge_tombstones_before(CommitSeq::new(u64::MAX)).unwrap();
-    let is_begun = || world.rooms().maintain.maintenance.work(|work| work.purge.is_some());
+    let is_begun = || world.rooms().maintain.maintenance.work(|work| work.jobs.has(JobKind::Purge));
     beside_busy_threads(&world, || {
         for now in 10..2000 {
             let report = world.tick(GameTick::new(now), &[], Duration::from_millis(2)).unwrap();
