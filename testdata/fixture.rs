@@ -186,7 +186,7 @@ pub(crate) fn marked(world: &World, ids: &Ids, cell: u16) -> Chunk {
 
 /// Saves chunks in one transaction.
 #[track_caller]
-pub(crate) fn save(world: &World, chunks: impl IntoIterator<Item = (ChunkAt, Chunk)>) -> u64 {
+pub(crate) fn save(world: &World, chunks: impl IntoIterator<Item = (ChunkAt, Chunk)>) -> CommitSeq {
     let saved = world.transaction(|tx| {
         for (at, chunk) in chunks {
             tx.save(at, chunk);

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use cg_bench::raw;
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockPos, Chunk, ChunkAt, ChunkPos, ClusterTier, LocalPos, Space, key};
+use cg_store::engine::CommitSeq;
 use cg_store::{Durability, Error, World, WorldOptions, WriteBatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 use rocksdb::WriteOptions;
@@ -110,7 +111,7 @@ fn options() -> WorldOptions {
     WorldOptions { cache_bytes: 256 << 20, min_free_bytes: Some(0), ..WorldOptions::balanced() }
 }
 
-fn save(world: &World, column: &Column, durability: Durability) -> u64 {
+fn save(world: &World, column: &Column, durability: Durability) -> CommitSeq {
     let saved = world.transaction_at(durability, |tx| {
         for (at, chunk) in column {
             tx.save(*at, Arc::clone(chunk));
@@ -121,7 +122,7 @@ fn save(world: &World, column: &Column, durability: Durability) -> u64 {
 }
 
 /// What a commit that saved a column has put.
-fn rows_of_commit(world: &World, column: &Column, seq: u64) -> Rows {
+fn rows_of_commit(world: &World, column: &Column, seq: CommitSeq) -> Rows {
     let chunks = column.iter().flat_map(|(at, _)| {
         let patch = (Space::OpacityPatch, key::opacity_patch(*at).to_vec());
         let marks = [ClusterTier::L1, ClusterTier::L2]
@@ -135,7 +136,7 @@ fn rows_of_commit(world: &World, column: &Column, seq: u64) -> Rows {
     let engine = world.engine();
     let put = keys.into_iter().filter_map(|(space, key)| {
         let row = engine.get(space, &key).expect("is sound")?.to_vec();
-        (row[8..16] == seq.to_le_bytes()).then_some((space, key, row))
+        (row[8..16] == seq.get().to_le_bytes()).then_some((space, key, row))
     });
     let rows: Rows = put.collect();
     assert!(rows.len() > column.len(), "{} rows of {} chunks", rows.len(), column.len());

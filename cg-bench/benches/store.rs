@@ -22,7 +22,7 @@ use cg_bench::world::{Generator, Scene};
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::opacity::Patch;
 use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, frame, key};
-use cg_store::engine::COMMIT_SEQUENCE_KEY;
+use cg_store::engine::{COMMIT_SEQUENCE_KEY, CommitSeq};
 use cg_store::{Durability, Error, World, WorldOptions};
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use rocksdb::WriteBatch;
@@ -122,10 +122,10 @@ fn read(criterion: &mut Criterion) {
 type Rows = Vec<(Space, Vec<u8>, Vec<u8>)>;
 
 /// The rows with which a world stores new chunks.
-fn rows(generator: &Generator, chunks: &[(ChunkAt, Arc<Chunk>)], seq: u64) -> Rows {
+fn rows(generator: &Generator, chunks: &[(ChunkAt, Arc<Chunk>)], seq: CommitSeq) -> Rows {
     let mut rows = Rows::new();
     let mut put = |space: Space, key: &[u8], draft: Draft| {
-        rows.push((space, key.to_vec(), draft.seal(space, key, seq)));
+        rows.push((space, key.to_vec(), draft.seal(space, key, seq.get())));
     };
     let mut marks = std::collections::BTreeSet::new();
     for (at, chunk) in chunks {
@@ -176,7 +176,7 @@ fn save(criterion: &mut Criterion) {
         check_rows(&stored, &next(z));
         group.bench_function(BenchmarkId::new("ref: RocksDB write batch <= 1.3", count), |bench| {
             bench.iter_batched(
-                || rows(generator, &next(z), 1),
+                || rows(generator, &next(z), CommitSeq::new(1)),
                 |rows| write_raw(&stored.raw, &rows),
                 BatchSize::SmallInput,
             );
@@ -196,7 +196,7 @@ fn write_raw(raw: &Db, rows: &Rows) {
     raw.write(batch).expect("the disk has room");
 }
 
-fn save_all(world: &World, chunks: Vec<(ChunkAt, Arc<Chunk>)>) -> u64 {
+fn save_all(world: &World, chunks: Vec<(ChunkAt, Arc<Chunk>)>) -> CommitSeq {
     let committed = world.transaction_at(Durability::Process, |tx| {
         for (at, chunk) in chunks {
             tx.save(at, chunk);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
 use cg_registry::portable::{IdRemap, Names};
 use cg_registry::{Catalog, ListKind};
+use cg_store::engine::CommitSeq;
 use cg_store::objects::ObjectKey;
 use cg_store::{Error, World};
 use uuid::Uuid;
@@ -118,13 +119,14 @@ impl SyncClient {
         Some((Uuid::from_bytes(head.uuid), Uuid::from_bytes(head.incarnation)))
     }
 
-    /// The version that the server had of a chunk when it sent it. `None` if the chunk is not cached, or stale.
+    /// The version that the server had of a chunk when it sent it: a commit of the server's world. `None` if the chunk
+    /// is not cached, or stale.
     ///
     /// # Errors
     /// [`SyncError::World`].
-    pub fn version(&self, at: ChunkAt) -> Result<Option<u64>, SyncError> {
+    pub fn version(&self, at: ChunkAt) -> Result<Option<CommitSeq>, SyncError> {
         let Some(head) = self.state.lock().head else { return Ok(None) };
-        Ok(self.row(CubeKey::of(at), head.incarnation)?.and_then(|row| row.version(at)))
+        Ok(self.row(CubeKey::of(at), head.incarnation)?.and_then(|row| row.version(at)).map(CommitSeq::new))
     }
 
     /// Asks about chunks, cached or not. Reads one row per 4³ cube.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Lookup};
+use cg_store::engine::CommitSeq;
 use cg_store::layer::sync_to;
 use cg_store::view::ReadView;
 use cg_store::{Error, World};
@@ -76,7 +77,7 @@ impl SyncServer {
             }
         }
         let reply = self.world.read_view(|view| self.answer_of(view, request))?;
-        sync_to(&self.world, reply.commit)?;
+        sync_to(&self.world, CommitSeq::new(reply.commit))?;
         Ok(reply)
     }
 
@@ -90,7 +91,7 @@ impl SyncServer {
             dimensions: Vec::new(),
             is_known: known.is_some(),
             // Read after the view was taken, because tombstones may be purged while the view exists.
-            forgotten: world.tiers().tombstone_horizon(),
+            forgotten: world.tiers().tombstone_horizon().get(),
             listed: 0,
             limits: &self.limits,
             wanted: Vec::new(),
@@ -109,7 +110,7 @@ impl SyncServer {
             number: request.number,
             uuid,
             incarnation,
-            commit: view.commit(),
+            commit: view.commit().get(),
             is_restart: known.is_none(),
             names: NewNames::behind(view.catalog(), known.as_ref()),
             cubes,
@@ -153,7 +154,7 @@ impl Answering<'_> {
         let all = |answer: Answer| CubeReply::Chunks(vec![answer; asked.chunks.len()]);
         let Some(dimension) = self.dimension(asked.dimension)? else { return Ok(all(Answer::Gone)) };
         let mark = match self.view.last_change(dimension, cube) {
-            Ok(Some(mark)) => mark,
+            Ok(Some(mark)) => mark.get(),
             // The last change of the cube is unknown, so everything in it may have changed.
             Ok(None) | Err(Error::Corrupt(_)) => u64::MAX,
             Err(error) => return Err(error.into()),
@@ -172,11 +173,11 @@ impl Answering<'_> {
         for (place, known) in &asked.chunks {
             let known = known.filter(|_| self.is_known);
             answers.push(match places.get(place).filter(|chunk| !chunk.is_deleted) {
-                Some(chunk) if known == Some(chunk.version) => Answer::UpToDate,
+                Some(chunk) if known == Some(chunk.version.get()) => Answer::UpToDate,
                 Some(chunk) => {
                     let at = ChunkAt { dimension, pos: chunk_at(cube, *place)? };
                     let place = answers.len();
-                    self.wanted.push(Wanted { cube: index, place, at, version: chunk.version });
+                    self.wanted.push(Wanted { cube: index, place, at, version: chunk.version.get() });
                     Answer::Later
                 }
                 None => Answer::Gone,
@@ -237,7 +238,7 @@ impl Answering<'_> {
         let area = ChunkBox::new(corner(asked.min)?, corner(asked.max)?);
         // All deletions after `since` are known if none of their tombstones was purged.
         let since = asked.since.filter(|since| self.is_known && since.saturating_add(1) >= self.forgotten);
-        let (is_whole, since) = (since.is_none(), since.unwrap_or(0));
+        let (is_whole, since) = (since.is_none(), since.map_or(CommitSeq::NONE, CommitSeq::new));
         let (mut cubes, mut damaged) = (Vec::new(), Vec::new());
         let Some(dimension) = self.dimension(asked.dimension)? else {
             return Ok(AreaReply::Changed { is_whole: true, cubes, damaged });
@@ -250,7 +251,7 @@ impl Answering<'_> {
             };
             let told = changed.into_iter().filter(|(_, version)| !(is_whole && version.is_deleted));
             let chunks: Vec<_> = told
-                .map(|(pos, version)| (place_of(pos), (!version.is_deleted).then_some(version.version)))
+                .map(|(pos, last)| (place_of(pos), (!last.is_deleted).then_some(last.version.get())))
                 .collect();
             self.listed += chunks.len();
             if !chunks.is_empty() {

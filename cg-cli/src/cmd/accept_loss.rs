@@ -33,7 +33,7 @@ struct Report {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let lost = match World::builder().options(&args.world.options()).open_read_only(args.world.path()) {
         Ok(world) => {
-            out.print(&Report { lost: 0, last_commit: world.last_commit() })?;
+            out.print(&Report { lost: 0, last_commit: world.last_commit().get() })?;
             return Ok(Outcome::Good);
         }
         Err(Error::Open(OpenError::Engine { source: EngineError::LostCommits { floor, found }, .. })) => {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(&format!("{commits} of {} would be given up for good", args.world.path().display()))?;
     let accepting = WorldOptions { accept_lost_commits: true, ..args.world.options() };
     let world = World::builder().options(&accepting).open(args.world.path())?;
-    let last_commit = world.last_commit();
+    let last_commit = world.last_commit().get();
     world.close()?;
     out.print(&Report { lost, last_commit })?;
     Ok(Outcome::Good)

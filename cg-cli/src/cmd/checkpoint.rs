@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     } else {
         world.checkpoint(&args.to, cg_store::CheckpointFiles::Linked)?;
     }
-    let last_commit = world.last_commit();
+    let last_commit = world.last_commit().get();
     world.close()?;
     drop(world);
     let problems = if args.no_verify { None } else { Some(problems(args, out)?) };

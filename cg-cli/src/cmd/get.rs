@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let at = ChunkAt::new(dimension, pos);
     let found = world.tiers().with_stored_bytes(at, |stored| {
         Ok(Stored {
-            version: stored.version,
+            version: stored.version.get(),
             tier: tier_name(stored.tier),
             schema_generation: stored.schema_generation,
             value_bytes: stored.value.len(),

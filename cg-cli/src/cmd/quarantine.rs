@@ -5,6 +5,7 @@ use std::fmt;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, EntityId, RecordId, Space};
 use cg_registry::ListKind;
 use cg_store::World;
+use cg_store::engine::CommitSeq;
 use cg_store::objects::ObjectKey;
 use cg_store::quarantine::SalvagedCommit;
 use serde::Serialize;
@@ -168,7 +169,7 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
     let rows = rows.into_iter().map(|row| Row {
         space: space_name(row.space),
         key: hex(&row.key),
-        commit: row.commit,
+        commit: row.commit.get(),
         bytes: row.bytes.len(),
     });
     out.print(&Listed { quarantined: rows.collect() })?;
@@ -254,7 +255,7 @@ fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     let (of, row, by) = copy_named(space, key, commit)?;
     args.yes.confirm("the quarantined row would be deleted for good")?;
     let world = args.world.open_for_writing()?;
-    let done = world.quarantine().delete(of, &row, by)?;
+    let done = world.quarantine().delete(of, &row, CommitSeq::new(by))?;
     world.close()?;
     let what = if done { "was deleted" } else { "is not in quarantine" };
     out.print(&Done { done, what: format!("{space} {key} {commit} {what}") })?;

@@ -63,7 +63,7 @@ pub(super) fn begin(
         let folder = name.rsplit_once('/').map_or(".", |(folder, _)| folder);
         *deleted_files.entry(folder.to_owned()).or_default() += 1;
     }
-    let (save, began_after) = (source.identity.clone(), world.last_commit());
+    let (save, began_after) = (source.identity.clone(), world.last_commit().get());
     let path = source.path.clone();
     let head =
         Head { rules: RULES, save, path, choices, began_after, only, replaced_level, deleted_files, in_use };

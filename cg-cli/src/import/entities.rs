@@ -217,7 +217,7 @@ impl Importer<'_> {
         }
         Ok(match self.world.entity_version(id)? {
             None => Holder::Nobody,
-            Some(version) if version > self.head.began_after => Holder::Import,
+            Some(version) if version.get() > self.head.began_after => Holder::Import,
             Some(_) if self.is_left_alone(id)? => Holder::Import,
             Some(_) => Holder::World,
         })
@@ -226,7 +226,7 @@ impl Importer<'_> {
     /// Whether an entity of the world came with this import.
     pub(super) fn has_brought(&self, id: EntityId) -> Result<bool, Error> {
         let version = unless_damaged(self.world.entity_version(id))?.flatten();
-        Ok(version.is_some_and(|version| version > self.head.began_after))
+        Ok(version.is_some_and(|version| version.get() > self.head.began_after))
     }
 
     /// Whether an entity of the world is in another dimension than one that is made of a save's: the import changes nothing

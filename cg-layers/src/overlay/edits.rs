@@ -140,8 +140,8 @@ impl<S: Base> Store<S> {
     /// opened.
     fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Applying<'_>), EngineError> {
         let _in_order = self.numbering.lock();
-        let seq = self.engine.last_commit().next().get();
-        Ok((seq, self.apply_latch.write_in_parts(&*self.engine, batch, seq, limit_bytes)?))
+        let seq = self.engine.last_commit().next();
+        Ok((seq.get(), self.apply_latch.write_in_parts(&*self.engine, batch, seq, limit_bytes)?))
     }
 }
 

@@ -10,7 +10,7 @@ use cg_format::frame::FrameView;
 use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
 use cg_format::{ChunkAt, Lookup, Space, Tier, key};
 use cg_store::Error;
-use cg_store::engine::{Readable, ReadableExt as _, Snapshot};
+use cg_store::engine::{CommitSeq, Readable, ReadableExt as _, Snapshot};
 use cg_store::error::{ConflictKey, Damage};
 use cg_store::layer::kind::Chunks;
 use cg_store::layer::{Base, Found, decode, origin_of};
@@ -88,7 +88,7 @@ impl<S: Base> Store<S> {
         let header = frame.header();
         let (value, over) = match row.value {
             OverlayValue::Here(value) => {
-                let (version, schema_generation) = (header.version, header.schema_generation);
+                let (version, schema_generation) = (CommitSeq::new(header.version), header.schema_generation);
                 let stored = StoredChunk { at, version, schema_generation, tier: Tier::L0, value };
                 self.counts.chunks_decoded.fetch_add(1, Ordering::Relaxed);
                 let chunk = decode(&*self.catalog()?, &self.base.upgrades(), stored);

@@ -9,6 +9,7 @@ use cg_format::{ChunkAt, ChunkPos, Dimension};
 
 use crate::api::world::World;
 use crate::commit::state::CommitState;
+use crate::engine::CommitSeq;
 use crate::read::cache::Column;
 use crate::read::chunk::{LoadResult, LoadTicket, Peek, panicked};
 use crate::rt::pool::caught;
@@ -48,9 +49,9 @@ impl World {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn load_versioned(&self, at: ChunkAt) -> Result<Option<(Arc<Chunk>, u64)>, Error> {
+    pub fn load_versioned(&self, at: ChunkAt) -> Result<Option<(Arc<Chunk>, CommitSeq)>, Error> {
         let stored = self.applied_for(&[at])?.read.stored(at)?;
-        Ok(stored.here().map(|stored| (stored.chunk, stored.version)))
+        Ok(stored.here().map(|stored| (stored.chunk, CommitSeq::new(stored.version))))
     }
 
     /// Many chunks, one result per position in the order asked. A damaged row fails the chunks in it and no others.

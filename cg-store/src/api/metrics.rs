@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::api::world::World;
+use crate::engine::CommitSeq;
 use crate::read::cache::CacheStats;
 use crate::rt::durations::Durations;
 use crate::rt::stats::Stats;
@@ -16,11 +17,11 @@ pub struct Metrics {
     /// What the chunks in memory take.
     pub cache: CacheStats,
     /// The newest commit that readers see.
-    pub last_commit: u64,
+    pub last_commit: CommitSeq,
     /// The newest commit that a killed process leaves.
-    pub last_written: u64,
+    pub last_written: CommitSeq,
     /// The newest commit that a power cut leaves.
-    pub last_synced: u64,
+    pub last_synced: CommitSeq,
     /// Commits that are accepted and not written yet.
     pub queued_commits: u64,
     /// The memory that they hold, and what was submitted.
@@ -49,16 +50,16 @@ impl World {
     pub fn metrics(&self) -> Metrics {
         let rooms = self.rooms();
         let (queued_commits, queued_bytes) = rooms.commit.queue.load();
-        let [written, synced] = rooms.shared.slot.reached();
+        let [last_written, last_synced] = rooms.shared.slot.reached();
         // Not inside the value below: the lock would be held while the engine is waited for.
         let tiles_waiting = rooms.maintain.activity.dirty_tiles.lock().len() as u64;
         let counted = rooms.shared.counters.read();
         Metrics {
             stats: Stats { cache_hits: counted.cache_hits + rooms.read.cache.hits(), ..counted },
             cache: rooms.read.cache.stats(),
-            last_commit: rooms.commit.log.published(),
-            last_written: written.get(),
-            last_synced: synced.get(),
+            last_commit: CommitSeq::new(rooms.commit.log.published()),
+            last_written,
+            last_synced,
             queued_commits,
             queued_bytes,
             submitted: rooms.commit.queue.submitted_len(),

@@ -9,6 +9,7 @@ pub use cg_format::{
 pub use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, PackManifest, Registration};
 pub use cg_tiering::{GameTick, PlayerAt};
 
+pub use crate::engine::CommitSeq;
 pub use crate::{
     Binding, BlockKind, Committed, Durability, Error, ErrorKind, OpenError, Peek, Property, Transaction,
     World, WorldOptions, WriteBatch,

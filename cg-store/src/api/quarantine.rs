@@ -4,6 +4,7 @@ use cg_format::{ChunkAt, ChunkBox, Dimension, EntityId, RecordId, Space};
 
 use crate::admin::quarantine::{Quarantined, QuarantinedChunks};
 use crate::api::world::World;
+use crate::engine::CommitSeq;
 use crate::storage::error::Error;
 
 /// The quarantined rows of a world, and the calls that quarantine damage.
@@ -106,7 +107,7 @@ impl Quarantine<'_> {
     ///
     /// # Errors
     /// If the engine fails.
-    pub fn delete(&self, space: Space, row: &[u8], commit: u64) -> Result<bool, Error> {
-        self.world.applied()?.admin().delete_quarantined(space, row, commit)
+    pub fn delete(&self, space: Space, row: &[u8], commit: CommitSeq) -> Result<bool, Error> {
+        self.world.applied()?.admin().delete_quarantined(space, row, commit.get())
     }
 }

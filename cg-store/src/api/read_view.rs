@@ -15,7 +15,7 @@ use cg_registry::Catalog;
 use crate::admin::changes::{Changes, ChunkVersion};
 use crate::api::world::World;
 use crate::commit::commit_log::CommitLog;
-use crate::engine::Readable as _;
+use crate::engine::{CommitSeq, Readable as _};
 use crate::kinds::property;
 use crate::read::chunk::{Area, StoredChunk, WorldView};
 use crate::read::iterate::{StoredPlace, entities};
@@ -76,8 +76,8 @@ impl ReadView<'_> {
     }
 
     /// The last commit that the view has.
-    pub fn commit(&self) -> u64 {
-        self.inner.commit.get()
+    pub fn commit(&self) -> CommitSeq {
+        self.inner.commit
     }
 
     /// Reads layer 0 of a box into a flat slice in the host's order.
@@ -273,18 +273,18 @@ impl ReadView<'_> {
         &self,
         dimension: Dimension,
         area: &ChunkBox,
-        since: u64,
+        since: CommitSeq,
         visit: impl FnMut(ClusterPos, Result<Vec<(ChunkPos, ChunkVersion)>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        self.changes().for_each(dimension, area, since, visit)
+        self.changes().for_each(dimension, area, since.get(), visit)
     }
 
     /// The last commit that changed something in a cube of 4³ or 16³ chunks; `None` if none ever did. One key read.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the row that has it is damaged.
-    pub fn last_change(&self, dimension: Dimension, cube: ClusterPos) -> Result<Option<u64>, Error> {
-        self.changes().mark(dimension, cube)
+    pub fn last_change(&self, dimension: Dimension, cube: ClusterPos) -> Result<Option<CommitSeq>, Error> {
+        Ok(self.changes().mark(dimension, cube)?.map(CommitSeq::new))
     }
 
     /// The versions of the chunks of a 4³ cube that are stored or deleted. Costs two reads and two scans; of clusters only

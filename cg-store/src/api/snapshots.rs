@@ -3,6 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::api::world::World;
+use crate::engine::CommitSeq;
 use crate::kinds::snapshots::{self, DamagedSnapshot, Head, PART_BYTES, SavedSnapshot, snapshot_head};
 use crate::storage::error::Error;
 
@@ -94,8 +95,8 @@ impl Snapshots<'_> {
     ///
     /// # Errors
     /// [`Error::SnapshotExists`], [`Error::SnapshotName`], [`Error::LowDiskSpace`], and the errors of the engine.
-    pub fn save(&self, name: &str, value: &[u8]) -> Result<u64, Error> {
-        self.world.applied()?.commit.save_snapshot(name, value)
+    pub fn save(&self, name: &str, value: &[u8]) -> Result<CommitSeq, Error> {
+        self.world.applied()?.commit.save_snapshot(name, value).map(CommitSeq::new)
     }
 
     /// The saved snapshots, ascending by name. A damaged head gives an error in its place. The values are not checked

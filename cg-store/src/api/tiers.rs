@@ -9,6 +9,7 @@ use cg_tiering::{GameClock, GameTick, HoldError, PlayerAt};
 use crate::admin::census::Census;
 use crate::api::guards::{KeepLoaded, TierPin};
 use crate::api::world::World;
+use crate::engine::CommitSeq;
 use crate::maintain::tick::TickReport;
 use crate::maintain::tiering::{MoveCounts, TierReport, Tiering, TracePart};
 use crate::maintain::tombstones;
@@ -185,8 +186,8 @@ impl Tiers<'_> {
     ///
     /// # Errors
     /// Those of the engine. The next call purges the objects that this one did not.
-    pub fn purge_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
-        self.world.applied()?.maintain.purge_tombstones_before(commit)
+    pub fn purge_tombstones_before(&self, commit: CommitSeq) -> Result<CommitSeq, Error> {
+        self.world.applied()?.maintain.purge_tombstones_before(commit.get()).map(CommitSeq::new)
     }
 
     /// Counts the tombstones of chunks that commits before `commit` deleted: those that
@@ -195,16 +196,16 @@ impl Tiers<'_> {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn count_tombstones_before(&self, commit: u64) -> Result<u64, Error> {
+    pub fn count_tombstones_before(&self, commit: CommitSeq) -> Result<u64, Error> {
         tombstones::count_tombstones_before(
             &self.world.applied()?.commit.drained_engine()?.snapshot()?,
-            commit,
+            commit.get(),
         )
     }
 
     /// The first commit whose deletions are all remembered. A client with an older state must ask for everything again.
-    pub fn tombstone_horizon(&self) -> u64 {
-        self.world.rooms().shared.tombstone_horizon.load(Ordering::Relaxed)
+    pub fn tombstone_horizon(&self) -> CommitSeq {
+        CommitSeq::new(self.world.rooms().shared.tombstone_horizon.load(Ordering::Relaxed))
     }
 
     fn tiering(&self) -> &Tiering {

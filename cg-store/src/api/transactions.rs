@@ -102,7 +102,7 @@ impl World {
     /// let ticket = world.submit(batch)?;
     ///
     /// assert!(world.load(at)?.is_some());
-    /// assert!(ticket.wait()?.seq > 0);
+    /// assert_eq!(ticket.wait()?.seq, world.last_commit());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

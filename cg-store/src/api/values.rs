@@ -4,6 +4,7 @@ use cg_format::EntityId;
 use cg_format::entity::Entity;
 
 use crate::api::world::World;
+use crate::engine::CommitSeq;
 use crate::kinds::property::Property;
 use crate::storage::error::Error;
 
@@ -38,8 +39,8 @@ impl World {
     ///
     /// # Errors
     /// If the storage fails.
-    pub fn entity_version(&self, id: EntityId) -> Result<Option<u64>, Error> {
-        self.applied()?.read.entity_version(id)
+    pub fn entity_version(&self, id: EntityId) -> Result<Option<CommitSeq>, Error> {
+        Ok(self.applied()?.read.entity_version(id)?.map(CommitSeq::new))
     }
 
     /// The last committed state of a property, or `None` if it was never set. One key read.

@@ -9,7 +9,7 @@ use cg_format::ChunkAt;
 use cg_registry::Catalog;
 
 use crate::api::rooms::Rooms;
-use crate::engine::{Batch, Engine, Level, Usage};
+use crate::engine::{Batch, CommitSeq, Engine, Level, Usage};
 use crate::maintain::tiering;
 use crate::rt::lock_order::RwLock;
 use crate::rt::stats::Counters;
@@ -205,8 +205,8 @@ impl World {
     }
 
     /// The newest commit.
-    pub fn last_commit(&self) -> u64 {
-        self.rooms().commit.log.published()
+    pub fn last_commit(&self) -> CommitSeq {
+        CommitSeq::new(self.rooms().commit.log.published())
     }
 
     /// The engine of the world, for tests and tools that read single rows. The world does not check what is written past it.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::commit::commit_log::Committing;
 use crate::commit::state::CommitState;
-use crate::engine::{Engine, EngineError, Failure, Reopen, Reopened};
+use crate::engine::{CommitSeq, Engine, EngineError, Failure, Reopen, Reopened};
 use crate::read::delta::DeltaIndex;
 use crate::storage::engine_cell::Vacant;
 use crate::storage::error::{ConflictKey, Error, NotResumed};
@@ -154,7 +154,7 @@ impl CommitState {
         let engine = match reopen(&|found| (promised..=newest).contains(&found.get())) {
             Ok(Reopened::Writable(engine)) => engine,
             Ok(Reopened::Unexpected(reader)) => {
-                let found = reader.last_commit().get();
+                let (promised, found) = (CommitSeq::new(promised), reader.last_commit());
                 self.put_back(vacant, reader, &begun.cause);
                 return Err(if found < promised {
                     NotResumed::LostCommits { promised, found }.into()
@@ -283,7 +283,7 @@ mod tests {
         world.registry().register_blocks([":air"]).unwrap();
         world.registry().register_dimension("game:overworld").unwrap();
         set(&world, 1).unwrap();
-        fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
+        fails_at.store(world.last_commit().get() + 1, Ordering::Relaxed);
         (world, fails_at)
     }
 
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn what_cannot_be_carried_out_is_told_to_who_wants_one_state() {
         let (world, fails_at) = about_to_fail(&Arc::new(AtomicU64::new(u64::MAX)));
-        let seq = world.last_commit();
+        let seq = world.last_commit().get();
         let (mut intent, part) = (Intent::default(), PartWriter::new().into_bytes());
         intent.add(&part);
         let mut batch = Batch::new();

@@ -160,7 +160,7 @@ impl CommitState {
     fn write(&self, rows: Rows, seq: u64) -> Result<(), EngineError> {
         let mut commit = self.number(rows, seq);
         let (batch, limit_bytes) = (std::mem::take(&mut commit.batch), self.shared.batch_limit()?);
-        let engine = self.shared.engine()?;
+        let (engine, seq) = (self.shared.engine()?, CommitSeq::new(seq));
         if commit.len_bytes > limit_bytes {
             // Readers find in the queue what is not in the engine yet.
             let rolled_forward =
@@ -169,7 +169,7 @@ impl CommitState {
             Counters::add(&self.shared.counters.commits_staged, 1);
             rolled_forward.open();
         } else {
-            engine.commit_run(CommitSeq::new(seq), vec![batch], Level::Process)?;
+            engine.commit_run(seq, vec![batch], Level::Process)?;
         }
         drop(engine);
         self.tell_written(commit);

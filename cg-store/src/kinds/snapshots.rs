@@ -16,7 +16,9 @@ use cg_format::key::{self, Family};
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Engine, Met, Readable, ReadableExt as _, Stamp, scan_skipping_damage};
+use crate::engine::{
+    ALL_KEYS, Batch, CommitSeq, Engine, Met, Readable, ReadableExt as _, Stamp, scan_skipping_damage,
+};
 use crate::storage::error::{Damage, Error};
 
 /// The bytes of a value in one part.
@@ -32,7 +34,7 @@ pub struct SavedSnapshot {
     /// Its length.
     pub len_bytes: u64,
     /// The commit that made it visible.
-    pub seq: u64,
+    pub seq: CommitSeq,
 }
 
 /// A snapshot that exists and cannot be read, or an unreadable gap that may contain some.
@@ -205,7 +207,9 @@ fn kept_in(row_key: &[u8], row: &[u8]) -> Option<Result<SavedSnapshot, DamagedSn
     };
     let head = (part == 0).then(|| decode_head(row_key, row))?;
     Some(match head {
-        Ok(head) => Ok(SavedSnapshot { name: name.into(), len_bytes: head.len_bytes, seq: head.seq }),
+        Ok(Head { len_bytes, seq, .. }) => {
+            Ok(SavedSnapshot { name: name.into(), len_bytes, seq: CommitSeq::new(seq) })
+        }
         Err(problem) => {
             let error = damaged(row_key, name, 0, problem);
             Err(DamagedSnapshot { name: Some(name.into()), error })

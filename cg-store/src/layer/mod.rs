@@ -127,18 +127,18 @@ pub fn adopt_names(world: &World, names: &Arc<Catalog>) -> Result<(), Error> {
 /// # Errors
 /// If writing or syncing fails; the world is read-only from then on. [`EngineError::LostCommits`] if the world no longer has
 /// the commit.
-pub fn sync_to(world: &World, commit: u64) -> Result<(), Error> {
+pub fn sync_to(world: &World, commit: CommitSeq) -> Result<(), Error> {
     let [_, synced] = world.rooms().shared.slot.reached();
-    if synced.get() >= commit {
+    if synced >= commit {
         return Ok(());
     }
     let engine = world.applied()?.commit.drained_engine()?;
     let last = engine.last_commit();
-    if last.get() < commit {
+    if last < commit {
         // The world was opened again meanwhile, without it.
-        return Err(EngineError::LostCommits { floor: CommitSeq::new(commit), found: last }.into());
+        return Err(EngineError::LostCommits { floor: commit, found: last }.into());
     }
-    if !engine.caps().read_only && engine.last_synced().get() < commit {
+    if !engine.caps().read_only && engine.last_synced() < commit {
         engine.sync()?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, ClusterPos, Dimension, EntityId, Space, Tier};
 use rayon::prelude::*;
 
-use crate::engine::{ALL_KEYS, Met, Readable, scan_skipping_damage};
+use crate::engine::{ALL_KEYS, CommitSeq, Met, Readable, scan_skipping_damage};
 use crate::kinds::entity;
 use crate::read::chunk::{Area, Cubes, StoredChunk, show, walk, walk_cube, walk_live};
 use crate::read::delta::DeltaIndex;
@@ -21,7 +21,7 @@ pub struct StoredPlace {
     /// Which chunk.
     pub at: ChunkAt,
     /// The commit that last changed its content.
-    pub version: u64,
+    pub version: CommitSeq,
     /// The tier of its row.
     pub tier: Tier,
 }
@@ -56,7 +56,7 @@ impl ReadState {
         walk_live(view, &self.shared.counters, area, |live| {
             visit(live.map(|live| {
                 let (at, of_row, tier) = live.place();
-                StoredPlace { at, version: deltas.version(at, of_row), tier }
+                StoredPlace { at, version: CommitSeq::new(deltas.version(at, of_row)), tier }
             }))
         })
     }

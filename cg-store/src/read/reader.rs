@@ -10,7 +10,7 @@ use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 use foldhash::HashMap;
 
-use crate::engine::Readable;
+use crate::engine::{CommitSeq, Readable};
 use crate::read::cache::{Stored, Ticket};
 use crate::read::chunk::decode::{LastDecoded, decode, upgrade};
 use crate::read::chunk::{Rows, StoredChunk, find, find_many};
@@ -249,7 +249,10 @@ impl<'r> Reader<'r> {
             return show(Ok(stored));
         }
         match fold(self.catalog, stored, &deltas, self.rows.readable()) {
-            Ok((chunk, version)) => show(Ok(StoredChunk { value: &chunk.to_bytes(), version, ..stored })),
+            Ok((chunk, version)) => {
+                let version = CommitSeq::new(version);
+                show(Ok(StoredChunk { value: &chunk.to_bytes(), version, ..stored }))
+            }
             Err(error) => show(Err(error)),
         }
     }

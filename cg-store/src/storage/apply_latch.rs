@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::engine::{Batch, Engine, EngineError};
+use crate::engine::{Batch, CommitSeq, Engine, EngineError};
 use crate::rt::lock_order::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard, rank};
 use crate::storage::staged::Staged;
 
@@ -54,12 +54,12 @@ impl ApplyLatch {
         &self,
         engine: &dyn Engine,
         rows: Batch,
-        seq: u64,
+        seq: CommitSeq,
         limit_bytes: u64,
     ) -> Result<Applying<'_>, EngineError> {
         // Otherwise a later successful commit would open the latch of one that is not rolled forward.
         drop(self.lock_shared()?);
-        let staged = Staged::stage(engine, rows, seq, limit_bytes)?;
+        let staged = Staged::stage(engine, rows, seq.get(), limit_bytes)?;
         let closed = self.close();
         if let Err(error) = staged.commit(engine) {
             // Nothing of the commit is in the rows. If the intent was written after all, the next open of the engine
@@ -209,7 +209,7 @@ mod tests {
             drop(step);
             assert_eq!(seen.recv().unwrap(), 100);
         });
-        let intent = key::intent(world.last_commit());
+        let intent = key::intent(world.last_commit().get());
         world.flush().unwrap();
         assert!(guard.get(cg_format::Space::Intent, &intent).unwrap().is_none());
         assert_eq!(world.metrics().stats.commits_staged, 1);
@@ -239,12 +239,12 @@ mod tests {
     fn what_comes_behind_a_stuck_commit_does_not_open_the_gate() {
         let (apply_latch, engine) = (ApplyLatch::default(), MemEngine::new());
         let write = |seq| apply_latch.write_in_parts(&engine, Batch::new(), seq, 4096).map(Applying::open);
-        write(1).unwrap();
+        write(CommitSeq::new(1)).unwrap();
         apply_latch.close().stuck(Arc::new(EngineError::OpenedReadOnly));
-        let error = write(2).unwrap_err();
+        let error = write(CommitSeq::new(2)).unwrap_err();
         assert!(matches!(error, EngineError::ReadOnly { .. }), "{error}");
         assert!(apply_latch.is_closed() && engine.last_commit().get() == 1);
         apply_latch.open();
-        write(2).unwrap();
+        write(CommitSeq::new(2)).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "rocks")]
 use crate::engine::Readable;
-use crate::engine::{Engine, EngineError, Place};
+use crate::engine::{CommitSeq, Engine, EngineError, Place};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::staged::Unfinished;
 
@@ -15,7 +15,7 @@ pub fn finish(engine: &dyn Engine) -> Result<(), Error> {
     let unfinished = Unfinished::find(engine).map_err(in_parts)?;
     if engine.caps().read_only {
         return match unfinished.first_commit() {
-            Some(commit) => Err(OpenError::UnfinishedCommit { commit }.into()),
+            Some(commit) => Err(OpenError::UnfinishedCommit { commit: CommitSeq::new(commit) }.into()),
             None => Ok(()),
         };
     }

@@ -192,7 +192,7 @@ impl<'i> Cutter<'i> {
         let whole = self.records.iter().take_while(is_whole).count() as u64;
         let copy = self.copy(Some(&log))?;
         let world = World::builder().options(&accepting()).open_read_only(&copy)?;
-        let found = world.last_commit();
+        let found = world.last_commit().get();
         if found != self.before + whole {
             return Err(format!("{whole} records are whole, commit {found} was found").into());
         }
@@ -250,7 +250,7 @@ impl<'i> Cutter<'i> {
         let copy = self.copy(Some(&self.log[..record.start]))?;
         fs::remove_file(copy.join("db/DURABLE"))?;
         let world = World::builder().options(&accepting()).open_read_only(&copy)?;
-        let (found, steps) = (world.last_commit(), self.compare(&world)?);
+        let (found, steps) = (world.last_commit().get(), self.compare(&world)?);
         drop(world);
         match self.open(&copy, found, steps)? {
             Outcome::OpenedBelowFloor => {
@@ -283,7 +283,7 @@ impl<'i> Cutter<'i> {
 
     fn newest(&self, len: usize) -> Result<u64, Failure> {
         let copy = self.copy(Some(&self.log[..len]))?;
-        Ok(World::builder().options(&accepting()).open_read_only(&copy)?.last_commit())
+        Ok(World::builder().options(&accepting()).open_read_only(&copy)?.last_commit().get())
     }
 
     /// A fresh copy with another log, or without it.

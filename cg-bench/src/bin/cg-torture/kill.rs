@@ -190,8 +190,9 @@ impl Life {
         if found > begun {
             return Err(format!("{begun} steps were begun, {found} are there").into());
         }
-        if world.last_commit() < newest {
-            return Err(format!("commit {newest} was reported, the newest is {}", world.last_commit()).into());
+        let last_commit = world.last_commit().get();
+        if last_commit < newest {
+            return Err(format!("commit {newest} was reported, the newest is {last_commit}").into());
         }
         tally.accepted += accepted;
         tally.unreported_whole += found - committed;

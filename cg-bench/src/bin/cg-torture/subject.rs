@@ -138,7 +138,7 @@ pub(crate) fn take(world: &World, step: &Step, broken: Option<Break>) -> Result<
         tx.set_property(named(STEPS)?, Some((step.index + 1).to_le_bytes().into()));
         keep(tx, step.index + 1)
     })?;
-    Ok(committed.seq)
+    Ok(committed.seq.get())
 }
 
 /// Writes the object and moves the record, as every step does.

@@ -51,7 +51,7 @@ pub(super) fn run(
         dimension: name_of(&catalog, ListKind::Dimensions, dimension.get()),
         chunk: [pos.x(), pos.y(), pos.z()],
         tier: tier_name(found.tier),
-        version: found.version,
+        version: found.version.get(),
         last_access_ticks: found.last_access.map(GameTick::get),
         moved_ticks: found.moved_at.map(GameTick::get),
         belongs_in: tier_name(found.decision.to),

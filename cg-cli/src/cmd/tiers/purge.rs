@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cg_store::engine::CommitSeq;
 use serde::Serialize;
 
 use crate::args::WorldArg;
@@ -40,15 +41,15 @@ struct Report {
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
-    let before = args.before.unwrap_or(u64::MAX);
+    let before = CommitSeq::new(args.before.unwrap_or(u64::MAX));
     let tombstone_horizon = if args.dry_run {
-        before.min(world.last_commit().saturating_add(1)).max(world.tiers().tombstone_horizon())
+        before.min(world.last_commit().next()).max(world.tiers().tombstone_horizon())
     } else {
         world.tiers().purge_tombstones_before(before)?
     };
     let marks = world.tiers().count_tombstones_before(tombstone_horizon)?;
     world.close()?;
-    out.print(&Report { tombstone_horizon, marks, allowed: !args.dry_run })?;
+    out.print(&Report { tombstone_horizon: tombstone_horizon.get(), marks, allowed: !args.dry_run })?;
     Ok(Outcome::Good)
 }
 

@@ -113,12 +113,12 @@ fn a_damaged_commit_that_keeps_a_world_closed_is_set_aside() {
     let sample = Sample::new();
     let before = sample.cg("hash", &[]).good();
     let world = World::builder().open_read_only(sample.path()).expect("opens");
-    let last = world.last_commit();
+    let next = world.last_commit().next();
     drop(world);
     let again = sample.cg("quarantine set-aside", &["--commit", "--yes"]);
     assert_eq!((again.code, again.out.as_str()), (1, "no commit is damaged, and nothing was done\n"));
     // The row is written by one more commit.
-    let intent = key::intent(last + 1);
+    let intent = key::intent(next.get());
     sample.spoil(Space::Intent, &intent, b"\x01no intent");
     let said = sample.cg("hash", &[]);
     assert_eq!(said.code, 1);

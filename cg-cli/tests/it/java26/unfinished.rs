@@ -151,7 +151,8 @@ fn what_an_older_cg_left_unfinished_continues_or_is_refused_for_that() {
     save.level(NEW, "save").vanilla(Dimensions, LIVE);
     let world =
         World::builder().options(&WorldOptions::process()).create(dir.at("world")).expect("a new world");
-    let head = json!({ "save": identity(save.path()), "merge": null, "began_after": world.last_commit() });
+    let head =
+        json!({ "save": identity(save.path()), "merge": null, "began_after": world.last_commit().get() });
     let begun = world.transaction(|tx| {
         let name = Name::new("minecraft:import").expect("a name");
         tx.set_property(Property::Named(name), Some(head.to_string().into_bytes()));

@@ -317,7 +317,7 @@ fn what_an_overlay_remembers_of_its_base_is_written_there() {
     assert_eq!(base.load(at).expect("loads").as_deref(), Some(&filled(&base, ids.glass)));
     // What is only queued is written by whoever remembers it.
     edit(&overlay).expect("edits");
-    assert_eq!(base.engine().last_commit().get(), base.last_commit());
+    assert_eq!(base.engine().last_commit(), base.last_commit());
 }
 
 /// What survives a power cut in the overlay does so in the base, whatever is between them.

@@ -514,7 +514,7 @@ fn an_object_that_was_deleted_below_is_promoted_when_its_deletion_was_forgotten(
             base.objects().put("a/1", *b"for a moment").expect("puts");
             base.objects().delete("a/1").expect("deletes");
         } else {
-            base.tiers().purge_tombstones_before(base.last_commit() + 1).expect("forgets");
+            base.tiers().purge_tombstones_before(base.last_commit().next()).expect("forgets");
         }
         assert_eq!(overlay.merge_into(&base).expect("nothing is there").changes, 1);
         let object = base.objects().get("a/1").expect("reads").expect("is there");

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, Dimension};
 
 use crate::commit::commit_log::CommitLog;
-use crate::engine::Readable;
+use crate::engine::{CommitSeq, Readable};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -22,7 +22,7 @@ type Changed = (ChunkAt, u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkVersion {
     /// The commit.
-    pub version: u64,
+    pub version: CommitSeq,
     /// Whether that commit deleted the chunk. The world forgets a deletion when it
     /// [purges its tombstone](crate::tiers::Tiers::purge_tombstones_before).
     pub is_deleted: bool,
@@ -57,7 +57,7 @@ impl Changes<'_> {
             };
             let chunks = places.into_iter().filter_map(|(place, version)| {
                 let chunk = versions::chunk_at(cube, place)?;
-                (version.version > since && area.contains(chunk)).then_some((chunk, version))
+                (version.version.get() > since && area.contains(chunk)).then_some((chunk, version))
             });
             let chunks: Vec<_> = chunks.collect();
             if chunks.is_empty() {

@@ -9,7 +9,7 @@ use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, Lookup, Space};
 
 use super::{Changed, Changes, ChunkVersion};
-use crate::engine::ReadableExt as _;
+use crate::engine::{CommitSeq, ReadableExt as _};
 use crate::read::chunk::hot;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
@@ -45,7 +45,7 @@ impl Changes<'_> {
             };
             Counters::add(&self.counters.bytes_read, row.len() as u64);
             let is_here = matches!(hot(*at, &row_key, &row)?, Lookup::Found(_));
-            let version = frame::version_of(&row).unwrap_or(0).max(*commit);
+            let version = CommitSeq::new(frame::version_of(&row).unwrap_or(0).max(*commit));
             places.insert(place_of(at.pos), ChunkVersion { version, is_deleted: !is_here });
         }
         Ok(places)
@@ -79,7 +79,8 @@ impl Changes<'_> {
             for place in 0..64 {
                 let info = Slot::in_group_of(tier, group, place).and_then(|slot| stored.chunk_info(slot));
                 if let Some(info) = info {
-                    places.insert(place, ChunkVersion { version: info.version, is_deleted: false });
+                    let version = CommitSeq::new(info.version);
+                    places.insert(place, ChunkVersion { version, is_deleted: false });
                 }
             }
         }
@@ -89,7 +90,7 @@ impl Changes<'_> {
             let damage = |problem| Damage::of_row(Space::ChunkL0, row_key, cube.to_string(), problem);
             let at = key::decode_chunk(row_key).map_err(damage)?;
             let is_here = matches!(hot(at, row_key, row)?, Lookup::Found(_));
-            let version = frame::version_of(row).unwrap_or(0);
+            let version = CommitSeq::new(frame::version_of(row).unwrap_or(0));
             places.insert(place_of(at.pos), ChunkVersion { version, is_deleted: !is_here });
             Ok(())
         })?;
@@ -99,7 +100,7 @@ impl Changes<'_> {
             if let Ok((at, commit)) = key::decode_delta(row_key)
                 && let Some(ChunkVersion { version, is_deleted: false }) = places.get_mut(&place_of(at.pos))
             {
-                *version = commit.max(*version);
+                *version = CommitSeq::new(commit).max(*version);
             }
             Ok(())
         })?;

@@ -28,7 +28,7 @@ use cg_format::{DecodeError, Space, key};
 
 use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
-use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
+use crate::engine::{Batch, CommitSeq, EngineError, ReadableExt as _, Stamp};
 use crate::storage::error::{ConflictKey, Damage, Error};
 
 pub use chunk::{CHUNK_QUARANTINED, QuarantinedChunks};
@@ -45,7 +45,7 @@ pub struct Quarantined {
     /// Its key.
     pub key: Vec<u8>,
     /// The commit that quarantined it.
-    pub commit: u64,
+    pub commit: CommitSeq,
     /// Its damaged bytes; empty if the engine could not read them.
     pub bytes: Vec<u8>,
 }
@@ -55,7 +55,7 @@ impl Quarantined {
     fn decode(row_key: &[u8], row: &[u8]) -> Result<Self, DecodeError> {
         let (space, key, commit) = key::decode_quarantine(row_key)?;
         let frame = FrameView::open(Space::Quarantine, row_key, row)?;
-        Ok(Self { space, key: key.into(), commit, bytes: frame.payload().to_vec() })
+        Ok(Self { space, key: key.into(), commit: CommitSeq::new(commit), bytes: frame.payload().to_vec() })
     }
 }
 

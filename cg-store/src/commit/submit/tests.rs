@@ -147,7 +147,7 @@ fn what_a_world_that_fails_has_taken_waits_until_it_is_resumed() {
     });
     let refused = refused.unwrap();
     // Another commit fails meanwhile.
-    fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
+    fails_at.store(world.last_commit().get() + 1, Ordering::Relaxed);
     set_time_and_fail(&world);
     drop(held);
     let read_only = |error: Error| {
@@ -202,7 +202,7 @@ fn closing_accepts_what_waits_and_takes_nothing_behind() {
         closing.join().unwrap().unwrap();
     });
     let [first, second] = [ticket, late].map(|ticket| ticket.wait().unwrap());
-    assert_eq!(first.seq + 1, second.seq);
+    assert_eq!(first.seq.next(), second.seq);
     assert!(second.durable().is_durable());
 }
 
@@ -227,7 +227,7 @@ fn what_a_world_that_fails_cannot_accept_any_more_is_said_to_be_lost() {
     let (world, chunk) = failing_at(&fails_at, 64 << 20);
     let held = world.rooms().commit.queue.begin_accepting();
     let ticket = world.submit(saving(1, &chunk)).unwrap();
-    fails_at.store(world.last_commit() + 1, Ordering::Relaxed);
+    fails_at.store(world.last_commit().get() + 1, Ordering::Relaxed);
     set_time_and_fail(&world);
     drop(held);
     let error = world.close().unwrap_err();

@@ -1,7 +1,7 @@
 //! What a commit returns: the value of the closure, and a ticket for its durability.
 
 use crate::commit::state::CommitState;
-use crate::engine::Level;
+use crate::engine::{CommitSeq, Level};
 use crate::rt::weak_world::WeakWorld;
 use crate::storage::error::Error;
 
@@ -11,18 +11,18 @@ pub struct Committed<T> {
     /// What the closure returned.
     pub value: T,
     /// The number of the commit; that of the last commit if nothing was changed.
-    pub seq: u64,
+    pub seq: CommitSeq,
     world: WeakWorld<CommitState>,
 }
 
 impl<T> Committed<T> {
     pub(crate) fn new(world: WeakWorld<CommitState>, value: T, seq: u64) -> Self {
-        Self { value, seq, world }
+        Self { value, seq: CommitSeq::new(seq), world }
     }
 
     /// A ticket that reports when the commit survives a killed process or a power cut.
     pub fn durable(&self) -> Durable {
-        Durable { world: self.world.clone(), seq: self.seq }
+        Durable { world: self.world.clone(), seq: self.seq.get() }
     }
 }
 

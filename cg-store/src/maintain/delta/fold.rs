@@ -59,7 +59,7 @@ impl MaintainState {
         let catalog = self.shared.registry.catalog();
         let found = find(Rows::View(&view), &self.shared.counters, at, |stored| {
             let (chunk, version) = fold(&catalog, stored, &Deltas::Stored, &view)?;
-            Ok((chunk, version, stored.version, stored.schema_generation))
+            Ok((chunk, version, stored.version.get(), stored.schema_generation))
         })?;
         let (mut batch, mut last) = (Batch::new(), None);
         let (from, to) = (key::delta(at, 0), key::delta(at, u64::MAX));
@@ -100,6 +100,7 @@ impl MaintainState {
 mod tests {
     use super::*;
 
+    use crate::engine::CommitSeq;
     use crate::{World, WorldOptions};
     use cg_format::chunk::Chunk;
     use cg_format::{BlockId, BlockPos, ChunkPos, Dimension};
@@ -135,7 +136,7 @@ mod tests {
     }
 
     /// The stored bytes, read without the cache.
-    fn stored(world: &World, at: ChunkAt) -> Option<(Vec<u8>, u64)> {
+    fn stored(world: &World, at: ChunkAt) -> Option<(Vec<u8>, CommitSeq)> {
         world.tiers().with_stored_bytes(at, |stored| Ok((stored.value.to_vec(), stored.version))).unwrap()
     }
 

@@ -115,7 +115,7 @@ fn sound(at: ChunkAt, key: &[u8], row: &[u8]) -> Option<(SlotInfo, Option<Vec<u8
         // A cluster cannot distinguish a chunk without bytes from an absent one.
         Lookup::Found(chunk) if chunk.value.is_empty() => return None,
         Lookup::Found(chunk) => {
-            let info = SlotInfo { version: chunk.version, schema_generation: chunk.schema_generation };
+            let info = SlotInfo { version: chunk.version.get(), schema_generation: chunk.schema_generation };
             (info, Some(chunk.value.to_vec()))
         }
         Lookup::Tombstone | Lookup::NotFound => {

@@ -4,6 +4,7 @@ use cg_format::{ChunkAt, ClusterTier, Tier};
 use cg_tiering::{CubeAt, Decision, GameTick, NextMove};
 
 use super::read_cold_heat;
+use crate::engine::CommitSeq;
 use crate::maintain::state::MaintainState;
 use crate::read::chunk::{Rows, find};
 use crate::storage::error::Error;
@@ -15,7 +16,7 @@ pub struct TierReport {
     /// The tier with its live copy.
     pub tier: Tier,
     /// The commit that last changed its content.
-    pub version: u64,
+    pub version: CommitSeq,
     /// When a chunk of its 4³ cube was last accessed; for a cold chunk, any chunk of its cold cluster. `None` if that
     /// is not recorded: then it counts as accessed when the world was opened.
     pub last_access: Option<GameTick>,
@@ -35,7 +36,7 @@ impl MaintainState {
             Ok((stored.tier, stored.version))
         })?;
         let Some((tier, version)) = found.here() else { return Ok(None) };
-        let version = self.read.deltas.version(at, version);
+        let version = CommitSeq::new(self.read.deltas.version(at, version.get()));
         let cube = CubeAt::of(at);
         let cold = match tier {
             Tier::L2 => read_cold_heat(&*self.shared.engine()?, cube.cluster(ClusterTier::L2))?.0,

@@ -88,7 +88,8 @@ impl LastDecoded {
     pub(crate) fn get(&self, stored: StoredChunk<'_>) -> Option<Stored> {
         let (chunk, is_current) = self.decoded.as_ref()?;
         let is_same = self.bytes == stored.value && self.schema_generation == stored.schema_generation;
-        is_same.then(|| Stored { chunk: Arc::clone(chunk), version: stored.version, is_current: *is_current })
+        let version = stored.version.get();
+        is_same.then(|| Stored { chunk: Arc::clone(chunk), version, is_current: *is_current })
     }
 
     /// Remembers a chunk if it is short.

@@ -13,7 +13,7 @@ use cg_format::frame::{FrameKind, FrameView};
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Problem, Section, Space, Tier, key};
 
 use super::StoredChunk;
-use crate::engine::{Engine, EngineError, Readable, Value};
+use crate::engine::{CommitSeq, Engine, EngineError, Readable, Value};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
@@ -276,7 +276,7 @@ fn in_group<'g>(
 ) -> StoredChunk<'g> {
     let SlotInfo { version, schema_generation } = info;
     let value = group.chunk(Slot::of(at.pos, tier)).expect("the group holds what the directory says");
-    StoredChunk { at, version, schema_generation, tier: tier.tier(), value }
+    StoredChunk { at, version: CommitSeq::new(version), schema_generation, tier: tier.tier(), value }
 }
 
 /// Opens a row of `chunkl0`: a chunk or a tombstone.
@@ -288,7 +288,7 @@ pub(crate) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<S
         FrameKind::Tombstone => Ok(Lookup::Tombstone),
         FrameKind::Plain => Ok(Lookup::Found(StoredChunk {
             at,
-            version: header.version,
+            version: CommitSeq::new(header.version),
             schema_generation: header.schema_generation,
             tier: Tier::L0,
             value: frame.payload(),

@@ -12,6 +12,8 @@ mod walk_cube;
 
 use cg_format::{ChunkAt, Tier};
 
+use crate::engine::CommitSeq;
+
 pub use cubes::Area;
 pub(crate) use cubes::{Cubes, clusters_of, keys_of};
 pub(crate) use find::{Rows, find, find_many, hot};
@@ -27,7 +29,7 @@ pub struct StoredChunk<'a> {
     /// Which chunk.
     pub at: ChunkAt,
     /// The commit that last changed its content.
-    pub version: u64,
+    pub version: CommitSeq,
     /// The schema generation with which its ids and columns were written.
     pub schema_generation: u32,
     /// The tier in which it is stored.

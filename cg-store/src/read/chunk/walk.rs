@@ -11,7 +11,7 @@ use cg_format::{ChunkAt, ChunkBox, Dimension, Tier};
 use super::StoredChunk;
 use super::cubes::{Area, Cubes};
 use super::walk_cube::{OpenCluster, walk_cube};
-use crate::engine::Readable;
+use crate::engine::{CommitSeq, Readable};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
@@ -27,7 +27,7 @@ impl Live<'_, '_> {
     /// The chunk's position, the commit that last changed its row, and the tier of that row.
     pub(crate) fn place(&self) -> (ChunkAt, u64, Tier) {
         match self {
-            Self::Hot(chunk) => (chunk.at, chunk.version, chunk.tier),
+            Self::Hot(chunk) => (chunk.at, chunk.version.get(), chunk.tier),
             Self::Slot { at, info, cluster, .. } => (*at, info.version, cluster.tier().tier()),
         }
     }
@@ -80,6 +80,7 @@ pub(crate) fn show<B>(
         Err(error) => return visit(Err(error)),
     };
     let (tier, SlotInfo { version, schema_generation }) = (cluster.tier().tier(), info);
+    let version = CommitSeq::new(version);
     match cluster.read(at.pos, counters) {
         Ok(Some(value)) => visit(Ok(StoredChunk { at, version, schema_generation, tier, value })),
         Ok(None) => ControlFlow::Continue(()),

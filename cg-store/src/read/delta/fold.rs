@@ -24,7 +24,7 @@ pub(crate) fn fold(
     deltas: &Deltas,
     view: &dyn Readable,
 ) -> Result<(Chunk, u64), Error> {
-    let (mut chunk, mut version) = (decode_as_stored(catalog, stored)?, stored.version);
+    let (mut chunk, mut version) = (decode_as_stored(catalog, stored)?, stored.version.get());
     if matches!(deltas, Deltas::None) {
         return Ok((chunk, version));
     }
@@ -40,12 +40,13 @@ pub(crate) fn fold(
         Deltas::None => {}
         Deltas::Cached(cached) => {
             // A row that was written meanwhile already contains the deltas up to its version.
-            for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version) {
+            for (seq, says) in cached.iter().filter(|(seq, _)| *seq > stored.version.get()) {
                 apply(&key::delta(stored.at, seq), DeltaView::new(says).map(|delta| (seq, delta)))?;
             }
         }
         Deltas::Stored => {
-            let (first, last) = (key::delta(stored.at, stored.version), key::delta(stored.at, u64::MAX));
+            let (first, last) =
+                (key::delta(stored.at, stored.version.get()), key::delta(stored.at, u64::MAX));
             let range = (Bound::Excluded(&first[..]), Bound::Included(&last[..]));
             view.try_scan(Family::ChunkDelta, range, |row_key, row| {
                 apply(row_key, read(row_key, row).map(|(seq, delta, _)| (seq, delta)))

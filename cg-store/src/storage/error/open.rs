@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cg_format::key::Family;
 
 use super::hex;
-use crate::engine::EngineError;
+use crate::engine::{CommitSeq, EngineError};
 use crate::storage::record_shape::RecordShape;
 
 /// Why a directory cannot be opened as a world. No byte of it was changed.
@@ -106,7 +106,7 @@ pub enum OpenError {
     )]
     UnfinishedCommit {
         /// Its number.
-        commit: u64,
+        commit: CommitSeq,
     },
     /// A staged commit must be rolled forward, and its rows are damaged. Restore a checkpoint, or call
     /// [`WorldBuilder::salvage_commit`](crate::WorldBuilder::salvage_commit).

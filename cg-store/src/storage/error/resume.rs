@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::EngineError;
+use crate::engine::{CommitSeq, EngineError};
 
 /// Why a world stays read-only.
 #[derive(Debug, thiserror::Error)]
@@ -27,9 +27,9 @@ pub enum NotResumed {
     )]
     LostCommits {
         /// The newest commit that was reported.
-        promised: u64,
+        promised: CommitSeq,
         /// The newest that was found.
-        found: u64,
+        found: CommitSeq,
     },
     /// There are commits that this world has not made.
     #[error(
@@ -38,9 +38,9 @@ pub enum NotResumed {
     )]
     UnknownCommits {
         /// The newest commit that was reported.
-        promised: u64,
+        promised: CommitSeq,
         /// The newest that was found.
-        found: u64,
+        found: CommitSeq,
     },
     /// Another writer has the world. Commits that were accepted here and not written stay unwritten.
     #[error("{cause}; the world belongs to the other writer")]

@@ -47,7 +47,7 @@ fn every_later_call_says_so(world: &World) {
     closed(world.quarantine().chunk(a));
     closed(world.quarantine().entity(uuid(1)));
     closed(world.quarantine().list());
-    closed(world.quarantine().delete(Space::ChunkL0, b"row", 1));
+    closed(world.quarantine().delete(Space::ChunkL0, b"row", CommitSeq::new(1)));
     closed(world.opacity().fold(1));
     closed(world.opacity().rebuild());
 }

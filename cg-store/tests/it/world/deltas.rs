@@ -32,7 +32,7 @@ fn stored(world: &World, at: ChunkAt) -> usize {
     count
 }
 
-fn set(world: &World, ids: &Ids, x: i64, block: BlockId) -> u64 {
+fn set(world: &World, ids: &Ids, x: i64, block: BlockId) -> CommitSeq {
     let set = world.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(x, 3, 5), block));
     set.expect("sets").seq
 }
@@ -229,7 +229,7 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, hills(&world, &ids))]);
-    let [first, second, third] = [1, 2, 3].map(|x| set(&world, &ids, x, ids.air));
+    let [first, second, third] = [1, 2, 3].map(|x| set(&world, &ids, x, ids.air).get());
     drop(world);
     let row = key::delta(a, second);
     disk.raw().flip(Family::ChunkDelta, row, cg_format::frame::LEN_BYTES + 6);
@@ -281,7 +281,7 @@ fn a_load_behind_deltas_reads_the_row_alone() {
     };
     let (before, view) = (loaded(), shown());
     // Whoever looks for the rows of the deltas finds none.
-    let rows = [key::delta(a, seqs[0]), key::delta(a, seqs[1]), key::delta(b, seqs[2])];
+    let rows = [(a, seqs[0]), (a, seqs[1]), (b, seqs[2])].map(|(at, seq)| key::delta(at, seq.get()));
     rearrange(&world, rows.map(|row| (row, None)));
     assert_eq!((stored(&world, a), stored(&world, b)), (0, 0));
     for _ in 0..2 {
@@ -305,7 +305,7 @@ fn damage_that_memory_hides_is_set_aside() {
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, hills(&world, &ids))]);
-    let [first, second] = [1, 2].map(|x| set(&world, &ids, x, ids.air));
+    let [first, second] = [1, 2].map(|x| set(&world, &ids, x, ids.air).get());
     let blocks = || {
         world.cache().clear();
         let chunk = world.load(a).expect("loads").expect("is there");
@@ -328,7 +328,7 @@ fn a_chunk_whose_damaged_delta_was_set_aside_is_folded() {
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, hills(&world, &ids))]);
-    let [_, second, _] = [1, 2, 3].map(|x| set(&world, &ids, x, ids.air));
+    let [_, second, _] = [1, 2, 3].map(|x| set(&world, &ids, x, ids.air).get());
     drop(world);
     disk.raw().flip(Family::ChunkDelta, key::delta(a, second), cg_format::frame::LEN_BYTES + 6);
     let world = World::builder().options(&deltas()).open(disk.path()).expect("opens");

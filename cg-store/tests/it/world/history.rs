@@ -33,10 +33,10 @@ fn every_read_is_of_an_acknowledged_commit_and_none_goes_back(world: &World) {
     // The token is the content: which save it was.
     let token_of =
         |chunk: &Chunk| chunk.side(ids.light).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8")));
-    let written: Mutex<BTreeMap<(u64, u64), Option<u64>>> = Mutex::default();
-    let read: Mutex<Vec<(u64, u64, Option<u64>)>> = Mutex::default();
+    let written: Mutex<BTreeMap<(u64, CommitSeq), Option<u64>>> = Mutex::default();
+    let read: Mutex<Vec<(u64, CommitSeq, Option<u64>)>> = Mutex::default();
     // For each key the last commit that returned before now.
-    let acknowledged: Mutex<[u64; KEYS as usize]> = Mutex::default();
+    let acknowledged: Mutex<[CommitSeq; KEYS as usize]> = Mutex::default();
     let start = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -92,7 +92,7 @@ fn every_read_is_of_an_acknowledged_commit_and_none_goes_back(world: &World) {
                         }
                         _ => {
                             let found = world.load_versioned(place(a)).expect("loads");
-                            let version = found.as_ref().map_or(0, |found| found.1);
+                            let version = found.as_ref().map_or(CommitSeq::NONE, |found| found.1);
                             let token = found.and_then(|(chunk, _)| token_of(&chunk));
                             assert!(version >= known[a as usize], "key {a} went back to {version}");
                             read.lock().expect("no panic").push((a, version, token));
@@ -103,9 +103,10 @@ fn every_read_is_of_an_acknowledged_commit_and_none_goes_back(world: &World) {
         }
     });
     let (written, read) = (written.into_inner().expect("no panic"), read.into_inner().expect("no panic"));
-    assert!(read.len() > 100 && read.iter().any(|(_, version, _)| *version > 0));
+    assert!(read.len() > 100 && read.iter().any(|(_, version, _)| *version > CommitSeq::NONE));
     for (key, version, token) in read {
-        let expected = if version == 0 { Some(None) } else { written.get(&(key, version)).copied() };
+        let expected =
+            if version == CommitSeq::NONE { Some(None) } else { written.get(&(key, version)).copied() };
         assert_eq!(expected, Some(token), "key {key} at version {version}");
     }
     assert_sound(world);
@@ -136,7 +137,7 @@ fn calls_of_the_world_inside_a_transaction_do_not_wait_for_it(world: &World) {
         world.opacity().rebuild()?;
         assert!(!world.quarantine().chunk(a)?);
         assert!(!world.quarantine().entity(uuid(1))?);
-        assert!(!world.quarantine().delete(Space::ChunkL0, b"nothing", 1)?);
+        assert!(!world.quarantine().delete(Space::ChunkL0, b"nothing", CommitSeq::new(1))?);
         world.content_hash(cg_store::view::Area::World)?;
         assert!(world.verify(VerifyDepth::Full, |_| {})?.is_ok());
         world.flush()?;

@@ -277,14 +277,14 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
                         }
                         Ok::<_, Error>(found)
                     });
-                    finish(done.map(|done| (done.seq, done.value)), BTreeMap::from([(key, value)]))
+                    finish(done.map(|done| (done.seq.get(), done.value)), BTreeMap::from([(key, value)]))
                 }
             };
             let ended = clock.fetch_add(1, SeqCst);
             calls.extend(what.map(|what| Call { begun, ended, what }));
         }
         let accepted = submitted.into_iter().map(|(begun, ended, ticket, written)| {
-            let seq = ticket.wait().expect("is accepted").seq;
+            let seq = ticket.wait().expect("is accepted").seq.get();
             let what = What::Commit { seq, read: Vec::new(), written: written.into_iter().collect() };
             Call { begun, ended, what }
         });
@@ -330,7 +330,7 @@ fn commit(
         }
         Ok::<_, Error>(())
     });
-    finish(done.map(|done| (done.seq, read)), written)
+    finish(done.map(|done| (done.seq.get(), read)), written)
 }
 
 /// What a transaction did; nothing if it lost against another one, or changed nothing.

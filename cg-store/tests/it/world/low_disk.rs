@@ -77,7 +77,7 @@ fn without_room_nothing_is_moved_or_folded_and_marks_are_forgotten() {
         Ok::<_, Error>(())
     });
     deleted.expect("deletes");
-    world.tiers().purge_tombstones_before(u64::MAX).expect("is noted");
+    world.tiers().purge_tombstones_before(CommitSeq::new(u64::MAX)).expect("is noted");
     let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
     free.store(DEMANDED - 1, Ordering::Relaxed);
     // What the world asked before may still count.

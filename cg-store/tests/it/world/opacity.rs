@@ -137,9 +137,9 @@ fn drawing_again_mends_what_is_wrong_and_writes_nothing_else(world: &World) {
             (Space::OpacityPatch, [&tile(all[4])[..], &[9; 30]].concat(), Some(plain(b"no key"))),
         ],
     );
-    let last = world.last_commit();
+    let last = world.last_commit().get();
     assert_eq!(world.opacity().rebuild().expect("draws"), 5);
-    assert_eq!(world.last_commit(), last + 1 + 5, "one commit for each tile, and the planted one");
+    assert_eq!(world.last_commit().get(), last + 1 + 5, "one commit for each tile, and the planted one");
     assert!(map(world) == sound);
     assert_sound(world);
 }
@@ -251,7 +251,8 @@ fn a_drawing_that_stops_leaves_each_tile_as_it_was_or_as_it_should_be() {
             )
         });
         plant(&world, tops);
-        fail_at.store(world.last_commit() + 2 + drawn_before_it_stopped.len() as u64, Ordering::Relaxed);
+        fail_at
+            .store(world.last_commit().get() + 2 + drawn_before_it_stopped.len() as u64, Ordering::Relaxed);
         let result = world.opacity().rebuild();
         let told =
             all.map(|x| world.opacity().column(ids.overworld, x * 16, 0).expect("reads").runs().to_vec());

@@ -329,7 +329,7 @@ fn a_world_that_lost_synced_commits() {
     let rest = World::builder().options(&accepting).open_read_only(disk.path()).expect("is accepted");
     let incarnation = rest.identity().incarnation;
     assert!(rest.load(ids.at(0, 0, 0)).expect("loads").is_some());
-    assert_eq!((rest.load(ids.at(1, 0, 0)).expect("loads"), rest.last_commit()), (None, found.get()));
+    assert_eq!((rest.load(ids.at(1, 0, 0)).expect("loads"), rest.last_commit()), (None, found));
     drop(rest);
     assert!(before == disk.files());
     fs::write(&log, bytes).expect("writes");
@@ -344,7 +344,7 @@ fn a_world_that_lost_synced_commits() {
     let incarnation = world.identity().incarnation;
     drop(world);
     let world = World::builder().options(&accepting).open(disk.path()).expect("nothing is lost any more");
-    assert_eq!((world.identity().incarnation, world.last_commit()), (incarnation, found.get()));
+    assert_eq!((world.identity().incarnation, world.last_commit()), (incarnation, found));
     assert_sound(&world);
 }
 

@@ -51,7 +51,7 @@ fn properties_and_the_engine_s_own_rows_do_not_meet(world: &World) {
         })
         .expect("sets");
     assert_eq!(world.limits(), limits);
-    assert_eq!(world.last_commit(), before + 1);
+    assert_eq!(world.last_commit(), before.next());
     assert_eq!(Ids::of(world).stone, ids.stone);
     assert_sound(world);
 }

@@ -50,7 +50,7 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
     assert!(matches!(world.peek(a), Peek::Absent));
     let commit = world.last_commit();
     for tier in [ClusterTier::L1, ClusterTier::L2] {
-        assert_eq!(mark(&world, tier), Some(commit), "whoever asks what changed is told");
+        assert_eq!(mark(&world, tier), Some(commit.get()), "whoever asks what changed is told");
     }
     let quarantined = world.quarantine().list().expect("lists");
     let expected =
@@ -74,7 +74,7 @@ fn what_is_set_aside_is_kept_and_its_place_is_free() {
     assert_eq!(world.load(a).expect("is absent after opening too"), None);
     save(&world, [(a, filled(&world, ids.glass))]);
     world.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(a))).expect("comes home");
-    assert!(!world.quarantine().delete(Space::ChunkL0, &row, commit + 1).expect("there is none"));
+    assert!(!world.quarantine().delete(Space::ChunkL0, &row, commit.next()).expect("there is none"));
     assert!(world.quarantine().delete(Space::ChunkL0, &row, commit).expect("forgets"));
     assert!(!world.quarantine().delete(Space::ChunkL0, &row, commit).expect("is forgotten"));
     assert_eq!(world.quarantine().list().expect("lists"), []);
@@ -159,7 +159,7 @@ fn an_entity_that_is_set_aside_is_kept_and_no_chunk_refers_to_it() {
     assert_eq!(now(b), (of_b, version_of_b));
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         let mark = key::change_mark(a.dimension, a.pos.cluster(tier));
-        assert_eq!(version(&world, Space::ChangeMark, &mark), Some(commit));
+        assert_eq!(version(&world, Space::ChangeMark, &mark), Some(commit.get()));
     }
     let drawn = rows(&world).into_iter().filter(|((family, _), _)| *family == Family::OpacityMap);
     assert!(drawn.eq(opacity), "no block has changed");
@@ -202,7 +202,7 @@ fn an_entity_of_a_cold_chunk_and_one_of_no_chunk_are_set_aside() {
     assert_eq!(world.load(a).expect("loads").expect("is there").entities(), [uuid(3)]);
     assert_eq!(
         version(&world, Space::ChunkL0, &key::chunk(a)),
-        Some(world.last_commit() - 1),
+        Some(world.last_commit().get() - 1),
         "above the cold copy"
     );
     assert_eq!(version(&world, Space::ChunkL0, &key::chunk(b)), None, "no chunk referred to the other");

@@ -92,7 +92,7 @@ fn what_is_accepted_is_seen_by_every_reader_before_it_is_written() {
         tx.delete(a);
         Ok::<_, Error>(())
     });
-    assert_eq!(deleted.expect("is accepted").seq, committed.seq + 1);
+    assert_eq!(deleted.expect("is accepted").seq, committed.seq.next());
     assert_eq!(world.load(a).expect("loads"), None);
     assert_eq!(world.entity(uuid(1)).expect("reads"), None, "it died with its chunk");
     drop(open);
@@ -152,7 +152,7 @@ fn being_written() -> (World, Ids, Sender<()>) {
     (world, ids, end)
 }
 
-fn put_40_kib(world: &World, ids: &Ids, x: i64) -> Result<u64, Error> {
+fn put_40_kib(world: &World, ids: &Ids, x: i64) -> Result<CommitSeq, Error> {
     let put = world.transaction(|tx| {
         tx.save(ids.at(x, 0, 0), side(world, ids, 1, 40 << 10));
         Ok::<_, Error>(())
@@ -318,7 +318,7 @@ fn a_panic_while_a_queued_commit_is_written_ends_the_writing_and_nobody_waits_fo
             Ok::<_, Error>(())
         })
     };
-    panics_at.store(world.last_commit() + 2, Ordering::Relaxed);
+    panics_at.store(world.last_commit().get() + 2, Ordering::Relaxed);
     let tickets: Vec<_> = (0..3).map(|x| put(x).expect("is accepted").durable()).collect();
     let panicked = |error: Error| {
         let Error::Engine(EngineError::ReadOnly { cause }) = &error else { panic!("{error}") };

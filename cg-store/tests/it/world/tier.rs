@@ -21,7 +21,7 @@ over_both_engines! {
 
 /// Where the live copy of a chunk lies, and its content.
 #[track_caller]
-fn live(world: &World, at: ChunkAt) -> Option<(Tier, u64, Chunk)> {
+fn live(world: &World, at: ChunkAt) -> Option<(Tier, CommitSeq, Chunk)> {
     let schema = world.catalog().current_schema();
     let shown = world.tiers().with_stored_bytes(at, |stored| {
         assert_eq!(stored.at, at);
@@ -116,7 +116,7 @@ fn demote_up(world: &World, all: &[ChunkAt]) {
     });
     let mut batch = Batch::new();
     for (at, version, draft) in back.collect::<Vec<_>>() {
-        batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(version));
+        batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(version.get()));
         batch.delete(Space::ClusterL1, key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1)));
     }
     world.engine().commit(batch, &[], Level::Process).expect("commits");

@@ -29,7 +29,7 @@ over_both_engines! {
     a_chunk_that_appears_in_a_deleted_box_is_a_conflict
 }
 
-fn set(world: &World, property: &Property, bytes: &[u8]) -> u64 {
+fn set(world: &World, property: &Property, bytes: &[u8]) -> CommitSeq {
     let set = world.transaction(|tx| {
         tx.set_property(property.clone(), Some(bytes.to_vec()));
         Ok::<_, Error>(())
@@ -288,7 +288,7 @@ fn equal_writes_write_nothing(world: &World) {
     assert!(before == rows(world));
     let work = world.metrics().stats - stats;
     assert_eq!((work.commits, work.rows_written), (0, 0));
-    assert_eq!(world.last_commit(), world.engine().last_commit().get(), "not even the sequence moves");
+    assert_eq!(world.last_commit(), world.engine().last_commit(), "not even the sequence moves");
     // There and back in one transaction is no change either.
     world
         .transaction(|tx| {

@@ -184,7 +184,7 @@ fn run(mut world: World, steps: &[Step], shape: RecordShape, reopen: impl Fn(Wor
             Step::Forget => {
                 // One more commit, so that every deletion is older than the newest.
                 let set = world.transaction(|tx| {
-                    tx.set_property(Property::Time, Some(world.last_commit().to_le_bytes().to_vec()));
+                    tx.set_property(Property::Time, Some(world.last_commit().get().to_le_bytes().to_vec()));
                     Ok::<_, Error>(())
                 });
                 world.tiers().purge_tombstones_before(set.expect("commits").seq).expect("forgets");

@@ -180,7 +180,7 @@ fn a_slot_from_the_future(world: &World) {
 
 fn a_shadow_that_is_newer_than_what_hides_it(world: &World) {
     let (ids, a) = base(world);
-    let last = world.last_commit();
+    let last = world.last_commit().get();
     // Below the hot copy, which is as old as the last commit but one.
     put_slot(world, ClusterTier::L1, a, last + 1, filled(world, ids.stone).to_bytes());
     put_slot(world, ClusterTier::L2, a, last + 2, filled(world, ids.stone).to_bytes());
@@ -255,7 +255,7 @@ fn an_entity_type_that_was_never_issued(world: &World) {
 
 fn a_quarantined_row_under_another_commit(world: &World) {
     base(world);
-    let next = world.last_commit() + 1;
+    let next = world.last_commit().next().get();
     plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", next), Some(plain(b"kept")))]);
     assert_sound(world);
     plant(world, [(Space::Quarantine, key::quarantine(Space::Entity, b"row", 3), Some(plain(b"kept")))]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::Resources;
-use crate::engine::{EngineError, MemEngine};
+use crate::engine::{CommitSeq, EngineError, MemEngine};
 use crate::{World, WorldOptions};
 use cg_format::chunk::Chunk;
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, LocalPos, Space};
@@ -254,7 +254,7 @@ fn marks_above_a_cold_cluster_are_looked_for_behind_ticks() {
     for now in 0..10 {
         world.tick(GameTick::new(now), &[], ENOUGH).unwrap();
     }
-    world.tiers().purge_tombstones_before(u64::MAX).unwrap();
+    world.tiers().purge_tombstones_before(CommitSeq::new(u64::MAX)).unwrap();
     let is_begun = || world.rooms().maintain.maintenance.work(|work| work.jobs.has(JobKind::Purge));
     beside_busy_threads(&world, || {
         for now in 10..2000 {

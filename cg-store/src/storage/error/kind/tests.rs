@@ -152,7 +152,7 @@ fn why_a_directory_does_not_open() {
         (OpenError::NotASignature { found: String::new() }, K::Invalid),
         (OpenError::NeedsPlan { report: "a pack is gone".into() }, K::Invalid),
         (OpenError::Engine { path: path(), source: EngineError::Locked { dir: path(), by: None } }, K::Busy),
-        (OpenError::UnfinishedCommit { commit: 1 }, K::ReadOnly),
+        (OpenError::UnfinishedCommit { commit: CommitSeq::new(1) }, K::ReadOnly),
         (
             OpenError::DamagedCommit { family: Family::Object, key: Box::default(), what: "cut".into() },
             K::Damaged,
@@ -169,11 +169,12 @@ fn why_a_directory_does_not_open() {
 #[test]
 fn why_a_world_is_not_resumed() {
     let no_space = || Arc::new(EngineError::NoSpace { message: "full".into() });
-    let fenced = EngineError::Fenced { given: CommitSeq::new(1), next: CommitSeq::new(2) };
+    let (seq, newer) = (CommitSeq::new(1), CommitSeq::new(2));
+    let fenced = EngineError::Fenced { given: seq, next: newer };
     let table = [
         (NotResumed::SyncFailed { cause: no_space() }, K::InDoubt),
-        (NotResumed::LostCommits { promised: 2, found: 1 }, K::Damaged),
-        (NotResumed::UnknownCommits { promised: 1, found: 2 }, K::Fenced),
+        (NotResumed::LostCommits { promised: newer, found: seq }, K::Damaged),
+        (NotResumed::UnknownCommits { promised: seq, found: newer }, K::Fenced),
         (NotResumed::Fenced { cause: Arc::new(fenced) }, K::Fenced),
         (NotResumed::NotReopened { cause: no_space() }, K::LowDisk),
         (NotResumed::InUse { waited: Duration::ZERO }, K::Busy),

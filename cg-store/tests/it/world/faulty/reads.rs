@@ -134,7 +134,7 @@ fn delete_box(failing: &Failing) -> Result<(), Error> {
 }
 
 fn tick(failing: &Failing) -> Result<(), Error> {
-    failing.world.tiers().purge_tombstones_before(u64::MAX)?;
+    failing.world.tiers().purge_tombstones_before(CommitSeq::new(u64::MAX))?;
     for n in 0..8 {
         failing.world.tick(GameTick::new(LATER + 1000 * n), &[], std::time::Duration::from_secs(600))?;
     }

@@ -73,7 +73,8 @@ fn against_the_model(mut world: World, events: &[Happening], mut reopen: impl Fn
                 world.tiers().demote_all(after_ticks, |_| {}).expect("settles");
             }
             Happening::Forget => {
-                let before = world.tiers().purge_tombstones_before(u64::MAX).expect("is noted");
+                let before =
+                    world.tiers().purge_tombstones_before(CommitSeq::new(u64::MAX)).expect("is noted");
                 assert_eq!(before, world.tiers().tombstone_horizon());
             }
             Happening::Reopen => world = reopen(world),

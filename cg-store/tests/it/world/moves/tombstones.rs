@@ -36,7 +36,7 @@ fn marks_of_deletions_go_when_nobody_needs_them(world: &World) {
     world.tiers().demote_all(DAY, |_| {}).expect("settles");
     // What is marked hides a cold copy beside another, a cold cluster of its own, and nothing at all.
     save(world, [(d, marked(world, &ids, 1))]);
-    let [_, _, last] = [a, c, d].map(delete);
+    let [first, _, last] = [a, c, d].map(delete);
     let tick = |now: u64| {
         // The count above a cluster is closed by the cube after it, and what it has lost is seen in the next round.
         for _ in 0..6 {
@@ -45,20 +45,20 @@ fn marks_of_deletions_go_when_nobody_needs_them(world: &World) {
         marks(world)
     };
     assert_eq!(tick(1), [d, a, c], "somebody may ask what was deleted");
-    assert_eq!(world.tiers().tombstone_horizon(), 0);
+    assert_eq!(world.tiers().tombstone_horizon(), CommitSeq::NONE);
     let before = |commit| world.tiers().count_tombstones_before(commit).expect("counts");
-    assert_eq!([last - 2, last, last + 1, u64::MAX].map(before), [0, 2, 3, 3]);
+    assert_eq!([first, last, last.next(), CommitSeq::new(u64::MAX)].map(before), [0, 2, 3, 3]);
     assert_eq!(world.tiers().purge_tombstones_before(last).expect("is noted"), last);
     assert_eq!(tick(2), [d, a], "a cluster of which all is shadowed is dropped, and then the mark");
-    let next = world.last_commit() + 1;
+    let next = world.last_commit().next();
     assert_eq!(
-        world.tiers().purge_tombstones_before(u64::MAX).expect("is noted"),
+        world.tiers().purge_tombstones_before(CommitSeq::new(u64::MAX)).expect("is noted"),
         next,
         "what is yet to come is not promised"
     );
     assert_eq!(tick(3), [a], "what hides nothing is gone");
     assert_eq!(
-        world.tiers().purge_tombstones_before(5).expect("is known"),
+        world.tiers().purge_tombstones_before(CommitSeq::new(5)).expect("is known"),
         world.tiers().tombstone_horizon(),
         "it never goes back"
     );
@@ -84,11 +84,11 @@ fn what_is_forgotten_is_known_after_reopening() {
     let ids = Ids::register(&world);
     let a = ids.at(0, 0, 0);
     save(&world, [(a, marked(&world, &ids, 1))]);
-    let forgotten = world.tiers().purge_tombstones_before(3).expect("is noted");
-    assert_eq!(forgotten, 3);
+    let forgotten = world.tiers().purge_tombstones_before(CommitSeq::new(3)).expect("is noted");
+    assert_eq!(forgotten, CommitSeq::new(3));
     drop(world);
     let world = disk.open(&[]);
-    assert_eq!(world.tiers().tombstone_horizon(), 3);
+    assert_eq!(world.tiers().tombstone_horizon(), CommitSeq::new(3));
     drop(world);
     disk.raw().flip(Family::WorldMeta, b"forgottenBefore", 24);
     let refused = World::builder().options(&options()).open(disk.path()).expect_err("is refused");

@@ -41,7 +41,7 @@ fn damage_before_an_intent_hides_no_commit() {
 /// A closed world that holds the intent of a commit and its two parts, and the rows of the object that they put.
 fn with_intent(disk: &Disk) -> u64 {
     let world = disk.create(&[]);
-    let seq = world.last_commit();
+    let seq = world.last_commit().get();
     drop(world);
     let seal = |row: &[u8], bytes: Vec<u8>| {
         Draft::plain(Codec::None, 0, move |out| out.extend(bytes)).seal(Space::Intent, row, seq)
@@ -95,7 +95,7 @@ fn a_world_with_an_intent_is_carried_out_by_who_may_write_and_refused_to_who_may
         ],
     );
     let world = disk.open(&[]);
-    assert_eq!(world.last_commit(), seq);
+    assert_eq!(world.last_commit().get(), seq);
     let listed = world.objects().list("object/", None, 9).expect("lists");
     assert_eq!(listed.entries.len(), 2);
     assert_nothing_is_left(&world);
@@ -183,7 +183,7 @@ fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     let SalvagedCommit { rolled_forward_parts, lost } = set_aside(&disk).expect("is damaged");
     assert_eq!(set_aside(&disk), None, "it was done");
     let world = disk.open(&[]);
-    assert_eq!(world.last_commit(), seq);
+    assert_eq!(world.last_commit().get(), seq);
     assert_nothing_is_left(&world);
     assert_sound(&world);
     let listed = world.objects().list("object/", None, 9).expect("lists").entries;
@@ -267,7 +267,7 @@ fn parts_behind_damage_that_never_counted_are_gone_once_the_world_was_open_for_w
     let open = || World::builder().options(&limited(SMALL.batch_bytes)).over(below.clone());
     let world = open().expect("a world");
     let ids = begin(&world);
-    let next = world.last_commit() + 1;
+    let next = world.last_commit().get() + 1;
     fuse.set(3);
     change(&world, &ids, 7, Durability::Process).expect_err("is cut off before its intent");
     drop(world);

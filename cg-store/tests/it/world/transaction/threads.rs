@@ -18,7 +18,7 @@ fn counters_are_never_lost_between_threads(world: &World) {
     save(world, (0..COUNTERS).map(|n| (place(n), filled(world, ids.machine))));
     let start = Barrier::new(THREADS as usize);
     // For every counter: which commit gave it which value.
-    let history: Mutex<Vec<(u64, u64, u64)>> = Mutex::default();
+    let history: Mutex<Vec<(u64, CommitSeq, u64)>> = Mutex::default();
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let (start, history, ids) = (&start, &history, &ids);
@@ -71,7 +71,7 @@ fn readers_never_see_half_a_transaction(world: &World) {
         let (done, ids) = (&done, &ids);
         for _ in 0..2 {
             scope.spawn(move || {
-                let mut seen = 0;
+                let mut seen = CommitSeq::NONE;
                 while done.load(Ordering::Acquire) == 0 {
                     let read = world.transaction(|tx| {
                         let [a, b] = pair.map(|at| tx.load(at));
