@@ -1,7 +1,8 @@
 //! `cargo xtask miri`: tests of the decoders in an interpreter that finds undefined behaviour.
 //!
 //! The two crates forbid unsafe code. What Miri can find is in their dependencies: bit vectors, checksums, codecs. Miri
-//! is a thousand times slower than the processor, so the step gives each decoder one random input.
+//! is a thousand times slower than the processor, so the step runs only the tests that give decoders random bytes, and
+//! each property once unless it says otherwise.
 //!
 //! Tree borrows check the aliasing. Stacked borrows, the older and stricter model, report `bitvec` 1.1.1.
 
@@ -18,7 +19,7 @@ const FLAGS: &str = "-Zmiri-tree-borrows -Zmiri-disable-isolation";
 
 const PACKAGES: [&str; 2] = ["cg-format", "cg-registry"];
 
-/// In the names of the tests that run: those that give a decoder random bytes.
+/// The names of the tests that run contain this.
 const SELECTED: &str = "any_bytes";
 
 /// Runs the tests of the selection.

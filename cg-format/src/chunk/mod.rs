@@ -38,6 +38,9 @@ mod palette;
 mod validate;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use edit::Counting;
 pub use edit::EditError;
 pub use instances::CellLayer;

@@ -31,13 +31,13 @@ pub enum Space {
     OpacityPatch = 8,
     /// Changes to a chunk since its last full save.
     ChunkDelta = 9,
-    /// Region snapshots saved in the world.
+    /// Versioned objects by name.
     Object = 10,
-    /// The last access of each 4³ cube.
+    /// Spatial records.
     Record = 11,
-    /// Region snapshots kept in the world.
+    /// Region snapshots saved in the world.
     Snapshot = 12,
-    /// When each 4³ cube was last accessed.
+    /// The last access of each 4³ cube.
     Heat = 13,
     /// The commit that last changed each cluster cube.
     ChangeMark = 14,

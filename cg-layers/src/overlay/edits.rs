@@ -136,8 +136,7 @@ impl<S: Base> Store<S> {
         self.engine.commit(batch, &[], level)
     }
 
-    /// Writes a batch that is too large for the engine as the next commit. No row is read until the returned value is
-    /// opened.
+    /// Writes a batch above the limit as the next commit, in parts. No row is read until the returned value is opened.
     fn commit_in_parts(&self, batch: Batch, limit_bytes: u64) -> Result<(u64, Applying<'_>), EngineError> {
         let _in_order = self.numbering.lock();
         let seq = self.engine.last_commit().next();

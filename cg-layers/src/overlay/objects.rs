@@ -17,7 +17,8 @@ use super::store::Store;
 impl<S: Base> Overlay<S> {
     /// An object as the overlay reads it, or `None` if there is none. One key read for each layer.
     ///
-    /// Its version continues from the base's. A merge writes the object to the base with this version.
+    /// Its version continues from the base's. A merge writes the object to the base with this version, or a higher one
+    /// if the base wrote and deleted the object since.
     ///
     /// # Errors
     /// [`Error::ObjectKey`] for a key that no object can have, and as [`load`](Self::load).

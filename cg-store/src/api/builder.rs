@@ -74,9 +74,14 @@ impl<'b> WorldBuilder<'b> {
     /// A world whose rows an engine of another crate keeps; a new one if the engine is empty. What `world.cg` is to a
     /// directory, a row is to the engine.
     ///
+    /// If the engine lost commits, or is a restored copy, set
+    /// [`accept_lost_commits`](WorldOptions::accept_lost_commits) for one open. The world gets a new incarnation then:
+    /// versions of the lost commits are not taken for those of later ones.
+    ///
     /// # Errors
-    /// [`OpenError::NeedsPlan`](crate::OpenError::NeedsPlan) if the packs do not fit together; [`Error::Corrupt`] if a
-    /// row that a world reads first is damaged; and if the engine fails.
+    /// [`OpenError::NeedsPlan`](crate::OpenError::NeedsPlan) if the packs do not fit together;
+    /// [`OpenError::OtherSignature`](crate::OpenError::OtherSignature) if the world has another signature than the
+    /// requested one; [`Error::Corrupt`] if a row that a world reads first is damaged; and if the engine fails.
     pub fn over(self, engine: impl Engine) -> Result<World, Error> {
         self.with_options(|options| {
             World::over(Box::new(engine), options, |names| Registry::grow(names, self.packs, &options.packs))

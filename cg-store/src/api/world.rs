@@ -85,10 +85,21 @@ impl World {
         change(&mut rows.catalog)?;
         let new = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
         rows.identity = meta::IDENTITY.get(&engine)?;
-        let Identity { uuid, incarnation } = rows.identity.unwrap_or(new.identity());
-        let is_new = rows.identity.is_none() && !engine.caps().read_only;
-        let world = Self::begin(engine, rows, WorldFile { uuid, incarnation, ..new }, None, options)?;
-        if is_new {
+        let file = match &rows.identity {
+            None => new,
+            Some(stored) => {
+                stored.check_signature(Path::new("the engine"), options.signature.as_deref())?;
+                // The numbers of lost commits are issued again.
+                let is_other = options.accept_lost_commits;
+                WorldFile {
+                    incarnation: if is_other { new.incarnation } else { stored.incarnation },
+                    ..stored.clone()
+                }
+            }
+        };
+        let is_changed = rows.identity.as_ref() != Some(&file) && !engine.caps().read_only;
+        let world = Self::begin(engine, rows, file, None, options)?;
+        if is_changed {
             // What is derived from the world remembers its identity.
             world.rooms().shared.engine()?.sync()?;
         }
@@ -117,8 +128,8 @@ impl World {
             meta::RECORD_SHAPE.put(&mut batch, &record_shape);
         }
         // A world in a directory has its identity in `world.cg`.
-        if directory.is_none() && rows.identity.is_none() {
-            meta::IDENTITY.put(&mut batch, &file.identity());
+        if directory.is_none() && rows.identity.as_ref() != Some(&file) {
+            meta::IDENTITY.put(&mut batch, &file);
         }
         // A world of an earlier draft that is only read is read with the shape that it would get.
         if !batch.is_empty() && !engine.caps().read_only {

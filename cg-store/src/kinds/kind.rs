@@ -28,6 +28,11 @@ pub trait Kind: 'static {
     /// How a conflict, and damage, names a key.
     fn conflict_key(key: &Self::Key) -> ConflictKey;
 
+    /// The approximate memory of a key beside its own size.
+    fn key_bytes(_: &Self::Key) -> usize {
+        0
+    }
+
     /// The approximate memory of a value.
     fn memory_bytes(value: &Self::Value) -> usize;
 
@@ -121,6 +126,10 @@ impl Kind for Objects {
 
     fn conflict_key(key: &ObjectKey) -> ConflictKey {
         ConflictKey::Object(key.clone())
+    }
+
+    fn key_bytes(key: &ObjectKey) -> usize {
+        key.as_bytes().len()
     }
 
     fn memory_bytes(object: &StoredObject) -> usize {

@@ -42,14 +42,15 @@ impl ReadObserver for Activity {
         }
     }
 
-    fn loaded(&self, at: &[ChunkAt], found: &[Result<Lookup<Stored>, Error>]) {
+    fn missed(&self, at: &[ChunkAt]) {
         self.tiering.touch(at.iter().copied());
-        for (at, found) in at.iter().zip(found) {
-            match found {
-                Ok(Lookup::Found(stored)) => self.tiering.recorder.loaded(*at, Some(&stored.chunk)),
-                Ok(Lookup::Tombstone | Lookup::NotFound) => self.tiering.recorder.loaded(*at, None),
-                Err(_) => {}
-            }
+    }
+
+    fn loaded(&self, at: ChunkAt, found: &Result<Lookup<Stored>, Error>) {
+        match found {
+            Ok(Lookup::Found(stored)) => self.tiering.recorder.loaded(at, Some(&stored.chunk)),
+            Ok(Lookup::Tombstone | Lookup::NotFound) => self.tiering.recorder.loaded(at, None),
+            Err(_) => {}
         }
     }
 }

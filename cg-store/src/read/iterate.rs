@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::engine::{ALL_KEYS, CommitSeq, Met, Readable, scan_skipping_damage};
 use crate::kinds::entity;
 use crate::read::chunk::{Area, Cubes, StoredChunk, show, walk, walk_cube, walk_live};
-use crate::read::delta::DeltaIndex;
+use crate::read::delta::DeltasInView;
 use crate::read::reader::Reader;
 use crate::read::state::ReadState;
 use crate::storage::error::{Damage, Error};
@@ -27,8 +27,8 @@ pub struct StoredPlace {
 }
 
 impl ReadState {
-    /// Visits every live chunk of an area of a view with its deltas folded in, until `visit` breaks. Reads all deltas of
-    /// the view first.
+    /// Visits every live chunk of an area of a view with its deltas folded in, until `visit` breaks. Reads the
+    /// keys of all deltas of the view first.
     ///
     /// A walk does not ask for places as a load does: it follows the keys, and visits damage that hides unknown places.
     ///
@@ -40,7 +40,7 @@ impl ReadState {
         area: Area,
         mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        let (catalog, deltas) = (self.shared.registry.catalog(), DeltaIndex::read(view)?);
+        let (catalog, deltas) = (self.shared.registry.catalog(), DeltasInView::read(view)?);
         let reader = Reader::of_view(self, view, &catalog, Some(&deltas));
         walk(view, &self.shared.counters, area, |stored| reader.visit(stored, &mut visit))
     }
@@ -52,7 +52,7 @@ impl ReadState {
         area: Area,
         mut visit: impl FnMut(Result<StoredPlace, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        let deltas = DeltaIndex::read(view)?;
+        let deltas = DeltasInView::read(view)?;
         walk_live(view, &self.shared.counters, area, |live| {
             visit(live.map(|live| {
                 let (at, of_row, tier) = live.place();
@@ -68,7 +68,7 @@ impl ReadState {
         area: Area,
         visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
     ) -> Result<Option<B>, Error> {
-        let (catalog, deltas) = (self.shared.registry.catalog(), DeltaIndex::read(view)?);
+        let (catalog, deltas) = (self.shared.registry.catalog(), DeltasInView::read(view)?);
         let reader = Reader::of_view(self, view, &catalog, Some(&deltas));
         let (mut cubes, mut damaged, mut next) = (Vec::new(), Vec::new(), Cubes::of(area));
         while let Some(cube) = next.next_past_damage(view, &self.shared.counters, &mut damaged)? {

@@ -10,6 +10,9 @@ pub(crate) trait ReadObserver: Send + Sync {
     /// A host requested a chunk. Called for every chunk of every load.
     fn asked(&self, at: ChunkAt, in_memory: bool);
 
-    /// Chunks that neither the cache nor the queue had were read, with these results.
-    fn loaded(&self, at: &[ChunkAt], found: &[Result<Lookup<Stored>, Error>]);
+    /// Neither the cache nor the queue has some chunks, so they are read. Called once for all chunks of a load.
+    fn missed(&self, at: &[ChunkAt]);
+
+    /// A missed chunk was read, with this result.
+    fn loaded(&self, at: ChunkAt, found: &Result<Lookup<Stored>, Error>);
 }

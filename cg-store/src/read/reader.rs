@@ -14,7 +14,7 @@ use crate::engine::{CommitSeq, Readable};
 use crate::read::cache::{Stored, Ticket};
 use crate::read::chunk::decode::{LastDecoded, decode, upgrade};
 use crate::read::chunk::{Rows, StoredChunk, find, find_many};
-use crate::read::delta::{DeltaIndex, Deltas, fold};
+use crate::read::delta::{Deltas, DeltasInView, fold};
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -116,13 +116,14 @@ impl ReadState {
             return Vec::new();
         }
         Counters::add(&self.shared.counters.cache_misses, at.len() as u64);
+        self.observer.missed(at);
         let read = |at: &[ChunkAt]| {
             self.with_reader(self.deltas.list(at), |reader| reader.chunks(at, |_, stored| Ok(stored)))
         };
         let alone = |at: &ChunkAt| read(&[*at])?.pop().unwrap_or(Ok(Lookup::NotFound));
         // If the engine cannot be read, each chunk gets its own error through a single read.
         let found = read(at).unwrap_or_else(|_| at.iter().map(alone).collect());
-        self.observer.loaded(at, &found);
+        at.iter().zip(&found).for_each(|(at, found)| self.observer.loaded(*at, found));
         let keep = |((found, at), ticket): ((Result<_, Error>, &ChunkAt), &Ticket)| {
             Ok(self.keep(*at, *ticket, found?))
         };
@@ -189,8 +190,8 @@ pub(crate) struct Reader<'r> {
 enum DeltasOf<'r> {
     /// Those of the places that it reads. Other chunks have none.
     Places(HashMap<ChunkAt, Deltas>),
-    /// All deltas of its view.
-    View(&'r DeltaIndex),
+    /// Which chunks of its view have deltas.
+    View(&'r DeltasInView),
     /// Nothing, so it scans for the deltas of each chunk.
     Unknown,
 }
@@ -201,7 +202,7 @@ impl<'r> Reader<'r> {
         read: &'r ReadState,
         view: &'r dyn Readable,
         catalog: &'r Catalog,
-        deltas: Option<&'r DeltaIndex>,
+        deltas: Option<&'r DeltasInView>,
     ) -> Self {
         let deltas = deltas.map_or(DeltasOf::Unknown, DeltasOf::View);
         Self { read, catalog, rows: Rows::View(view), deltas }

@@ -172,6 +172,8 @@ order! {
     Recent,
     /// The queue of batches that are not accepted, and of commits that are not written.
     Queue,
+    /// The batches that are not accepted.
+    Submitted,
     /// The outcome of a batch.
     Outcome,
     /// Which chunks have deltas.

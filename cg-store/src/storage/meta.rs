@@ -11,8 +11,8 @@ use cg_registry::codec::is_registry_row;
 use uuid::Uuid;
 
 use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
+use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Error, OpenError};
-use crate::storage::identity::Identity;
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::{RecordSettings, RecordShape};
 use crate::storage::row::{MetaRow, open_row};
@@ -42,20 +42,28 @@ pub(crate) const TOMBSTONE_HORIZON: MetaRow<u64> = MetaRow {
     decode: |payload| decode_u64(payload, "forgotten before", "bytes after the commit"),
 };
 
-/// The identity of a world without a directory: its UUID and that of its incarnation.
-pub(crate) const IDENTITY: MetaRow<Identity> = MetaRow {
+/// What `world.cg` is to a directory: the UUID of a world without one, that of its incarnation, and its signature, if it
+/// has one.
+pub(crate) const IDENTITY: MetaRow<WorldFile> = MetaRow {
     key: "identity",
     what: "the row of the world's identity",
-    encode: |identity, out| {
-        out.extend(identity.uuid.as_bytes());
-        out.extend(identity.incarnation.as_bytes());
+    encode: |file, out| {
+        out.extend(file.uuid.as_bytes());
+        out.extend(file.incarnation.as_bytes());
+        out.extend(file.signature.iter().flat_map(|signature| signature.as_bytes()));
     },
     decode: |payload| {
         let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
         let mut uuid = |field| reader.array(field).map(Uuid::from_bytes);
         let (uuid, incarnation) = (uuid("uuid")?, uuid("incarnation")?);
-        reader.end("bytes after the identity")?;
-        Ok(Identity { uuid, incarnation })
+        let here = reader.clone();
+        let bytes = reader.take("signature", reader.left_bytes())?;
+        let text = str::from_utf8(bytes).map_err(|error| {
+            let found = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
+            here.error(Problem::NotUtf8 { field: "signature", found })
+        })?;
+        let signature = (!text.is_empty()).then(|| text.to_owned());
+        Ok(WorldFile { uuid, incarnation, state: State::Ready, signature })
     },
 };
 
@@ -70,7 +78,7 @@ pub(crate) struct WorldRows {
     /// `None` in an engine that holds no world yet, and in worlds of earlier drafts.
     pub(crate) record_shape: Option<RecordShape>,
     /// `None` also in a world with a directory, which has it in `world.cg`.
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<WorldFile>,
 }
 
 impl WorldRows {

@@ -66,7 +66,7 @@ struct Seen {
 }
 
 impl Motion {
-    /// At this speed along one axis, or above, a player was teleported: 160 blocks in a second.
+    /// Above this speed along one axis, a player was teleported: 160 blocks in a second.
     pub const TELEPORT_BLOCKS_PER_TICK: u64 = 8;
     /// The minimum age of the position from which a steady player's speed is measured.
     const ANCHOR_TICKS: u64 = GameTick::PER_SECOND;

@@ -43,6 +43,9 @@ pub(crate) use submitted::Submitted;
 #[derive(Debug)]
 pub(crate) struct CommitQueue {
     state: Mutex<State, rank::Queue>,
+    /// The submitted batches, the oldest first. Batches enter under the state. Readers search them without it, so a search
+    /// holds up no commit.
+    waiting: Mutex<VecDeque<Arc<Submitted>>, rank::Submitted>,
     /// Signalled when a batch is submitted, or the accepting thread must end.
     submitted: Parker,
     /// Signalled when a commit is queued, or the writing thread must end.
@@ -64,7 +67,6 @@ pub(crate) struct CommitQueue {
 
 #[derive(Debug, Default)]
 struct State {
-    submitted: VecDeque<Arc<Submitted>>,
     /// The number of the newest batch in the order of submissions.
     last_submitted: u64,
     /// The [refusals](Error::DeferredWrite) that were not reported and whose tickets are gone.
@@ -126,6 +128,7 @@ impl CommitQueue {
     pub(crate) fn new(max_bytes: u64) -> Self {
         Self {
             state: Mutex::default(),
+            waiting: Mutex::default(),
             submitted: Parker::default(),
             numbered: Parker::default(),
             left: Condvar::new(),

@@ -51,7 +51,7 @@ impl CommitQueue {
         state.bytes += bytes;
         let outcome = Arc::new(Outcome::of(state.last_submitted));
         let submitted = Submitted { batch, outcome: Arc::clone(&outcome), bytes, columns: OnceLock::new() };
-        state.submitted.push_back(Arc::new(submitted));
+        self.waiting.lock().push_back(Arc::new(submitted));
         self.submitted_len.fetch_add(1, Ordering::Release);
         drop(state);
         self.submitted.wake();
@@ -80,7 +80,7 @@ impl CommitQueue {
     #[cold]
     fn find_concerning(&self, at: &[ChunkAt]) -> Option<u64> {
         // Searched outside the lock, which every submission takes.
-        let submitted: Vec<_> = self.state.lock().submitted.iter().map(Arc::clone).collect();
+        let submitted: Vec<_> = self.waiting.lock().iter().map(Arc::clone).collect();
         let concerning = submitted.iter().rev().find(|submitted| submitted.concerns(at));
         concerning.map(|submitted| submitted.outcome.number())
     }
@@ -92,14 +92,14 @@ impl CommitQueue {
 
     /// The next batch, if its number is at most `number`. It stays in the queue until it is [left](Self::leave_accepted).
     pub(crate) fn next_submitted(&self, number: u64) -> Option<Arc<Submitted>> {
-        let state = self.state.lock();
-        state.submitted.front().filter(|next| next.outcome.number() <= number).map(Arc::clone)
+        self.waiting.lock().front().filter(|next| next.outcome.number() <= number).map(Arc::clone)
     }
 
     /// Removes the next batch, which is accepted as a commit or refused, and records the outcome.
     pub(crate) fn leave_accepted(&self, accepted: Result<u64, Error>) {
+        // Dropped after the state: a function of the host in it may own what locks the queue.
+        let Some(batch) = self.waiting.lock().pop_front() else { return };
         let mut state = self.state.lock();
-        let Some(batch) = state.submitted.pop_front() else { return };
         if let Some(refusal) = batch.outcome.set(accepted) {
             state.add_unreported(refusal);
         }
@@ -112,16 +112,14 @@ impl CommitQueue {
     /// Waits until no batch up to a number is left. Returns early if the world takes no commits.
     pub(crate) fn wait_until_accepted(&self, number: u64) {
         let mut state = self.state.lock();
-        self.left.wait_while(&mut state, |state| {
-            let next = state.submitted.front();
-            state.failed.is_none() && next.is_some_and(|next| next.outcome.number() <= number)
-        });
+        self.left
+            .wait_while(&mut state, |state| state.failed.is_none() && self.next_submitted(number).is_some());
     }
 
     /// Waits for a batch. Returns `false` when the accepting thread must end.
     pub(crate) fn wait_for_batch(&self) -> bool {
         let mut state = self.state.lock();
-        self.submitted.wait_while(&mut state, |state| state.submitted.is_empty() && !state.ended);
+        self.submitted.wait_while(&mut state, |state| self.waiting.lock().is_empty() && !state.ended);
         !state.ended
     }
 

@@ -1,7 +1,7 @@
 //! The outcome of a batch.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
@@ -80,14 +80,15 @@ impl Outcome {
 /// A ticket for a submitted batch that reports its outcome. It does not keep the world open, and may be dropped.
 pub struct WriteTicket {
     world: WeakWorld<CommitState>,
-    queue: Arc<CommitQueue>,
+    /// Not held: a world that is gone reports nothing more.
+    queue: Weak<CommitQueue>,
     outcome: Arc<Outcome>,
 }
 
 impl WriteTicket {
     pub(super) fn waiting(
         world: WeakWorld<CommitState>,
-        queue: Arc<CommitQueue>,
+        queue: Weak<CommitQueue>,
         outcome: Arc<Outcome>,
     ) -> Self {
         Self { world, queue, outcome }
@@ -118,8 +119,10 @@ impl WriteTicket {
 
 impl Drop for WriteTicket {
     fn drop(&mut self) {
-        if let Some(refusal) = self.outcome.forget() {
-            self.queue.add_unreported(refusal);
+        if let Some(refusal) = self.outcome.forget()
+            && let Some(queue) = self.queue.upgrade()
+        {
+            queue.add_unreported(refusal);
         }
     }
 }

@@ -101,7 +101,9 @@ impl Changes {
         const ENTRY_BYTES: usize = 256;
         let bytes = each_kind!(self, |changes: K| {
             let value_bytes = |change| K::new(change).map_or(0, K::memory_bytes);
-            changes.iter().map(|(_, change)| ENTRY_BYTES + value_bytes(change)).sum::<usize>()
+            let bytes =
+                changes.iter().map(|(key, change)| ENTRY_BYTES + K::key_bytes(key) + value_bytes(change));
+            bytes.sum::<usize>()
         });
         bytes.iter().sum::<usize>() as u64
     }

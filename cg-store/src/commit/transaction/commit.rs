@@ -63,6 +63,9 @@ fn accept(tx: Transaction<'_>, room: Admission) -> Result<u64, Error> {
     let mut tries = 0;
     loop {
         let locked = (tries == TRIES_OUTSIDE_THE_LOCK).then(|| world.log.commit());
+        if let Some(conflict) = locked.as_ref().and_then(|committing| conflict(&tx, committing)) {
+            return Err(conflict);
+        }
         let prepared = prepare(world, &tx.writes, room);
         let committing = locked.unwrap_or_else(|| world.log.commit());
         let prepared = prepared.map_err(|error| refusal(&tx.store, &committing, error))?;

@@ -194,7 +194,7 @@ impl<S: TxStore> Tx<S> {
     }
 
     /// Many entities, as [`entity`](Self::entity) reads each. Returns one result per id, in the order asked. Costs one
-    /// engine call for all that this transaction did not write.
+    /// engine call for all that this transaction did not write; in an overlay one read for each and layer.
     pub fn entities(&mut self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
         let unwritten: Vec<_> =
             ids.iter().copied().filter(|id| !self.writes.entities.contains_key(id)).collect();

@@ -2,8 +2,8 @@
 
 use std::ops::Bound;
 
-use cg_format::key::Family;
-use cg_tiering::{ClusterAt, GameTick};
+use cg_format::key::{self, Family};
+use cg_tiering::GameTick;
 
 use crate::engine::ALL_KEYS;
 use crate::maintain::delta::Which;
@@ -12,8 +12,11 @@ use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::{Due, MoveCounts, NextCubes, STEPS_AHEAD, Work};
 use crate::storage::error::Error;
 
+/// The key of a hot row.
+type HotKey = [u8; key::CHUNK_LEN_BYTES];
+
 impl MaintainState {
-    /// Takes all steps, which end at a cluster. If the disk has too little space, the ranges that were moved away are
+    /// Takes all steps, which end at a hot key. If the disk has too little space, the ranges that were moved away are
     /// compacted, and the remaining steps are taken then. `given_back` is the number of moved chunks at the last
     /// compaction.
     ///
@@ -22,7 +25,7 @@ impl MaintainState {
     fn work_with_room(
         &self,
         work: &mut Work,
-        up_to: Option<ClusterAt>,
+        up_to: Option<HotKey>,
         due: Due,
         counts: &mut MoveCounts,
         given_back: &mut u64,
@@ -38,10 +41,9 @@ impl MaintainState {
         }
     }
 
-    /// Compacts the range of the hot rows up to a cluster, where almost none are left; `None`: all hot rows.
-    fn give_room_back(&self, up_to: Option<ClusterAt>) -> Result<(), Error> {
-        let last = up_to.map(|cluster| hot_keys(cluster)[1]);
-        let last = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
+    /// Compacts the range of the hot rows up to a key, where almost none are left; `None`: all hot rows.
+    fn give_room_back(&self, up_to: Option<HotKey>) -> Result<(), Error> {
+        let last = up_to.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(&key[..]));
         let engine = self.shared.engine()?;
         // The log takes space, too.
         engine.flush()?;
@@ -115,10 +117,12 @@ impl MaintainState {
         work.note_written(&self.activity.tiering);
         let promotions = work.begin_again();
         self.activity.tiering.observers(|seen| promotions.into_iter().for_each(|cube| seen.again(cube)));
-        let mut next_cubes = NextCubes::default();
+        let (mut next_cubes, mut up_to) = (NextCubes::default(), None);
         while let Some(cluster) = self.select_next_cluster(work, &mut next_cubes, due)? {
+            // Clusters may come again after others.
+            up_to = up_to.max(Some(hot_keys(cluster)[1]));
             if work.plan.left().steps >= STEPS_AHEAD {
-                self.work_with_room(work, Some(cluster), due, counts, given_back)?;
+                self.work_with_room(work, up_to, due, counts, given_back)?;
             }
         }
         self.work_with_room(work, None, due, counts, given_back)

@@ -1,6 +1,5 @@
 //! Many reads of one state of the world: commits and moves between two of them are not visible.
 
-use std::slice;
 use std::sync::{Arc, OnceLock};
 
 use cg_format::chunk::Chunk;
@@ -9,13 +8,13 @@ use cg_registry::Catalog;
 
 use crate::engine::{CommitSeq, Snapshot};
 use crate::read::cache::{ChunkCache, Moment, Stored};
-use crate::read::delta::DeltaIndex;
+use crate::read::delta::DeltasInView;
 use crate::read::reader::Reader;
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// The deltas of at most this many chunks are scanned for one by one. For more, all deltas are read once.
+/// The deltas of at most this many chunks are scanned for one by one. For more, the keys of all deltas are read once.
 const FEW: usize = 64;
 
 /// The world at one moment, in the engine and in memory.
@@ -26,8 +25,8 @@ pub(crate) struct WorldView<'w> {
     pub(crate) catalog: Arc<Catalog>,
     /// The last commit that the view has.
     pub(crate) commit: CommitSeq,
-    /// All deltas of the view. Read when many chunks are read that memory does not have.
-    deltas: OnceLock<DeltaIndex>,
+    /// Which chunks of the view have deltas. Read when many chunks are read that memory does not have.
+    deltas: OnceLock<DeltasInView>,
 }
 
 impl ReadState {
@@ -46,14 +45,14 @@ impl ReadState {
 }
 
 impl WorldView<'_> {
-    /// A reader of this moment. It scans for the deltas of each chunk, unless all deltas were read before.
+    /// A reader of this moment. It scans for the deltas of each chunk, unless the keys of all deltas were read before.
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader::of_view(self.world, &self.view, &self.catalog, self.deltas.get())
     }
 
     fn read_deltas(&self) -> Result<(), Error> {
         if self.deltas.get().is_none() {
-            let read = DeltaIndex::read(&self.view)?;
+            let read = DeltasInView::read(&self.view)?;
             self.deltas.get_or_init(|| read);
         }
         Ok(())
@@ -88,8 +87,9 @@ impl WorldView<'_> {
         if missed.len() > FEW {
             self.read_deltas()?;
         }
+        observer.missed(&missed);
         let keep = |at, found: Result<Lookup<Stored>, Error>| {
-            observer.loaded(&[at], slice::from_ref(&found));
+            observer.loaded(at, &found);
             // Later commits do not concern this reader: it returns what it found.
             self.world.keep(at, ChunkCache::ticket(at, &self.moment), found?);
             Ok(())

@@ -94,7 +94,7 @@ impl Chunks {
 
     /// Whether deltas of a chunk may be in an unreadable gap.
     fn may_be_hidden(&self, at: ChunkAt) -> bool {
-        self.gaps.may_hide(at) && !self.replaced.contains(&at)
+        !self.gaps.is_empty() && self.gaps.may_hide(at) && !self.replaced.contains(&at)
     }
 
     fn wait(&mut self, at: ChunkAt) {

@@ -13,9 +13,11 @@
 mod cached;
 mod fold;
 mod gaps;
+mod in_view;
 mod index;
 
 pub(crate) use fold::{fold, read};
+pub(crate) use in_view::DeltasInView;
 pub(crate) use index::{DeltaIndex, Deltas};
 
 use cg_format::chunk::Chunk;

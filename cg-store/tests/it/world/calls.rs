@@ -206,6 +206,18 @@ fn a_world_in_an_engine_keeps_its_identity_there() {
     assert_eq!(open().identity(), identity);
     let other = World::builder().options(&options()).in_memory().expect("another world");
     assert_ne!(other.identity(), identity);
+    let signed = |signature: &str| WorldOptions { signature: Some(signature.into()), ..options() };
+    let refused = World::builder().options(&signed("game 2")).over(engine.clone()).expect_err("is refused");
+    assert_eq!(refused.to_string(), "the engine has no signature, and `game 2` was asked for");
+    let restored = WorldOptions { accept_lost_commits: true, ..options() };
+    let restored = World::builder().options(&restored).over(engine.clone()).expect("opens").identity();
+    assert_eq!(restored.uuid, identity.uuid);
+    assert_ne!(restored.incarnation, identity.incarnation);
+    assert_eq!(open().identity(), restored);
+    let named = Surviving::new(&Fuse::new());
+    drop(World::builder().options(&signed("game 1")).over(named.clone()).expect("a world"));
+    let refused = World::builder().options(&signed("game 2")).over(named).expect_err("is refused");
+    assert_eq!(refused.to_string(), "the engine has the signature `game 1`, and `game 2` was asked for");
     engine.overwrite(cg_format::Space::WorldMeta, "identity");
     let refused = World::builder().options(&options()).over(engine).expect_err("is refused");
     assert_eq!(

@@ -3,12 +3,14 @@
 mod parts;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use super::*;
 use cg_format::RecordId;
 use cg_format::record::Record;
+use cg_format::schema::NoComponents;
 use cg_store::engine::EngineError;
 use cg_store::error::ConflictKey;
 use cg_store::{Refused, WriteBatch, WriteTicket};
@@ -276,6 +278,57 @@ fn what_a_closure_hands_over_comes_before_its_transaction() {
         matches!(error, Error::Conflict { key: ConflictKey::Chunk(at) } if at == ids.at(0, 0, 0)),
         "{error}"
     );
+}
+
+/// A function in a batch may own the ticket of an earlier batch, whose end the queue records.
+#[test]
+fn closing_a_failed_world_drops_the_functions_of_batches_that_wait() {
+    use cg_store::engine::Fault;
+    let [fails, has_failed] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let engine = MemEngine::new().with_fault({
+        let (fails, has_failed) = (Arc::clone(&fails), Arc::clone(&has_failed));
+        move |_| {
+            let fault = fails.load(Ordering::Acquire).then_some(Fault::NoSpace);
+            has_failed.fetch_or(fault.is_some(), Ordering::AcqRel);
+            fault
+        }
+    });
+    let world = World::builder().options(&options()).over(engine).expect("a world in memory");
+    let ids = Ids::register(&world);
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
+    let wait_for = |flag: &Arc<AtomicBool>| {
+        let flag = Arc::clone(flag);
+        move || {
+            while !flag.load(Ordering::Acquire) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    };
+    let edit = |run: Box<dyn Fn() + Send + Sync>, block| {
+        let mut batch = WriteBatch::new();
+        batch.edit(ids.at(0, 0, 0), move |chunk| {
+            run();
+            chunk.set_block(LocalPos::new(0, 0, 0), block, &NoComponents)?;
+            Ok(())
+        });
+        world.submit(batch).expect("is taken")
+    };
+    drop(edit(Box::new(wait_for(&fails)), ids.glass));
+    let failed = wait_for(&has_failed);
+    let ticket = edit(
+        Box::new(move || {
+            failed();
+            // Until the queue knows.
+            thread::sleep(Duration::from_millis(200));
+        }),
+        ids.stone,
+    );
+    drop(edit(Box::new(move || assert!(!ticket.is_finished(), "it is never accepted")), ids.glass));
+    fails.store(true, Ordering::Release);
+    let (sender, closed) = std::sync::mpsc::channel();
+    thread::spawn(move || sender.send(world.close()));
+    let closed = closed.recv_timeout(Duration::from_secs(60)).expect("it ends");
+    assert!(matches!(closed, Err(Error::Engine(EngineError::ReadOnly { .. }))), "{closed:?}");
 }
 
 #[test]
