@@ -24,7 +24,14 @@ impl ReadState {
     #[inline]
     pub(crate) fn stored(&self, at: ChunkAt) -> Result<Lookup<Stored>, Error> {
         self.shared.check_open()?;
-        self.known_or_loaded(at, self.cache.get(at))
+        match self.cache.get(at) {
+            Ok(found) => {
+                self.cache.count_hit();
+                self.note_asked(at, true);
+                Ok(found)
+            }
+            Err(ticket) => self.missed(at, ticket),
+        }
     }
 
     /// Calls a closure with a stored chunk.
@@ -42,7 +49,15 @@ impl ReadState {
                 Ok(Some(shown))
             }
             Err((show, cached)) => {
-                Ok(self.known_or_loaded(at, cached)?.here().map(|stored| show(&stored.chunk)))
+                let found = match cached {
+                    Ok(found) => {
+                        self.cache.count_hit();
+                        self.note_asked(at, true);
+                        found
+                    }
+                    Err(ticket) => self.missed(at, ticket)?,
+                };
+                Ok(found.here().map(|stored| show(&stored.chunk)))
             }
         }
     }
@@ -61,11 +76,13 @@ impl ReadState {
         }
         let (mut missed, mut tickets) = (Vec::new(), Vec::new());
         let known = |at: &ChunkAt| {
+            let cached = self.cache.get(*at);
+            self.note_asked(*at, cached.is_ok());
             let missing = |ticket| {
                 missed.push(*at);
                 tickets.push(ticket);
             };
-            self.known(*at, self.cache.get(*at)).map_err(missing).ok()
+            cached.or_else(|ticket| self.queued(*at, ticket).ok_or(ticket)).map_err(missing).ok()
         };
         let found: Vec<_> = at.iter().map(known).collect();
         Counters::add(&self.shared.counters.cache_hits, (at.len() - missed.len()) as u64);
@@ -74,31 +91,21 @@ impl ReadState {
         found.into_iter().map(|found| found.map_or_else(|| loaded.next().expect(missed), Ok)).collect()
     }
 
-    /// A chunk that the cache was already asked for.
-    #[inline]
-    fn known_or_loaded(
-        &self,
-        at: ChunkAt,
-        cached: Result<Lookup<Stored>, Ticket>,
-    ) -> Result<Lookup<Stored>, Error> {
-        match self.known(at, cached) {
-            Ok(found) => {
-                self.cache.count_hit();
-                Ok(found)
-            }
-            Err(ticket) => self.load(&[at], &[ticket]).pop().unwrap_or(Ok(Lookup::NotFound)),
+    /// A chunk that the cache does not have: from the queue, otherwise from rows.
+    #[cold]
+    fn missed(&self, at: ChunkAt, ticket: Ticket) -> Result<Lookup<Stored>, Error> {
+        self.note_asked(at, false);
+        if let Some(queued) = self.queued(at, ticket) {
+            self.cache.count_hit();
+            return Ok(queued);
         }
+        self.load(&[at], &[ticket]).pop().unwrap_or(Ok(Lookup::NotFound))
     }
 
-    /// The state of a chunk that the cache was asked for, if the cache or the queue has it. Otherwise the ticket with
-    /// which a load may cache its result.
-    #[inline]
-    fn known(&self, at: ChunkAt, cached: Result<Lookup<Stored>, Ticket>) -> Result<Lookup<Stored>, Ticket> {
-        self.note_asked(at, cached.is_ok());
-        cached.or_else(|ticket| match self.pending.chunk(at) {
-            Some(queued) => Ok(self.cache.fill(at, ticket, &queued).unwrap_or(queued)),
-            None => Err(ticket),
-        })
+    /// A chunk of the queue, which the cache gets.
+    fn queued(&self, at: ChunkAt, ticket: Ticket) -> Option<Lookup<Stored>> {
+        let queued = self.pending.chunk(at)?;
+        Some(self.cache.fill(at, ticket, &queued).unwrap_or(queued))
     }
 
     /// Reports that a host requested a chunk, and whether it was in memory.

@@ -57,19 +57,31 @@ impl<'r> Rows<'r> {
     }
 }
 
-/// Finds a chunk's live copy and calls `read` with it. Costs what [`find_many`] costs for one chunk: one key read if it is
-/// hot, otherwise up to three.
+/// Finds a chunk's live copy and calls `read` with it. Costs one key read if it is hot, otherwise up to three.
+///
+/// A hot row is read without the lists of a search: most chunks that are read alone are hot.
 pub(crate) fn find<T>(
     rows: Rows<'_>,
     counters: &Counters,
     at: ChunkAt,
     read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Result<Lookup<T>, Error> {
+    let before = rows.change_count();
+    let row_key = key::chunk(at);
+    Counters::add(&counters.engine_reads, 1);
+    if let Some(row) = rows.readable().get(Space::ChunkL0, &row_key)? {
+        Counters::add(&counters.bytes_read, row.len() as u64);
+        return match hot(at, &row_key, &row)? {
+            Lookup::Found(chunk) => read(chunk).map(Lookup::Found),
+            Lookup::Tombstone | Lookup::NotFound => Ok(Lookup::Tombstone),
+        };
+    }
     let mut read = Some(read);
-    let found = find_many(rows, counters, &[at], |stored| {
+    let read = |stored: StoredChunk<'_>| {
         let read = read.take().expect("each requested place is found at most once");
         read(stored)
-    });
+    };
+    let found = Search::of(counters, &[at], read).end(rows, before);
     found.into_iter().next().unwrap_or(Ok(Lookup::NotFound))
 }
 
@@ -85,10 +97,13 @@ pub(crate) fn find_many<T>(
     at: &[ChunkAt],
     read: impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Vec<Result<Lookup<T>, Error>> {
-    let (found, missing) = (at.iter().map(|_| None).collect(), (0..at.len()).collect());
-    let mut search = Search { counters, at, read, found, missing, last: LastGroup::default() };
-    search.run(rows);
-    search.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotFound))).collect()
+    if let [at] = at {
+        return vec![find(rows, counters, *at, read)];
+    }
+    let before = rows.change_count();
+    let mut search = Search::of(counters, at, read);
+    search.hot(rows.readable());
+    search.end(rows, before)
 }
 
 /// The state of a search: the missing chunks and the results.
@@ -104,16 +119,26 @@ struct Search<'s, T, F> {
     last: LastGroup,
 }
 
-impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
-    /// Searches the tiers one after the other.
+impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
+    fn of(counters: &'s Counters, at: &'s [ChunkAt], read: F) -> Self {
+        let (found, missing) = (at.iter().map(|_| None).collect(), (0..at.len()).collect());
+        Self { counters, at, read, found, missing, last: LastGroup::default() }
+    }
+
+    /// Searches the clusters for what is not hot. Returns one result per position. `before` is the number of changes when
+    /// the search began.
+    fn end(mut self, rows: Rows<'_>, before: u64) -> Vec<Result<Lookup<T>, Error>> {
+        self.below_hot(rows, before);
+        self.found.into_iter().map(|found| found.unwrap_or(Ok(Lookup::NotFound))).collect()
+    }
+
+    /// Searches the tiers below the hottest one after the other.
     ///
     /// Between two reads a chunk may be saved into the hottest tier, and its slot then be dropped from its cluster. Then
     /// no read finds the live copy. That takes commits. So a cold copy, or none, is valid only if there were no commits
     /// since the search began. Otherwise the missing chunks are searched on a snapshot.
-    fn run(&mut self, rows: Rows<'_>) {
-        let before = rows.change_count();
+    fn below_hot(&mut self, rows: Rows<'_>, before: u64) {
         let has_changed = || rows.change_count() != before;
-        self.hot(rows.readable());
         self.clusters(ClusterTier::L1, rows.readable(), || false);
         self.clusters(ClusterTier::L2, rows.readable(), has_changed);
         if let Rows::Now(engine) = rows
@@ -127,7 +152,10 @@ impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
     fn run_on_snapshot(&mut self, engine: &dyn Engine) {
         while let Some(place) = self.missing.last().copied() {
             match engine.snapshot() {
-                Ok(view) => return self.run(Rows::View(&view)),
+                Ok(view) => {
+                    self.hot(&view);
+                    return self.below_hot(Rows::View(&view), 0);
+                }
                 Err(error) => self.found[place] = Some(Err(error.into())),
             }
             self.missing.pop();
