@@ -1,3 +1,5 @@
+//! The decoder of chunks against random bytes.
+
 use super::Chunk;
 use crate::BlockId;
 use crate::schema::NoComponents;

@@ -50,7 +50,7 @@ pub(crate) const IDENTITY: MetaRow<WorldFile> = MetaRow {
     encode: |file, out| {
         out.extend(file.uuid.as_bytes());
         out.extend(file.incarnation.as_bytes());
-        out.extend(file.signature.iter().flat_map(|signature| signature.as_bytes()));
+        out.extend(file.signature.iter().flat_map(String::as_bytes));
     },
     decode: |payload| {
         let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
