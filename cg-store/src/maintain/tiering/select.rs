@@ -99,7 +99,7 @@ impl MaintainState {
     /// Offers the due moves of the next cold cluster with rows to the plan. Returns the cluster; `None` if all were
     /// considered since the index began again.
     ///
-    /// Each cluster is read, whatever is due in it: rows of which there was no report are found, too.
+    /// Each cluster is read, whatever is due in it. So rows that no commit reported are found, too.
     pub(crate) fn select_next_cluster(
         &self,
         work: &mut Work,
