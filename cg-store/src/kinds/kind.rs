@@ -1,6 +1,7 @@
 //! The five kinds of values that a transaction writes, and structures with a part for each.
 //!
-//! A sixth kind is one more implementation of [`Kind`], and one more line in each of the two macros.
+//! A sixth kind is one more line in each of the two macros, and implements [`Kind`]; then `Checked` and `Changeable` of
+//! `commit/transaction/`, and `OverlayKind` of `cg-layers`, as the compiler asks.
 
 use std::fmt;
 use std::hash::Hash;

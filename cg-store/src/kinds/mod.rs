@@ -1,4 +1,5 @@
-//! What a world stores beside chunks: entities, properties, objects, records, snapshots, the opacity map.
+//! The kinds of values that a transaction writes; and the rows of what a world stores besides chunks: entities,
+//! properties, objects, records, snapshots, the opacity map.
 
 pub(crate) mod entity;
 pub mod kind;

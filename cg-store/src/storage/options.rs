@@ -62,7 +62,7 @@ pub struct WorldOptions {
     /// tables of 256. The shape of a world never changes, and another one is refused at open.
     pub records: Option<RecordShape>,
     /// The application's name for its own layout of the world: a line of at most 256 bytes. A new world stores it in
-    /// `world.cg`, which can be read without opening the world. A world with another signature, or none, is refused at
+    /// `world.cg`, which can be read without opening the world; a world without a directory in a row. A world with another signature, or none, is refused at
     /// open. Default: every world is accepted.
     pub signature: Option<String>,
     /// Whether to open a world that has [lost commits](crate::engine::EngineError::LostCommits) which were synced.
