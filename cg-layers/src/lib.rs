@@ -6,8 +6,8 @@ mod segment;
 
 pub use cg_store::layer::{Base, Found, Identity};
 pub use overlay::{
-    ArenaInfo, Arenas, Difference, EntityDifference, MergeTarget, Merged, Overlay, OverlayDiff, OverlayError,
-    OverlayMerge, OverlayMerged, OverlayStats, OverlayTransaction,
+    ArenaInfo, Arenas, Difference, EntityDifference, MergeLock, MergeTarget, Merged, Overlay, OverlayDiff,
+    OverlayError, OverlayMerge, OverlayMerged, OverlayStats, OverlayTransaction,
 };
 #[cfg(feature = "rocks")]
 pub use segment::OnDisk;

@@ -45,6 +45,9 @@ pub(super) struct Arena {
     pub(super) writing: Mutex<(), rank::OverlayWriting>,
     /// The thread that holds `writing`.
     pub(super) writer: Mutex<Option<ThreadId>, rank::OverlayWriter>,
+    /// The base may contain the values of rows up to this commit: a merge may have ended between writing them and
+    /// emptying the arena.
+    pub(super) merged_until: AtomicU64,
 }
 
 /// Arenas whose rows were damaged when the store was opened. Their leases are unknown.
@@ -88,7 +91,8 @@ impl<S: Base> Store<S> {
                 Err(error) => return Err(error.into()),
             }
         }
-        let arena = Arc::new(Arena::new(number, ArenaRow { lease, holder: Some(holder.into()), since }));
+        let row = ArenaRow { lease, holder: Some(holder.into()), since };
+        let arena = Arc::new(Arena::new(number, row, CommitSeq::default()));
         arenas.insert(number, Arc::clone(&arena));
         Ok(arena)
     }
@@ -110,7 +114,7 @@ impl<S: Base> Store<S> {
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
         let row = ArenaRow { lease, holder: None, since };
         self.put_arena(number, &row)?;
-        all.insert(number, Arc::new(Arena::new(number, row)));
+        all.insert(number, Arc::new(Arena::new(number, row, CommitSeq::default())));
         Ok(())
     }
 
@@ -217,7 +221,7 @@ impl<S: Base> Store<S> {
 }
 
 impl Arena {
-    fn new(number: u32, row: ArenaRow) -> Self {
+    fn new(number: u32, row: ArenaRow, merged_until: CommitSeq) -> Self {
         Self {
             number,
             lease: AtomicU64::new(row.lease),
@@ -226,6 +230,7 @@ impl Arena {
             row: Mutex::new(row),
             writing: Mutex::default(),
             writer: Mutex::default(),
+            merged_until: AtomicU64::new(merged_until.get()),
         }
     }
 }
@@ -270,7 +275,9 @@ pub(super) fn read_arenas(engine: &dyn Engine) -> Result<(BTreeMap<u32, Arc<Aren
         let Some(digits) = key.strip_prefix(ARENA_PREFIX.as_bytes()) else { return ControlFlow::Break(()) };
         let number = str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
         match (number, decode_arena(key, row)) {
-            (Some(number), Ok(row)) => drop(arenas.insert(number, Arc::new(Arena::new(number, row)))),
+            (Some(number), Ok(row)) => {
+                arenas.insert(number, Arc::new(Arena::new(number, row, engine.last_commit())));
+            }
             (None, Ok(_)) => {}
             (Some(number), Err(error)) => {
                 tracing::warn!(%error, "an arena cannot be used before it is reclaimed");

@@ -95,8 +95,9 @@ impl<S: Base> LeaseView<'_, S> {
         &self,
         mut visit: impl FnMut(Change<K>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.for_each::<K>(|key, row| {
+        self.for_each::<K>(|key, mut row| {
             let below = K::find(&self.store.base, &key)?;
+            row.origin = self.store.present_origin::<K>(self.lease, &row, &below)?;
             K::compare(key, row, below).map_or(Ok(()), &mut visit)
         })
     }
@@ -137,9 +138,26 @@ pub(super) fn compare_objects(
         let origin = found.unwrap_or(Origin::ABSENT);
         return Some(Change { key, new: Some(new), origin, difference: None });
     }
+    if let (Some(here), Some(below), Some(found)) = (&here, &below, found)
+        && is_merged_object(here, origin, below, found)
+    {
+        return None;
+    }
     let change = compare::<Objects>(key, here, origin, below.as_ref())?;
-    // The base may have created and deleted the object since.
-    let next = version.filter(|_| change.difference == Some(Difference::Added)).map(|version| version + 1);
+    // The base may have created and deleted the object since, or have a merged one at a higher version.
+    let next = version.map(|version| version + i64::from(change.difference != Some(Difference::Deleted)));
     let new = stored.map(|object| StoredObject { version: next.unwrap_or(0).max(object.version), ..object });
     Some(Change { new, ..change })
+}
+
+/// Whether the base's object, of the origin `found`, is what a merge leaves of the overlay's. It has a higher version if
+/// the base had created and deleted the object since the overlay first wrote it.
+pub(super) fn is_merged_object(
+    own: &StoredObject,
+    origin: Origin,
+    below: &StoredObject,
+    found: Origin,
+) -> bool {
+    let is_higher = own.version < below.version && [Origin::ABSENT, found].contains(&origin);
+    own.bytes == below.bytes && (own.version == below.version || is_higher)
 }

@@ -13,12 +13,13 @@ use cg_format::{ChunkAt, DecodeError, EntityId, Lookup, Problem, RecordId, Secti
 use cg_store::engine::{Readable as _, Stamp};
 use cg_store::error::Damage;
 use cg_store::layer::kind::{Chunks, Entities, Kind, Objects, Properties, Records};
-use cg_store::layer::{Base, Found, decode_record, leaf_of, upgrade_entity};
+use cg_store::layer::{Base, Found, decode_record, leaf_of, origin_of, upgrade_entity};
 use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Error, Property};
 
 use super::diff::{self, Change};
 use super::edits::RowWriter;
+use super::merge::leaving;
 use super::rows::{LeaseView, Row};
 use super::store::Store;
 
@@ -78,11 +79,29 @@ pub(super) trait OverlayKind: Kind + Sized {
     /// The base's value of a key.
     fn find<S: Base>(base: &S, key: &Self::Key) -> Result<Found<Self::Value>, Error>;
 
+    /// Whether the base's value is what a merge leaves of a row, or leaves until an entity is transferred.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn is_merged<S: Base>(
+        _: &Store<S>,
+        _: u64,
+        row: &Row<Self::Value>,
+        below: &Found<Self::Value>,
+    ) -> Result<bool, Error> {
+        Ok(row.here() == value_of(below))
+    }
+
     /// The change that a row makes to the base's value; `None` if there is none.
     fn compare(key: Self::Key, row: Row<Self::Value>, below: Found<Self::Value>) -> Option<Change<Self>> {
         let below = below.here().map(|(value, _)| value);
         diff::compare(key, row.value.here(), row.origin, below.as_ref())
     }
+}
+
+/// The value that was found in the base.
+const fn value_of<T>(found: &Found<T>) -> Option<&T> {
+    if let Lookup::Found((value, _)) = found { Some(value) } else { None }
 }
 
 /// Decodes a row that holds a value or a deletion.
@@ -162,6 +181,28 @@ impl OverlayKind for Chunks {
     fn find<S: Base>(base: &S, at: &ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         base.find_chunk(*at)
     }
+
+    /// The base's chunk may lack references to entities that the overlay wrote: they are transferred later.
+    fn is_merged<S: Base>(
+        store: &Store<S>,
+        lease: u64,
+        row: &Row<Arc<Chunk>>,
+        below: &Found<Arc<Chunk>>,
+    ) -> Result<bool, Error> {
+        let (Some(own), Some(below)) = (row.here(), value_of(below)) else {
+            return Ok(row.here() == value_of(below));
+        };
+        let mut own = Chunk::clone(own);
+        let lacks: Vec<_> =
+            own.entities().iter().copied().filter(|id| !below.entities().contains(id)).collect();
+        for id in lacks {
+            if !Entities::read(store, lease, &id)?.is_some_and(|row| row.here().is_some()) {
+                return Ok(false);
+            }
+            own.remove_entity(id);
+        }
+        Ok(own == **below)
+    }
 }
 
 impl OverlayKind for Entities {
@@ -190,6 +231,17 @@ impl OverlayKind for Entities {
 
     fn find<S: Base>(base: &S, id: &EntityId) -> Result<Found<Entity>, Error> {
         base.find_entity(*id)
+    }
+
+    /// The base's entity may wait for its transfer.
+    fn is_merged<S: Base>(
+        _: &Store<S>,
+        _: u64,
+        row: &Row<Entity>,
+        below: &Found<Entity>,
+    ) -> Result<bool, Error> {
+        let (own, below) = (row.here(), value_of(below));
+        Ok(own == below || below.is_some() && own.map(leaving).as_ref() == below)
     }
 }
 
@@ -255,6 +307,20 @@ impl OverlayKind for Objects {
 
     fn find<S: Base>(base: &S, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
         base.find_object(key)
+    }
+
+    fn is_merged<S: Base>(
+        _: &Store<S>,
+        _: u64,
+        row: &Row<StoredObject>,
+        below: &Found<StoredObject>,
+    ) -> Result<bool, Error> {
+        let own = row.here().filter(|own| Self::is_live(own));
+        let live = value_of(below).filter(|below| Self::is_live(below));
+        Ok(match (own, live) {
+            (Some(own), Some(live)) => diff::is_merged_object(own, row.origin, live, origin_of(below)),
+            (own, live) => own == live,
+        })
     }
 
     fn compare(key: ObjectKey, row: Row<StoredObject>, below: Found<StoredObject>) -> Option<Change<Self>> {

@@ -2,26 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use cg_format::RecordId;
+use cg_format::entity::{Entity, Owner};
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
-use cg_format::{Lookup, RecordId};
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::Level;
 use cg_store::layer::kind::{self, Chunks, Entities, Kind, Objects, Properties, Records};
-use cg_store::layer::{Base, Found, TxStore, ValueStore, origin_of, write_stored_object};
+use cg_store::layer::{Base, Found, MutexGuard, TxStore, ValueStore, origin_of, reason, write_stored_object};
 use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Durability, Error, Tx, World, each_kind, kind_map};
 
 use super::diff::Change;
-use super::edits::Edits;
-use super::kind::{Edit, OverlayKind};
-use super::target::{MergeTarget, Merged};
-use super::transaction::overlay_of;
+use super::kind::OverlayKind;
+use super::target::{MergeLock, MergeTarget, Merged};
+use super::transaction::{Writing, overlay_of};
 use super::{Overlay, OverlayError};
 
 /// At most this many chunks of a target are in memory while they are compared.
 const LOOKED_AT_ONCE: usize = 1024;
+
+/// The rights that a merge holds: that of its target, if there is one, and that of the overlay.
+type MergeRights<'a> = (Option<MutexGuard<'a, ()>>, Writing<'a>);
 
 /// The changes of one kind in a merge.
 type Items<K> = BTreeMap<<K as Kind>::Key, MergeItem<<K as Kind>::Value>>;
@@ -60,9 +64,8 @@ impl<S: Base> Overlay<S> {
     /// A segmented world takes one transaction for each segment, one after the other. One in the root follows, for
     /// properties, objects and records. Readers of several segments may see some merged and others not yet. An entity
     /// that goes to another segment is detached until its transfer. The overlay deletes its rows of each merged part.
-    /// After a crash or an error it keeps the rest: call this again to continue. Nothing is merged twice. Do not edit
-    /// the overlay before that. An edit of a merged value whose row is not deleted yet is refused by every later call
-    /// as [`OverlayError::BaseChanged`].
+    /// After a crash or an error it keeps the rest: call this again to continue. Nothing is merged twice. The overlay
+    /// may be edited before that.
     ///
     /// Other readers of this overlay see the same values before and after. Costs [`diff`](Self::diff), the
     /// transactions, and the memory of everything that differs.
@@ -75,7 +78,8 @@ impl<S: Base> Overlay<S> {
     /// fails after others were merged.
     pub fn merge_into(&self, base: &impl MergeTarget) -> Result<OverlayMerged, Error> {
         self.store.head().check(base.identity())?;
-        let _alone = self.write()?;
+        let _alone = self.write_to_merge(base)?;
+        base.begin_merge()?;
         if let Some(names) = self.store.own_names() {
             // Fails if the base has issued the same ids for other names.
             self.store.catalog()?;
@@ -92,6 +96,8 @@ impl<S: Base> Overlay<S> {
             });
             Ok::<_, Error>(())
         })?;
+        // From here on the base may contain what the rows do.
+        self.arena.merged_until.store(self.store.engine.last_commit().get(), Ordering::Release);
         let mut merged = |part: &OverlayMerge| self.forget_merged(part);
         let changes = if merge.is_empty() { 0 } else { base.apply(merge, &mut merged)? };
         // Values that were equal already may not be synced yet.
@@ -100,35 +106,30 @@ impl<S: Base> Overlay<S> {
         Ok(OverlayMerged { changes })
     }
 
-    /// Deletes the rows that a part has merged. Rows that wait for a transfer keep their values; their origin is what
-    /// the part left in the base.
-    fn forget_merged(&self, part: &OverlayMerge) -> Result<(), Error> {
-        let (lease, mut edits) = (self.lease(), Edits::default());
-        let chunks = self.split_merged::<Chunks>(&part.chunks, &mut edits.chunks)?;
-        let entities = self.split_merged::<Entities>(&part.entities, &mut edits.entities)?;
-        if !edits.is_empty() {
-            self.store.write(lease, edits, self.store.catalog()?.current_generation())?;
+    /// Waits for the right to write, and for the target's to be merged into.
+    ///
+    /// It waits for each without holding the other. A user of a segment may wait for this overlay, while a deletion of
+    /// that segment holds the right to be merged into and waits for the user.
+    fn write_to_merge<'a>(&'a self, base: &'a impl MergeTarget) -> Result<MergeRights<'a>, Error> {
+        let target = base.merge_lock()?;
+        loop {
+            let writing = self.write()?;
+            let Some(lock) = target else { return Ok((None, writing)) };
+            if let Some(guard) = lock.try_lock() {
+                return Ok((Some(guard), writing));
+            }
+            drop(writing);
+            drop(lock.lock());
         }
-        self.store.forget(lease, &chunks, &entities)
     }
 
-    /// The keys whose rows are to be deleted. Those that wait for a transfer become edits.
-    fn split_merged<K: OverlayKind>(
-        &self,
-        items: &Items<K>,
-        edits: &mut Vec<Edit<K>>,
-    ) -> Result<Vec<K::Key>, Error> {
-        let mut merged = Vec::new();
-        for (key, item) in items {
-            if !item.waits {
-                merged.push(key.clone());
-            } else if let Some(origin) = item.merged_as(&K::find(&self.store.base, key)?)
-                && let Some(row) = K::read(&self.store, self.lease(), key)?
-            {
-                edits.push((key.clone(), row.value.here(), origin));
-            }
+    /// Deletes the rows that a part has merged. Rows that wait for a transfer stay.
+    fn forget_merged(&self, part: &OverlayMerge) -> Result<(), Error> {
+        fn merged<K: Kind>(items: &Items<K>) -> Vec<K::Key> {
+            items.iter().filter(|(_, item)| !item.waits).map(|(key, _)| key.clone()).collect()
         }
-        Ok(merged)
+        let (chunks, entities) = (merged::<Chunks>(&part.chunks), merged::<Entities>(&part.entities));
+        self.store.forget(self.lease(), &chunks, &entities)
     }
 }
 
@@ -146,14 +147,6 @@ impl<T: PartialEq> MergeItem<T> {
     pub(crate) fn wait_as(&mut self, new: T) {
         self.new = Some(new);
         self.waits = true;
-    }
-
-    /// The origin of the value found, if it is the value to be merged.
-    fn merged_as(&self, found: &Found<T>) -> Option<Origin> {
-        match (&self.new, found) {
-            (Some(new), Lookup::Found((value, origin))) if new == value => Some(*origin),
-            _ => None,
-        }
     }
 }
 
@@ -174,13 +167,6 @@ impl OverlayMerge {
 
     fn records(&self) -> impl Iterator<Item = (RecordId, Option<Record>)> {
         self.records.iter().map(|(id, item)| (*id, item.new.as_deref().cloned()))
-    }
-
-    /// Adopts the origins of values that an earlier call has merged and that wait for a transfer. The target's value
-    /// is then neither the one that the overlay wrote over nor the overlay's own.
-    pub(crate) fn recognise_merged(&mut self, target: &impl Base) -> Result<(), Error> {
-        recognise::<Chunks>(&mut self.chunks, target)?;
-        recognise::<Entities>(&mut self.entities, target)
     }
 
     /// Moves the values that wait for a transfer to `arrived`, where they no longer wait.
@@ -277,15 +263,16 @@ fn unchanged<K: OverlayKind>(items: &Items<K>, target: &impl Base) -> Result<(),
     Ok(())
 }
 
-/// Adopts the origins of values that an earlier call has merged and that wait for a transfer.
-fn recognise<K: OverlayKind>(items: &mut Items<K>, target: &impl Base) -> Result<(), Error> {
-    for (key, item) in items.iter_mut().filter(|(_, item)| item.waits) {
-        item.origin = item.merged_as(&K::find(target, key)?).unwrap_or(item.origin);
-    }
-    Ok(())
+/// The entity in the segment that it leaves, until it is transferred.
+pub(crate) fn leaving(entity: &Entity) -> Entity {
+    entity.clone().owned_by(Owner::Detached(reason("leaving its segment")))
 }
 
 impl MergeTarget for World {
+    fn merge_lock(&self) -> Result<Option<&MergeLock>, Error> {
+        Ok(None)
+    }
+
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let names = self.registry().register(new)?;
         self.flush()?;
@@ -299,6 +286,10 @@ impl MergeTarget for World {
 }
 
 impl<S: Base> MergeTarget for Overlay<S> {
+    fn merge_lock(&self) -> Result<Option<&MergeLock>, Error> {
+        Ok(None)
+    }
+
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let names = self.register(new)?;
         self.arenas().flush()?;

@@ -50,10 +50,11 @@ use cg_store::{Error, Property, WorldOptions};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
 use kind::OverlayKind;
+pub(crate) use merge::leaving;
 pub use merge::{OverlayMerge, OverlayMerged};
 use rows::Row;
 use store::Store;
-pub use target::{MergeTarget, Merged};
+pub use target::{MergeLock, MergeTarget, Merged};
 pub use transaction::OverlayTransaction;
 
 /// A writable layer over a base that is only read. Cheap to clone; every clone is the same overlay.

@@ -30,6 +30,13 @@ pub(super) struct Row<T> {
     pub(super) origin: Origin,
 }
 
+impl<T> Row<T> {
+    /// The value, unless it is deleted.
+    pub(super) const fn here(&self) -> Option<&T> {
+        if let Lookup::Found(value) = &self.value { Some(value) } else { None }
+    }
+}
+
 /// A decoded row of a chunk. If the row is a delta, also the origin of the base's chunk.
 pub(super) type Remembered = (Row<Arc<Chunk>>, Option<Origin>);
 
@@ -124,6 +131,21 @@ impl<S: Base> Store<S> {
         let schema = self.catalog()?.current_schema();
         delta.apply(Arc::make_mut(&mut chunk), &schema).map_err(|_| gone())?;
         Ok(chunk)
+    }
+
+    /// The origin that a row writes over. It is the base's present one if a merge has written the row's value to the
+    /// base and then ended early.
+    pub(super) fn present_origin<K: OverlayKind>(
+        &self,
+        lease: u64,
+        row: &Row<K::Value>,
+        below: &Found<K::Value>,
+    ) -> Result<Origin, Error> {
+        let found = origin_of(below);
+        if found == row.origin {
+            return Ok(found);
+        }
+        Ok(if K::is_merged(self, lease, row, below)? { found } else { row.origin })
     }
 
     /// Reads rows of a lease in one state.

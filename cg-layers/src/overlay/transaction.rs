@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use cg_format::chunk::Chunk;
@@ -172,6 +173,7 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
         let mut values = edits.iter().filter_map(|(key, new, _)| Some((key, new.as_ref()?)));
         values.try_for_each(|(key, value)| K::check(&check, key, value))?;
     });
+    overlay.adopt_merged(&mut edits)?;
     if !edits.is_empty() {
         overlay.store.write(overlay.lease(), edits, catalog.current_generation())?;
     }
@@ -179,6 +181,24 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
 }
 
 impl<S: Base> Overlay<S> {
+    /// Bases edits of merged rows on what the merge left in the base. Costs a read of each row, and of the base for
+    /// rows that a merge may have written; nothing in an arena without such rows.
+    fn adopt_merged(&self, edits: &mut Edits) -> Result<(), Error> {
+        let merged_until = self.arena.merged_until.load(Ordering::Acquire);
+        if merged_until > 0 {
+            each_kind!(mut edits, |edits: K| {
+                for (key, _, origin) in edits {
+                    let row = K::read(&self.store, self.lease(), key)?;
+                    if let Some(row) = row.filter(|row| row.version <= merged_until) {
+                        let below = K::find(&self.store.base, key)?;
+                        *origin = self.store.present_origin::<K>(self.lease(), &row, &below)?;
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+
     /// The edits of one kind in a transaction. `after` returns the new value of a key, or `None` if it does not
     /// change.
     fn changed<K: OverlayKind>(

@@ -16,7 +16,7 @@ use cg_store::records::{RecordQuery, RecordShape};
 use cg_store::{Error, Property, World};
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
-use crate::overlay::{MergeTarget, Merged, OverlayMerge};
+use crate::overlay::{MergeLock, MergeTarget, Merged, OverlayMerge};
 
 impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;
@@ -167,6 +167,16 @@ fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
 }
 
 impl<H: SegmentHome> MergeTarget for SegmentedWorld<H> {
+    fn merge_lock(&self) -> Result<Option<&MergeLock>, Error> {
+        self.refuse_inside()?;
+        Ok(Some(&self.shared.moving))
+    }
+
+    /// Finishes a transfer: entities in transit cannot be compared.
+    fn begin_merge(&self) -> Result<(), Error> {
+        self.resolve_transfer()
+    }
+
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         self.register(new)
     }

@@ -22,15 +22,11 @@ use std::sync::Arc;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, EntityId};
 use cg_store::error::ConflictKey;
-use cg_store::layer::reason;
 use cg_store::{Durability, Error};
 
 use super::transfer::Transfer;
 use super::{MergedInPart, SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
-use crate::overlay::{Merged, OverlayMerge};
-
-/// Why an entity has no chunk until it is transferred.
-const LEAVING: &str = "leaving its segment";
+use crate::overlay::{Merged, OverlayMerge, leaving};
 
 /// The plan of a merge.
 #[derive(Default)]
@@ -44,17 +40,15 @@ struct Plan {
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Merges one part after the other, and reports each committed part. Returns the number of changes.
+    /// Merges one part after the other, and reports each committed part. Returns the number of changes. The caller
+    /// keeps transfers, deletions and other merges out.
     ///
     /// # Errors
     /// As [`Overlay::merge_into`](crate::Overlay::merge_into).
     pub(super) fn merge(&self, merge: OverlayMerge, merged: &mut Merged<'_>) -> Result<u64, Error> {
-        self.refuse_inside()?;
         if let Some(property) = merge.properties.keys().find(|property| property.is_engines()) {
             return Err(SegmentError::EnginesProperty { property: property.to_string() }.into());
         }
-        let _alone = self.shared.moving.lock();
-        self.resolve_transfer()?;
         let changes = merge.len();
         let plan = self.plan(merge)?;
         let (mut done, segments) = (0, plan.parts.len());
@@ -99,7 +93,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             if let Some(entity) = item.new.take_if(|_| to != Some(segment)) {
                 // An entity without a chunk stays in its segment.
                 let Owner::Chunk(to) = entity.owner else { continue };
-                item.wait_as(left_behind(&entity));
+                item.wait_as(leaving(&entity));
                 if let Some(arrival) = chunks.get_mut(&to)
                     && let Some(mut chunk) = arrival.new.take()
                 {
@@ -113,7 +107,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         for (at, item) in chunks {
             plan.parts.entry(self.segment_of(at)).or_default().chunks.insert(at, item);
         }
-        plan.parts.values_mut().try_for_each(|part| part.recognise_merged(self))?;
         Ok(plan)
     }
 
@@ -159,7 +152,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// since.
     fn refuse_changed(&self, Transfer { id, from, entity, to }: &Transfer) -> Result<(), Error> {
         let found = self.with_stored(*from, |world| world.entity(*id))?.flatten();
-        if found != Some(left_behind(entity)) {
+        if found != Some(leaving(entity)) {
             return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
         }
         if self.load(*to)?.is_none() {
@@ -167,9 +160,4 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
         Ok(())
     }
-}
-
-/// The entity in the segment that it leaves, until it is transferred.
-fn left_behind(entity: &Entity) -> Entity {
-    entity.clone().owned_by(Owner::Detached(reason(LEAVING)))
 }

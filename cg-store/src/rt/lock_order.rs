@@ -81,15 +81,14 @@ macro_rules! order {
 }
 
 order! {
+    /// The right to move entities between segments, to merge overlays into several and to delete one.
+    SegmentMoving,
     /// The right to change an overlay; held while host code runs in a transaction.
     OverlayWriting {
         const IS_LAYERED: bool = true;
     },
     /// Which thread has that right.
     OverlayWriter,
-    /// The right to move entities between segments, to merge overlays into several and to delete one. A merge makes the
-    /// overlay forget what was merged.
-    SegmentMoving,
     /// The arenas of a pool.
     OverlayArenas,
     /// An arena's row: its lease and its holder.

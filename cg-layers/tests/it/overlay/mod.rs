@@ -54,6 +54,7 @@ mod merge;
 mod model;
 mod properties;
 mod refuse;
+mod stopped_merge;
 mod values;
 
 use cg_layers::{Arenas, Base, Difference, Overlay};

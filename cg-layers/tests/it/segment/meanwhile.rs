@@ -452,6 +452,67 @@ fn whoever_is_in_a_segment_does_not_promote_into_others() {
     assert_eq!(block(&world, places[0]), Some(ids.stone));
 }
 
+/// It would wait for a user of the overlay, who may wait for one that waits for the segment.
+#[test]
+fn a_merge_in_a_segment_is_refused_while_its_overlay_is_in_use() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    paved(&world, &ids, 2);
+    let (overlay, here) = (glazed(&world, &ids), segment(&ids, 0));
+    let refused = ends(move || {
+        world.with_segment(here, |_| {
+            let (tell, told) = mpsc::channel();
+            let (free, freed) = mpsc::channel();
+            thread::scope(|threads| {
+                let user = overlay.clone();
+                threads.spawn(move || {
+                    let used = user.transaction(|_| {
+                        tell.send(()).expect("is waited for");
+                        freed.recv().expect("is told");
+                        Ok::<_, Error>(())
+                    });
+                    used.expect("is the only one");
+                });
+                told.recv().expect("has the overlay");
+                let merged = overlay.merge_into(&world);
+                free.send(()).expect("is waited for");
+                merged
+            })
+        })
+    });
+    assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
+}
+
+/// Whoever the transfer waits for may wait for the overlay.
+#[test]
+fn a_merge_that_waits_for_a_transfer_does_not_keep_the_overlay() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    put(&world, 1, ids.cow_in(places[0]));
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
+    // Names of its own are the first that a merge writes.
+    let dimensions = vec![name("duel:field")];
+    overlay.register(&Registration { dimensions, ..Registration::default() }).expect("registers");
+    let (tell, told) = mpsc::channel();
+    let (stage, target, overworld, machine) = (home.clone(), world.clone(), ids.overworld, ids.machine);
+    home.meanwhile(When::Commits(1), move || {
+        let (begins, has_begun) = mpsc::channel();
+        stage.meanwhile(When::RootCommits, move || drop(begins.send(())));
+        let merging = overlay.clone();
+        thread::spawn(move || drop(tell.send(merging.merge_into(&target))));
+        // It gets no further than this, or it waits for the transfer.
+        let _ = has_begun.recv_timeout(Duration::from_millis(200));
+        let edited = overlay.transaction(|tx| tx.set_block(overworld, BlockPos::new(512, 0, 0), machine));
+        edited.expect("edits");
+    });
+    let (crossing, cow) = (world.clone(), ids.cow_in(places[1]));
+    ends(move || crossing.transfer_entities([(uuid(1), cow)])).expect("crosses");
+    told.recv().expect("ends").expect("merges");
+    assert_eq!(block(&world, places[2]), Some(ids.machine));
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
+}
+
 /// A kill may take a deletion back that is not on the disk: the root must find the entity then.
 #[test]
 fn the_place_of_an_entity_stays_until_its_deletion_cannot_be_lost() {

@@ -46,6 +46,24 @@ fn edit<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
     assert!(edited.expect("edits"));
 }
 
+/// Changes again what [`edit`] changed: a deleted chunk is saved, an entity goes back to the first segment, and another
+/// one is deleted.
+fn edit_again<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
+    let places = places(ids);
+    let edited = overlay.transaction(|tx| {
+        for x in [1, 257, 769] {
+            tx.set_block(ids.overworld, BlockPos::new(x, 0, 0), ids.machine)?;
+        }
+        tx.save(places[2], tx.new_chunk(ids.stone)?);
+        let mut cow = ids.cow_in(places[1]);
+        cow.set_component(ids.items, vec![1]).expect("is variable");
+        tx.put_entity(uuid(1), cow);
+        tx.delete_entity(uuid(4));
+        tx.move_entity(uuid(3), Owner::Chunk(places[0]))
+    });
+    assert!(edited.expect("edits"));
+}
+
 /// What is in all places, and where the cows are.
 type Content = (Vec<Option<Chunk>>, Vec<Option<Owner>>);
 
@@ -244,6 +262,43 @@ fn a_merge_that_was_stopped_anywhere_goes_on_in_the_same_world() {
         assert_eq!(content(&world, &ids), after, "{commits} commits");
         assert!(overlay.diff().expect("compares").is_empty());
         assert_all_sound(&world, &ids);
+    }
+}
+
+/// The overlay is edited after its merge has stopped at each commit in turn, with or without a restart.
+#[test]
+fn an_overlay_is_edited_before_its_stopped_merge_goes_on() {
+    for (is_killed, deltas) in [(false, true), (true, true), (true, false)] {
+        for commits in 0.. {
+            let home = Crashing::new();
+            let above = home.another();
+            let options = WorldOptions { deltas, ..options() };
+            let mut world = home.open(true);
+            let ids = register(&world);
+            pave(&world, &ids);
+            let arenas = Arenas::over(above.clone(), world.clone(), &options).expect("a base");
+            let mut overlay = arenas.lease("a", GameTick::new(0)).expect("leases");
+            edit(&overlay, &ids);
+            home.fuse.set(commits);
+            let is_whole = overlay.merge_into(&world).is_ok();
+            home.fuse.set(i64::MAX);
+            if is_killed {
+                drop((overlay, arenas, world));
+                world = home.open(false);
+                let arenas = Arenas::over(above, world.clone(), &options).expect("the same base");
+                overlay = arenas.resume(0).expect("is leased");
+            }
+            edit_again(&overlay, &ids);
+            let after = shown(&overlay, &ids);
+            overlay.merge_into(&world).unwrap_or_else(|error| panic!("{commits} commits: {error}"));
+            assert_eq!(content(&world, &ids), after, "{commits} commits");
+            assert!(overlay.diff().expect("compares").is_empty());
+            assert_all_sound(&world, &ids);
+            if is_whole {
+                assert!(commits >= 15, "{commits}");
+                break;
+            }
+        }
     }
 }
 
