@@ -17,7 +17,6 @@
 
 mod batch;
 mod budget;
-mod caps;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod damage;
@@ -25,32 +24,25 @@ mod delegate;
 mod engine;
 mod error;
 mod kind;
-mod level;
 mod mem;
 mod range;
 mod read;
 #[cfg(feature = "rocks")]
 pub mod rocks;
 mod sequence;
-mod usage;
-mod value;
 
 pub use batch::{Batch, DEFAULT_MAX_BATCH_BYTES, Guard, Op};
 pub use budget::{Budget, DEFAULT_MEMORY_BYTES};
-pub use caps::{Caps, Latency};
 pub use cg_format::Space;
 pub use cg_format::frame::Stamp;
 pub use cg_format::key::Family;
 pub use damage::{Gaps, Met, Uncached, scan_skipping_damage};
-pub use engine::{Engine, Failure, Reopen, Reopened, Snapshot};
+pub use engine::{Caps, Engine, Failure, FamilyUsage, Latency, Level, Reopen, Reopened, Snapshot, Usage};
 pub use error::{EngineError, Place, Table, row_in_words};
 pub use kind::ErrorKind;
-pub use level::Level;
 pub use mem::{Fault, MemEngine};
 pub use range::{ALL_KEYS, KeyRange};
-pub use read::{Readable, ReadableExt, RowSlice, RowVisitor, Scan};
+pub use read::{Readable, ReadableExt, RowSlice, RowVisitor, Scan, Value};
 #[cfg(feature = "rocks")]
 pub use rocks::{Access, Examined, RocksEngine, RocksOptions};
 pub use sequence::{COMMIT_SEQUENCE_KEY, CommitSeq};
-pub use usage::{FamilyUsage, Usage};
-pub use value::Value;

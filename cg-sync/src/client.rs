@@ -10,13 +10,12 @@ use cg_store::objects::ObjectKey;
 use cg_store::{Error, World};
 use uuid::Uuid;
 
-use super::applying::Applying;
+use super::applying::{Applying, SyncOutcome};
 use super::error::{MessageError, SyncError};
 use super::messages::{
     AreaReply, AskedArea, AskedCube, CubeReply, KnownServer, NewNames, SyncReply, SyncRequest, decode_row,
     encode_row,
 };
-use super::outcome::SyncOutcome;
 use super::place::{area_of, chunk_at, dimension_of, meets, place_of};
 use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, STALE, area_key, names_key};
 use parking_lot::Mutex;

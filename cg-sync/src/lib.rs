@@ -5,13 +5,12 @@ mod applying;
 mod client;
 mod error;
 mod messages;
-mod outcome;
 mod place;
 mod server;
 mod state;
 
+pub use applying::SyncOutcome;
 pub use client::SyncClient;
 pub use error::{MessageError, SyncError};
 pub use messages::{SYNC_VERSION, SyncLimits, SyncReply, SyncRequest};
-pub use outcome::SyncOutcome;
 pub use server::{SyncServer, SyncServerLimits};

@@ -1,7 +1,6 @@
 //! Syncing, flushing, measuring and closing.
 
-use std::ops::Bound;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 
 use cg_format::key::Family;
 

@@ -31,7 +31,6 @@ use super::{
     Latency, Level, Reopen, Snapshot, Table, Usage, range,
 };
 
-mod disk;
 mod failure;
 mod families;
 mod floor;
@@ -43,7 +42,6 @@ mod missing;
 mod open;
 mod options;
 mod read;
-mod snapshot;
 mod tuning;
 mod usage;
 mod watch;
@@ -56,7 +54,7 @@ use floor::Floor;
 use group_sync::GroupSync;
 use held::Held;
 use lock::DirLock;
-use snapshot::RocksSnapshot;
+use read::RocksSnapshot;
 use watch::{Rows, Watch};
 
 /// Families are fixed for the life of the value, so a lookup takes no lock.
@@ -461,11 +459,11 @@ impl Engine for RocksEngine {
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        disk::free_bytes(&self.dir)
+        usage::free_bytes(&self.dir)
     }
 
     fn disk_bytes(&self) -> Option<u64> {
-        disk::all_bytes(&self.dir)
+        usage::all_bytes(&self.dir)
     }
 
     fn caps(&self) -> Caps {

@@ -11,13 +11,14 @@ use cg_format::record::Record;
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::Level;
 use cg_store::layer::kind::{self, Chunks, Entities, Kind, Objects, Properties, Records};
-use cg_store::layer::{Base, Found, MutexGuard, TxStore, ValueStore, origin_of, reason, write_stored_object};
+use cg_store::layer::{
+    Base, Found, Mutex, MutexGuard, TxStore, ValueStore, origin_of, rank, reason, write_stored_object,
+};
 use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Durability, Error, Tx, World, each_kind, kind_map};
 
 use super::diff::Change;
 use super::kind::OverlayKind;
-use super::target::{MergeLock, MergeTarget, Merged};
 use super::transaction::{Writing, overlay_of};
 use super::{Overlay, OverlayError};
 
@@ -305,3 +306,46 @@ impl<S: Base> MergeTarget for Overlay<S> {
         Ok(applied)
     }
 }
+
+/// A layer that an overlay can be merged into.
+pub trait MergeTarget: Base {
+    /// What the overlay holds while it is merged, besides its own right to write; `None` if the target's transactions
+    /// suffice.
+    ///
+    /// # Errors
+    /// [`Error::Nested`] where waiting for it could wait for this thread.
+    fn merge_lock(&self) -> Result<Option<&MergeLock>, Error>;
+
+    /// Finishes what an earlier call left, before the overlay is compared with the target. The caller holds the
+    /// [`merge_lock`](Self::merge_lock).
+    ///
+    /// # Errors
+    /// The errors of the storage.
+    fn begin_merge(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Issues ids for names, as [`WorldRegistry::register`](cg_store::WorldRegistry::register) does. They survive a
+    /// power cut when it returns, because the overlay drops them from its own.
+    ///
+    /// # Errors
+    /// As [`WorldRegistry::register`](cg_store::WorldRegistry::register).
+    fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error>;
+
+    /// Applies a merge, if the target's values are still those that it writes over. The caller holds the
+    /// [`merge_lock`](Self::merge_lock). Returns how many changes were
+    /// applied. They survive a power cut when it returns.
+    ///
+    /// Costs one transaction. A segmented world takes one for each segment, and reports each merged part.
+    ///
+    /// # Errors
+    /// [`OverlayError::BaseChanged`](crate::OverlayError::BaseChanged), and the errors of a transaction. Nothing was
+    /// written. [`MergedInPart`](crate::MergedInPart) if only some segments were merged.
+    fn apply(&self, merge: OverlayMerge, merged: &mut Merged<'_>) -> Result<u64, Error>;
+}
+
+/// Held by merges, entity transfers and deletions of segments.
+pub type MergeLock = Mutex<(), rank::SegmentMoving>;
+
+/// Called with each part of a merge after it is durable. Deletes the part's rows in the overlay.
+pub type Merged<'m> = dyn FnMut(&OverlayMerge) -> Result<(), Error> + 'm;

@@ -18,13 +18,10 @@ mod error;
 mod kind;
 mod merge;
 mod names;
-mod objects;
-mod properties;
-mod records;
 mod rows;
 mod store;
-mod target;
 mod transaction;
+mod values;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,10 +48,9 @@ pub use diff::{Difference, EntityDifference, OverlayDiff};
 pub use error::OverlayError;
 use kind::OverlayKind;
 pub(crate) use merge::leaving;
-pub use merge::{OverlayMerge, OverlayMerged};
+pub use merge::{MergeLock, MergeTarget, Merged, OverlayMerge, OverlayMerged};
 use rows::Row;
 use store::Store;
-pub use target::{MergeLock, MergeTarget, Merged};
 pub use transaction::OverlayTransaction;
 
 /// A writable layer over a base that is only read. Cheap to clone; every clone is the same overlay.

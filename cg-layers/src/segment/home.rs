@@ -120,18 +120,15 @@ pub use disk::OnDisk;
 #[cfg(feature = "rocks")]
 mod disk {
     use cg_store::layer::{create_world, open_world};
-    use std::fs;
-    use std::io;
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
+    use std::{fs, io};
 
     use cg_registry::Catalog;
 
     use super::SegmentHome;
     use crate::segment::SegmentPos;
-    use cg_store::World;
-    use cg_store::WorldOptions;
-    use cg_store::{Error, OpenError};
+    use cg_store::{Error, OpenError, World, WorldOptions};
 
     /// Segments on disk. Each is a world in a directory of its own, which `cg` opens like any other.
     #[derive(Debug)]

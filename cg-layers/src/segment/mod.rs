@@ -9,15 +9,12 @@
 //! [transferred](SegmentedWorld::transfer_entities) between segments. An overlay is merged segment by segment, each in
 //! one transaction.
 
-mod deleted_entities;
 mod error;
 mod home;
 mod layers;
 mod merge;
-mod old_merge;
 mod open;
 mod place;
-mod reentry;
 mod stored;
 mod transaction;
 mod transfer;
@@ -37,7 +34,6 @@ use cg_registry::{Catalog, PackManifest, Registration};
 use cg_store::engine::ALL_KEYS;
 use cg_store::layer::{Mutex, RwLock, adopt_names, rank, resources, spawn};
 use cg_store::{Durability, Error, World, WorldOptions};
-use deleted_entities::DeletedEntities;
 pub use error::{MergedInPart, SegmentError};
 #[cfg(feature = "rocks")]
 pub use home::OnDisk;
@@ -46,6 +42,7 @@ use open::OpenSegments;
 pub use place::SegmentPos;
 use place::{SegmentState, check_side, entity_property, side_property, whole};
 use stored::read_known;
+use transaction::DeletedEntities;
 pub use transaction::SegmentTransaction;
 use transfer::Transfer;
 

@@ -1,13 +1,23 @@
 //! The open segments: a bounded number, unless more are in use.
+//!
+//! A call that transfers entities or deletes a segment waits for calls that keep segments open. Inside a closure that
+//! keeps one open, it would wait for its own thread, or for one that waits for it. So it is refused.
+//!
+//! Earlier versions staged the whole merge of an overlay in properties of the root, `:promotion/S.P`, and committed it
+//! with the property `:promotion`. Then they wrote it to the segments. A root with `:promotion` is refused: some
+//! segments may be merged and others not. The pieces alone mean nothing.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cg_store::layer::{Mutex, RwLock, rank};
-use cg_store::{Error, World};
+use cg_store::layer::{Mutex, RwLock, host, rank};
+use cg_store::{Durability, Error, Property, World};
 
-use super::SegmentPos;
+use super::place::{OLD_MERGE_PREFIX, old_merge_property};
+use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 
 /// The worlds of segments, open or not. A user of a world holds its lock shared; closing it takes the lock
 /// exclusively.
@@ -98,5 +108,76 @@ impl OpenSegments {
             }
         }
         outcome
+    }
+}
+
+/// At most this many pieces are deleted in one commit.
+const DELETED_AT_ONCE: usize = 1024;
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Deletes the pieces of a merge that was never committed.
+    ///
+    /// # Errors
+    /// [`SegmentError::UnfinishedMerge`] if one was committed and is not finished.
+    pub(super) fn refuse_old_merge(&self) -> Result<(), Error> {
+        let root = self.root();
+        if root.property(&old_merge_property()?)?.is_some() {
+            return Err(SegmentError::UnfinishedMerge.into());
+        }
+        let mut pieces = Vec::new();
+        root.read_view(|view| {
+            view.for_each_property(OLD_MERGE_PREFIX, |met| {
+                pieces.extend(match &met {
+                    Ok((name, _)) => Property::of_key(name.as_bytes()),
+                    Err(Error::Corrupt(damage)) => Property::of_key(&damage.key),
+                    Err(_) => None,
+                });
+                ControlFlow::<()>::Continue(())
+            })
+        })?;
+        for some in pieces.chunks(DELETED_AT_ONCE) {
+            self.set_in_root(Durability::Process, some.iter().map(|piece| (piece.clone(), None)))?;
+        }
+        Ok(())
+    }
+}
+
+thread_local! {
+    /// The worlds whose closures this thread runs, outermost first.
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A closure runs until this is dropped.
+struct Inside;
+
+impl Inside {
+    fn enter(world: usize) -> Self {
+        INSIDE.with_borrow_mut(|inside| inside.push(world));
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(|inside| inside.truncate(inside.len().saturating_sub(1)));
+    }
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Runs a closure of the host that keeps a segment open.
+    pub(super) fn inside<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _inside = Inside::enter(self.address());
+        host(run)
+    }
+
+    /// # Errors
+    /// [`Error::Nested`] inside such a closure.
+    pub(super) fn refuse_inside(&self) -> Result<(), Error> {
+        let world = self.address();
+        if INSIDE.with_borrow(|inside| inside.contains(&world)) { Err(Error::Nested) } else { Ok(()) }
+    }
+
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
     }
 }

@@ -8,7 +8,7 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 stored, 2 being deleted |
 //! | `:entity/UUID` | the segment that contains the entity, if any does: dimension u64, x, y, z i64 |
 //! | `:crossing` | entities in transit between segments, see `transfer` |
-//! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
+//! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `open` |
 //!
 //! A segment is a world too. Its property `:segment` stores the root (UUID) and the place that it belongs to.
 

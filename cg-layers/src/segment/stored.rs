@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cg_format::EntityId;
 use cg_registry::{Catalog, ListKind};
 use cg_store::layer::{Base as _, RwLockReadGuard};
-use cg_store::{Durability, Error, World};
+use cg_store::{Durability, Error, Property, World};
 use uuid::Uuid;
 
 use super::open::Slot;
@@ -225,13 +225,22 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(world)
     }
 
+    /// Sets properties of the root in one commit; `None` removes one.
+    pub(super) fn set_in_root(
+        &self,
+        level: Durability,
+        values: impl IntoIterator<Item = (Property, Option<Vec<u8>>)>,
+    ) -> Result<(), Error> {
+        let set = self.shared.root.transaction_at(level, |tx| {
+            values.into_iter().for_each(|(property, bytes)| tx.set_property(property, bytes));
+            Ok::<_, Error>(())
+        });
+        set.map(drop)
+    }
+
     /// Stores the state of a segment in the root; `None` removes it.
     fn note(&self, segment: SegmentPos, state: Option<SegmentState>, level: Durability) -> Result<(), Error> {
-        let property = segment.property()?;
-        self.shared.root.transaction_at(level, |tx| {
-            tx.set_property(property, state.map(SegmentState::encode));
-            Ok::<_, Error>(())
-        })?;
+        self.set_in_root(level, [(segment.property()?, state.map(SegmentState::encode))])?;
         let mut known = self.shared.known.write();
         match state {
             Some(state) => drop(known.insert(segment, state)),

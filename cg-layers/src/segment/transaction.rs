@@ -3,6 +3,10 @@
 //! The root stores the segment of an entity before the segment stores the entity. So an entity in a segment is always
 //! found, and putting it into a second segment is refused. A place in the root without its entity is free: its
 //! transaction failed, or the entity was deleted since.
+//!
+//! Root and segment are two databases: after a crash, the state of one does not imply that of the other. So the root
+//! keeps the place of a deleted entity until the deletion can no longer be lost. An entity without its place could not
+//! be found, and could be put into a second segment.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,8 +17,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, EntityId};
 use cg_registry::Catalog;
 use cg_store::error::ConflictKey;
-use cg_store::layer::TxStore;
-use cg_store::layer::{Mutex, begin, end, rank, replace_writes};
+use cg_store::layer::{Mutex, TxStore, begin, end, rank, replace_writes};
 use cg_store::{Durability, Error, Transaction, Tx};
 
 use super::place::entity_property;
@@ -99,18 +102,10 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         for id in ids {
             let is_here = self.with_stored(segment, |world| world.entity(*id))?.flatten().is_some();
             if !is_here && self.claimed(*id)? == Some(segment) {
-                gone.push(entity_property(*id)?);
+                gone.push((entity_property(*id)?, None));
             }
         }
-        if !gone.is_empty() {
-            self.shared.root.transaction_at(Durability::Process, |tx| {
-                for place in gone {
-                    tx.set_property(place, None);
-                }
-                Ok::<_, Error>(())
-            })?;
-        }
-        Ok(())
+        if gone.is_empty() { Ok(()) } else { self.set_in_root(Durability::Process, gone) }
     }
 
     /// Stores in the root that a segment will contain entities, unless another segment contains them.
@@ -250,4 +245,62 @@ fn write_to_segment(tx: SegmentTransaction<'_, '_>) -> Result<[Vec<EntityId>; 2]
     }
     replace_writes(store.tx, writes);
     Ok([put, deleted])
+}
+
+/// At most this many places are remembered for each segment; the others stay in the root.
+const REMEMBERED: usize = 4096;
+
+/// Entities that segments have deleted and whose places the root still stores.
+#[derive(Debug, Default)]
+pub(super) struct DeletedEntities(BTreeMap<SegmentPos, Vec<EntityId>>);
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Remembers entities that a segment has deleted, and deletes the places that can be deleted now.
+    pub(super) fn purge_later(&self, segment: SegmentPos, ids: Vec<EntityId>) {
+        let mut deleted_entities = self.shared.deleted_entities.lock();
+        let of_segment = deleted_entities.0.entry(segment).or_default();
+        of_segment.extend(ids);
+        of_segment.truncate(REMEMBERED);
+        drop(deleted_entities);
+        self.forget_left();
+    }
+
+    /// Deletes the places of deleted entities in segments that can lose no commit any more. Places that stay are
+    /// harmless.
+    pub(super) fn forget_left(&self) {
+        let left = std::mem::take(&mut self.shared.deleted_entities.lock().0);
+        for (segment, ids) in left {
+            match self.forget_left_of(segment, &ids) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.shared.deleted_entities.lock().0.entry(segment).or_default().extend(ids);
+                }
+                Err(error) => {
+                    tracing::debug!(%error, %segment, "places of deleted entities stay in the root");
+                }
+            }
+        }
+    }
+
+    /// Whether the places were deleted.
+    fn forget_left_of(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<bool, Error> {
+        // A closed segment is not opened for this: it can lose nothing, and is checked when it is used again.
+        let Some(slot) = self.shared.open.find(segment) else { return Ok(false) };
+        let _nobody_puts = self.shared.borders.write();
+        let world = slot.world.read_recursive();
+        let Some(world) = &*world else { return Ok(false) };
+        let mut gone = Vec::new();
+        for id in ids {
+            if world.entity(*id)?.is_none() {
+                gone.push(*id);
+            }
+        }
+        let metrics = world.metrics();
+        // Checked after the reads: if all commits are synced, no deletion that was read can be lost.
+        if metrics.last_synced < metrics.last_commit {
+            return Ok(false);
+        }
+        self.unclaim(segment, &gone)?;
+        Ok(true)
+    }
 }

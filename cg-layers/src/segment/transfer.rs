@@ -274,17 +274,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     fn begin_transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
-        let property = transfer_property()?;
-        self.shared.root.transaction_at(level, |tx| {
-            let all: Vec<_> = self.shared.stuck.lock().iter().chain(transfers).cloned().collect();
-            tx.set_property(property, Some(encode(&all)));
-            for transfer in transfers {
-                let to = encode_segment(self.segment_of(transfer.to));
-                tx.set_property(entity_property(transfer.id)?, Some(to));
-            }
-            Ok::<_, Error>(())
-        })?;
-        Ok(())
+        let all: Vec<_> = self.shared.stuck.lock().iter().chain(transfers).cloned().collect();
+        let mut values = vec![(transfer_property()?, Some(encode(&all)))];
+        for transfer in transfers {
+            values.push((entity_property(transfer.id)?, Some(encode_segment(self.segment_of(transfer.to)))));
+        }
+        self.set_in_root(level, values)
     }
 
     /// Puts entities into the segments that they enter. All of it is durable before [`leave`](Self::leave) begins.
@@ -347,15 +342,10 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     fn end_transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
-        let property = transfer_property()?;
         let stays = |transfer: &Transfer| transfer.from == self.segment_of(transfer.to);
         // The segments show that entities have arrived, except for those that stay in theirs.
         let level = if transfers.iter().any(stays) { level } else { Durability::Process };
-        self.shared.root.transaction_at(level, |tx| {
-            tx.set_property(property, self.still_stuck());
-            Ok::<_, Error>(())
-        })?;
-        Ok(())
+        self.set_in_root(level, [(transfer_property()?, self.still_stuck())])
     }
 
     /// The record in the root after a transfer: earlier transfers that wait because of damage.
@@ -366,15 +356,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Stores that entities are where they were, and that their transfer is over.
     fn give_up(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
-        let property = transfer_property()?;
-        self.shared.root.transaction_at(level, |tx| {
-            tx.set_property(property, self.still_stuck());
-            for transfer in transfers {
-                tx.set_property(entity_property(transfer.id)?, Some(encode_segment(transfer.from)));
-            }
-            Ok::<_, Error>(())
-        })?;
-        Ok(())
+        let mut values = vec![(transfer_property()?, self.still_stuck())];
+        for transfer in transfers {
+            values.push((entity_property(transfer.id)?, Some(encode_segment(transfer.from))));
+        }
+        self.set_in_root(level, values)
     }
 }
 

@@ -22,8 +22,7 @@ use crate::kinds::object;
 use crate::kinds::record::{scan_area, scan_records};
 use crate::read::chunk::{Area, decode};
 use crate::storage::error::{Damage, Error};
-use crate::storage::meta;
-use crate::storage::row::open_row;
+use crate::storage::meta::{self, open_row};
 
 /// The hash of a world's content, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,8 +3,6 @@
 //! A guard keeps no world open. After the world is closed, dropping it does nothing. A guard that is to last as long as the
 //! world is given to [`std::mem::forget`].
 
-use std::fmt;
-
 use cg_tiering::{HoldId, PinId};
 
 use crate::commit::state::CommitState;
@@ -13,6 +11,7 @@ use crate::read::cache::CachePinId;
 use crate::rt::weak_world::WeakWorld;
 
 /// Keeps the chunks of a box in memory. Made by [`WorldCache::pin`](crate::cache::WorldCache::pin).
+#[derive(Debug)]
 #[must_use = "the box is pinned until this is dropped"]
 pub struct CachePin {
     world: WeakWorld<CommitState>,
@@ -20,6 +19,7 @@ pub struct CachePin {
 }
 
 /// Keeps the chunks of a box in the tier that they are in. Made by [`Tiers::pin`](crate::tiers::Tiers::pin).
+#[derive(Debug)]
 #[must_use = "the box is pinned until this is dropped"]
 pub struct TierPin {
     world: WeakWorld<MaintainState>,
@@ -27,6 +27,7 @@ pub struct TierPin {
 }
 
 /// Keeps the chunks of a box hot. Made by [`Tiers::keep_loaded`](crate::tiers::Tiers::keep_loaded).
+#[derive(Debug)]
 #[must_use = "the box is kept until this is dropped"]
 pub struct KeepLoaded {
     world: WeakWorld<MaintainState>,
@@ -77,23 +78,5 @@ impl Drop for TierPin {
 impl Drop for KeepLoaded {
     fn drop(&mut self) {
         let _ = self.world.with_world(|world| world.activity.tiering.release(self.id));
-    }
-}
-
-impl fmt::Debug for CachePin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CachePin").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for TierPin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TierPin").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for KeepLoaded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeepLoaded").field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use crate::api::world::World;
 use crate::engine::CommitSeq;
 use crate::read::cache::CacheStats;
-use crate::rt::durations::Durations;
-use crate::rt::stats::Stats;
+use crate::rt::stats::{Durations, Stats};
 
 /// How a world is doing, since it was opened. Cheap to take, if no area is kept in memory: see [`CacheStats`]. The parts are not of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,7 @@ pub mod error {
 pub mod metrics {
     //! How a world is doing.
     pub use crate::api::metrics::Metrics;
-    pub use crate::rt::durations::Durations;
-    pub use crate::rt::stats::Stats;
+    pub use crate::rt::stats::{Durations, Stats};
 }
 
 pub mod objects {
@@ -37,7 +36,7 @@ pub mod quarantine {
     #[cfg(feature = "rocks")]
     pub use crate::admin::quarantine::SalvagedCommit;
     pub use crate::admin::quarantine::{CHUNK_QUARANTINED, LostChunks, Quarantined, QuarantinedChunks};
-    pub use crate::api::quarantine::Quarantine;
+    pub use crate::api::admin::Quarantine;
 }
 
 pub mod records {

@@ -3,8 +3,8 @@
 use crate::api::world::World;
 use crate::commit::submit::{Refused, WriteBatch, WriteTicket};
 use crate::commit::transaction::{Committed, Transaction};
-use crate::storage::durability::Durability;
 use crate::storage::error::Error;
+use crate::storage::options::Durability;
 
 impl World {
     /// Runs a closure once and commits what it changed, or nothing if it returns an error.

@@ -2,9 +2,7 @@
 
 pub(crate) mod commit_log;
 pub(crate) mod disk_guard;
-pub(crate) mod group_commit;
 pub(crate) mod names;
-pub(crate) mod periodic_sync;
 pub(crate) mod persist;
 pub(crate) mod queue;
 pub(crate) mod recent_changes;

@@ -1,14 +1,23 @@
 //! Persisting accepted commits: writing the queue, in order, and syncing.
+//!
+//! **Group commit**: callers that commit at about the same time wait for each other and share one sync.
+//!
+//! **The periodic sync**: a commit that did not wait for the disk is synced about a second later. So a power cut loses
+//! at most the last second of commits at [`Durability::Process`](crate::Durability::Process).
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::commit::commit_log::Committing;
-use crate::commit::group_commit::GroupMember;
 use crate::commit::state::CommitState;
-use crate::engine::{EngineError, Level};
-use crate::storage::durability::Durability;
+use crate::engine::{Engine, EngineError, Level};
+use crate::rt::lock_order::{Condvar, Mutex, rank};
+use crate::rt::pool::lower_priority;
+use crate::rt::weak_world::WeakWorld;
 use crate::storage::engine_cell::EngineGuard;
 use crate::storage::error::Error;
+use crate::storage::options::Durability;
 
 impl CommitState {
     /// Waits until a commit survives the event of a level. Before a sync it waits a moment for the members of `group`.
@@ -102,9 +111,100 @@ pub(super) fn in_doubt(error: Error) -> Error {
     }
 }
 
+/// The number of callers that are going to sync.
+#[derive(Debug, Default)]
+pub(crate) struct GroupCommit {
+    coming: Mutex<usize, rank::GroupCommit>,
+    all_here: Condvar,
+}
+
+/// A caller that is going to sync. Dropping the value reports that it has arrived, or has given up.
+#[derive(Debug)]
+pub(crate) struct GroupMember<'g>(&'g GroupCommit);
+
+impl GroupCommit {
+    /// Registers a caller that is going to commit and sync.
+    pub(crate) fn join(&self) -> GroupMember<'_> {
+        *self.coming.lock() += 1;
+        GroupMember(self)
+    }
+}
+
+impl GroupMember<'_> {
+    /// Reports that the caller has committed. Waits at most `at_most` for the other registered callers.
+    pub(crate) fn wait(self, at_most: Duration) {
+        let group_commit = self.0;
+        drop(self);
+        let mut coming = group_commit.coming.lock();
+        group_commit.all_here.wait_while_for(&mut coming, |coming| *coming > 0, at_most);
+    }
+}
+
+impl Drop for GroupMember<'_> {
+    fn drop(&mut self) {
+        let mut coming = self.0.coming.lock();
+        *coming -= 1;
+        if *coming == 0 {
+            self.0.all_here.notify_all();
+        }
+    }
+}
+
+/// The longest time a commit waits for its sync, without the time of the sync itself.
+const EVERY: Duration = Duration::from_secs(1);
+
+impl CommitState {
+    /// Starts the thread that syncs, unless nothing survives the process, nothing is written, or the host wants no
+    /// syncs.
+    pub(crate) fn start_syncing(&self) -> Result<(), Error> {
+        let caps = self.shared.engine()?.caps();
+        let can_sync = caps.durable && caps.levels_apart && !caps.read_only;
+        if !can_sync || self.shared.options.durability == Durability::Fast {
+            return Ok(());
+        }
+        let work = |_: &_, world: &_| sync_periodically(world);
+        self.start_thread(|threads| &mut threads.syncing, "cg-store-sync", work)
+    }
+}
+
+/// Syncs until the world ends.
+fn sync_periodically(world: &WeakWorld<CommitState>) {
+    lower_priority();
+    let mut has_told = false;
+    loop {
+        // Waking early only makes the sync earlier.
+        thread::park_timeout(EVERY);
+        match world.with_world(|world| step(&*world.shared.engine()?)) {
+            Ok(Ok(())) => has_told = false,
+            // The engine never retries a failed sync, and refuses commits from now on. Resuming may replace the engine.
+            Ok(Err(error)) if !has_told => {
+                tracing::error!(%error, "no sync comes by itself until the world is resumed");
+                has_told = true;
+            }
+            Ok(Err(_)) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Syncs if there are commits that are not synced.
+fn step(engine: &dyn Engine) -> Result<(), EngineError> {
+    if engine.last_commit() <= engine.last_synced() {
+        return Ok(());
+    }
+    match engine.sync() {
+        // The host closed the world, and closing has synced it.
+        Err(EngineError::Closed) => Ok(()),
+        synced => synced,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{Batch, Level, MemEngine};
+    use std::thread;
+    use std::time::Instant;
 
     #[test]
     fn what_was_accepted_is_never_said_to_have_left_nothing() {
@@ -115,5 +215,65 @@ mod tests {
             let Error::Engine(told) = in_doubt(error.into()) else { panic!("it is the engine's") };
             assert!(matches!(told, EngineError::WriteFailed { .. }), "{told}");
         }
+    }
+
+    const FOR_EVER: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn alone_nobody_waits() {
+        let group_commit = GroupCommit::default();
+        group_commit.join().wait(FOR_EVER);
+    }
+
+    #[test]
+    fn all_leave_together_when_the_last_has_come() {
+        let group_commit = GroupCommit::default();
+        thread::scope(|scope| {
+            let (first, last) = (group_commit.join(), group_commit.join());
+            let waiting = scope.spawn(move || first.wait(FOR_EVER));
+            last.wait(FOR_EVER);
+            waiting.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_ever_for_one_who_does_not_come() {
+        let group_commit = GroupCommit::default();
+        let (_late, other) = (group_commit.join(), group_commit.join());
+        let (begun, at_most) = (Instant::now(), Duration::from_millis(1));
+        other.wait(at_most);
+        assert!(begun.elapsed() >= at_most);
+    }
+
+    #[test]
+    fn a_step_syncs_what_was_committed() {
+        let engine = MemEngine::new();
+        let seq = engine.commit(Batch::new(), &[], Level::Process).unwrap();
+        assert!(engine.last_synced() < seq);
+        step(&engine).unwrap();
+        assert_eq!(engine.last_synced(), seq);
+        engine.close().unwrap();
+        assert!(step(&engine).is_ok(), "a closed engine has nothing left to sync");
+    }
+
+    #[test]
+    #[cfg(feature = "rocks")]
+    fn a_commit_at_process_level_becomes_durable_without_being_asked() {
+        use crate::{Durability, Error, Property, World, WorldOptions};
+        let home = tempfile::tempdir().unwrap();
+        let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
+        let world = World::builder().options(&options).create(home.path().join("world")).unwrap();
+        let committed = world
+            .transaction(|tx| {
+                tx.set_property(Property::Time, Some(vec![7; 8]));
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        let ticket = committed.durable();
+        let polls = (0..600).take_while(|_| {
+            thread::sleep(Duration::from_millis(50));
+            !ticket.is_durable()
+        });
+        assert!(polls.count() < 600, "it is synced within a second, and this waits for thirty");
     }
 }

@@ -237,10 +237,9 @@ impl CommitState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::World;
     use crate::engine::{Batch, Fault, Level, MemEngine, Stamp};
     use crate::view::Area;
-    use crate::{Durability, Property, WorldOptions};
+    use crate::{Durability, Property, World, WorldOptions};
     use cg_format::chunk::Chunk;
     use cg_format::frame::{Codec, Draft};
     use cg_format::staged::{Intent, PartWriter};

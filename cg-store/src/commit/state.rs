@@ -5,15 +5,15 @@ use std::sync::{Arc, Weak};
 
 use crate::commit::commit_log::CommitLog;
 use crate::commit::disk_guard::DiskGuard;
-use crate::commit::group_commit::GroupCommit;
+use crate::commit::persist::GroupCommit;
 use crate::commit::queue::CommitQueue;
 use crate::commit::resume::Resumption;
 use crate::commit::threads::CommitThreads;
 use crate::commit::write::CommitObserver;
 use crate::read::chunk::WorldView;
 use crate::read::state::ReadState;
-use crate::rt::durations::Stopwatch;
 use crate::rt::lock_order::{Mutex, rank};
+use crate::rt::stats::Stopwatch;
 use crate::rt::weak_world::{WeakWorld, WorldUses};
 use crate::storage::engine_cell::EngineGuard;
 use crate::storage::error::Error;

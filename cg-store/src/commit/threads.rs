@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | accepting | accepts submitted batches | the first submission |
 //! | writing | writes queued commits | the first commit that is queued |
-//! | syncing | [syncs](super::periodic_sync) once a second | opening |
+//! | syncing | [syncs](super::persist) once a second | opening |
 //!
 //! The first two are not one, because readers wait for acceptance and only few callers wait for writing. The engine may
 //! hold a write back for seconds; batches are accepted meanwhile. The writing thread has low priority, which the

@@ -5,7 +5,7 @@ use cg_format::{ComponentId, EntityId, Space, key};
 use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 
 use crate::storage::error::Error;
-use crate::storage::row::open_row;
+use crate::storage::meta::open_row;
 
 /// Upgrades an entity's components to their newest registrations, in memory.
 ///

@@ -10,7 +10,7 @@ use cg_registry::Name;
 
 use crate::engine::{Batch, Readable, ReadableExt as _, Stamp};
 use crate::storage::error::Error;
-use crate::storage::row::open_row;
+use crate::storage::meta::open_row;
 
 /// The name of a property.
 ///

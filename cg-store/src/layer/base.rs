@@ -20,7 +20,7 @@ use crate::kinds::property::Property;
 use crate::kinds::record::RecordQuery;
 use crate::read::cache::Stored;
 use crate::storage::error::Error;
-use crate::storage::identity::Identity;
+use crate::storage::meta::Identity;
 use crate::storage::object_key::ObjectKey;
 use crate::storage::record_shape::RecordShape;
 

@@ -29,11 +29,9 @@ pub use crate::rt::lock_order::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLo
 pub use crate::storage::apply_latch::{ApplyGuard, ApplyLatch, Applying};
 #[cfg(feature = "rocks")]
 pub use crate::storage::claim::{claim, sync_parent};
-pub use crate::storage::identity::Identity;
-pub use crate::storage::meta::{read_catalog, registry_rows};
+pub use crate::storage::meta::{Identity, MetaRow, open_row, read_catalog, registry_rows};
 pub use crate::storage::options::MAX_BATCH_BYTES;
 pub use crate::storage::recovery::finish as finish_commits;
-pub use crate::storage::row::{MetaRow, open_row};
 pub use crate::storage::staged::{TooLong, check as check_parts};
 pub use base::{Base, Found, origin_of, without_deletion};
 

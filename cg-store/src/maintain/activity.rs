@@ -10,7 +10,7 @@ use crate::maintain::opacity::DirtyTiles;
 use crate::maintain::prefetch::Prefetch;
 use crate::maintain::tiering::Tiering;
 use crate::read::cache::Stored;
-use crate::read::observer::ReadObserver;
+use crate::read::state::ReadObserver;
 use crate::rt::lock_order::{Mutex, rank};
 use crate::storage::error::Error;
 use crate::storage::shared::Shared;

@@ -1,11 +1,8 @@
 //! Maintenance in ticks: selecting cubes, moves, folding, prefetch, tombstones.
 
 pub(crate) mod activity;
-pub(crate) mod background;
 pub(crate) mod delta;
-pub(crate) mod guarded;
 pub(crate) mod move_tier;
-pub(crate) mod object_tombstones;
 pub(crate) mod opacity;
 pub(crate) mod prefetch;
 pub(crate) mod state;

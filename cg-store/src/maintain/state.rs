@@ -1,16 +1,21 @@
-//! The state of maintenance: its progress between two ticks, and what it recorded meanwhile.
+//! The state of maintenance: its progress between two ticks, what it recorded meanwhile, and jobs that outlast a tick.
 
 use std::fmt;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use cg_tiering::GameTick;
 
 use crate::commit::state::CommitState;
+use crate::engine::{Batch, Engine, EngineError, Guard, Level};
 use crate::maintain::activity::Activity;
 use crate::maintain::tick::Maintenance;
 use crate::read::state::ReadState;
-use crate::rt::durations::Stopwatch;
+use crate::rt::pool;
+use crate::rt::stats::Stopwatch;
 use crate::rt::weak_world::{WeakWorld, WorldUses};
+use crate::storage::error::Error;
 use crate::storage::shared::Shared;
 
 /// The state of maintenance.
@@ -50,5 +55,65 @@ impl MaintainState {
 impl fmt::Debug for MaintainState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.shared.fmt(f)
+    }
+}
+
+/// Commits a batch, unless a commit has changed a guarded row. Returns whether it was committed.
+pub(crate) fn commit_guarded(engine: &dyn Engine, batch: Batch, guards: &[Guard]) -> Result<bool, Error> {
+    match engine.commit(batch.maintenance(), guards, Level::Process) {
+        Ok(_) => Ok(true),
+        Err(EngineError::Conflict { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A job on the pool. If the value is dropped, the job runs on and its result is lost.
+#[derive(Debug)]
+pub(crate) struct Background<T> {
+    receiver: Receiver<Result<T, Error>>,
+}
+
+/// The state of a job.
+#[derive(Debug)]
+pub(crate) enum Awaited<T> {
+    /// It ended, or the world was closed before it could end.
+    Done(Result<T, Error>),
+    /// It still runs.
+    Running(Background<T>),
+}
+
+impl MaintainState {
+    /// Runs work on a thread of the pool, if the world is still open then. A panic becomes an error.
+    pub(crate) fn in_background<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Background<T> {
+        let (sender, receiver) = channel();
+        let weak_world = self.weak_world.clone();
+        self.shared.pool.spawn(move || {
+            let done = weak_world.with_world(|world| pool::catch_panic(operation, || work(world)));
+            if let Ok(done) = done {
+                // While the world is being closed, no tick waits for the result.
+                let _ = sender.send(done);
+            }
+        });
+        Background { receiver }
+    }
+}
+
+impl<T> Background<T> {
+    /// Waits for this time until the job is done; `None`: without a limit.
+    pub(crate) fn wait(self, time: Option<Duration>) -> Awaited<T> {
+        let received = match time {
+            Some(time) => self.receiver.recv_timeout(time),
+            None => self.receiver.recv().map_err(RecvTimeoutError::from),
+        };
+        match received {
+            Ok(done) => Awaited::Done(done),
+            Err(RecvTimeoutError::Timeout) => Awaited::Running(self),
+            // The job was dropped together with the world.
+            Err(RecvTimeoutError::Disconnected) => Awaited::Done(Err(Error::Closed)),
+        }
     }
 }

@@ -6,16 +6,20 @@
 //! So a tombstone is purged only when both uses have ended. No colder tier holds the place, and the host has moved the
 //! tombstone horizon past its commit.
 
+use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
+use cg_format::Space;
 use cg_format::frame::{self, FrameKind};
 use cg_format::key::Family;
 
-use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Readable, ReadableExt as _, scan_skipping_damage};
+use crate::kinds::object::decode;
 use crate::maintain::state::MaintainState;
-use crate::storage::error::Error;
+use crate::storage::error::{ConflictKey, Error};
 use crate::storage::meta;
+use crate::storage::object_key::ObjectKey;
 
 impl MaintainState {
     /// See [`Tiers::purge_tombstones_before`](crate::tiers::Tiers::purge_tombstones_before).
@@ -32,11 +36,11 @@ impl MaintainState {
             if commit > known {
                 meta::TOMBSTONE_HORIZON.put(&mut batch, &commit);
             }
-            let forgotten = self.purge_objects(&mut batch, &mut deleted, commit)?;
+            let purged = self.purge_objects(&mut batch, &mut deleted, commit)?;
             if !batch.is_empty() {
-                let seq = self.commit.commit_past_queue(batch, forgotten.iter().cloned())?;
+                let seq = self.commit.commit_past_queue(batch, purged.iter().cloned())?;
                 self.shared.tombstone_horizon.store(tombstone_horizon, Ordering::Relaxed);
-                committing.publish(seq, forgotten);
+                committing.publish(seq, purged);
             }
             if deleted.peek().is_none() {
                 return Ok(tombstone_horizon);
@@ -54,4 +58,57 @@ pub(crate) fn count_tombstones_before(view: &dyn Readable, commit: u64) -> Resul
         ControlFlow::<()>::Continue(())
     })?;
     Ok(marks)
+}
+
+impl MaintainState {
+    /// The keys of objects that commits before `commit` deleted. Costs a scan of all objects. Unreadable rows are
+    /// skipped and stay.
+    pub(crate) fn objects_deleted_before(&self, commit: u64) -> Result<Vec<ObjectKey>, Error> {
+        let mut found = Vec::new();
+        scan_skipping_damage(&*self.shared.engine()?, Family::Object, ALL_KEYS, |met| {
+            if let Met::Row(key, row) = met
+                && is_tombstone(key, row, commit)
+            {
+                found.extend(ObjectKey::new(key));
+            }
+            ControlFlow::<()>::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    /// Adds to a batch the deletion of object tombstones that are still the newest row of their key. Adds as many as
+    /// the batch takes, up to a limit on the time other commits wait. The caller holds the commit lock, and the queue
+    /// is empty.
+    pub(crate) fn purge_objects(
+        &self,
+        batch: &mut Batch,
+        keys: &mut Peekable<impl Iterator<Item = ObjectKey>>,
+        commit: u64,
+    ) -> Result<Vec<ConflictKey>, Error> {
+        /// The maximum number of keys that are read during one hold of the commit lock.
+        const AT_ONCE: usize = 4096;
+        let (engine, mut purged) = (self.shared.engine()?, Vec::new());
+        let limit_bytes = engine.caps().max_batch_bytes;
+        for _ in 0..AT_ONCE {
+            let fits = |key: &ObjectKey| {
+                batch.is_empty() || batch.len_bytes() + key.as_bytes().len() as u64 <= limit_bytes
+            };
+            let Some(key) = keys.next_if(fits) else { break };
+            let row = match engine.get(Space::Object, key.as_bytes()) {
+                Err(EngineError::Corrupt { .. }) => continue,
+                row => row?,
+            };
+            if row.is_some_and(|row| is_tombstone(key.as_bytes(), &row, commit)) {
+                batch.delete(Space::Object, key.as_bytes());
+                purged.push(ConflictKey::Object(key));
+            }
+        }
+        Ok(purged)
+    }
+}
+
+/// Whether a row is a sound tombstone of an object that a commit before `commit` deleted.
+fn is_tombstone(key: &[u8], row: &[u8], commit: u64) -> bool {
+    frame::version_of(row).is_some_and(|version| version < commit)
+        && decode(key, row).is_ok_and(|object| object.bytes.is_none())
 }

@@ -5,8 +5,6 @@ pub(crate) mod cache;
 pub(crate) mod chunk;
 pub(crate) mod delta;
 pub(crate) mod iterate;
-pub(crate) mod observer;
-pub(crate) mod pending;
 pub(crate) mod reader;
 pub(crate) mod state;
 pub(crate) mod values;

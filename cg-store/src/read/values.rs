@@ -16,8 +16,8 @@ use crate::kinds::property::Property;
 use crate::kinds::record::{decode, decode_place};
 use crate::read::state::ReadState;
 use crate::storage::error::Error;
+use crate::storage::meta::open_row;
 use crate::storage::object_key::ObjectKey;
-use crate::storage::row::open_row;
 
 /// A record with the commit that wrote it, if it is stored.
 type FoundRecord = Result<Option<(Arc<Record>, u64)>, Error>;

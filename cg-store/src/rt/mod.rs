@@ -1,6 +1,5 @@
 //! Runtime support for every room that does not depend on worlds: threads, parking, re-entrancy, counters, stopwatches.
 
-pub(crate) mod durations;
 pub(crate) mod lock_order;
 pub(crate) mod parker;
 pub(crate) mod pool;

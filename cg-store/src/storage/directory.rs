@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::storage::error::OpenError;
-use crate::storage::identity::Identity;
+use crate::storage::meta::Identity;
 
 /// The file's name in a world directory.
 pub const FILE_NAME: &str = "world.cg";

@@ -3,7 +3,6 @@
 mod damage;
 mod kind;
 mod open;
-mod resume;
 
 use cg_format::{BlockId, ChunkAt, ComponentId, EntityId, EntityTypeId, RecordId, SideKind};
 use cg_registry::RegistryError;
@@ -13,8 +12,7 @@ use crate::storage::object_key::ObjectKey;
 use crate::storage::staged::TooLong;
 
 pub use damage::{Damage, DamageCause};
-pub use open::OpenError;
-pub use resume::NotResumed;
+pub use open::{NotResumed, OpenError};
 
 /// Every error of a [`World`](crate::World). [`kind`](Self::kind) tells what the caller can do about it.
 #[derive(Debug, thiserror::Error)]

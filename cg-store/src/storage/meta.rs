@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cg_format::frame::{FrameView, LEN_BYTES};
+use cg_format::frame::{Codec, Draft, FrameView, LEN_BYTES, Stamp};
 use cg_format::key::Family;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
@@ -10,12 +10,11 @@ use cg_registry::Catalog;
 use cg_registry::codec::is_registry_row;
 use uuid::Uuid;
 
-use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
+use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _};
 use crate::storage::directory::{State, WorldFile};
-use crate::storage::error::{Error, OpenError};
+use crate::storage::error::{Damage, Error, OpenError};
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::{RecordSettings, RecordShape};
-use crate::storage::row::{MetaRow, open_row};
 
 /// The world's limits: six `u64`, in the order chunk, entity, property, batch, object, record. Worlds of earlier drafts
 /// have the first four.
@@ -211,4 +210,63 @@ pub fn registry_rows(view: &dyn Readable) -> Result<BTreeMap<String, Vec<u8>>, E
         Ok::<_, Error>(())
     })?;
     Ok(rows)
+}
+
+/// Checks the frame of a row, and decodes what it holds. `what` names that in an error.
+///
+/// # Errors
+/// [`Error::Corrupt`] if the frame or its content is damaged.
+pub fn open_row<'r, T, W: Into<String>>(
+    space: Space,
+    key: &[u8],
+    row: &'r [u8],
+    what: impl FnOnce() -> W,
+    decode: impl FnOnce(FrameView<'r>) -> Result<T, DecodeError>,
+) -> Result<T, Error> {
+    let decoded = FrameView::open(space, key, row).and_then(decode);
+    decoded.map_err(|problem| Damage::of_row(space, key, what(), problem))
+}
+
+/// A row of `worldMeta` with a fixed key.
+#[derive(Debug)]
+pub struct MetaRow<T: 'static> {
+    /// Its key.
+    pub key: &'static str,
+    /// What it holds, for errors.
+    pub what: &'static str,
+    /// Appends a value.
+    pub encode: fn(&T, &mut Vec<u8>),
+    /// The inverse of `encode`.
+    pub decode: fn(&[u8]) -> Result<T, DecodeError>,
+}
+
+impl<T> MetaRow<T> {
+    /// The value, or `None` if it was never written.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the row is damaged, and if the engine fails.
+    pub fn get(&self, view: &dyn Readable) -> Result<Option<T>, Error> {
+        let key = self.key.as_bytes();
+        let Some(row) = view.get(Space::WorldMeta, key)? else { return Ok(None) };
+        let decode = |frame: FrameView<'_>| (self.decode)(frame.payload());
+        open_row(Space::WorldMeta, key, &row, || self.what, decode).map(Some)
+    }
+
+    /// Adds the row to a batch.
+    pub fn put(&self, batch: &mut Batch, value: &T) {
+        let row = Draft::plain(Codec::None, 0, |out| (self.encode)(value, out));
+        batch.put(Space::WorldMeta, self.key, row, Stamp::Commit);
+    }
+}
+
+/// A world, or a layer over worlds, and which of its lives this is.
+///
+/// Versions of two incarnations are never compared. A base whose identity differs from the one that an overlay remembers is
+/// not the base that the overlay was written over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The world, for ever. A copy has the same.
+    pub uuid: Uuid,
+    /// Drawn anew whenever the content may go back: when a copy lives on, and when commits were lost.
+    pub incarnation: Uuid,
 }

@@ -4,10 +4,8 @@ pub(crate) mod apply_latch;
 #[cfg(feature = "rocks")]
 pub(crate) mod claim;
 pub mod directory;
-pub(crate) mod durability;
 pub(crate) mod engine_cell;
 pub(crate) mod error;
-pub(crate) mod identity;
 pub(crate) mod meta;
 pub(crate) mod object_key;
 pub(crate) mod options;
@@ -16,6 +14,5 @@ pub(crate) mod record_shape;
 pub(crate) mod recovery;
 pub(crate) mod registry;
 pub(crate) mod resources;
-pub(crate) mod row;
 pub(crate) mod shared;
 pub(crate) mod staged;

@@ -1,13 +1,15 @@
 //! The options of an open world, and the limits that it stores.
 
+use std::time::Duration;
+
 use cg_tiering::{Ahead, GameTick};
 
 use crate::engine::DEFAULT_MEMORY_BYTES;
-#[cfg(feature = "rocks")]
-use crate::engine::RocksOptions;
-use crate::storage::durability::Durability;
 use crate::storage::record_shape::RecordShape;
 use crate::storage::resources::Resources;
+
+#[cfg(feature = "rocks")]
+use crate::engine::RocksOptions;
 
 /// The upper bound of the batch limit of any world: RocksDB takes batches of this size without problems.
 pub const MAX_BATCH_BYTES: u64 = 1 << 30;
@@ -236,5 +238,50 @@ impl Default for StoreLimits {
             record_bytes: 1 << 20,
             batch_bytes: 64 << 20,
         }
+    }
+}
+
+/// When a commit returns, and what it survives.
+///
+/// | mode | returns when | a killed process | a power cut |
+/// |---|---|---|---|
+/// | [`Fast`](Self::Fast) | it is accepted | may lose the newest commits | may lose what was not [flushed](crate::World::flush) |
+/// | [`Balanced`](Self::Balanced) | it is accepted | may lose the newest commits | loses about the last second |
+/// | [`Process`](Self::Process) | the system has it | survives | loses about the last second |
+/// | [`Safe`](Self::Safe) | the disk has it | survives | survives |
+/// | [`SafeBatch`](Self::SafeBatch) | the disk has it | survives | survives |
+///
+/// In every mode a transaction is visible completely or not at all after a crash, and never without the transactions
+/// before it.
+///
+/// *Accepted* means: checked, numbered, visible to every reader, with a fixed place in the order. Another thread
+/// encodes and writes the commit soon after; see [`WorldOptions::queue_bytes`](crate::WorldOptions::queue_bytes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Durability {
+    /// When it is accepted. A world that is opened with this mode syncs only when it is flushed or closed.
+    Fast,
+    /// When it is accepted. The world syncs once a second if something was committed. For servers.
+    Balanced,
+    /// When the operating system has the bytes. They survive a killed process at once, a power cut about a second
+    /// later.
+    Process,
+    /// When the disk has the bytes, without any delay.
+    Safe,
+    /// When the disk has the bytes. Waits a moment for other callers, which then share the sync.
+    SafeBatch,
+}
+
+impl Durability {
+    /// The longest time that a sync waits for other callers.
+    pub(crate) const GROUP_COMMIT_WAIT: Duration = Duration::from_micros(500);
+
+    /// Whether a commit returns before it is written.
+    pub(crate) const fn is_queued(self) -> bool {
+        matches!(self, Self::Fast | Self::Balanced)
+    }
+
+    /// Whether a commit returns only when it is synced.
+    pub const fn is_synced(self) -> bool {
+        matches!(self, Self::Safe | Self::SafeBatch)
     }
 }

@@ -17,8 +17,7 @@ mod clear;
 mod commit;
 mod entity;
 mod gap;
-mod object;
-mod record;
+mod values;
 
 use std::ops::{Bound, ControlFlow};
 

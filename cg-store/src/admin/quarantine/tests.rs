@@ -1,10 +1,9 @@
 //! Commits during a quarantine. A test engine stops a scan in the middle to run them.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 use std::time::Duration;
+use std::{fmt, thread};
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, EntityPos, Owner};
@@ -13,11 +12,10 @@ use cg_registry::{ComponentOffer, Name};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::World;
 use crate::engine::{Engine, Level, MemEngine, Readable, Reopen, RowVisitor, Scan, Snapshot, Value};
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::meta::WorldRows;
-use crate::{Durability, Property, WorldOptions};
+use crate::{Durability, Property, World, WorldOptions};
 
 /// The last read of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

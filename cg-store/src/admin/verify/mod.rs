@@ -3,11 +3,9 @@
 //! Nothing is changed. A damaged row is a finding, and verification continues after it.
 
 mod content;
-mod entities;
 mod opacity;
 mod rows;
 mod snapshot;
-mod values;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -81,8 +79,14 @@ struct Verifier<'p> {
 }
 
 impl Verifier<'_> {
-    fn find(&mut self, family: Family, space: Option<Space>, key: &[u8], what: impl Into<String>) {
-        self.report.findings.push(Finding { family, space, key: key.into(), what: what.into(), lost: None });
+    fn find(&mut self, space: Space, key: &[u8], what: impl Into<String>) {
+        self.find_lost(space, key, what, None);
+    }
+
+    /// As [`find`](Self::find), where no key shows the kind of row.
+    fn find_in(&mut self, family: Family, key: &[u8], what: impl Into<String>) {
+        let (key, what) = (key.into(), what.into());
+        self.report.findings.push(Finding { family, space: None, key, what, lost: None });
     }
 
     /// As [`find`](Self::find), for a problem that affects chunks.
@@ -164,7 +168,7 @@ impl Admin<'_> {
             let what = format!(
                 "ids, chunks and references were not checked, for the registry cannot be read: {why}"
             );
-            verifier.find(Family::WorldMeta, None, &[], what);
+            verifier.find_in(Family::WorldMeta, &[], what);
         }
         if let Some(catalog) = verifier.catalog.take() {
             verifier.content(&view, self, &catalog)?;

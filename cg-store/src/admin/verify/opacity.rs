@@ -87,7 +87,7 @@ impl Verifier<'_> {
 
     fn find_tile(&mut self, tile: &TileKey, what: &str) {
         let remedy = "it is a cache and no chunk is at fault: run `cg opacity rebuild`";
-        self.find(Family::OpacityMap, Some(Space::OpacityTile), tile, format!("{what}; {remedy}"));
+        self.find(Space::OpacityTile, tile, format!("{what}; {remedy}"));
     }
 }
 

@@ -45,7 +45,7 @@ impl Verifier<'_> {
             }
             self.count(family.name());
             let Some(space) = Space::of_row(family, key) else {
-                self.find(family, None, key, "a key that this release does not know; the row is left alone");
+                self.find_in(family, key, "a key that this release does not know; the row is left alone");
                 return ControlFlow::Continue(());
             };
             if space == Space::Snapshot && depth == VerifyDepth::Full {
@@ -55,7 +55,7 @@ impl Verifier<'_> {
                 Ok(()) => {}
                 // Without a sound key a row cannot be restored or quarantined.
                 Err(problem) if problem.section == Section::Key => {
-                    self.find(family, Some(space), key, problem.to_string());
+                    self.find(space, key, problem.to_string());
                 }
                 Err(problem) => match row_in_words(space, key) {
                     Some(words) => self.damaged(space, key, format_args!("{words}: {problem}")),
@@ -88,14 +88,14 @@ impl Verifier<'_> {
                 let what = format!(
                     "nothing can be read from {first} to {until}: {error}; restore it from a checkpoint"
                 );
-                self.find(family, None, &[], what);
+                self.find_in(family, &[], what);
                 return Ok(());
             }
         };
         let gap = Gap::new(space, last, until, error);
         let Some(boxes) = gap.lost(view)? else {
             let what = format!("{error}; which chunks are lost is not known; restore them from a checkpoint");
-            self.find(family, Some(space), &[], what);
+            self.find(space, &[], what);
             return Ok(());
         };
         for (chunks, count) in &boxes {
@@ -132,12 +132,7 @@ impl Verifier<'_> {
         let frame = FrameView::open(space, key, row)?;
         if frame.header().version > self.last_commit {
             let (version, last) = (frame.header().version, self.last_commit);
-            self.find(
-                space.family(),
-                Some(space),
-                key,
-                format!("version {version} is newer than the last commit, {last}"),
-            );
+            self.find(space, key, format!("version {version} is newer than the last commit, {last}"));
         }
         match space {
             Space::ChunkL0 => drop(key::decode_chunk(key)?),
@@ -166,7 +161,7 @@ impl Verifier<'_> {
                         find(Rows::View(view), self.counters, at, |_| Ok(()))
                 {
                     let what = format!("it changes {at}, which is not stored");
-                    self.find(space.family(), Some(space), key, what);
+                    self.find(space, key, what);
                 }
             }
             Space::ChangeMark => drop(key::decode_change_mark(key)?),
@@ -178,7 +173,7 @@ impl Verifier<'_> {
                 let what = format!(
                     "commit {commit} is not rolled forward to its end; close the world and open it for writing"
                 );
-                self.find(space.family(), Some(space), key, what);
+                self.find(space, key, what);
             }
             Space::Snapshot => self.snapshot(key, row, &frame, depth)?,
             Space::Quarantine => {
@@ -187,7 +182,7 @@ impl Verifier<'_> {
                 if commit != version {
                     let what =
                         format!("its key says that commit {commit} set it aside, its frame says {version}");
-                    self.find(space.family(), Some(space), key, what);
+                    self.find(space, key, what);
                 }
             }
             _ => {}
@@ -211,14 +206,14 @@ impl Verifier<'_> {
         let mut warm = WarmVersions::default();
         for (slot, SlotInfo { version, .. }) in cluster.slots() {
             let Some(pos) = slot.chunk(pos) else {
-                self.find(space.family(), Some(space), key, format!("{slot:?} lies outside the world"));
+                self.find(space, key, format!("{slot:?} lies outside the world"));
                 continue;
             };
             let at = ChunkAt { dimension, pos };
             if version > self.last_commit {
                 let what =
                     format!("{at} has version {version}, newer than the last commit, {}", self.last_commit);
-                self.find(space.family(), Some(space), key, what);
+                self.find(space, key, what);
             } else if depth == VerifyDepth::Full {
                 let hot = version_in(view, Space::ChunkL0, &key::chunk(at));
                 let hiding = hot.or_else(|| (tier == ClusterTier::L2).then(|| warm.of(view, at))?);
@@ -226,7 +221,7 @@ impl Verifier<'_> {
                     let what = format!(
                         "{at} has version {version}, but a hotter copy with version {hiding} hides it"
                     );
-                    self.find(space.family(), Some(space), key, what);
+                    self.find(space, key, what);
                 }
             }
         }

@@ -46,7 +46,7 @@ impl Verifier<'_> {
         } else {
             return;
         };
-        self.find(Space::Snapshot.family(), Some(Space::Snapshot), key, what);
+        self.find(Space::Snapshot, key, what);
     }
 
     /// Checks one row of a snapshot.
@@ -100,7 +100,7 @@ impl Verifier<'_> {
         let shown = name.escape_debug();
         let what = format!("{which} missing of snapshot `{shown}`; restore it from a checkpoint, or {help}");
         let key = key::snapshot(&name, first).unwrap_or_default();
-        self.find(Space::Snapshot.family(), Some(Space::Snapshot), &key, what);
+        self.find(Space::Snapshot, &key, what);
     }
 
     /// Reports a part without a head, if no head can be found.
@@ -112,7 +112,7 @@ impl Verifier<'_> {
                 "it is a part of snapshot `{shown}`, which has no head and is not there; `cg snapshot delete` removes \
                  what is left of it"
             );
-            self.find(Space::Snapshot.family(), Some(Space::Snapshot), key, what);
+            self.find(Space::Snapshot, key, what);
         }
     }
 }

@@ -22,21 +22,24 @@
 //!   stay, with the failed commit in front, and readers still see the commits in memory.
 
 mod admission;
-mod pending;
 mod submitted;
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::commit::transaction::{Changes, Rows};
+use admission::AdmissionQueue;
+
+use crate::commit::transaction::{Changeable, Changed, Changes, Rows};
 use crate::commit::write::Ran;
+use crate::each_kind;
 use crate::engine::EngineError;
-use crate::read::pending::{PendingValues, PendingWrites};
+use crate::kinds::kind;
+use crate::read::state::{Newest, PendingValues, PendingWrites};
 use crate::rt::lock_order::{Condvar, Mutex, MutexGuard, rank};
 use crate::rt::parker::Parker;
 use crate::storage::error::Error;
-use admission::AdmissionQueue;
 pub(crate) use submitted::Submitted;
 
 /// The queue of one world.
@@ -171,7 +174,7 @@ impl CommitQueue {
             self.oldest.store(commit.seq, Ordering::Release);
         }
         state.bytes += commit.bytes;
-        pending::add(&mut state.pending, commit.seq, &commit.changes);
+        add_values(&mut state.pending, commit.seq, &commit.changes);
         state.numbered.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
         drop(state);
@@ -224,7 +227,7 @@ impl CommitQueue {
     }
 
     fn leave_written(&self, state: &mut State, commit: &Queued) {
-        pending::remove(&mut state.pending, commit.seq, &commit.changes);
+        remove_values(&mut state.pending, commit.seq, &commit.changes);
         state.bytes -= commit.bytes;
         self.oldest.store(state.numbered.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
         // Only now: a reader that finds the queue empty reads the engine.
@@ -321,4 +324,26 @@ impl State {
             None => Ok(()),
         }
     }
+}
+
+/// Adds the changes of a commit.
+fn add_values(pending: &mut PendingValues, seq: u64, changes: &Changes) {
+    fn add<K: Changeable>(newest: &mut Newest<K>, seq: u64, changes: &Changed<K>) {
+        newest.extend(changes.iter().map(|(key, change)| (key.clone(), (seq, K::new(change).cloned()))));
+    }
+    each_kind!(mut pending, changes, |newest, changes: K| add::<K>(newest, seq, changes));
+}
+
+/// Forgets the changes of a commit, except those that a later commit replaced.
+fn remove_values(pending: &mut PendingValues, seq: u64, changes: &Changes) {
+    fn remove<K: Changeable>(newest: &mut Newest<K>, seq: u64, changes: &Changed<K>) {
+        for (key, _) in changes {
+            if let Entry::Occupied(entry) = newest.entry(key.clone())
+                && entry.get().0 == seq
+            {
+                entry.remove();
+            }
+        }
+    }
+    each_kind!(mut pending, changes, |newest, changes: K| remove::<K>(newest, seq, changes));
 }

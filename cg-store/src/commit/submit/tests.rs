@@ -9,11 +9,10 @@ use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 
 use super::*;
-use crate::World;
 use crate::engine::{Fault, MemEngine};
 use crate::rt::reentry::{Doing, ReentryGuard};
 use crate::storage::options::WorldOptions;
-use crate::{Durability, Peek, Property};
+use crate::{Durability, Peek, Property, World};
 
 /// Returns a world with one kind of block and one dimension, whose engine fails to write the given commit.
 fn failing_at(fails_at: &Arc<AtomicU64>, queue_bytes: u64) -> (World, Chunk) {

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::entity::{Entity, Owner};
-use cg_format::{BlockId, BlockPos, ChunkAt, ComponentId, Dimension, EntityId, SideKind};
+use cg_format::{
+    BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, Editor, EntityId, SchemaView, SideKind,
+};
 use cg_registry::Catalog;
 
-use super::store::{TxStore, ValueStore};
+use super::world::{TxStore, ValueStore};
 use super::writes::{Writes, set_side};
 use crate::kinds::property::Property;
 use crate::storage::error::Error;
@@ -249,5 +251,47 @@ impl<S: ValueStore> Tx<S> {
     /// Sets a property; `None` removes it.
     pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
         self.writes.properties.insert(property, bytes);
+    }
+}
+
+impl<S: TxStore> ChunkSink for Tx<S> {
+    type Error = Error;
+
+    fn save(&mut self, at: ChunkAt, chunk: Arc<Chunk>) -> Result<(), Error> {
+        Tx::save(self, at, chunk);
+        Ok(())
+    }
+
+    fn delete(&mut self, at: ChunkAt) -> Result<(), Error> {
+        Tx::delete(self, at);
+        Ok(())
+    }
+}
+
+impl<S: TxStore> Editor for Tx<S> {
+    fn load(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        Tx::load(self, at)
+    }
+
+    fn load_many(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        Tx::load_many(self, at)
+    }
+
+    fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
+        Arc::new(self.catalog().current_schema())
+    }
+
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Tx::entity(self, id)
+    }
+
+    fn put_entity(&mut self, id: EntityId, entity: Entity) -> Result<(), Error> {
+        Tx::put_entity(self, id, entity);
+        Ok(())
+    }
+
+    fn delete_entity(&mut self, id: EntityId) -> Result<(), Error> {
+        Tx::delete_entity(self, id);
+        Ok(())
     }
 }

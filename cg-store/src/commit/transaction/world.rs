@@ -1,7 +1,9 @@
-//! Transactions of a world: what they read is guarded until they commit.
+//! The store of a transaction: where it reads, and how its reads are guarded. A world's guards them until the commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
@@ -10,8 +12,7 @@ use cg_format::{ChunkAt, ChunkBox, Dimension, EntityId, RecordId};
 use cg_registry::Catalog;
 
 use super::Committed;
-use super::commit::{commit, refusal};
-use super::store::{TxStore, ValueStore};
+use super::commit::{commit, conflict_now, refusal};
 use super::tx::Tx;
 use crate::commit::commit_log::Begun;
 use crate::commit::state::CommitState;
@@ -19,9 +20,68 @@ use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
 use crate::read::chunk::positions_in;
 use crate::rt::reentry::{Doing, ReentryGuard};
-use crate::storage::durability::Durability;
 use crate::storage::error::{ConflictKey, Error};
 use crate::storage::object_key::ObjectKey;
+use crate::storage::options::Durability;
+
+/// A world, an overlay or a segment, from which its transactions read chunks and entities. Every read is recorded,
+/// because the commit depends on it.
+///
+/// Implemented by this crate only: no other code can create a [`Tx`](super::Tx).
+pub trait TxStore {
+    /// The current names. `begun` are those at the beginning of the transaction. Ids never change, so a name that was
+    /// registered since may be used.
+    fn current_catalog(&self, begun: &Arc<Catalog>) -> Arc<Catalog> {
+        Arc::clone(begun)
+    }
+
+    /// The error with which a call is refused. It is another error if a commit since the beginning of the transaction
+    /// may have caused it.
+    fn refused(&self, error: Error) -> Error {
+        error
+    }
+
+    /// A chunk, or `None` if it is not stored.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is stored and damaged; the errors of the store.
+    fn chunk(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error>;
+
+    /// Many chunks, one result per position in the order asked.
+    fn chunks(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>>;
+
+    /// An entity, or `None` if it is not stored.
+    ///
+    /// # Errors
+    /// As [`chunk`](Self::chunk).
+    fn entity(&mut self, id: EntityId) -> Result<Option<Entity>, Error>;
+
+    /// Many entities, one result per id in the order asked.
+    fn entities(&mut self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
+        ids.iter().map(|id| self.entity(*id)).collect()
+    }
+}
+
+/// A store that also has properties, objects and records. Those of a segmented world are in its root.
+pub trait ValueStore: TxStore {
+    /// A property, or `None` if it was never set.
+    ///
+    /// # Errors
+    /// As [`chunk`](TxStore::chunk).
+    fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error>;
+
+    /// What is stored of an object, deleted or not.
+    ///
+    /// # Errors
+    /// As [`chunk`](TxStore::chunk).
+    fn object(&mut self, key: &ObjectKey) -> Result<Option<StoredObject>, Error>;
+
+    /// A record, or `None` if it is not stored.
+    ///
+    /// # Errors
+    /// As [`chunk`](TxStore::chunk).
+    fn record(&mut self, id: RecordId) -> Result<Option<Arc<Record>>, Error>;
+}
 
 /// A running transaction of a world.
 ///
@@ -151,5 +211,84 @@ impl CommitState {
         let value = body(&mut tx)?;
         let seq = commit(tx, durability)?;
         Ok(Committed::new(self.weak_world.clone(), value, seq))
+    }
+}
+
+/// How often [`CommitState::transact`] runs its closure at most.
+const MAX_RUNS: u32 = 100;
+
+/// How long a transaction waits after each of its first conflicts. A writer that commits one transaction after another would
+/// overtake it each time if it began again at once: it learns of a conflict when the other has begun again already.
+const FIRST_WAIT: Duration = Duration::from_micros(10);
+
+/// How often the wait doubles: to 5 ms.
+const DOUBLINGS: u32 = 9;
+
+/// Why a run did not commit.
+enum Failed<X> {
+    /// The closure returned an error, and what it had read is still current.
+    Refused(X),
+    /// The world refused it.
+    Store(Error),
+}
+
+impl<X> From<Error> for Failed<X> {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl CommitState {
+    /// See [`World::transact`](crate::World::transact).
+    pub(crate) fn transact<T, X: From<Error>>(
+        &self,
+        mut body: impl FnMut(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, X> {
+        let durability = self.shared.options.durability;
+        let mut runs = 0;
+        loop {
+            runs += 1;
+            match self.run_once(durability, &mut body) {
+                Ok(committed) => return Ok(committed),
+                Err(Failed::Refused(error)) => return Err(error),
+                Err(Failed::Store(error)) if runs < MAX_RUNS => self.wait_after(error, runs)?,
+                Err(Failed::Store(error)) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn run_once<T, X: From<Error>>(
+        &self,
+        durability: Durability,
+        body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+    ) -> Result<Committed<T>, Failed<X>> {
+        self.transaction(durability, |tx| {
+            body(tx).map_err(|error| match conflict_now(tx) {
+                Some(conflict) => Failed::Store(conflict),
+                None => Failed::Refused(error),
+            })
+        })
+    }
+
+    /// Waits until a transaction that was refused may run again.
+    ///
+    /// # Errors
+    /// The refusal, if another run does not help; what a queued write failed with.
+    fn wait_after(&self, refusal: Error, runs: u32) -> Result<(), Error> {
+        match refusal {
+            Error::Conflict { .. } => {
+                thread::sleep(FIRST_WAIT * 2_u32.pow(runs.min(DOUBLINGS)));
+                Ok(())
+            }
+            Error::Busy { .. } => self.wait_for_room(),
+            refusal => Err(refusal),
+        }
+    }
+
+    /// See [`World::wait_for_room`](crate::World::wait_for_room).
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
+        self.shared.check_open()?;
+        self.apply_submitted()?;
+        self.queue.wait_for_room()
     }
 }

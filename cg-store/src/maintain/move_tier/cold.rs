@@ -14,8 +14,7 @@ use cg_format::{ClusterTier, DecodeError, Limits};
 use cg_tiering::{ClusterAt, CubeAt, Heat};
 
 use super::cube::{HotRows, bit, group_of, guard_of, row_of};
-use super::warm::demote_warm;
-use super::{MoveWrites, Outcome, past_damage, split_damage};
+use super::{MoveWrites, Outcome, demote_warm, past_damage, split_damage};
 use crate::engine::{Engine, Guard, Readable};
 use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
 use crate::rt::stats::Counters;

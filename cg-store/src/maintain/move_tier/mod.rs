@@ -17,24 +17,24 @@
 
 mod cold;
 mod cube;
-mod promote;
 mod shadow;
 #[cfg(test)]
 mod tests;
-mod tombstone;
-mod warm;
 
-use crate::engine::{Batch, Engine, ErrorKind, Guard};
-use crate::maintain::guarded::commit_guarded;
+use cg_format::cluster::{AssembleError, ClusterBuilder, StoredCluster};
+use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::{ChunkAt, ClusterTier, Limits, Space, key};
+use cg_tiering::{CubeAt, Heat};
+use cube::{HotRows, bit, group_of, guard_of};
+
+use crate::engine::{Batch, Engine, ErrorKind, Guard, Readable as _};
+use crate::maintain::state::commit_guarded;
+use crate::maintain::tiering::put_heat;
 use crate::rt::stats::Counters;
-use crate::storage::error::Error;
-
+use crate::storage::error::{Damage, Error};
 pub(crate) use cold::{ColdEnd, ColdMerge, GroupMade};
 pub(crate) use cube::{hot_keys, row_of};
-pub(crate) use promote::promote;
-pub(crate) use shadow::drop_shadows;
-pub(crate) use tombstone::purge_tombstones;
-pub(crate) use warm::demote_warm;
+pub(crate) use shadow::{drop_shadows, purge_tombstones};
 
 /// The amount of work that a move did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -114,4 +114,85 @@ pub(crate) fn split_damage<T>(done: Result<T, Error>) -> Result<Result<T, Error>
 /// Converts an error about damage into the result of a move.
 pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error> {
     Ok(split_damage(end)?.unwrap_or_else(Outcome::Damaged))
+}
+
+/// Puts every live chunk of a cube into the hottest tier. The copies in its clusters are shadowed from then on.
+///
+/// Costs one scan, up to two cluster reads and the decompression of one group of each.
+pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
+    let view = engine.snapshot()?;
+    let mut writes = MoveWrites::default();
+    let mut filled = HotRows::read(&view, cube, &mut writes)?.places;
+    // Chunks that are already hot are neither moved nor counted.
+    writes.moved.bytes_read = 0;
+    for tier in [ClusterTier::L1, ClusterTier::L2] {
+        let (space, row_key) = row_of(cube.cluster(tier));
+        let Some(row) = view.get(space, &row_key)? else { continue };
+        let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
+        let cluster = StoredCluster::open(tier, &row_key, &row).map_err(damage)?;
+        let group = group_of(cube, tier);
+        let live: Vec<_> = cluster
+            .slots()
+            .filter(|(slot, _)| slot.group() == group && filled & bit(slot.in_group()) == 0)
+            .collect();
+        if live.is_empty() {
+            continue;
+        }
+        let bytes = cluster.group(group, &mut Limits::default()).map_err(damage)?;
+        let bytes = bytes.expect("the directory has slots of the group");
+        Counters::add(&counters.bytes_decompressed, bytes.decompressed_bytes() as u64);
+        writes.guards.push(Guard::same(space, row_key, &row));
+        writes.moved.bytes_read += row.len() as u64;
+        for (slot, info) in live {
+            let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
+            let at = ChunkAt::new(cube.dimension(), pos);
+            let value = bytes.chunk(slot).expect("the group holds what the directory says");
+            let draft = Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(value));
+            writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
+            writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
+            writes.moved.chunks += 1;
+            filled |= bit(slot.in_group());
+        }
+    }
+    writes.commit(engine, counters)
+}
+
+/// Merges the hot rows of a cube into its warm cluster and deletes them. Puts the heat row by which ticks find the
+/// cluster when it is due to be demoted.
+///
+/// Tombstones stay: they hide what the cold cluster may hold, and report the deletion to readers. Costs one scan of up
+/// to 64 rows, one cluster read and one compression.
+pub(crate) fn demote_warm(
+    engine: &dyn Engine,
+    counters: &Counters,
+    cube: CubeAt,
+    heat: Heat,
+) -> Result<Outcome, Error> {
+    let view = engine.snapshot()?;
+    let mut writes = MoveWrites::default();
+    let hot = HotRows::read(&view, cube, &mut writes)?;
+    if hot.rows.iter().all(|row| row.value.is_none()) {
+        return Ok(Outcome::Nothing);
+    }
+    let tier = ClusterTier::L1;
+    let (space, row_key) = row_of(cube.cluster(tier));
+    let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
+    let old = view.get(space, &row_key)?;
+    let base = old.as_deref().map(|row| StoredCluster::open(tier, &row_key, row));
+    let base = base.transpose().map_err(damage)?;
+    writes.guards.push(guard_of(cube.cluster(tier), old.as_deref()));
+    writes.moved.bytes_read += old.as_ref().map_or(0, |row| row.len() as u64);
+    let mut builder = base.as_ref().map_or(ClusterBuilder::new(tier), ClusterBuilder::over);
+    hot.move_into(tier, &mut builder, &mut writes);
+    match builder.finish(&mut Limits::default()) {
+        Ok(cluster) => {
+            let cluster = cluster.expect("at least one chunk was put");
+            writes.batch.put(space, row_key, cluster, Stamp::Commit);
+            put_heat(&mut writes.batch, cube, heat);
+            writes.commit(engine, counters)
+        }
+        Err(AssembleError::Damaged(problem)) => Err(damage(problem)),
+        Err(AssembleError::TooLarge { .. }) => Ok(Outcome::TooLarge),
+        Err(error) => unreachable!("a stored chunk fits its own slot: {error}"),
+    }
 }

@@ -11,9 +11,7 @@ use crate::engine::{
     Batch, ErrorKind, Guard, Met, Readable, ReadableExt as _, Stamp, Uncached, scan_skipping_damage,
 };
 use crate::kinds::opacity::{TileKey, after_tile, folded};
-use crate::maintain::background::{Awaited, Background};
-use crate::maintain::guarded::commit_guarded;
-use crate::maintain::state::MaintainState;
+use crate::maintain::state::{Awaited, Background, MaintainState, commit_guarded};
 use crate::maintain::tiering::{DamageLog, Due};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};

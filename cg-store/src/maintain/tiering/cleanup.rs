@@ -13,9 +13,8 @@ use super::heat::{delete_heat, put_cold_heat, read_cold_heat};
 use super::jobs::{Ended, JobKind};
 use super::{DamageLog, Due, MoveCounts, Work};
 use crate::engine::{Batch, ErrorKind, Guard, ReadableExt as _};
-use crate::maintain::guarded::commit_guarded;
 use crate::maintain::move_tier::{Outcome, drop_shadows, hot_keys, past_damage, purge_tombstones, row_of};
-use crate::maintain::state::MaintainState;
+use crate::maintain::state::{MaintainState, commit_guarded};
 use crate::storage::error::Error;
 
 /// The maximum number of clusters whose shadows are remembered: the warm and the cold ones around all indexed cubes. So

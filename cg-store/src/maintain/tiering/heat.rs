@@ -10,7 +10,7 @@ use cg_format::frame::{Codec, Draft, FrameView, Stamp};
 use cg_format::{ClusterTier, Space, key};
 use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat, Observers};
 
-use super::clock::CLOCK;
+use super::CLOCK;
 use crate::engine::{Batch, EngineError, Guard, Level, Readable};
 use crate::maintain::state::MaintainState;
 use crate::rt::stats::Counters;

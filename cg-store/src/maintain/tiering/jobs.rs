@@ -10,9 +10,8 @@ use std::time::Duration;
 use cg_tiering::{ClusterAt, CubeAt};
 
 use super::{Due, MoveCounts, Work};
-use crate::maintain::background::{Awaited, Background};
 use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome};
-use crate::maintain::state::MaintainState;
+use crate::maintain::state::{Awaited, Background, MaintainState};
 use crate::storage::error::Error;
 
 /// The jobs that were begun and not collected yet, the oldest first. They are promotions, each of another cube, or one

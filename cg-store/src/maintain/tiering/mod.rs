@@ -4,16 +4,11 @@
 //! connects both: it finds the cubes that could move, offers them to the plan, and takes the steps of the plan.
 
 mod cleanup;
-mod clock;
 mod cold;
-mod counts;
 mod cube_index;
 mod damage_log;
-mod due;
-mod explain;
 mod heat;
 mod jobs;
-mod read_cube;
 mod recorder;
 mod search;
 mod select;
@@ -21,27 +16,31 @@ mod unscanned;
 mod work;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use cg_format::{ChunkAt, ChunkBox, Dimension};
+use cg_format::wire::Writer;
+use cg_format::{ChunkAt, ChunkBox, ClusterTier, Dimension, Tier};
 use cg_tiering::trace::Event;
-use cg_tiering::{CubeAt, GameTick, HoldError, HoldId, Observers, PinId, PlayerAt};
-
-use crate::rt::lock_order::{Mutex, rank};
-use crate::storage::recent_puts::{Puts, RecentPuts};
-
+use cg_tiering::{CubeAt, Decision, GameTick, HoldError, HoldId, NextMove, Observers, PinId, PlayerAt};
 use cleanup::Cleanup;
-pub(crate) use clock::CLOCK;
-pub use counts::MoveCounts;
 use cube_index::CubeIndex;
+use heat::heat_after_move;
+use recorder::Recorder;
+
+use crate::engine::{Batch, CommitSeq, Level};
+use crate::maintain::move_tier::Moved;
+use crate::maintain::state::MaintainState;
+use crate::read::chunk::{Rows, find};
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::error::Error;
+use crate::storage::meta::{MetaRow, decode_u64};
+use crate::storage::recent_puts::{Puts, RecentPuts};
 pub(crate) use damage_log::DamageLog;
 pub use damage_log::DamageReport;
-pub(crate) use due::Due;
-pub use explain::TierReport;
-use heat::heat_after_move;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
-use recorder::Recorder;
 pub use recorder::TracePart;
 pub(crate) use search::{NextCubes, STEPS_AHEAD};
+pub(crate) use select::Due;
 pub(crate) use work::Work;
 
 /// The known players and accesses. Every load that reads the engine and every commit reports to it.
@@ -160,5 +159,128 @@ impl Tiering {
             self.recorder.note_event(&Event::Unpin(id.get()));
             seen.unpin(id)
         })
+    }
+}
+
+/// The work of moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct MoveCounts {
+    /// Chunks that got rows of their own.
+    pub promoted: u64,
+    /// Chunks that were moved into warm clusters.
+    pub warmed: u64,
+    /// Chunks that were moved into cold clusters.
+    pub cooled: u64,
+    /// Slots dropped from clusters because a hotter tier shadowed them.
+    pub shadows_dropped: u64,
+    /// Tombstones that were purged.
+    pub tombstones_purged: u64,
+    /// Bytes of the rows that these moves read.
+    pub bytes_read: u64,
+    /// Bytes of the rows that these moves wrote.
+    pub bytes_written: u64,
+    /// Moves that failed because of a commit in between; they are tried again.
+    pub conflicts: u64,
+    /// Moves that left chunks where they are because a row is damaged, or a cluster would be too large.
+    pub refused: u64,
+}
+
+impl MoveCounts {
+    /// Chunks, slots and tombstones that were moved or dropped in any way.
+    pub const fn moved(&self) -> u64 {
+        self.promoted + self.warmed + self.cooled + self.shadows_dropped + self.tombstones_purged
+    }
+
+    /// Adds the bytes of a move and returns its chunks.
+    pub(super) fn add(&mut self, moved: Moved) -> u64 {
+        self.bytes_read += moved.bytes_read;
+        self.bytes_written += moved.bytes_written;
+        moved.chunks
+    }
+}
+
+/// The world's clock, a `u64`, as maintenance last wrote it.
+pub(crate) const CLOCK: MetaRow<GameTick> = MetaRow {
+    key: "gameClock",
+    what: "the world's clock",
+    encode: |now, out| Writer::new(out).u64(now.get()),
+    decode: |payload| decode_u64(payload, "game clock", "bytes after the clock").map(GameTick::new),
+};
+
+impl MaintainState {
+    /// See [`Tiers::set_clock`](crate::tiers::Tiers::set_clock).
+    pub(crate) fn set_clock(&self, to: GameTick) -> Result<(), Error> {
+        self.shared.check_open()?;
+        self.maintenance.set_clock(to, |work| {
+            self.end_moves(work)?;
+            let mut batch = Batch::new();
+            CLOCK.put(&mut batch, &to);
+            self.shared.engine()?.commit(batch.maintenance(), &[], Level::Power)?;
+            self.activity.tiering.restart(to);
+            work.know_nothing();
+            Ok(())
+        })?;
+        // Prefetch follows no player from here on.
+        self.prefetch(&[], to, Duration::ZERO);
+        Ok(())
+    }
+
+    /// Drops the plan, and waits for the moves in progress.
+    fn end_moves(&self, work: &mut Work) -> Result<(), Error> {
+        work.know_nothing();
+        let due = Due::until(self.activity.tiering.now(), None);
+        self.work(work, due, &mut MoveCounts::default())?;
+        work.skipped_low_disk = None;
+        Ok(())
+    }
+}
+
+/// The result of [`Tiers::explain`](crate::tiers::Tiers::explain) for a stored chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TierReport {
+    /// The tier with its live copy.
+    pub tier: Tier,
+    /// The commit that last changed its content.
+    pub version: CommitSeq,
+    /// When a chunk of its 4³ cube was last accessed; for a cold chunk, any chunk of its cold cluster. `None` if that
+    /// is not recorded: then it counts as accessed when the world was opened.
+    pub last_access: Option<GameTick>,
+    /// When chunks of its cube last changed their tier, if that is recorded.
+    pub moved_at: Option<GameTick>,
+    /// The tier in which it should be, and why.
+    pub decision: Decision,
+    /// When it will move if players do not move and do not access it; `None` if it stays where it is.
+    pub next_move: Option<NextMove>,
+}
+
+impl MaintainState {
+    /// See [`Tiers::explain`](crate::tiers::Tiers::explain).
+    pub(crate) fn explain_tier(&self, at: ChunkAt) -> Result<Option<TierReport>, Error> {
+        self.shared.check_open()?;
+        let found = find(Rows::Now(&*self.shared.engine()?), &self.shared.counters, at, |stored| {
+            Ok((stored.tier, stored.version))
+        })?;
+        let Some((tier, version)) = found.here() else { return Ok(None) };
+        let version = CommitSeq::new(self.read.deltas.version(at, version.get()));
+        let cube = CubeAt::of(at);
+        let cold = match tier {
+            Tier::L2 => read_cold_heat(&*self.shared.engine()?, cube.cluster(ClusterTier::L2))?.0,
+            Tier::L0 | Tier::L1 => None,
+        };
+        self.load_heat(cube)?;
+        let now = self.activity.tiering.now();
+        Ok(Some(self.activity.tiering.observers(|seen| {
+            let heat = seen.heat().get(cube);
+            TierReport {
+                tier,
+                version,
+                last_access: heat.or(cold).map(|heat| heat.last_access),
+                moved_at: heat.and_then(|heat| heat.moved_at),
+                decision: seen.decide(cube, tier, now),
+                next_move: seen.next_move(cube, tier, now),
+            }
+        })))
     }
 }

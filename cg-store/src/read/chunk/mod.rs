@@ -1,6 +1,5 @@
 //! Stored chunks: finding one across the tiers, walking all, decoding.
 
-mod absent;
 mod column;
 mod cubes;
 pub(crate) mod decode;

@@ -1,15 +1,18 @@
-//! Folds the deltas of a chunk into it.
+//! The deltas of chunks as reads see them, and their folding into the chunk.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::{ApplyError, DeltaView};
 use cg_format::frame::{self, FrameKind, FrameView};
 use cg_format::key::{self, Family};
-use cg_format::{DecodeError, Problem, Section, Space};
+use cg_format::{ChunkAt, DecodeError, Problem, Section, Space};
 use cg_registry::Catalog;
+use foldhash::HashMap;
 
 use super::Deltas;
+use super::gaps::{Gaps, each_delta};
 use crate::engine::{Readable, ReadableExt as _};
 use crate::read::chunk::StoredChunk;
 use crate::read::chunk::decode::{decode_as_stored, schema_of};
@@ -80,4 +83,74 @@ fn unfit(why: &ApplyError) -> DecodeError {
     let allowed = "blocks without components, in layers that are there, in place of such";
     let problem = Problem::OutOfRange { field: "set block", found, allowed };
     DecodeError::new(Section::Delta, frame::LEN_BYTES as u64, problem)
+}
+
+/// The cached deltas of one chunk, ascending by their commits. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CachedDeltas(Arc<Vec<(u64, Arc<[u8]>)>>);
+
+impl CachedDeltas {
+    /// The commit and the payload of each delta. The payload is sound.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.0.iter().map(|(seq, says)| (*seq, &**says))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The commit of the last one.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.0.last().map(|(seq, _)| *seq)
+    }
+
+    pub(super) fn push(&mut self, seq: u64, says: Arc<[u8]>) {
+        Arc::make_mut(&mut self.0).push((seq, says));
+    }
+
+    /// Keeps the deltas whose commits `keep` selects.
+    pub(super) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
+        if !self.0.iter().all(|(seq, _)| keep(*seq)) {
+            Arc::make_mut(&mut self.0).retain(|(seq, _)| keep(*seq));
+        }
+    }
+
+    /// The memory that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.iter().map(|(_, says)| bytes(says)).sum()
+    }
+}
+
+/// The memory of a delta: its payload, its entry and the allocator's overhead.
+pub(super) fn bytes(says: &[u8]) -> usize {
+    const ENTRY_BYTES: usize = 72;
+    ENTRY_BYTES + says.len()
+}
+
+/// The last commit of the deltas of each chunk in a view. Reads keys only, and takes no lock.
+pub(crate) struct DeltasInView {
+    last: HashMap<ChunkAt, u64>,
+    gaps: Gaps,
+}
+
+impl DeltasInView {
+    /// Scans the keys of all deltas.
+    pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
+        let mut last = HashMap::default();
+        let gaps = each_delta(view, |at, seq, _| {
+            last.insert(at, seq);
+        })?;
+        Ok(Self { last, gaps })
+    }
+
+    /// The deltas of a chunk.
+    pub(crate) fn of(&self, at: ChunkAt) -> Deltas {
+        let has_any = self.last.contains_key(&at) || (!self.gaps.is_empty() && self.gaps.may_hide(at));
+        if has_any { Deltas::Stored } else { Deltas::None }
+    }
+
+    /// The version of a chunk, given the version of its row.
+    pub(crate) fn version(&self, at: ChunkAt, of_row: u64) -> u64 {
+        self.last.get(&at).map_or(of_row, |last| of_row.max(*last))
+    }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use cg_format::{ChunkAt, Space, key};
 use foldhash::{HashMap, HashSet};
 
-use super::cached::{self, CachedDeltas};
+use super::fold::CachedDeltas;
 use super::gaps::{Gaps, each_delta};
 use super::{MAX_CHUNKS, MAX_DELTAS, fold};
 use crate::engine::{Batch, Readable};
@@ -74,9 +74,9 @@ impl Chunks {
         match says {
             Some(says)
                 if cached.len() == commits.len()
-                    && self.said_bytes + cached::bytes(&says) <= MAX_CACHED_BYTES =>
+                    && self.said_bytes + fold::bytes(&says) <= MAX_CACHED_BYTES =>
             {
-                self.said_bytes += cached::bytes(&says);
+                self.said_bytes += fold::bytes(&says);
                 cached.push(seq, says);
             }
             // An incomplete set of deltas is useless.

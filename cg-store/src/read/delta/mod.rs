@@ -10,14 +10,11 @@
 //! - [`DeltaIndex`] contains every chunk that has deltas, and may contain some that have none any more. So a lookup
 //!   that finds no entry misses no delta. The index also caches the deltas, within a bound.
 
-mod cached;
 mod fold;
 mod gaps;
-mod in_view;
 mod index;
 
-pub(crate) use fold::{fold, read};
-pub(crate) use in_view::DeltasInView;
+pub(crate) use fold::{DeltasInView, fold, read};
 pub(crate) use index::{DeltaIndex, Deltas};
 
 use cg_format::chunk::Chunk;

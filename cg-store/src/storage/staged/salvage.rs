@@ -14,8 +14,7 @@ use cg_format::key::{self, Family};
 use cg_format::{Problem, Space};
 
 use super::{Intent, damaged, fill};
-use crate::engine::{Batch, Engine, EngineError, Level, Place, Readable};
-use crate::engine::{Met, scan_skipping_damage};
+use crate::engine::{Batch, Engine, EngineError, Level, Met, Place, Readable, scan_skipping_damage};
 
 /// A row of a staged commit that cannot be rolled forward as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

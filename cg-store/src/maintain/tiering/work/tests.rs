@@ -7,9 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::Resources;
 use crate::engine::{CommitSeq, EngineError, MemEngine};
-use crate::{World, WorldOptions};
+use crate::{Resources, World, WorldOptions};
 use cg_format::chunk::Chunk;
 use cg_format::{BlockId, BlockPos, ChunkAt, ChunkBox, ChunkPos, LocalPos, Space};
 use cg_tiering::TierPolicy;

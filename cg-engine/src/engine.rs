@@ -1,4 +1,4 @@
-//! The trait of engines.
+//! The trait of engines, and the types of its calls.
 
 use std::fmt;
 use std::path::Path;
@@ -7,11 +7,7 @@ use std::sync::Arc;
 use cg_format::Space;
 use cg_format::key::Family;
 
-mod reopen;
-
-pub use reopen::{Failure, Reopen, Reopened};
-
-use super::{Batch, Caps, CommitSeq, EngineError, Guard, KeyRange, Level, Readable, Usage};
+use super::{Batch, CommitSeq, EngineError, Guard, KeyRange, Readable};
 
 /// A state of an engine that later commits do not change; see [`Engine::snapshot`].
 pub type Snapshot<'e> = Box<dyn Readable + 'e>;
@@ -149,4 +145,175 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// # Errors
     /// [`EngineError::Closed`], and errors of the disk.
     fn usage(&self) -> Result<Usage, EngineError>;
+}
+
+/// How durable a commit is when it returns.
+///
+/// | level | a killed process | a power cut |
+/// |---|---|---|
+/// | `Process` | survives | may be lost with all later commits, never in part |
+/// | `Power` | survives | survives |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Written to the operating system.
+    Process,
+    /// Synced to the disk.
+    Power,
+}
+
+/// The capabilities of an engine, and the latency of its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing that an engine can or cannot do")]
+pub struct Caps {
+    /// Rows outlive the engine value.
+    pub durable: bool,
+    /// [`Engine::checkpoint`](crate::Engine::checkpoint) works.
+    pub checkpoint: bool,
+    /// Opened for reading only: every commit is refused.
+    pub read_only: bool,
+    /// The largest batch, in bytes of its keys and frames.
+    pub max_batch_bytes: u64,
+    /// What a call waits for.
+    pub latency: Latency,
+    /// Other processes may have the same rows open. One engine writes at a time: commits of the others fail with
+    /// [`Fenced`](crate::EngineError::Fenced).
+    pub is_shared: bool,
+    /// A power cut may still lose a commit at [`Level::Process`](crate::Level::Process). It reaches
+    /// [`Level::Power`](crate::Level::Power) later, or with [`sync`](crate::Engine::sync). If unset, both levels are
+    /// the same, and no thread syncs.
+    pub levels_apart: bool,
+    /// The engine writes a large batch in stages. A batch of any size up to
+    /// [`max_batch_bytes`](Self::max_batch_bytes) costs it no more memory than a small one. If unset, `cg-store`
+    /// stages batches above a limit of its own.
+    pub stages: bool,
+}
+
+/// What a call of an engine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Latency {
+    /// Only memory: less than a microsecond for a row.
+    Memory,
+    /// Sometimes a disk of this machine.
+    Disk,
+    /// A network round trip per call. Methods of [`Readable`](crate::Readable) and [`Engine`](crate::Engine) that do
+    /// not return a `Result` use only memory.
+    Network,
+}
+
+impl Caps {
+    /// An engine in memory whose rows end with it, open for writing, without checkpoints. Set the fields that differ.
+    pub const fn new(max_batch_bytes: u64) -> Self {
+        Self {
+            durable: false,
+            checkpoint: false,
+            read_only: false,
+            max_batch_bytes,
+            latency: Latency::Memory,
+            is_shared: false,
+            levels_apart: true,
+            stages: false,
+        }
+    }
+}
+
+/// The size of an engine's data.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Usage {
+    /// One entry per family, in the order of [`Family::ALL`].
+    pub families: Vec<FamilyUsage>,
+    /// Bytes of write-ahead log on disk.
+    pub log_bytes: u64,
+    /// Bytes of memory that the engine uses for rows, including all caches and buffers that it shares with other
+    /// engines.
+    pub memory_bytes: u64,
+}
+
+/// The size of one family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FamilyUsage {
+    /// Which family.
+    pub family: Family,
+    /// The approximate number of rows. Overwritten and deleted rows may still be counted.
+    pub row_count: u64,
+    /// Bytes of sorted files on disk.
+    pub table_bytes: u64,
+    /// Bytes of blob files on disk, including [`garbage_bytes`](Self::garbage_bytes).
+    pub blob_bytes: u64,
+    /// Bytes of blob files that no row refers to.
+    pub garbage_bytes: u64,
+    /// Bytes in memory that are not in a file yet.
+    pub buffered_bytes: u64,
+    /// Whether its files are no longer rewritten because one of them is damaged.
+    pub is_held: bool,
+}
+
+impl FamilyUsage {
+    /// The usage of an empty family. Set the fields that differ.
+    pub const fn new(family: Family) -> Self {
+        Self {
+            family,
+            row_count: 0,
+            table_bytes: 0,
+            blob_bytes: 0,
+            garbage_bytes: 0,
+            buffered_bytes: 0,
+            is_held: false,
+        }
+    }
+}
+
+/// The failure that ended an engine's writing.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// A write was refused. The next open shows what reached the operating system.
+    Write(Arc<EngineError>),
+    /// A sync failed. It is unknown what is on the disk, even after the engine is opened again. The operating system
+    /// may return data that it holds but could not write.
+    Sync(Arc<EngineError>),
+}
+
+impl Failure {
+    /// The error.
+    pub const fn cause(&self) -> &Arc<EngineError> {
+        match self {
+            Self::Write(cause) | Self::Sync(cause) => cause,
+        }
+    }
+}
+
+/// Opens an engine again. It is writable if the caller expects its newest commit.
+///
+/// # Errors
+/// Errors of the disk, if the engine cannot even be read.
+pub type Reopen = Box<dyn Fn(&dyn Fn(CommitSeq) -> bool) -> Result<Reopened, EngineError> + Send>;
+
+/// An engine that was opened again.
+#[derive(Debug)]
+pub enum Reopened {
+    /// Open for writing.
+    Writable(Box<dyn Engine>),
+    /// Open for reading only: its newest commit is not one that the caller expects.
+    Unexpected(Box<dyn Engine>),
+    /// Open for reading only: it cannot be opened for writing.
+    Reader {
+        /// The engine.
+        engine: Box<dyn Engine>,
+        /// Why it cannot be written.
+        cause: EngineError,
+    },
+}
+
+impl Reopened {
+    /// Wraps the engine in another one.
+    #[must_use]
+    pub fn map<E: Engine>(self, wrap: impl FnOnce(Box<dyn Engine>) -> E) -> Self {
+        match self {
+            Self::Writable(engine) => Self::Writable(Box::new(wrap(engine))),
+            Self::Unexpected(engine) => Self::Unexpected(Box::new(wrap(engine))),
+            Self::Reader { engine, cause } => Self::Reader { engine: Box::new(wrap(engine)), cause },
+        }
+    }
 }

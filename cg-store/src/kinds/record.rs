@@ -1,16 +1,77 @@
-//! Queries: all records of the leaves that overlap an area.
+//! Spatial records: data of a host at points of the world, found by area.
+//!
+//! Records are in the leaves of trees whose [shape] the world stores. A query returns all records of the leaves that
+//! overlap an area, without a test of each point. Each record has two rows in the same commit: itself under its leaf,
+//! and its [leaf](Space::RecordPlace) under its UUID.
 
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
+use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::{self, Family, RecordLeaf};
-use cg_format::record::RecordView;
+use cg_format::record::{Record, RecordView};
 use cg_format::{BlockBox, Dimension, RecordId, Space};
 
-use super::decode;
-use crate::engine::{ALL_KEYS, Met, Readable, scan_skipping_damage};
+use crate::engine::{ALL_KEYS, Batch, Met, Readable, scan_skipping_damage};
 use crate::storage::error::{Damage, Error};
-use crate::storage::record_shape::Cover;
-use crate::storage::record_shape::RecordShape;
+use crate::storage::meta::open_row;
+use crate::storage::record_shape::{Cover, RecordShape};
+
+/// Decodes a record's row.
+///
+/// # Errors
+/// [`Error::Corrupt`] if the row is damaged.
+pub fn decode<'a>(id: RecordId, key: &[u8], row: &'a [u8]) -> Result<RecordView<'a>, Error> {
+    open_row(Space::Record, key, row, || format!("record {id}"), |frame| RecordView::decode(frame.payload()))
+}
+
+/// Decodes the row with the leaf of a record.
+pub(crate) fn decode_place(id: RecordId, row: &[u8]) -> Result<RecordLeaf, Error> {
+    let key = key::record_place(id);
+    let what = || format!("the place of record {id}");
+    open_row(Space::RecordPlace, &key, row, what, |frame| key::decode_record_leaf(frame.payload()))
+}
+
+/// One record before and after.
+#[derive(Debug)]
+pub(crate) struct RecordChange {
+    /// Its previous leaf; `None` if it did not exist.
+    pub(crate) old: Option<RecordLeaf>,
+    pub(crate) leaf: Option<RecordLeaf>,
+    /// `None` is a deletion.
+    pub(crate) new: Option<Arc<Record>>,
+}
+
+impl RecordChange {
+    /// Adds its rows to a batch.
+    pub(crate) fn put_rows(&self, batch: &mut Batch, id: RecordId) {
+        if let Some(old) = self.old.filter(|old| Some(*old) != self.leaf) {
+            batch.delete(Space::Record, key::record(&old, id));
+        }
+        let (Some(leaf), Some(record)) = (&self.leaf, &self.new) else {
+            batch.delete(Space::RecordPlace, key::record_place(id));
+            return;
+        };
+        let draft = Draft::plain(Codec::None, 0, |out| record.encode(out));
+        batch.put(Space::Record, key::record(leaf, id), draft, Stamp::Commit);
+        if self.old != self.leaf {
+            let draft = Draft::plain(Codec::None, 0, |out| out.extend(key::record_leaf(leaf)));
+            batch.put(Space::RecordPlace, key::record_place(id), draft, Stamp::Commit);
+        }
+    }
+
+    /// The maximum size of its rows.
+    pub(crate) fn max_rows_bytes(&self) -> usize {
+        /// Two keys, two frames, a leaf.
+        const ROWS_BYTES: usize = 512;
+        ROWS_BYTES + self.new.as_ref().map_or(0, |record| record.len_bytes())
+    }
+}
+
+/// The leaf of a record.
+pub fn leaf_of(shape: RecordShape, record: &Record) -> RecordLeaf {
+    shape.leaf(record.position.dimension(), record.position.block())
+}
 
 /// A query for records: all of an area, or only newer ones, or only those of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,17 +1,23 @@
-//! Objects of an overlay: its own and the base's.
+//! Properties, objects and records of an overlay: its own and the base's.
 
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use cg_format::key::{self, Family};
-use cg_store::Error;
-use cg_store::engine::ReadableExt as _;
-use cg_store::layer::kind::Objects;
-use cg_store::layer::{Base, behind_all, range};
+use cg_format::record::Record;
+use cg_format::{Lookup, RecordId, Space};
+use cg_registry::Name;
+use cg_store::engine::{Readable as _, ReadableExt as _};
+use cg_store::layer::kind::{Objects, Properties, Records};
+use cg_store::layer::{Base, behind_all, leaf_of, range, scan_area};
 use cg_store::objects::{Object, ObjectEntry, ObjectKey, ObjectPage, StoredObject};
+use cg_store::records::RecordQuery;
+use cg_store::{Error, Property};
 
 use super::Overlay;
 use super::kind::OverlayKind as _;
-use super::rows::{LeaseView, key_of};
+use super::rows::{LeaseView, Row, key_of};
 use super::store::Store;
 
 impl<S: Base> Overlay<S> {
@@ -131,5 +137,101 @@ impl<S: Base> LeaseView<'_, S> {
         let entry =
             object.map(|object| ObjectEntry::of(key.as_bytes(), object.view())).transpose()?.flatten();
         Ok((key, entry))
+    }
+}
+
+impl<S: Base> Overlay<S> {
+    /// A property as the overlay reads it, or `None` if there is none. One key read for each layer.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        self.shown::<Properties>(property)
+    }
+
+    /// The named properties with a prefix: the base's and the overlay's. Reads their rows in each layer.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), at the first damaged one.
+    pub fn properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        self.of_one_lease(|lease| {
+            let mut all = self.store.base.named_properties(prefix)?;
+            self.store.each_named(lease, prefix, |name, row| match row.value {
+                Lookup::Found(bytes) => drop(all.insert(name, bytes)),
+                Lookup::Tombstone | Lookup::NotFound => drop(all.remove(&name)),
+            })?;
+            Ok(all)
+        })
+    }
+}
+
+impl<S: Base> Store<S> {
+    /// Visits the named properties of a lease with a prefix.
+    fn each_named(
+        &self,
+        lease: u64,
+        prefix: &str,
+        mut visit: impl FnMut(Name, Row<Vec<u8>>),
+    ) -> Result<(), Error> {
+        let from = key::overlay_property(lease, prefix.as_bytes());
+        let end = behind_all(&from);
+        let range =
+            (Bound::Included(from.as_slice()), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+        self.in_view(lease, |rows| {
+            rows.view.try_scan(Family::WorldProperties, range, |row_key, row| {
+                let property = key_of::<Properties>(row_key)?;
+                let row = Properties::decode(rows, &property, row)?;
+                if let Property::Named(name) = property {
+                    visit(name, row);
+                }
+                Ok(())
+            })
+        })
+    }
+}
+
+impl<S: Base> Overlay<S> {
+    /// A spatial record as the overlay reads it, or `None` if there is none. Two key reads for each layer.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
+        Ok(self.shown::<Records>(&id)?.map(Arc::unwrap_or_clone))
+    }
+
+    /// The records that a query selects, in the order of the tree: the base's and the overlay's.
+    ///
+    /// Costs the base's query, one key read for each record that it returns, and a query of the overlay's records.
+    ///
+    /// # Errors
+    /// As [`Records::in_leaves`](cg_store::records::Records::in_leaves) and [`load`](Self::load).
+    pub fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.of_one_lease(|lease| self.query(lease, query))
+    }
+
+    fn query(&self, lease: u64, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        let shape = self.store.base.record_shape();
+        let below = self.store.base.records_in(query)?;
+        let view = self.store.snapshot()?;
+        let places: Vec<_> = below.iter().map(|(id, _)| key::overlay_record_place(lease, *id)).collect();
+        let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
+        let mut found = Vec::new();
+        for (record, written) in below.into_iter().zip(view.get_many(&asked)) {
+            if written?.is_none() {
+                found.push(record);
+            }
+        }
+        let (dimension, area) = query.place();
+        let failed = scan_area(&view, &key::lease(lease), shape, dimension, area, |record| {
+            match record {
+                Ok((id, record)) if query.wants(&record) => found.push((id, record.to_record())),
+                Ok(_) => {}
+                Err(error) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed.map_or(Ok(()), Err)?;
+        found.sort_by_cached_key(|(id, record)| key::record(&leaf_of(shape, record), *id));
+        Ok(found)
     }
 }

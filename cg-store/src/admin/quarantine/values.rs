@@ -1,7 +1,7 @@
-//! Quarantine of damaged records, and of records whose rows disagree: damage is kept, and sound rows become readable
-//! again.
+//! Quarantine of damaged objects and records, and of records whose rows disagree: damage is kept, and sound rows become
+//! readable again.
 //!
-//! A record has two rows, and each may be lost without the other.
+//! The key of a damaged object is free afterwards. A record has two rows, and each may be lost without the other.
 //!
 //! | sound rows of the record | what is done |
 //! |---|---|
@@ -21,8 +21,39 @@ use super::Damaged;
 use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
 use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Stamp, scan_skipping_damage};
+use crate::kinds::object;
 use crate::kinds::record::{decode, decode_place};
 use crate::storage::error::{ConflictKey, Error};
+use crate::storage::object_key::ObjectKey;
+
+impl Admin<'_> {
+    /// An object's row, if it is damaged.
+    fn damaged_object(&self, key: &ObjectKey) -> Result<Option<Damaged>, Error> {
+        match self.shared.engine()?.get(Space::Object, key.as_bytes()) {
+            Ok(None) => return Ok(None),
+            Ok(Some(row)) if object::decode(key.as_bytes(), &row).is_ok() => return Ok(None),
+            Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.damaged_row(Space::Object, key.as_bytes()).map(Some)
+    }
+}
+
+impl Admin<'_> {
+    /// See [`Quarantine::object`](crate::quarantine::Quarantine::object).
+    pub(crate) fn quarantine_object(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        let key = ObjectKey::new(key)?;
+        self.shared.check_open()?;
+        let committing = self.commit.commit_alone()?;
+        let Some(damaged) = self.damaged_object(&key)? else { return Ok(false) };
+        let mut batch = Batch::new();
+        self.put_copy(&mut batch, &damaged, &committing)?;
+        batch.delete(Space::Object, key.as_bytes());
+        let what = || format!("setting object `{key}` aside");
+        self.commit_quarantine(committing, batch, what, vec![ConflictKey::Object(key.clone())], |_| {})?;
+        Ok(true)
+    }
+}
 
 /// A row of the record in any leaf.
 struct Lying {
