@@ -8,21 +8,21 @@
 //! each tick, finds what existed when the world was opened. When more cubes could move than the index holds, whole cold
 //! clusters become unscanned again, each with the time of its next scan.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use cg_format::ClusterTier;
 use cg_tiering::{ClusterAt, CubeAt, GameTick};
 
 use super::cleanup::Rows;
-use super::read_cube::Hot;
+use super::search::Hot;
 use super::unscanned::{CubeRange, UnscannedRanges};
 use crate::storage::recent_puts::{Overflow, Puts};
 
 /// The maximum number of indexed cubes, some hundred bytes each: four million chunks if the cubes are full. Above it
 /// the tick evicts some.
 const REMEMBERED_CUBES: usize = 1 << 16;
-/// The maximum number of clusters that are left alone. Above it, all are tried again.
+/// The maximum number of clusters that are left alone. Above it, those whose time ends first are tried again.
 const LEFT_ALONE_CLUSTERS: usize = 1 << 17;
 /// An offer to the plan that was neither done nor given up is repeated after this time.
 const OFFER_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
@@ -94,11 +94,13 @@ pub(crate) struct CubeIndex {
     capacity: usize,
     pub(super) unscanned: UnscannedRanges,
     /// The cluster that was considered last.
-    behind: Option<ClusterAt>,
+    considered: Option<ClusterAt>,
     /// The cluster that was considered for eviction last.
     evicted: Option<ClusterAt>,
     /// Clusters from or into which nothing could be moved, and until when they are left alone.
     left_alone: HashMap<ClusterAt, GameTick>,
+    /// The same, by the end of their time.
+    left_alone_by_end: BTreeSet<(GameTick, ClusterAt)>,
 }
 
 impl Default for CubeIndex {
@@ -108,9 +110,10 @@ impl Default for CubeIndex {
             count: 0,
             capacity: REMEMBERED_CUBES,
             unscanned: UnscannedRanges::default(),
-            behind: None,
+            considered: None,
             evicted: None,
             left_alone: HashMap::new(),
+            left_alone_by_end: BTreeSet::new(),
         }
     }
 }
@@ -119,7 +122,8 @@ impl CubeIndex {
     /// Forgets all rows, so that they are read again. Clusters that are left alone stay so.
     pub(super) fn begin_again(&mut self) {
         let left_alone = std::mem::take(&mut self.left_alone);
-        *self = Self { capacity: self.capacity, left_alone, ..Self::default() };
+        let left_alone_by_end = std::mem::take(&mut self.left_alone_by_end);
+        *self = Self { capacity: self.capacity, left_alone, left_alone_by_end, ..Self::default() };
     }
 
     /// Records that the world has no rows.
@@ -220,10 +224,15 @@ impl CubeIndex {
 
     /// Moves nothing to a cluster until a tick, and nothing out of it if it is a warm one.
     pub(super) fn leave_cluster_alone(&mut self, cluster: ClusterAt, until: GameTick) {
-        if self.left_alone.len() >= LEFT_ALONE_CLUSTERS {
-            self.left_alone.clear();
+        if let Some(before) = self.left_alone.insert(cluster, until) {
+            self.left_alone_by_end.remove(&(before, cluster));
         }
-        self.left_alone.insert(cluster, until);
+        self.left_alone_by_end.insert((until, cluster));
+        if self.left_alone.len() > LEFT_ALONE_CLUSTERS
+            && let Some((_, first)) = self.left_alone_by_end.pop_first()
+        {
+            self.left_alone.remove(&first);
+        }
     }
 
     pub(super) fn is_left_alone(&self, cluster: ClusterAt, now: GameTick) -> bool {
@@ -236,8 +245,8 @@ impl CubeIndex {
         if self.count <= self.capacity {
             return None;
         }
-        let behind = self.evicted.map_or(Bound::Unbounded, Bound::Excluded);
-        let next = self.clusters.range((behind, Bound::Unbounded)).chain(&self.clusters).take(CLUSTERS_TRIED);
+        let after = self.evicted.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.clusters.range((after, Bound::Unbounded)).chain(&self.clusters).take(CLUSTERS_TRIED);
         let (mut tried, mut found) = (None, None);
         for (cluster, cubes) in next {
             tried = Some(*cluster);
@@ -264,14 +273,14 @@ impl CubeIndex {
 
     /// The next cluster in a cycle over all clusters. Its cubes are in [`cubes_in`](Self::cubes_in).
     pub(super) fn next_cluster(&self) -> Option<ClusterAt> {
-        let behind = self.behind.map_or(Bound::Unbounded, Bound::Excluded);
-        let next = self.clusters.range((behind, Bound::Unbounded)).next();
+        let after = self.considered.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.clusters.range((after, Bound::Unbounded)).next();
         next.or_else(|| self.clusters.first_key_value()).map(|(cluster, _)| *cluster)
     }
 
     /// Continues the cycle after a cluster.
-    pub(super) const fn go_on_behind(&mut self, cluster: ClusterAt) {
-        self.behind = Some(cluster);
+    pub(super) const fn advance_past(&mut self, cluster: ClusterAt) {
+        self.considered = Some(cluster);
     }
 
     /// The cubes of a cold cluster that could move.

@@ -91,7 +91,7 @@ impl MaintainState {
             if !self.select_in_cluster(work, cluster, due, &mut reads)? {
                 return Ok(false);
             }
-            work.cube_index.go_on_behind(cluster);
+            work.cube_index.advance_past(cluster);
         }
         self.evict_excess(work);
         Ok(is_searched && !due.is_over())

@@ -64,7 +64,7 @@ fn clusters_come_one_after_the_other_round_and_round() {
     for _ in 0..4 {
         let cluster = known.next_cluster().unwrap();
         round.push(known.cubes_in(cluster).iter().map(|known| known.cube).collect::<Vec<_>>());
-        known.go_on_behind(cluster);
+        known.advance_past(cluster);
     }
     assert_eq!(round, [vec![cube(0), cube(3)], vec![cube(5)], vec![cube(9)], vec![cube(0), cube(3)]]);
 }
@@ -111,4 +111,31 @@ fn what_does_not_fit_is_unread_again_but_for_what_is_planned() {
     put(&mut known, cube(lost), 1, 0);
     assert_eq!(get(&known, cube(lost)).unwrap().warm, None);
     assert!(!known.is_whole(cube(lost).cluster(ClusterTier::L2)));
+}
+
+#[test]
+fn of_too_many_clusters_those_whose_time_ends_first_are_tried_again() {
+    // Four cubes of the line are in each cluster.
+    let around = |n: i64| cube(4 * n).cluster(ClusterTier::L2);
+    let mut known = CubeIndex::default();
+    for n in 0..LEFT_ALONE_CLUSTERS as i64 {
+        known.leave_cluster_alone(around(n), GameTick::new(100 + (n % 7) as u64));
+    }
+    // A cluster that is left alone for longer takes no second place.
+    known.leave_cluster_alone(around(0), GameTick::new(200));
+    let alone = |known: &CubeIndex| {
+        (0..LEFT_ALONE_CLUSTERS as i64 + 9)
+            .filter(|n| known.is_left_alone(around(*n), GameTick::new(99)))
+            .count()
+    };
+    assert_eq!(alone(&known), LEFT_ALONE_CLUSTERS);
+    for n in 0..9 {
+        known.leave_cluster_alone(around(LEFT_ALONE_CLUSTERS as i64 + n), GameTick::new(300));
+    }
+    assert_eq!(alone(&known), LEFT_ALONE_CLUSTERS);
+    let ended =
+        (0..LEFT_ALONE_CLUSTERS as i64).filter(|n| !known.is_left_alone(around(*n), GameTick::new(99)));
+    let ended: Vec<_> = ended.collect();
+    assert_eq!(ended.len(), 9);
+    assert!(ended.iter().all(|n| *n > 0 && n % 7 == 0), "{ended:?}");
 }
