@@ -46,7 +46,7 @@ pub(super) struct Arena {
     /// The thread that holds `writing`.
     pub(super) writer: Mutex<Option<ThreadId>, rank::OverlayWriter>,
     /// The base may contain the values of rows up to this commit: a merge may have ended between writing them and
-    /// emptying the arena.
+    /// emptying the arena. 0 if no row is older than the store's opening and none was merged.
     pub(super) merged_until: AtomicU64,
 }
 

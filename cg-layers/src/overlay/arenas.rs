@@ -290,6 +290,7 @@ impl<S: Base> Store<S> {
         // The tenancy first: a reader that sees the new lease is then refused.
         arena.tenancy.fetch_add(1, Ordering::AcqRel);
         arena.lease.store(lease, Ordering::Release);
+        arena.merged_until.store(0, Ordering::Release);
         *row = free;
         self.counts.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())

@@ -77,7 +77,7 @@ impl<S: Base> Store<S> {
         // A failed batch may be visible. It is counted too, so that memory never differs from the rows.
         let _what_was_read_is_old = Counted(&self.written);
         for (at, ..) in &edits.chunks {
-            self.kept.remove(&(lease, *at));
+            self.cache.remove(&(lease, *at));
         }
         let (version, closed) = if is_staged {
             let (version, closed) = self.commit_in_parts(batch, limit_bytes)?;
@@ -88,7 +88,7 @@ impl<S: Base> Store<S> {
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
         for ((at, chunk, origin), over) in edits.chunks.into_iter().zip(over) {
             let value = chunk.map_or(Lookup::Tombstone, Lookup::Found);
-            self.kept.insert((lease, at), (Row { value, version, origin }, over));
+            self.cache.insert((lease, at), (Row { value, version, origin }, over));
         }
         if let Some(closed) = closed {
             closed.open();
@@ -109,7 +109,7 @@ impl<S: Base> Store<S> {
         let _readers_keep_nothing = self.publishing.lock();
         let _what_was_read_is_old = Counted(&self.written);
         for at in chunks {
-            self.kept.remove(&(lease, *at));
+            self.cache.remove(&(lease, *at));
         }
         let chunks = chunks.iter().map(|at| (Space::ChunkL0, key::overlay_chunk(lease, *at).to_vec()));
         let entities = entities.iter().map(|id| (Space::Entity, key::overlay_entity(lease, *id).to_vec()));

@@ -45,9 +45,11 @@ pub(super) trait OverlayKind: Kind + Sized {
         key::lease(lease).to_vec()
     }
 
+    /// Decodes the row of a key. `row_key` is the row's.
     fn decode<S: Base>(
         rows: &LeaseView<'_, S>,
         key: &Self::Key,
+        row_key: &[u8],
         row: &[u8],
     ) -> Result<Row<Self::Value>, Error>;
 
@@ -57,11 +59,12 @@ pub(super) trait OverlayKind: Kind + Sized {
         lease: u64,
         key: &Self::Key,
     ) -> Result<Option<Row<Self::Value>>, Error> {
+        let row_key = Self::row_key(lease, key);
         let guard = store.apply_latch.lock_shared()?;
-        let row = store.engine.get(Self::SPACE, &Self::row_key(lease, key))?;
+        let row = store.engine.get(Self::SPACE, &row_key)?;
         drop(guard);
         let rows = LeaseView { store, lease, view: &*store.engine };
-        row.map(|row| Self::decode(&rows, key, &row)).transpose()
+        row.map(|row| Self::decode(&rows, key, &row_key, &row)).transpose()
     }
 
     /// Appends a value as a world stores it.
@@ -106,14 +109,13 @@ const fn value_of<T>(found: &Found<T>) -> Option<&T> {
 
 /// Decodes a row that holds a value or a deletion.
 fn decode_whole<K: OverlayKind>(
-    lease: u64,
     key: &K::Key,
+    row_key: &[u8],
     row: &[u8],
     value: impl FnOnce(&[u8]) -> Result<K::Value, Error>,
 ) -> Result<Row<K::Value>, Error> {
-    let row_key = K::row_key(lease, key);
-    let damaged = |problem| damaged::<K>(lease, key, problem);
-    let frame = FrameView::open(K::SPACE, &row_key, row).map_err(damaged)?;
+    let damaged = |problem| damaged::<K>(key, row_key, problem);
+    let frame = FrameView::open(K::SPACE, row_key, row).map_err(damaged)?;
     let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
     let value = match row.value {
         OverlayValue::Deleted => Lookup::Tombstone,
@@ -128,8 +130,8 @@ fn decode_whole<K: OverlayKind>(
 }
 
 /// Damage in the row of a key.
-pub(super) fn damaged<K: OverlayKind>(lease: u64, key: &K::Key, problem: DecodeError) -> Error {
-    Damage::of_row(K::SPACE, &K::row_key(lease, key), K::conflict_key(key).to_string(), problem)
+pub(super) fn damaged<K: OverlayKind>(key: &K::Key, row_key: &[u8], problem: DecodeError) -> Error {
+    Damage::of_row(K::SPACE, row_key, K::conflict_key(key).to_string(), problem)
 }
 
 impl OverlayKind for Chunks {
@@ -144,7 +146,12 @@ impl OverlayKind for Chunks {
         key::decode_overlay_chunk(row_key).map(|(_, at)| at)
     }
 
-    fn decode<S: Base>(rows: &LeaseView<'_, S>, at: &ChunkAt, row: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
+    fn decode<S: Base>(
+        rows: &LeaseView<'_, S>,
+        at: &ChunkAt,
+        _: &[u8],
+        row: &[u8],
+    ) -> Result<Row<Arc<Chunk>>, Error> {
         rows.store.decode_chunk(rows.lease, *at, row).map(|(row, _)| row)
     }
 
@@ -217,10 +224,15 @@ impl OverlayKind for Entities {
         key::decode_overlay_entity(row_key).map(|(_, id)| id)
     }
 
-    fn decode<S: Base>(rows: &LeaseView<'_, S>, id: &EntityId, row: &[u8]) -> Result<Row<Entity>, Error> {
+    fn decode<S: Base>(
+        rows: &LeaseView<'_, S>,
+        id: &EntityId,
+        row_key: &[u8],
+        row: &[u8],
+    ) -> Result<Row<Entity>, Error> {
         let store = rows.store;
-        decode_whole::<Self>(rows.lease, id, row, |value| {
-            let entity = Entity::decode(value).map_err(|problem| damaged::<Self>(rows.lease, id, problem))?;
+        decode_whole::<Self>(id, row_key, row, |value| {
+            let entity = Entity::decode(value).map_err(|problem| damaged::<Self>(id, row_key, problem))?;
             upgrade_entity(&*store.catalog()?, &store.base.upgrades(), *id, entity)
         })
     }
@@ -261,11 +273,12 @@ impl OverlayKind for Properties {
     }
 
     fn decode<S: Base>(
-        rows: &LeaseView<'_, S>,
+        _: &LeaseView<'_, S>,
         property: &Property,
+        row_key: &[u8],
         row: &[u8],
     ) -> Result<Row<Vec<u8>>, Error> {
-        decode_whole::<Self>(rows.lease, property, row, |value| Ok(value.to_vec()))
+        decode_whole::<Self>(property, row_key, row, |value| Ok(value.to_vec()))
     }
 
     fn encode(bytes: &Vec<u8>, out: &mut Vec<u8>) {
@@ -291,13 +304,14 @@ impl OverlayKind for Objects {
     }
 
     fn decode<S: Base>(
-        rows: &LeaseView<'_, S>,
+        _: &LeaseView<'_, S>,
         key: &ObjectKey,
+        row_key: &[u8],
         row: &[u8],
     ) -> Result<Row<StoredObject>, Error> {
-        decode_whole::<Self>(rows.lease, key, row, |value| {
+        decode_whole::<Self>(key, row_key, row, |value| {
             let object = ObjectView::decode(value);
-            Ok(object.map_err(|problem| damaged::<Self>(rows.lease, key, problem))?.into())
+            Ok(object.map_err(|problem| damaged::<Self>(key, row_key, problem))?.into())
         })
     }
 
@@ -347,11 +361,12 @@ impl OverlayKind for Records {
     fn decode<S: Base>(
         rows: &LeaseView<'_, S>,
         id: &RecordId,
+        row_key: &[u8],
         row: &[u8],
     ) -> Result<Row<Arc<Record>>, Error> {
-        decode_whole::<Self>(rows.lease, id, row, |place| {
+        decode_whole::<Self>(id, row_key, row, |place| {
             let leaf = key::decode_record_leaf(place);
-            let leaf = leaf.map_err(|problem| damaged::<Self>(rows.lease, id, problem))?;
+            let leaf = leaf.map_err(|problem| damaged::<Self>(id, row_key, problem))?;
             let row_key = key::overlay_record(rows.lease, &leaf, *id);
             // A place without its record is damage. An empty row makes the decoding report it.
             let row = rows.view.get(Space::Record, &row_key)?;
@@ -367,8 +382,9 @@ impl OverlayKind for Records {
     /// Reads both rows from one state.
     fn read<S: Base>(store: &Store<S>, lease: u64, id: &RecordId) -> Result<Option<Row<Arc<Record>>>, Error> {
         store.in_view(lease, |rows| {
-            let row = rows.view.get(Self::SPACE, &Self::row_key(lease, id))?;
-            row.map(|row| Self::decode(rows, id, &row)).transpose()
+            let row_key = Self::row_key(lease, id);
+            let row = rows.view.get(Self::SPACE, &row_key)?;
+            row.map(|row| Self::decode(rows, id, &row_key, &row)).transpose()
         })
     }
 

@@ -104,13 +104,13 @@ pub struct OverlayStats {
 }
 
 /// A value as the overlay reads it, and its origin in the base when the overlay first wrote it.
-pub(crate) struct Shown<T> {
+pub(crate) struct Layered<T> {
     pub(crate) found: Found<T>,
     /// The origin that a row of the overlay must store.
     pub(crate) origin: Origin,
 }
 
-impl<T> Shown<T> {
+impl<T> Layered<T> {
     fn value(self) -> Option<T> {
         self.found.here().map(|(value, _)| value)
     }
@@ -165,7 +165,7 @@ impl<S: Base> Overlay<S> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        self.shown::<Entities>(&id)
+        self.value_of::<Entities>(&id)
     }
 
     /// The names of the overlay: those of its base and its own.
@@ -210,6 +210,7 @@ impl<S: Base> Overlay<S> {
         self.store.put_arena(self.arena.number, &next)?;
         *row = next;
         self.arena.lease.store(lease, Ordering::Release);
+        self.arena.merged_until.store(0, Ordering::Release);
         self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -248,18 +249,18 @@ impl<S: Base> Overlay<S> {
 
     /// The value of a key as the overlay reads it. One key read for each layer, two for a record; none for a chunk in
     /// memory.
-    fn show<K: OverlayKind>(&self, key: &K::Key) -> Result<Shown<K::Value>, Error> {
+    fn layered<K: OverlayKind>(&self, key: &K::Key) -> Result<Layered<K::Value>, Error> {
         self.of_one_lease(|lease| match K::read(&self.store, lease, key)? {
             Some(row) => Ok(self.here(row)),
             None => self.below(K::find(&self.store.base, key)),
         })
     }
 
-    fn shown<K: OverlayKind>(&self, key: &K::Key) -> Result<Option<K::Value>, Error> {
-        Ok(self.show::<K>(key)?.value())
+    fn value_of<K: OverlayKind>(&self, key: &K::Key) -> Result<Option<K::Value>, Error> {
+        Ok(self.layered::<K>(key)?.value())
     }
 
-    fn show_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Shown<Arc<Chunk>>, Error>> {
+    fn layered_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Layered<Arc<Chunk>>, Error>> {
         let shown = self.of_one_lease(|lease| {
             let rows: Vec<_> = at.iter().map(|at| self.store.chunk(lease, *at)).collect();
             let places = at.iter().zip(&rows);
@@ -272,20 +273,20 @@ impl<S: Base> Overlay<S> {
             };
             Ok(rows.into_iter().map(one).collect())
         });
-        shown.unwrap_or_else(|_| at.iter().map(|at| self.show::<Chunks>(at)).collect())
+        shown.unwrap_or_else(|_| at.iter().map(|at| self.layered::<Chunks>(at)).collect())
     }
 
-    fn here<T>(&self, row: Row<T>) -> Shown<T> {
+    fn here<T>(&self, row: Row<T>) -> Layered<T> {
         self.store.counts.here.fetch_add(1, Ordering::Relaxed);
         let from = Origin { layer: self.store.layer, version: row.version };
-        Shown { found: row.value.map(|value| (value, from)), origin: row.origin }
+        Layered { found: row.value.map(|value| (value, from)), origin: row.origin }
     }
 
-    fn below<T>(&self, found: Result<Found<T>, Error>) -> Result<Shown<T>, Error> {
+    fn below<T>(&self, found: Result<Found<T>, Error>) -> Result<Layered<T>, Error> {
         self.store.counts.below.fetch_add(1, Ordering::Relaxed);
         let found = found?;
         let origin = origin_of(&found);
-        Ok(Shown { found, origin })
+        Ok(Layered { found, origin })
     }
 }
 
@@ -293,11 +294,11 @@ impl<S: Base> ChunkSource for Overlay<S> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
-        Ok(self.show::<Chunks>(&at)?.found.map(|(chunk, _)| chunk))
+        Ok(self.layered::<Chunks>(&at)?.found.map(|(chunk, _)| chunk))
     }
 
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
-        let shown = self.show_chunks(at);
+        let shown = self.layered_chunks(at);
         shown.into_iter().map(|shown| Ok(shown?.found.map(|(chunk, _)| chunk))).collect()
     }
 
@@ -336,19 +337,19 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        Ok(self.show::<Chunks>(&at)?.found)
+        Ok(self.layered::<Chunks>(&at)?.found)
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        self.show_chunks(at).into_iter().map(|shown| Ok(shown?.found)).collect()
+        self.layered_chunks(at).into_iter().map(|shown| Ok(shown?.found)).collect()
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        Ok(self.show::<Entities>(&id)?.found)
+        Ok(self.layered::<Entities>(&id)?.found)
     }
 
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
-        Ok(self.show::<Properties>(property)?.found)
+        Ok(self.layered::<Properties>(property)?.found)
     }
 
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
@@ -356,7 +357,7 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        Ok(without_deletion(self.show::<Objects>(key)?.found))
+        Ok(without_deletion(self.layered::<Objects>(key)?.found))
     }
 
     fn list_objects(
@@ -369,7 +370,7 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        Ok(self.show::<Records>(&id)?.found)
+        Ok(self.layered::<Records>(&id)?.found)
     }
 
     fn record_shape(&self) -> RecordShape {

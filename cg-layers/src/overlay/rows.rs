@@ -57,7 +57,7 @@ impl<S: Base> LeaseView<'_, S> {
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         self.view.try_scan(K::SPACE.family(), range, |row_key, row| {
             let key = key_of::<K>(row_key)?;
-            let row = K::decode(self, &key, row)?;
+            let row = K::decode(self, &key, row_key, row)?;
             visit(key, row)
         })
     }
@@ -67,7 +67,7 @@ impl<S: Base> Store<S> {
     /// A chunk's row in a lease; `None` if there is none. A lookup in memory, else one key read. A delta also reads
     /// the base.
     pub(super) fn chunk(&self, lease: u64, at: ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
-        if let Some((row, over)) = self.kept.get(&(lease, at))
+        if let Some((row, over)) = self.cache.get(&(lease, at))
             && (over.is_none() || over == Some(origin_of(&self.base.find_chunk(at)?)))
         {
             return Ok(Some(row));
@@ -81,7 +81,7 @@ impl<S: Base> Store<S> {
         if let Some(_nothing_is_written) = self.publishing.try_lock()
             && self.written.load(Ordering::Acquire) == before
         {
-            self.kept.insert((lease, at), (row.clone(), over));
+            self.cache.insert((lease, at), (row.clone(), over));
         }
         Ok(Some(row))
     }
@@ -89,7 +89,7 @@ impl<S: Base> Store<S> {
     /// Decodes a chunk's row. If it is a delta, also returns the origin of the base's chunk.
     pub(super) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Remembered, Error> {
         let key = &key::overlay_chunk(lease, at);
-        let damaged = |problem| damaged::<Chunks>(lease, &at, problem);
+        let damaged = |problem| damaged::<Chunks>(&at, key, problem);
         let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damaged)?;
         let row = OverlayRow::decode(frame.payload()).map_err(damaged)?;
         let header = frame.header();

@@ -55,7 +55,7 @@ pub(super) struct Store<S> {
     head: Mutex<Head, rank::OverlayHead>,
     names: RwLock<Names, rank::OverlayNames>,
     pub(super) level: Level,
-    pub(super) kept: Cache<(u64, ChunkAt), Remembered, Weight>,
+    pub(super) cache: Cache<(u64, ChunkAt), Remembered, Weight>,
     /// Whether chunks may be stored as deltas to the base's.
     pub(super) deltas: bool,
     /// Held while rows are written and replaced in memory.
@@ -132,7 +132,7 @@ impl<S: Base> Store<S> {
             head: Mutex::new(head),
             names: RwLock::new(names),
             level: if options.durability.is_synced() { Level::Power } else { Level::Process },
-            kept: Cache::with_weighter(capacity, options.cache_bytes, Weight),
+            cache: Cache::with_weighter(capacity, options.cache_bytes, Weight),
             deltas: options.deltas,
             publishing: Mutex::default(),
             numbering: Mutex::default(),
@@ -147,7 +147,7 @@ impl<S: Base> Store<S> {
             engine,
         };
         if !store.engine.caps().read_only {
-            store.keep_names(&store.names.read(), base_catalog)?;
+            store.store_names(&store.names.read(), base_catalog)?;
         }
         Ok(store)
     }
@@ -175,7 +175,7 @@ impl<S: Base> Store<S> {
         let mut names = self.names.write();
         let base = self.base.catalog();
         if let Some(grown) = names.grown(Arc::clone(&base), new)? {
-            self.keep_names(&grown, base)?;
+            self.store_names(&grown, base)?;
             *names = grown;
         }
         Ok(names.catalog(self.base.catalog())?)
@@ -190,7 +190,7 @@ impl<S: Base> Store<S> {
         let mut names = self.names.write();
         let base = self.base.catalog();
         let adopted = names.adopted(&base)?;
-        self.keep_names(&adopted, base)?;
+        self.store_names(&adopted, base)?;
         *names = adopted;
         Ok(())
     }
@@ -205,14 +205,14 @@ impl<S: Base> Store<S> {
         let base = self.base.catalog();
         if !names.has_all(&base) {
             let grown = Names::of_base(&base);
-            self.keep_names(&grown, base)?;
+            self.store_names(&grown, base)?;
             *names = grown;
         }
         Ok(())
     }
 
     /// Stores the head and the names, unless they are stored already.
-    fn keep_names(&self, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
+    fn store_names(&self, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
         let catalog = names.unchecked(base);
         let mut stored = registry_rows(&*self.engine)?;
         let mut batch = Batch::new();

@@ -22,7 +22,7 @@ use cg_store::{Error, Property, Tx, each_kind, kind_map};
 use super::arena::Arena;
 use super::edits::Edits;
 use super::kind::{Edit, OverlayKind};
-use super::{Overlay, Shown};
+use super::{Layered, Overlay};
 
 /// A running transaction of an overlay. It reads the overlay and its own writes. It writes nothing before its closure
 /// has returned without an error.
@@ -95,7 +95,7 @@ impl<S: Base> OverlayReads<'_, S> {
         seen: &mut Seen<K>,
         key: &K::Key,
     ) -> Result<Option<K::Value>, Error> {
-        let shown = overlay.show::<K>(key)?;
+        let shown = overlay.layered::<K>(key)?;
         seen.entry(key.clone()).or_insert(shown.origin);
         Ok(shown.value())
     }
@@ -107,8 +107,8 @@ impl<S: Base> TxStore for OverlayReads<'_, S> {
     }
 
     fn chunks(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
-        let shown = self.overlay.show_chunks(at);
-        let mut see = |(at, shown): (&ChunkAt, Result<Shown<Arc<Chunk>>, Error>)| {
+        let shown = self.overlay.layered_chunks(at);
+        let mut see = |(at, shown): (&ChunkAt, Result<Layered<Arc<Chunk>>, Error>)| {
             let shown = shown?;
             self.seen.chunks.entry(*at).or_insert(shown.origin);
             Ok(shown.value())
@@ -209,7 +209,7 @@ impl<S: Base> Overlay<S> {
     ) -> Result<Vec<Edit<K>>, Error> {
         let mut edits = Vec::new();
         for (key, write) in writes {
-            let shown = self.show::<K>(&key)?;
+            let shown = self.layered::<K>(&key)?;
             let origin = seen.get(&key).copied().unwrap_or(shown.origin);
             if let Some(new) = after(&key, shown.value(), write)? {
                 edits.push((key, new, origin));
@@ -234,7 +234,7 @@ kind_map! {
 }
 
 impl<S: Base> OverlayGround<'_, S> {
-    fn note(&self, at: ChunkAt, shown: Shown<Arc<Chunk>>) -> Lookup<Stored> {
+    fn note(&self, at: ChunkAt, shown: Layered<Arc<Chunk>>) -> Lookup<Stored> {
         self.origins.borrow_mut().chunks.insert(at, shown.origin);
         shown.found.map(|(chunk, from)| Stored { chunk, version: from.version, is_current: true })
     }
@@ -242,13 +242,13 @@ impl<S: Base> OverlayGround<'_, S> {
 
 impl<S: Base> Ground for OverlayGround<'_, S> {
     fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
-        let shown = self.overlay.show_chunks(at);
+        let shown = self.overlay.layered_chunks(at);
         at.iter().zip(shown).map(|(at, shown)| Ok(self.note(*at, shown?))).collect()
     }
 
     fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
         let shown = |id: &EntityId| {
-            let shown = self.overlay.show::<Entities>(id)?;
+            let shown = self.overlay.layered::<Entities>(id)?;
             self.origins.borrow_mut().entities.insert(*id, shown.origin);
             Ok(shown.value())
         };

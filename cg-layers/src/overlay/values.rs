@@ -29,7 +29,7 @@ impl<S: Base> Overlay<S> {
     /// # Errors
     /// [`Error::ObjectKey`] for a key that no object can have, and as [`load`](Self::load).
     pub fn object(&self, key: impl AsRef<[u8]>) -> Result<Option<Object>, Error> {
-        let found = self.shown::<Objects>(&ObjectKey::new(key)?)?;
+        let found = self.value_of::<Objects>(&ObjectKey::new(key)?)?;
         Ok(found.and_then(StoredObject::here))
     }
 
@@ -133,7 +133,7 @@ impl<S: Base> LeaseView<'_, S> {
     /// Decodes the object of a row; no entry if it is deleted.
     fn entry(&self, row_key: &[u8], row: &[u8]) -> Result<(ObjectKey, Option<ObjectEntry>), Error> {
         let key = key_of::<Objects>(row_key)?;
-        let object = Objects::decode(self, &key, row)?.value.here();
+        let object = Objects::decode(self, &key, row_key, row)?.value.here();
         let entry =
             object.map(|object| ObjectEntry::of(key.as_bytes(), object.view())).transpose()?.flatten();
         Ok((key, entry))
@@ -146,7 +146,7 @@ impl<S: Base> Overlay<S> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
-        self.shown::<Properties>(property)
+        self.value_of::<Properties>(property)
     }
 
     /// The named properties with a prefix: the base's and the overlay's. Reads their rows in each layer.
@@ -180,7 +180,7 @@ impl<S: Base> Store<S> {
         self.in_view(lease, |rows| {
             rows.view.try_scan(Family::WorldProperties, range, |row_key, row| {
                 let property = key_of::<Properties>(row_key)?;
-                let row = Properties::decode(rows, &property, row)?;
+                let row = Properties::decode(rows, &property, row_key, row)?;
                 if let Property::Named(name) = property {
                     visit(name, row);
                 }
@@ -196,7 +196,7 @@ impl<S: Base> Overlay<S> {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn record(&self, id: RecordId) -> Result<Option<Record>, Error> {
-        Ok(self.shown::<Records>(&id)?.map(Arc::unwrap_or_clone))
+        Ok(self.value_of::<Records>(&id)?.map(Arc::unwrap_or_clone))
     }
 
     /// The records that a query selects, in the order of the tree: the base's and the overlay's.

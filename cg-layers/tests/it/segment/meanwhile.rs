@@ -498,7 +498,7 @@ fn a_merge_that_waits_for_a_transfer_does_not_keep_the_overlay() {
     let (stage, target, overworld, machine) = (home.clone(), world.clone(), ids.overworld, ids.machine);
     home.meanwhile(When::Commits(1), move || {
         let (begins, has_begun) = mpsc::channel();
-        stage.meanwhile(When::RootCommits, move || drop(begins.send(())));
+        stage.meanwhile(When::RootCommits, move || begins.send(()).unwrap_or_default());
         let merging = overlay.clone();
         thread::spawn(move || drop(tell.send(merging.merge_into(&target))));
         // It gets no further than this, or it waits for the transfer.

@@ -16,7 +16,7 @@ pub(crate) struct Gaps(Vec<Gap>);
 /// The range between the last key that was read and the next readable one; unbounded if there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Gap {
-    behind: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
     until: Option<Vec<u8>>,
 }
 
@@ -30,7 +30,7 @@ impl Gaps {
     pub(crate) fn may_hide(&self, at: ChunkAt) -> bool {
         let [first, last] = [0, u64::MAX].map(|seq| key::delta(at, seq));
         self.0.iter().any(|gap| {
-            gap.behind.as_ref().is_none_or(|behind| last[..] > behind[..])
+            gap.after.as_ref().is_none_or(|after| last[..] > after[..])
                 && gap.until.as_ref().is_none_or(|until| first[..] < until[..])
         })
     }
@@ -55,7 +55,7 @@ pub(super) fn each_delta(
             }
             Met::Gap { until, error } => {
                 tracing::warn!(%error, "changes of some chunks cannot be read");
-                gaps.0.push(Gap { behind: last.clone(), until: until.map(<[u8]>::to_vec) });
+                gaps.0.push(Gap { after: last.clone(), until: until.map(<[u8]>::to_vec) });
             }
         }
         ControlFlow::<()>::Continue(())
@@ -72,8 +72,8 @@ mod tests {
     fn a_gap_may_hide_what_lies_between_and_at_its_ends() {
         let at = |x| ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, x));
         let key = |x, seq| Some(key::delta(at(x), seq).to_vec());
-        let hides = |behind, until| {
-            let gaps = Gaps(vec![Gap { behind, until }]);
+        let hides = |after, until| {
+            let gaps = Gaps(vec![Gap { after, until }]);
             (0..8).map(|x| u8::from(gaps.may_hide(at(x)))).collect::<Vec<_>>()
         };
         // Eight chunks along one axis, whose keys sort like their coordinates.
