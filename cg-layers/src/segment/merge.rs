@@ -121,13 +121,6 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
     }
 
-    /// The segment that contains an entity, if any does.
-    fn home_of(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
-        let Some(segment) = self.claimed(id)? else { return Ok(None) };
-        let is_there = self.with_stored(segment, |world| world.entity(id))?.flatten().is_some();
-        Ok(is_there.then_some(segment))
-    }
-
     /// Transfers entities, as many at once as fit into the root's record of a transfer.
     fn transfer_all(&self, transfers: &[Transfer]) -> Result<(), Error> {
         let limit_bytes = self.root().limits().property_bytes / 2;

@@ -311,6 +311,17 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         claim.map(read).transpose()
     }
 
+    /// The segment that contains an entity, if any does.
+    fn home_of(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
+        let Some(segment) = self.claimed(id)? else { return Ok(None) };
+        Ok(self.contains(segment, id)?.then_some(segment))
+    }
+
+    /// Whether a segment contains an entity.
+    fn contains(&self, segment: SegmentPos, id: EntityId) -> Result<bool, Error> {
+        Ok(self.with_stored(segment, |world| world.entity(id))?.flatten().is_some())
+    }
+
     /// Calls a function with a segment's world, for what only worlds can do. Writes outside
     /// [`transaction`](Self::transaction) must not put entities that the root does not know.
     ///

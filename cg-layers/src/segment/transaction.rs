@@ -100,8 +100,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub(super) fn unclaim(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<(), Error> {
         let mut gone = Vec::new();
         for id in ids {
-            let is_here = self.with_stored(segment, |world| world.entity(*id))?.flatten().is_some();
-            if !is_here && self.claimed(*id)? == Some(segment) {
+            if !self.contains(segment, *id)? && self.claimed(*id)? == Some(segment) {
                 gone.push((entity_property(*id)?, None));
             }
         }
@@ -118,7 +117,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 continue;
             }
             if let Some(other) = claimed
-                && self.with_stored(other, |world| world.entity(*id))?.flatten().is_some()
+                && self.contains(other, *id)?
             {
                 return Err(SegmentError::EntityElsewhere { id: *id, segment: other }.into());
             }

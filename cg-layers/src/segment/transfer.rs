@@ -104,10 +104,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         for (id, entity) in entities {
             let Owner::Chunk(to) = entity.owner else { return Err(SegmentError::NoOwner { id }.into()) };
             self.refuse_in_transit(id)?;
-            let from = self.claimed(id)?.ok_or(SegmentError::NoEntity { id })?;
-            if self.with_stored(from, |world| world.entity(id))?.flatten().is_none() {
-                return Err(SegmentError::NoEntity { id }.into());
-            }
+            let from = self.home_of(id)?.ok_or(SegmentError::NoEntity { id })?;
             if self.load(to)?.is_none() {
                 return Err(Error::OwnerAbsent { id, at: to });
             }
@@ -212,10 +209,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Whether an entity is in the segment that it leaves, and in the one that it enters.
     fn is_where(&self, transfer: &Transfer) -> Result<[bool; 2], Error> {
-        let has = |segment| {
-            let entity = self.with_stored(segment, |world| world.entity(transfer.id))?;
-            Ok::<_, Error>(entity.flatten().is_some())
-        };
+        let has = |segment| self.contains(segment, transfer.id);
         Ok([has(transfer.from)?, has(self.segment_of(transfer.to))?])
     }
 

@@ -11,7 +11,7 @@ use cg_registry::Upgrader;
 use super::Damaged;
 use crate::admin::Admin;
 use crate::commit::transaction::put_change_marks;
-use crate::engine::{Batch, EngineError, Stamp};
+use crate::engine::{Batch, Stamp};
 use crate::kinds::entity;
 use crate::read::cache::{Announced, Stored};
 use crate::read::chunk::Area;
@@ -29,18 +29,7 @@ struct Released {
 impl Admin<'_> {
     /// An entity's row, if it is damaged.
     fn damaged_entity(&self, id: EntityId) -> Result<Option<Damaged>, Error> {
-        let row = key::entity(id);
-        match self.shared.engine()?.get(Space::Entity, &row) {
-            Ok(None) => return Ok(None),
-            Ok(Some(stored)) => {
-                if entity::decode(id, &stored).is_ok() {
-                    return Ok(None);
-                }
-            }
-            Err(EngineError::Corrupt { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        self.damaged_row(Space::Entity, &row).map(Some)
+        self.if_damaged(Space::Entity, &key::entity(id), |row| entity::decode(id, row).is_ok())
     }
 
     /// The chunks that refer to an entity: at most one in a sound world. Reads every chunk, and decodes those whose

@@ -70,12 +70,25 @@ struct Damaged {
 impl Admin<'_> {
     /// Reads a row that is known to be damaged.
     fn damaged_row(&self, space: Space, key: &[u8]) -> Result<Damaged, Error> {
+        let unreadable = || Damaged { space, key: key.into(), bytes: Vec::new() };
+        Ok(self.if_damaged(space, key, |_| false)?.unwrap_or_else(unreadable))
+    }
+
+    /// A row, if it is damaged; `None` if there is none or `is_sound` finds nothing wrong.
+    fn if_damaged(
+        &self,
+        space: Space,
+        key: &[u8],
+        is_sound: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<Option<Damaged>, Error> {
         let bytes = match self.shared.engine()?.get(space, key) {
-            Ok(bytes) => bytes.map_or_else(Vec::new, |bytes| bytes.to_vec()),
+            Ok(None) => return Ok(None),
+            Ok(Some(row)) if is_sound(&row) => return Ok(None),
+            Ok(Some(row)) => row.to_vec(),
             Err(EngineError::Corrupt { .. }) => Vec::new(),
             Err(error) => return Err(error.into()),
         };
-        Ok(Damaged { space, key: key.into(), bytes })
+        Ok(Some(Damaged { space, key: key.into(), bytes }))
     }
 
     /// Adds a copy of a damaged row to a batch, unless the quarantine has the row with the same bytes. So a cluster is
@@ -144,11 +157,9 @@ impl Admin<'_> {
         self.shared.check_open()?;
         let copy = key::quarantine(space, row, commit);
         let mut committing = self.commit.commit_alone()?;
-        match self.shared.engine()?.get(Space::Quarantine, &copy) {
-            Ok(None) => return Ok(false),
-            // Rows that the engine cannot read can be deleted.
-            Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
-            Err(error) => return Err(error.into()),
+        // Rows that the engine cannot read can be deleted.
+        if self.if_damaged(Space::Quarantine, &copy, |_| false)?.is_none() {
+            return Ok(false);
         }
         let mut batch = Batch::new();
         batch.delete(Space::Quarantine, copy);

@@ -27,25 +27,15 @@ use crate::storage::error::{ConflictKey, Error};
 use crate::storage::object_key::ObjectKey;
 
 impl Admin<'_> {
-    /// An object's row, if it is damaged.
-    fn damaged_object(&self, key: &ObjectKey) -> Result<Option<Damaged>, Error> {
-        match self.shared.engine()?.get(Space::Object, key.as_bytes()) {
-            Ok(None) => return Ok(None),
-            Ok(Some(row)) if object::decode(key.as_bytes(), &row).is_ok() => return Ok(None),
-            Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        self.damaged_row(Space::Object, key.as_bytes()).map(Some)
-    }
-}
-
-impl Admin<'_> {
     /// See [`Quarantine::object`](crate::quarantine::Quarantine::object).
     pub(crate) fn quarantine_object(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         let key = ObjectKey::new(key)?;
         self.shared.check_open()?;
         let committing = self.commit.commit_alone()?;
-        let Some(damaged) = self.damaged_object(&key)? else { return Ok(false) };
+        let is_sound = |row: &[u8]| object::decode(key.as_bytes(), row).is_ok();
+        let Some(damaged) = self.if_damaged(Space::Object, key.as_bytes(), is_sound)? else {
+            return Ok(false);
+        };
         let mut batch = Batch::new();
         self.put_copy(&mut batch, &damaged, &committing)?;
         batch.delete(Space::Object, key.as_bytes());
@@ -56,7 +46,7 @@ impl Admin<'_> {
 }
 
 /// A row of the record in any leaf.
-struct Lying {
+struct LeafRow {
     leaf: RecordLeaf,
     /// The commit that wrote it, if it is sound and in its own leaf.
     sound: Option<u64>,
@@ -72,7 +62,7 @@ enum Place {
 
 impl Admin<'_> {
     /// Every readable row of a record. Reads every record of the world.
-    fn rows_of_record(&self, id: RecordId) -> Result<Vec<Lying>, Error> {
+    fn rows_of_record(&self, id: RecordId) -> Result<Vec<LeafRow>, Error> {
         let uuid = id.to_bytes();
         let mut found = Vec::new();
         scan_skipping_damage(&self.shared.engine()?.snapshot()?, Family::Record, ALL_KEYS, |met| {
@@ -82,20 +72,20 @@ impl Admin<'_> {
                 && let Ok((leaf, _)) = key::decode_record(row_key)
             {
                 let row = Damaged { space: Space::Record, key: row_key.into(), bytes: row.into() };
-                found.push(self.lying(id, leaf, row));
+                found.push(self.leaf_row(id, leaf, row));
             }
             ControlFlow::<()>::Continue(())
         })?;
         Ok(found)
     }
 
-    fn lying(&self, id: RecordId, leaf: RecordLeaf, row: Damaged) -> Lying {
+    fn leaf_row(&self, id: RecordId, leaf: RecordLeaf, row: Damaged) -> LeafRow {
         let record = decode(id, &row.key, &row.bytes).ok();
         let sound = record.filter(|record| {
             self.shared.record_shape.leaf(record.position.dimension(), record.position.block()) == leaf
         });
         let sound = sound.and_then(|_| version_of(&row.bytes));
-        Lying { leaf, sound, row }
+        LeafRow { leaf, sound, row }
     }
 
     fn place_of(&self, id: RecordId) -> Result<Place, Error> {
@@ -112,7 +102,7 @@ impl Admin<'_> {
         &self,
         batch: &mut Batch,
         id: RecordId,
-        lying: &mut Vec<Lying>,
+        lying: &mut Vec<LeafRow>,
         held: &Committing<'_>,
     ) -> Result<(), Error> {
         let place = self.place_of(id)?;
@@ -121,18 +111,13 @@ impl Admin<'_> {
         {
             // The row is missing, or in an unreadable part of a file. Its key is known in both cases.
             let row_key = key::record(&leaf, id);
-            match self.shared.engine()?.get(Space::Record, &row_key) {
-                Ok(None) => {}
-                Ok(Some(_)) | Err(EngineError::Corrupt { .. }) => {
-                    let row = self.damaged_row(Space::Record, &row_key)?;
-                    lying.push(self.lying(id, leaf, row));
-                }
-                Err(error) => return Err(error.into()),
+            if let Some(row) = self.if_damaged(Space::Record, &row_key, |_| false)? {
+                lying.push(self.leaf_row(id, leaf, row));
             }
         }
         let kept = lying.iter().filter(|lying| lying.sound.is_some()).max_by_key(|lying| lying.sound);
         let kept = kept.map(|lying| lying.leaf);
-        for Lying { row, .. } in lying.iter().filter(|lying| Some(lying.leaf) != kept) {
+        for LeafRow { row, .. } in lying.iter().filter(|lying| Some(lying.leaf) != kept) {
             self.put_copy(batch, row, held)?;
             batch.delete(Space::Record, &row.key);
         }
