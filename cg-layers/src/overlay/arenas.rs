@@ -62,9 +62,7 @@ impl<S: Base> Arenas<S> {
     pub fn in_memory(base: S, options: &WorldOptions) -> Result<Self, Error> {
         Self::over(MemEngine::new().with_max_batch_bytes(cg_store::layer::MAX_BATCH_BYTES), base, options)
     }
-}
 
-impl<S: Base> Arenas<S> {
     /// Opens a pool in an engine that is empty or holds a pool over the same base.
     ///
     /// # Errors

@@ -124,9 +124,7 @@ impl<S: Base> Overlay<S> {
     pub fn in_memory(base: S, options: &WorldOptions) -> Result<Self, Error> {
         Arenas::in_memory(base, options)?.lease("", cg_tiering::GameTick::new(0))
     }
-}
 
-impl<S: Base> Overlay<S> {
     /// The number of the arena in its store.
     pub fn arena(&self) -> u32 {
         self.arena.number

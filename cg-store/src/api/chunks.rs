@@ -131,9 +131,7 @@ impl World {
         }
         rooms.read.column(dimension, x, z, (lowest, highest))
     }
-}
 
-impl World {
     /// The last committed state of an entity, or `None` if the world does not have it. One key read.
     ///
     /// # Errors

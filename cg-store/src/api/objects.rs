@@ -111,9 +111,7 @@ impl Objects {
         })?;
         Ok(committed.value)
     }
-}
 
-impl Objects {
     /// At most `max_count` objects, but at least one, whose keys have a prefix, after the position at which the last
     /// page ended.
     ///

@@ -88,9 +88,7 @@ impl Records {
         }
         Ok(count)
     }
-}
 
-impl Records {
     /// The records that a query selects and that are in its box, in the order of the tree. Costs what
     /// [`in_leaves`](Self::in_leaves) costs.
     ///

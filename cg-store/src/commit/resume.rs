@@ -219,9 +219,7 @@ impl CommitState {
         committing.forget_recent();
         Ok(())
     }
-}
 
-impl CommitState {
     /// See [`World::resume`](crate::World::resume).
     pub(crate) fn resume(&self) -> Result<(), Error> {
         if self.resume_within(PATIENCE)? {

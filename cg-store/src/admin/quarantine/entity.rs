@@ -82,9 +82,7 @@ impl Admin<'_> {
             seen.publish(at, Lookup::Found(Stored { chunk, version, is_current: false }));
         }
     }
-}
 
-impl Admin<'_> {
     /// See [`Quarantine::entity`](crate::quarantine::Quarantine::entity).
     pub(crate) fn quarantine_entity(&self, id: EntityId) -> Result<bool, Error> {
         self.shared.check_open()?;

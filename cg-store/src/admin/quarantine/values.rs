@@ -142,9 +142,7 @@ impl Admin<'_> {
         }
         Ok(())
     }
-}
 
-impl Admin<'_> {
     /// See [`Quarantine::record`](crate::quarantine::Quarantine::record).
     pub(crate) fn quarantine_record(&self, id: RecordId) -> Result<bool, Error> {
         self.shared.check_open()?;

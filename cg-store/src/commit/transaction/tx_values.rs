@@ -62,9 +62,7 @@ impl<S: ValueStore> Tx<S> {
     pub(crate) fn write_stored_object(&mut self, key: ObjectKey, object: &StoredObject) -> Result<(), Error> {
         self.writes.write_object(key, ObjectWrite::PutAt(object.version, object.bytes.clone()))
     }
-}
 
-impl<S: ValueStore> Tx<S> {
     /// A record, or `None` if the world does not have it.
     ///
     /// # Errors

@@ -124,9 +124,7 @@ impl Tiering {
     pub(crate) fn observers<T>(&self, ask: impl FnOnce(&mut Observers) -> T) -> T {
         ask(&mut self.observers.lock())
     }
-}
 
-impl Tiering {
     /// See [`Tiers::keep_loaded`](crate::tiers::Tiers::keep_loaded).
     pub(crate) fn hold(&self, dimension: Dimension, place: &ChunkBox) -> Result<HoldId, HoldError> {
         self.observers(|seen| {
