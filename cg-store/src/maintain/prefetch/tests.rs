@@ -6,9 +6,7 @@ use std::time::Duration;
 use cg_format::{BlockPos, EntityId};
 
 use super::*;
-use crate::Resources;
-use crate::World;
-use crate::WorldOptions;
+use crate::{Resources, World, WorldOptions};
 
 /// A budget that is enough for everything fetched here.
 const ENOUGH: Duration = Duration::from_secs(60);

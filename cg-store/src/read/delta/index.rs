@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use cg_format::{ChunkAt, Space, key};
 use foldhash::{HashMap, HashSet};
 
-use super::fold::CachedDeltas;
-use super::gaps::{Gaps, each_delta};
+use super::fold::{CachedDeltas, Gaps, each_delta};
 use super::{MAX_CHUNKS, MAX_DELTAS, fold};
 use crate::engine::{Batch, Readable};
 use crate::rt::lock_order::{Mutex, rank};

@@ -11,7 +11,6 @@
 //!   that finds no entry misses no delta. The index also caches the deltas, within a bound.
 
 mod fold;
-mod gaps;
 mod index;
 
 pub(crate) use fold::{DeltasInView, fold, read};
