@@ -107,10 +107,10 @@ impl<S: Base> Overlay<S> {
         Ok(OverlayMerged { changes })
     }
 
-    /// Waits for the right to write, and for the target's to be merged into.
+    /// Waits for the right to write, and for the target's [lock](MergeTarget::merge_lock).
     ///
     /// It waits for each without holding the other. A user of a segment may wait for this overlay, while a deletion of
-    /// that segment holds the right to be merged into and waits for the user.
+    /// that segment holds the target's lock and waits for the user.
     fn write_to_merge<'a>(&'a self, base: &'a impl MergeTarget) -> Result<MergeRights<'a>, Error> {
         let target = base.merge_lock()?;
         loop {
@@ -333,8 +333,8 @@ pub trait MergeTarget: Base {
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error>;
 
     /// Applies a merge, if the target's values are still those that it writes over. The caller holds the
-    /// [`merge_lock`](Self::merge_lock). Returns how many changes were
-    /// applied. They survive a power cut when it returns.
+    /// [`merge_lock`](Self::merge_lock). Returns how many changes were applied. They survive a power cut when it
+    /// returns.
     ///
     /// Costs one transaction. A segmented world takes one for each segment, and reports each merged part.
     ///
