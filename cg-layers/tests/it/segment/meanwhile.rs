@@ -513,6 +513,46 @@ fn a_merge_that_waits_for_a_transfer_does_not_keep_the_overlay() {
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
 }
 
+/// Whichever of the three comes first: none of them waits for ever.
+#[test]
+fn a_closure_in_a_segment_a_merge_and_a_deletion_of_the_segment_all_end() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 3);
+    let here = segment(&ids, 0);
+    let (overworld, machine) = (ids.overworld, ids.machine);
+    for round in 0..16 {
+        save(&world, places[0], filled(world.root(), ids.stone));
+        let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
+        let glazed = overlay.transaction(|tx| {
+            tx.set_block(overworld, BlockPos::new(256, round, 0), ids.glass)?;
+            tx.set_block(overworld, BlockPos::new(512, round, 1), ids.glass)
+        });
+        glazed.expect("edits");
+        let (base, merged) = (world.clone(), overlay.clone());
+        let edited = ends(move || {
+            thread::scope(|threads| {
+                threads.spawn(|| merged.merge_into(&base).expect("merges"));
+                threads.spawn(|| base.delete_segment(here).expect("deletes"));
+                let edit = |tx: &mut cg_layers::OverlayTransaction<'_, _>| {
+                    tx.set_block(overworld, BlockPos::new(513, round, 0), machine)
+                };
+                base.with_segment(here, |_| merged.transaction(edit))
+            })
+        });
+        match &edited {
+            Ok(_) => {}
+            Err(error) => {
+                assert_eq!(error.layer(), Some(&SegmentError::Missing { segment: here }), "{error}")
+            }
+        }
+        overlay.merge_into(&world).expect("has at most the edit left");
+        let chunk = world.load(places[2]).expect("loads").expect("is stored");
+        let shown = chunk.block(LocalPos::new(1, round as u8, 0));
+        assert_eq!(shown == machine, edited.is_ok(), "round {round}");
+    }
+}
+
 /// A kill may take a deletion back that is not on the disk: the root must find the entity then.
 #[test]
 fn the_place_of_an_entity_stays_until_its_deletion_cannot_be_lost() {
