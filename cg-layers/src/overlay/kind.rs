@@ -203,7 +203,7 @@ impl OverlayKind for Chunks {
         let lacks: Vec<_> =
             own.entities().iter().copied().filter(|id| !below.entities().contains(id)).collect();
         for id in lacks {
-            if !Entities::read(store, lease, &id)?.is_some_and(|row| row.here().is_some()) {
+            if Entities::read(store, lease, &id)?.is_none_or(|row| row.here().is_none()) {
                 return Ok(false);
             }
             own.remove_entity(id);

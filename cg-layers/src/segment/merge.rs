@@ -19,8 +19,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cg_format::ChunkAt;
 use cg_format::entity::{Entity, Owner};
-use cg_format::{ChunkAt, EntityId};
 use cg_store::error::ConflictKey;
 use cg_store::{Durability, Error};
 
