@@ -466,12 +466,12 @@ fn a_merge_in_a_segment_is_refused_while_its_overlay_is_in_use() {
             thread::scope(|threads| {
                 let user = overlay.clone();
                 threads.spawn(move || {
-                    let used = user.transaction(|_| {
+                    let waited = user.transaction(|_| {
                         tell.send(()).expect("is waited for");
                         freed.recv().expect("is told");
                         Ok::<_, Error>(())
                     });
-                    used.expect("is the only one");
+                    waited.expect("is the only one");
                 });
                 told.recv().expect("has the overlay");
                 let merged = overlay.merge_into(&world);
@@ -543,7 +543,7 @@ fn a_closure_in_a_segment_a_merge_and_a_deletion_of_the_segment_all_end() {
         match &edited {
             Ok(_) => {}
             Err(error) => {
-                assert_eq!(error.layer(), Some(&SegmentError::Missing { segment: here }), "{error}")
+                assert_eq!(error.layer(), Some(&SegmentError::Missing { segment: here }), "{error}");
             }
         }
         overlay.merge_into(&world).expect("has at most the edit left");
