@@ -7,6 +7,7 @@
 //! | submit a changed column | 2 µs until the call returns; stated: until it is accepted, until the rows are written; 1.3 × a batch of the same rows at `Process` |
 //! | save an unchanged column | stated, beside encoding and comparing its chunks |
 //! | set one block | stated, beside saving the chunk |
+//! | idle worlds after a commit | processor time: stated |
 //! | synced commits | 1.1 × a synced batch of the same rows; eight callers together, per commit |
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -19,7 +20,7 @@ use cg_bench::raw;
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockPos, Chunk, ChunkAt, ChunkPos, ClusterTier, LocalPos, Space, key};
 use cg_store::engine::CommitSeq;
-use cg_store::{Durability, Error, World, WorldOptions, WriteBatch};
+use cg_store::{Durability, Error, Property, World, WorldOptions, WriteBatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 use rocksdb::WriteOptions;
 use tempfile::TempDir;
@@ -237,6 +238,11 @@ fn submit(criterion: &mut Criterion) {
             total
         });
     });
+    let mut no_map = Busy::new(&WorldOptions { opacity: false, ..options() });
+    group.bench_function("Process, without the opacity map", |bench| {
+        let by = By::Transaction(Durability::Process);
+        bench.iter_custom(|times| submitted(&mut no_map, times, Measured::Alone, by));
+    });
     let balanced = By::Transaction(Durability::Balanced);
     for (name, measured, by) in [
         ("Process", Measured::Alone, By::Transaction(Durability::Process)),
@@ -272,13 +278,29 @@ fn unchanged(criterion: &mut Criterion) {
     group.bench_function("Safe, equal chunks", |bench| {
         bench.iter(|| save(&busy.world, &equal, Durability::Safe));
     });
+    let empty = |at: &ChunkAt| {
+        let pos = at.pos.offset(1000, 0, 0).expect("a place in the world");
+        let air = Chunk::filled(cg_format::BlockId::new(0), busy.generator.schema());
+        (ChunkAt::new(at.dimension, pos), Arc::new(air.expect("the registered air")))
+    };
+    let empty: Vec<Column> = (0..2).map(|_| column.iter().map(|(at, _)| empty(at)).collect()).collect();
+    save(&busy.world, &empty[0], Durability::Safe);
+    group.bench_function("Safe, equal empty chunks", |bench| {
+        bench.iter(|| save(&busy.world, &empty[1], Durability::Safe));
+    });
     group.finish();
 }
 
 fn one_block(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("busy: set one block");
-    for (name, deltas) in [("ref: the whole chunk", false), ("a delta", true)] {
-        let busy = Busy::new(&WorldOptions { deltas, ..options() });
+    let (balanced, process) = (Durability::Balanced, Durability::Process);
+    for (name, deltas, durability) in [
+        ("ref: the whole chunk", false, balanced),
+        ("a delta", true, balanced),
+        ("the whole chunk, Process", false, process),
+        ("a delta, Process", true, process),
+    ] {
+        let busy = Busy::new(&WorldOptions { deltas, durability, ..options() });
         let (at, chunk) = busy.columns[0][0][12].clone();
         let kinds: Vec<_> =
             chunk.palette().iter().map(|kind| kind.block).chain([cg_format::BlockId::new(0)]).collect();
@@ -379,10 +401,51 @@ fn synced(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The processor time that this process has used.
+fn processor_time() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
+    let used = tasks.filter_map(|task| {
+        let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        stat.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(used.sum::<u64>())
+}
+
+/// What worlds use while nothing comes, in a tenth of a second after a commit in each.
+fn idle(criterion: &mut Criterion) {
+    const WORLDS: usize = 96;
+    let options = WorldOptions { cache_bytes: 1 << 20, durability: Durability::Fast, ..options() };
+    let worlds: Vec<World> = (0..WORLDS)
+        .map(|_| World::builder().options(&options).in_memory().expect("nothing to reconcile"))
+        .collect();
+    let mut group = criterion.benchmark_group("busy: 96 idle worlds after a commit");
+    group.sample_size(10);
+    group.bench_function("processor time of 100 ms", |bench| {
+        bench.iter_custom(|times| {
+            let mut total = Duration::ZERO;
+            for time in 0..times {
+                for world in &worlds {
+                    let set = world.transaction(|tx| {
+                        tx.set_property(Property::Seed, Some(time.to_le_bytes().to_vec()));
+                        Ok::<_, Error>(())
+                    });
+                    set.expect("memory is left");
+                    world.flush_queue();
+                }
+                let begun = processor_time();
+                std::thread::sleep(Duration::from_millis(100));
+                total += processor_time().saturating_sub(begun);
+            }
+            total
+        });
+    });
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(2))
         .warm_up_time(Duration::from_millis(300));
-    targets = submit, unchanged, one_block, synced
+    targets = submit, unchanged, one_block, synced, idle
 }
 criterion_main!(benches);

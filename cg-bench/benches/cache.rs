@@ -6,6 +6,8 @@
 //! | two threads, same chunks; the same 24 chunks | 80 ns for each thread through `with` |
 //! | a cached column | 80 ns |
 //! | an absent column again | 3 µs |
+//! | more chunks than a thread may hold | 40 ns through `with` |
+//! | 121 absent columns, the first time | 75 µs |
 //!
 //! One iteration is one chunk, or one column where the group says so; with two threads, one for each of them.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
@@ -36,9 +38,8 @@ struct Cached {
 }
 
 impl Cached {
-    fn new() -> Self {
-        let world =
-            World::builder().options(&WorldOptions::process()).in_memory().expect("nothing to reconcile");
+    fn new(options: &WorldOptions) -> Self {
+        let world = World::builder().options(options).in_memory().expect("nothing to reconcile");
         let generator = Generator::in_world(Scene::Flat, SEED, &world).expect("new names");
         let mut positions = Vec::new();
         for x in 0..SIDE {
@@ -78,7 +79,7 @@ fn shuffle<T>(items: &mut [T]) {
 }
 
 fn one_thread(criterion: &mut Criterion) {
-    let Cached { world, bare, positions } = Cached::new();
+    let Cached { world, bare, positions } = Cached::new(&WorldOptions::process());
     let mut positions = positions.iter().copied().cycle();
     let mut next = || positions.next().expect("endless");
     let mut group = criterion.benchmark_group("cache: load a cached chunk");
@@ -96,6 +97,44 @@ fn one_thread(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The cache has room for all chunks, and a thread's part of it for a few of them.
+fn many_for_a_thread(criterion: &mut Criterion) {
+    let options = WorldOptions { cache_bytes: 8 << 20, ..WorldOptions::process() };
+    let Cached { world, positions, .. } = Cached::new(&options);
+    let mut positions = positions.iter().copied().cycle();
+    let mut next = || positions.next().expect("endless");
+    let mut group = criterion.benchmark_group("cache: more chunks than a thread may hold");
+    group.bench_function("ref: load", |bench| {
+        bench.iter(|| world.load(next()).expect("sound").expect("stored"));
+    });
+    group.bench_function("with <= 40 ns", |bench| {
+        bench.iter(|| {
+            world.with_chunk(next(), |chunk| chunk.entities().len()).expect("sound").expect("stored")
+        });
+    });
+    group.finish();
+}
+
+/// Columns of land that was never stored, in a world on disk. Each iteration has land of its own.
+fn absent_first(criterion: &mut Criterion) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let world = World::builder().options(&WorldOptions::process()).create(dir.path().join("world"));
+    let world = world.expect("an empty directory");
+    let overworld = world.registry().register_dimension("bench:overworld").expect("a new name");
+    let mut land = 0;
+    let mut group = criterion.benchmark_group("cache: 121 absent columns, the first time");
+    group.bench_function("column <= 75 us", |bench| {
+        bench.iter(|| {
+            land += 1;
+            for (x, z) in (0..SIDE).flat_map(|x| (0..SIDE).map(move |z| (x, z))) {
+                let column = world.column(overworld, 1024 * land + x, z, 0..=HEIGHT - 1).expect("sound");
+                assert!(column.is_absent());
+            }
+        });
+    });
+    group.finish();
+}
+
 /// The chunks of a column, from the lowest up.
 fn heights(bottom: ChunkAt) -> impl Iterator<Item = ChunkAt> {
     (0..HEIGHT)
@@ -103,7 +142,7 @@ fn heights(bottom: ChunkAt) -> impl Iterator<Item = ChunkAt> {
 }
 
 fn columns(criterion: &mut Criterion) {
-    let Cached { world, bare, positions } = Cached::new();
+    let Cached { world, bare, positions } = Cached::new(&WorldOptions::process());
     let bottoms: Vec<_> = positions.iter().copied().filter(|at| at.pos.y() == 0).collect();
     let mut bottoms = bottoms.iter().copied().cycle();
     let mut next = || bottoms.next().expect("endless");
@@ -163,7 +202,7 @@ fn on_two_threads(iterations: u64, positions: &[ChunkAt], work: impl Fn(ChunkAt)
 }
 
 fn two_threads(criterion: &mut Criterion) {
-    let Cached { world, bare, positions } = Cached::new();
+    let Cached { world, bare, positions } = Cached::new(&WorldOptions::process());
     for (name, positions) in [
         ("cache: two threads, same chunks", &positions[..]),
         ("cache: two threads, same 24 chunks", &positions[..24]),
@@ -194,6 +233,6 @@ criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(30).measurement_time(Duration::from_secs(1))
         .warm_up_time(Duration::from_millis(300));
-    targets = one_thread, columns, two_threads
+    targets = one_thread, many_for_a_thread, columns, absent_first, two_threads
 }
 criterion_main!(benches);

@@ -7,13 +7,14 @@
 //! |---|---|
 //! | view a stored chunk | 1.3 × a raw get: the frame's checksum and the key |
 //! | load a stored chunk | 1.1 × a raw get and decoding |
+//! | open a world | 1.1 × an open of the same files by RocksDB |
 //! | save chunks | 1.3 × a raw write batch of the same rows: encoding, sums, opacity, and looking at what is replaced |
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cg_bench::fill::fill;
 use cg_bench::order::shuffle;
@@ -218,10 +219,45 @@ fn check_rows(stored: &Stored, chunks: &[(ChunkAt, Arc<Chunk>)]) {
     }
 }
 
+/// A closed world is opened; closing it again is not measured.
+fn open(criterion: &mut Criterion) {
+    let Stored { world, raw, dir, .. } = Stored::new();
+    world.close().expect("the disk has room");
+    drop((world, raw));
+    let (path, copy) = (dir.path().join("world"), dir.path().join("copy"));
+    let options = WorldOptions { cache_bytes: 0, engine_bytes: ENGINE_BYTES, ..WorldOptions::process() };
+    let mut group = criterion.benchmark_group("store: open a world");
+    group.bench_function("ref: RocksDB open <= 1.1", |bench| {
+        bench.iter_custom(|times| {
+            let mut total = Duration::ZERO;
+            for _ in 0..times {
+                let begun = Instant::now();
+                let raw = open_raw(&copy);
+                total += begun.elapsed();
+                drop(raw);
+            }
+            total
+        });
+    });
+    group.bench_function("open", |bench| {
+        bench.iter_custom(|times| {
+            let mut total = Duration::ZERO;
+            for _ in 0..times {
+                let begun = Instant::now();
+                let world = World::builder().options(&options).open(&path).expect("just closed");
+                total += begun.elapsed();
+                world.close().expect("the disk has room");
+            }
+            total
+        });
+    });
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(30).measurement_time(Duration::from_secs(3))
         .warm_up_time(Duration::from_millis(500));
-    targets = read, save
+    targets = read, save, open
 }
 criterion_main!(benches);
