@@ -114,10 +114,21 @@ impl Blocks {
         bits::unpack(&self.bytes, self.width, out);
     }
 
-    /// Unpacks the cells of one x. They take a whole number of bytes: 32 times the width in bits.
+    /// Unpacks the cells of one x.
     pub(super) fn unpack_plane(&self, x: u8, out: &mut [u32; Self::PLANE_CELLS]) {
-        let start = usize::from(x) * Self::PLANE_CELLS / 8 * self.width as usize;
-        bits::unpack(self.bytes.get(start..).unwrap_or_default(), self.width, out);
+        bits::unpack(self.plane(x), self.width, out);
+    }
+
+    /// Whether the cells of one x have the same local ids, packed in the same width.
+    pub(super) fn has_plane_of(&self, other: &Self, x: u8) -> bool {
+        self.width == other.width && self.plane(x) == other.plane(x)
+    }
+
+    /// The packed cells of one x. They take a whole number of bytes: 32 times the width in bits.
+    fn plane(&self, x: u8) -> &[u8] {
+        let len_bytes = Self::PLANE_CELLS / 8 * self.width as usize;
+        let start = usize::from(x) * len_bytes;
+        self.bytes.get(start..start + len_bytes).unwrap_or_default()
     }
 
     pub(super) fn unpacked(&self) -> Box<LocalIds> {

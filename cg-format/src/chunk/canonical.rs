@@ -61,16 +61,22 @@ impl Chunk {
     }
 
     /// Whether every cell and layer has the same block in both chunks.
-    ///
-    /// Usually one chunk is an edit of the other, and their palettes agree over the length of the shorter one. Then a
-    /// common local id has the same meaning in both. Any other id is a kind that the other chunk lacks, because a
-    /// palette repeats no kind. So equal blocks have equal local ids, and no canonical form is needed.
     pub(super) fn has_blocks_of(&self, other: &Self) -> bool {
-        let both = self.palette.ids().iter().zip(other.palette.ids());
-        if self.blocks.width() == other.blocks.width() && both.into_iter().all(|(one, other)| one == other) {
-            return self.blocks == other.blocks && self.upper == other.upper;
+        let width = self.blocks.width();
+        if width == other.blocks.width() && self.shares_local_ids(other) {
+            // Chunks of one kind have no packed cells to compare.
+            return (width == 0 || self.blocks == other.blocks) && self.upper == other.upper;
         }
         self.canonical() == other.canonical()
+    }
+
+    /// Whether the palettes agree over the length of the shorter one, as they usually do if one chunk is an edit of the
+    /// other.
+    ///
+    /// Then a common local id has the same meaning in both. Any other id is a kind that the other chunk lacks, because
+    /// a palette repeats no kind. So equal blocks have equal local ids, and no canonical form is needed.
+    pub(super) fn shares_local_ids(&self, other: &Self) -> bool {
+        self.palette.ids().iter().zip(other.palette.ids()).all(|(one, other)| one == other)
     }
 
     fn as_held(&self) -> Canonical<'_> {

@@ -24,7 +24,8 @@ impl Chunk {
 
     /// The blocks in which a later chunk differs; `None` if there are more than `at_most`, or a layer was removed.
     ///
-    /// Costs one comparison of every cell, less if the chunks differ much.
+    /// Costs one comparison of every cell, less if the chunks differ much. If one chunk is an edit of the other, equal
+    /// planes of cells are compared as bytes.
     pub(crate) fn blocks_changed_in(&self, later: &Self, at_most: usize) -> Option<Vec<ChangedBlock>> {
         let mut changed = self.base_changed_in(later, at_most)?;
         let mut old = self.upper_layers().peekable();
@@ -102,11 +103,15 @@ impl Chunk {
         if self.palette.ids() == later.palette.ids() && self.blocks == later.blocks {
             return ControlFlow::Continue(());
         }
+        let shares_ids = self.shares_local_ids(later);
         // The local id in the later chunk for each local id of the old one.
         let same: Vec<u32> =
             self.palette.ids().iter().map(|block| later.palette.find(*block).unwrap_or(ELSEWHERE)).collect();
         let (mut old_plane, mut new_plane) = ([0; Blocks::PLANE_CELLS], [0; Blocks::PLANE_CELLS]);
         for x in 0..16_u8 {
+            if shares_ids && self.blocks.has_plane_of(&later.blocks, x) {
+                continue;
+            }
             self.blocks.unpack_plane(x, &mut old_plane);
             later.blocks.unpack_plane(x, &mut new_plane);
             let first = u16::from(x) * Blocks::PLANE_CELLS as u16;
@@ -119,5 +124,43 @@ impl Chunk {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CellOrder;
+    use crate::schema::NoComponents;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Chunks with the same packed cells and other kinds, and edits of a chunk.
+        #[test]
+        fn differences_are_those_of_each_cell_compared_alone(
+            kinds in 1_u64..20,
+            renamed in 0_u64..3,
+            edits in prop::collection::vec((0_u16..4096, 0_u64..20), 0..8),
+            is_packed in any::<bool>(),
+        ) {
+            let chunk = |first: u64| {
+                let cells: Vec<_> =
+                    (0..4096).map(|cell| BlockId::new(first + cell / 300 % kinds)).collect();
+                let cells = cells.as_slice().try_into().unwrap();
+                Chunk::from_blocks(cells, CellOrder::Xyz, &NoComponents).unwrap()
+            };
+            let (old, mut new) = (chunk(0), chunk(renamed));
+            for (index, block) in edits {
+                let cell = LocalPos::from_index(index).unwrap();
+                new.set_block(cell, BlockId::new(block), &NoComponents).unwrap();
+            }
+            if is_packed {
+                new.pack();
+            }
+            let mut found = Vec::new();
+            old.for_each_difference(&new, |at, before, after| found.push((at.cell, before, after)));
+            let all = LocalPos::all().map(|cell| (cell, Some(old.block(cell)), Some(new.block(cell))));
+            prop_assert_eq!(found, all.filter(|(_, before, after)| before != after).collect::<Vec<_>>());
+        }
     }
 }

@@ -52,9 +52,40 @@ impl Patch {
 
     /// The opacity of a chunk: a cell is opaque if the block of any of its layers is.
     ///
-    /// Calls the schema once per kind of block. Costs one unpacking and one pass over the cells.
+    /// Calls the schema for each kind of block. Costs one unpacking and one pass over the cells.
     pub fn of_chunk(chunk: &Chunk, schema: &(impl SchemaView + ?Sized)) -> Self {
         Self { columns: chunk.columns_of(|block| schema.is_opaque(block)) }
+    }
+
+    /// The opacity of a chunk after a change; `None` if the change leaves it as it was. An absent chunk is transparent.
+    ///
+    /// Costs a comparison of the packed cells if the new chunk is an edit of the old one, and unpacks only the planes
+    /// of cells that differ. If the opacity changed, costs as much as [`of_chunk`](Self::of_chunk) in addition.
+    ///
+    /// ```
+    /// use cg_format::chunk::Chunk;
+    /// use cg_format::opacity::Patch;
+    /// use cg_format::schema::NoComponents;
+    /// use cg_format::BlockId;
+    /// let stone = Chunk::filled(BlockId::new(1), &NoComponents)?;
+    /// let changed = Patch::of_change(None, Some(&stone), &NoComponents);
+    /// assert_eq!(changed, Some(Patch::of_chunk(&stone, &NoComponents)));
+    /// assert_eq!(Patch::of_change(Some(&stone), Some(&stone), &NoComponents), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_change(
+        old: Option<&Chunk>,
+        new: Option<&Chunk>,
+        schema: &(impl SchemaView + ?Sized),
+    ) -> Option<Self> {
+        if let (Some(old), Some(new)) = (old, new) {
+            let columns = old.columns_changed_in(new, |block| schema.is_opaque(block))?;
+            return Some(Self { columns });
+        }
+        let outline =
+            |chunk: Option<&Chunk>| chunk.map_or(Self::uniform(false), |chunk| Self::of_chunk(chunk, schema));
+        let new = outline(new);
+        (outline(old) != new).then_some(new)
     }
 
     /// Whether a cell is opaque.

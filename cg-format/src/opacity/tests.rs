@@ -1,8 +1,12 @@
 //! Opacity: pinned layouts, queries, and folding compared with a map of chunks.
 
 use super::*;
+use crate::chunk::CellLayer;
 use crate::testing::{annotated, golden};
-use crate::{ChunkPos, ClusterTier, DecodeError, LocalPos};
+use crate::{
+    BlockId, CellOrder, Chunk, ChunkPos, ClusterTier, ComponentId, ComponentShape, DecodeError, LocalPos,
+    SchemaView,
+};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -422,7 +426,6 @@ fn a_cell_is_a_bit_of_its_column() {
 
 #[test]
 fn a_cell_is_opaque_if_any_of_its_layers_is() {
-    use crate::chunk::Chunk;
     use crate::schema::NoComponents;
     let [air, stone] = [0, 1].map(crate::BlockId::new);
     let mut chunk = Chunk::filled(air, &NoComponents).unwrap();
@@ -439,27 +442,26 @@ fn a_cell_is_opaque_if_any_of_its_layers_is() {
     assert_eq!(Patch::of_chunk(&solid, &NoComponents).as_uniform(), Some(true));
 }
 
+/// Every third block is opaque.
+struct Thirds;
+impl SchemaView for Thirds {
+    fn components_of(&self, _: BlockId) -> Option<&[ComponentId]> {
+        Some(&[])
+    }
+    fn shape(&self, _: ComponentId) -> Option<ComponentShape> {
+        None
+    }
+    fn default_bytes(&self, _: ComponentId) -> &[u8] {
+        &[]
+    }
+    fn is_opaque(&self, block: BlockId) -> bool {
+        block.get().is_multiple_of(3)
+    }
+}
+
 #[test]
 fn a_chunks_outline_is_that_of_each_cell_asked_alone() {
     use crate::schema::NoComponents;
-    use crate::{BlockId, CellOrder, Chunk, ComponentId, ComponentShape, SchemaView};
-
-    /// Every third block is opaque.
-    struct Thirds;
-    impl SchemaView for Thirds {
-        fn components_of(&self, _: BlockId) -> Option<&[ComponentId]> {
-            Some(&[])
-        }
-        fn shape(&self, _: ComponentId) -> Option<ComponentShape> {
-            None
-        }
-        fn default_bytes(&self, _: ComponentId) -> &[u8] {
-            &[]
-        }
-        fn is_opaque(&self, block: BlockId) -> bool {
-            block.get().is_multiple_of(3)
-        }
-    }
 
     for kinds in [2_u64, 5, 256, 257, 4096] {
         let block = |index: u64| BlockId::new(index * 2_654_435_761 % kinds);
@@ -479,5 +481,56 @@ fn a_chunks_outline_is_that_of_each_cell_asked_alone() {
                 .any(|layer| Thirds.is_opaque(chunk.layer(cell, layer).unwrap()))
         });
         assert_eq!(Patch::of_chunk(&chunk, &Thirds), expected, "{kinds} kinds");
+    }
+}
+
+/// A block of a layer that is set in a chunk.
+fn any_edits() -> impl Strategy<Value = Vec<(u16, u8, u64)>> {
+    proptest::collection::vec((0_u16..4096, 0_u8..2, 0_u64..6), 0..6)
+}
+
+fn edited(chunk: &Chunk, edits: &[(u16, u8, u64)]) -> Chunk {
+    let mut chunk = chunk.clone();
+    for (index, layer, block) in edits {
+        let cell = LocalPos::from_index(*index).unwrap();
+        let at = CellLayer::new(cell, *layer);
+        let block = BlockId::new(*block);
+        if chunk.layer(cell, *layer).is_some() {
+            chunk.set_layer(at, block, &Thirds).unwrap();
+        } else {
+            chunk.push_layer(cell, block, &Thirds).unwrap();
+        }
+    }
+    chunk
+}
+
+proptest! {
+    #[test]
+    fn a_change_is_seen_exactly_if_the_outline_differs(
+        kinds in 1_u64..400,
+        renamed in 0_u64..3,
+        first in any_edits(),
+        then in any_edits(),
+        packed in any::<bool>(),
+    ) {
+        let chunk = |lowest: u64| {
+            let cells: Vec<_> = (0..4096).map(|cell| BlockId::new(lowest + cell * 7 / 5 % kinds)).collect();
+            Chunk::from_blocks(cells.as_slice().try_into().unwrap(), CellOrder::Xyz, &Thirds).unwrap()
+        };
+        let old = edited(&chunk(0), &first);
+        // The same packed cells with other kinds, or an edit.
+        let mut new = edited(&if renamed == 0 { old.clone() } else { chunk(renamed) }, &then);
+        if packed {
+            new.pack();
+        }
+        for (old, new) in [(&old, &new), (&new, &old)] {
+            let (before, after) = (Patch::of_chunk(old, &Thirds), Patch::of_chunk(new, &Thirds));
+            let changed = Patch::of_change(Some(old), Some(new), &Thirds);
+            prop_assert_eq!(changed, (before != after).then_some(after));
+        }
+        let some = Patch::of_chunk(&new, &Thirds);
+        let some = (some != Patch::uniform(false)).then_some(some);
+        prop_assert_eq!(Patch::of_change(None, Some(&new), &Thirds), some);
+        prop_assert_eq!(Patch::of_change(Some(&new), None, &Thirds), some.map(|_| Patch::uniform(false)));
     }
 }

@@ -11,7 +11,6 @@ use cg_format::chunk::Chunk;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::{self, Family};
 use cg_format::opacity::{Patch, TileView, fold, transparent};
-use cg_format::schema::NoComponents;
 use cg_format::{BlockPos, ChunkAt, ChunkPos, ClusterTier, Dimension, SchemaView, Space};
 
 use crate::engine::{Batch, Readable, ReadableExt as _};
@@ -46,8 +45,8 @@ impl OpacityColumn {
 
 /// The patch for a change of a chunk; `None` if its outline stays as it was.
 pub(crate) fn patch(old: Option<&Chunk>, new: Option<&Chunk>, schema: &impl SchemaView) -> Option<Draft> {
-    let (old, new) = (outline(old, schema), outline(new, schema));
-    (old != new).then(|| Draft::plain(Codec::None, 0, |out| new.encode(out)))
+    let new = Patch::of_change(old, new, schema)?;
+    Some(Draft::plain(Codec::None, 0, |out| new.encode(out)))
 }
 
 /// The tiles that get patches from a batch, with the number of patches.
@@ -62,12 +61,7 @@ pub(crate) fn patched_tiles(batch: &Batch) -> BTreeMap<TileKey, u32> {
 
 /// The patch of a chunk that was removed without its outline being known.
 pub(crate) fn nothing() -> Draft {
-    Draft::plain(Codec::None, 0, |out| outline(None, &NoComponents).encode(out))
-}
-
-/// A chunk's outline; an absent chunk is transparent.
-fn outline(chunk: Option<&Chunk>, schema: &impl SchemaView) -> Patch {
-    chunk.map_or(Patch::uniform(false), |chunk| Patch::of_chunk(chunk, schema))
+    Draft::plain(Codec::None, 0, |out| Patch::uniform(false).encode(out))
 }
 
 /// A key after all patches of a tile: each sorts after the tile's key and before that key with one more byte of ones.
