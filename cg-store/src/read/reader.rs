@@ -76,21 +76,31 @@ impl ReadState {
         if self.shared.check_open().is_err() {
             return at.iter().map(|_| Err(Error::Closed)).collect();
         }
-        let (mut missed, mut tickets) = (Vec::new(), Vec::new());
-        let known = |at: &ChunkAt| {
+        let (mut found, mut missed) = (Vec::with_capacity(at.len()), Vec::new());
+        for at in at {
             let cached = self.cache.get(*at);
             self.note_asked(*at, cached.is_ok());
-            let missing = |ticket| {
-                missed.push(*at);
-                tickets.push(ticket);
-            };
-            cached.or_else(|ticket| self.queued(*at, ticket).ok_or(ticket)).map_err(missing).ok()
-        };
-        let found: Vec<_> = at.iter().map(known).collect();
+            let known = cached.or_else(|ticket| self.queued(*at, ticket).ok_or(ticket));
+            let known = known.unwrap_or_else(|ticket| {
+                missed.push((found.len(), *at, ticket));
+                Lookup::NotFound
+            });
+            found.push(Ok(known));
+        }
         Counters::add(&self.shared.counters.cache_hits, (at.len() - missed.len()) as u64);
-        let mut loaded = self.load(&missed, &tickets).into_iter();
-        let missed = "one was loaded for each that is not known";
-        found.into_iter().map(|found| found.map_or_else(|| loaded.next().expect(missed), Ok)).collect()
+        if !missed.is_empty() {
+            self.load_missed(&missed, &mut found);
+        }
+        found
+    }
+
+    /// Loads chunks whose places in a list of results are given.
+    #[cold]
+    fn load_missed(&self, missed: &[(usize, ChunkAt, Ticket)], found: &mut [Result<Lookup<Stored>, Error>]) {
+        let (at, tickets): (Vec<_>, Vec<_>) = missed.iter().map(|(_, at, ticket)| (*at, *ticket)).unzip();
+        for ((place, ..), loaded) in missed.iter().zip(self.load(&at, &tickets)) {
+            found[*place] = loaded;
+        }
     }
 
     /// A chunk that the cache does not have: from the queue, otherwise from rows.
@@ -112,7 +122,7 @@ impl ReadState {
 
     /// Reports that a host requested a chunk, and whether it was in memory.
     #[inline]
-    fn note_asked(&self, at: ChunkAt, in_memory: bool) {
+    pub(super) fn note_asked(&self, at: ChunkAt, in_memory: bool) {
         if self.tells_asked {
             self.observer.asked(at, in_memory);
         }

@@ -60,6 +60,21 @@ impl AbsentCubes {
             || self.groups.get(&group(at)).is_some_and(|absent| absent & chunk_bit(at) != 0)
     }
 
+    /// Whether all of some chunks are in groups that are known to be empty. Costs a look for each run of chunks in one
+    /// 16³ cube.
+    pub(super) fn has_all(&self, mut at: impl Iterator<Item = ChunkAt>) -> bool {
+        let (mut last, mut known) = (None, (None, 0));
+        at.all(|at| {
+            if last.replace(group(at)) == Some(group(at)) {
+                return true;
+            }
+            if known.0 != Some(cube(at)) {
+                known = (Some(cube(at)), self.cubes.get(&cube(at)).map_or(0, |known| known.absent));
+            }
+            known.1 & bit(at) != 0
+        })
+    }
+
     /// Records that a chunk is absent. Returns whether its cubes should be looked up now. That is so if another chunk
     /// of the 16³ cube was absent before, and this group was not looked up.
     pub(super) fn is_to_be_asked(&self, at: ChunkAt) -> bool {
@@ -83,8 +98,16 @@ impl AbsentCubes {
         self.cubes.insert(cube(at), known);
     }
 
-    /// Forgets that the cube of a chunk is empty. The caller has announced a commit of the chunk.
-    pub(super) fn forget(&self, at: ChunkAt) {
+    /// Forgets that chunks are absent. The caller has announced a commit of them. Costs two looks for each run of chunks
+    /// in one group.
+    pub(super) fn forget(&self, at: &[ChunkAt]) {
+        for run in at.chunk_by(|one, next| group(*one) == group(*next)) {
+            self.forget_in_group(run[0], run.iter().fold(0, |chunks, at| chunks | chunk_bit(*at)));
+        }
+    }
+
+    /// Forgets that chunks of the group of a chunk are absent.
+    fn forget_in_group(&self, at: ChunkAt, chunks: u64) {
         let mut absent = self.groups.get(&group(at)).unwrap_or_default();
         if let Some(known) = self.cubes.get(&cube(at)) {
             if known.absent & bit(at) != 0 {
@@ -96,8 +119,8 @@ impl AbsentCubes {
                 self.cubes.insert(cube(at), left);
             }
         }
-        if absent & chunk_bit(at) != 0 {
-            self.groups.insert(group(at), absent & !chunk_bit(at));
+        if absent & chunks != 0 {
+            self.groups.insert(group(at), absent & !chunks);
         }
     }
 
@@ -161,15 +184,30 @@ mod tests {
     #[test]
     fn a_commit_takes_its_group_out_of_an_absent_cube() {
         let cubes = AbsentCubes::new(1 << 16);
-        cubes.forget(at(5));
+        cubes.forget(&[at(5)]);
         assert_eq!(cubes.len(), 0, "nothing was known");
         cubes.learn(at(0), Absence::WholeCube);
         assert_eq!(absent(&cubes), (0..16).collect::<Vec<_>>());
-        cubes.forget(at(5));
+        cubes.forget(&[at(5)]);
         assert_eq!(absent(&cubes), [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
-        cubes.forget(at(7));
-        cubes.forget(at(7));
+        cubes.forget(&[at(7)]);
+        cubes.forget(&[at(7)]);
         assert_eq!(absent(&cubes), [0, 1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15]);
         assert!(!cubes.is_to_be_asked(at(5)), "it holds something now");
+        cubes.forget(&[at(1), at(2), at(4), at(14)]);
+        assert_eq!(absent(&cubes), [0, 3, 6, 8, 9, 10, 11, 12, 13, 15]);
+    }
+
+    #[test]
+    fn chunks_are_all_absent_if_their_groups_are() {
+        let cubes = AbsentCubes::new(1 << 16);
+        let all = |from, to| cubes.has_all((from..to).map(at));
+        cubes.learn(at(0), Absence::WholeCube);
+        cubes.learn(at(20), Absence::Group);
+        let known =
+            [(0, 16), (0, 17), (12, 20), (20, 24), (20, 25), (19, 24), (0, 0)].map(|(a, b)| all(a, b));
+        assert_eq!(known, [true, false, false, true, false, false, true]);
+        cubes.forget(&[at(5)]);
+        assert_eq!([(0, 16), (0, 4), (4, 5)].map(|(a, b)| all(a, b)), [false, true, false]);
     }
 }
