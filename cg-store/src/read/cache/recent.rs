@@ -3,8 +3,11 @@
 //! A lookup in a shared cache writes to its lock and to the reference count of the chunk. So threads that use the same
 //! chunks wait for each other's writes. The chunks here belong to one thread, and the epoch of the place shows whether
 //! they are current. Only commits write an epoch.
+//!
+//! A thread that uses more chunks than it may hold would replace most of them before it uses them again. So it rests:
+//! for [`REST`] calls it holds nothing and looks nothing up here.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use cg_format::ChunkAt;
@@ -17,6 +20,9 @@ const FEW: Places = Places { side: 8, height: 16 };
 /// The places after chunks collided more often than there are places: the view of one player. They take half a
 /// mebibyte.
 const MANY: Places = Places { side: 16, height: 32 };
+
+/// The number of calls after which a thread that uses too many chunks tries again to hold them.
+const REST: u32 = 1 << 16;
 
 /// A place, its cache, and the epoch in which it is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,43 +85,56 @@ impl Recent {
         }
     }
 
-    fn note(&mut self, seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) {
+    /// Holds a chunk that is used for the second time, within `max_bytes`. Returns whether the chunks that the thread
+    /// uses fit; if they do not, it holds none.
+    fn note(&mut self, seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) -> bool {
         if self.places.is_empty() {
             self.reshape(FEW);
         }
         let place = self.shape.of(seen.at);
         let before = self.candidates[place].replace(seen);
         if before != Some(seen) {
-            if before.is_some_and(|before| before.at != seen.at) {
-                self.meetings += 1;
-                if self.meetings > self.shape.count() && self.shape == FEW {
-                    self.reshape(MANY);
-                }
+            if before.is_none_or(|before| before.at == seen.at) {
+                return true;
             }
-            return;
+            self.meetings += 1;
+            if self.meetings <= self.shape.count() {
+                return true;
+            }
+            if self.shape == FEW {
+                self.reshape(MANY);
+                return true;
+            }
+            self.release_all();
+            return false;
         }
         let bytes = chunk.memory_bytes() as u64;
-        if bytes > max_bytes {
-            return;
-        }
         if self.bytes + bytes > max_bytes {
-            self.places.fill(None);
-            self.bytes = 0;
+            self.release_all();
+            return false;
         }
         let before = self.places[place].replace((seen, Arc::clone(chunk)));
         self.bytes += bytes;
         self.bytes -= before.map_or(0, |(_, chunk)| chunk.memory_bytes() as u64);
+        true
+    }
+
+    /// Releases the held chunks and the places.
+    fn release_all(&mut self) {
+        *self = Self::new();
     }
 }
 
 thread_local! {
     static RECENT: RefCell<Recent> = const { RefCell::new(Recent::new()) };
+    /// The number of calls for which the thread still rests.
+    static RESTS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Calls a closure with a chunk that this thread holds, or returns the closure.
 #[inline]
 pub(super) fn show<T, F: FnOnce(&Chunk) -> T>(seen: Seen, show: F) -> Result<T, F> {
-    if !seen.epoch.is_calm() {
+    if !seen.epoch.is_calm() || rests() {
         return Err(show);
     }
     let mut show = Some(show);
@@ -134,15 +153,26 @@ pub(super) fn show<T, F: FnOnce(&Chunk) -> T>(seen: Seen, show: F) -> Result<T, 
     }
 }
 
-/// Holds a chunk for this thread, within `max_bytes` for all its chunks.
+/// Whether this thread rests. Counts the call.
+#[inline]
+fn rests() -> bool {
+    let left = RESTS.get();
+    RESTS.set(left.saturating_sub(1));
+    left > 0
+}
+
+/// Holds a chunk for this thread, within `max_bytes` for all its chunks, unless the thread rests.
+#[inline]
 pub(super) fn note(seen: Seen, chunk: &Arc<Chunk>, max_bytes: u64) {
-    if !seen.epoch.is_calm() || max_bytes == 0 {
+    if !seen.epoch.is_calm() || max_bytes == 0 || RESTS.get() > 0 {
         return;
     }
     // An ending thread holds nothing.
     let _ = RECENT.try_with(|recent| {
-        if let Ok(mut recent) = recent.try_borrow_mut() {
-            recent.note(seen, chunk, max_bytes);
+        if let Ok(mut recent) = recent.try_borrow_mut()
+            && !recent.note(seen, chunk, max_bytes)
+        {
+            RESTS.set(REST);
         }
     });
 }
@@ -187,5 +217,22 @@ mod tests {
         assert_eq!(look(11), (11 * 11 * 24, MANY));
         // The number of held bytes is exact.
         assert_eq!(recent.bytes, recent.places.iter().flatten().count() as u64 * chunk.memory_bytes() as u64);
+    }
+
+    #[test]
+    fn a_thread_that_uses_more_than_fits_holds_nothing() {
+        let epoch = Epochs::new(1, 1).now(Slot(0));
+        let chunk = Arc::new(Chunk::filled(BlockId::new(1), &NoComponents).unwrap());
+        let mut recent = Recent::new();
+        let mut note = |x, fit| {
+            let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0));
+            let fits = recent.note(Seen { cache: 1, at, epoch }, &chunk, fit * chunk.memory_bytes() as u64);
+            (fits, recent.places.iter().flatten().count())
+        };
+        let twice = [0, 0, 1, 1, 2, 2].map(|x| note(x, 2));
+        assert_eq!(twice, [(true, 0), (true, 1), (true, 1), (true, 2), (true, 2), (false, 0)]);
+        // Chunks that share their places, however little memory they take.
+        let shared = (0..1 << 20).take_while(|turn| note(turn % 2 * 16, u64::from(u16::MAX)).0).count();
+        assert_eq!(shared, FEW.count() + MANY.count() + 3);
     }
 }
