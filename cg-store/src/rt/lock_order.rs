@@ -201,4 +201,6 @@ order! {
     Resources,
     /// The threads of a set of resources, while they are started.
     Pool,
+    /// The waiting threads that the waker looks at.
+    Waker,
 }
