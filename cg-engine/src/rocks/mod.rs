@@ -38,6 +38,7 @@ mod group_sync;
 mod held;
 mod lock;
 pub mod log_scan;
+mod messages;
 mod missing;
 mod open;
 mod options;

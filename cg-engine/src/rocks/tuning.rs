@@ -9,6 +9,7 @@ use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, DBCompressionType, DBRecoveryMode, Options, ReadOptions,
 };
 
+use super::messages;
 use crate::Budget;
 
 /// The log size at which RocksDB flushes the families that keep it. Limits what an open replays.
@@ -22,6 +23,13 @@ const INDEX_PART_BYTES: usize = 4 * KIB;
 
 /// The options of the database.
 pub(super) fn database(budget: &Budget) -> Options {
+    let mut options = without_families(budget);
+    options.set_info_logger(messages::receiver());
+    options
+}
+
+/// The options of the database that RocksDB takes together with those of a family.
+fn without_families(budget: &Budget) -> Options {
     let mut options = Options::default();
     // Durability. A crash leaves a torn tail; anything else that fails its checks is an error.
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
@@ -52,8 +60,6 @@ pub(super) fn database(budget: &Budget) -> Options {
     options.set_wal_bytes_per_sync(512 * KIB as u64);
     // The manifest is read in full at every open.
     options.set_max_manifest_file_size(16 * MIB);
-    options.set_keep_log_file_num(2);
-    options.set_max_log_file_size(4 * MIB);
     options.set_stats_dump_period_sec(0);
     options.set_stats_persist_period_sec(0);
     options
@@ -63,7 +69,7 @@ pub(super) fn database(budget: &Budget) -> Options {
 pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     let Profile { buffer_bytes, buffer_count, block_bytes, compression, blobs, point_reads } =
         profile(family);
-    let mut options = database(budget);
+    let mut options = without_families(budget);
     options.set_write_buffer_size(buffer_bytes.min(budget.memory_bytes() / 16));
     options.set_max_write_buffer_number(buffer_count);
     options.set_level_compaction_dynamic_level_bytes(true);

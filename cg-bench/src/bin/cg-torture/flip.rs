@@ -11,19 +11,18 @@ use crate::rng::Rng;
 use crate::verdict::Verdict;
 
 /// How many of 150 flips go into each kind of file. The headers of log records are aimed at in addition.
-const SHARES: [(&str, u64); 12] = [
+const SHARES: [(&str, u64); 11] = [
     ("SST", 40),
     ("blob", 20),
     ("WAL", 20),
     (WAL_HEADERS, 15),
     (MANIFEST, 15),
-    ("OPTIONS", 8),
+    ("OPTIONS", 10),
     ("CURRENT", 8),
     ("DURABLE", 8),
     ("world.cg", 8),
     ("IDENTITY", 4),
     ("OWNER", 2),
-    ("LOG", 2),
 ];
 const WAL_HEADERS: &str = "WAL, record headers";
 const LOG_HEADER_BYTES: u64 = 7;

@@ -9,7 +9,7 @@ pub(crate) const MANIFEST: &str = "MANIFEST";
 /// What a file is; `None` for RocksDB's own lock, which is empty.
 pub(crate) fn kind_of(file: &str) -> Option<&'static str> {
     let name = file.rsplit('/').next().unwrap_or(file);
-    let by_prefix = [("MANIFEST-", MANIFEST), ("OPTIONS-", "OPTIONS"), ("LOG", "LOG")];
+    let by_prefix = [("MANIFEST-", MANIFEST), ("OPTIONS-", "OPTIONS")];
     let by_extension = [("sst", "SST"), ("blob", "blob"), ("log", "WAL")];
     let whole = ["CURRENT", "DURABLE", "IDENTITY", "OWNER", "world.cg"];
     let extension = Path::new(name).extension().and_then(OsStr::to_str);

@@ -51,6 +51,14 @@ fn what_survives_is_decided_by_us() {
 }
 
 #[test]
+fn no_file_of_messages_is_written() {
+    let dir = Dir::new();
+    create(&dir.db()).close().expect("closes");
+    drop(open(&dir.db()));
+    assert_eq!(dir.names("LOG"), [""; 0]);
+}
+
+#[test]
 fn every_family_is_tuned() {
     let dir = Dir::new();
     // Enough memory that no buffer is made smaller than it is meant to be.
