@@ -8,7 +8,7 @@
 //!
 //! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
 //!
-//! `scale`, `hour` and `crowd` are no benchmarks but programs, as what they measure is too long to be repeated.
+//! `scale`, `hour`, `crowd` and `cold` are no benchmarks but programs, as what they measure is too long to be repeated.
 //!
 //! Results lie in a folder of their own, emptied by every run: a table is of one run.
 
@@ -30,9 +30,11 @@ use crate::{metadata, setup};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only benchmarks whose name holds this; `scale`, `hour` and `crowd` run the programs of that name instead, a few
-    /// minutes each, `crowd` half an hour.
+    /// Only benchmarks whose name holds this; `scale`, `hour`, `crowd` and `cold` run the programs of that name instead, a
+    /// few minutes each, `crowd` half an hour.
     name: Option<String>,
+    /// The saves that `cold` measures [default: those of `CG_WORLDS`].
+    saves: Vec<PathBuf>,
     /// A few iterations of each: shows that everything runs, and figures to one digit at best.
     #[arg(long)]
     quick: bool,
@@ -53,13 +55,14 @@ const CONDITIONS: &str = "conditions.txt";
 const PARTIAL: &str = "partial: ";
 
 /// What is too long to be repeated: subcommands of `cg-tiers`.
-const PROGRAMS: [&str; 3] = ["scale", "hour", "crowd"];
+const PROGRAMS: [&str; 4] = ["scale", "hour", "crowd", "cold"];
 
 /// Measures and prints.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
     if let Some(program) = options.name.as_deref().filter(|name| PROGRAMS.contains(name)) {
-        return run_program(context, program);
+        return run_program(context, program, &options.saves);
     }
+    ensure!(options.saves.is_empty(), "only `cold` takes saves");
     let metadata = metadata::stated(context)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
     let results = Path::new(target).join("xtask/bench");
@@ -86,10 +89,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
 }
 
 /// Runs one of the programs, which prints its own table.
-fn run_program(context: &Context, name: &str) -> Result<()> {
+fn run_program(context: &Context, name: &str, saves: &[PathBuf]) -> Result<()> {
     let environment = setup::prepare(context)?;
     let tool = context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers"]);
-    let tool = tool.args(PEERS).args(["--", name]);
+    let tool = with_worlds(context, tool.args(PEERS).args(["--", name]).args(saves))?;
     environment.apply(tool).run()?;
     print!("\n{}", conditions(context));
     Ok(())

@@ -1,9 +1,11 @@
-//! Worlds at their full size: a million chunks beside ten thousand, an hour of a server, ten minutes of a crowd.
+//! Worlds at their full size: a million chunks beside ten thousand, an hour of a server, ten minutes of a crowd, and
+//! saves that are completely cold.
 //!
 //! What takes too long for a benchmark that repeats itself. Each prints a table with its reference in the same run.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "the figures are for a person")]
 
+mod cold;
 mod contents;
 mod crowd;
 mod failure;
@@ -33,6 +35,8 @@ enum Run {
     Hour(hour::Options),
     /// Ticks of a server whose players walk into new land, by the clock, beside RocksDB and LevelDB.
     Crowd(crowd::Options),
+    /// The bytes of saves whose chunks are all cold, beside one Zstandard stream for each of their regions.
+    Cold(cold::Options),
     /// Opens a world, ticks it and prints what that cost.
     #[command(hide = true)]
     Measure(scale::Measure),
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Run::Scale(options) => scale::run(&options),
         Run::Hour(options) => hour::run(&options),
         Run::Crowd(options) => crowd::run(&options),
+        Run::Cold(options) => cold::run(&options),
         Run::Measure(measure) => scale::measure(&measure),
     };
     match done {
