@@ -2,15 +2,18 @@
 //! same.
 
 use cg_format::ChunkPos;
-use cg_format::opacity::{Patch, TileView, fold};
+use cg_format::opacity::{Patch, TileView, fold, pack, unpack};
 
 /// Decodes bytes as both and says whether they are one.
 ///
 /// # Panics
 /// If a law is broken.
 pub(crate) fn check(bytes: &[u8]) -> bool {
-    let tile = TileView::new(bytes);
+    let unpacked = unpack(bytes);
+    let tile = unpacked.as_deref().map_err(Clone::clone).and_then(TileView::new);
     if let Ok(tile) = &tile {
+        let bytes = unpacked.as_deref().expect("it was unpacked");
+        assert_eq!(*unpack(&pack(tile)).expect("just packed"), *bytes);
         assert_eq!(fold(Some(tile), &[]).expect("it was one"), bytes);
         for column in tile.columns() {
             assert_eq!(column.highest_opaque(), column.runs().last().map(|run| *run.end()));

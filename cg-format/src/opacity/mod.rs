@@ -3,7 +3,7 @@
 //! The opacity of a world is a cache: it is derived from the chunks, can be switched off, and can be rebuilt. A
 //! [`TileView`] contains the columns of a 64×64 tile as runs of y, because a world is as tall as an `i64`. A commit
 //! that changes a chunk's opacity stores one [`Patch`] in addition to the tile; [`fold()`] applies patches to the tile.
-//! Chunks that are not stored are transparent.
+//! Chunks that are not stored are transparent. A tile is stored in the form of [`pack()`].
 //!
 //! ```
 //! use cg_format::opacity::{self, Coverage, Patch, TileView};
@@ -24,11 +24,13 @@
 
 mod column;
 mod fold;
+mod packed;
 mod patch;
 mod tile;
 
 pub use column::{ColumnView, Coverage};
 pub use fold::{TileTooLarge, fold, transparent};
+pub use packed::{pack, trace_stored, unpack};
 pub use patch::Patch;
 pub use tile::TileView;
 

@@ -82,6 +82,12 @@ fn bytes_are_pinned() {
     golden("opacity/tile", &tile, &describe(&view.unwrap()));
     insta::assert_snapshot!("tile", annotated(&tile, &spans));
 
+    let stored = pack(&TileView::new(&tile).unwrap());
+    golden("opacity/packed_tile", &stored, &describe(&TileView::new(&unpack(&stored).unwrap()).unwrap()));
+    let (spans, result) = trace_stored(&stored);
+    assert_eq!(result, Ok(()));
+    insta::assert_snapshot!("packed_tile", annotated(&stored, &spans));
+
     let empty = transparent(ClusterTier::L1);
     let (_, view) = TileView::trace(&empty);
     golden("opacity/tile_transparent", &empty, &describe(&view.unwrap()));
@@ -97,6 +103,55 @@ fn bytes_are_pinned() {
         assert_eq!(read, Ok(patch));
         insta::assert_snapshot!(name, annotated(&bytes, &fields));
     }
+}
+
+/// Changes one byte of the packed ruin.
+#[track_caller]
+fn check_packed(change: impl FnOnce(&mut Vec<u8>), expected: Expect) {
+    let mut stored = pack(&TileView::new(&ruin_tile()).unwrap());
+    change(&mut stored);
+    let read = unpack(&stored).and_then(|tile| TileView::new(&tile).map(drop));
+    assert_eq!(trace_stored(&stored).1, read, "explained with the same error");
+    check_error(read, expected);
+}
+
+#[test]
+fn every_field_of_a_packed_tile_is_checked() {
+    check_packed(
+        |stored| stored[0] = 3,
+        expect![
+            "opacity tile: format version is 3, and this release reads up to 2; use a newer release (at byte 0)"
+        ],
+    );
+    check_packed(
+        |stored| stored[8] = 3,
+        expect!["opacity tile: scale level is 3, allowed is 1 or 2 (at byte 8)"],
+    );
+    check_packed(
+        |stored| stored.truncate(9 + 4 * 4096 - 1),
+        expect!["opacity tile: 4096 boundary counts of 4 bytes exceed the 16383 bytes left (at byte 9)"],
+    );
+    check_packed(
+        |stored| stored[9 + 100] = 1,
+        expect!["opacity tile: boundary counts is 36, but the rest of the value implies 35 (at byte 9)"],
+    );
+    check_packed(
+        |stored| stored.truncate(stored.len() - 1),
+        expect!["opacity tile: boundary counts is 35, but the rest of the value implies 34 (at byte 9)"],
+    );
+    // Without a step all boundaries are at y 0.
+    check_packed(
+        |stored| stored[9 + 4 * 4096..].fill(0),
+        expect!["opacity tile: boundaries is 0, not above the 0 before it (at byte 16405)"],
+    );
+}
+
+#[test]
+fn a_tile_that_was_stored_before_tiles_were_packed_is_read_as_it_is() {
+    let tile = ruin_tile();
+    assert!(matches!(unpack(&tile), Ok(alloc::borrow::Cow::Borrowed(bytes)) if bytes == tile));
+    let (spans, result) = trace_stored(&tile);
+    assert_eq!((spans, result), (TileView::trace(&tile).0, Ok(())));
 }
 
 #[test]
@@ -359,6 +414,7 @@ proptest! {
             bytes = fold(Some(&TileView::new(&bytes).unwrap()), batch).unwrap();
         }
         let tile = TileView::new(&bytes).unwrap();
+        prop_assert!(*unpack(&pack(&tile)).unwrap() == bytes);
         let is_opaque = |x: i64, y: i64, z: i64| {
             let block = crate::BlockPos::new(x, y, z);
             chunks.get(&block.chunk()).is_some_and(|patch: &Patch| patch.is_opaque(block.local()))

@@ -15,7 +15,7 @@ use super::column::ColumnView;
 use crate::wire::{Reader, Span, Trace};
 use crate::{ClusterTier, DecodeError, Problem, Section};
 
-/// The layout that this release writes, and the newest that it reads.
+/// The layout of a tile in memory, and of one that was stored before tiles were packed.
 pub(super) const FORMAT_VERSION: u64 = 1;
 /// The length of the fields before the offsets.
 const FIXED_LEN_BYTES: usize = 8 + 1;
@@ -77,6 +77,11 @@ impl<'a> TileView<'a> {
     /// Whether no block of the tile is opaque. Such a tile need not be stored.
     pub const fn is_transparent(&self) -> bool {
         self.boundaries.is_empty()
+    }
+
+    /// The boundaries of all columns, one after the other.
+    pub(super) const fn boundary_bytes(&self) -> &'a [[u8; BOUNDARY_LEN_BYTES]] {
+        self.boundaries
     }
 
     fn column_at(&self, index: usize) -> ColumnView<'a> {

@@ -7,7 +7,7 @@ use cg_format::cluster::{trace as trace_cluster, trace_seed};
 use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::object::ObjectView;
-use cg_format::opacity::{Patch, TileView};
+use cg_format::opacity::{Patch, TileView, trace_stored};
 use cg_format::overlay::{ArenaRow, OverlayRow};
 use cg_format::record::RecordView;
 use cg_format::staged::{Intent, StagedOps};
@@ -53,6 +53,7 @@ fn layouts() -> Vec<Layout> {
     let overlays = traces("overlay", "row_", |_, bytes| OverlayRow::trace(bytes));
     let arenas = traces("overlay", "arena_", |_, bytes| ArenaRow::trace(bytes));
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
+    let packed = traces("opacity", "packed", |_, bytes| trace_stored(bytes));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
     vec![
         of_chunk("chunk-header", &[Section::ChunkHeader]),
@@ -70,6 +71,7 @@ fn layouts() -> Vec<Layout> {
         of("intent", &[Section::Intent], intents),
         of("intent-part", &[Section::Intent], parts),
         of("opacity-tile", &[Section::OpacityTile], tiles),
+        of("opacity-packed-tile", &[Section::OpacityTile], packed),
         of("opacity-patch", &[Section::OpacityPatch], patches),
         of("overlay-row", &[Section::Overlay], overlays),
         of("overlay-arena", &[Section::Overlay], arenas),

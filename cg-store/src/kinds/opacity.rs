@@ -10,7 +10,7 @@ use std::ops::{Bound, ControlFlow, RangeInclusive};
 use cg_format::chunk::Chunk;
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::key::{self, Family};
-use cg_format::opacity::{Patch, TileView, fold, transparent};
+use cg_format::opacity::{Patch, TileView, fold, pack, transparent, unpack};
 use cg_format::{BlockPos, ChunkAt, ChunkPos, ClusterTier, Dimension, SchemaView, Space};
 
 use crate::engine::{Batch, Readable, ReadableExt as _};
@@ -83,6 +83,12 @@ pub(crate) fn column(
     Ok(OpacityColumn { runs: view.column(x, z).runs().collect() })
 }
 
+/// The row of a tile that was folded or drawn.
+pub(crate) fn tile_row(tile: &[u8]) -> Draft {
+    let tile = TileView::new(tile).expect("folding writes sound tiles");
+    Draft::plain(Codec::None, 0, |out| out.extend(pack(&tile)))
+}
+
 /// A tile with its patches folded in, or `None` if there is neither a tile nor a patch.
 pub(crate) fn folded(view: &dyn Readable, tile_key: TileKey) -> Result<Option<Vec<u8>>, Error> {
     let mut tile: Option<Vec<u8>> = None;
@@ -93,8 +99,9 @@ pub(crate) fn folded(view: &dyn Readable, tile_key: TileKey) -> Result<Option<Ve
         let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityTile);
         let read = FrameView::open(space, key, row).and_then(|frame| {
             if space == Space::OpacityTile {
-                TileView::new(frame.payload())?;
-                tile = Some(frame.payload().to_vec());
+                let unpacked = unpack(frame.payload())?;
+                TileView::new(&unpacked)?;
+                tile = Some(unpacked.into_owned());
             } else {
                 patches.push((key::decode_opacity_patch(key)?.pos, Patch::decode(frame.payload())?));
             }

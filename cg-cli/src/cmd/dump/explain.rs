@@ -5,7 +5,7 @@ use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::frame::{self, FrameView, LEN_BYTES};
 use cg_format::object::ObjectView;
-use cg_format::opacity::{Patch, TileView};
+use cg_format::opacity::{Patch, trace_stored};
 use cg_format::record::RecordView;
 use cg_format::wire::Span;
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Space, chunk, key};
@@ -185,7 +185,7 @@ fn explain_value(
             explained(spans, answer.err())
         }
         Space::OpacityTile => {
-            let (spans, answer) = TileView::trace(value);
+            let (spans, answer) = trace_stored(value);
             explained(spans, answer.err())
         }
         Space::OpacityPatch => {

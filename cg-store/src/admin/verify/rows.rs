@@ -7,7 +7,7 @@ use cg_format::cluster::{Slot, SlotInfo, StoredCluster};
 use cg_format::entity::Entity;
 use cg_format::frame::{FrameView, version_of};
 use cg_format::key::{self, Family};
-use cg_format::opacity::{Patch, TileView};
+use cg_format::opacity::{Patch, TileView, unpack};
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, DecodeError, Limits, Lookup, Section, Space};
 
 use super::{Verifier, VerifyDepth};
@@ -146,7 +146,7 @@ impl Verifier<'_> {
             }
             Space::OpacityTile => {
                 key::decode_opacity_tile(key)?;
-                TileView::new(frame.payload())?;
+                TileView::new(&unpack(frame.payload())?)?;
             }
             Space::OpacityPatch => {
                 key::decode_opacity_patch(key)?;

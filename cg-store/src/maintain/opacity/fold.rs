@@ -3,14 +3,13 @@
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::Space;
-use cg_format::frame::{Codec, Draft};
 use cg_format::key::{self, Family};
 
 use super::dirty_tiles::Next;
 use crate::engine::{
     Batch, ErrorKind, Guard, Met, Readable, ReadableExt as _, Stamp, Uncached, scan_skipping_damage,
 };
-use crate::kinds::opacity::{TileKey, after_tile, folded};
+use crate::kinds::opacity::{TileKey, after_tile, folded, tile_row};
 use crate::maintain::state::{Awaited, Background, MaintainState, commit_guarded};
 use crate::maintain::tiering::{DamageLog, Due};
 use crate::rt::stats::Counters;
@@ -176,8 +175,7 @@ impl MaintainState {
             return Ok(true);
         }
         if let Some(bytes) = folded(&view, tile_key)? {
-            let draft = Draft::plain(Codec::None, 0, |out| out.extend(bytes));
-            batch.put(Space::OpacityTile, tile_key, draft, Stamp::Commit);
+            batch.put(Space::OpacityTile, tile_key, tile_row(&bytes), Stamp::Commit);
         }
         let is_folded = commit_guarded(&*engine, batch, &guards)?;
         Counters::add(&self.shared.counters.tiles_folded, u64::from(is_folded));

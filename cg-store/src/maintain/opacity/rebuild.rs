@@ -6,13 +6,13 @@
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::Space;
-use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::frame::{Draft, FrameView};
 use cg_format::key::Family;
 
 use super::{Column, Drawing, Part, each_part};
 use crate::commit::commit_log::Committing;
 use crate::engine::{Batch, EngineError, ReadableExt as _, Stamp};
-use crate::kinds::opacity::TileKey;
+use crate::kinds::opacity::{TileKey, tile_row};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
@@ -83,6 +83,7 @@ impl MaintainState {
         tile: TileKey,
         drawn: Option<&[u8]>,
     ) -> Result<bool, Error> {
+        let drawn = drawn.map(tile_row);
         let mut batch = Batch::new();
         let mut stands = false;
         self.shared.engine()?.scan(
@@ -93,7 +94,9 @@ impl MaintainState {
                     return ControlFlow::Break(());
                 }
                 let frame = FrameView::open(Space::OpacityTile, key, row);
-                if key == tile && frame.is_ok_and(|frame| Some(frame.payload()) == drawn) {
+                if key == tile
+                    && frame.is_ok_and(|frame| Some(frame.payload()) == drawn.as_ref().map(Draft::payload))
+                {
                     stands = true;
                 } else {
                     let space = Space::of_row(Family::OpacityMap, key).unwrap_or(Space::OpacityPatch);
@@ -102,8 +105,7 @@ impl MaintainState {
                 ControlFlow::Continue(())
             },
         )?;
-        if let Some(bytes) = drawn.filter(|_| !stands) {
-            let draft = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(bytes));
+        if let Some(draft) = drawn.filter(|_| !stands) {
             batch.put(Space::OpacityTile, tile, draft, Stamp::Commit);
         }
         if batch.is_empty() {
