@@ -11,6 +11,17 @@ use crate::Problem;
 
 mod lz4;
 
+/// The time that compression may take. Decompression takes the same time for both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Effort {
+    /// For values that are written while somebody waits. Zstandard uses level 1.
+    #[default]
+    Fast,
+    /// For values that are written once in the background and kept. Zstandard uses level 19, which takes about forty
+    /// times as long and gives about a fifth less. LZ4 and the Rust Zstandard have one level.
+    Small,
+}
+
 /// The compression of a block of bytes. The number is stored, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
@@ -20,7 +31,7 @@ pub enum Codec {
     None = 0,
     /// One LZ4 block without a length before it.
     Lz4 = 1,
-    /// Zstandard frames, written at level 1.
+    /// Zstandard frames.
     Zstd = 2,
 }
 
@@ -56,16 +67,16 @@ impl Codec {
 /// Appends the compressed form of `raw`, which may be longer than `raw` itself.
 ///
 /// ```
-/// use cg_format::codec::{compress, decompress, Codec};
+/// use cg_format::codec::{compress, decompress, Codec, Effort};
 /// let raw = [7; 1000];
 /// let (mut stored, mut back) = (Vec::new(), Vec::new());
-/// compress(Codec::Lz4, &raw, &mut stored);
+/// compress(Codec::Lz4, Effort::Fast, &raw, &mut stored);
 /// assert!(stored.len() < 50);
 /// decompress(Codec::Lz4, &stored, raw.len(), &mut back)?;
 /// assert_eq!(back, raw);
 /// # Ok::<(), cg_format::Problem>(())
 /// ```
-pub fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) {
+pub fn compress(codec: Codec, effort: Effort, raw: &[u8], out: &mut Vec<u8>) {
     match codec {
         Codec::None => out.extend_from_slice(raw),
         Codec::Lz4 => {
@@ -75,7 +86,7 @@ pub fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) {
                 .expect("the buffer has the largest size that LZ4 gives");
             out.truncate(start + len_bytes);
         }
-        Codec::Zstd => zstandard::compress(raw, out),
+        Codec::Zstd => zstandard::compress(effort, raw, out),
     }
 }
 
@@ -125,6 +136,7 @@ pub fn decompress(
 mod pure {
     //! Zstandard in Rust.
 
+    use super::Effort;
     use alloc::vec::Vec;
     use ruzstd::decoding::FrameDecoder;
     use ruzstd::encoding::CompressionLevel;
@@ -132,7 +144,8 @@ mod pure {
     /// The largest window that an encoder at level 1 declares is 512 KiB.
     const WINDOW_MIN_BYTES: u64 = 1 << 20;
 
-    pub(super) fn compress(raw: &[u8], out: &mut Vec<u8>) {
+    /// It has no smaller level.
+    pub(super) fn compress(_: Effort, raw: &[u8], out: &mut Vec<u8>) {
         ruzstd::encoding::compress(raw, out, CompressionLevel::Fastest);
     }
 
@@ -148,15 +161,22 @@ mod pure {
 mod native {
     //! Zstandard in C.
 
+    use super::Effort;
     use alloc::vec::Vec;
 
-    /// A lower level is not faster. A higher one makes archives a few per cent smaller in twice the time.
-    const LEVEL: i32 = 1;
+    /// A lower level is not faster. The next ones make archives a few per cent smaller in twice the time.
+    const FAST_LEVEL: i32 = 1;
+    /// Measured in `docs/lab/cold-bytes.md`.
+    const SMALL_LEVEL: i32 = 19;
 
-    pub(super) fn compress(raw: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn compress(effort: Effort, raw: &[u8], out: &mut Vec<u8>) {
+        let level = match effort {
+            Effort::Fast => FAST_LEVEL,
+            Effort::Small => SMALL_LEVEL,
+        };
         let start = out.len();
         out.resize(start + zstd::zstd_safe::compress_bound(raw.len()), 0);
-        let len_bytes = zstd::bulk::compress_to_buffer(raw, out.split_at_mut(start).1, LEVEL)
+        let len_bytes = zstd::bulk::compress_to_buffer(raw, out.split_at_mut(start).1, level)
             .expect("the buffer has the largest size that Zstandard gives");
         out.truncate(start + len_bytes);
     }
@@ -178,9 +198,9 @@ mod tests {
     use proptest::prelude::*;
     use std::vec;
 
-    fn round_trip(codec: Codec, raw: &[u8]) -> Vec<u8> {
+    fn round_trip(codec: Codec, effort: Effort, raw: &[u8]) -> Vec<u8> {
         let (mut stored, mut back) = (vec![1, 2], vec![3]);
-        compress(codec, raw, &mut stored);
+        compress(codec, effort, raw, &mut stored);
         decompress(codec, &stored[2..], raw.len(), &mut back).unwrap();
         assert!(back[0] == 3 && &back[1..] == raw, "{codec:?} gives back what it got, after what was there");
         stored.split_off(2)
@@ -194,8 +214,13 @@ mod tests {
     fn all_sizes_come_back() {
         for codec in Codec::ALL {
             for len in [0, 1, 12, 13, 255, 256, 4096, 131_071, 131_073, 700_000] {
-                let stored = round_trip(codec, &text(len));
-                assert!(codec == Codec::None || len < 4096 || stored.len() < len / 2, "{codec:?} {len}");
+                for effort in [Effort::Fast, Effort::Small] {
+                    let stored = round_trip(codec, effort, &text(len));
+                    assert!(
+                        codec == Codec::None || len < 4096 || stored.len() < len / 2,
+                        "{codec:?} {effort:?} {len}"
+                    );
+                }
             }
         }
     }
@@ -203,7 +228,7 @@ mod tests {
     #[test]
     fn a_promise_that_is_not_kept_exactly_is_an_error() {
         for codec in Codec::ALL {
-            let stored = round_trip(codec, &text(1000));
+            let stored = round_trip(codec, Effort::Fast, &text(1000));
             for promised in [0, 999, 1001, 200_000] {
                 let mut out = vec![9];
                 let error = decompress(codec, &stored, promised, &mut out).unwrap_err();
@@ -219,7 +244,7 @@ mod tests {
     #[test]
     fn a_bomb_stops_at_its_promise() {
         for codec in [Codec::Lz4, Codec::Zstd] {
-            let stored = round_trip(codec, &vec![0; 1 << 20]);
+            let stored = round_trip(codec, Effort::Small, &vec![0; 1 << 20]);
             assert!(decompress(codec, &stored, 4096, &mut Vec::new()).is_err());
         }
         let error = decompress(Codec::Lz4, &[0; 4], usize::MAX, &mut Vec::new()).unwrap_err();
@@ -246,11 +271,11 @@ mod tests {
     #[cfg(feature = "zstd")]
     proptest! {
         #[test]
-        fn the_two_zstandards_read_each_other(raw in prop::collection::vec(0_u8..9, 0..20_000), times in 1_usize..40) {
+        fn the_two_zstandards_read_each_other(raw in prop::collection::vec(0_u8..9, 0..20_000), times in 1_usize..40, is_small: bool) {
             let raw = raw.repeat(times);
             let (mut by_rust, mut by_c) = (Vec::new(), Vec::new());
-            pure::compress(&raw, &mut by_rust);
-            native::compress(&raw, &mut by_c);
+            pure::compress(Effort::Fast, &raw, &mut by_rust);
+            native::compress(if is_small { Effort::Small } else { Effort::Fast }, &raw, &mut by_c);
             let mut back = vec![0; raw.len()];
             prop_assert_eq!(native::decompress(&by_rust, &mut back), Some(raw.len()));
             prop_assert!(back == raw);
@@ -274,7 +299,7 @@ mod tests {
         fn truncated_and_flipped_blocks_never_panic(raw in prop::collection::vec(0_u8..5, 0..3000), cut: prop::sample::Index, flip in 1_u8..) {
             for codec in [Codec::Lz4, Codec::Zstd] {
                 let mut stored = Vec::new();
-                compress(codec, &raw, &mut stored);
+                compress(codec, Effort::Small, &raw, &mut stored);
                 let at = cut.index(stored.len());
                 prop_assert!(decompress(codec, &stored[..at], raw.len(), &mut Vec::new()).is_err() || at == 0 && raw.is_empty());
                 stored[at] ^= flip;

@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 pub use crate::codec::Codec;
-use crate::codec::{compress, decompress};
+use crate::codec::{Effort, compress, decompress};
 use crate::wire::{Reader, Span, Trace};
 use crate::{DecodeError, Limits, Problem, Section, Space};
 
@@ -306,7 +306,7 @@ impl Draft {
         if let (Codec::Lz4 | Codec::Zstd, Ok(raw_len_bytes)) = (codec, u32::try_from(raw.len())) {
             let mut bytes = reserved();
             bytes.extend_from_slice(&raw_len_bytes.to_le_bytes());
-            compress(codec, raw, &mut bytes);
+            compress(codec, Effort::Fast, raw, &mut bytes);
             if bytes.len() < plain.len() {
                 let end = bytes.len();
                 return Self::summed(kind, codec, schema_generation, bytes, end);

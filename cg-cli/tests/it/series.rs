@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cg_cli::schem::{SchemFile, import};
 use cg_format::Chunk;
-use cg_format::codec::{Codec, compress};
+use cg_format::codec::{Codec, Effort, compress};
 use cg_snapshot::file::FileOptions;
 use cg_snapshot::{CaptureOptions, Region, Snapshot, capture, diff};
 use cg_store::prelude::*;
@@ -115,7 +115,7 @@ fn the_saves_of_a_house_share_sections_and_differ_where_their_schematics_do() {
         let stored = snapshots.iter().map(|it| it.to_bytes(&FileOptions { codec }).expect("sound").len());
         let alone = |bytes: &[u8]| {
             let mut out = Vec::new();
-            compress(codec, bytes, &mut out);
+            compress(codec, Effort::Fast, bytes, &mut out);
             out.len().min(bytes.len())
         };
         let (stored, sections) =

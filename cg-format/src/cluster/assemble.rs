@@ -4,10 +4,10 @@ use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::directory::{Directory, GroupEntry};
+use super::directory::{Directory, GroupEntry, is_compact};
 use super::header;
 use super::{ClusterView, GROUP_SLOT_COUNT, GroupBytes, Slot, SlotInfo, StoredCluster};
-use crate::codec::compress;
+use crate::codec::{Effort, compress};
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
 
@@ -196,7 +196,7 @@ impl<'a> ClusterBuilder<'a> {
                 None => _ = chunks.remove(&place),
             }
         }
-        EncodedGroup::encode(self.codec, &chunks)
+        EncodedGroup::encode(self.codec, effort_for(self.tier), &chunks)
     }
 
     fn change(&mut self, slot: Slot, change: Change<'a>) -> &mut Self {
@@ -254,7 +254,7 @@ impl EncodedGroup<'_> {
         EncodedGroup { entry, stored: Cow::Owned(stored.into_owned()), slots }
     }
 
-    fn encode(codec: Codec, chunks: &GroupChunks<'_>) -> Result<Self, AssembleError> {
+    fn encode(codec: Codec, effort: Effort, chunks: &GroupChunks<'_>) -> Result<Self, AssembleError> {
         if chunks.is_empty() {
             return Ok(Self::default());
         }
@@ -269,7 +269,7 @@ impl EncodedGroup<'_> {
         let mut stored = raw;
         if codec != Codec::None {
             let mut compressed = Vec::new();
-            compress(codec, &stored, &mut compressed);
+            compress(codec, effort, &stored, &mut compressed);
             if compressed.len() < stored.len() {
                 stored = compressed;
             }
@@ -312,13 +312,30 @@ impl Joined {
         if self.raw_len_bytes > MAX_RAW_BYTES {
             return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
         }
+        self.slots.extend(&group.slots);
+        if let Some(entry) = self.stored_before(group) {
+            self.groups.push(entry);
+            return Ok(());
+        }
         if self.body.len() + group.stored.len() > MAX_STORED_BYTES {
             return Err(AssembleError::TooLarge { form: "stored", max_bytes: MAX_STORED_BYTES });
         }
         self.groups.push(GroupEntry { offset_bytes: self.body.len() as u32, ..group.entry });
         self.body.extend_from_slice(&group.stored);
-        self.slots.extend(&group.slots);
         Ok(())
+    }
+
+    /// The entry of a group that has the same bytes, if this directory can name them twice. In empty space many are
+    /// equal.
+    fn stored_before(&self, group: &EncodedGroup<'_>) -> Option<GroupEntry> {
+        let is_equal = |entry: &&GroupEntry| {
+            let offset_bytes = entry.offset_bytes;
+            let start = offset_bytes as usize;
+            entry.is_shared_with(&GroupEntry { offset_bytes, ..group.entry })
+                && self.body.get(start..start + group.stored.len()) == Some(&*group.stored)
+        };
+        let mut earlier = self.groups.iter();
+        earlier.find(is_equal).filter(|_| is_compact(self.tier, self.codec)).copied()
     }
 
     fn finish(self) -> Result<Option<Draft>, AssembleError> {
@@ -328,7 +345,7 @@ impl Joined {
         }
         let draft = Draft::cluster(self.codec, |out| {
             let start = out.len();
-            Directory::encode(self.tier, &self.groups, &self.slots, out);
+            Directory::encode(self.tier, self.codec, &self.groups, &self.slots, out);
             let directory_len_bytes = out.len() - start;
             out.extend_from_slice(&self.body);
             directory_len_bytes
@@ -346,6 +363,14 @@ fn old_chunks<'g>(
     group: &'g GroupBytes<'_>,
 ) -> impl Iterator<Item = (u8, (SlotInfo, &'g [u8]))> {
     group.chunks().filter_map(|(slot, value)| Some((slot.in_group(), (base.chunk_info(slot)?, value))))
+}
+
+/// A cold cluster is written once, in the background, and kept for long.
+const fn effort_for(tier: ClusterTier) -> Effort {
+    match tier {
+        ClusterTier::L1 => Effort::Fast,
+        ClusterTier::L2 => Effort::Small,
+    }
 }
 
 fn places() -> impl Iterator<Item = u8> {

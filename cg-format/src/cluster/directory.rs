@@ -1,6 +1,7 @@
 //! The directory of a stored cluster: its chunks, their versions, and the places of their groups.
 //!
-//! The first 8 bytes are its [`Head`]. Then 24 bytes for each group, 1 for L1 and 64 for L2:
+//! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in version 2. Those are 24 bytes
+//! for each group, 1 for L1 and 64 for L2:
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -17,12 +18,15 @@
 //! | 0 | 8 | chunk version | the commit that last changed the chunk |
 //! | 8 | 4 | chunk schema generation | what the chunk's ids and columns mean |
 //!
-//! A group without chunks has an entry of zeros and no bytes. The others are stored in order and without gaps.
+//! A group without chunks has an entry of zeros and no bytes. The others are stored in order and without gaps. In version
+//! 2 a group whose bytes equal those of an earlier one has its offset, and is not stored again.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::header::header_len_bytes;
 use super::{GROUP_SLOT_COUNT, Slot};
+use crate::codec::{Effort, compress, decompress};
 use crate::frame::Codec;
 use crate::frame::head::{Head, SLOT_LEN_BYTES};
 use crate::wire::{Reader, Writer};
@@ -62,7 +66,14 @@ impl GroupEntry {
         })
     }
 
-    /// Checks an entry against the codec and the end of the group before it. `here` is at its first byte.
+    /// Whether two groups are the same bytes in the row.
+    pub(super) fn is_shared_with(&self, other: &Self) -> bool {
+        let bytes =
+            |entry: &Self| (entry.offset_bytes, entry.stored_len_bytes, entry.raw_len_bytes, entry.checksum);
+        other.presence == self.presence && bytes(other) == bytes(self)
+    }
+
+    /// Checks an entry against the codec and the end of the groups before it. `here` is at its first byte.
     fn check(&self, codec: Codec, end_bytes: u32, here: &Reader<'_>) -> Result<(), DecodeError> {
         let at = |offset_bytes, problem| {
             Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes() + offset_bytes, problem))
@@ -111,63 +122,57 @@ pub(super) struct Directory<'a> {
     pub(super) tier: ClusterTier,
     /// One per group of the tier, each with the number of chunks in the groups before it.
     groups: Vec<(GroupEntry, u16)>,
-    slots: &'a [[u8; SLOT_LEN_BYTES]],
+    slots: Cow<'a, [[u8; SLOT_LEN_BYTES]]>,
 }
 
+/// The entries of groups and slots: of each group also the number of chunks in the groups before it.
+type Entries<'e> = (Vec<(GroupEntry, u16)>, &'e [[u8; SLOT_LEN_BYTES]]);
+
 impl<'a> Directory<'a> {
-    /// Reads a directory. The reader ends after it.
+    /// Reads a directory. The reader ends after it. Allocates at most 51 kB for entries that are compressed.
     pub(super) fn parse(reader: &mut Reader<'a>, codec: Codec) -> Result<Self, DecodeError> {
         let start = reader.clone();
         let head = Head::parse(reader)?;
-        let (mut end_bytes, mut present) = (0_u32, 0_u32);
-        let mut groups = Vec::with_capacity(head.tier.group_count());
-        for _ in 0..head.tier.group_count() {
-            let here = reader.clone();
-            let entry = GroupEntry::parse(reader)?;
-            entry.check(codec, end_bytes, &here)?;
-            let Some(end) = end_bytes.checked_add(entry.stored_len_bytes) else {
-                let (field, found) = ("stored length", entry.stored_len_bytes.into());
-                let problem = Problem::OutOfRange { field, found, allowed: "less than 4 GiB for all groups" };
-                return Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes() + 12, problem));
-            };
-            groups.push((entry, present as u16));
-            end_bytes = end;
-            present += entry.presence.count_ones();
+        if !head.is_compressed() {
+            let (groups, slots) = parse_entries(reader, &start, head, codec)?;
+            return Ok(Self { tier: head.tier, groups, slots: Cow::Borrowed(slots) });
         }
-        if present != head.present_count {
-            let (found, expected) = (head.present_count.into(), present.into());
-            let problem = Problem::Disagrees { field: "present count", found, expected };
-            return Err(DecodeError::new(Section::ClusterDirectory, start.offset_bytes() + 4, problem));
-        }
-        let mut entries = reader.clone().traced(None);
-        let (slots, _) = entries.take_items("slots", present.into(), SLOT_LEN_BYTES as u64)?.as_chunks();
-        if reader.trace().is_some() {
-            for _ in slots {
-                reader.u64("chunk version")?;
-                reader.u32("chunk schema generation")?;
-            }
-        } else {
-            *reader = entries;
-        }
+        let at = reader.offset_bytes();
+        let len_bytes = head.stored_len_bytes.unwrap_or_default();
+        let block = reader.take("entries", len_bytes as usize)?;
+        let mut raw = Vec::new();
+        decompress(codec, block, head.entries_len_bytes(), &mut raw)
+            .map_err(|problem| DecodeError::new(Section::ClusterDirectory, at, problem))?;
+        let mut entries = Reader::at_offset(&raw, at, Section::ClusterDirectory);
+        let (groups, slots) = parse_entries(&mut entries, &start, head, codec)?;
+        let slots = Cow::Owned(slots.to_vec());
         Ok(Self { tier: head.tier, groups, slots })
     }
 
-    /// Appends the directory of all groups of the tier, in order, and of their chunks in the same order.
-    pub(super) fn encode(tier: ClusterTier, groups: &[GroupEntry], slots: &[SlotInfo], out: &mut Vec<u8>) {
+    /// Appends the directory of all groups of the tier, in order, and of their chunks in the same order. Those
+    /// of cold clusters with Zstandard are compressed.
+    pub(super) fn encode(
+        tier: ClusterTier,
+        codec: Codec,
+        groups: &[GroupEntry],
+        slots: &[SlotInfo],
+        out: &mut Vec<u8>,
+    ) {
         debug_assert_eq!(groups.len(), tier.group_count());
+        let mut entries = Vec::new();
+        encode_entries(groups, slots, &mut Writer::new(&mut entries));
+        let is_compact = is_compact(tier, codec);
+        if is_compact {
+            let mut compressed = Vec::new();
+            compress(codec, Effort::Fast, &entries, &mut compressed);
+            if compressed.len() < entries.len() {
+                entries = compressed;
+            }
+        }
+        let stored_len_bytes = is_compact.then_some(entries.len() as u32);
         let mut writer = Writer::new(out);
-        Head { tier, present_count: slots.len() as u32 }.encode(&mut writer);
-        for group in groups {
-            writer.u64(group.presence);
-            writer.u32(group.offset_bytes);
-            writer.u32(group.stored_len_bytes);
-            writer.u32(group.raw_len_bytes);
-            writer.u32(group.checksum);
-        }
-        for slot in slots {
-            writer.u64(slot.version);
-            writer.u32(slot.schema_generation);
-        }
+        Head { tier, present_count: slots.len() as u32, stored_len_bytes }.encode(&mut writer);
+        writer.bytes(&entries);
     }
 
     /// Every group of the tier, including those without chunks.
@@ -179,13 +184,25 @@ impl<'a> Directory<'a> {
         self.groups.get(usize::from(group)).map(|(entry, _)| *entry)
     }
 
-    pub(super) const fn present_count(&self) -> usize {
+    pub(super) fn present_count(&self) -> usize {
         self.slots.len()
     }
 
     /// Bytes of all groups as stored.
     pub(super) fn body_len_bytes(&self) -> usize {
-        self.groups().map(|(_, entry)| entry.stored_len_bytes as usize).sum()
+        let end =
+            |(_, entry): (u8, GroupEntry)| entry.offset_bytes as usize + entry.stored_len_bytes as usize;
+        self.groups().map(end).max().unwrap_or(0)
+    }
+
+    /// The groups in the order of their bytes, each once.
+    pub(super) fn stored_groups(&self) -> impl Iterator<Item = GroupEntry> + use<'_, 'a> {
+        let mut end_bytes = 0;
+        self.groups().filter_map(move |(_, entry)| {
+            let is_first = entry.presence != 0 && entry.offset_bytes == end_bytes;
+            end_bytes += if is_first { entry.stored_len_bytes } else { 0 };
+            is_first.then_some(entry)
+        })
     }
 
     pub(super) fn slot(&self, slot: Slot) -> Option<SlotInfo> {
@@ -206,6 +223,73 @@ impl<'a> Directory<'a> {
                 .filter_map(move |place| Slot::in_group_of(self.tier, group, place))
         });
         present.zip(self.slots.iter().map(slot_info))
+    }
+}
+
+/// Whether a cluster gets a directory of version 2: entries are compressed, and equal groups are stored once.
+pub(super) fn is_compact(tier: ClusterTier, codec: Codec) -> bool {
+    tier == ClusterTier::L2 && codec == Codec::Zstd
+}
+
+/// Reads the entries of groups and slots. `start` is at the first byte of the directory.
+fn parse_entries<'e>(
+    reader: &mut Reader<'e>,
+    start: &Reader<'_>,
+    head: Head,
+    codec: Codec,
+) -> Result<Entries<'e>, DecodeError> {
+    let (mut end_bytes, mut present) = (0_u32, 0_u32);
+    let mut groups = Vec::with_capacity(head.tier.group_count());
+    for _ in 0..head.tier.group_count() {
+        let here = reader.clone();
+        let entry = GroupEntry::parse(reader)?;
+        let is_shared = head.stored_len_bytes.is_some()
+            && entry.presence != 0
+            && groups.iter().any(|(earlier, _)| entry.is_shared_with(earlier));
+        if is_shared {
+            groups.push((entry, present as u16));
+            present += entry.presence.count_ones();
+            continue;
+        }
+        entry.check(codec, end_bytes, &here)?;
+        let Some(end) = end_bytes.checked_add(entry.stored_len_bytes) else {
+            let (field, found) = ("stored length", entry.stored_len_bytes.into());
+            let problem = Problem::OutOfRange { field, found, allowed: "less than 4 GiB for all groups" };
+            return Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes() + 12, problem));
+        };
+        groups.push((entry, present as u16));
+        end_bytes = end;
+        present += entry.presence.count_ones();
+    }
+    if present != head.present_count {
+        let (found, expected) = (head.present_count.into(), present.into());
+        let problem = Problem::Disagrees { field: "present count", found, expected };
+        return Err(DecodeError::new(Section::ClusterDirectory, start.offset_bytes() + 4, problem));
+    }
+    let mut entries = reader.clone().traced(None);
+    let (slots, _) = entries.take_items("slots", present.into(), SLOT_LEN_BYTES as u64)?.as_chunks();
+    if reader.trace().is_some() {
+        for _ in slots {
+            reader.u64("chunk version")?;
+            reader.u32("chunk schema generation")?;
+        }
+    } else {
+        *reader = entries;
+    }
+    Ok((groups, slots))
+}
+
+fn encode_entries(groups: &[GroupEntry], slots: &[SlotInfo], writer: &mut Writer<'_>) {
+    for group in groups {
+        writer.u64(group.presence);
+        writer.u32(group.offset_bytes);
+        writer.u32(group.stored_len_bytes);
+        writer.u32(group.raw_len_bytes);
+        writer.u32(group.checksum);
+    }
+    for slot in slots {
+        writer.u64(slot.version);
+        writer.u32(slot.schema_generation);
     }
 }
 

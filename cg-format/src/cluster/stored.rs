@@ -78,7 +78,7 @@ impl<'a> StoredCluster<'a> {
     }
 
     /// The number of chunks, 1 to 64 or 1 to 4,096.
-    pub const fn present_count(&self) -> usize {
+    pub fn present_count(&self) -> usize {
         self.directory.present_count()
     }
 
@@ -237,7 +237,7 @@ impl<'a> StoredCluster<'a> {
         reader.enter(Section::ClusterGroup);
         let body = reader.clone().rest();
         if reader.trace().is_some() {
-            for (_, entry) in directory.groups().filter(|(_, entry)| entry.presence != 0) {
+            for entry in directory.stored_groups() {
                 reader.take("group", entry.stored_len_bytes as usize)?;
             }
         } else {

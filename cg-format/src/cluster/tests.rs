@@ -179,6 +179,35 @@ fn a_group_that_is_stored_as_the_one_before_is_decompressed_once() {
     assert_eq!(steps.map(&mut spent), [true, false, false, true, true, false, true]);
 }
 
+/// Chunks of one version, of which all groups but one have the same bytes.
+fn alike(groups: impl IntoIterator<Item = u8>, other: u8) -> Chunks {
+    let info = SlotInfo { version: 9, schema_generation: 1 };
+    let places = |group| (0..3).map(move |place| Slot::in_group_of(ClusterTier::L2, group, place).unwrap());
+    let value = |slot: Slot| if slot.group() == other { b"ore".repeat(99) } else { b"air".repeat(99) };
+    groups.into_iter().flat_map(places).map(|slot| (slot, (info, value(slot)))).collect()
+}
+
+#[test]
+fn equal_groups_of_a_cold_cluster_are_stored_once() {
+    let tier = ClusterTier::L2;
+    let (few, many) = (alike([0, 20], 20), alike(0..40, 20));
+    let rows = [&few, &many].map(|held| build(tier, Codec::Zstd, held));
+    let stored = rows.each_ref().map(|row| {
+        let groups = trace(tier, KEY, row).0.into_iter().filter(|span| span.section == Section::ClusterGroup);
+        groups.map(|span| span.len_bytes).collect::<Vec<_>>()
+    });
+    assert_eq!((stored[0].len(), &stored[0]), (2, &stored[1]));
+    assert_eq!(rows.each_ref().map(|row| read_whole(tier, row)), [few.clone(), many.clone()]);
+
+    // A merge shares groups, too: with those that it copies, and with those that it makes.
+    let base = StoredCluster::open(tier, KEY, &rows[0]).unwrap();
+    let mut merge = ClusterBuilder::over(&base);
+    for (slot, (info, value)) in many.iter().filter(|(slot, _)| !few.contains_key(slot)) {
+        merge.put(*slot, *info, value);
+    }
+    assert!(seal(&merge).unwrap().unwrap() == rows[1]);
+}
+
 #[test]
 fn a_group_that_does_not_shrink_is_borrowed() {
     let tier = ClusterTier::L1;
@@ -298,7 +327,7 @@ fn replace_group(row: &[u8], group: u8, bytes: impl FnOnce(&[u8]) -> Vec<u8>) ->
     }
     let draft = frame::Draft::cluster(cluster.codec(), |out| {
         let start = out.len();
-        directory::Directory::encode(tier, &groups, &slots, out);
+        directory::Directory::encode(tier, cluster.codec(), &groups, &slots, out);
         let len = out.len() - start;
         out.extend(body);
         len

@@ -142,7 +142,7 @@ fn repeat_doubling(area: &mut [u8], distance: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::{Codec, compress};
+    use crate::codec::{Codec, Effort, compress};
     use proptest::prelude::*;
     use std::vec::Vec;
     use std::{iter, vec};
@@ -157,7 +157,7 @@ mod tests {
 
     fn compressed(raw: &[u8]) -> Vec<u8> {
         let mut block = Vec::new();
-        compress(Codec::Lz4, raw, &mut block);
+        compress(Codec::Lz4, Effort::Fast, raw, &mut block);
         block
     }
 

@@ -56,6 +56,8 @@ fn golden_clusters_are_read_and_written() {
     check("l1_one_chunk", l1, Codec::Lz4, &slots(l1, [63]));
     check("l1_full", l1, Codec::Lz4, &slots(l1, 0..64));
     check("l2_two_groups", l2, Codec::None, &slots(l2, [0, 1, 4095]));
+    check("compact_l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
+    // Of a release that did not compress the directory.
     check("l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
 }
 

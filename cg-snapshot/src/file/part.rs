@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use cg_format::codec::{Codec, compress, decompress};
+use cg_format::codec::{Codec, Effort, compress, decompress};
 use cg_format::wire::{Reader, Trace, Writer};
 use cg_format::{DecodeError, Limits, Problem, Section};
 
@@ -156,7 +156,7 @@ pub(crate) fn read_codec(reader: &mut Reader<'_>, field: &'static str) -> Result
 /// Compresses bytes, unless the result is not smaller.
 pub(crate) fn packed(codec: Codec, raw: &[u8]) -> (Codec, Vec<u8>) {
     let mut stored = Vec::new();
-    compress(codec, raw, &mut stored);
+    compress(codec, Effort::Fast, raw, &mut stored);
     if stored.len() < raw.len() { (codec, stored) } else { (Codec::None, raw.to_vec()) }
 }
 

@@ -78,6 +78,22 @@ fn a_flip_in_an_l2_cluster_costs_the_64_chunks_of_one_group_at_most() {
     }
 }
 
+#[test]
+fn a_flip_in_a_shared_group_costs_the_chunks_that_share_it() {
+    let tier = ClusterTier::L2;
+    let held = alike(0..4, 2);
+    let row = build(tier, Codec::Zstd, &held);
+    let spans = trace(tier, KEY, &row).0.into_iter().filter(|span| span.section == Section::ClusterGroup);
+    let lost: Vec<_> = spans
+        .map(|span| {
+            let mut damaged = row.clone();
+            damaged[span.offset_bytes as usize] ^= 1;
+            outcome(tier, &held, &damaged)
+        })
+        .collect();
+    assert_eq!(lost, [9, 3].map(|lost| Outcome { lost, wrong: 0 }));
+}
+
 /// The negative control: without the checksums the same flips give wrong bytes, and this test detects them.
 #[test]
 fn without_checksums_the_same_flips_would_be_read() {

@@ -165,9 +165,9 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     );
     check_directory(
         Codec::None,
-        set(0, [2]),
+        set(0, [3]),
         expect![
-            "cluster directory: directory version is 2, and this release reads up to 1; use a newer release (at byte 24)"
+            "cluster directory: directory version is 3, and this release reads up to 2; use a newer release (at byte 24)"
         ],
     );
     check_directory(
@@ -248,6 +248,72 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     );
 }
 
+/// Changes the entries of a compact directory as they are before compression, and opens the row.
+#[track_caller]
+fn check_compact(change: impl FnOnce(&mut Vec<u8>), expect: Expect) {
+    let tier = ClusterTier::L2;
+    let row = build(tier, Codec::Zstd, &alike(0..3, 1));
+    let stored_len = u32::from_le_bytes(row[32..36].try_into().unwrap()) as usize;
+    let mut entries = Vec::new();
+    let block = &row[36..36 + stored_len];
+    crate::codec::decompress(Codec::Zstd, block, 64 * 24 + 9 * 12, &mut entries).unwrap();
+    change(&mut entries);
+    let draft = frame::Draft::cluster(Codec::Zstd, |out| {
+        out.extend(&row[24..32]);
+        out.extend(u32::to_le_bytes(entries.len() as u32));
+        out.extend(&entries);
+        let len = out.len() - LEN_BYTES;
+        out.extend(&row[36 + stored_len..]);
+        len
+    });
+    let answer = read(tier, &draft.seal(Space::ClusterL2, KEY, 7)).map(|(chunks, errors)| {
+        errors.first().map_or_else(|| format!("{} chunks", chunks.len()), ToString::to_string)
+    });
+    // The length of the groups depends on the encoder.
+    let end = format!("implies {} ", row.len() - 36 - stored_len);
+    let answer = answer.unwrap_or_else(|error| error.to_string());
+    expect.assert_eq(&answer.replace(&end, "implies END "));
+}
+
+#[test]
+fn every_field_of_a_compact_directory_is_checked_even_under_a_right_checksum() {
+    check_compact(|_| (), expect!["9 chunks"]);
+    // The third group shares the first one's bytes: it must name all of them.
+    check_compact(
+        set(2 * 24 + 8, [1]),
+        expect!["cluster directory: group offset is 1, but the rest of the value implies END (at byte 92)"],
+    );
+    check_compact(
+        set(2 * 24 + 12, [1, 0, 0, 0]),
+        expect!["cluster directory: group offset is 0, but the rest of the value implies END (at byte 92)"],
+    );
+    check_compact(
+        set(2 * 24 + 20, [1, 2, 3, 4]),
+        expect!["cluster directory: group offset is 0, but the rest of the value implies END (at byte 92)"],
+    );
+    check_compact(
+        set(2 * 24, [15]),
+        expect!["cluster directory: group offset is 0, but the rest of the value implies END (at byte 92)"],
+    );
+    let row = build(ClusterTier::L2, Codec::Zstd, &alike(0..3, 1));
+    let open = |change: fn(&mut [u8])| {
+        let mut payload = row[LEN_BYTES..].to_vec();
+        change(&mut payload);
+        let len = payload.len();
+        let draft = frame::Draft::cluster(Codec::Zstd, |out| {
+            out.extend(&payload);
+            (12 + u32::from_le_bytes(payload[8..12].try_into().unwrap()) as usize).min(len)
+        });
+        read(ClusterTier::L2, &draft.seal(Space::ClusterL2, KEY, 7)).unwrap_err().to_string()
+    };
+    expect!["cluster directory: entries length is 0, allowed is 1 to what the entries take decompressed (at byte 32)"].assert_eq(&open(|payload| payload[8..12].fill(0)));
+    expect!["cluster directory: entries length is 5000, allowed is 1 to what the entries take decompressed (at byte 32)"].assert_eq(&open(|payload| payload[8..12].copy_from_slice(&5000_u32.to_le_bytes())));
+    let error = open(|payload| payload[16] ^= 1);
+    let block = u32::from_le_bytes(row[32..36].try_into().unwrap());
+    let expected = "does not decompress to 1644 bytes (at byte 36)";
+    assert_eq!(error, format!("cluster directory: Zstandard block of {block} bytes {expected}"));
+}
+
 #[test]
 fn groups_that_reach_past_4_gib_are_no_overflow() {
     let tier = ClusterTier::L2;
@@ -265,7 +331,7 @@ fn groups_that_reach_past_4_gib_are_no_overflow() {
     let open = |groups: &[_], infos: &[_]| {
         let draft = frame::Draft::cluster(Codec::Lz4, |out| {
             let start = out.len();
-            directory::Directory::encode(tier, groups, infos, out);
+            directory::Directory::encode(tier, Codec::Lz4, groups, infos, out);
             out.len() - start
         });
         let row = draft.seal(Space::ClusterL2, KEY, 1);
@@ -298,9 +364,9 @@ fn a_group_must_be_what_its_entry_says() {
         "cluster header: format version is 9, and this release reads up to 1; use a newer release (at byte 0)"
     ]
     .assert_eq(&error_of(&version));
-    let compressed = build(tier, Codec::Zstd, &chunks(tier, [0, 1]));
+    let compressed = build(tier, Codec::Lz4, &chunks(tier, [0, 1]));
     let shorter = replace_group(&compressed, 0, |_| vec![7; 20]);
-    expect!["cluster group: Zstandard block of 20 bytes does not decompress to 539 bytes (at byte 1592)"]
+    expect!["cluster group: LZ4 block of 20 bytes does not decompress to 539 bytes (at byte 1592)"]
         .assert_eq(&error_of(&shorter));
 }
 

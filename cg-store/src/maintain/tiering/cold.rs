@@ -1,11 +1,11 @@
-//! The cold cluster that is being built. Jobs read and write it; its groups are built in slices of ticks.
+//! The cold cluster that is being built. Jobs read it, build its groups and write it.
 
 use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, Step};
 
-use super::jobs::{Ended, JobKind};
+use super::jobs::{Ended, JobKind, MadeGroup};
 use super::{Due, MoveCounts, Work};
-use crate::maintain::move_tier::{ColdEnd, ColdMerge, GroupMade, Outcome, split_damage};
+use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome, split_damage};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 
@@ -42,18 +42,30 @@ impl MaintainState {
         }
     }
 
-    /// Builds groups of the current cold cluster. Starts to write it after the last group.
-    pub(super) fn make_cold(
+    /// Starts to build groups of the current cold cluster. That compresses them as small as they get, which takes longer
+    /// than a tick.
+    pub(super) fn begin_cold_groups(&self, work: &mut Work, steps: Vec<Step>, due: Due) {
+        let Some(merge) = work.merge.take() else { return };
+        // Some cubes may get a warm cluster on the way into the cold one.
+        let cubes = merge.cubes().chain(steps.iter().map(|step| step.cube)).collect();
+        self.begin_job(work, JobKind::ColdGroups, cubes, move |world| {
+            let made = world.shared.pool.each(&steps, |step: &Step| world.make_group(&merge, step, due));
+            Ok(Ended::ColdGroups(merge, steps.into_iter().zip(made).collect()))
+        });
+    }
+
+    /// Takes groups that were built into their cluster. Starts to write it after the last group.
+    pub(super) fn end_cold_groups(
         &self,
         work: &mut Work,
-        steps: &[Step],
-        due: Due,
+        mut merge: Box<ColdMerge>,
+        made: Vec<(Step, MadeGroup)>,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
-        let Some(mut merge) = work.merge.take() else { return Ok(()) };
-        let made = self.shared.pool.each(steps, |step: &Step| self.make_group(&merge, step, due));
+        let begun: Vec<_> = merge.cubes().chain(made.iter().map(|(step, _)| step.cube)).collect();
+        let is_last = made.last().is_none_or(|(last, _)| last.remaining_steps == 0);
         let mut failed = None;
-        for (step, made) in steps.iter().zip(made) {
+        for (step, made) in made {
             match made {
                 Ok(None) => {}
                 Ok(Some(Ok(made))) => merge.take(made),
@@ -66,29 +78,22 @@ impl MaintainState {
             }
         }
         if let Some(error) = failed {
-            // Some cubes may have got a warm cluster on the way into the cold one.
-            let begun = merge.cubes().chain(steps.iter().map(|step| step.cube));
-            begun.for_each(|cube| work.cube_index.moved(cube));
+            begun.into_iter().for_each(|cube| work.cube_index.moved(cube));
             return Err(error);
         }
-        if steps.last().is_some_and(|last| last.remaining_steps > 0) {
-            work.merge = Some(merge);
-        } else {
+        if is_last {
             let cubes = merge.cubes().collect();
             self.begin_job(work, JobKind::ColdWrite, cubes, move |world| {
                 merge.commit(&*world.shared.engine()?, &world.shared.counters).map(Ended::ColdWrite)
             });
+        } else {
+            work.merge = Some(merge);
         }
         Ok(())
     }
 
     /// Builds the group of a step. Returns `None` if the step is not right any more.
-    fn make_group(
-        &self,
-        merge: &ColdMerge,
-        step: &Step,
-        due: Due,
-    ) -> Result<Option<Result<GroupMade, Outcome>>, Error> {
+    fn make_group(&self, merge: &ColdMerge, step: &Step, due: Due) -> MadeGroup {
         let Some(heat) = self.heat_if_confirmed(step, due) else { return Ok(None) };
         merge.make(&*self.shared.engine()?, &self.shared.counters, step.cube, heat).map(Some)
     }

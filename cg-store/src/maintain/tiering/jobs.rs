@@ -1,5 +1,5 @@
-//! Jobs of a tick on the pool, which may outlast it: promotions, and all that reads a cold cluster, because an engine
-//! reads that row as a whole.
+//! Jobs of a tick on the pool, which may outlast it: promotions, and all that reads or makes a cold cluster, because an
+//! engine reads that row as a whole and its groups are compressed as small as they get.
 //!
 //! A tick waits for their results until its budget ends, if it has enough time. Otherwise it only collects those that
 //! ended. It does not wait for promotions if other work keeps all threads busy: its promotions come after that.
@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use cg_tiering::{ClusterAt, CubeAt};
+use cg_tiering::{ClusterAt, CubeAt, Step};
 
 use super::{Due, MoveCounts, Work};
-use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome};
+use crate::maintain::move_tier::{ColdEnd, ColdMerge, GroupMade, Outcome};
 use crate::maintain::state::{Awaited, Background, MaintainState};
 use crate::storage::error::Error;
 
@@ -31,6 +31,7 @@ struct Job {
 pub(super) enum JobKind {
     Promotion,
     ColdRead,
+    ColdGroups,
     ColdWrite,
     Shrinking,
     Purge,
@@ -42,6 +43,8 @@ pub(super) enum Ended {
     Promotion(Outcome),
     /// The cluster may be damaged.
     ColdRead(Result<Box<ColdMerge>, Error>),
+    /// The cluster, and the groups that were built for it.
+    ColdGroups(Box<ColdMerge>, Vec<(Step, MadeGroup)>),
     ColdWrite(ColdEnd),
     Shrinking {
         cluster: ClusterAt,
@@ -52,12 +55,16 @@ pub(super) enum Ended {
     Purge(Outcome),
 }
 
+/// A group of a cold cluster; `None` if its step was not right any more.
+pub(super) type MadeGroup = Result<Option<Result<GroupMade, Outcome>>, Error>;
+
 impl JobKind {
     /// The name for errors.
     const fn operation(self) -> &'static str {
         match self {
             Self::Promotion => "promoting chunks",
             Self::ColdRead => "reading a cold cluster",
+            Self::ColdGroups => "building groups of a cold cluster",
             Self::ColdWrite => "writing a cold cluster",
             Self::Shrinking => "writing a cluster without its shadows",
             Self::Purge => "forgetting tombstones",
@@ -136,6 +143,7 @@ impl MaintainState {
         match ended {
             Ok(Ended::Promotion(end)) => counts.promoted += self.end(work, cubes, end, counts),
             Ok(Ended::ColdRead(merge)) => self.end_cold_read(work, merge, counts),
+            Ok(Ended::ColdGroups(merge, made)) => self.end_cold_groups(work, merge, made, counts)?,
             Ok(Ended::ColdWrite(end)) => self.end_cold_write(work, end, counts),
             Ok(Ended::Shrinking { cluster, present, end }) => {
                 match &end {

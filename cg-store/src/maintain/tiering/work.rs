@@ -1,7 +1,7 @@
 //! Takes the steps of the plan on several threads, until they are done or the deadline is reached.
 //!
-//! Warm clusters are written within a tick, which waits for the threads. Cold clusters are read and written in the
-//! background: the row is as large as 64 cubes, and an engine reads it as a whole.
+//! Warm clusters are written within a tick, which waits for the threads. Cold clusters are read, built and written in the
+//! background: the row is as large as 64 cubes, an engine reads it as a whole, and its compression takes longer than a tick.
 
 use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, Heat, MovePlan, Step};
@@ -41,6 +41,7 @@ impl Work {
         let planned = std::iter::from_fn(|| self.next_step());
         let promotions = planned.filter(|step| step.to == Tier::L0).map(|step| step.cube).collect();
         self.jobs.forget(JobKind::ColdRead);
+        self.jobs.forget(JobKind::ColdGroups);
         self.merge = None;
         self.cube_index.begin_again();
         promotions
@@ -182,7 +183,7 @@ impl MaintainState {
             }
             Tier::L2 if work.is_cold_begun() => {
                 let steps = work.next_steps(self.threads_to_use(due));
-                self.make_cold(work, &steps, due, counts)?;
+                self.begin_cold_groups(work, steps, due);
             }
             Tier::L2 => self.begin_cold(work),
         }

@@ -111,8 +111,10 @@ fn frozen() -> (Disk, Ids, [ChunkAt; 3], Vec<u8>) {
 #[test]
 fn a_damaged_group_costs_its_own_chunks_only() {
     let (disk, ids, [a, b, far], row) = frozen();
-    // The first group lies first after the directory: 8 bytes, 64 groups of 24 and 3 slots of 12.
-    disk.raw().flip(Family::ChunkL2, &row, frame::LEN_BYTES + 8 + 64 * 24 + 3 * 12 + 5);
+    // The first group is the first after the directory: 12 bytes, of which the last 4 are the length of the entries.
+    let stored = disk.raw().get(Family::ChunkL2, &row);
+    let entries = u32::from_le_bytes(stored[frame::LEN_BYTES + 8..][..4].try_into().expect("four bytes"));
+    disk.raw().flip(Family::ChunkL2, &row, frame::LEN_BYTES + 12 + entries as usize + 5);
     let world = disk.open(&[]);
     for at in [a, b] {
         assert_eq!(corrupt(world.load(at)).space, Space::ClusterL2);
