@@ -15,6 +15,15 @@ use crate::Budget;
 /// The log size at which RocksDB flushes the families that keep it. Limits what an open replays.
 pub const MAX_WAL_BYTES: u64 = 256 << 20;
 
+/// Zstandard levels of the last level of a family; see `docs/lab/cold-bytes.md`. Rows that are seldom written get the
+/// highest, which writes a few megabytes a second.
+const ZSTD_SELDOM_WRITTEN: i32 = 19;
+const ZSTD_OPACITY: i32 = 12;
+const ZSTD_OFTEN_WRITTEN: i32 = 6;
+/// RocksDB's defaults: Zstandard takes window and strategy from the level.
+const ZSTD_WINDOW_BITS: i32 = -14;
+const ZSTD_STRATEGY: i32 = 0;
+
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
@@ -67,13 +76,17 @@ fn without_families(budget: &Budget) -> Options {
 
 /// The options of a family. `None` is RocksDB's own `default` family, which stays empty.
 pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
-    let Profile { buffer_bytes, buffer_count, block_bytes, compression, blobs, point_reads } =
+    let Profile { buffer_bytes, buffer_count, block_bytes, compression, last_level_zstd, blobs, point_reads } =
         profile(family);
     let mut options = without_families(budget);
     options.set_write_buffer_size(buffer_bytes.min(budget.memory_bytes() / 16));
     options.set_max_write_buffer_number(buffer_count);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_compression_type(compression);
+    if let Some(zstd_level) = last_level_zstd {
+        options.set_bottommost_compression_type(DBCompressionType::Zstd);
+        options.set_bottommost_compression_options(ZSTD_WINDOW_BITS, zstd_level, ZSTD_STRATEGY, 0, true);
+    }
     if point_reads {
         options.set_memtable_prefix_bloom_ratio(0.05);
         options.set_memtable_whole_key_filtering(true);
@@ -125,16 +138,20 @@ pub(super) fn scan_reads(family: Family) -> ReadOptions {
     reads
 }
 
+#[derive(Clone, Copy)]
 struct Profile {
     buffer_bytes: usize,
     buffer_count: i32,
     block_bytes: usize,
     compression: DBCompressionType,
+    /// The Zstandard level of the last level of the tree, where all rows end that are not written again.
+    last_level_zstd: Option<i32>,
     blobs: Option<Blobs>,
     /// Rows are mostly read one by one and soon after they were written.
     point_reads: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Blobs {
     min_bytes: u64,
     file_bytes: u64,
@@ -167,16 +184,24 @@ fn profile(family: Option<Family>) -> Profile {
         buffer_count: 2,
         block_bytes: 4 * KIB,
         compression: Lz4,
+        last_level_zstd: Some(ZSTD_SELDOM_WRITTEN),
         blobs: None,
         point_reads: false,
     };
     let Some(family) = family else { return small };
+    let often_written = Profile {
+        buffer_bytes: 16 * MIB,
+        block_bytes: 8 * KIB,
+        last_level_zstd: Some(ZSTD_OFTEN_WRITTEN),
+        ..small
+    };
     match family {
         Family::WorldMeta | Family::WorldProperties => small,
         Family::ChunkL0 => Profile {
             buffer_bytes: 64 * MIB,
             buffer_count: 3,
             block_bytes: 8 * KIB,
+            last_level_zstd: None,
             blobs: Some(Blobs::LARGE_ROWS),
             point_reads: true,
             ..small
@@ -185,6 +210,7 @@ fn profile(family: Option<Family>) -> Profile {
             buffer_bytes: 64 * MIB,
             block_bytes: 16 * KIB,
             compression: Plain,
+            last_level_zstd: None,
             blobs: Some(Blobs::WARM_CLUSTERS),
             ..small
         },
@@ -195,14 +221,19 @@ fn profile(family: Option<Family>) -> Profile {
             blobs: Some(Blobs::COLD_CLUSTERS),
             ..small
         },
-        Family::Entity => {
-            Profile { buffer_bytes: 32 * MIB, blobs: Some(Blobs::LARGE_ROWS), point_reads: true, ..small }
+        Family::Entity => Profile {
+            buffer_bytes: 32 * MIB,
+            last_level_zstd: Some(ZSTD_OFTEN_WRITTEN),
+            blobs: Some(Blobs::LARGE_ROWS),
+            point_reads: true,
+            ..small
+        },
+        Family::OpacityMap => Profile { last_level_zstd: Some(ZSTD_OPACITY), ..often_written },
+        Family::ChunkDelta | Family::Index => often_written,
+        // Objects are many small values that are alike, and are rarely read.
+        Family::Object => {
+            Profile { buffer_bytes: 16 * MIB, block_bytes: 64 * KIB, blobs: Some(Blobs::LARGE_ROWS), ..small }
         }
-        Family::OpacityMap | Family::ChunkDelta | Family::Index => {
-            Profile { buffer_bytes: 16 * MIB, block_bytes: 8 * KIB, ..small }
-        }
-        Family::Object | Family::Record | Family::Snapshot => {
-            Profile { buffer_bytes: 16 * MIB, block_bytes: 8 * KIB, blobs: Some(Blobs::LARGE_ROWS), ..small }
-        }
+        Family::Record | Family::Snapshot => Profile { blobs: Some(Blobs::LARGE_ROWS), ..often_written },
     }
 }

@@ -80,8 +80,17 @@ fn every_family_is_tuned() {
             ),
             _ => "none".to_owned(),
         };
+        let last_level = match options["bottommost_compression"].as_str() {
+            "kDisableCompressionOption" => "the same".to_owned(),
+            compression => {
+                let fields = &options["bottommost_compression_opts"];
+                let level =
+                    fields.split(';').find_map(|field| field.trim_matches('{').strip_prefix("level="));
+                format!("{compression} {}", level.unwrap_or("absent"))
+            }
+        };
         let line = format!(
-            "{}: buffer {} x {}, block {} {}, {}, blobs {blobs}\n",
+            "{}: buffer {} x {}, block {} {}, last level {last_level}, {}, blobs {blobs}\n",
             family.name(),
             options["write_buffer_size"],
             options["max_write_buffer_number"],
@@ -107,18 +116,18 @@ fn every_family_is_tuned() {
         );
     }
     expect![[r"
-        worldMeta: buffer 4194304 x 2, block 4096 kLZ4Compression, bloomfilter, blobs none
-        worldProperties: buffer 4194304 x 2, block 4096 kLZ4Compression, bloomfilter, blobs none
-        chunkl0: buffer 67108864 x 3, block 8192 kLZ4Compression, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
-        chunkl1: buffer 67108864 x 2, block 16384 kNoCompression, bloomfilter, blobs kNoCompression from 16384, gc true 0.250000 0.500000
-        chunkl2: buffer 67108864 x 2, block 16384 kNoCompression, bloomfilter, blobs kNoCompression from 16384, gc true 0.500000 0.500000
-        entity: buffer 33554432 x 2, block 4096 kLZ4Compression, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
-        opacityMap: buffer 16777216 x 2, block 8192 kLZ4Compression, bloomfilter, blobs none
-        chunkDelta: buffer 16777216 x 2, block 8192 kLZ4Compression, bloomfilter, blobs none
-        object: buffer 16777216 x 2, block 8192 kLZ4Compression, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
-        record: buffer 16777216 x 2, block 8192 kLZ4Compression, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
-        snapshot: buffer 16777216 x 2, block 8192 kLZ4Compression, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
-        index: buffer 16777216 x 2, block 8192 kLZ4Compression, bloomfilter, blobs none
+        worldMeta: buffer 4194304 x 2, block 4096 kLZ4Compression, last level kZSTD 19, bloomfilter, blobs none
+        worldProperties: buffer 4194304 x 2, block 4096 kLZ4Compression, last level kZSTD 19, bloomfilter, blobs none
+        chunkl0: buffer 67108864 x 3, block 8192 kLZ4Compression, last level the same, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
+        chunkl1: buffer 67108864 x 2, block 16384 kNoCompression, last level the same, bloomfilter, blobs kNoCompression from 16384, gc true 0.250000 0.500000
+        chunkl2: buffer 67108864 x 2, block 16384 kNoCompression, last level kZSTD 19, bloomfilter, blobs kNoCompression from 16384, gc true 0.500000 0.500000
+        entity: buffer 33554432 x 2, block 4096 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
+        opacityMap: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 12, bloomfilter, blobs none
+        chunkDelta: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs none
+        object: buffer 16777216 x 2, block 65536 kLZ4Compression, last level kZSTD 19, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
+        record: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
+        snapshot: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
+        index: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs none
     "]].assert_eq(&found);
 }
 

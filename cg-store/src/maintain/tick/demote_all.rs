@@ -52,7 +52,8 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Compacts what was moved away, because it still takes space in the engine's files. If commits are refused for low
+    /// Compacts what was moved away, because it still takes space in the engine's files, and what is not compressed as
+    /// small as it gets, because it was written lately. If commits are refused for low
     /// disk space, a family is compacted only if it fits twice into the free space.
     fn compact_demoted(&self) -> Result<(), Error> {
         // The log, too, still holds what was moved.
@@ -68,6 +69,9 @@ impl MaintainState {
             Family::Entity,
             Family::Object,
             Family::Record,
+            // They were written once and never compacted.
+            Family::WorldProperties,
+            Family::WorldMeta,
         ] {
             let engine = self.shared.engine()?;
             self.commit.disk_guard.ask_again();
@@ -142,11 +146,9 @@ impl MaintainState {
         let due = Due::when_nobody_comes(at);
         let state = &mut *state;
         self.commit.check_room_to_shrink()?;
-        let folded = self.fold_waiting(&mut state.folding, Which::All, due, &mut state.work.damage_log)?;
+        self.fold_waiting(&mut state.folding, Which::All, due, &mut state.work.damage_log)?;
         let counts = self.run_rounds(&mut state.work, due, &mut progress)?;
-        if counts.moved() > 0 || folded > 0 {
-            self.compact_demoted()?;
-        }
+        self.compact_demoted()?;
         Ok(counts)
     }
 }

@@ -50,11 +50,12 @@ impl Ours {
         if moved.refused > 0 || world.content_hash(Area::World)? != imported {
             return Err(format!("the demotion changed the world, or refused: {moved:?}").into());
         }
-        let mut ours = Self::of_families(&world)?;
         world.close()?;
         drop(world);
-        ours.engine_files_bytes = disk_bytes(&dir)?.saturating_sub(ours.stored_bytes());
+        let on_disk = disk_bytes(&dir)?;
         let world = World::builder().options(&options).open_read_only(&dir)?;
+        let mut ours = Self::of_families(&world)?;
+        ours.engine_files_bytes = on_disk.saturating_sub(ours.stored_bytes());
         if world.content_hash(Area::World)? != imported {
             return Err("the world opens with another content".into());
         }
