@@ -193,7 +193,8 @@ fn a_damaged_block_of_cold_clusters_takes_nothing_more_and_holds_up_no_others() 
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..100).map(|n| ids.at(16 * n, 0, 0)).collect();
-    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
+    // Each takes more than a cluster of equal chunks, of which a block would hold all.
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::tier::noisy(&world, &ids, n))));
     world.tiers().demote_all(DAY, |_| {}).expect("settles");
     // Two cubes of each cold cluster were played in since.
     let beside = |at: &ChunkAt| [4, 8].map(|x| ids.at(at.pos.x() + x, 0, 0));

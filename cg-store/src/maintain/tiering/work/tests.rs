@@ -137,6 +137,27 @@ fn a_cold_cluster_is_counted_behind_ticks() {
 }
 
 #[test]
+fn groups_of_a_cold_cluster_are_built_behind_ticks() {
+    let (world, ..) = stored(MemEngine::new(), &apart(), &[0, 4, 8]);
+    let hash = world.content_hash(crate::view::Area::World).unwrap();
+    let until = |kind| {
+        for now in 6000..8000 {
+            let report = world.tick(GameTick::new(now), &[], Duration::from_millis(2)).unwrap();
+            assert_eq!(report.moves.cooled, 0, "the threads that move chunks are busy");
+            if world.rooms().maintain.maintenance.work(|work| work.jobs.has(kind)) {
+                return;
+            }
+        }
+        panic!("no tick begins {kind:?}");
+    };
+    beside_busy_threads(&world, || until(JobKind::ColdRead));
+    // The read is done before the threads are busy again.
+    beside_busy_threads(&world, || until(JobKind::ColdGroups));
+    assert_eq!(world.tick(GameTick::new(8000), &[], ENOUGH).unwrap().moves.cooled, 3);
+    assert_eq!(world.content_hash(crate::view::Area::World).unwrap(), hash);
+}
+
+#[test]
 fn a_move_that_is_written_behind_ticks_keeps_no_fold_waiting() {
     let (world, all, stone) = stored(MemEngine::new(), &apart(), &[0, 4, 8, 100]);
     drop(world.transaction(|tx| tx.set_block(all[3].dimension, BlockPos::new(1600, 1, 0), stone)).unwrap());
