@@ -17,8 +17,8 @@ pub enum Effort {
     /// For values that are written while somebody waits. Zstandard uses level 1.
     #[default]
     Fast,
-    /// For values that are written once in the background and kept. Zstandard uses level 19, which takes about forty
-    /// times as long and gives about a fifth less. LZ4 and the Rust Zstandard have one level.
+    /// For values that are written once in the background and kept. Zstandard uses level 19, which takes about a
+    /// hundred times as long and gives about a fifth less. LZ4 and the Rust Zstandard have one level.
     Small,
 }
 

@@ -78,7 +78,9 @@ impl MaintainState {
             }
         }
         if let Some(error) = failed {
-            begun.into_iter().for_each(|cube| work.cube_index.moved(cube));
+            for cube in begun {
+                work.cube_index.moved(cube);
+            }
             return Err(error);
         }
         if is_last {
