@@ -14,7 +14,7 @@ mod lz4;
 /// The time that compression may take. Decompression takes the same time for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Effort {
-    /// For values that are written while somebody waits. Zstandard uses level 1.
+    /// For values that are written while a thread waits. Zstandard uses level 1.
     #[default]
     Fast,
     /// For values that are written once in the background and kept. Zstandard uses level 19, which takes about a

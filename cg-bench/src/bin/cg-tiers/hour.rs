@@ -20,9 +20,9 @@ use cg_tiering::{GameTick, PlayerAt};
 
 use crate::contents::Contents;
 use crate::failure::Failure;
-use crate::process::{Transfer, disk_bytes};
 use crate::side::{Flat, Side, Tiered};
 use crate::table::{Row, Unit, print};
+use cg_bench::process::{Transfer, disk_bytes};
 
 /// What maintenance may take of a tick: a tenth of a server's.
 const BUDGET: Duration = Duration::from_millis(5);

@@ -10,7 +10,6 @@ mod contents;
 mod crowd;
 mod failure;
 mod hour;
-mod process;
 mod scale;
 mod side;
 mod table;

@@ -13,8 +13,8 @@ use cg_tiering::{GameTick, PlayerAt};
 
 use crate::contents::Contents;
 use crate::failure::Failure;
-use crate::process::{disk_bytes, resident_bytes};
 use crate::table::{Row, Unit, print};
+use cg_bench::process::{disk_bytes, resident_bytes};
 
 /// Chunks from bottom to top, as in worlds that people play in.
 const HEIGHT: i64 = 24;

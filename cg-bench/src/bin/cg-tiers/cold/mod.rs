@@ -1,6 +1,6 @@
 //! The bytes of saves on disk once all of them are cold, beside the same saves as one Zstandard stream for each region.
 //!
-//! Each save is imported into a new world, demoted as if nobody came for a year, and closed. The content hash must be
+//! Each save is imported into a new world, demoted as if no player came for a year, and closed. The content hash must be
 //! the same after the import, after the demotion and after another open, so that no byte is saved by losing one.
 
 mod ours;

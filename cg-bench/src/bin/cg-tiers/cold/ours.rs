@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use cg_bench::process::disk_bytes;
 use cg_cli::import::{ImportOptions, import, open_or_create};
 use cg_format::key::Family;
 use cg_store::view::Area;
@@ -10,7 +11,6 @@ use cg_store::{World, WorldOptions};
 use cg_tiering::GameTick;
 
 use crate::failure::Failure;
-use crate::process::disk_bytes;
 
 /// More than any policy waits for.
 const YEAR_TICKS: u64 = 365 * 24 * 3600 * GameTick::PER_SECOND;

@@ -24,8 +24,8 @@ use indicatif::ProgressBar;
 
 use crate::contents::Contents;
 use crate::failure::Failure;
-use crate::process::{Transfer, disk_bytes};
 use crate::side::{Flat, Side, Tiered};
+use cg_bench::process::{Transfer, disk_bytes};
 #[cfg(feature = "peers")]
 use level::Level;
 use pace::{Control, Pace, TICK};
