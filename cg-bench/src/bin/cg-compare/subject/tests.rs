@@ -1,0 +1,234 @@
+//! Every subject that is compiled has what it was given, and a subject that has not is caught.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cg_format::{BlockId, Chunk, LocalPos};
+
+use super::{About, Kind, Memory, Role, Setting, Subject, Until, all};
+use crate::check::check;
+use crate::columns::{Column, Columns};
+use crate::failure::Failure;
+use crate::gather::from_seed;
+use crate::place::{HEIGHT, Place, square};
+use crate::work::{self, Bench, prepare};
+use crate::workload::Workload;
+
+/// A store in memory that forgets one column, or one block of it.
+#[derive(Clone, Copy)]
+enum Loses {
+    Nothing,
+    Column(Place),
+    Block(Place),
+}
+
+struct Forgetful(Loses);
+
+impl Kind for Forgetful {
+    fn about(&self) -> About {
+        let [version, durability, options] = ["", "", ""].map(str::to_owned);
+        About { name: "forgetful".to_owned(), role: Role::Rival, version, durability, options }
+    }
+
+    fn create(&self, setting: &Setting<'_>) -> Result<Box<dyn Subject>, Failure> {
+        std::fs::create_dir_all(setting.dir)?;
+        super::append::Append.create(setting).map(|store| -> Box<dyn Subject> {
+            Box::new(Forgets { store, loses: self.0, air: BlockId::new(0), schema: setting.schema.clone() })
+        })
+    }
+
+    fn open(&self, setting: &Setting<'_>) -> Result<Box<dyn Subject>, Failure> {
+        super::append::Append.open(setting)
+    }
+}
+
+struct Forgets {
+    store: Box<dyn Subject>,
+    loses: Loses,
+    air: BlockId,
+    schema: cg_registry::Schema,
+}
+
+impl Subject for Forgets {
+    fn save(&mut self, at: Place, column: &Column, until: Until) -> Result<(), Failure> {
+        match self.loses {
+            Loses::Column(lost) if lost == at => Ok(()),
+            Loses::Block(lost) if lost == at => {
+                let mut column = column.clone();
+                let mut chunk = Chunk::clone(&column.0[3]);
+                let cell = LocalPos::new(1, 2, 3);
+                let other = BlockId::new(self.air.get() ^ 1);
+                let block = if chunk.block(cell) == self.air { other } else { self.air };
+                chunk.set_block(cell, block, &self.schema)?;
+                column.0[3] = Arc::new(chunk);
+                self.store.save(at, &column, until)
+            }
+            _ => self.store.save(at, column, until),
+        }
+    }
+
+    fn load(&mut self, at: Place) -> Result<Option<super::Loaded>, Failure> {
+        self.store.load(at)
+    }
+
+    fn set_block(
+        &mut self,
+        at: Place,
+        index: usize,
+        cell: LocalPos,
+        block: BlockId,
+        until: Until,
+    ) -> Result<(), Failure> {
+        self.store.set_block(at, index, cell, block, until)
+    }
+
+    fn sync(&mut self) -> Result<(), Failure> {
+        self.store.sync()
+    }
+
+    fn scan(&mut self) -> Result<u64, Failure> {
+        self.store.scan()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        self.store.close()
+    }
+}
+
+fn few() -> Columns {
+    from_seed(9).expect("hills")
+}
+
+fn setting<'a>(columns: &'a Columns, dir: &'a Path, memory: Memory) -> Setting<'a> {
+    let Columns { catalog, schema, dimension, .. } = columns;
+    Setting { dir, catalog, schema, dimension: *dimension, memory }
+}
+
+/// Runs a workload of new columns on a kind.
+fn run(kind: &dyn Kind) -> Result<u64, String> {
+    let (columns, dir) = (few(), tempfile::tempdir().expect("a folder"));
+    let bench = Bench {
+        kind,
+        columns: &columns,
+        prepared: &dir.path().join("prepared"),
+        scratch: dir.path(),
+        count: 9,
+        enough: Duration::from_millis(1),
+        seed: 7,
+    };
+    let ran = work::run(Workload::NewTerrain, &bench).map_err(|error| error.to_string())?;
+    Ok(ran.compared_columns)
+}
+
+#[test]
+fn a_store_that_loses_a_column_or_a_block_does_not_win() {
+    assert_eq!(run(&Forgetful(Loses::Nothing)), Ok(9));
+    let lost = run(&Forgetful(Loses::Column(Place::new(1, 2))));
+    assert_eq!(lost, Err("the column at 1, 2 is lost".to_owned()));
+    let changed = run(&Forgetful(Loses::Block(Place::new(2, 0))));
+    assert_eq!(changed, Err("chunk 3 of the column at 2, 0 is not what was saved".to_owned()));
+}
+
+#[test]
+fn a_prepared_store_that_has_lost_a_column_is_not_measured() {
+    let (columns, dir) = (few(), tempfile::tempdir().expect("a folder"));
+    let kind = Forgetful(Loses::Column(Place::new(0, 1)));
+    let bench = Bench {
+        kind: &kind,
+        columns: &columns,
+        prepared: &dir.path().join("prepared"),
+        scratch: dir.path(),
+        count: 9,
+        enough: Duration::from_millis(1),
+        seed: 7,
+    };
+    let error = prepare(&bench).expect_err("a column is lost").to_string();
+    assert_eq!(error, "the column at 0, 1 is lost");
+}
+
+/// What a store of every kind must have after it was closed and opened again, twice.
+fn round_trip(kind: &dyn Kind, columns: &Columns) -> Result<(), Failure> {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("store");
+    let setting = |memory| setting(columns, &path, memory);
+    let mut expected = BTreeMap::new();
+    let mut store = kind.create(&setting(Memory::SERVER))?;
+    let untils = [Until::Submitted, Until::Accepted, Until::Process, Until::Synced];
+    for (index, at) in square(9).into_iter().enumerate() {
+        // Negative places too, and one column of air.
+        let at = Place::new(at.x - 1, at.z - 1);
+        let column = if index == 4 { columns.empty.clone() } else { columns.terrain_at(at).clone() };
+        store.save(at, &column, untils[index % 4])?;
+        expected.insert(at, column);
+    }
+    store.close()?;
+    kind.settle(&setting(Memory::SERVER))?;
+
+    let mut store = kind.open(&setting(Memory::TINY))?;
+    let all = |expected: &BTreeMap<Place, Column>| -> Vec<(Place, Column)> {
+        expected.clone().into_iter().collect()
+    };
+    check(store.as_mut(), all(&expected).iter().map(|(at, column)| (*at, column)))?;
+    assert_eq!(store.scan()?, 9 * HEIGHT as u64, "chunks of a scan");
+    assert!(store.load(Place::new(70, -70))?.is_none(), "nothing was saved there");
+    for (turn, at) in [Place::new(-1, 0), Place::new(1, 1), Place::new(-1, 0)].into_iter().enumerate() {
+        let column = expected.get_mut(&at).ok_or("it was saved")?;
+        let (cell, block) = columns.change_of(&column.0[turn], turn as u64)?;
+        store.set_block(at, turn, cell, block, untils[turn])?;
+        let mut chunk = Chunk::clone(&column.0[turn]);
+        chunk.set_block(cell, block, &columns.schema)?;
+        column.0[turn] = Arc::new(chunk);
+    }
+    let changed = columns.changed_at(Place::new(0, 0), 3)?;
+    store.save(Place::new(0, 0), &changed, Until::Submitted)?;
+    expected.insert(Place::new(0, 0), changed);
+    store.sync()?;
+    let places: Vec<_> = expected.keys().copied().chain([Place::new(9, 9)]).collect();
+    let area = store.load_area(&places)?;
+    assert_eq!(area.iter().filter(|column| column.is_some()).count(), 9, "columns of an area");
+    assert!(area[9].is_none(), "the last was never saved");
+    store.close()?;
+
+    let mut store = kind.open(&setting(Memory::SERVER))?;
+    check(store.as_mut(), all(&expected).iter().map(|(at, column)| (*at, column)))?;
+    store.close()
+}
+
+#[test]
+fn every_subject_has_what_it_was_given() {
+    let columns = few();
+    for kind in all() {
+        let name = kind.about().name;
+        round_trip(kind.as_ref(), &columns).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+#[test]
+fn no_two_subjects_have_a_name_and_each_tells_what_it_is() {
+    let mut names = Vec::new();
+    for kind in all() {
+        let about = kind.about();
+        let told = [&about.version, &about.durability, &about.options];
+        assert!(told.iter().all(|text| !text.is_empty()), "{about:?}");
+        assert!(!names.contains(&about.name), "{} is there twice", about.name);
+        names.push(about.name);
+    }
+    for name in ["ours, L0", "RocksDB", "region files", "region streams", "limit: LZ4 and append"] {
+        assert!(names.iter().any(|known| known == name), "{name} is missing in {names:?}");
+    }
+}
+
+#[test]
+fn columns_are_the_same_after_they_were_written_and_read() {
+    let (columns, dir) = (few(), tempfile::tempdir().expect("a folder"));
+    let path = dir.path().join("columns");
+    columns.write(&path).expect("written");
+    let read = Columns::read(&path).expect("read");
+    assert!(read.terrain == columns.terrain && read.catalog == columns.catalog);
+    let whole = std::fs::read(&path).expect("read");
+    std::fs::write(&path, &whole[..whole.len() - 1]).expect("written");
+    let error = Columns::read(&path).expect_err("it ends too early").to_string();
+    assert!(error.starts_with(&format!("{} ends too early: ", path.display())), "{error}");
+}

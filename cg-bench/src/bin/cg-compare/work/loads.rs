@@ -1,0 +1,150 @@
+//! Workloads that read.
+
+use std::hint::black_box;
+
+use cg_bench::order::shuffle;
+use cg_bench::process::resident_bytes;
+
+use super::bench::{Bench, Contents};
+use crate::check::{check, check_one};
+use crate::failure::Failure;
+use crate::figures::Figures;
+use crate::meter::Meter;
+use crate::place::{Place, view};
+use crate::subject::Memory;
+
+/// Columns on each side of the middle of an area: 11×11 columns.
+pub(super) const RADIUS: i64 = 5;
+/// The most repetitions of what opens the store each time.
+pub(super) const REPEATS: usize = 40;
+
+/// The middle of what is stored.
+pub(super) fn middle(bench: &Bench<'_>) -> Place {
+    let half = (bench.count as f64).sqrt() as i64 / 2;
+    Place::new(half, half)
+}
+
+/// Columns in an order that no cache expects, with memory for less than there are.
+pub(super) fn columns(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Failure> {
+    let mut places = bench.places();
+    shuffle(&mut places, bench.seed);
+    let mut meter = Meter::begin()?;
+    let mut store = bench.open(contents, Memory::TINY)?;
+    let expected = places.iter().map(|at| (*at, contents.at(bench.columns, *at)));
+    let compared_columns = check(store.as_mut(), expected)?;
+    while meter.spent() < bench.enough {
+        for at in &places {
+            black_box(meter.call(|| store.load(*at))?);
+        }
+    }
+    let figures = meter.end(&bench.dir(contents))?;
+    store.close()?;
+    Ok(Figures { compared_columns, ..figures })
+}
+
+/// An area at once, by a store that was just opened; opening takes no part.
+pub(super) fn area(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Failure> {
+    let places = view(middle(bench), RADIUS);
+    let mut meter = Meter::begin()?;
+    let mut compared_columns = 0;
+    for _ in 0..REPEATS {
+        let mut store = bench.open(contents, Memory::SERVER)?;
+        let loaded = meter.call(|| store.load_area(&places))?;
+        store.close()?;
+        for (at, loaded) in places.iter().zip(&loaded) {
+            check_one(*at, contents.at(bench.columns, *at), loaded.as_ref())?;
+            compared_columns += 1;
+        }
+        if meter.spent() > bench.enough {
+            break;
+        }
+    }
+    Ok(Figures { compared_columns, ..meter.end(&bench.dir(contents))? })
+}
+
+/// Columns that were never stored, one after the other, by a store that was just opened.
+pub(super) fn absent(bench: &Bench<'_>) -> Result<Figures, Failure> {
+    let places = view(Place::new(-100, -100), RADIUS);
+    let mut meter = Meter::begin()?;
+    for _ in 0..REPEATS {
+        let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
+        let found = meter.call(|| {
+            let mut found = 0;
+            for at in &places {
+                found += usize::from(store.load(*at)?.is_some());
+            }
+            Ok(found)
+        })?;
+        store.close()?;
+        if found > 0 {
+            return Err(format!("{found} columns are there that were never saved").into());
+        }
+        if meter.spent() > bench.enough {
+            break;
+        }
+    }
+    meter.end(&bench.dir(Contents::Terrain))
+}
+
+/// An area's columns again and again: what is decoded already costs little, and what is not is decoded each time.
+pub(super) fn cached(bench: &Bench<'_>) -> Result<Figures, Failure> {
+    let places = view(middle(bench), RADIUS);
+    let mut meter = Meter::begin()?;
+    let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
+    let expected = || places.iter().map(|at| (*at, bench.columns.terrain_at(*at)));
+    let compared_columns = check(store.as_mut(), expected())?;
+    check(store.as_mut(), expected())?;
+    while meter.spent() < bench.enough {
+        meter.work(places.len() as u64, || {
+            for at in &places {
+                black_box(store.load(*at)?);
+            }
+            Ok(())
+        })?;
+    }
+    let figures = meter.end(&bench.dir(Contents::Terrain))?;
+    store.close()?;
+    Ok(Figures { compared_columns, ..figures })
+}
+
+/// Opening; closing takes no part.
+pub(super) fn open(bench: &Bench<'_>) -> Result<Figures, Failure> {
+    // The first reads the files into the system's cache.
+    bench.open(Contents::Terrain, Memory::SERVER)?.close()?;
+    let mut meter = Meter::begin()?;
+    for _ in 0..REPEATS {
+        let store = meter.call(|| bench.open(Contents::Terrain, Memory::SERVER))?;
+        store.close()?;
+        if meter.spent() > bench.enough {
+            break;
+        }
+    }
+    meter.end(&bench.dir(Contents::Terrain))
+}
+
+/// What an open store adds to the memory of a process that has opened none.
+pub(super) fn open_memory(bench: &Bench<'_>) -> Result<Figures, Failure> {
+    let before = resident_bytes()?;
+    let mut meter = Meter::begin()?;
+    let store = meter.call(|| bench.open(Contents::Terrain, Memory::SERVER))?;
+    let added = resident_bytes()?.saturating_sub(before);
+    let figures = meter.end(&bench.dir(Contents::Terrain))?;
+    store.close()?;
+    Ok(Figures { value: added as f64, latency: None, ..figures })
+}
+
+/// The files of the prepared terrain.
+pub(super) fn disk(bench: &Bench<'_>) -> Result<Figures, Failure> {
+    let mut meter = Meter::begin()?;
+    let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
+    let expected = bench.places().into_iter().map(|at| (at, bench.columns.terrain_at(at)));
+    let compared_columns = check(store.as_mut(), expected)?;
+    store.close()?;
+    for at in bench.places() {
+        meter.work(1, || Ok(()))?;
+        meter.saved(bench.columns.terrain_at(at).len_bytes());
+    }
+    let figures = meter.end(&bench.dir(Contents::Terrain))?;
+    let value = figures.disk_bytes as f64 / bench.count as f64;
+    Ok(Figures { value, latency: None, compared_columns, ..figures })
+}
