@@ -9,9 +9,11 @@
 //! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
 //!
 //! `scale`, `hour`, `crowd` and `cold` are no benchmarks but programs, as what they measure is too long to be repeated.
+//! `compare` is a program too: it measures other stores beside ours, each in processes of its own.
 //!
 //! Results lie in a folder of their own, emptied by every run: a table is of one run.
 
+mod compare;
 mod measured;
 mod record;
 mod table;
@@ -31,10 +33,17 @@ use crate::{metadata, setup};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Only benchmarks whose name holds this; `scale`, `hour`, `crowd` and `cold` run the programs of that name instead, a
-    /// few minutes each, `crowd` half an hour.
+    /// few minutes each, `crowd` half an hour; `compare` measures other stores beside ours.
     name: Option<String>,
-    /// The saves that `cold` measures [default: those of `CG_WORLDS`].
-    saves: Vec<PathBuf>,
+    /// With `compare`: only workloads whose name holds this. With `cold`: the saves that are measured [default: those of
+    /// `CG_WORLDS`].
+    of: Vec<String>,
+    /// With `compare`: only subjects whose name holds this; may be repeated.
+    #[arg(long)]
+    subject: Vec<String>,
+    /// With `compare`: an earlier `report.json`; says what changed since then beyond the noise.
+    #[arg(long, value_name = "OLD.json")]
+    compare: Option<PathBuf>,
     /// A few iterations of each: shows that everything runs, and figures to one digit at best.
     #[arg(long)]
     quick: bool,
@@ -49,20 +58,30 @@ pub(crate) struct Options {
 /// The features that compile others to compare with.
 pub(crate) const PEERS: [&str; 2] = ["--features", "peers"];
 
+const AT_THE_END: &str = "at the end";
 /// What holds of a whole run, beside its results.
 const CONDITIONS: &str = "conditions.txt";
 /// Begins the conditions of a run that was no full one.
 const PARTIAL: &str = "partial: ";
 
+/// The store beside others.
+const COMPARE: &str = "compare";
 /// What is too long to be repeated: subcommands of `cg-tiers`.
 const PROGRAMS: [&str; 4] = ["scale", "hour", "crowd", "cold"];
 
 /// Measures and prints.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
-    if let Some(program) = options.name.as_deref().filter(|name| PROGRAMS.contains(name)) {
-        return run_program(context, program, &options.saves);
+    if options.name.as_deref() == Some(COMPARE) {
+        return compare::run(context, options);
     }
-    ensure!(options.saves.is_empty(), "only `cold` takes saves");
+    ensure!(
+        options.subject.is_empty() && options.compare.is_none(),
+        "--subject and --compare belong to `bench compare`"
+    );
+    if let Some(program) = options.name.as_deref().filter(|name| PROGRAMS.contains(name)) {
+        return run_program(context, program, &options.of);
+    }
+    ensure!(options.of.is_empty(), "a second name belongs to `bench compare`, and saves to `bench cold`");
     let metadata = metadata::stated(context)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
     let results = Path::new(target).join("xtask/bench");
@@ -89,12 +108,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
 }
 
 /// Runs one of the programs, which prints its own table.
-fn run_program(context: &Context, name: &str, saves: &[PathBuf]) -> Result<()> {
+fn run_program(context: &Context, name: &str, saves: &[String]) -> Result<()> {
     let environment = setup::prepare(context)?;
     let tool = context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-tiers"]);
     let tool = with_worlds(context, tool.args(PEERS).args(["--", name]).args(saves))?;
     environment.apply(tool).run()?;
-    print!("\n{}", conditions(context));
+    print!("\n{}", conditions(context, AT_THE_END));
     Ok(())
 }
 
@@ -116,7 +135,7 @@ fn measure(context: &Context, options: &Options, metadata: &Value, results: &Pat
     let tool = tool.args(options.name.as_ref()).env("CRITERION_HOME", results);
     environment.apply(with_worlds(context, tool)?).run()?;
     let partial = if options.quick || options.name.is_some() { PARTIAL } else { "" };
-    let mut conditions = format!("{partial}{}", conditions(context));
+    let mut conditions = format!("{partial}{}", conditions(context, AT_THE_END));
     if context.worlds()?.is_none() {
         conditions.push_str("!!! no CG_WORLDS: the import of real saves was not measured\n");
     }
@@ -134,7 +153,9 @@ pub(crate) fn with_worlds(context: &Context, tool: Tool) -> Result<Tool> {
 }
 
 /// What a reader has to know to compare these figures with others.
-fn conditions(context: &Context) -> String {
+///
+/// `when` says at which moment of the run the load is read.
+fn conditions(context: &Context, when: &str) -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let cpu = cpu.map_or("unknown processor", |(_, name)| name);
@@ -146,7 +167,7 @@ fn conditions(context: &Context) -> String {
     let load = load.split(' ').next().unwrap_or_default();
     let rustc = Tool::new("rustc").arg("--version").capture().unwrap_or_default();
     format!(
-        "{cores} cores of {cpu}, load {load} at the end; {}; {}; commit {}{changed}\n",
+        "{cores} cores of {cpu}, load {load} {when}; {}; {}; commit {}{changed}\n",
         context.host,
         rustc.trim(),
         commit.trim(),

@@ -1,0 +1,65 @@
+//! `cargo xtask bench compare`: builds and starts the program that measures the store beside others.
+
+use anyhow::{Context as _, Result};
+
+use super::{Options, conditions, with_worlds};
+use crate::context::Context;
+use crate::{metadata, setup};
+
+/// The feature that compiles all others to compare with.
+const RIVALS: [&str; 2] = ["--features", "rivals"];
+
+/// Runs it; it prints its own table and writes its report.
+pub(super) fn run(context: &Context, options: &Options) -> Result<()> {
+    let environment = setup::prepare(context)?;
+    let tool = context.cargo().args(["run", "--release", "--package", "cg-bench", "--bin", "cg-compare"]);
+    let tool = with_worlds(context, tool.args(RIVALS))?.args(["--", "run"]);
+    let metadata = metadata::stated(context)?;
+    let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
+    let told = conditions(context, "at the beginning");
+    let tool = tool.args(arguments(options)?).args([
+        "--out",
+        &format!("{target}/bench"),
+        "--condition",
+        told.trim(),
+    ]);
+    environment.apply(tool).run()
+}
+
+/// What the program is told of the options.
+fn arguments(options: &Options) -> Result<Vec<String>> {
+    let mut arguments: Vec<String> = options.of.clone();
+    if options.quick {
+        arguments.push("--quick".to_owned());
+    }
+    for subject in &options.subject {
+        arguments.extend(["--subject".to_owned(), subject.clone()]);
+    }
+    if let Some(old) = &options.compare {
+        // The program runs elsewhere.
+        let old = std::path::absolute(old).with_context(|| format!("no path: {}", old.display()))?;
+        arguments.extend(["--compare".to_owned(), old.display().to_string()]);
+    }
+    Ok(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, arguments};
+
+    #[test]
+    fn every_option_is_passed_on() {
+        let options = Options {
+            name: Some("compare".to_owned()),
+            of: vec!["column".to_owned()],
+            subject: vec!["ours".to_owned(), "LMDB".to_owned()],
+            compare: Some("/tmp/old.json".into()),
+            quick: true,
+            no_run: false,
+            record: false,
+        };
+        let told =
+            ["column", "--quick", "--subject", "ours", "--subject", "LMDB", "--compare", "/tmp/old.json"];
+        assert_eq!(arguments(&options).expect("a path"), told);
+    }
+}
