@@ -13,7 +13,7 @@ pub(crate) struct Figures {
     pub(crate) latency: Option<Latency>,
     /// Bytes that all threads passed to calls of the system that write.
     pub(crate) written_bytes: u64,
-    /// Bytes of the saved chunks in their one encoding: what was to be stored.
+    /// Bytes of the saved chunks in their one encoding: what was to be stored. 0 where only blocks were changed.
     pub(crate) saved_bytes: u64,
     /// Bytes of the store's files at the end.
     pub(crate) disk_bytes: u64,

@@ -67,7 +67,7 @@ impl Meter {
         Ok(result)
     }
 
-    /// Counts what was to be stored.
+    /// Counts what was to be stored, where that is whole chunks.
     pub(crate) fn saved(&mut self, bytes: u64) {
         self.saved_bytes += bytes;
     }

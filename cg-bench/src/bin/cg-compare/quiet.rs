@@ -50,7 +50,7 @@ impl Quiet {
             );
         }
         format!(
-            "DISTURBED: before {disturbed} of {all} workloads, over all rounds, others used more than {:.0} % of the processors; waited {waited:.0?}",
+            "!!! DISTURBED: before {disturbed} of {all} workloads, over all rounds, others used more than {:.0} % of the processors; waited {waited:.0?}",
             100.0 * BUSY
         )
     }
@@ -101,7 +101,7 @@ mod tests {
         let told = Quiet { disturbed: 2, ..calm }.told();
         assert_eq!(
             told,
-            "DISTURBED: before 2 of 5 workloads, over all rounds, others used more than 15 % of the processors; waited 0ns"
+            "!!! DISTURBED: before 2 of 5 workloads, over all rounds, others used more than 15 % of the processors; waited 0ns"
         );
     }
 }

@@ -253,6 +253,11 @@ impl Workload {
         self == Self::Mixed2
     }
 
+    /// Whether the store is only opened.
+    pub(crate) fn opens_only(self) -> bool {
+        matches!(self, Self::Open | Self::OpenMemory)
+    }
+
     /// Whether a quick run has it; the others take longer than all of that.
     pub(crate) fn is_quick(self) -> bool {
         !matches!(self, Self::Radius16 | Self::Radius32 | Self::Grown5 | Self::Grown6)

@@ -80,7 +80,7 @@ mod tests {
     fn a_change_within_the_range_of_the_rounds_is_noise() {
         let old = report(&[("ours", Role::Ours, &[100.0, 110.0, 120.0])]);
         let new = report(&[("ours", Role::Ours, &[115.0, 125.0, 130.0])]);
-        assert_eq!(changes(&old, &new), [String::new(); 0]);
+        assert_eq!(changes(&old, &new), Vec::<String>::new());
     }
 
     #[test]

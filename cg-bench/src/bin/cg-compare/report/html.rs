@@ -31,6 +31,8 @@ svg .range { stroke: var(--ink); stroke-width: 1.5; opacity: .65; } svg polyline
 details { margin: .2rem 0; } summary { cursor: pointer; color: var(--soft); font-size: .87rem; }
 ";
 
+/// How conditions begin that a reader must not miss.
+const LOUD: &str = "!!!";
 /// The workloads that show how a store grows, with how many chunks each has.
 const GROWTH: [(&str, &str); 3] = [("grown-10k", "10⁴"), ("grown-100k", "10⁵"), ("grown-1m", "10⁶")];
 
@@ -77,7 +79,8 @@ fn head(out: &mut String, report: &Report) {
     writeln!(out, "<h1>The store beside others</h1><p>{}. {rounds} rounds.</p>", escaped(columns))
         .expect("a string takes all");
     for condition in &report.conditions {
-        writeln!(out, "<p class=\"soft\">{}</p>", escaped(condition)).expect("a string takes all");
+        let class = if condition.starts_with(LOUD) { "failed" } else { "soft" };
+        writeln!(out, "<p class=\"{class}\">{}</p>", escaped(condition)).expect("a string takes all");
     }
     out.push_str(
         "<p class=\"soft\">Values are medians of the rounds; ± is half the range. Each measurement has a process of its own, and the \

@@ -1,4 +1,4 @@
-//! The report on a terminal, and in Markdown for a page.
+//! The report on a terminal.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,10 @@ pub(crate) fn three_digits(value: f64) -> String {
     let decimals = match value {
         100.0.. => 0,
         10.0.. => 1,
-        _ => 2,
+        0.1.. => 2,
+        0.01.. => 3,
+        1e-9.. => 4,
+        _ => 0,
     };
     format!("{value:.decimals$}")
 }
@@ -159,6 +162,7 @@ mod tests {
         let told = times.map(|time| value(Unit::Nanoseconds, time));
         assert_eq!(told, ["0.50 ns", "28.0 ns", "999 ns", "1.23 µs", "56.8 µs", "2.50 s"]);
         assert_eq!(value(Unit::Bytes, 6_500.0), "6.50 kB");
+        assert_eq!([0.0123, 0.001_66, 0.0].map(three_digits), ["0.012", "0.0017", "0"]);
     }
 
     #[test]

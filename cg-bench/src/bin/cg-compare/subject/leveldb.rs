@@ -1,12 +1,16 @@
 //! LevelDB as `rusty-leveldb` has it, which reads and writes LevelDB's files in Rust.
 //!
-//! No crate that is kept up binds the C++: this port compacts on the thread that writes, where that has another.
+//! No crate that is kept up binds the C++: this port compacts on the thread that writes, where that has another. A
+//! synced write of the port reaches the system and not the disk, so the host syncs the log itself.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
 
 use cg_format::{ChunkAt, key};
 use rusty_leveldb::{CompressorId, DB, LdbIterator as _, Options, WriteBatch, compressor::SnappyCompressor};
 
 use super::rows::{Compression, Host, Row, Rows, Take};
-use super::{About, Kind, Role, Setting, Subject};
+use super::{About, Kind, Memory, Role, Setting, Subject};
 use crate::failure::Failure;
 use crate::workload::Workload;
 
@@ -18,7 +22,9 @@ impl Kind for LevelDb {
             name: "LevelDB (Rust port)".to_owned(),
             role: Role::Rival,
             version: "crate rusty-leveldb 4.0.2; not the C++".to_owned(),
-            durability: "a save is in the log's buffer when it returns; synced: fsync of the log".to_owned(),
+            durability: "a save is in the log's buffer when it returns; synced: written, and the host syncs the log, which the port does \
+                         not"
+                .to_owned(),
             options: "one key a chunk, one batch a column; Snappy, 32 MiB of write buffer, cached blocks; compacts on the \
                       thread that writes"
                 .to_owned(),
@@ -26,24 +32,18 @@ impl Kind for LevelDb {
     }
 
     fn create(&self, setting: &Setting<'_>) -> Result<Box<dyn Subject>, Failure> {
-        std::fs::create_dir_all(setting.dir)?;
+        fs::create_dir_all(setting.dir)?;
         self.open(setting)
     }
 
     fn open(&self, setting: &Setting<'_>) -> Result<Box<dyn Subject>, Failure> {
-        let options = Options {
-            compressor: SnappyCompressor::ID,
-            block_cache_capacity_bytes: setting.memory.blocks(),
-            write_buffer_size: (32 << 20).min(setting.memory.engine_bytes / 4),
-            max_file_size: 16 << 20,
-            ..Options::default()
-        };
-        let db = DB::open(setting.dir, options)?;
-        Ok(Box::new(Host::new(Box::new(Table { db }), Compression::ByTheStore, 1, setting)))
+        let db = DB::open(setting.dir, options(setting.memory))?;
+        let table = Table { db, dir: setting.dir.to_owned() };
+        Ok(Box::new(Host::new(Box::new(table), Compression::ByTheStore, 1, setting)))
     }
 
     fn settle(&self, setting: &Setting<'_>) -> Result<(), Failure> {
-        let mut db = DB::open(setting.dir, Options::default())?;
+        let mut db = DB::open(setting.dir, options(setting.memory))?;
         db.compact_range(&[0], &[0xff; key::CHUNK_LEN_BYTES])?;
         Ok(db.close()?)
     }
@@ -53,8 +53,32 @@ impl Kind for LevelDb {
     }
 }
 
+fn options(memory: Memory) -> Options {
+    Options {
+        compressor: SnappyCompressor::ID,
+        block_cache_capacity_bytes: memory.blocks(),
+        write_buffer_size: (32 << 20).min(memory.engine_bytes / 4),
+        max_file_size: 16 << 20,
+        ..Options::default()
+    }
+}
+
 struct Table {
     db: DB,
+    dir: PathBuf,
+}
+
+impl Table {
+    /// Has the disk keep the log, or every file.
+    fn sync_files(&self, only_log: bool) -> Result<(), Failure> {
+        for entry in fs::read_dir(&self.dir)? {
+            let path = entry?.path();
+            if !only_log || path.extension().is_some_and(|extension| extension == "log") {
+                File::open(path)?.sync_data()?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Rows for Table {
@@ -63,7 +87,8 @@ impl Rows for Table {
         for (at, row) in rows {
             batch.put(&key::chunk(*at), row);
         }
-        Ok(self.db.write(batch, synced)?)
+        self.db.write(batch, synced)?;
+        if synced { self.sync_files(true) } else { Ok(()) }
     }
 
     fn get(&mut self, places: &[ChunkAt], take: &mut Take<'_>) -> Result<(), Failure> {
@@ -83,11 +108,12 @@ impl Rows for Table {
     }
 
     fn sync(&mut self) -> Result<(), Failure> {
-        Ok(self.db.write(WriteBatch::default(), true)?)
+        self.db.write(WriteBatch::default(), true)?;
+        self.sync_files(false)
     }
 
     fn close(mut self: Box<Self>) -> Result<(), Failure> {
-        self.sync()?;
-        Ok(self.db.close()?)
+        self.db.close()?;
+        self.sync_files(false)
     }
 }

@@ -41,6 +41,9 @@ impl Kind for Streams {
     }
 
     fn cannot(&self, workload: Workload) -> Option<&'static str> {
+        if workload.opens_only() {
+            return Some("nothing is opened until a column is asked for");
+        }
         workload.needs_threads().then_some("a region is read and written by one thread")
     }
 }

@@ -56,6 +56,9 @@ impl Kind for Regions {
     }
 
     fn cannot(&self, workload: Workload) -> Option<&'static str> {
+        if workload.opens_only() {
+            return Some("nothing is opened until a column is asked for");
+        }
         workload.needs_threads().then_some("the game has one thread at its region files")
     }
 }

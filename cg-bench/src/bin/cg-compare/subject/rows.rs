@@ -40,6 +40,10 @@ pub(super) trait Rows {
 pub(super) type Take<'t> = dyn FnMut(Option<&[u8]>) -> Result<(), Failure> + 't;
 
 /// What the host does to bytes before they are stored.
+#[cfg_attr(
+    not(feature = "rivals"),
+    allow(dead_code, reason = "stores that need the others may not be compiled")
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     /// Nothing: the store compresses its blocks.

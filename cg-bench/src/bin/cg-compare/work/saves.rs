@@ -107,7 +107,6 @@ pub(super) fn blocks(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure
         let mut chunk = Chunk::clone(&column.0[index]);
         chunk.set_block(cell, block, &bench.columns.schema)?;
         column.0[index] = Arc::new(chunk);
-        meter.saved(1);
         if meter.spent() > bench.enough {
             break;
         }
