@@ -27,10 +27,10 @@ use alloc::vec::Vec;
 use super::header::header_len_bytes;
 use super::{GROUP_SLOT_COUNT, Slot};
 use crate::codec::{Effort, compress, decompress};
-use crate::frame::Codec;
 use crate::frame::head::{Head, SLOT_LEN_BYTES};
-use crate::wire::{Reader, Writer};
-use crate::{ClusterTier, DecodeError, Problem, Section};
+use crate::frame::{Codec, FrameView};
+use crate::wire::{Reader, Span, Trace, Writer};
+use crate::{ClusterTier, DecodeError, Problem, Section, Space};
 
 /// The data of each chunk in a stored cluster, in addition to its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,11 +138,7 @@ impl<'a> Directory<'a> {
             return Ok(Self { tier: head.tier, groups, slots: Cow::Borrowed(slots) });
         }
         let at = reader.offset_bytes();
-        let len_bytes = head.stored_len_bytes.unwrap_or_default();
-        let block = reader.take("entries", len_bytes as usize)?;
-        let mut raw = Vec::new();
-        decompress(codec, block, head.entries_len_bytes(), &mut raw)
-            .map_err(|problem| DecodeError::new(Section::ClusterDirectory, at, problem))?;
+        let raw = decompress_entries(reader, head, codec)?;
         let mut entries = Reader::at_offset(&raw, at, Section::ClusterDirectory);
         let (groups, slots) = parse_entries(&mut entries, &start, head, codec)?;
         let slots = Cow::Owned(slots.to_vec());
@@ -229,6 +225,31 @@ impl<'a> Directory<'a> {
 /// Whether a cluster gets a directory of version 2: entries are compressed, and equal groups are stored once.
 pub(super) fn is_compact(tier: ClusterTier, codec: Codec) -> bool {
     tier == ClusterTier::L2 && codec == Codec::Zstd
+}
+
+/// The compressed entries of a row's directory, decompressed, and their fields; `None` if they are stored as they are, or
+/// damaged.
+pub fn trace_entries(tier: ClusterTier, key: &[u8], row: &[u8]) -> Option<(Vec<u8>, Vec<Span>)> {
+    let frame = FrameView::open(Space::of_cluster(tier), key, row).ok()?;
+    let codec = frame.header().codec;
+    let mut reader = Reader::new(frame.payload(), Section::ClusterDirectory);
+    let head = Head::parse(&mut reader).ok().filter(|head| head.is_compressed())?;
+    let raw = decompress_entries(&mut reader, head, codec).ok()?;
+    let trace = Trace::default();
+    let mut entries = Reader::new(&raw, Section::ClusterDirectory).traced(Some(&trace));
+    // An error is reported where the row is read.
+    let _ = parse_entries(&mut entries, &reader, head, codec);
+    Some((raw, trace.into_inner()))
+}
+
+/// Takes compressed entries. At most 51 kB when they are decompressed.
+fn decompress_entries(reader: &mut Reader<'_>, head: Head, codec: Codec) -> Result<Vec<u8>, DecodeError> {
+    let at = reader.offset_bytes();
+    let block = reader.take("entries", head.stored_len_bytes.unwrap_or_default() as usize)?;
+    let mut raw = Vec::new();
+    decompress(codec, block, head.entries_len_bytes(), &mut raw)
+        .map_err(|problem| DecodeError::new(Section::ClusterDirectory, at, problem))?;
+    Ok(raw)
 }
 
 /// Reads the entries of groups and slots. `start` is at the first byte of the directory.

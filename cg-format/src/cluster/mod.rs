@@ -33,7 +33,7 @@ mod view;
 pub use assemble::{
     AssembleError, ClusterBuilder, EncodedGroup, MAX_RAW_BYTES, MAX_STORED_BYTES, join_groups,
 };
-pub use directory::SlotInfo;
+pub use directory::{SlotInfo, trace_entries};
 pub use header::{FORMAT_VERSION, header_len_bytes};
 pub use slot::{GROUP_SLOT_COUNT, Slot};
 pub use stored::{GroupBytes, LastGroup, StoredCluster, trace};

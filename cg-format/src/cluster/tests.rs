@@ -197,6 +197,10 @@ fn equal_groups_of_a_cold_cluster_are_stored_once() {
         groups.map(|span| span.len_bytes).collect::<Vec<_>>()
     });
     assert_eq!((stored[0].len(), &stored[0]), (2, &stored[1]));
+    let (entries, spans) = trace_entries(tier, KEY, &rows[1]).expect("compressed");
+    assert_eq!(entries.len(), 64 * 24 + many.len() * 12);
+    assert_eq!(spans.iter().filter(|span| span.field == "chunk version").count(), many.len());
+    assert_eq!(trace_entries(tier, KEY, &build(tier, Codec::Lz4, &few)), None, "stored as they are");
     assert_eq!(rows.each_ref().map(|row| read_whole(tier, row)), [few.clone(), many.clone()]);
 
     // A merge shares groups, too: with those that it copies, and with those that it makes.

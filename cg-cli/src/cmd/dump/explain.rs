@@ -110,6 +110,9 @@ fn explain_cluster(
     let error = answer.err().map(|error| error.to_string());
     let mut parts = vec![Part { what: "row".into(), bytes: row.to_vec(), spans, error }];
     let Ok(cluster) = StoredCluster::open(tier, key, row) else { return parts };
+    if let Some((bytes, spans)) = cluster::trace_entries(tier, key, row) {
+        parts.push(Part { what: "entries of the directory, decompressed".into(), bytes, spans, error: None });
+    }
     let wanted = chunk.map(|at| Slot::of(at.pos, tier));
     for index in cluster.groups().filter(|group| wanted.is_none_or(|slot| slot.group() == *group)) {
         let what = format!("group {index}, decompressed");
