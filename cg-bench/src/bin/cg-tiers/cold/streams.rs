@@ -53,8 +53,8 @@ fn content(file: &Path) -> Result<Vec<u8>, Failure> {
         if !matches!(region.read(slot, &limits, &mut nbt), Ok(Some(_))) {
             nbt.clear();
         }
-        head.extend((nbt.len() as u32).to_be_bytes());
-        head.extend(region.timestamp(slot).to_be_bytes());
+        head.extend((nbt.len() as u32).to_le_bytes());
+        head.extend(region.timestamp(slot).to_le_bytes());
         body.extend_from_slice(&nbt);
     }
     head.extend(body);
