@@ -44,7 +44,6 @@ impl Streams {
 }
 
 /// The length and time of each slot, then what the slots hold. A slot that cannot be read has no length.
-#[expect(clippy::big_endian_bytes, reason = "Linear's heads are big-endian")]
 fn content(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut region = Region::open(file)?;
     let (mut head, mut body, mut nbt) = (Vec::new(), Vec::new(), Vec::new());
