@@ -15,7 +15,8 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 extern crate alloc;
-#[cfg(test)]
+// The C library of Zstandard needs it anyway.
+#[cfg(any(test, feature = "zstd"))]
 extern crate std;
 
 pub mod area;
