@@ -68,7 +68,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Report, Failure> {
     }
     let mut run = Run { plan, home: home.path(), file, go, quiet: Quiet::default() };
     let (measured, limits) = run.rounds(&subjects, &workloads)?;
-    conditions.push(run.quiet.told());
+    conditions.push(run.quiet.sentence());
     Ok(Report {
         conditions,
         columns: format!(
@@ -180,7 +180,7 @@ impl Run<'_> {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// Starts a process that prepares or measures, and reads what it tells.
+    /// Starts a process that prepares or measures, and reads what it prints.
     fn start(&mut self, about: &About, workload: Option<Workload>, round: u64) -> Result<Outcome, Failure> {
         let is_of = |program: &&Program| program.subjects.contains(about);
         let program =
@@ -210,10 +210,10 @@ impl Run<'_> {
         process.args(measure.arguments()).stderr(Stdio::inherit()).stdin(Stdio::null());
         let output = process.output()?;
         fs::remove_dir_all(&scratch)?;
-        let told = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
             return Ok(Outcome::Failed(format!("the process ended with {}", output.status)));
         }
-        serde_json::from_str(&told).map_err(|error| format!("{}: {error}: {told:?}", about.name).into())
+        serde_json::from_str(&printed).map_err(|error| format!("{}: {error}: {printed:?}", about.name).into())
     }
 }

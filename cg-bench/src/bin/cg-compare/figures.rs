@@ -1,4 +1,4 @@
-//! What a measuring process tells of one workload.
+//! What a measuring process prints of one workload.
 
 use serde::{Deserialize, Serialize};
 

@@ -20,7 +20,7 @@ use crate::place::{BOTTOM, HEIGHT, square};
 const SAVE: &str = "1.19.4_prismarine_r.0.0.mca";
 const SEED: u64 = 7;
 
-/// Gathers at most `count` columns, and tells where they come from.
+/// Gathers at most `count` columns. Also returns where they come from.
 ///
 /// # Errors
 /// The save cannot be read, or has no whole column.

@@ -63,8 +63,8 @@ pub(crate) fn build(dir: &Path, columns: &Columns) -> Result<Result<Program, Str
             return Ok(Err(reason));
         }
     }
-    let told = Command::new(&path).arg("about").stdin(Stdio::null()).output()?;
-    let subjects = serde_json::from_slice(&told.stdout)?;
+    let output = Command::new(&path).arg("about").stdin(Stdio::null()).output()?;
+    let subjects = serde_json::from_slice(&output.stdout)?;
     let file = dir.join("neutral");
     fs::write(&file, neutral(columns)?)?;
     Ok(Ok(Program { path, columns: file, subjects }))

@@ -6,8 +6,13 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use cg_format::codec::{Codec, Effort, compress, decompress};
+
 use crate::columns::{Column, Columns};
 use crate::failure::Failure;
+
+/// Nanoseconds for each column, by the name of the work.
+type Times = Vec<(String, f64)>;
 
 /// How long each kind of work is repeated, at least once.
 const ENOUGH: Duration = Duration::from_millis(100);
@@ -23,43 +28,50 @@ const FEW: usize = 16;
 pub(crate) fn run(columns: &Path, scratch: &Path) -> Result<(), Failure> {
     let columns = Columns::read(columns)?;
     let bytes: Vec<Vec<u8>> = columns.terrain.iter().map(bytes_of).collect();
-    let mut told = vec![("memcpy".to_owned(), each(&bytes, |column| Ok(black_box(column.clone()).len()))?)];
-    let mut room = vec![
-        0;
-        bytes
-            .iter()
-            .map(|column| lz4_flex::block::get_maximum_output_size(column.len()))
-            .max()
-            .unwrap_or(0)
-    ];
-    let lz4: Result<Vec<_>, Failure> = bytes
-        .iter()
-        .map(|column| {
-            let len = lz4_flex::block::compress_into(column, &mut room)?;
-            Ok((room[..len].to_vec(), column.len()))
-        })
-        .collect();
-    told.push((
-        "LZ4, compress".to_owned(),
-        each(&bytes, |column| Ok(lz4_flex::block::compress_into(column, &mut room)?))?,
-    ));
-    let mut out = vec![0; bytes.iter().map(Vec::len).max().unwrap_or(0)];
-    let unpack =
-        |(packed, len): &(Vec<u8>, usize)| Ok(lz4_flex::block::decompress_into(packed, &mut out[..*len])?);
-    told.push(("LZ4, decompress".to_owned(), each(&lz4?, unpack)?));
+    let mut times = vec![("memcpy".to_owned(), each(&bytes, |column| Ok(black_box(column.clone()).len()))?)];
+    lz4(&bytes, &mut times)?;
     for level in LEVELS {
         let few = if level > 10 { &bytes[..FEW.min(bytes.len())] } else { &bytes[..] };
-        let pack = |column: &Vec<u8>| Ok(zstd::bulk::compress(column, level)?.len());
-        told.push((format!("Zstandard {level}, compress"), each(few, pack)?));
-        let packed: Vec<_> = few
-            .iter()
-            .map(|column| Ok((zstd::bulk::compress(column, level)?, column.len())))
-            .collect::<Result<_, Failure>>()?;
-        let unpack = |(packed, len): &(Vec<u8>, usize)| Ok(zstd::bulk::decompress(packed, *len)?.len());
-        told.push((format!("Zstandard {level}, decompress"), each(&packed, unpack)?));
+        zstandard(few, level, &mut times)?;
     }
-    files(&bytes, scratch, &mut told)?;
-    println!("{}", serde_json::to_string(&told)?);
+    files(&bytes, scratch, &mut times)?;
+    println!("{}", serde_json::to_string(&times)?);
+    Ok(())
+}
+
+/// Each column as one LZ4 block, and back.
+fn lz4(bytes: &[Vec<u8>], times: &mut Times) -> Result<(), Failure> {
+    let mut packed = Vec::new();
+    for column in bytes {
+        let mut block = Vec::new();
+        compress(Codec::Lz4, Effort::Fast, column, &mut block);
+        packed.push((block, column.len()));
+    }
+    let mut out = Vec::new();
+    let pack = |column: &Vec<u8>| {
+        out.clear();
+        compress(Codec::Lz4, Effort::Fast, column, &mut out);
+        Ok(out.len())
+    };
+    times.push(("LZ4, compress".to_owned(), each(bytes, pack)?));
+    let mut out = Vec::new();
+    let unpack = |(block, len_bytes): &(Vec<u8>, usize)| {
+        out.clear();
+        decompress(Codec::Lz4, block, *len_bytes, &mut out).map_err(|problem| problem.to_string())?;
+        Ok(out.len())
+    };
+    times.push(("LZ4, decompress".to_owned(), each(&packed, unpack)?));
+    Ok(())
+}
+
+/// Each column as one Zstandard frame, and back.
+fn zstandard(bytes: &[Vec<u8>], level: i32, times: &mut Times) -> Result<(), Failure> {
+    let pack = |column: &Vec<u8>| Ok(zstd::bulk::compress(column, level)?.len());
+    times.push((format!("Zstandard {level}, compress"), each(bytes, pack)?));
+    let packed = bytes.iter().map(|column| Ok((zstd::bulk::compress(column, level)?, column.len())));
+    let packed: Vec<_> = packed.collect::<Result<_, Failure>>()?;
+    let unpack = |(frame, len_bytes): &(Vec<u8>, usize)| Ok(zstd::bulk::decompress(frame, *len_bytes)?.len());
+    times.push((format!("Zstandard {level}, decompress"), each(&packed, unpack)?));
     Ok(())
 }
 
@@ -68,7 +80,7 @@ fn bytes_of(column: &Column) -> Vec<u8> {
 }
 
 /// What files cost: appended and synced one by one, appended and synced at the end, and read in one go.
-fn files(bytes: &[Vec<u8>], scratch: &Path, told: &mut Vec<(String, f64)>) -> Result<(), Failure> {
+fn files(bytes: &[Vec<u8>], scratch: &Path, times: &mut Times) -> Result<(), Failure> {
     let path = scratch.join("file");
     let mut file = File::create(&path)?;
     let synced = each(&bytes[..FEW.min(bytes.len())], |column| {
@@ -76,7 +88,7 @@ fn files(bytes: &[Vec<u8>], scratch: &Path, told: &mut Vec<(String, f64)>) -> Re
         file.sync_data()?;
         Ok(column.len())
     })?;
-    told.push(("append and fdatasync each".to_owned(), synced));
+    times.push(("append and fdatasync each".to_owned(), synced));
     fs::remove_file(&path)?;
     let mut file = File::create(&path)?;
     let begun = Instant::now();
@@ -84,14 +96,14 @@ fn files(bytes: &[Vec<u8>], scratch: &Path, told: &mut Vec<(String, f64)>) -> Re
         file.write_all(column)?;
     }
     file.sync_data()?;
-    told.push((
+    times.push((
         "append, fdatasync at the end".to_owned(),
         begun.elapsed().as_nanos() as f64 / bytes.len() as f64,
     ));
     let mut all = Vec::with_capacity(bytes.iter().map(Vec::len).sum());
     let begun = Instant::now();
     File::open(&path)?.read_to_end(&mut all)?;
-    told.push(("one sequential read".to_owned(), begun.elapsed().as_nanos() as f64 / bytes.len() as f64));
+    times.push(("one sequential read".to_owned(), begun.elapsed().as_nanos() as f64 / bytes.len() as f64));
     if all.len() != bytes.iter().map(Vec::len).sum::<usize>() {
         return Err("the file does not have what was written".into());
     }

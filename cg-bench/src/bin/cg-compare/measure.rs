@@ -1,4 +1,4 @@
-//! A process that measures one workload of one subject, and tells what it found as a line of JSON.
+//! A process that measures one workload of one subject, and prints the result as a line of JSON.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::subject;
 use crate::work::{self, Bench, prepare};
 use crate::workload::Workload;
 
-/// What such a process is told.
+/// The arguments of such a process.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Measure {
     #[arg(long)]

@@ -41,7 +41,7 @@ impl Quiet {
     }
 
     /// A sentence for the report.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let Self { calm, disturbed, waited } = self;
         let all = calm + disturbed;
         if *disturbed == 0 {
@@ -72,7 +72,7 @@ fn times() -> Result<(u64, u64), Failure> {
 }
 
 fn parse(line: &str) -> Result<(u64, u64), Failure> {
-    let fields = line.strip_prefix("cpu ").ok_or("the system does not tell how busy it is")?;
+    let fields = line.strip_prefix("cpu ").ok_or("the system does not say how busy it is")?;
     let times: Vec<u64> = fields.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     // User, nice, system, idle, wait for disks, and others.
     let idle = times.iter().skip(3).take(2).sum();
@@ -88,19 +88,19 @@ mod tests {
         let line = "cpu  10 1 20 400 50 0 5 0 0 0";
         assert_eq!(parse(line).expect("a line of the system"), (450, 486));
         let error = parse("intr 1 2").expect_err("another line").to_string();
-        assert_eq!(error, "the system does not tell how busy it is");
+        assert_eq!(error, "the system does not say how busy it is");
     }
 
     #[test]
     fn what_was_disturbed_is_said_first() {
         let calm = Quiet { calm: 3, disturbed: 0, waited: Duration::ZERO };
         assert_eq!(
-            calm.told(),
+            calm.sentence(),
             "before each workload of each round, 3 times, the machine was quiet; waited 0ns for that"
         );
-        let told = Quiet { disturbed: 2, ..calm }.told();
+        let sentence = Quiet { disturbed: 2, ..calm }.sentence();
         assert_eq!(
-            told,
+            sentence,
             "!!! DISTURBED: before 2 of 5 workloads, over all rounds, others used more than 15 % of the processors; waited 0ns"
         );
     }

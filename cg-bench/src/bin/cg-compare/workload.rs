@@ -49,7 +49,7 @@ pub(crate) enum Workload {
     Grown6,
 }
 
-/// What a reader is told of a workload.
+/// What a reader has to know of a workload.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     /// The name on the command line.

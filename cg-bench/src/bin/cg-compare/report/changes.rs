@@ -6,7 +6,7 @@ use super::table::{three_digits, value};
 use super::{Measured, Report, Row, Summary, stats};
 use crate::subject::Role;
 
-/// The least change that is told, whatever the noise.
+/// The least change that is reported, whatever the noise.
 const LEAST: f64 = 1.05;
 
 /// How much longer the machine takes than before: the median of the other stores' ratios; 1 if there are none.
@@ -87,8 +87,8 @@ mod tests {
     fn a_change_beyond_it_is_told_with_its_ratio() {
         let old = report(&[("ours", Role::Ours, &[100.0, 110.0, 120.0])]);
         let new = report(&[("ours", Role::Ours, &[50.0, 55.0, 60.0])]);
-        let told = "0.50× better: new-terrain, ours: 110 ns before, 55.0 ns now";
-        assert_eq!(changes(&old, &new), [told]);
+        let expected = "0.50× better: new-terrain, ours: 110 ns before, 55.0 ns now";
+        assert_eq!(changes(&old, &new), [expected]);
     }
 
     #[test]

@@ -127,14 +127,14 @@ fn limits(out: &mut String, report: &Report) {
 fn growth(out: &mut String, report: &Report) {
     let sizes: Vec<_> = GROWTH
         .iter()
-        .filter_map(|(name, told)| {
-            Some((report.workloads.iter().find(|measured| measured.name == *name)?, *told))
+        .filter_map(|(name, place)| {
+            Some((report.workloads.iter().find(|measured| measured.name == *name)?, *place))
         })
         .collect();
     if sizes.len() < 2 {
         return;
     }
-    let places: Vec<_> = sizes.iter().map(|(_, told)| *told).collect();
+    let places: Vec<_> = sizes.iter().map(|(_, place)| *place).collect();
     let drawn = |of: &dyn Fn(&Figures) -> f64| -> Vec<Line> {
         let line = |name: &String| {
             let of_size = |measured: &Measured| {

@@ -85,8 +85,8 @@ pub(crate) fn bars(label: &str, bars: &[Bar]) -> String {
     out
 }
 
-/// Lines over named places; heights are logarithms. `told` writes a power of ten at the left.
-pub(crate) fn lines(label: &str, places: &[&str], lines: &[Line], told: impl Fn(f64) -> String) -> String {
+/// Lines over named places; heights are logarithms. `text_of` writes a power of ten at the left.
+pub(crate) fn lines(label: &str, places: &[&str], lines: &[Line], text_of: impl Fn(f64) -> String) -> String {
     let values = || lines.iter().flat_map(|line| line.values.iter().flatten()).filter(|value| **value > 0.0);
     let lowest = values().fold(f64::INFINITY, |least, value| least.min(*value));
     let highest = values().fold(0.0_f64, |most, value| most.max(*value));
@@ -101,7 +101,7 @@ pub(crate) fn lines(label: &str, places: &[&str], lines: &[Line], told: impl Fn(
     let steps = places.len().saturating_sub(1).max(1) as f64;
     let x = |index: usize| LINES_LEFT + (right - LINES_LEFT) * index as f64 / steps;
     for power in low as i32..=high as i32 {
-        let (at, text) = (y(10_f64.powi(power)), told(10_f64.powi(power)));
+        let (at, text) = (y(10_f64.powi(power)), text_of(10_f64.powi(power)));
         let (text_x, text_y) = (LINES_LEFT - 8.0, at + 4.0);
         writeln!(
             out,

@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn values_have_three_digits_and_their_unit() {
         let times = [0.5, 27.96, 999.0, 1_234.0, 56_780.0, 2.5e9];
-        let told = times.map(|time| value(Unit::Nanoseconds, time));
-        assert_eq!(told, ["0.50 ns", "28.0 ns", "999 ns", "1.23 µs", "56.8 µs", "2.50 s"]);
+        let texts = times.map(|time| value(Unit::Nanoseconds, time));
+        assert_eq!(texts, ["0.50 ns", "28.0 ns", "999 ns", "1.23 µs", "56.8 µs", "2.50 s"]);
         assert_eq!(value(Unit::Bytes, 6_500.0), "6.50 kB");
         assert_eq!([0.0123, 0.001_66, 0.0].map(three_digits), ["0.012", "0.0017", "0"]);
     }

@@ -30,7 +30,7 @@ impl Kind for Fjall {
         Ok(Box::new(Host::new(Box::new(table), Compression::ByTheStore, 1, setting)))
     }
 
-    fn settle(&self, setting: &Setting<'_>) -> Result<(), Failure> {
+    fn compact(&self, setting: &Setting<'_>) -> Result<(), Failure> {
         let table = Table::open(setting)?;
         table.partition.rotate_memtable_and_wait()?;
         table.partition.major_compact()?;

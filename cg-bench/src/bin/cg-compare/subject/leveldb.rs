@@ -42,7 +42,7 @@ impl Kind for LevelDb {
         Ok(Box::new(Host::new(Box::new(table), Compression::ByTheStore, 1, setting)))
     }
 
-    fn settle(&self, setting: &Setting<'_>) -> Result<(), Failure> {
+    fn compact(&self, setting: &Setting<'_>) -> Result<(), Failure> {
         let mut db = DB::open(setting.dir, options(setting.memory))?;
         db.compact_range(&[0], &[0xff; key::CHUNK_LEN_BYTES])?;
         Ok(db.close()?)

@@ -173,7 +173,7 @@ pub(crate) trait Kind: Sync {
     fn open(&self, setting: &Setting<'_>) -> Result<Box<dyn Subject>, Failure>;
 
     /// Brings a closed store into the state in which it is read.
-    fn settle(&self, _setting: &Setting<'_>) -> Result<(), Failure> {
+    fn compact(&self, _setting: &Setting<'_>) -> Result<(), Failure> {
         Ok(())
     }
 

@@ -87,7 +87,7 @@ impl Kind for Ours {
         Ok(Box::new(Opened { world, dimension: setting.dimension }))
     }
 
-    fn settle(&self, setting: &Setting<'_>) -> Result<(), Failure> {
+    fn compact(&self, setting: &Setting<'_>) -> Result<(), Failure> {
         let world = World::builder().options(&self.options(setting.memory)).open(setting.dir)?;
         settled::settle(&world)?;
         Ok(world.close()?)

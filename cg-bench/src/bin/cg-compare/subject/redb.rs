@@ -48,7 +48,7 @@ impl Kind for Redb {
         Ok(Box::new(Host::new(Box::new(Table { db: Arc::new(db) }), Compression::Lz4, TOGETHER, setting)))
     }
 
-    fn settle(&self, setting: &Setting<'_>) -> Result<(), Failure> {
+    fn compact(&self, setting: &Setting<'_>) -> Result<(), Failure> {
         let mut db = Database::open(file(setting))?;
         while db.compact()? {}
         Ok(())

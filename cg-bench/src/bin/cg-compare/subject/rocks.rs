@@ -46,7 +46,7 @@ impl Kind for Rocks {
         Ok(Box::new(Host::new(Box::new(Table { db }), Compression::ByTheStore, 1, setting)))
     }
 
-    fn settle(&self, setting: &Setting<'_>) -> Result<(), Failure> {
+    fn compact(&self, setting: &Setting<'_>) -> Result<(), Failure> {
         let db = open(setting.dir, setting.memory)?;
         db.flush()?;
         db.compact_range(None::<&[u8]>, None::<&[u8]>);

@@ -164,7 +164,7 @@ fn round_trip(kind: &dyn Kind, columns: &Columns) -> Result<(), Failure> {
         expected.insert(at, column);
     }
     store.close()?;
-    kind.settle(&setting(Memory::SERVER))?;
+    kind.compact(&setting(Memory::SERVER))?;
 
     let mut store = kind.open(&setting(Memory::TINY))?;
     let all = |expected: &BTreeMap<Place, Column>| -> Vec<(Place, Column)> {
@@ -210,8 +210,8 @@ fn no_two_subjects_have_a_name_and_each_tells_what_it_is() {
     let mut names = Vec::new();
     for kind in all() {
         let about = kind.about();
-        let told = [&about.version, &about.durability, &about.options];
-        assert!(told.iter().all(|text| !text.is_empty()), "{about:?}");
+        let facts = [&about.version, &about.durability, &about.options];
+        assert!(facts.iter().all(|text| !text.is_empty()), "{about:?}");
         assert!(!names.contains(&about.name), "{} is there twice", about.name);
         names.push(about.name);
     }

@@ -136,7 +136,7 @@ pub(crate) fn prepare(bench: &Bench<'_>) -> Result<(), Failure> {
         }
         store.sync()?;
         store.close()?;
-        bench.kind.settle(&setting)?;
+        bench.kind.compact(&setting)?;
         let mut store = bench.kind.open(&setting)?;
         let expected = bench.places().into_iter().map(|at| (at, contents.at(bench.columns, at)));
         check(store.as_mut(), expected)?;
