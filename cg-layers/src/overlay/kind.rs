@@ -85,7 +85,7 @@ pub(super) trait OverlayKind: Kind + Sized {
     /// Whether the base's value is what a merge leaves of a row, or leaves until an entity is transferred.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As [`read`](Self::read), and those of the base.
     fn is_merged<S: Base>(
         _: &Store<S>,
         _: u64,
@@ -189,7 +189,7 @@ impl OverlayKind for Chunks {
         base.find_chunk(*at)
     }
 
-    /// The base's chunk may lack references to entities that the overlay wrote: they are transferred later.
+    /// The base's chunk may lack references to entities that wait for their transfer.
     fn is_merged<S: Base>(
         store: &Store<S>,
         lease: u64,
@@ -203,13 +203,24 @@ impl OverlayKind for Chunks {
         let lacks: Vec<_> =
             own.entities().iter().copied().filter(|id| !below.entities().contains(id)).collect();
         for id in lacks {
-            if Entities::read(store, lease, &id)?.is_none_or(|row| row.here().is_none()) {
+            if !is_to_be_transferred(store, lease, &id)? {
                 return Ok(false);
             }
             own.remove_entity(id);
         }
         Ok(own == **below)
     }
+}
+
+/// Whether a merge that ended early will transfer an entity: it has left its chunk in the base for that, or the base
+/// still has it as the overlay first saw it. An entity that the base has changed or deleted since is a conflict.
+fn is_to_be_transferred<S: Base>(store: &Store<S>, lease: u64, id: &EntityId) -> Result<bool, Error> {
+    let Some(row) = Entities::read(store, lease, id)?.filter(|row| row.here().is_some()) else {
+        return Ok(false);
+    };
+    let found = Entities::find(&store.base, id)?;
+    let Some(below) = value_of(&found) else { return Ok(false) };
+    Ok(below.owner == leaving(below).owner || origin_of(&found) == row.origin)
 }
 
 impl OverlayKind for Entities {

@@ -17,11 +17,12 @@ use cg_store::layer::{
     resolve_ownership, store_of,
 };
 use cg_store::objects::{ObjectKey, StoredObject};
-use cg_store::{Error, Property, Tx, each_kind, kind_map};
+use cg_store::{Error, ErrorKind, Property, Tx, each_kind, kind_map};
 
 use super::arena::Arena;
 use super::edits::Edits;
 use super::kind::{Edit, OverlayKind};
+use super::rows::Row;
 use super::{Layered, Overlay};
 
 /// A running transaction of an overlay. It reads the overlay and its own writes. It writes nothing before its closure
@@ -95,7 +96,7 @@ impl<S: Base> OverlayReads<'_, S> {
         seen: &mut Seen<K>,
         key: &K::Key,
     ) -> Result<Option<K::Value>, Error> {
-        let shown = overlay.layered::<K>(key)?;
+        let shown = overlay.layered_to_write::<K>(key)?;
         seen.entry(key.clone()).or_insert(shown.origin);
         Ok(shown.value())
     }
@@ -107,7 +108,7 @@ impl<S: Base> TxStore for OverlayReads<'_, S> {
     }
 
     fn chunks(&mut self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
-        let shown = self.overlay.layered_chunks(at);
+        let shown = self.overlay.layered_chunks_to_write(at);
         let mut see = |(at, shown): (&ChunkAt, Result<Layered<Arc<Chunk>>, Error>)| {
             let shown = shown?;
             self.seen.chunks.entry(*at).or_insert(shown.origin);
@@ -173,7 +174,6 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
         let mut values = edits.iter().filter_map(|(key, new, _)| Some((key, new.as_ref()?)));
         values.try_for_each(|(key, value)| K::check(&check, key, value))?;
     });
-    overlay.adopt_merged(&mut edits)?;
     if !edits.is_empty() {
         overlay.store.write(overlay.lease(), edits, catalog.current_generation())?;
     }
@@ -181,22 +181,39 @@ fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
 }
 
 impl<S: Base> Overlay<S> {
-    /// Bases edits of merged rows on what the merge left in the base. Costs a read of each row, and of the base for
-    /// rows that a merge may have written; nothing in an arena without such rows.
-    fn adopt_merged(&self, edits: &mut Edits) -> Result<(), Error> {
+    /// As [`layered`](Self::layered), for a value that may be written. If a merge that ended early has written the value
+    /// to the base, its origin is the base's present one. That costs a read of the base and another of the row; nothing
+    /// in an arena without such rows.
+    ///
+    /// The row is read after the base, because a delta has its value over the base's present chunk. So a change of the
+    /// base in between, or later, is a conflict.
+    fn layered_to_write<K: OverlayKind>(&self, key: &K::Key) -> Result<Layered<K::Value>, Error> {
         let merged_until = self.arena.merged_until.load(Ordering::Acquire);
-        if merged_until > 0 {
-            each_kind!(mut edits, |edits: K| {
-                for (key, _, origin) in edits {
-                    let row = K::read(&self.store, self.lease(), key)?;
-                    if let Some(row) = row.filter(|row| row.version <= merged_until) {
-                        let below = K::find(&self.store.base, key)?;
-                        *origin = self.store.present_origin::<K>(self.lease(), &row, &below)?;
-                    }
-                }
-            });
+        let lease = self.lease();
+        let is_merged = |row: &Row<K::Value>| row.version <= merged_until;
+        if merged_until == 0 || !K::read(&self.store, lease, key)?.as_ref().is_some_and(is_merged) {
+            return self.layered::<K>(key);
         }
-        Ok(())
+        let below = match K::find(&self.store.base, key) {
+            // The merge reports it.
+            Err(error) if error.kind() == ErrorKind::Damaged => return self.layered::<K>(key),
+            below => below?,
+        };
+        match K::read(&self.store, lease, key)? {
+            Some(row) => {
+                let origin = self.store.present_origin::<K>(lease, &row, &below)?;
+                Ok(self.here(Row { origin, ..row }))
+            }
+            None => self.layered::<K>(key),
+        }
+    }
+
+    /// As [`layered_to_write`](Self::layered_to_write), for chunks.
+    fn layered_chunks_to_write(&self, at: &[ChunkAt]) -> Vec<Result<Layered<Arc<Chunk>>, Error>> {
+        if self.arena.merged_until.load(Ordering::Acquire) == 0 {
+            return self.layered_chunks(at);
+        }
+        at.iter().map(|at| self.layered_to_write::<Chunks>(at)).collect()
     }
 
     /// The edits of one kind in a transaction. `after` returns the new value of a key, or `None` if it does not
@@ -209,7 +226,7 @@ impl<S: Base> Overlay<S> {
     ) -> Result<Vec<Edit<K>>, Error> {
         let mut edits = Vec::new();
         for (key, write) in writes {
-            let shown = self.layered::<K>(&key)?;
+            let shown = self.layered_to_write::<K>(&key)?;
             let origin = seen.get(&key).copied().unwrap_or(shown.origin);
             if let Some(new) = after(&key, shown.value(), write)? {
                 edits.push((key, new, origin));
@@ -242,13 +259,13 @@ impl<S: Base> OverlayGround<'_, S> {
 
 impl<S: Base> Ground for OverlayGround<'_, S> {
     fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
-        let shown = self.overlay.layered_chunks(at);
+        let shown = self.overlay.layered_chunks_to_write(at);
         at.iter().zip(shown).map(|(at, shown)| Ok(self.note(*at, shown?))).collect()
     }
 
     fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
         let shown = |id: &EntityId| {
-            let shown = self.overlay.layered::<Entities>(id)?;
+            let shown = self.overlay.layered_to_write::<Entities>(id)?;
             self.origins.borrow_mut().entities.insert(*id, shown.origin);
             Ok(shown.value())
         };

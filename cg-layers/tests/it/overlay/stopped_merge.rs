@@ -111,10 +111,14 @@ fn of_overlay(overlay: &Overlay<World>, ids: &Ids) -> Content {
 
 /// Merges, and fails when the overlay is emptied. Returns the overlay, opened again if it was killed.
 fn merged_and_not_emptied(is_killed: bool) -> (World, Ids, Overlay<World>) {
+    merged_with(is_killed, &options())
+}
+
+fn merged_with(is_killed: bool, options: &WorldOptions) -> (World, Ids, Overlay<World>) {
     let (base, ids) = furnished();
     let fuse = Fuse::new();
     let engine = Surviving::new(&fuse);
-    let arenas = Arenas::over(engine.clone(), base.clone(), &options()).expect("a base");
+    let arenas = Arenas::over(engine.clone(), base.clone(), options).expect("a base");
     let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
     edit(&overlay, &ids);
     // The base's versions of this object are higher than the overlay's.
@@ -139,7 +143,7 @@ fn merged_and_not_emptied(is_killed: bool) -> (World, Ids, Overlay<World>) {
         return (base, ids, overlay);
     }
     drop((overlay, arenas));
-    let arenas = Arenas::over(engine, base.clone(), &options()).expect("the same base");
+    let arenas = Arenas::over(engine, base.clone(), options).expect("the same base");
     let overlay = arenas.resume(0).expect("is leased");
     (base, ids, overlay)
 }
@@ -178,11 +182,52 @@ fn what_the_base_changed_after_a_merge_is_a_conflict_of_an_edited_overlay() {
     save(&base, [(ids.at(0, 0, 0), filled(&base, ids.stone))]);
     edit_again(&overlay, &ids);
     let before = of_base(&base, &ids);
-    let refused = overlay.merge_into(&base);
-    let key = cg_store::error::ConflictKey::Chunk(ids.at(0, 0, 0));
+    assert_refused(&overlay, &base, ids.at(0, 0, 0));
+    assert_eq!(of_base(&base, &ids), before);
+}
+
+/// A merge is refused because of a chunk of the base.
+fn assert_refused(overlay: &Overlay<World>, base: &World, at: ChunkAt) {
+    let refused = overlay.merge_into(base);
+    let key = cg_store::error::ConflictKey::Chunk(at);
     assert!(
         matches!(refused.as_ref().err().and_then(Error::layer), Some(cg_layers::OverlayError::BaseChanged { key: found, .. }) if *found == key),
         "{refused:?}"
     );
+}
+
+#[test]
+fn an_entity_that_was_merged_and_deleted_since_does_not_come_back() {
+    for is_edited in [false, true] {
+        let (base, ids, overlay) = merged_and_not_emptied(true);
+        let deleted = base.transaction(|tx| {
+            tx.delete_entity(uuid(2));
+            Ok::<_, Error>(())
+        });
+        deleted.expect("deletes");
+        if is_edited {
+            let edited =
+                overlay.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(49, 1, 1), ids.glass));
+            edited.expect("edits");
+        }
+        let before = of_base(&base, &ids);
+        assert_refused(&overlay, &base, ids.at(3, 0, 0));
+        assert_eq!(of_base(&base, &ids), before);
+    }
+}
+
+/// A delta has its value over the base's present chunk, so what the base changes meanwhile looks like a part of it.
+#[test]
+fn what_the_base_changes_during_an_edit_of_a_merged_delta_is_not_lost() {
+    let options = WorldOptions { deltas: true, ..options() };
+    let (base, ids, overlay) = merged_with(true, &options);
+    let edited = overlay.transaction(|tx| {
+        tx.load(ids.at(0, 0, 0))?;
+        base.transaction(|tx| tx.set_block(ids.overworld, BlockPos::new(9, 9, 9), ids.machine))?;
+        tx.set_block(ids.overworld, BlockPos::new(2, 1, 1), ids.machine)
+    });
+    edited.expect("edits");
+    let before = of_base(&base, &ids);
+    assert_refused(&overlay, &base, ids.at(0, 0, 0));
     assert_eq!(of_base(&base, &ids), before);
 }
