@@ -141,6 +141,7 @@ impl Watched {
                 return slept.is_err();
             }
             WATCHED => self.looks += 1,
+            ASLEEP => return false,
             _ => self.looks = 0,
         }
         true

@@ -17,7 +17,7 @@ use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
 /// Rewrites a cluster without its shadowed slots if it has some and `should_rewrite` returns true. Deletes the cluster
-/// if no slot is left. `should_rewrite` is called for every cluster that exists and is sound.
+/// if no slot is left. The slots stay if the cluster would be too large without them. `should_rewrite` is called for every cluster that exists and is sound.
 ///
 /// The rows that shadow the slots are not guarded, because only moves remove a row from a hotter tier, and one move
 /// runs at a time. Costs one cluster read and a scan of the hot rows of its cube. For a cold cluster it also costs the
@@ -55,7 +55,9 @@ pub(crate) fn drop_shadows(
         Ok(Some(smaller)) => writes.batch.put(space, row_key, smaller, Stamp::Commit),
         Ok(None) => writes.batch.delete(space, row_key),
         Err(AssembleError::Damaged(problem)) => return Err(damage(problem)),
-        Err(error) => unreachable!("a part of a cluster fits where the whole did: {error}"),
+        // Groups that were equal, and stored once, may differ without their shadows.
+        Err(AssembleError::TooLarge { .. }) => return Ok(Outcome::TooLarge),
+        Err(error) => unreachable!("a part of a cluster is a cluster: {error}"),
     }
     writes.commit(engine, counters)
 }

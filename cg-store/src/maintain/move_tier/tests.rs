@@ -148,3 +148,56 @@ fn marks_stay_above_what_they_hide_or_what_nobody_can_read() {
     assert_eq!(forget(0, late + 1), 2);
     assert_eq!(rows(&engine).len(), 0);
 }
+
+/// 64 equal groups are stored once. Each loses other chunks to hot copies, and all of them do not fit into a row.
+#[test]
+fn a_cluster_whose_groups_differ_without_their_shadows_keeps_them_if_it_would_be_too_large() {
+    const CHUNKS: u64 = 30;
+    const SHADOWED: u64 = 8;
+    let place = |cube: i64, chunk: i64| {
+        let corner = [cube / 16, cube / 4 % 4, cube % 4].map(|side| side * 4);
+        let [x, y, z] = [corner[0] + chunk / 16, corner[1] + chunk / 4 % 4, corner[2] + chunk % 4];
+        ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, y, z))
+    };
+    // Bytes that no compression makes shorter.
+    let mut state = 1_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let values: Vec<Vec<u8>> =
+        (0..CHUNKS).map(|_| (0..800).flat_map(|_| random().to_le_bytes()).collect()).collect();
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    let put = |chunks: &mut dyn Iterator<Item = (i64, u64)>| {
+        let mut batch = Batch::new();
+        for (cube, chunk) in chunks {
+            let value = &values[chunk as usize];
+            let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(value));
+            batch.put(Space::ChunkL0, key::chunk(place(cube, chunk as i64)), row, Stamp::Commit);
+        }
+        engine.commit(batch, &[], Level::Process).unwrap();
+    };
+    put(&mut (0..64).flat_map(|cube| (0..CHUNKS).map(move |chunk| (cube, chunk))));
+    let cluster = CubeAt::of(place(0, 0)).cluster(ClusterTier::L2);
+    let mut merge = ColdMerge::begin(&engine, cluster).unwrap();
+    for cube in 0..64 {
+        let group = merge.make(&engine, &counters, CubeAt::of(place(cube, 0)), HEAT).unwrap().unwrap();
+        merge.take(group);
+    }
+    let end = merge.commit(&engine, &counters).unwrap().end;
+    assert!(matches!(end, Outcome::Done(Moved { chunks: 1920, .. })), "{end:?}");
+
+    let mut shadowed = Vec::new();
+    for cube in 0..64 {
+        let mut chunks: Vec<_> = (0..CHUNKS).collect();
+        (0..SHADOWED)
+            .for_each(|_| shadowed.push((cube, chunks.swap_remove(random() as usize % chunks.len()))));
+    }
+    put(&mut shadowed.into_iter());
+    let before = rows(&engine);
+    let end = drop_shadows(&engine, &counters, cluster, |_| true).unwrap();
+    assert!(matches!(end, Outcome::TooLarge), "{end:?}");
+    assert_eq!(rows(&engine), before);
+}

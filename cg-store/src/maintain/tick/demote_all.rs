@@ -53,8 +53,8 @@ impl MaintainState {
     }
 
     /// Compacts what was moved away, because it still takes space in the engine's files, and what is not compressed as
-    /// small as it gets, because it was written lately. If commits are refused for low
-    /// disk space, a family is compacted only if it fits twice into the free space.
+    /// small as it gets, because it was written lately. If commits are refused for low disk space, a family is
+    /// compacted only if it fits twice into the free space.
     fn compact_demoted(&self) -> Result<(), Error> {
         // The log, too, still holds what was moved.
         self.shared.engine()?.flush()?;
@@ -146,9 +146,12 @@ impl MaintainState {
         let due = Due::when_nobody_comes(at);
         let state = &mut *state;
         self.commit.check_room_to_shrink()?;
-        self.fold_waiting(&mut state.folding, Which::All, due, &mut state.work.damage_log)?;
+        let folded = self.fold_waiting(&mut state.folding, Which::All, due, &mut state.work.damage_log)?;
         let counts = self.run_rounds(&mut state.work, due, &mut progress)?;
-        self.compact_demoted()?;
+        // To compact is to write everything again.
+        if counts.moved() > 0 || folded > 0 {
+            self.compact_demoted()?;
+        }
         Ok(counts)
     }
 }

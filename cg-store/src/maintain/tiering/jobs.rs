@@ -148,7 +148,10 @@ impl MaintainState {
             Ok(Ended::Shrinking { cluster, present, end }) => {
                 match &end {
                     Outcome::Done(_) => work.cleanup.written_anew(cluster),
-                    Outcome::Nothing => work.cleanup.counted(cluster, present, self.activity.tiering.now()),
+                    // It is tried again when more slots are shadowed.
+                    Outcome::Nothing | Outcome::TooLarge => {
+                        work.cleanup.counted(cluster, present, self.activity.tiering.now());
+                    }
                     _ => {}
                 }
                 counts.shadows_dropped += self.end(work, &[], end, counts);

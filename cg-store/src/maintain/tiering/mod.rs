@@ -226,8 +226,10 @@ impl MaintainState {
 
     /// Drops the plan, and waits for the moves in progress.
     fn end_moves(&self, work: &mut Work) -> Result<(), Error> {
-        work.know_nothing();
         let due = Due::until(self.activity.tiering.now(), None);
+        // A job that writes must end before the clock changes, by which it decided.
+        self.collect_jobs(work, 0, due, &mut MoveCounts::default())?;
+        work.know_nothing();
         self.work(work, due, &mut MoveCounts::default())?;
         work.skipped_low_disk = None;
         Ok(())

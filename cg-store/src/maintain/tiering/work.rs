@@ -41,7 +41,6 @@ impl Work {
         let planned = std::iter::from_fn(|| self.next_step());
         let promotions = planned.filter(|step| step.to == Tier::L0).map(|step| step.cube).collect();
         self.jobs.forget(JobKind::ColdRead);
-        self.jobs.forget(JobKind::ColdGroups);
         self.merge = None;
         self.cube_index.begin_again();
         promotions
