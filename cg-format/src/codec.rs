@@ -168,7 +168,7 @@ mod native {
 
     std::thread_local! {
         /// Making a context costs as much as decompressing some kilobytes, so each thread keeps one, about 100 KB.
-        /// `None` if there was no memory for it.
+        /// `None` if it could not be made.
         static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = RefCell::new(Decompressor::new().ok());
     }
 

@@ -129,7 +129,7 @@ pub(super) struct Directory<'a> {
 type Entries<'e> = (Vec<(GroupEntry, u16)>, &'e [[u8; SLOT_LEN_BYTES]]);
 
 impl<'a> Directory<'a> {
-    /// Reads a directory. The reader ends after it. Allocates at most 51 kB for entries that are compressed.
+    /// Reads a directory. The reader ends after it. Allocates at most 100 kB for entries that are compressed.
     pub(super) fn parse(reader: &mut Reader<'a>, codec: Codec) -> Result<Self, DecodeError> {
         let start = reader.clone();
         let head = Head::parse(reader)?;

@@ -57,7 +57,7 @@ pub fn pack(tile: &TileView<'_>) -> Vec<u8> {
 
 /// The bytes of a tile from those with which it is stored. A tile of version 1 is stored as it is, and borrowed.
 ///
-/// Allocates five times the stored bytes at most. [`TileView::new`] checks the boundaries.
+/// Allocates six times the stored bytes at most. [`TileView::new`] checks the boundaries.
 ///
 /// # Errors
 /// [`DecodeError`] in [`Section::OpacityTile`] for a newer version, another scale, and counts that do not fit the bytes.
