@@ -179,7 +179,7 @@ fn a_group_that_is_stored_as_the_one_before_is_decompressed_once() {
     assert_eq!(steps.map(&mut spent), [true, false, false, true, true, false, true]);
 }
 
-/// Chunks of one version, of which all groups but one have the same bytes.
+/// Chunks of one version. All groups but one have the same bytes.
 fn alike(groups: impl IntoIterator<Item = u8>, other: u8) -> Chunks {
     let info = SlotInfo { version: 9, schema_generation: 1 };
     let places = |group| (0..3).map(move |place| Slot::in_group_of(ClusterTier::L2, group, place).unwrap());

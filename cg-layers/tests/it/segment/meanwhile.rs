@@ -483,7 +483,7 @@ fn a_merge_in_a_segment_is_refused_while_its_overlay_is_in_use() {
     assert!(matches!(refused, Err(Error::Nested)), "{refused:?}");
 }
 
-/// Whoever the transfer waits for may wait for the overlay.
+/// The thread for which the transfer waits may wait for the overlay.
 #[test]
 fn a_merge_that_waits_for_a_transfer_does_not_keep_the_overlay() {
     let home = Staged::default();

@@ -1,4 +1,4 @@
-//! A save as a world of which all is cold.
+//! A save as a world whose chunks are all cold.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
