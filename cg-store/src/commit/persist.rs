@@ -46,17 +46,21 @@ impl CommitState {
 
     /// Encodes and writes the oldest queued commits up to a number, if there are any.
     ///
+    /// While this thread writes, another one may encode the next commits.
+    ///
     /// # Errors
     /// The error of this write, or of an earlier one.
     pub(super) fn write_next(&self, up_to: u64) -> Result<(), Error> {
-        let _in_order = self.queue.begin_writing();
-        // The previous holder of the right to write may have written it.
+        let encoding = self.queue.begin_encoding();
+        // Other threads may have written it meanwhile.
         if !self.queue.holds_up_to(up_to) {
             return Ok(());
         }
-        let mut run = self.queue.take_run(up_to)?;
-        let ran = self.write_run(&mut run);
-        self.queue.finish(run, ran)
+        let run = self.encode_run(self.queue.take_run(up_to)?);
+        let _in_order = self.queue.begin_writing();
+        // The next commits are numbered after a commit in parts, and that is numbered when it is written.
+        let _encoding = run.is_in_parts().then_some(encoding);
+        self.write_run(run)
     }
 
     /// Writes everything that was accepted before this call.
@@ -202,7 +206,10 @@ fn step(engine: &dyn Engine) -> Result<(), EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Batch, Level, MemEngine};
+    use crate::engine::{Batch, Fault, Level, MemEngine};
+    use crate::{Property, World};
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
     use std::time::Instant;
 
@@ -259,7 +266,7 @@ mod tests {
     #[test]
     #[cfg(feature = "rocks")]
     fn a_commit_at_process_level_becomes_durable_without_being_asked() {
-        use crate::{Durability, Error, Property, World, WorldOptions};
+        use crate::WorldOptions;
         let home = tempfile::tempdir().unwrap();
         let options = WorldOptions { durability: Durability::Process, ..WorldOptions::default() };
         let world = World::builder().options(&options).create(home.path().join("world")).unwrap();
@@ -275,5 +282,67 @@ mod tests {
             !ticket.is_durable()
         });
         assert!(polls.count() < 600, "it is synced within a second, and this waits for thirty");
+    }
+
+    /// Two commits, of which the first waits in the engine until a thread has taken the second and encoded it.
+    fn overlapping(first: Option<Fault>) {
+        let (at, [is_writing, may_end]) =
+            (Arc::new(AtomicU64::new(0)), [(); 2].map(|()| Arc::new(Barrier::new(2))));
+        let engine = MemEngine::new().with_fault({
+            let (at, is_writing, may_end) = (Arc::clone(&at), Arc::clone(&is_writing), Arc::clone(&may_end));
+            move |seq| {
+                if seq.get() != at.load(Ordering::Relaxed) {
+                    return None;
+                }
+                at.store(0, Ordering::Relaxed);
+                is_writing.wait();
+                may_end.wait();
+                first
+            }
+        });
+        let world = World::builder().over(engine).unwrap();
+        let set = |token| {
+            let set = world.transaction_at(Durability::Fast, |tx| {
+                tx.set_property(Property::Time, Some(vec![token]));
+                Ok::<_, Error>(())
+            });
+            set.unwrap().seq.get()
+        };
+        at.store(world.last_commit().get() + 1, Ordering::Relaxed);
+        let (commit, seq) = (&world.rooms().commit, set(1));
+        is_writing.wait();
+        let second = set(2);
+        thread::scope(|threads| {
+            let waits = threads.spawn(|| commit.persist(second, Level::Process, None));
+            let is_encoded = || commit.queue.taken() == 2;
+            let polls = (0..600).take_while(|_| {
+                thread::sleep(Duration::from_millis(10));
+                !is_encoded()
+            });
+            let polls = polls.count();
+            may_end.wait();
+            assert!(polls < 600, "the second commit is encoded while the first is written");
+            let waited = waits.join().unwrap();
+            if first.is_none() {
+                return waited.unwrap();
+            }
+            let Err(Error::Engine(EngineError::ReadOnly { cause })) = waited else { panic!("{waited:?}") };
+            assert!(matches!(*cause, EngineError::NoSpace { .. }), "{cause}");
+            assert_eq!(commit.queue.given_up_to(), seq, "the engine was not given the second");
+            world.resume().unwrap();
+        });
+        assert!(commit.queue.is_empty());
+        assert_eq!(world.last_commit().get(), second);
+        assert_eq!(world.property(&Property::Time).unwrap(), Some(vec![2]), "the second was written last");
+    }
+
+    #[test]
+    fn a_commit_is_encoded_while_the_one_before_it_is_written() {
+        overlapping(None);
+    }
+
+    #[test]
+    fn a_commit_that_was_encoded_when_the_one_before_it_failed_is_written_after_it() {
+        overlapping(Some(Fault::NoSpace));
     }
 }

@@ -91,7 +91,7 @@ impl CommitState {
     /// As [`resume_within`](Self::resume_within). Returns `None` if other threads still borrow the engine.
     fn try_to_resume(&self) -> Result<Option<bool>, Error> {
         let mut committing = self.log.commit();
-        let _nothing_is_written = self.queue.begin_writing();
+        let _nothing_is_written = self.queue.stop_writing();
         self.shared.check_open()?;
         let mut resumption = self.resumption.lock();
         let resumption = &mut *resumption;

@@ -9,8 +9,8 @@
 //! | published | later transactions begin after it | the commit log |
 //!
 //! If the caller waits for the write and the queue is empty, [`enter`](CommitState::enter) takes a commit through all
-//! stages. Otherwise it puts the commit into the queue, where readers find it once it is accepted. It is encoded and
-//! written [later](CommitState::write_run).
+//! stages. Otherwise it puts the commit into the queue, where readers find it once it is accepted. It is
+//! [encoded](CommitState::encode_run) and [written](CommitState::write_run) later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,6 +65,29 @@ struct Encoded {
     /// The chunks that are saved or deleted as a whole.
     whole: Vec<ChunkAt>,
     put: PutRows,
+}
+
+/// Consecutive commits that were taken out of the queue to be written, with their rows.
+pub(super) struct Run {
+    commits: Vec<Queued>,
+    rows: RunRows,
+}
+
+/// The rows of a run.
+enum RunRows {
+    /// One batch for each commit.
+    Batches(Vec<Encoded>),
+    /// Those of one commit, which may take more than one batch. They have no number yet.
+    InParts(Rows),
+    /// None, for this reason.
+    None(EngineError),
+}
+
+impl Run {
+    /// Whether it is one commit that may take more than one batch.
+    pub(super) const fn is_in_parts(&self) -> bool {
+        matches!(self.rows, RunRows::InParts(_))
+    }
 }
 
 /// The outcome of writing a run.
@@ -176,34 +199,55 @@ impl CommitState {
         Ok(())
     }
 
-    /// Encodes queued commits, and writes as many of them as one call of the engine takes.
-    pub(super) fn write_run(&self, run: &mut [Queued]) -> Ran {
+    /// Encodes commits that were taken out of the queue, as many as one call of the engine takes. Returns the others to the
+    /// queue. The caller has the right to encode.
+    pub(super) fn encode_run(&self, mut commits: Vec<Queued>) -> Run {
         let limit_bytes = match self.shared.batch_limit() {
             Ok(limit_bytes) => limit_bytes,
-            Err(error) => return Ran { given: 0, written: 0, ended: Err(error) },
+            Err(error) => return Run { commits, rows: RunRows::None(error) },
         };
-        let mut encoded = Vec::with_capacity(run.len());
-        for commit in run {
+        let mut encoded = Vec::with_capacity(commits.len());
+        let mut first = None;
+        for commit in &mut commits {
             // A panic here would lose commits that were taken out of the queue: no thread would write them, and readers
             // would wait for ever.
             match caught(|| self.number_queued(commit, limit_bytes)) {
-                Ok(Ok(numbered)) => encoded.push(numbered),
-                Ok(Err(rows)) if encoded.is_empty() => {
-                    let ended = caught(|| self.write(rows, commit.seq)).unwrap_or_else(panicked);
-                    return Ran { given: 1, written: usize::from(ended.is_ok()), ended };
+                Ok(Ok(numbered)) => {
+                    encoded.push(numbered);
+                    continue;
                 }
-                Err(message) if encoded.is_empty() => {
-                    return Ran { given: 1, written: 0, ended: panicked(message) };
-                }
+                Ok(Err(rows)) if encoded.is_empty() => first = Some(RunRows::InParts(rows)),
                 // The next run begins with this commit.
-                Ok(Err(rows)) => {
-                    commit.rows = Some(rows);
-                    break;
-                }
-                Err(_) => break,
+                Ok(Err(rows)) => commit.rows = Some(rows),
+                Err(message) if encoded.is_empty() => first = Some(RunRows::None(panicked(message))),
+                Err(_) => {}
             }
+            break;
         }
-        self.give(encoded)
+        self.queue.put_back(commits.split_off(encoded.len() + usize::from(first.is_some())));
+        Run { commits, rows: first.unwrap_or(RunRows::Batches(encoded)) }
+    }
+
+    /// Writes the commits of a run, and takes those that are written out of the queue. The caller has the right to write.
+    ///
+    /// # Errors
+    /// The error of this write, or of an earlier one.
+    pub(super) fn write_run(&self, Run { commits, rows }: Run) -> Result<(), Error> {
+        if let Err(error) = self.queue.check() {
+            self.queue.put_back(commits);
+            return Err(error);
+        }
+        let ran = match (rows, commits.first()) {
+            (RunRows::InParts(rows), Some(commit)) => {
+                let write = || self.write(rows, commit.seq);
+                let ended = caught(write).unwrap_or_else(|message| Err(panicked(message)));
+                Ran { given: 1, written: usize::from(ended.is_ok()), ended }
+            }
+            (RunRows::None(error), Some(_)) => Ran { given: 0, written: 0, ended: Err(error) },
+            (RunRows::Batches(run), Some(_)) => self.give(run),
+            (_, None) => return Ok(()),
+        };
+        self.queue.finish(commits, ran)
     }
 
     /// Encodes a queued commit. Returns its rows without a number if they may take more than one batch.
@@ -224,7 +268,7 @@ impl CommitState {
             Err(error) => return Ran { given, written: 0, ended: Err(error) },
         };
         let commit = || engine.commit_run(first, batches, Level::Process).map(drop);
-        let ended = caught(commit).unwrap_or_else(panicked);
+        let ended = caught(commit).unwrap_or_else(|message| Err(panicked(message)));
         let last = match &ended {
             Ok(()) => u64::MAX,
             // The engine's numbers are those of another writer.
@@ -258,6 +302,6 @@ impl CommitState {
     }
 }
 
-fn panicked(message: String) -> Result<(), EngineError> {
-    Err(EngineError::Panicked { operation: "writing a queued commit", message })
+fn panicked(message: String) -> EngineError {
+    EngineError::Panicked { operation: "writing a queued commit", message }
 }

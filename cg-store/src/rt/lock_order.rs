@@ -141,7 +141,9 @@ order! {
     GroupCommit,
     /// The commit lock.
     Commit,
-    /// The right to write the next queued commit.
+    /// The right to take the next queued commits and to encode them.
+    Encoding,
+    /// The right to write the next queued commits.
     Writing,
     /// The state of replacing an engine; changed under the commit lock.
     Resumption,

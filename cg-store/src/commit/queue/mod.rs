@@ -57,7 +57,9 @@ pub(crate) struct CommitQueue {
     left: Condvar,
     /// Held while a batch is accepted, so that batches are accepted in order.
     accepting: Mutex<(), rank::Accepting>,
-    /// Held while commits are encoded and written, so that they are written in order.
+    /// Held while commits are taken out of the queue and encoded, and until they may be written.
+    encoding: Mutex<(), rank::Encoding>,
+    /// Held while commits are written, so that they are written in order.
     writing: Mutex<(), rank::Writing>,
     /// The number of submitted batches, readable without the lock. A batch that is being accepted is included.
     submitted_len: AtomicU64,
@@ -136,6 +138,7 @@ impl CommitQueue {
             numbered: Parker::default(),
             left: Condvar::new(),
             accepting: Mutex::new(()),
+            encoding: Mutex::new(()),
             writing: Mutex::new(()),
             submitted_len: AtomicU64::new(0),
             len: AtomicU64::new(0),
@@ -187,12 +190,24 @@ impl CommitQueue {
         !self.is_empty() && self.state.lock().bytes > self.max_bytes
     }
 
-    /// The right to write the next commit. One holder at a time.
-    pub(crate) fn begin_writing(&self) -> MutexGuard<'_, ()> {
+    /// The right to take and encode the next commits. One holder at a time.
+    pub(super) fn begin_encoding(&self) -> MutexGuard<'_, ()> {
+        self.encoding.lock()
+    }
+
+    /// The right to write the next commits. One holder at a time. Whoever has commits to write takes it before the right
+    /// to encode is given up, so that no later commit is written first.
+    pub(super) fn begin_writing(&self) -> MutexGuard<'_, ()> {
         self.writing.lock()
     }
 
-    /// Takes the next commits up to a number out of the queue. They stay pending until [`finish`](Self::finish).
+    /// Waits until no commit is being encoded or written, and keeps it so while the result is held.
+    pub(super) fn stop_writing(&self) -> [MutexGuard<'_, ()>; 2] {
+        [self.begin_encoding(), self.begin_writing()]
+    }
+
+    /// Takes the next commits up to a number out of the queue. They stay pending until [`finish`](Self::finish). The
+    /// caller has the right to encode.
     pub(super) fn take_run(&self, up_to: u64) -> Result<Vec<Queued>, Error> {
         let mut state = self.state.lock();
         state.check()?;
@@ -205,15 +220,17 @@ impl CommitQueue {
         Ok(run)
     }
 
-    /// Records which commits of a run are in the engine, and why the others are not. Those return to the front of the
-    /// queue.
+    /// Returns commits that were taken and not written to their places in the queue.
+    pub(super) fn put_back(&self, run: Vec<Queued>) {
+        self.state.lock().put_back(run);
+    }
+
+    /// Records which commits of a run are in the engine, and why the others are not. Those return to the queue.
     pub(super) fn finish(&self, mut run: Vec<Queued>, ran: Ran) -> Result<(), Error> {
         let Ran { given, written, ended } = ran;
         let given_up_to = run.get(..given).and_then(<[_]>::last).map_or(0, |commit| commit.seq);
         let mut state = self.state.lock();
-        for commit in run.split_off(written).into_iter().rev() {
-            state.numbered.push_front(commit);
-        }
+        state.put_back(run.split_off(written));
         for commit in &run {
             self.leave_written(&mut state, commit);
         }
@@ -229,10 +246,19 @@ impl CommitQueue {
     fn leave_written(&self, state: &mut State, commit: &Queued) {
         remove_values(&mut state.pending, commit.seq, &commit.changes);
         state.bytes -= commit.bytes;
-        self.oldest.store(state.numbered.front().map_or(u64::MAX, |next| next.seq), Ordering::Release);
+        // The numbers have no gaps. Later commits may have been taken already, so the queue does not tell.
+        let is_last = self.len.load(Ordering::Relaxed) == 1;
+        self.oldest.store(if is_last { u64::MAX } else { commit.seq + 1 }, Ordering::Release);
         // Only now: a reader that finds the queue empty reads the engine.
         self.len.fetch_sub(1, Ordering::Release);
         self.made_room(state);
+    }
+
+    /// The number of commits that were taken and are not in the engine yet.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> u64 {
+        let state = self.state.lock();
+        self.len.load(Ordering::Relaxed) - state.numbered.len() as u64
     }
 
     /// The last commit that the engine may hold after a write has failed; 0 if it was given none.
@@ -316,6 +342,14 @@ impl State {
     /// Takes the commit in front, if its number is at most `up_to`.
     fn take_front(&mut self, up_to: u64) -> Option<Queued> {
         if self.numbered.front()?.seq <= up_to { self.numbered.pop_front() } else { None }
+    }
+
+    /// Inserts consecutive commits before the first with a higher number.
+    fn put_back(&mut self, run: Vec<Queued>) {
+        let Some(first) = run.first() else { return };
+        let place = self.numbered.partition_point(|commit| commit.seq < first.seq);
+        let later = self.numbered.split_off(place);
+        self.numbered.extend(run.into_iter().chain(later));
     }
 
     fn check(&self) -> Result<(), Error> {
