@@ -315,6 +315,14 @@ func (t *task) reopened(empty bool) (*figures, error) {
 	return f, err
 }
 
+// compared adds a comparison of a whole prepared store to the figures of a workload that read.
+func (t *task) compared(empty bool, f *figures, err error) (*figures, error) {
+	if err == nil {
+		f.Compared, err = t.check(t.dir(empty), func(p world.ChunkPos) *chunk.Column { return t.column(p, empty) })
+	}
+	return f, err
+}
+
 // opening repeats what opens a prepared store each time.
 func (t *task) opening(empty bool, work func(*meter, store) error) (*figures, error) {
 	m := begin()
@@ -330,7 +338,8 @@ func (t *task) opening(empty bool, work func(*meter, store) error) (*figures, er
 			return nil, err
 		}
 	}
-	return m.end(t.dir(empty))
+	f, err := m.end(t.dir(empty))
+	return t.compared(empty, f, err)
 }
 
 func (t *task) area(empty bool) (*figures, error) {
@@ -362,7 +371,7 @@ func (t *task) absentColumns() (*figures, error) {
 
 func (t *task) cached() (*figures, error) {
 	middle := t.middle()
-	return t.reading(false, mode{}, func(m *meter, s store) error {
+	f, err := t.reading(false, mode{}, func(m *meter, s store) error {
 		all := func() error {
 			for x := int32(-radius); x <= radius; x++ {
 				for z := int32(-radius); z <= radius; z++ {
@@ -383,6 +392,7 @@ func (t *task) cached() (*figures, error) {
 		}
 		return nil
 	})
+	return t.compared(false, f, err)
 }
 
 func (t *task) open() (*figures, error) {
@@ -396,7 +406,8 @@ func (t *task) open() (*figures, error) {
 			return nil, err
 		}
 	}
-	return m.end(t.dir(false))
+	f, err := m.end(t.dir(false))
+	return t.compared(false, f, err)
 }
 
 func (t *task) disk() (*figures, error) {
@@ -408,6 +419,5 @@ func (t *task) disk() (*figures, error) {
 	}
 	f.Value = float64(f.Disk) / float64(t.count)
 	f.Saved = t.columns.saved
-	f.Compared, err = t.check(t.dir(false), t.columns.at)
-	return f, err
+	return t.compared(false, f, nil)
 }

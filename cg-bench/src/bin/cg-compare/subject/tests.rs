@@ -16,15 +16,22 @@ use crate::place::{HEIGHT, Place, square};
 use crate::work::{self, Bench, prepare};
 use crate::workload::Workload;
 
-/// A store in memory that forgets one column, or one block of it.
+/// The limit, but it forgets one column, or one block of it, when it saves or when it was opened again.
 #[derive(Clone, Copy)]
 enum Loses {
     Nothing,
     Column(Place),
     Block(Place),
+    Reopened(Place),
 }
 
 struct Forgetful(Loses);
+
+impl Forgetful {
+    fn over(&self, store: Box<dyn Subject>, setting: &Setting<'_>) -> Box<dyn Subject> {
+        Box::new(Forgets { store, loses: self.0, air: BlockId::new(0), schema: setting.schema.clone() })
+    }
+}
 
 impl Kind for Forgetful {
     fn about(&self) -> About {
@@ -33,14 +40,11 @@ impl Kind for Forgetful {
     }
 
     fn create(&self, setting: &Setting<'_>) -> Result<Box<dyn Subject>, Failure> {
-        std::fs::create_dir_all(setting.dir)?;
-        super::append::Append.create(setting).map(|store| -> Box<dyn Subject> {
-            Box::new(Forgets { store, loses: self.0, air: BlockId::new(0), schema: setting.schema.clone() })
-        })
+        Ok(self.over(super::append::Append.create(setting)?, setting))
     }
 
     fn open(&self, setting: &Setting<'_>) -> Result<Box<dyn Subject>, Failure> {
-        super::append::Append.open(setting)
+        Ok(self.over(super::append::Append.open(setting)?, setting))
     }
 }
 
@@ -70,7 +74,10 @@ impl Subject for Forgets {
     }
 
     fn load(&mut self, at: Place) -> Result<Option<super::Loaded>, Failure> {
-        self.store.load(at)
+        match self.loses {
+            Loses::Reopened(lost) if lost == at => Ok(None),
+            _ => self.store.load(at),
+        }
     }
 
     fn set_block(
@@ -106,18 +113,16 @@ fn setting<'a>(columns: &'a Columns, dir: &'a Path, memory: Memory) -> Setting<'
     Setting { dir, catalog, schema, dimension: *dimension, memory }
 }
 
+/// A short measurement of `count` columns.
+fn bench<'a>(kind: &'a dyn Kind, columns: &'a Columns, count: usize, dirs: [&'a Path; 2]) -> Bench<'a> {
+    let [prepared, scratch] = dirs;
+    Bench { kind, columns, prepared, scratch, count, enough: Duration::from_millis(1), seed: 7 }
+}
+
 /// Runs a workload of new columns on a kind.
 fn run(kind: &dyn Kind) -> Result<u64, String> {
     let (columns, dir) = (few(), tempfile::tempdir().expect("a folder"));
-    let bench = Bench {
-        kind,
-        columns: &columns,
-        prepared: &dir.path().join("prepared"),
-        scratch: dir.path(),
-        count: 9,
-        enough: Duration::from_millis(1),
-        seed: 7,
-    };
+    let bench = bench(kind, &columns, 9, [dir.path(); 2]);
     let ran = work::run(Workload::NewTerrain, &bench).map_err(|error| error.to_string())?;
     Ok(ran.compared_columns)
 }
@@ -135,17 +140,36 @@ fn a_store_that_loses_a_column_or_a_block_does_not_win() {
 fn a_prepared_store_that_has_lost_a_column_is_not_measured() {
     let (columns, dir) = (few(), tempfile::tempdir().expect("a folder"));
     let kind = Forgetful(Loses::Column(Place::new(0, 1)));
-    let bench = Bench {
-        kind: &kind,
-        columns: &columns,
-        prepared: &dir.path().join("prepared"),
-        scratch: dir.path(),
-        count: 9,
-        enough: Duration::from_millis(1),
-        seed: 7,
-    };
-    let error = prepare(&bench).expect_err("a column is lost").to_string();
+    let error =
+        prepare(&bench(&kind, &columns, 9, [dir.path(); 2])).expect_err("a column is lost").to_string();
     assert_eq!(error, "the column at 0, 1 is lost");
+}
+
+/// The middle of 11×11 columns: every workload that reads has it.
+const COLUMNS: usize = 121;
+const MIDDLE: Place = Place::new(5, 5);
+
+#[test]
+fn every_workload_compares_content() {
+    let (columns, dir) = (few(), tempfile::tempdir().expect("a folder"));
+    let prepared = dir.path().join("prepared");
+    let [sound, forgetful] = [Loses::Nothing, Loses::Reopened(MIDDLE)].map(Forgetful);
+    prepare(&bench(&sound, &columns, COLUMNS, [&prepared, dir.path()])).expect("it loses nothing");
+    let taken = Workload::ALL.into_iter().filter(|workload| workload.is_quick() && !workload.needs_threads());
+    for workload in taken {
+        let name = workload.facts().name;
+        let run = |kind: &dyn Kind| {
+            let scratch = tempfile::tempdir_in(dir.path()).expect("a folder");
+            work::run(workload, &bench(kind, &columns, COLUMNS, [&prepared, scratch.path()]))
+        };
+        let ran = run(&sound).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(ran.compared_columns > 0, "{name} compares nothing");
+        // What writes new land or a few columns need not come to the middle.
+        if !workload.writes() {
+            let error = run(&forgetful).expect_err(name).to_string();
+            assert_eq!(error, "the column at 5, 5 is lost", "{name}");
+        }
+    }
 }
 
 /// What a store of every kind must have after it was closed and opened again, twice.

@@ -83,7 +83,7 @@ pub(super) fn absent(bench: &Bench<'_>) -> Result<Figures, Failure> {
             break;
         }
     }
-    meter.end(&bench.dir(Contents::Terrain))
+    bench.end_unchanged(meter)
 }
 
 /// An area's columns again and again: what is decoded already costs little, and what is not is decoded each time.
@@ -119,7 +119,7 @@ pub(super) fn open(bench: &Bench<'_>) -> Result<Figures, Failure> {
             break;
         }
     }
-    meter.end(&bench.dir(Contents::Terrain))
+    bench.end_unchanged(meter)
 }
 
 /// What an open store adds to the memory of a process that has opened none.
@@ -128,8 +128,8 @@ pub(super) fn open_memory(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
     let store = meter.call(|| bench.open(Contents::Terrain, Memory::SERVER))?;
     let added = resident_bytes()?.saturating_sub(before);
-    let figures = meter.end(&bench.dir(Contents::Terrain))?;
     store.close()?;
+    let figures = bench.end_unchanged(meter)?;
     Ok(Figures { value: added as f64, latency: None, ..figures })
 }
 

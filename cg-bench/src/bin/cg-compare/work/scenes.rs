@@ -242,9 +242,8 @@ pub(super) fn scan(bench: &Bench<'_>) -> Result<Figures, Failure> {
     if found != chunks {
         return Err(format!("a scan finds {found} chunks of {chunks}").into());
     }
-    let figures = meter.end(&bench.dir(Contents::Terrain))?;
     store.close()?;
-    Ok(figures)
+    bench.end_unchanged(meter)
 }
 
 /// A game changes 64 blocks in an arena of 4×4 columns; timed is that the arena is as before, by saving it again.
