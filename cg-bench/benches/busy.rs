@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cg_bench::process::processor_time;
 use cg_bench::raw;
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockPos, Chunk, ChunkAt, ChunkPos, ClusterTier, LocalPos, Space, key};
@@ -399,16 +400,6 @@ fn synced(criterion: &mut Criterion) {
         });
     }
     group.finish();
-}
-
-/// The processor time that this process has used.
-fn processor_time() -> Duration {
-    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
-    let used = tasks.filter_map(|task| {
-        let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-        stat.split(' ').next()?.parse::<u64>().ok()
-    });
-    Duration::from_nanos(used.sum::<u64>())
 }
 
 /// What worlds use while nothing comes, in a tenth of a second after a commit in each.

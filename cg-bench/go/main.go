@@ -39,6 +39,15 @@ type figures struct {
 	Disk     uint64   `json:"disk_bytes"`
 	Peak     uint64   `json:"peak_bytes"`
 	Compared uint64   `json:"compared_columns"`
+	Effort   *effort  `json:"effort"`
+}
+
+// effort is where the time went. What only one thread knows is not told: Go moves calls between threads.
+type effort struct {
+	Processor float64 `json:"processor_ns"`
+	Waited    *uint64 `json:"waited_ns"`
+	Sleeps    *uint64 `json:"sleeps"`
+	Read      uint64  `json:"read_bytes"`
 }
 
 // task is what one process is told.

@@ -9,40 +9,65 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // meter times calls, and counts what the process wrote and used meanwhile, as that of cg-compare does.
 type meter struct {
-	written  uint64
-	resident uint64
-	calls    []time.Duration
-	spent    time.Duration
-	units    uint64
+	before    transfer
+	resident  uint64
+	calls     []time.Duration
+	spent     time.Duration
+	processor time.Duration
+	units     uint64
+}
+
+// transfer has the bytes of all calls of the system that write and read.
+type transfer struct{ written, read uint64 }
+
+func transferred() transfer {
+	return transfer{field("/proc/self/io", "wchar:"), field("/proc/self/io", "rchar:")}
+}
+
+// processor is the time that all threads have used.
+func processor() time.Duration {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func begin() *meter {
 	// Without the right to it, the peak is that of the whole process.
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
-	return &meter{written: field("/proc/self/io", "wchar:"), resident: 1024 * field("/proc/self/status", "VmRSS:")}
+	return &meter{before: transferred(), resident: 1024 * field("/proc/self/status", "VmRSS:")}
 }
 
-func (m *meter) forgetWrites() { m.written = field("/proc/self/io", "wchar:") }
+// apart does what is not measured: what is written and read meanwhile does not count.
+func (m *meter) apart(work func() error) error {
+	begun := transferred()
+	err := work()
+	now := transferred()
+	m.before.written += now.written - begun.written
+	m.before.read += now.read - begun.read
+	return err
+}
 
 func (m *meter) call(work func() error) error {
-	begun := time.Now()
-	err := work()
-	spent := time.Since(begun)
-	m.calls = append(m.calls, spent)
-	m.spent += spent
-	m.units++
+	before := m.spent
+	err := m.work(1, work)
+	m.calls = append(m.calls, m.spent-before)
 	return err
 }
 
 func (m *meter) work(units uint64, work func() error) error {
+	used := processor()
 	begun := time.Now()
 	err := work()
 	m.spent += time.Since(begun)
+	m.processor += processor() - used
 	m.units += units
 	return err
 }
@@ -52,7 +77,9 @@ func (m *meter) end(dir string) (*figures, error) {
 		return nil, fmt.Errorf("nothing was measured")
 	}
 	f := &figures{Value: float64(m.spent.Nanoseconds()) / float64(m.units), Units: m.units}
-	f.Written = field("/proc/self/io", "wchar:") - m.written
+	now := transferred()
+	f.Written = now.written - m.before.written
+	f.Effort = &effort{Processor: float64(m.processor.Nanoseconds()) / float64(m.units), Read: now.read - m.before.read}
 	f.Peak = 1024*field("/proc/self/status", "VmHWM:") - m.resident
 	if len(m.calls) > 0 {
 		slices.Sort(m.calls)

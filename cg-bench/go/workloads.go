@@ -139,11 +139,10 @@ func (t *task) prepare() error {
 
 func (t *task) newColumns(empty bool) (*figures, error) {
 	m := begin()
-	s, err := t.subject.open(t.own(), mode{})
-	if err != nil {
+	var s store
+	if err := m.apart(func() (err error) { s, err = t.subject.open(t.own(), mode{}); return }); err != nil {
 		return nil, err
 	}
-	m.forgetWrites()
 	for _, p := range t.places() {
 		if err := m.call(func() error { return s.StoreColumn(p, world.Overworld, t.column(p, empty)) }); err != nil {
 			return nil, err
@@ -189,11 +188,11 @@ func (t *task) changed(untilSynced bool) (*figures, error) {
 		now[p] = t.changedColumn(p)
 	}
 	m := begin()
-	s, err := t.copied(false, mode{})
+	var s store
+	err := m.apart(func() (err error) { s, err = t.copied(false, mode{}); return })
 	if err != nil {
 		return nil, err
 	}
-	m.forgetWrites()
 	for number, p := range t.places() {
 		if err := m.call(func() error { return s.StoreColumn(p, world.Overworld, now[p]) }); err != nil {
 			return nil, err
@@ -216,11 +215,11 @@ func (t *task) changed(untilSynced bool) (*figures, error) {
 
 func (t *task) equalAgain(empty bool) (*figures, error) {
 	m := begin()
-	s, err := t.copied(empty, mode{synced: true})
+	var s store
+	err := m.apart(func() (err error) { s, err = t.copied(empty, mode{synced: true}); return })
 	if err != nil {
 		return nil, err
 	}
-	m.forgetWrites()
 	for _, p := range t.places() {
 		column := &chunk.Column{Chunk: t.column(p, empty).Chunk.Clone()}
 		if err := m.call(func() error { return s.StoreColumn(p, world.Overworld, column) }); err != nil {
@@ -239,11 +238,11 @@ func (t *task) equalAgain(empty bool) (*figures, error) {
 func (t *task) blocks(how mode) (*figures, error) {
 	now := map[world.ChunkPos]*chunk.Column{}
 	m := begin()
-	s, err := t.copied(false, how)
+	var s store
+	err := m.apart(func() (err error) { s, err = t.copied(false, how); return })
 	if err != nil {
 		return nil, err
 	}
-	m.forgetWrites()
 	places := t.shuffled()
 	for turn := 0; turn < 4*t.count && m.spent < t.enough; turn++ {
 		p := places[turn%len(places)]
@@ -272,8 +271,8 @@ func (t *task) blocks(how mode) (*figures, error) {
 // reading runs a workload on a prepared store that it opens once.
 func (t *task) reading(empty bool, how mode, work func(*meter, store) error) (*figures, error) {
 	m := begin()
-	s, err := t.subject.open(t.dir(empty), how)
-	if err != nil {
+	var s store
+	if err := m.apart(func() (err error) { s, err = t.subject.open(t.dir(empty), how); return }); err != nil {
 		return nil, err
 	}
 	if err := work(m, s); err != nil {
@@ -299,7 +298,7 @@ func (t *task) reopened(empty bool) (*figures, error) {
 					}
 					continue
 				}
-				if err := load(); err != nil {
+				if err := m.apart(load); err != nil {
 					return err
 				}
 				if err := equal(p, is, t.column(p, empty)); err != nil {
@@ -327,14 +326,14 @@ func (t *task) compared(empty bool, f *figures, err error) (*figures, error) {
 func (t *task) opening(empty bool, work func(*meter, store) error) (*figures, error) {
 	m := begin()
 	for turn := 0; turn < repeats && m.spent < t.enough; turn++ {
-		s, err := t.subject.open(t.dir(empty), mode{})
-		if err != nil {
+		var s store
+		if err := m.apart(func() (err error) { s, err = t.subject.open(t.dir(empty), mode{}); return }); err != nil {
 			return nil, err
 		}
 		if err := work(m, s); err != nil {
 			return nil, err
 		}
-		if err := s.Close(); err != nil {
+		if err := m.apart(s.Close); err != nil {
 			return nil, err
 		}
 	}
@@ -382,7 +381,7 @@ func (t *task) cached() (*figures, error) {
 			}
 			return nil
 		}
-		if err := all(); err != nil {
+		if err := m.apart(all); err != nil {
 			return err
 		}
 		for m.spent < t.enough {
@@ -402,7 +401,7 @@ func (t *task) open() (*figures, error) {
 		if err := m.call(func() (err error) { s, err = t.subject.open(t.dir(false), mode{}); return }); err != nil {
 			return nil, err
 		}
-		if err := s.Close(); err != nil {
+		if err := m.apart(s.Close); err != nil {
 			return nil, err
 		}
 	}

@@ -3,11 +3,14 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes that the process passed to the system, and asked of it, since it began.
 ///
 /// All its threads count: logs, flushes and compactions. Bytes of mapped files do not.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Transfer {
     /// Bytes of all calls that write.
     pub written_bytes: u64,
@@ -33,6 +36,40 @@ impl Transfer {
             read_bytes: self.read_bytes - before.read_bytes,
         }
     }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            written_bytes: self.written_bytes + other.written_bytes,
+            read_bytes: self.read_bytes + other.read_bytes,
+        }
+    }
+}
+
+/// The processor time that all threads of this process have used, those that ended too.
+#[must_use]
+pub fn processor_time() -> Duration {
+    clock(ClockId::ProcessCPUTime)
+}
+
+/// The processor time that this thread has used: while others go on it grows by nothing.
+#[must_use]
+pub fn thread_time() -> Duration {
+    clock(ClockId::ThreadCPUTime)
+}
+
+fn clock(id: ClockId) -> Duration {
+    let time = clock_gettime(id);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// How often this thread has slept until something happened: a disk, a lock, another thread.
+///
+/// # Errors
+/// The system has no `/proc/thread-self/status`.
+pub fn sleeps() -> io::Result<u64> {
+    field(&fs::read_to_string("/proc/thread-self/status")?, "voluntary_ctxt_switches:")
 }
 
 /// Memory that is resident now.

@@ -21,6 +21,21 @@ pub(crate) struct Figures {
     pub(crate) peak_bytes: u64,
     /// Columns whose content was compared afterwards.
     pub(crate) compared_columns: u64,
+    /// Where the time went; earlier reports do not have it.
+    pub(crate) effort: Option<Effort>,
+}
+
+/// What was used while a workload was timed: why it takes as long as it does.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Effort {
+    /// Processor time of all threads for one unit.
+    pub(crate) processor_ns: f64,
+    /// Time of one unit in which the calling thread did not run. A program in Go does not know it.
+    pub(crate) waited_ns: Option<f64>,
+    /// How often the calling thread slept. A program in Go does not know it.
+    pub(crate) sleeps: Option<u64>,
+    /// Bytes that all threads asked of calls of the system that read; mapped files do not count.
+    pub(crate) read_bytes: u64,
 }
 
 /// Percentiles of single calls, in nanoseconds.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::svg::{Bar, Line, bars, escaped, lines};
 use super::table::{three_digits, value, verdicts};
-use super::{Measured, Report, Row, stats};
+use super::{Measured, Report, Row, profile, stats};
 use crate::figures::Figures;
 use crate::subject::Role;
 use crate::workload::Unit;
@@ -180,6 +180,7 @@ fn workload(out: &mut String, report: &Report, measured: &Measured) {
         })
         .collect();
     out.push_str(&bars(title, &drawn));
+    why(out, report, measured);
     latencies(out, report, measured);
     amounts(out, &summed.iter().map(|(row, _)| *row).collect::<Vec<_>>());
     for row in measured.rows.iter().filter(|row| row.figures().is_none()) {
@@ -188,6 +189,30 @@ fn workload(out: &mut String, report: &Report, measured: &Measured) {
         writeln!(out, "<p class=\"{class}\">{}: {word}: {reason}</p>", escaped(&row.subject))
             .expect("a string takes all");
     }
+}
+
+/// Where the time goes of a row that ours loses.
+fn why(out: &mut String, report: &Report, measured: &Measured) {
+    let Some(loss) = profile::loss(measured, &report.subjects) else { return };
+    writeln!(
+        out,
+        "<h3>why ours loses</h3><p class=\"loses\">{}</p><p class=\"soft\">times, sleeps, written and read are of one {}</p>",
+        escaped(&loss.why),
+        escaped(&measured.per)
+    )
+    .expect("a string takes all");
+    out.push_str("<div class=\"scroll\"><table>\n");
+    let last = loss.lines[0].len() - 1;
+    for (index, line) in loss.lines.iter().enumerate() {
+        let tag = if index == 0 { "th" } else { "td" };
+        out.push_str("<tr>");
+        for (column, cell) in line.iter().enumerate() {
+            let class = if column == 0 || column == last { "" } else { "n" };
+            write!(out, "<{tag} class=\"{class}\">{}</{tag}>", escaped(cell)).expect("a string takes all");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table></div>\n");
 }
 
 /// The percentiles of single calls.
@@ -219,19 +244,16 @@ fn amounts(out: &mut String, rows: &[&Row]) {
     }
     out.push_str("</tr>\n");
     for row in rows {
-        let figures = row.figures().unwrap_or_default();
-        let median = |of: &dyn Fn(&Figures) -> f64| {
-            stats::summary(figures.iter().map(|figures| of(figures))).map_or(0.0, |summed| summed.median)
-        };
+        let median =
+            |of: fn(&Figures) -> u64| row.median(|figures| Some(of(figures) as f64)).unwrap_or_default();
         let (written, saved) =
-            (median(&|figures| figures.written_bytes as f64), median(&|figures| figures.saved_bytes as f64));
-        let ratio = if saved > 0.0 { three_digits(written / saved) } else { String::new() };
+            (median(|figures| figures.written_bytes), median(|figures| figures.saved_bytes));
         let cells = [
             value(Unit::Bytes, written),
-            ratio,
-            value(Unit::Bytes, median(&|figures| figures.disk_bytes as f64)),
-            value(Unit::Bytes, median(&|figures| figures.peak_bytes as f64)),
-            format!("{}", median(&|figures| figures.compared_columns as f64)),
+            if saved > 0.0 { three_digits(written / saved) } else { String::new() },
+            value(Unit::Bytes, median(|figures| figures.disk_bytes)),
+            value(Unit::Bytes, median(|figures| figures.peak_bytes)),
+            format!("{}", median(|figures| figures.compared_columns)),
         ];
         write!(out, "<tr><td>{}</td>", escaped(&row.subject)).expect("a string takes all");
         for cell in cells {

@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod html;
+pub(crate) mod profile;
 pub(crate) mod stats;
 mod svg;
 pub(crate) mod table;
@@ -65,6 +66,12 @@ impl Row {
         figures.filter(|figures| !figures.is_empty())
     }
 
+    /// The median over all rounds of something that every round tells.
+    pub(crate) fn median(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
+        let values: Option<Vec<_>> = self.figures()?.into_iter().map(of).collect();
+        Some(stats::summary(values?)?.median)
+    }
+
     /// What is compared, over all rounds.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let figures = self.figures()?;
@@ -92,6 +99,12 @@ impl Measured {
         let rows = self.rows.iter().filter(|row| of(row));
         let summed = rows.filter_map(|row| Some((row, row.summary()?)));
         summed.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
+    }
+
+    /// The best of ours divided by the best of the others.
+    pub(crate) fn ratio(&self, subjects: &[About]) -> Option<f64> {
+        let [ours, other] = [Role::Ours, Role::Rival].map(|role| self.best(subjects, role));
+        ours.zip(other).map(|((_, ours), (_, other))| ours.median / other.median)
     }
 }
 
@@ -143,6 +156,7 @@ pub(crate) mod tests {
             disk_bytes: 3,
             peak_bytes: 4,
             compared_columns: 5,
+            effort: None,
         }
     }
 
@@ -209,5 +223,15 @@ pub(crate) mod tests {
             assert!(page.contains(part), "{part} is missing in\n{page}");
         }
         assert!(!page.contains("http"), "it needs nothing from elsewhere");
+        assert!(!page.contains("why ours loses"), "nothing is lost");
+    }
+
+    #[test]
+    fn a_lost_row_says_why_on_the_page_and_on_the_terminal() {
+        let lost = report(&[("ours", Role::Ours, &[3.0]), ("b", Role::Rival, &[1.0])]);
+        let page = html::page(&lost);
+        assert!(page.contains("<h3>why ours loses</h3><p class=\"loses\">2.00 ns more</p>"), "{page}");
+        let text = table::text(&lost);
+        assert!(text.contains("new <terrain> (new-terrain): 2.00 ns more"), "{text}");
     }
 }

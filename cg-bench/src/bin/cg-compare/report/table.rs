@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Measured, Report, Row};
+use super::{Measured, Report, Row, profile};
+use crate::figures::Figures;
 use crate::subject::Role;
 use crate::workload::Unit;
 
 /// Below this ratio to the best of the others, a row is a tie: spreads of short runs are as large.
-const TIE: f64 = 1.1;
+pub(super) const TIE: f64 = 1.1;
 
 /// A value in its unit, three digits of it.
 pub(crate) fn value(unit: Unit, value: f64) -> String {
@@ -49,6 +50,7 @@ pub(crate) fn text(report: &Report) -> String {
     out.push_str(&aligned(&limits(report)));
     out.push_str("\nours beside the best of the others:\n");
     out.push_str(&aligned(&verdicts(report)));
+    out.push_str(&profile::text(report));
     out
 }
 
@@ -66,27 +68,24 @@ fn least(measured: &Measured) -> f64 {
 }
 
 fn cells(measured: &Measured, row: &Row, best: f64) -> Vec<String> {
-    let (Some(summed), Some(figures)) = (row.summary(), row.figures()) else {
+    let Some(summed) = row.summary() else {
         let word = if row.failed() { "FAILED" } else { "not applicable" };
         let why = format!("{}: {word}: {}", row.subject, row.reason().unwrap_or_default());
         return [vec![String::new(); 7], vec![why]].concat();
     };
-    let median_of = |of: &dyn Fn(&crate::figures::Figures) -> f64| {
-        super::stats::summary(figures.iter().map(|figures| of(figures))).map_or(0.0, |summed| summed.median)
+    let p99 = row.median(|figures| Some(figures.latency?.p99 as f64));
+    let bytes = |of: fn(&Figures) -> u64| {
+        let count = row.median(|figures| Some(of(figures) as f64)).filter(|count| *count > 0.0);
+        count.map_or(String::new(), |count| value(Unit::Bytes, count))
     };
-    let p99 = figures
-        .iter()
-        .all(|figures| figures.latency.is_some())
-        .then(|| median_of(&|figures| figures.latency.map_or(0.0, |latency| latency.p99 as f64)));
-    let bytes = |count: f64| if count > 0.0 { value(Unit::Bytes, count) } else { String::new() };
     vec![
         three_digits(summed.median / best),
         value(measured.unit, summed.median),
         format!("± {:.0} %", 100.0 * summed.spread),
         p99.map_or(String::new(), |time| value(Unit::Nanoseconds, time)),
-        bytes(median_of(&|figures| figures.written_bytes as f64)),
-        bytes(median_of(&|figures| figures.disk_bytes as f64)),
-        bytes(median_of(&|figures| figures.peak_bytes as f64)),
+        bytes(|figures| figures.written_bytes),
+        bytes(|figures| figures.disk_bytes),
+        bytes(|figures| figures.peak_bytes),
         row.subject.clone(),
     ]
 }
@@ -112,7 +111,7 @@ pub(crate) fn verdicts(report: &Report) -> Vec<Vec<String>> {
             Some((row, summed)) => [value(measured.unit, summed.median), row.subject.clone()],
             None => [String::new(), "none".to_owned()],
         };
-        let ratio = ours.as_ref().zip(other.as_ref()).map(|((_, a), (_, b))| a.median / b.median);
+        let ratio = measured.ratio(&report.subjects);
         let word = match ratio {
             Some(ratio) if ratio > TIE => "loses",
             Some(ratio) if ratio >= 1.0 / TIE => "ties",

@@ -106,7 +106,7 @@ impl Bench<'_> {
         expected: impl IntoIterator<Item = (Place, &'c Column)>,
     ) -> Result<Figures, Failure> {
         let figures = meter.end(&self.own())?;
-        self.compared(figures, self.reopen(Memory::SERVER)?, expected)
+        compared(figures, self.reopen(Memory::SERVER)?, expected)
     }
 
     /// Ends a workload that read the prepared terrain and kept nothing of it: the same, of all that is prepared.
@@ -116,19 +116,19 @@ impl Bench<'_> {
     pub(crate) fn end_unchanged(&self, meter: Meter) -> Result<Figures, Failure> {
         let figures = meter.end(&self.dir(Contents::Terrain))?;
         let expected = self.places().into_iter().map(|at| (at, self.columns.terrain_at(at)));
-        self.compared(figures, self.open(Contents::Terrain, Memory::SERVER)?, expected)
+        compared(figures, self.open(Contents::Terrain, Memory::SERVER)?, expected)
     }
+}
 
-    fn compared<'c>(
-        &self,
-        figures: Figures,
-        mut store: Box<dyn Subject>,
-        expected: impl IntoIterator<Item = (Place, &'c Column)>,
-    ) -> Result<Figures, Failure> {
-        let compared_columns = check(store.as_mut(), expected)?;
-        store.close()?;
-        Ok(Figures { compared_columns, ..figures })
-    }
+/// Adds a comparison of what an open store has.
+fn compared<'c>(
+    figures: Figures,
+    mut store: Box<dyn Subject>,
+    expected: impl IntoIterator<Item = (Place, &'c Column)>,
+) -> Result<Figures, Failure> {
+    let compared_columns = check(store.as_mut(), expected)?;
+    store.close()?;
+    Ok(Figures { compared_columns, ..figures })
 }
 
 /// A copy of the terrain whose columns were all loaded once, as a host has that changes them.

@@ -20,12 +20,15 @@ pub(super) fn radius(bench: &Bench<'_>, radius: i64) -> Result<Figures, Failure>
     let places = view(Place::new(0, 0), radius);
     fill(bench, &places)?;
     let mut meter = Meter::begin()?;
-    let mut store = bench.reopen(Memory::SERVER)?;
-    let compared_columns =
-        check(store.as_mut(), places.iter().map(|at| (*at, bench.columns.terrain_at(*at))))?;
-    for at in &places {
-        black_box(store.load(*at)?);
-    }
+    let (mut store, compared_columns) = meter.apart(|| {
+        let mut store = bench.reopen(Memory::SERVER)?;
+        let expected = places.iter().map(|at| (*at, bench.columns.terrain_at(*at)));
+        let compared_columns = check(store.as_mut(), expected)?;
+        for at in &places {
+            black_box(store.load(*at)?);
+        }
+        Ok((store, compared_columns))
+    })?;
     for at in &places {
         black_box(meter.call(|| store.load(*at))?);
     }
@@ -41,7 +44,7 @@ pub(super) fn grown(bench: &Bench<'_>, chunks: usize) -> Result<Figures, Failure
     shuffle(&mut places, bench.seed);
     places.truncate(SAMPLE);
     let mut meter = Meter::begin()?;
-    let mut store = bench.reopen(Memory::SERVER)?;
+    let mut store = meter.apart(|| bench.reopen(Memory::SERVER))?;
     for at in &places {
         black_box(meter.call(|| store.load(*at))?);
     }

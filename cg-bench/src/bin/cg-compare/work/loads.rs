@@ -29,9 +29,12 @@ pub(super) fn columns(bench: &Bench<'_>, contents: Contents) -> Result<Figures, 
     let mut places = bench.places();
     shuffle(&mut places, bench.seed);
     let mut meter = Meter::begin()?;
-    let mut store = bench.open(contents, Memory::TINY)?;
     let expected = places.iter().map(|at| (*at, contents.at(bench.columns, *at)));
-    let compared_columns = check(store.as_mut(), expected)?;
+    let (mut store, compared_columns) = meter.apart(|| {
+        let mut store = bench.open(contents, Memory::TINY)?;
+        let compared_columns = check(store.as_mut(), expected)?;
+        Ok((store, compared_columns))
+    })?;
     while meter.spent() < bench.enough {
         for at in &places {
             black_box(meter.call(|| store.load(*at))?);
@@ -48,9 +51,9 @@ pub(super) fn area(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Fai
     let mut meter = Meter::begin()?;
     let mut compared_columns = 0;
     for _ in 0..REPEATS {
-        let mut store = bench.open(contents, Memory::SERVER)?;
+        let mut store = meter.apart(|| bench.open(contents, Memory::SERVER))?;
         let loaded = meter.call(|| store.load_area(&places))?;
-        store.close()?;
+        meter.apart(|| store.close())?;
         for (at, loaded) in places.iter().zip(&loaded) {
             check_one(*at, contents.at(bench.columns, *at), loaded.as_ref())?;
             compared_columns += 1;
@@ -67,7 +70,7 @@ pub(super) fn absent(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let places = view(Place::new(-100, -100), RADIUS);
     let mut meter = Meter::begin()?;
     for _ in 0..REPEATS {
-        let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
+        let mut store = meter.apart(|| bench.open(Contents::Terrain, Memory::SERVER))?;
         let found = meter.call(|| {
             let mut found = 0;
             for at in &places {
@@ -75,7 +78,7 @@ pub(super) fn absent(bench: &Bench<'_>) -> Result<Figures, Failure> {
             }
             Ok(found)
         })?;
-        store.close()?;
+        meter.apart(|| store.close())?;
         if found > 0 {
             return Err(format!("{found} columns are there that were never saved").into());
         }
@@ -90,10 +93,13 @@ pub(super) fn absent(bench: &Bench<'_>) -> Result<Figures, Failure> {
 pub(super) fn cached(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let places = view(middle(bench), RADIUS);
     let mut meter = Meter::begin()?;
-    let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
     let expected = || places.iter().map(|at| (*at, bench.columns.terrain_at(*at)));
-    let compared_columns = check(store.as_mut(), expected())?;
-    check(store.as_mut(), expected())?;
+    let (mut store, compared_columns) = meter.apart(|| {
+        let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
+        check(store.as_mut(), expected())?;
+        let compared_columns = check(store.as_mut(), expected())?;
+        Ok((store, compared_columns))
+    })?;
     while meter.spent() < bench.enough {
         meter.work(places.len() as u64, || {
             for at in &places {
@@ -114,7 +120,7 @@ pub(super) fn open(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
     for _ in 0..REPEATS {
         let store = meter.call(|| bench.open(Contents::Terrain, Memory::SERVER))?;
-        store.close()?;
+        meter.apart(|| store.close())?;
         if meter.spent() > bench.enough {
             break;
         }

@@ -22,8 +22,7 @@ const PATIENCE: u32 = 8;
 /// New columns, until the store is closed and everything is on the disk.
 pub(super) fn new_columns(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
-    let mut store = bench.create()?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| bench.create())?;
     for at in bench.places() {
         let column = contents.at(bench.columns, at);
         meter.call(|| store.save(at, column, Until::Submitted))?;
@@ -46,8 +45,7 @@ fn changed(bench: &Bench<'_>) -> Result<BTreeMap<Place, Column>, Failure> {
 pub(super) fn changed_until_synced(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let changed = changed(bench)?;
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     for (at, column) in &changed {
         meter.call(|| store.save(*at, column, Until::Submitted))?;
         meter.saved(column.len_bytes());
@@ -61,8 +59,7 @@ pub(super) fn changed_until_synced(bench: &Bench<'_>) -> Result<Figures, Failure
 pub(super) fn calls(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure> {
     let changed = changed(bench)?;
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     for (number, (at, column)) in changed.iter().enumerate() {
         meter.call(|| store.save(*at, column, until))?;
         meter.saved(column.len_bytes());
@@ -77,8 +74,7 @@ pub(super) fn calls(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure>
 /// What is stored, saved again from other memory, each column synced.
 pub(super) fn equal(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, contents)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, contents))?;
     for at in bench.places() {
         let column = contents.at(bench.columns, at).copied();
         meter.call(|| store.save(at, &column, Until::Synced))?;
@@ -97,8 +93,7 @@ pub(super) fn blocks(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure
     shuffle(&mut places, bench.seed);
     let mut now = BTreeMap::<Place, Column>::new();
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     for (turn, at) in places.iter().cycle().take(4 * bench.count).enumerate() {
         let column = now.entry(*at).or_insert_with(|| bench.columns.terrain_at(*at).clone());
         let index = turn * 7 % HEIGHT;

@@ -66,8 +66,7 @@ impl Expected<'_> {
 /// A player walks into new land: each step finds eleven columns absent and saves what is generated.
 pub(super) fn explorer(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
-    let mut store = bench.create()?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| bench.create())?;
     let steps = bench.count as i64 / (2 * RADIUS + 1);
     let line = |x: i64| (-RADIUS..=RADIUS).map(move |z| Place::new(x, z));
     for x in 0..steps {
@@ -91,8 +90,7 @@ pub(super) fn town(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let mut near = view(middle(bench), RADIUS);
     shuffle(&mut near, bench.seed);
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     let mut expected = Expected(bench, BTreeMap::new());
     for tick in 0..usize::MAX {
         let turns = tick * PLAYERS..(tick + 1) * PLAYERS;
@@ -121,8 +119,7 @@ pub(super) fn miners(bench: &Bench<'_>) -> Result<Figures, Failure> {
     shuffle(&mut shafts, bench.seed);
     shafts.truncate(PLAYERS);
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     let mut expected = Expected(bench, BTreeMap::new());
     for step in 0..usize::MAX {
         let at = shafts[step % shafts.len()];
@@ -146,7 +143,7 @@ pub(super) fn teleports(bench: &Bench<'_>) -> Result<Figures, Failure> {
     middles.retain(|at| [at.x, at.z].iter().all(|axis| (RADIUS..side - RADIUS).contains(axis)));
     shuffle(&mut middles, bench.seed);
     let mut meter = Meter::begin()?;
-    let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
+    let mut store = meter.apart(|| bench.open(Contents::Terrain, Memory::SERVER))?;
     let mut compared_columns = 0;
     for middle in middles.iter().cycle().take(REPEATS) {
         let places = view(*middle, RADIUS);
@@ -167,8 +164,7 @@ pub(super) fn teleports(bench: &Bench<'_>) -> Result<Figures, Failure> {
 /// A generator that makes land as fast as it is taken, and waits for the disk after each 64 columns.
 pub(super) fn flood(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
-    let mut store = bench.create()?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| bench.create())?;
     let places = bench.places();
     for together in places.chunks(FLOOD) {
         meter.work(together.len() as u64, || {
@@ -198,8 +194,7 @@ pub(super) fn autosave(bench: &Bench<'_>) -> Result<Figures, Failure> {
         now.insert(at, column);
     }
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     for (at, column) in &now {
         meter.call(|| store.save(*at, column, Until::Submitted))?;
         meter.saved(column.len_bytes());
@@ -215,7 +210,7 @@ pub(super) fn cold_start(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
     let mut compared_columns = 0;
     for _ in 0..REPEATS {
-        drop_page_cache(&bench.dir(Contents::Terrain))?;
+        meter.apart(|| drop_page_cache(&bench.dir(Contents::Terrain)))?;
         let (store, loaded) = meter.call(|| {
             let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
             let loaded = store.load_area(&places)?;
@@ -225,7 +220,7 @@ pub(super) fn cold_start(bench: &Bench<'_>) -> Result<Figures, Failure> {
             check_one(*at, bench.columns.terrain_at(*at), loaded.as_ref())?;
             compared_columns += 1;
         }
-        store.close()?;
+        meter.apart(|| store.close())?;
         if meter.spent() > bench.enough {
             break;
         }
@@ -236,7 +231,7 @@ pub(super) fn cold_start(bench: &Bench<'_>) -> Result<Figures, Failure> {
 /// Every chunk of the store decoded once.
 pub(super) fn scan(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
-    let mut store = bench.open(Contents::Terrain, Memory::SERVER)?;
+    let mut store = meter.apart(|| bench.open(Contents::Terrain, Memory::SERVER))?;
     let chunks = (bench.count * HEIGHT) as u64;
     let found = meter.work(chunks, || store.scan())?;
     if found != chunks {
@@ -250,8 +245,7 @@ pub(super) fn scan(bench: &Bench<'_>) -> Result<Figures, Failure> {
 pub(super) fn arena_reset(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let arena: Vec<_> = (0..ARENA * ARENA).map(|n| Place::new(n / ARENA, n % ARENA)).collect();
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     for game in 0..REPEATS {
         let mut played = Expected(bench, BTreeMap::new());
         for turn in 0..ARENA_BLOCKS {
@@ -278,8 +272,7 @@ pub(super) fn mixed(bench: &Bench<'_>, threads: usize) -> Result<Figures, Failur
     let changed: Vec<_> =
         places.iter().map(|at| bench.columns.changed_at(*at, bench.seed)).collect::<Result<_, _>>()?;
     let mut meter = Meter::begin()?;
-    let mut store = loaded_copy(bench, Contents::Terrain)?;
-    meter.forget_writes()?;
+    let mut store = meter.apart(|| loaded_copy(bench, Contents::Terrain))?;
     let operations = places.len() * 10;
     let play = |store: &mut dyn Subject, thread: usize| -> Result<(), Failure> {
         for turn in (thread..operations).step_by(threads) {
