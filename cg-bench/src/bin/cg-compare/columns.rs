@@ -34,6 +34,23 @@ impl Column {
         Self(self.0.iter().map(|chunk| Arc::new(Chunk::clone(chunk))).collect())
     }
 
+    /// Changes one cell of one of its chunks, counted from the bottom.
+    ///
+    /// # Errors
+    /// The block is not registered.
+    pub(crate) fn set_block(
+        &mut self,
+        index: usize,
+        cell: LocalPos,
+        block: BlockId,
+        schema: &Schema,
+    ) -> Result<(), Failure> {
+        let mut chunk = Chunk::clone(&self.0[index]);
+        chunk.set_block(cell, block, schema)?;
+        self.0[index] = Arc::new(chunk);
+        Ok(())
+    }
+
     /// Bytes of its chunks in their one encoding.
     pub(crate) fn len_bytes(&self) -> u64 {
         self.0.iter().map(|chunk| chunk.to_bytes().len() as u64).sum()

@@ -15,6 +15,7 @@ mod limits;
 mod measure;
 mod meter;
 mod place;
+mod plan;
 mod quiet;
 mod report;
 mod subject;
@@ -28,8 +29,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use driver::Plan;
 use failure::Failure;
+use plan::Plan;
 use report::Report;
 
 /// The store beside others.

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use cg_format::{BlockId, Chunk, LocalPos};
+use cg_format::{BlockId, LocalPos};
 
 use super::{About, Kind, Memory, Role, Setting, Subject, Until, all};
 use crate::check::check;
@@ -61,12 +60,10 @@ impl Subject for Forgets {
             Loses::Column(lost) if lost == at => Ok(()),
             Loses::Block(lost) if lost == at => {
                 let mut column = column.clone();
-                let mut chunk = Chunk::clone(&column.0[3]);
                 let cell = LocalPos::new(1, 2, 3);
                 let other = BlockId::new(self.air.get() ^ 1);
-                let block = if chunk.block(cell) == self.air { other } else { self.air };
-                chunk.set_block(cell, block, &self.schema)?;
-                column.0[3] = Arc::new(chunk);
+                let block = if column.0[3].block(cell) == self.air { other } else { self.air };
+                column.set_block(3, cell, block, &self.schema)?;
                 self.store.save(at, &column, until)
             }
             _ => self.store.save(at, column, until),
@@ -155,7 +152,7 @@ fn every_workload_compares_content() {
     let prepared = dir.path().join("prepared");
     let [sound, forgetful] = [Loses::Nothing, Loses::Reopened(MIDDLE)].map(Forgetful);
     prepare(&bench(&sound, &columns, COLUMNS, [&prepared, dir.path()])).expect("it loses nothing");
-    let taken = Workload::ALL.into_iter().filter(|workload| workload.is_quick() && !workload.needs_threads());
+    let taken = Workload::all().filter(|workload| workload.is_quick() && !workload.needs_threads());
     for workload in taken {
         let name = workload.facts().name;
         let run = |kind: &dyn Kind| {
@@ -172,43 +169,59 @@ fn every_workload_compares_content() {
     }
 }
 
+/// Compares all columns that are expected of an open store.
+fn check_all(store: &mut dyn Subject, expected: &BTreeMap<Place, Column>) -> Result<u64, Failure> {
+    check(store, expected.iter().map(|(at, column)| (*at, column)))
+}
+
+/// What a save waits for, in turns.
+const UNTILS: [Until; 4] = [Until::Submitted, Until::Accepted, Until::Process, Until::Synced];
+
+/// Saves nine columns at negative places too; one is of air.
+fn fill(store: &mut dyn Subject, columns: &Columns) -> Result<BTreeMap<Place, Column>, Failure> {
+    let mut expected = BTreeMap::new();
+    for (index, at) in square(9).into_iter().enumerate() {
+        let at = Place::new(at.x - 1, at.z - 1);
+        let column = if index == 4 { columns.empty.clone() } else { columns.terrain_at(at).clone() };
+        store.save(at, &column, UNTILS[index % 4])?;
+        expected.insert(at, column);
+    }
+    Ok(expected)
+}
+
+/// Changes single blocks, and a whole column.
+fn edit(
+    store: &mut dyn Subject,
+    columns: &Columns,
+    expected: &mut BTreeMap<Place, Column>,
+) -> Result<(), Failure> {
+    for (turn, at) in [Place::new(-1, 0), Place::new(1, 1), Place::new(-1, 0)].into_iter().enumerate() {
+        let column = expected.get_mut(&at).ok_or("it was saved")?;
+        let (cell, block) = columns.change_of(&column.0[turn], turn as u64)?;
+        store.set_block(at, turn, cell, block, UNTILS[turn])?;
+        column.set_block(turn, cell, block, &columns.schema)?;
+    }
+    let changed = columns.changed_at(Place::new(0, 0), 3)?;
+    store.save(Place::new(0, 0), &changed, Until::Submitted)?;
+    expected.insert(Place::new(0, 0), changed);
+    store.sync()
+}
+
 /// What a store of every kind must have after it was closed and opened again, twice.
 fn round_trip(kind: &dyn Kind, columns: &Columns) -> Result<(), Failure> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("store");
     let setting = |memory| setting(columns, &path, memory);
-    let mut expected = BTreeMap::new();
     let mut store = kind.create(&setting(Memory::SERVER))?;
-    let untils = [Until::Submitted, Until::Accepted, Until::Process, Until::Synced];
-    for (index, at) in square(9).into_iter().enumerate() {
-        // Negative places too, and one column of air.
-        let at = Place::new(at.x - 1, at.z - 1);
-        let column = if index == 4 { columns.empty.clone() } else { columns.terrain_at(at).clone() };
-        store.save(at, &column, untils[index % 4])?;
-        expected.insert(at, column);
-    }
+    let mut expected = fill(store.as_mut(), columns)?;
     store.close()?;
     kind.compact(&setting(Memory::SERVER))?;
 
     let mut store = kind.open(&setting(Memory::TINY))?;
-    let all = |expected: &BTreeMap<Place, Column>| -> Vec<(Place, Column)> {
-        expected.clone().into_iter().collect()
-    };
-    check(store.as_mut(), all(&expected).iter().map(|(at, column)| (*at, column)))?;
+    check_all(store.as_mut(), &expected)?;
     assert_eq!(store.scan()?, 9 * HEIGHT as u64, "chunks of a scan");
     assert!(store.load(Place::new(70, -70))?.is_none(), "nothing was saved there");
-    for (turn, at) in [Place::new(-1, 0), Place::new(1, 1), Place::new(-1, 0)].into_iter().enumerate() {
-        let column = expected.get_mut(&at).ok_or("it was saved")?;
-        let (cell, block) = columns.change_of(&column.0[turn], turn as u64)?;
-        store.set_block(at, turn, cell, block, untils[turn])?;
-        let mut chunk = Chunk::clone(&column.0[turn]);
-        chunk.set_block(cell, block, &columns.schema)?;
-        column.0[turn] = Arc::new(chunk);
-    }
-    let changed = columns.changed_at(Place::new(0, 0), 3)?;
-    store.save(Place::new(0, 0), &changed, Until::Submitted)?;
-    expected.insert(Place::new(0, 0), changed);
-    store.sync()?;
+    edit(store.as_mut(), columns, &mut expected)?;
     let places: Vec<_> = expected.keys().copied().chain([Place::new(9, 9)]).collect();
     let area = store.load_area(&places)?;
     assert_eq!(area.iter().filter(|column| column.is_some()).count(), 9, "columns of an area");
@@ -216,7 +229,7 @@ fn round_trip(kind: &dyn Kind, columns: &Columns) -> Result<(), Failure> {
     store.close()?;
 
     let mut store = kind.open(&setting(Memory::SERVER))?;
-    check(store.as_mut(), all(&expected).iter().map(|(at, column)| (*at, column)))?;
+    check_all(store.as_mut(), &expected)?;
     store.close()
 }
 

@@ -1,10 +1,8 @@
 //! Workloads that write.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use cg_bench::order::shuffle;
-use cg_format::Chunk;
 
 use super::bench::{Bench, Contents, loaded_copy};
 use crate::columns::Column;
@@ -99,9 +97,7 @@ pub(super) fn blocks(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure
         let index = turn * 7 % HEIGHT;
         let (cell, block) = bench.columns.change_of(&column.0[index], turn as u64)?;
         meter.call(|| store.set_block(*at, index, cell, block, until))?;
-        let mut chunk = Chunk::clone(&column.0[index]);
-        chunk.set_block(cell, block, &bench.columns.schema)?;
-        column.0[index] = Arc::new(chunk);
+        column.set_block(index, cell, block, &bench.columns.schema)?;
         if meter.spent() > bench.enough {
             break;
         }

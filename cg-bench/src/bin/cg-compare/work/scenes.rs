@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::sync::Arc;
 use std::thread;
 
 use cg_bench::order::shuffle;
-use cg_format::{BlockId, Chunk, LocalPos};
+use cg_format::{BlockId, LocalPos};
 
 use super::bench::{Bench, Contents, drop_page_cache, loaded_copy};
 use super::loads::{RADIUS, REPEATS, middle};
@@ -52,9 +51,7 @@ impl Expected<'_> {
         let column = self.1.entry(at).or_insert_with(|| columns.terrain_at(at).clone());
         let index = turn * 7 % HEIGHT;
         let (cell, block) = columns.change_of(&column.0[index], turn as u64)?;
-        let mut chunk = Chunk::clone(&column.0[index]);
-        chunk.set_block(cell, block, &columns.schema)?;
-        column.0[index] = Arc::new(chunk);
+        column.set_block(index, cell, block, &columns.schema)?;
         Ok(Change { at, index, cell, block })
     }
 
