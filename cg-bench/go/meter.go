@@ -21,6 +21,8 @@ type meter struct {
 	spent     time.Duration
 	processor time.Duration
 	units     uint64
+	// begun is when the first call began.
+	begun time.Time
 }
 
 // transfer has the bytes of all calls of the system that write and read.
@@ -65,11 +67,19 @@ func (m *meter) call(work func() error) error {
 func (m *meter) work(units uint64, work func() error) error {
 	used := processor()
 	begun := time.Now()
+	if m.begun.IsZero() {
+		m.begun = begun
+	}
 	err := work()
 	m.spent += time.Since(begun)
 	m.processor += processor() - used
 	m.units += units
 	return err
+}
+
+// isEnough tells whether repetitions have gone on for long enough, or take too long beside what is timed.
+func (m *meter) isEnough(enough time.Duration) bool {
+	return m.spent > enough || !m.begun.IsZero() && time.Since(m.begun) > 8*enough
 }
 
 func (m *meter) end(dir string) (*figures, error) {

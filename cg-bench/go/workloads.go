@@ -244,7 +244,7 @@ func (t *task) blocks(how mode) (*figures, error) {
 		return nil, err
 	}
 	places := t.shuffled()
-	for turn := 0; turn < 4*t.count && m.spent < t.enough; turn++ {
+	for turn := 0; turn < 4*t.count && !m.isEnough(t.enough); turn++ {
 		p := places[turn%len(places)]
 		if now[p] == nil {
 			now[p] = &chunk.Column{Chunk: t.columns.at(p).Chunk.Clone()}
@@ -325,7 +325,7 @@ func (t *task) compared(empty bool, f *figures, err error) (*figures, error) {
 // opening repeats what opens a prepared store each time.
 func (t *task) opening(empty bool, work func(*meter, store) error) (*figures, error) {
 	m := begin()
-	for turn := 0; turn < repeats && m.spent < t.enough; turn++ {
+	for turn := 0; turn < repeats && !m.isEnough(t.enough); turn++ {
 		var s store
 		if err := m.apart(func() (err error) { s, err = t.subject.open(t.dir(empty), mode{}); return }); err != nil {
 			return nil, err
@@ -396,7 +396,7 @@ func (t *task) cached() (*figures, error) {
 
 func (t *task) open() (*figures, error) {
 	m := begin()
-	for turn := 0; turn < repeats && m.spent < t.enough; turn++ {
+	for turn := 0; turn < repeats && !m.isEnough(t.enough); turn++ {
 		var s store
 		if err := m.call(func() (err error) { s, err = t.subject.open(t.dir(false), mode{}); return }); err != nil {
 			return nil, err

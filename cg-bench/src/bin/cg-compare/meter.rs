@@ -13,6 +13,8 @@ use hdrhistogram::Histogram;
 use crate::failure::Failure;
 use crate::figures::{Effort, Figures, Latency};
 
+/// How many times as long as what is timed all of it may take, with opening and closing beside it.
+const PATIENCE: u32 = 8;
 /// Three digits of every latency.
 const DIGITS: u8 = 3;
 
@@ -20,6 +22,8 @@ const DIGITS: u8 = 3;
 #[derive(Debug)]
 pub(crate) struct Meter {
     before: Counted,
+    /// When the first call began.
+    begun: Option<Instant>,
     resident_bytes: u64,
     calls: Histogram<u64>,
     spent: Duration,
@@ -53,6 +57,7 @@ impl Meter {
         forget_peak()?;
         Ok(Self {
             before: Counted::so_far()?,
+            begun: None,
             resident_bytes: resident_bytes()?,
             calls: Histogram::new(DIGITS)?,
             spent: Duration::ZERO,
@@ -89,6 +94,7 @@ impl Meter {
     ) -> Result<T, Failure> {
         let (processor, own) = (processor_time(), thread_time());
         let begun = Instant::now();
+        self.begun.get_or_insert(begun);
         let result = work()?;
         self.spent += begun.elapsed();
         self.own += thread_time().saturating_sub(own);
@@ -105,6 +111,11 @@ impl Meter {
     /// The time that was measured until now.
     pub(crate) fn spent(&self) -> Duration {
         self.spent
+    }
+
+    /// Whether repetitions have gone on for long enough, or take too long beside what is timed.
+    pub(crate) fn is_enough(&self, enough: Duration) -> bool {
+        self.spent > enough || self.begun.is_some_and(|begun| begun.elapsed() > enough * PATIENCE)
     }
 
     /// Ends; the figures are those of a store in `dir`. `compared_columns` is left to the caller.
@@ -161,6 +172,12 @@ mod tests {
         (figures, effort)
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "a meter times what can fail")]
+    fn sleep(time: Duration) -> Result<(), Failure> {
+        thread::sleep(time);
+        Ok(())
+    }
+
     /// Uses this much of a processor, however much others use.
     fn spin() {
         let begun = thread_time();
@@ -173,11 +190,7 @@ mod tests {
     fn sleep_is_waiting_and_work_is_processor_time() {
         let long = LONG.as_nanos() as f64;
         let (_, slept) = effort(|meter| {
-            let sleep = || {
-                thread::sleep(LONG);
-                Ok(())
-            };
-            meter.call(sleep).expect("it sleeps");
+            meter.call(|| sleep(LONG)).expect("it sleeps");
         });
         assert!(slept.waited_ns.is_some_and(|waited| waited > 0.9 * long), "{slept:?}");
         assert!(slept.sleeps.is_some_and(|sleeps| sleeps > 0), "{slept:?}");
@@ -202,6 +215,23 @@ mod tests {
             worked.waited_ns.is_some_and(|waited| waited > 0.9 * long),
             "the caller did nothing: {worked:?}"
         );
+    }
+
+    #[test]
+    fn repetitions_end_where_most_of_the_time_is_spent_beside_them() {
+        const ENOUGH: Duration = Duration::from_millis(2);
+        effort(|meter| {
+            meter.apart(|| sleep(ENOUGH * 2 * PATIENCE)).expect("it sleeps");
+            assert!(!meter.is_enough(ENOUGH), "nothing was timed yet");
+            meter.call(|| Ok(())).expect("it does nothing");
+            meter.apart(|| sleep(ENOUGH * 2 * PATIENCE)).expect("it sleeps");
+            assert!(meter.is_enough(ENOUGH), "{:?} were timed", meter.spent());
+        });
+        effort(|meter| {
+            meter.call(|| sleep(ENOUGH * 2)).expect("it sleeps");
+            assert!(meter.is_enough(ENOUGH));
+            assert!(!meter.is_enough(Duration::from_secs(60)));
+        });
     }
 
     #[test]

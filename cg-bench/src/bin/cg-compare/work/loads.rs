@@ -58,7 +58,7 @@ pub(super) fn area(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Fai
             check_one(*at, contents.at(bench.columns, *at), loaded.as_ref())?;
             compared_columns += 1;
         }
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn absent(bench: &Bench<'_>) -> Result<Figures, Failure> {
         if found > 0 {
             return Err(format!("{found} columns are there that were never saved").into());
         }
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }
@@ -121,7 +121,7 @@ pub(super) fn open(bench: &Bench<'_>) -> Result<Figures, Failure> {
     for _ in 0..REPEATS {
         let store = meter.call(|| bench.open(Contents::Terrain, Memory::SERVER))?;
         meter.apart(|| store.close())?;
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }

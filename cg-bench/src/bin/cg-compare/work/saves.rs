@@ -98,7 +98,7 @@ pub(super) fn blocks(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure
         let (cell, block) = bench.columns.change_of(&column.0[index], turn as u64)?;
         meter.call(|| store.set_block(*at, index, cell, block, until))?;
         column.set_block(index, cell, block, &bench.columns.schema)?;
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }

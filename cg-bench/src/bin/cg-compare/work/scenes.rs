@@ -102,7 +102,7 @@ pub(super) fn town(bench: &Bench<'_>) -> Result<Figures, Failure> {
             }
             if tick % AUTOSAVE == AUTOSAVE - 1 { store.sync() } else { Ok(()) }
         })?;
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }
@@ -125,7 +125,7 @@ pub(super) fn miners(bench: &Bench<'_>) -> Result<Figures, Failure> {
             black_box(store.load(at)?);
             changes.iter().try_for_each(|change| change.make(store.as_mut(), Until::Process))
         })?;
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }
@@ -149,7 +149,7 @@ pub(super) fn teleports(bench: &Bench<'_>) -> Result<Figures, Failure> {
             check_one(*at, bench.columns.terrain_at(*at), loaded.as_ref())?;
             compared_columns += 1;
         }
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }
@@ -218,7 +218,7 @@ pub(super) fn cold_start(bench: &Bench<'_>) -> Result<Figures, Failure> {
             compared_columns += 1;
         }
         meter.apart(|| store.close())?;
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }
@@ -255,7 +255,7 @@ pub(super) fn arena_reset(bench: &Bench<'_>) -> Result<Figures, Failure> {
         for at in &arena {
             meter.saved(bench.columns.terrain_at(*at).len_bytes());
         }
-        if meter.spent() > bench.enough {
+        if meter.is_enough(bench.enough) {
             break;
         }
     }
