@@ -1,5 +1,6 @@
 //! The report as one page without anything beside it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::svg::{Bar, Line, bars, escaped, lines};
@@ -18,17 +19,17 @@ const STYLE: &str = "
   --o0: #4fce85; --o1: #2fa566; --o2: #1d7a48; --o3: #5fc4bd; --o4: #2f8f88;
   --r0: #6ea3f5; --r1: #f0944d; --r2: #bd8cf0; --r3: #e0b53f; --r4: #f07fa9; --r5: #b3c95a; --r6: #c99a8f; --r7: #98b4d8; --r8: #e7a9cf; --r9: #d69a70; --l0: #8b949e; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 64rem; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 74rem; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { font-size: 1.25rem; margin: 2.6rem 0 .4rem; padding-top: .8rem; border-top: 1px solid var(--rule); }
-h3 { font-size: 1rem; margin: 1.8rem 0 .2rem; } p { margin: .3rem 0; } .soft { color: var(--soft); font-size: .87rem; }
+h3 { font-size: 1rem; margin: 1.8rem 0 .2rem; } p { margin: .3rem 0; overflow-wrap: anywhere; } .soft { color: var(--soft); font-size: .87rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; margin: .6rem 0; width: 100%; font-size: .87rem; }
 th, td { text-align: left; padding: .22rem .7rem .22rem 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .wins { color: var(--good); font-weight: 600; } .loses { color: var(--bad); font-weight: 600; } .failed { color: var(--bad); font-weight: 700; }
 svg { display: block; width: 100%; height: auto; margin: .4rem 0; } svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
-svg .name { text-anchor: end; } svg .place { text-anchor: middle; fill: var(--soft); } svg .grid { stroke: var(--rule); }
+svg .name { text-anchor: end; } svg text.o0, svg text.o1, svg text.o2, svg text.o3, svg text.o4 { font-weight: 700; } svg .place { text-anchor: middle; fill: var(--soft); } svg .grid { stroke: var(--rule); }
 svg .range { stroke: var(--ink); stroke-width: 1.5; opacity: .65; } svg polyline.line { fill: none; stroke-width: 2; }
-details { margin: .2rem 0; } summary { cursor: pointer; color: var(--soft); font-size: .87rem; }
+a { color: inherit; } details { margin: .2rem 0; } summary { cursor: pointer; color: var(--soft); font-size: .87rem; }
 ";
 
 /// How conditions begin that a reader must not miss.
@@ -69,7 +70,9 @@ fn class(report: &Report, name: &str) -> String {
 
 fn colours(report: &Report) -> String {
     let classes = report.subjects.iter().map(|about| class(report, &about.name)).chain(["l0".to_owned()]);
+    let classes: BTreeSet<_> = classes.collect();
     classes
+        .iter()
         .map(|class| format!("rect.{class}, circle.{class} {{ fill: var(--{class}) }} polyline.{class} {{ stroke: var(--{class}) }}\n"))
         .collect()
 }
@@ -91,20 +94,31 @@ fn head(out: &mut String, report: &Report) {
     }
 }
 
-/// Ours beside the best of the others.
+/// Ours beside the best of the others; each line leads to its workload.
 fn summary(out: &mut String, report: &Report) {
-    out.push_str("<h2>Ours beside the best of the others</h2><div class=\"scroll\"><table>\n");
-    for (index, line) in verdicts(report).iter().enumerate() {
+    out.push_str("<h2>Ours beside the best of the others</h2>\n");
+    let names: Vec<_> = report.workloads.iter().map(|measured| measured.name.as_str()).collect();
+    grid(out, &verdicts(report), &[0, 2, 4, 6], &names);
+}
+
+/// A table whose first line is its head. The last cell of each other line is a link, where there is a target for it.
+fn grid(out: &mut String, lines: &[Vec<String>], numbers: &[usize], targets: &[&str]) {
+    out.push_str("<div class=\"scroll\"><table>\n");
+    for (index, line) in lines.iter().enumerate() {
         let tag = if index == 0 { "th" } else { "td" };
+        let target = index.checked_sub(1).and_then(|index| targets.get(index));
         out.push_str("<tr>");
         for (column, cell) in line.iter().enumerate() {
-            let class = match (column, cell.as_str()) {
-                (1, "wins") => "wins",
-                (1, "loses") => "loses",
-                (0 | 2 | 4 | 6, _) => "n",
+            let class = match cell.as_str() {
+                "wins" | "loses" => cell,
+                _ if numbers.contains(&column) => "n",
                 _ => "",
             };
-            write!(out, "<{tag} class=\"{class}\">{}</{tag}>", escaped(cell)).expect("a string takes all");
+            let text = match target.filter(|_| column + 1 == line.len()) {
+                Some(target) => format!("<a href=\"#{target}\">{}</a>", escaped(cell)),
+                None => escaped(cell),
+            };
+            write!(out, "<{tag} class=\"{class}\">{text}</{tag}>").expect("a string takes all");
         }
         out.push_str("</tr>\n");
     }
@@ -157,9 +171,9 @@ fn growth(out: &mut String, report: &Report) {
 }
 
 fn workload(out: &mut String, report: &Report, measured: &Measured) {
-    let Measured { name, title, per, state, unit, .. } = measured;
-    let [title_text, state] = [title, state].map(|text| escaped(text));
-    writeln!(out, "<h2 id=\"{name}\">{title_text}</h2><p class=\"soft\">{name}; per {per}; {state}</p>")
+    let Measured { name, title, unit, .. } = measured;
+    let [title_text, facts] = [title, &measured.facts(report.rounds)].map(|text| escaped(text));
+    writeln!(out, "<h2 id=\"{name}\">{title_text}</h2><p class=\"soft\">{facts}</p>")
         .expect("a string takes all");
     let mut summed: Vec<_> = measured.rows.iter().filter_map(|row| Some((row, row.summary()?))).collect();
     summed.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
@@ -196,23 +210,12 @@ fn why(out: &mut String, report: &Report, measured: &Measured) {
     let Some(loss) = profile::loss(measured, &report.subjects) else { return };
     writeln!(
         out,
-        "<h3>why ours loses</h3><p class=\"loses\">{}</p><p class=\"soft\">times, sleeps, written and read are of one {}</p>",
+        "<h3>why ours loses</h3><p>{}</p><p class=\"soft\">times, sleeps, written and read are of one {}</p>",
         escaped(&loss.why),
         escaped(&measured.per)
     )
     .expect("a string takes all");
-    out.push_str("<div class=\"scroll\"><table>\n");
-    let last = loss.lines[0].len() - 1;
-    for (index, line) in loss.lines.iter().enumerate() {
-        let tag = if index == 0 { "th" } else { "td" };
-        out.push_str("<tr>");
-        for (column, cell) in line.iter().enumerate() {
-            let class = if column == 0 || column == last { "" } else { "n" };
-            write!(out, "<{tag} class=\"{class}\">{}</{tag}>", escaped(cell)).expect("a string takes all");
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</table></div>\n");
+    grid(out, &loss.lines, &[1, 2, 3, 4, 5, 6, 7, 8], &[]);
 }
 
 /// The percentiles of single calls.
@@ -236,32 +239,26 @@ fn latencies(out: &mut String, report: &Report, measured: &Measured) {
 
 /// Bytes and memory, as a table that is closed at first.
 fn amounts(out: &mut String, rows: &[&Row]) {
-    out.push_str(
-        "<details><summary>bytes and memory</summary><div class=\"scroll\"><table><tr><th>subject</th>",
-    );
-    for head in ["written", "written ÷ saved", "on disk", "peak memory", "compared columns"] {
-        write!(out, "<th class=\"n\">{head}</th>").expect("a string takes all");
-    }
-    out.push_str("</tr>\n");
-    for row in rows {
+    let head = ["subject", "written", "written ÷ saved", "on disk", "peak memory", "compared columns"];
+    let line = |row: &&Row| {
         let median =
             |of: fn(&Figures) -> u64| row.median(|figures| Some(of(figures) as f64)).unwrap_or_default();
         let (written, saved) =
             (median(|figures| figures.written_bytes), median(|figures| figures.saved_bytes));
-        let cells = [
+        vec![
+            row.subject.clone(),
             value(Unit::Bytes, written),
             if saved > 0.0 { three_digits(written / saved) } else { String::new() },
             value(Unit::Bytes, median(|figures| figures.disk_bytes)),
             value(Unit::Bytes, median(|figures| figures.peak_bytes)),
             format!("{}", median(|figures| figures.compared_columns)),
-        ];
-        write!(out, "<tr><td>{}</td>", escaped(&row.subject)).expect("a string takes all");
-        for cell in cells {
-            write!(out, "<td class=\"n\">{cell}</td>").expect("a string takes all");
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</table></div></details>\n");
+        ]
+    };
+    let lines: Vec<_> =
+        std::iter::once(head.map(str::to_owned).to_vec()).chain(rows.iter().map(line)).collect();
+    out.push_str("<details><summary>bytes and memory</summary>");
+    grid(out, &lines, &[1, 2, 3, 4, 5], &[]);
+    out.push_str("</details>\n");
 }
 
 /// What each subject is, and what its saves survive.

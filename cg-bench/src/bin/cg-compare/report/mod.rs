@@ -101,6 +101,15 @@ impl Measured {
         summed.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
     }
 
+    /// What one unit is, what was in memory, and how many rounds there were if they were fewer than those of others.
+    pub(crate) fn facts(&self, rounds: u64) -> String {
+        let Self { name, per, state, rows, .. } = self;
+        let mine = rows.iter().map(|row| row.outcomes.len()).max().unwrap_or_default();
+        let fewer =
+            if (mine as u64) < rounds { format!("; {mine} of {rounds} rounds") } else { String::new() };
+        format!("{name}; per {per}; {state}{fewer}")
+    }
+
     /// The best of ours divided by the best of the others.
     pub(crate) fn ratio(&self, subjects: &[About]) -> Option<f64> {
         let [ours, other] = [Role::Ours, Role::Rival].map(|role| self.best(subjects, role));
@@ -219,7 +228,13 @@ pub(crate) mod tests {
     #[test]
     fn the_page_names_every_subject_and_escapes_what_it_shows() {
         let page = html::page(&report(&[("ours", Role::Ours, &[1.0]), ("a & b", Role::Rival, &[2.0])]));
-        for part in ["a &amp; b", "new &lt;terrain&gt;", "prefers-color-scheme: dark", ">wins<"] {
+        for part in [
+            "a &amp; b",
+            "new &lt;terrain&gt;",
+            "prefers-color-scheme: dark",
+            ">wins<",
+            "<a href=\"#new-terrain\">",
+        ] {
             assert!(page.contains(part), "{part} is missing in\n{page}");
         }
         assert!(!page.contains("http"), "it needs nothing from elsewhere");
@@ -227,10 +242,19 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_workload_of_fewer_rounds_says_so() {
+        let some = report(&[("ours", Role::Ours, &[3.0, 3.1])]);
+        assert_eq!(some.workloads[0].facts(some.rounds), "new-terrain; per column; empty; 2 of 3 rounds");
+        assert!(html::page(&some).contains("2 of 3 rounds") && table::text(&some).contains("2 of 3 rounds"));
+        let all = report(&[("ours", Role::Ours, &[3.0, 3.1, 3.2])]);
+        assert_eq!(all.workloads[0].facts(all.rounds), "new-terrain; per column; empty");
+    }
+
+    #[test]
     fn a_lost_row_says_why_on_the_page_and_on_the_terminal() {
         let lost = report(&[("ours", Role::Ours, &[3.0]), ("b", Role::Rival, &[1.0])]);
         let page = html::page(&lost);
-        assert!(page.contains("<h3>why ours loses</h3><p class=\"loses\">2.00 ns more</p>"), "{page}");
+        assert!(page.contains("<h3>why ours loses</h3><p>2.00 ns more</p>"), "{page}");
         let text = table::text(&lost);
         assert!(text.contains("new <terrain> (new-terrain): 2.00 ns more"), "{text}");
     }

@@ -8,8 +8,9 @@ use crate::figures::{Effort, Figures};
 use crate::subject::{About, Role};
 use crate::workload::Unit;
 
-/// From this ratio on, bytes are part of the reason.
+/// From this ratio on, and from so many more, bytes are part of the reason.
 const MORE: f64 = 1.5;
+const MANY: f64 = 1_000.0;
 
 /// A workload in which ours takes longer, or is larger, than the best of the others.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +114,8 @@ fn why(unit: Unit, ours: &Cost, other: &Cost) -> String {
 
 /// That ours writes or reads more, if it does by so much that it matters.
 fn more(verb: &str, ours: Option<f64>, other: Option<f64>) -> Option<String> {
-    let (ours, other) = ours.zip(other).filter(|(ours, other)| *ours > 0.0 && *ours >= MORE * other)?;
+    let (ours, other) =
+        ours.zip(other).filter(|(ours, other)| *ours >= MORE * other && *ours >= other + MANY)?;
     let bytes = value(Unit::Bytes, ours);
     Some(if other > 0.0 {
         format!("it {verb} {bytes}, {} times as much", three_digits(ours / other))
@@ -178,12 +180,14 @@ mod tests {
 
     #[test]
     fn bytes_are_a_reason_if_they_are_many_more() {
-        let writes = lost([30.0, 70.0, 500.0, 40.0], [30.0, 10.0, 200.0, 0.0]);
-        let expected = "60.0 ns more, of which the caller waits 100 %; it writes 500 B, 2.50 times as much; it reads 40.0 B, the other nothing";
+        let writes = lost([30.0, 70.0, 5_000.0, 4_000.0], [30.0, 10.0, 2_000.0, 0.0]);
+        let expected = "60.0 ns more, of which the caller waits 100 %; it writes 5.00 kB, 2.50 times as much; it reads 4.00 kB, the other nothing";
         assert_eq!(only(&writes).why, expected);
+        let few = lost([30.0, 70.0, 900.0, 400.0], [30.0, 10.0, 200.0, 0.0]);
+        assert_eq!(only(&few).why, "60.0 ns more, of which the caller waits 100 %");
         let lines = &only(&writes).lines;
         let ours =
-            ["ours", "100 ns", "30.0 ns", "70.0 ns", "0.50", "500 B", "40.0 B", "3.00 B", "4.00 B", "a"];
+            ["ours", "100 ns", "30.0 ns", "70.0 ns", "0.50", "5.00 kB", "4.00 kB", "3.00 B", "4.00 B", "a"];
         assert_eq!(lines[1], ours);
         assert_eq!(lines.len(), 3, "there is no limit: {lines:?}");
     }

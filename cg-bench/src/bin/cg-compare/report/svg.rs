@@ -74,7 +74,7 @@ pub(crate) fn bars(label: &str, bars: &[Bar]) -> String {
         let name_x = BARS_LEFT - 10.0;
         writeln!(
             out,
-            "<text class=\"name\" x=\"{name_x}\" y=\"{text_y:.1}\">{name}</text>\
+            "<text class=\"name {class}\" x=\"{name_x}\" y=\"{text_y:.1}\">{name}</text>\
              <rect class=\"{class}\" x=\"{BARS_LEFT}\" y=\"{top:.1}\" width=\"{long:.1}\" height=\"{BAR_HEIGHT}\" rx=\"2\"/>\
              <line class=\"range\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{middle:.1}\" y2=\"{middle:.1}\"/>\
              <text x=\"{end:.1}\" y=\"{text_y:.1}\">{text}</text>"
@@ -155,7 +155,7 @@ fn name_ends(out: &mut String, lines: &[Line], x: f64, y: &dyn Fn(f64) -> f64) {
         let (dot_y, text_x, text_y) = (text_y - 4.0, x + 10.0, text_y);
         writeln!(
             out,
-            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{dot_y:.1}\" r=\"4\"/><text x=\"{text_x:.1}\" y=\"{text_y:.1}\">{name}</text>"
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{dot_y:.1}\" r=\"4\"/><text class=\"{class}\" x=\"{text_x:.1}\" y=\"{text_y:.1}\">{name}</text>"
         )
         .expect("a string takes all");
     }

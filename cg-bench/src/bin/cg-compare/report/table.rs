@@ -38,8 +38,8 @@ pub(crate) fn three_digits(value: f64) -> String {
 pub(crate) fn text(report: &Report) -> String {
     let mut out = String::new();
     for measured in &report.workloads {
-        let Measured { title, per, name, state, .. } = measured;
-        writeln!(out, "\n{title} ({name}; per {per}; {state})").expect("a string takes all");
+        writeln!(out, "\n{} ({})", measured.title, measured.facts(report.rounds))
+            .expect("a string takes all");
         let head = ["÷ best", "median", "spread", "p99", "written", "on disk", "peak memory", "subject"];
         let mut lines = vec![head.map(str::to_owned).to_vec()];
         let best = least(measured);
