@@ -172,6 +172,7 @@ impl<'p> Run<'p> {
         let measure = Measure {
             subject: about.name.clone(),
             workload: workload.map(|workload| workload.facts().name.to_owned()),
+            fill: go.is_none() && workload.is_some_and(Workload::has_own_store),
             columns: go.map_or(&self.file, |program| &program.columns).clone(),
             prepared: self.home.join(about.name.replace([' ', ','], "-")),
             scratch: scratch.clone(),
@@ -180,14 +181,24 @@ impl<'p> Run<'p> {
             seed: 7 + round,
         };
         let path = go.map_or_else(std::env::current_exe, |program| Ok(program.path.clone()))?;
-        let mut process = Command::new(path);
-        process.args(measure.arguments()).stderr(Stdio::inherit()).stdin(Stdio::null());
-        let output = process.output()?;
-        fs::remove_dir_all(&scratch)?;
-        let printed = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            return Ok(Outcome::Failed(format!("the process ended with {}", output.status)));
+        let mut outcome = ask(&path, &measure)?;
+        if measure.fill && !matches!(outcome, Outcome::Failed(_)) {
+            outcome = ask(&path, &Measure { fill: false, ..measure })?;
         }
-        serde_json::from_str(&printed).map_err(|error| format!("{}: {error}: {printed:?}", about.name).into())
+        fs::remove_dir_all(&scratch)?;
+        Ok(outcome)
     }
+}
+
+/// Runs a process that prepares, fills or measures.
+fn ask(path: &Path, measure: &Measure) -> Result<Outcome, Failure> {
+    let mut process = Command::new(path);
+    process.args(measure.arguments()).stderr(Stdio::inherit()).stdin(Stdio::null());
+    let output = process.output()?;
+    if !output.status.success() {
+        return Ok(Outcome::Failed(format!("the process ended with {}", output.status)));
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&printed)
+        .map_err(|error| format!("{}: {error}: {printed:?}", measure.subject).into())
 }

@@ -19,6 +19,9 @@ pub(crate) struct Measure {
     /// Without one, the stores are prepared that workloads read.
     #[arg(long)]
     pub(crate) workload: Option<String>,
+    /// Makes the workload's own store, and measures nothing.
+    #[arg(long)]
+    pub(crate) fill: bool,
     #[arg(long)]
     pub(crate) columns: PathBuf,
     #[arg(long)]
@@ -40,6 +43,7 @@ impl Measure {
         if let Some(workload) = &self.workload {
             arguments.extend(["--workload".into(), workload.into()]);
         }
+        arguments.extend(self.fill.then(|| "--fill".into()));
         let paths =
             [("--columns", &self.columns), ("--prepared", &self.prepared), ("--scratch", &self.scratch)];
         arguments.extend(paths.into_iter().flat_map(|(name, path)| [name.into(), path.into()]));
@@ -69,6 +73,9 @@ impl Measure {
         let workload = self.workload.as_deref().map(Workload::named).transpose()?;
         let outcome = match workload {
             None => prepare(&bench).map(|()| Outcome::NotApplicable("prepared".to_owned())),
+            Some(workload) if self.fill => {
+                work::fill(workload, &bench).map(|()| Outcome::NotApplicable("filled".to_owned()))
+            }
             Some(workload) => work::run(workload, &bench).map(Outcome::Measured),
         };
         let outcome = outcome.unwrap_or_else(|error| Outcome::Failed(error.to_string()));

@@ -98,6 +98,13 @@ impl Workload {
         self == Self::Mixed2
     }
 
+    /// Whether it has a store of its own size, which another process makes before.
+    pub(crate) fn has_own_store(self) -> bool {
+        let growing =
+            [Self::Radius8, Self::Radius16, Self::Radius32, Self::Grown4, Self::Grown5, Self::Grown6];
+        growing.contains(&self)
+    }
+
     /// Whether the store is only opened.
     pub(crate) fn opens_only(self) -> bool {
         matches!(self, Self::Open | Self::OpenMemory)
@@ -111,8 +118,7 @@ impl Workload {
     /// How many rounds it takes part in: making a large store costs more than any spread is worth.
     pub(crate) fn most_rounds(self) -> u64 {
         match self {
-            Self::Grown5 | Self::Radius32 => 3,
-            Self::Grown6 => 1,
+            Self::Grown6 => 3,
             _ => u64::MAX,
         }
     }

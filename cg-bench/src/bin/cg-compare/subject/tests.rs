@@ -157,7 +157,11 @@ fn every_workload_compares_content() {
         let name = workload.facts().name;
         let run = |kind: &dyn Kind| {
             let scratch = tempfile::tempdir_in(dir.path()).expect("a folder");
-            work::run(workload, &bench(kind, &columns, COLUMNS, [&prepared, scratch.path()]))
+            let bench = bench(kind, &columns, COLUMNS, [&prepared, scratch.path()]);
+            if workload.has_own_store() {
+                work::fill(workload, &bench)?;
+            }
+            work::run(workload, &bench)
         };
         let ran = run(&sound).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(ran.compared_columns > 0, "{name} compares nothing");

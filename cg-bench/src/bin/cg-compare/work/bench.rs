@@ -109,14 +109,14 @@ impl Bench<'_> {
         compared(figures, self.reopen(Memory::SERVER)?, expected)
     }
 
-    /// Ends a workload that read the prepared terrain and kept nothing of it: the same, of all that is prepared.
+    /// Ends a workload that read a prepared store: the same, of all that is prepared.
     ///
     /// # Errors
     /// A column is missing or differs.
-    pub(crate) fn end_unchanged(&self, meter: Meter) -> Result<Figures, Failure> {
-        let figures = meter.end(&self.dir(Contents::Terrain))?;
-        let expected = self.places().into_iter().map(|at| (at, self.columns.terrain_at(at)));
-        compared(figures, self.open(Contents::Terrain, Memory::SERVER)?, expected)
+    pub(crate) fn end_unchanged(&self, meter: Meter, contents: Contents) -> Result<Figures, Failure> {
+        let figures = meter.end(&self.dir(contents))?;
+        let expected = self.places().into_iter().map(|at| (at, contents.at(self.columns, at)));
+        compared(figures, self.open(contents, Memory::SERVER)?, expected)
     }
 }
 

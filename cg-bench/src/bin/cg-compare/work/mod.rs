@@ -15,6 +15,14 @@ use bench::Contents;
 
 pub(crate) use bench::{Bench, prepare};
 
+/// Makes the store of a workload that [has its own](Workload::has_own_store), before another process measures it.
+///
+/// # Errors
+/// The store fails.
+pub(crate) fn fill(workload: Workload, bench: &Bench<'_>) -> Result<(), Failure> {
+    growth::fill(bench, workload)
+}
+
 /// Measures a workload once.
 ///
 /// # Errors
@@ -50,11 +58,7 @@ pub(crate) fn run(workload: Workload, bench: &Bench<'_>) -> Result<Figures, Fail
         Workload::ArenaReset => scenes::arena_reset(bench),
         Workload::Mixed1 => scenes::mixed(bench, 1),
         Workload::Mixed2 => scenes::mixed(bench, 2),
-        Workload::Radius8 => growth::radius(bench, 8),
-        Workload::Radius16 => growth::radius(bench, 16),
-        Workload::Radius32 => growth::radius(bench, 32),
-        Workload::Grown4 => growth::grown(bench, 10_000),
-        Workload::Grown5 => growth::grown(bench, 100_000),
-        Workload::Grown6 => growth::grown(bench, 1_000_000),
+        Workload::Radius8 | Workload::Radius16 | Workload::Radius32 => growth::radius(bench, workload),
+        Workload::Grown4 | Workload::Grown5 | Workload::Grown6 => growth::grown(bench, workload),
     }
 }

@@ -15,7 +15,7 @@ use crate::subject::Until;
 /// Calls in a row, after which the store may write what it has accepted: what an autosave does in a tick.
 const BURST: usize = 32;
 /// How many times as long as others a workload goes on whose single calls may take long.
-const PATIENCE: u32 = 8;
+const PATIENCE: u32 = 2;
 
 /// New columns, until the store is closed and everything is on the disk.
 pub(super) fn new_columns(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Failure> {

@@ -235,7 +235,7 @@ pub(super) fn scan(bench: &Bench<'_>) -> Result<Figures, Failure> {
         return Err(format!("a scan finds {found} chunks of {chunks}").into());
     }
     store.close()?;
-    bench.end_unchanged(meter)
+    bench.end_unchanged(meter, Contents::Terrain)
 }
 
 /// A game changes 64 blocks in an arena of 4×4 columns; timed is that the arena is as before, by saving it again.
