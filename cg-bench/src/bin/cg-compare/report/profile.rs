@@ -8,7 +8,7 @@ use crate::figures::{Effort, Figures};
 use crate::subject::{About, Role};
 use crate::workload::Unit;
 
-/// From this ratio on, and from so many more, bytes are part of the reason.
+/// Bytes are part of the reason from this ratio on, if the difference is this large too.
 const MORE: f64 = 1.5;
 const MANY: f64 = 1_000.0;
 
