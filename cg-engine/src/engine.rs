@@ -246,6 +246,8 @@ pub struct FamilyUsage {
     pub garbage_bytes: u64,
     /// Bytes in memory that are not in a file yet.
     pub buffered_bytes: u64,
+    /// Sorted files above the last level of the tree, where rows are compressed most. A compaction leaves none.
+    pub upper_file_count: u64,
     /// Whether its files are no longer rewritten because one of them is damaged.
     pub is_held: bool,
 }
@@ -260,6 +262,7 @@ impl FamilyUsage {
             blob_bytes: 0,
             garbage_bytes: 0,
             buffered_bytes: 0,
+            upper_file_count: 0,
             is_held: false,
         }
     }

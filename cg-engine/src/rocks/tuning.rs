@@ -24,6 +24,9 @@ const ZSTD_OFTEN_WRITTEN: i32 = 6;
 const ZSTD_WINDOW_BITS: i32 = -14;
 const ZSTD_STRATEGY: i32 = 0;
 
+/// The last level of each family's tree.
+pub(super) const LAST_LEVEL: i32 = 6;
+
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
@@ -82,6 +85,7 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     options.set_write_buffer_size(buffer_bytes.min(budget.memory_bytes() / 16));
     options.set_max_write_buffer_number(buffer_count);
     options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_num_levels(LAST_LEVEL + 1);
     options.set_compression_type(compression);
     if let Some(zstd_level) = last_level_zstd {
         options.set_bottommost_compression_type(DBCompressionType::Zstd);
@@ -230,10 +234,14 @@ fn profile(family: Option<Family>) -> Profile {
         },
         Family::OpacityMap => Profile { last_level_zstd: Some(ZSTD_OPACITY), ..often_written },
         Family::ChunkDelta | Family::Index => often_written,
-        // Objects are many small values that are alike, and are rarely read.
-        Family::Object => {
-            Profile { buffer_bytes: 16 * MIB, block_bytes: 64 * KIB, blobs: Some(Blobs::LARGE_ROWS), ..small }
-        }
+        // Objects are many values that are alike, and are rarely written or read. Those of columns have up to 200 KiB,
+        // and in blob files each would be compressed alone, with LZ4.
+        Family::Object => Profile {
+            buffer_bytes: 16 * MIB,
+            block_bytes: 256 * KIB,
+            blobs: Some(Blobs { min_bytes: MIB as u64, ..Blobs::LARGE_ROWS }),
+            ..small
+        },
         Family::Record | Family::Snapshot => Profile { blobs: Some(Blobs::LARGE_ROWS), ..often_written },
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use cg_format::key::Family;
 
 use super::super::{EngineError, FamilyUsage, Usage};
-use super::{RocksEngine, failure, open};
+use super::{RocksEngine, failure, open, tuning};
 
 impl RocksEngine {
     /// The current size of the files and caches.
@@ -38,8 +38,20 @@ impl RocksEngine {
             blob_bytes: property("rocksdb.total-blob-file-size")?,
             garbage_bytes: property("rocksdb.live-blob-file-garbage-size")?,
             buffered_bytes: property("rocksdb.cur-size-all-mem-tables")?,
+            upper_file_count: self.upper_file_count(family)?,
             is_held: self.is_held(family),
         })
+    }
+
+    fn upper_file_count(&self, family: Family) -> Result<u64, EngineError> {
+        // The value is text, although it is a number.
+        let at_level = |level: i32| {
+            let name = format!("rocksdb.num-files-at-level{level}");
+            let count = self.db.property_value_cf(self.family(family), &name);
+            let count = count.map_err(|error| failure::of("read a property", error))?;
+            Ok(count.and_then(|count| count.parse::<u64>().ok()).unwrap_or_default())
+        };
+        (0..tuning::LAST_LEVEL).map(at_level).sum()
     }
 }
 

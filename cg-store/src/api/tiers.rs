@@ -59,7 +59,8 @@ impl World {
 
 impl Tiers<'_> {
     /// Folds all deltas, and moves every chunk to the tier that it would have after `after_ticks` more ticks without players.
-    /// Returns when that is done and the rows that were moved away are compacted. For archives, and to try a policy.
+    /// Returns when that is done and the rows that were moved away are compacted. Names, objects and other rows beside chunks
+    /// are compacted too if some were written lately. For archives, and to try a policy.
     ///
     /// The world's clock does not move. `progress` gets the counts so far after each round over the world. It may take hours in a
     /// large world. Ticks wait meanwhile; loads and saves do not.

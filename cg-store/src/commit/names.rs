@@ -45,6 +45,17 @@ impl CommitState {
         self.commit_names(committing, batch, names)
     }
 
+    /// Replaces the rows of names that were issued since the world was opened by whole rows, as the end does.
+    pub(crate) fn fold_names(&self) -> Result<(), Error> {
+        let committing = self.commit_alone()?;
+        let names = self.shared.registry.catalog();
+        let batch = folded(&*self.shared.engine()?, &names)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.commit_names(committing, batch, &names)
+    }
+
     /// Commits rows of the registry. `names` is the catalog from then on.
     fn commit_names(
         &self,

@@ -101,7 +101,11 @@ fn every_family_is_tuned() {
         found.push_str(&line);
         check(
             options,
-            &[("optimize_filters_for_hits", "false"), ("level_compaction_dynamic_level_bytes", "true")],
+            &[
+                ("optimize_filters_for_hits", "false"),
+                ("level_compaction_dynamic_level_bytes", "true"),
+                ("num_levels", "7"),
+            ],
         );
         // In memory is what is asked for, inside the one budget.
         check(
@@ -124,7 +128,7 @@ fn every_family_is_tuned() {
         entity: buffer 33554432 x 2, block 4096 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
         opacityMap: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 12, bloomfilter, blobs none
         chunkDelta: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs none
-        object: buffer 16777216 x 2, block 65536 kLZ4Compression, last level kZSTD 19, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
+        object: buffer 16777216 x 2, block 262144 kLZ4Compression, last level kZSTD 19, bloomfilter, blobs kLZ4Compression from 1048576, gc true 0.250000 0.500000
         record: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
         snapshot: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
         index: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs none

@@ -15,6 +15,20 @@ use crate::storage::error::Error;
 /// The key of a hot row.
 type HotKey = [u8; key::CHUNK_LEN_BYTES];
 
+/// The families from which and into which chunks are moved.
+const MOVED_FAMILIES: [Family; 5] =
+    [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::ChunkDelta];
+
+/// The families of what lies beside chunks. A move deletes or folds some of their rows, and keeps all others.
+const SETTLED_FAMILIES: [Family; 6] = [
+    Family::OpacityMap,
+    Family::Entity,
+    Family::Object,
+    Family::Record,
+    Family::WorldProperties,
+    Family::WorldMeta,
+];
+
 impl MaintainState {
     /// Takes all steps, which end at a hot key. If the disk has too little space, the ranges that were moved away are
     /// compacted, and the remaining steps are taken then. `given_back` is the number of moved chunks at the last
@@ -53,40 +67,43 @@ impl MaintainState {
     }
 
     /// Compacts what was moved away, because it still takes space in the engine's files, and what is not compressed as
-    /// small as it gets, because it was written lately. If commits are refused for low disk space, a family is
-    /// compacted only if it fits twice into the free space.
-    fn compact_demoted(&self) -> Result<(), Error> {
+    /// small as it gets, because it was written lately. If nothing was moved, only the latter, as to compact is to write
+    /// everything again.
+    fn compact_demoted(&self, has_moved: bool) -> Result<(), Error> {
+        self.commit.disk_guard.ask_again();
+        if self.commit.check_room().is_ok() {
+            // Otherwise they would be written when the world is closed.
+            self.commit.fold_names()?;
+        }
+        let engine = self.shared.engine()?;
         // The log, too, still holds what was moved.
-        self.shared.engine()?.flush()?;
-        for family in [
-            Family::ChunkL0,
-            Family::ChunkL1,
-            Family::ChunkL2,
-            Family::Index,
-            Family::OpacityMap,
-            Family::ChunkDelta,
-            // The rows that were deleted together with chunks.
-            Family::Entity,
-            Family::Object,
-            Family::Record,
-            // They were written once and never compacted.
-            Family::WorldProperties,
-            Family::WorldMeta,
-        ] {
-            let engine = self.shared.engine()?;
-            self.commit.disk_guard.ask_again();
-            if self.commit.check_room().is_err() {
-                let families = engine.usage()?.families;
-                let held = families.iter().find(|held| held.family == family);
-                let bytes = held.map_or(0, |held| held.table_bytes + held.blob_bytes + held.buffered_bytes);
-                if engine.free_bytes().is_some_and(|free| bytes > free / 2) {
-                    tracing::warn!(family = family.name(), bytes, "too little room to compact");
-                    continue;
-                }
-            }
-            engine.compact(family, ALL_KEYS)?;
+        engine.flush()?;
+        let usage = engine.usage()?;
+        let has_new_files =
+            |family| usage.families.iter().any(|held| held.family == family && held.upper_file_count > 0);
+        for family in MOVED_FAMILIES.into_iter().filter(|_| has_moved) {
+            self.compact_with_room(family)?;
+        }
+        for family in SETTLED_FAMILIES.into_iter().filter(|family| has_moved || has_new_files(*family)) {
+            self.compact_with_room(family)?;
         }
         Ok(())
+    }
+
+    /// Compacts a family. If commits are refused for low disk space, only if it fits twice into the free space.
+    fn compact_with_room(&self, family: Family) -> Result<(), Error> {
+        let engine = self.shared.engine()?;
+        self.commit.disk_guard.ask_again();
+        if self.commit.check_room().is_err() {
+            let families = engine.usage()?.families;
+            let held = families.iter().find(|held| held.family == family);
+            let bytes = held.map_or(0, |held| held.table_bytes + held.blob_bytes + held.buffered_bytes);
+            if engine.free_bytes().is_some_and(|free| bytes > free / 2) {
+                tracing::warn!(family = family.name(), bytes, "too little room to compact");
+                return Ok(());
+            }
+        }
+        Ok(engine.compact(family, ALL_KEYS)?)
     }
 
     /// Repeats rounds until one moves nothing. Cubes with conflicts until then are in use.
@@ -148,10 +165,7 @@ impl MaintainState {
         self.commit.check_room_to_shrink()?;
         let folded = self.fold_waiting(&mut state.folding, Which::All, due, &mut state.work.damage_log)?;
         let counts = self.run_rounds(&mut state.work, due, &mut progress)?;
-        // To compact is to write everything again.
-        if counts.moved() > 0 || folded > 0 {
-            self.compact_demoted()?;
-        }
+        self.compact_demoted(counts.moved() > 0 || folded > 0)?;
         Ok(counts)
     }
 }

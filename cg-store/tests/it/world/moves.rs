@@ -1,5 +1,6 @@
 //! Chunks moved between tiers by the world itself: nothing is changed, lost or doubled by it.
 
+mod compaction;
 mod damage;
 mod model;
 mod tombstones;
