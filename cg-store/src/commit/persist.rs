@@ -56,7 +56,14 @@ impl CommitState {
         if !self.queue.holds_up_to(up_to) {
             return Ok(());
         }
-        let run = self.encode_run(self.queue.take_run(up_to)?);
+        let taken = self.queue.take_run(up_to)?;
+        if taken.is_empty() {
+            // Another thread writes it. That thread took the right to write before it gave up the right to encode.
+            drop(encoding);
+            drop(self.queue.begin_writing());
+            return Ok(());
+        }
+        let run = self.encode_run(taken);
         let _in_order = self.queue.begin_writing();
         // The next commits are numbered after a commit in parts, and that is numbered when it is written.
         let _encoding = run.is_in_parts().then_some(encoding);
@@ -313,6 +320,9 @@ mod tests {
         is_writing.wait();
         let second = set(2);
         thread::scope(|threads| {
+            // A caller that has nothing to encode keeps nobody from it.
+            let waits_for_first = threads.spawn(|| commit.persist(seq, Level::Process, None));
+            thread::sleep(Duration::from_millis(50));
             let waits = threads.spawn(|| commit.persist(second, Level::Process, None));
             let is_encoded = || commit.queue.taken() == 2;
             let polls = (0..600).take_while(|_| {
@@ -323,6 +333,7 @@ mod tests {
             may_end.wait();
             assert!(polls < 600, "the second commit is encoded while the first is written");
             let waited = waits.join().unwrap();
+            assert_eq!(waits_for_first.join().unwrap().is_ok(), first.is_none());
             if first.is_none() {
                 return waited.unwrap();
             }

@@ -11,7 +11,7 @@
 //! | one that the engine was not given | another process wrote: the world stays read-only |
 //!
 //! **Invariant**: no commit, no write of the queue and no read runs while the engine is replaced. The commit lock, the
-//! right to write and the engine are held, in [their order](crate::rt::lock_order).
+//! rights to encode and to write, and the engine are held, in [their order](crate::rt::lock_order).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -77,8 +77,8 @@ pub(super) struct Run {
 enum RunRows {
     /// One batch for each commit.
     Batches(Vec<Encoded>),
-    /// Those of one commit, which may take more than one batch. They have no number yet.
-    InParts(Rows),
+    /// Those of the commit with this number, which may take more than one batch. They do not have it yet.
+    InParts(Rows, u64),
     /// None, for this reason.
     None(EngineError),
 }
@@ -86,7 +86,7 @@ enum RunRows {
 impl Run {
     /// Whether it is one commit that may take more than one batch.
     pub(super) const fn is_in_parts(&self) -> bool {
-        matches!(self.rows, RunRows::InParts(_))
+        matches!(self.rows, RunRows::InParts(..))
     }
 }
 
@@ -216,7 +216,7 @@ impl CommitState {
                     encoded.push(numbered);
                     continue;
                 }
-                Ok(Err(rows)) if encoded.is_empty() => first = Some(RunRows::InParts(rows)),
+                Ok(Err(rows)) if encoded.is_empty() => first = Some(RunRows::InParts(rows, commit.seq)),
                 // The next run begins with this commit.
                 Ok(Err(rows)) => commit.rows = Some(rows),
                 Err(message) if encoded.is_empty() => first = Some(RunRows::None(panicked(message))),
@@ -237,15 +237,13 @@ impl CommitState {
             self.queue.put_back(commits);
             return Err(error);
         }
-        let ran = match (rows, commits.first()) {
-            (RunRows::InParts(rows), Some(commit)) => {
-                let write = || self.write(rows, commit.seq);
-                let ended = caught(write).unwrap_or_else(|message| Err(panicked(message)));
+        let ran = match rows {
+            RunRows::InParts(rows, seq) => {
+                let ended = caught(|| self.write(rows, seq)).unwrap_or_else(|message| Err(panicked(message)));
                 Ran { given: 1, written: usize::from(ended.is_ok()), ended }
             }
-            (RunRows::None(error), Some(_)) => Ran { given: 0, written: 0, ended: Err(error) },
-            (RunRows::Batches(run), Some(_)) => self.give(run),
-            (_, None) => return Ok(()),
+            RunRows::None(error) => Ran { given: 0, written: 0, ended: Err(error) },
+            RunRows::Batches(run) => self.give(run),
         };
         self.queue.finish(commits, ran)
     }

@@ -19,7 +19,7 @@ type HotKey = [u8; key::CHUNK_LEN_BYTES];
 const MOVED_FAMILIES: [Family; 5] =
     [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::ChunkDelta];
 
-/// The families of what lies beside chunks. A move deletes or folds some of their rows, and keeps all others.
+/// The families of everything but chunks. A move deletes or folds some of their rows, and keeps all others.
 const SETTLED_FAMILIES: [Family; 6] = [
     Family::OpacityMap,
     Family::Entity,
@@ -70,6 +70,9 @@ impl MaintainState {
     /// small as it gets, because it was written lately. If nothing was moved, only the latter, as to compact is to write
     /// everything again.
     fn compact_demoted(&self, has_moved: bool) -> Result<(), Error> {
+        if self.shared.engine()?.caps().read_only {
+            return Ok(());
+        }
         self.commit.disk_guard.ask_again();
         if self.commit.check_room().is_ok() {
             // Otherwise they would be written when the world is closed.
