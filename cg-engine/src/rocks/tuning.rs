@@ -234,12 +234,12 @@ fn profile(family: Option<Family>) -> Profile {
         },
         Family::OpacityMap => Profile { last_level_zstd: Some(ZSTD_OPACITY), ..often_written },
         Family::ChunkDelta | Family::Index => often_written,
-        // Objects are many values that are alike, and are rarely written or read. Those of columns have up to 200 KiB,
-        // and in blob files each would be compressed alone, with LZ4.
+        // Objects are many values that are alike, and are rarely written or read. Large ones stay out of the tree: an
+        // import may write gigabytes of them, which compactions could not compress at the last level's rate.
         Family::Object => Profile {
             buffer_bytes: 16 * MIB,
             block_bytes: 256 * KIB,
-            blobs: Some(Blobs { min_bytes: MIB as u64, ..Blobs::LARGE_ROWS }),
+            blobs: Some(Blobs { compression: DBCompressionType::Zstd, ..Blobs::LARGE_ROWS }),
             ..small
         },
         Family::Record | Family::Snapshot => Profile { blobs: Some(Blobs::LARGE_ROWS), ..often_written },
