@@ -195,8 +195,8 @@ impl CommitQueue {
         self.encoding.lock()
     }
 
-    /// The right to write the next commits. One holder at a time. Whoever has commits to write takes it before the right
-    /// to encode is given up, so that no later commit is written first.
+    /// The right to write the next commits. One holder at a time. A thread that has commits to write takes it before it
+    /// gives up the right to encode, so that no later commit is written first.
     pub(super) fn begin_writing(&self) -> MutexGuard<'_, ()> {
         self.writing.lock()
     }
