@@ -30,10 +30,13 @@ fn import(dir: &TestDir, what: &str, options: &[&str]) -> serde_json::Value {
         .stderr(Stdio::piped())
         .spawn()
         .expect("cg is built with the tests");
-    let (begun, status) = (Instant::now(), format!("/proc/{}/status", child.id()));
+    let begun = Instant::now();
+    let [program, status] = ["exe", "status"].map(|name| format!("/proc/{}/{name}", child.id()));
     let mut peak_kib = 0;
     let ended = loop {
-        let highest = fs::read_to_string(&status).unwrap_or_default();
+        // For a moment after it is spawned, a process still has the memory of this one.
+        let is_cg = fs::read_link(&program).is_ok_and(|program| program.ends_with("cg"));
+        let highest = if is_cg { fs::read_to_string(&status).unwrap_or_default() } else { String::new() };
         let highest = highest
             .lines()
             .find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
