@@ -45,7 +45,7 @@ impl CommitState {
         self.commit_names(committing, batch, names)
     }
 
-    /// Replaces the rows of names that were issued since the world was opened by whole rows, as the end does.
+    /// Replaces the rows of names that were issued since the world was opened by whole rows, as closing does.
     pub(crate) fn fold_names(&self) -> Result<(), Error> {
         let committing = self.commit_alone()?;
         let names = self.shared.registry.catalog();

@@ -17,7 +17,8 @@ use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
 /// Rewrites a cluster without its shadowed slots if it has some and `should_rewrite` returns true. Deletes the cluster
-/// if no slot is left. The slots stay if the cluster would be too large without them. `should_rewrite` is called for every cluster that exists and is sound.
+/// if no slot is left. The slots stay if the cluster would be too large without them. `should_rewrite` is called for
+/// every cluster that exists and is sound.
 ///
 /// The rows that shadow the slots are not guarded, because only moves remove a row from a hotter tier, and one move
 /// runs at a time. Costs one cluster read and a scan of the hot rows of its cube. For a cold cluster it also costs the

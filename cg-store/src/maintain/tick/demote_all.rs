@@ -19,7 +19,7 @@ type HotKey = [u8; key::CHUNK_LEN_BYTES];
 const MOVED_FAMILIES: [Family; 5] =
     [Family::ChunkL0, Family::ChunkL1, Family::ChunkL2, Family::Index, Family::ChunkDelta];
 
-/// The families of everything but chunks. A move deletes or folds some of their rows, and keeps all others.
+/// The families of other values. A move deletes or folds some of their rows, and keeps all others.
 const SETTLED_FAMILIES: [Family; 6] = [
     Family::OpacityMap,
     Family::Entity,
