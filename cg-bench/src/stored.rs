@@ -191,7 +191,7 @@ impl Stored {
             let group = cluster.group(members[0].0.group(), &mut Limits::default());
             let group = group.expect("a sound group").expect("a group with chunks");
             for (slot, at) in members {
-                take(*at, decode(group.chunk(*slot).expect("a stored chunk")));
+                take(*at, decode(&group.chunk(*slot).expect("a stored chunk")));
             }
         }
     }

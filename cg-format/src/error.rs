@@ -50,6 +50,8 @@ pub enum Section {
     ClusterDirectory,
     /// One compressed 4³ group of a stored cluster.
     ClusterGroup,
+    /// A decompressed group of a cold cluster whose chunks are stored by field.
+    ClusterFields,
     /// A delta: block sets and entity moves since the last full save.
     Delta,
     /// A 64×64 opacity tile.
@@ -114,6 +116,7 @@ impl fmt::Display for Section {
             Self::ClusterHeader => "cluster header",
             Self::ClusterDirectory => "cluster directory",
             Self::ClusterGroup => "cluster group",
+            Self::ClusterFields => "cluster group by field",
             Self::Delta => "delta",
             Self::OpacityTile => "opacity tile",
             Self::OpacityPatch => "opacity patch",

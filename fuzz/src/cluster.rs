@@ -1,21 +1,24 @@
 //! What holds for any bytes that are taken for a cluster: in the seed form, and as directory and groups of a row whose
 //! checksums are right.
 //!
-//! The first byte chooses tier and codec of the row.
+//! The first byte chooses tier and codec of the row. What is a group by field is read in a cold row, too.
 
-use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, StoredCluster, trace, trace_seed};
+use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, StoredCluster, trace, trace_group, trace_seed};
+use cg_format::codec::{Effort, compress};
 use cg_format::frame::{Codec, LEN_BYTES};
 use cg_format::{ClusterTier, Limits, Space};
 
 const KEY: &[u8] = b"key";
 const BUDGET_BYTES: u64 = 16 << 20;
+/// Longer groups are not compressed with much effort.
+const MAX_ENCODED_BYTES: usize = 64 << 10;
 
 /// Opens bytes in both forms and says whether one of them is a cluster.
 ///
 /// # Panics
 /// If a law is broken.
 pub(crate) fn check(bytes: &[u8]) -> bool {
-    let is_seed = seed_form(bytes);
+    let is_seed = seed_form(bytes) || by_field(bytes);
     let Some((choice, payload)) = bytes.split_first() else { return is_seed };
     let tier = if choice & 1 == 0 { ClusterTier::L1 } else { ClusterTier::L2 };
     let codec = Codec::ALL[usize::from(choice >> 1) % Codec::ALL.len()];
@@ -34,6 +37,47 @@ fn seed_form(bytes: &[u8]) -> bool {
         Some(bytes),
         "one form for one cluster"
     );
+    true
+}
+
+/// A group by field, as the only one of a cold row.
+fn by_field(bytes: &[u8]) -> bool {
+    let Some(presence) = bytes.get(8..16).filter(|_| trace_group(bytes).1.is_ok() && bytes[0] == 2) else {
+        return false;
+    };
+    let (tier, codec) = (ClusterTier::L2, Codec::Zstd);
+    let mut stored = Vec::new();
+    compress(codec, Effort::Fast, bytes, &mut stored);
+    if stored.len() >= bytes.len() {
+        return false;
+    }
+    let stored_len = stored.len();
+    let present = u64::from_le_bytes(presence.try_into().unwrap()).count_ones();
+    let mut payload = vec![1, 2, 0, 0];
+    payload.extend(present.to_le_bytes());
+    payload.extend(presence);
+    payload.extend(
+        [0, stored.len() as u32, bytes.len() as u32, crc32c::crc32c(&stored)].map(u32::to_le_bytes).concat(),
+    );
+    payload.resize(8 + tier.group_count() * 24 + present as usize * 12, 0);
+    let directory_len = payload.len();
+    payload.extend(stored);
+    let row = framed(tier, codec, &payload, directory_len);
+    // A group that is shorter than the header of the seed form is refused.
+    let is_long = bytes.len() >= 521 + present as usize;
+    assert_eq!(stored_form(tier, &row), is_long);
+    // What hardly shrinks may not shrink with the codec's other effort.
+    if is_long && bytes.len() < MAX_ENCODED_BYTES && stored_len + 64 < bytes.len() {
+        let cluster = StoredCluster::open(tier, KEY, &row).expect("it was read above");
+        let again = ClusterBuilder::over(&cluster).set_codec(Codec::None).finish(&mut Limits::default());
+        let again = again.expect("it is small").expect("it has chunks").seal(Space::ClusterL2, KEY, 1);
+        let again = StoredCluster::open(tier, KEY, &again).expect("what is written is read");
+        let again = ClusterBuilder::over(&again).set_codec(codec).finish(&mut Limits::default());
+        let again = again.expect("it is small").expect("it has chunks").seal(Space::ClusterL2, KEY, 1);
+        let again = StoredCluster::open(tier, KEY, &again).expect("what is written is read");
+        let group = again.group(0, &mut Limits::default()).expect("what is written is read");
+        assert_eq!(group.expect("it has chunks").bytes(), bytes, "one form for one group");
+    }
     true
 }
 

@@ -43,6 +43,7 @@ mod tests;
 
 pub(crate) use edit::Counting;
 pub use edit::EditError;
+pub(crate) use header::Header;
 pub use instances::CellLayer;
 pub use owned::Chunk;
 pub use palette::PaletteEntry;

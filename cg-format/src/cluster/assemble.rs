@@ -5,9 +5,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::directory::{Directory, GroupEntry, is_compact};
-use super::header;
+use super::encoded_group::{EncodedGroup, GroupChunks};
 use super::{ClusterView, GROUP_SLOT_COUNT, GroupBytes, Slot, SlotInfo, StoredCluster};
-use crate::codec::{Effort, compress};
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
 
@@ -83,9 +82,6 @@ pub struct ClusterBuilder<'a> {
 
 /// The change of one slot: a chunk, or its removal.
 type Change<'a> = Option<(SlotInfo, Cow<'a, [u8]>)>;
-
-/// A group's chunks by place.
-type GroupChunks<'c> = BTreeMap<u8, (SlotInfo, &'c [u8])>;
 
 impl<'a> ClusterBuilder<'a> {
     /// Starts without chunks. Groups are compressed with LZ4 for L1 and with Zstandard for L2.
@@ -192,11 +188,11 @@ impl<'a> ClusterBuilder<'a> {
         for (order, change) in changes {
             let place = (order - first) as u8;
             match change {
-                Some((info, value)) => _ = chunks.insert(place, (*info, value)),
+                Some((info, value)) => _ = chunks.insert(place, (*info, Cow::Borrowed(&**value))),
                 None => _ = chunks.remove(&place),
             }
         }
-        EncodedGroup::encode(self.codec, effort_for(self.tier), &chunks)
+        EncodedGroup::encode(self.tier, self.codec, &chunks)
     }
 
     fn change(&mut self, slot: Slot, change: Change<'a>) -> &mut Self {
@@ -226,64 +222,6 @@ pub fn join_groups<'g, 'a: 'g>(
         joined.push(group)?;
     }
     joined.finish()
-}
-
-/// A 4³ group as stored in a cluster: its compressed bytes and its directory entry.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct EncodedGroup<'a> {
-    /// Without the offset, which depends on earlier groups.
-    entry: GroupEntry,
-    stored: Cow<'a, [u8]>,
-    slots: Vec<SlotInfo>,
-}
-
-impl EncodedGroup<'_> {
-    /// The length of the group in its cluster's row, without its directory entry.
-    pub fn stored_bytes(&self) -> usize {
-        self.stored.len()
-    }
-
-    /// The number of its chunks.
-    pub fn present_count(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// The same group without borrowed data.
-    pub fn into_owned(self) -> EncodedGroup<'static> {
-        let Self { entry, stored, slots } = self;
-        EncodedGroup { entry, stored: Cow::Owned(stored.into_owned()), slots }
-    }
-
-    fn encode(codec: Codec, effort: Effort, chunks: &GroupChunks<'_>) -> Result<Self, AssembleError> {
-        if chunks.is_empty() {
-            return Ok(Self::default());
-        }
-        let values_len_bytes: usize = chunks.values().map(|(_, value)| value.len()).sum();
-        if header::header_len_bytes(ClusterTier::L1) + values_len_bytes > MAX_RAW_BYTES {
-            return Err(AssembleError::TooLarge { form: "decompressed", max_bytes: MAX_RAW_BYTES });
-        }
-        let mut raw = Vec::new();
-        let values = chunks.iter().map(|(place, (_, value))| (slot(ClusterTier::L1, 0, *place), *value));
-        header::encode(ClusterTier::L1, values, &mut raw);
-        let raw_len_bytes = raw.len() as u32;
-        let mut stored = raw;
-        if codec != Codec::None {
-            let mut compressed = Vec::new();
-            compress(codec, effort, &stored, &mut compressed);
-            if compressed.len() < stored.len() {
-                stored = compressed;
-            }
-        }
-        let entry = GroupEntry {
-            presence: chunks.keys().fold(0, |all, place| all | 1 << place),
-            offset_bytes: 0,
-            stored_len_bytes: stored.len() as u32,
-            raw_len_bytes,
-            checksum: crc32c::crc32c(&stored),
-        };
-        let slots = chunks.values().map(|(info, _)| *info).collect();
-        Ok(Self { entry, stored: Cow::Owned(stored), slots })
-    }
 }
 
 /// A cluster whose first groups were written.
@@ -361,16 +299,8 @@ impl Joined {
 fn old_chunks<'g>(
     base: &StoredCluster<'_>,
     group: &'g GroupBytes<'_>,
-) -> impl Iterator<Item = (u8, (SlotInfo, &'g [u8]))> {
+) -> impl Iterator<Item = (u8, (SlotInfo, Cow<'g, [u8]>))> {
     group.chunks().filter_map(|(slot, value)| Some((slot.in_group(), (base.chunk_info(slot)?, value))))
-}
-
-/// A cold cluster is written once, in the background, and kept for long.
-const fn effort_for(tier: ClusterTier) -> Effort {
-    match tier {
-        ClusterTier::L1 => Effort::Fast,
-        ClusterTier::L2 => Effort::Small,
-    }
 }
 
 fn places() -> impl Iterator<Item = u8> {

@@ -86,24 +86,34 @@ pub(super) fn encode<'a>(
     values: impl Iterator<Item = (Slot, &'a [u8])> + Clone,
     out: &mut Vec<u8>,
 ) {
+    encode_offsets(tier, values.clone().map(|(slot, value)| (slot, value.len())), out);
+    for (_, value) in values {
+        out.extend_from_slice(value);
+    }
+}
+
+/// Appends the header of a cluster in the seed form, which its chunks follow. The lengths must be in ascending slot
+/// order, and none may be 0. Reserves room for the chunks.
+pub(super) fn encode_offsets(
+    tier: ClusterTier,
+    lengths: impl Iterator<Item = (Slot, usize)> + Clone,
+    out: &mut Vec<u8>,
+) {
     let mut writer = Writer::new(out);
-    writer.reserve(header_len_bytes(tier) + values.clone().map(|(_, value)| value.len()).sum::<usize>());
+    writer.reserve(header_len_bytes(tier) + lengths.clone().map(|(_, len_bytes)| len_bytes).sum::<usize>());
     writer.u64(FORMAT_VERSION);
     writer.u8(tier.scale_level());
     let mut offset_bytes = header_len_bytes(tier) as u64;
-    let mut pending = values.clone().peekable();
+    let mut pending = lengths.peekable();
     for slot in Slot::all(tier) {
         match pending.next_if(|(present, _)| *present == slot) {
-            Some((_, value)) => {
+            Some((_, len_bytes)) => {
+                debug_assert!(len_bytes > 0, "an empty chunk has no place in the layout");
                 writer.u64(offset_bytes);
-                offset_bytes += value.len() as u64;
+                offset_bytes += len_bytes as u64;
             }
             None => writer.u64(0),
         }
     }
     debug_assert!(pending.next().is_none(), "values come in slot order");
-    for (_, value) in values {
-        debug_assert!(!value.is_empty(), "an empty chunk has no place in the layout");
-        writer.bytes(value);
-    }
 }

@@ -2,8 +2,8 @@
 //!
 //! A cluster has two forms. The *seed form* ([`ClusterView`]) is the layout of the design: a header of offsets, then
 //! the chunks. The *stored form* ([`StoredCluster`]) is the content of a row: a frame, a directory, and one compressed
-//! block per 4³ group. A decompressed group is itself a seed-form cluster of 4³ chunks, so there is only one way to
-//! find a chunk in bytes.
+//! block per 4³ group. A decompressed group is itself a seed-form cluster of 4³ chunks, or has the same chunks by
+//! field, as cold groups do.
 //!
 //! ```text
 //!  stored    | frame 24 | directory: head, groups, slots | group 0 | group 1 | ... |
@@ -21,22 +21,25 @@
 //! costs only its own chunks, at most 64. A damaged frame or directory costs the row. Damage is an error, never
 //! absence.
 //!
-//! Chunk values are opaque here: their length follows from the offsets.
+//! The seed form takes any values: their length follows from the offsets. By field only chunks are stored.
 
 mod assemble;
 pub(crate) mod directory;
+mod encoded_group;
+mod fields;
+mod group;
 mod header;
 mod slot;
 mod stored;
 mod view;
 
-pub use assemble::{
-    AssembleError, ClusterBuilder, EncodedGroup, MAX_RAW_BYTES, MAX_STORED_BYTES, join_groups,
-};
+pub use assemble::{AssembleError, ClusterBuilder, MAX_RAW_BYTES, MAX_STORED_BYTES, join_groups};
 pub use directory::{SlotInfo, trace_entries};
+pub use encoded_group::EncodedGroup;
+pub use group::{GroupBytes, LastGroup, trace_group};
 pub use header::{FORMAT_VERSION, header_len_bytes};
 pub use slot::{GROUP_SLOT_COUNT, Slot};
-pub use stored::{GroupBytes, LastGroup, StoredCluster, trace};
+pub use stored::{StoredCluster, trace};
 pub use view::{ClusterView, trace_seed};
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use super::directory::{Directory, GroupEntry};
+use super::directory::{Directory, GroupEntry, is_compact};
+use super::fields::{self, Fields};
+use super::group::{Content, GroupBytes, LastGroup};
 use super::header::{self, header_len_bytes};
-use super::{ClusterView, Slot, SlotInfo};
+use super::{Slot, SlotInfo};
 use crate::codec::decompress;
 use crate::frame::{self, Codec, FrameKind, FrameView};
 use crate::wire::{Reader, Span, Trace};
@@ -27,7 +29,7 @@ use crate::{ClusterTier, DecodeError, Limits, Problem, Section, Space};
 /// let cluster = StoredCluster::open(tier, b"key", &row)?;
 /// assert_eq!(cluster.chunk_info(slot).unwrap().version, 40);
 /// let group = cluster.group(slot.group(), &mut Limits::default())?.unwrap();
-/// assert_eq!(group.chunk(slot), Some(&b"a chunk"[..]));
+/// assert_eq!(group.chunk(slot).unwrap(), &b"a chunk"[..]);
 /// # Ok::<(), cg_format::cluster::AssembleError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +105,8 @@ impl<'a> StoredCluster<'a> {
     ///
     /// # Errors
     /// [`Problem::Checksum`] or [`Problem::Truncated`] if the stored bytes were damaged, [`Problem::LimitExceeded`]
-    /// before anything is allocated. Errors in [`Section::ClusterHeader`] count their offset in the decompressed group,
-    /// all others from the start of the row.
+    /// before anything is allocated. Errors in [`Section::ClusterHeader`] and [`Section::ClusterFields`] count their offset
+    /// in the decompressed group, all others from the start of the row.
     pub fn group(&self, group: u8, limits: &mut Limits) -> Result<Option<GroupBytes<'a>>, DecodeError> {
         let Some(Checked { entry, at, stored }) = self.checked(group)? else {
             return Ok(None);
@@ -116,7 +118,9 @@ impl<'a> StoredCluster<'a> {
             Cow::Borrowed(stored)
         };
         let decompressed_bytes = if entry.is_compressed() { bytes.len() } else { 0 };
-        GroupBytes::new(self.tier(), group, (&entry, at), bytes, decompressed_bytes).map(Some)
+        let fields = self.fields(&entry, &bytes)?.map(Cow::Owned);
+        GroupBytes::new(self.tier(), group, (&entry, at), Content { bytes, fields }, decompressed_bytes)
+            .map(Some)
     }
 
     /// As [`group`](Self::group), for a caller that reads several groups in order. Reuses the buffer. A group with the
@@ -136,22 +140,28 @@ impl<'a> StoredCluster<'a> {
         let Some(Checked { entry, at, stored }) = self.checked(group)? else {
             return Ok(None);
         };
-        let is_same = entry.is_compressed() && last.is(self.codec, &entry, stored);
+        let form = (self.tier(), self.codec);
+        let is_same = entry.is_compressed() && last.is(form, &entry, stored);
         let mut decompressed_bytes = 0;
         if !is_same {
             last.stored.clear();
             last.raw.clear();
             if !self.decompress(&entry, at, stored, limits, &mut last.raw)? {
-                return GroupBytes::new(self.tier(), group, (&entry, at), Cow::Borrowed(stored), 0).map(Some);
+                let content = Content { bytes: Cow::Borrowed(stored), fields: None };
+                return GroupBytes::new(self.tier(), group, (&entry, at), content, 0).map(Some);
             }
+            last.fields = self.fields(&entry, &last.raw)?;
             decompressed_bytes = last.raw.len();
-            last.codec = self.codec;
+            last.form = Some(form);
             if stored.len() <= LastGroup::MAX_BYTES {
                 last.stored.extend_from_slice(stored);
             }
         }
-        let bytes = Cow::Borrowed(last.raw.as_slice());
-        GroupBytes::new(self.tier(), group, (&entry, at), bytes, decompressed_bytes).map(Some)
+        let content = Content {
+            bytes: Cow::Borrowed(last.raw.as_slice()),
+            fields: last.fields.as_ref().map(Cow::Borrowed),
+        };
+        GroupBytes::new(self.tier(), group, (&entry, at), content, decompressed_bytes).map(Some)
     }
 
     /// A group with chunks, its place, and its stored bytes after a check of their checksum.
@@ -167,6 +177,15 @@ impl<'a> StoredCluster<'a> {
             return Err(DecodeError::new(Section::ClusterGroup, at, problem));
         }
         Ok(Some(Checked { entry, at, stored }))
+    }
+
+    /// Checks a group by field; `None` if it is in the seed form. Only compressed groups of cold clusters may be by field.
+    fn fields(&self, entry: &GroupEntry, bytes: &[u8]) -> Result<Option<Fields>, DecodeError> {
+        let may_be = is_compact(self.tier(), self.codec) && entry.is_compressed();
+        if !may_be || !fields::claims_to_be_by_field(bytes) {
+            return Ok(None);
+        }
+        Fields::parse(&mut Reader::new(bytes, Section::ClusterFields)).map(Some)
     }
 
     /// Decompresses a group's bytes into an empty buffer. Returns `false` if they are not compressed.
@@ -188,7 +207,7 @@ impl<'a> StoredCluster<'a> {
 
     /// The cluster in the seed form, without versions and generations.
     ///
-    /// Decompresses every group and copies every chunk once, so about twice the seed form's length is charged.
+    /// Decompresses every group and then copies every chunk, so about twice the seed form's length is charged.
     ///
     /// # Errors
     /// The first error of [`group`](Self::group), and [`Problem::LimitExceeded`] for the result itself.
@@ -197,13 +216,22 @@ impl<'a> StoredCluster<'a> {
         for group in self.groups() {
             groups.extend(self.group(group, limits)?);
         }
-        let mut chunks: Vec<_> = groups.iter().flat_map(GroupBytes::chunks).collect();
-        chunks.sort_unstable_by_key(|(slot, _)| *slot);
-        let values_len_bytes: usize = chunks.iter().map(|(_, value)| value.len()).sum();
+        let chunks_of =
+            |group| GroupBytes::lengths(group).map(move |(slot, len_bytes)| (slot, len_bytes, group));
+        let mut chunks: Vec<_> = groups.iter().flat_map(chunks_of).collect();
+        chunks.sort_unstable_by_key(|(slot, ..)| *slot);
+        let values_len_bytes: usize = chunks.iter().map(|(_, len_bytes, _)| len_bytes).sum();
         let needed = (header_len_bytes(self.tier()) + values_len_bytes) as u64;
         limits.spend(Section::ClusterGroup, self.body_offset_bytes, "seed form", needed)?;
         let mut out = Vec::new();
-        header::encode(self.tier(), chunks.into_iter(), &mut out);
+        header::encode_offsets(
+            self.tier(),
+            chunks.iter().map(|(slot, len_bytes, _)| (*slot, *len_bytes)),
+            &mut out,
+        );
+        for (slot, _, group) in chunks {
+            out.extend_from_slice(&group.chunk(slot).unwrap_or_default());
+        }
         Ok(out)
     }
 
@@ -257,98 +285,9 @@ struct Checked<'a> {
     stored: &'a [u8],
 }
 
-/// The group that was decompressed last, for [`StoredCluster::group_after`].
-#[derive(Debug, Default)]
-pub struct LastGroup {
-    codec: Codec,
-    /// Its bytes as stored, if they are few.
-    stored: Vec<u8>,
-    raw: Vec<u8>,
-}
-
-impl LastGroup {
-    /// Groups with more stored bytes rarely repeat.
-    const MAX_BYTES: usize = 4096;
-
-    fn is(&self, codec: Codec, entry: &GroupEntry, stored: &[u8]) -> bool {
-        // Every stored group has at least one byte.
-        self.stored == stored && self.codec == codec && self.raw.len() == entry.raw_len_bytes as usize
-    }
-}
-
-/// One group of a stored cluster, decompressed and checked: the seed form of a 4³ cube.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupBytes<'a> {
-    tier: ClusterTier,
-    group: u8,
-    bytes: Cow<'a, [u8]>,
-    decompressed_bytes: usize,
-}
-
-impl<'a> GroupBytes<'a> {
-    /// Checks the header of a group's bytes.
-    fn new(
-        tier: ClusterTier,
-        group: u8,
-        (entry, at): (&GroupEntry, u64),
-        bytes: Cow<'a, [u8]>,
-        decompressed_bytes: usize,
-    ) -> Result<Self, DecodeError> {
-        let view = ClusterView::new(&bytes)?;
-        if view.tier() != ClusterTier::L1 {
-            let (field, found) = ("scale level", view.tier().scale_level().into());
-            let problem = Problem::Disagrees { field, found, expected: 1 };
-            return Err(DecodeError::new(Section::ClusterHeader, 8, problem));
-        }
-        let found = view.presence();
-        if found != entry.presence {
-            let problem = Problem::Disagrees { field: "presence", found, expected: entry.presence };
-            return Err(DecodeError::new(Section::ClusterGroup, at, problem));
-        }
-        Ok(Self { tier, group, bytes, decompressed_bytes })
-    }
-}
-
-impl GroupBytes<'_> {
-    /// The number of the group in its cluster.
-    pub const fn group(&self) -> u8 {
-        self.group
-    }
-
-    /// The group's bytes, decompressed.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The group as a cluster of 4³ chunks in the seed form.
-    pub fn view(&self) -> ClusterView<'_> {
-        ClusterView::of_checked_group(&self.bytes).expect("the header was checked when the group was read")
-    }
-
-    /// The bytes of a chunk, by its slot in the whole cluster; `None` if it is absent or in another group.
-    pub fn chunk(&self, slot: Slot) -> Option<&[u8]> {
-        let place = Slot::new(ClusterTier::L1, slot.in_group().into())?;
-        (slot.tier() == self.tier && slot.group() == self.group).then(|| self.view().chunk(place)).flatten()
-    }
-
-    /// Every present chunk, by its slot in the whole cluster.
-    pub fn chunks(&self) -> impl Iterator<Item = (Slot, &[u8])> + Clone {
-        let (tier, group) = (self.tier, self.group);
-        self.view().chunks().filter_map(move |(place, value)| {
-            Some((Slot::in_group_of(tier, group, place.index() as u8)?, value))
-        })
-    }
-
-    /// The number of bytes decompressed for it; 0 if the group was stored uncompressed, or was decompressed before.
-    pub const fn decompressed_bytes(&self) -> usize {
-        self.decompressed_bytes
-    }
-}
-
 /// Checks a row and lists the fields of frame and directory, and each group as one field, up to the first error.
 ///
-/// A truncated row is an error here. [`trace_seed`](super::trace_seed) lists the content of a group from its
-/// decompressed bytes.
+/// A truncated row is an error here. [`trace_group`] lists the content of a group from its decompressed bytes.
 pub fn trace(tier: ClusterTier, key: &[u8], row: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
     let (mut spans, answer) = frame::trace(Space::of_cluster(tier), key, row);
     if let Err(error) = answer {

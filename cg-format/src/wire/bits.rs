@@ -127,6 +127,52 @@ pub fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
     }
 }
 
+/// As [`pack`], for values of one byte each and a width of 5 to 7. Bits above the width must be zero.
+pub(crate) fn pack_bytes(values: &[u8], width: u32, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + len_bytes(values.len() as u64, width) as usize, 0);
+    let (_, packed) = out.split_at_mut(start);
+    match width {
+        5 => pack_byte_groups::<5>(values, packed),
+        6 => pack_byte_groups::<6>(values, packed),
+        7 => pack_byte_groups::<7>(values, packed),
+        _ => panic!("other widths take a power of two bits"),
+    }
+}
+
+/// As [`pack`] with a width of 3, for values of four bits, the first one of a byte in its low bits. The highest bit of
+/// each must be zero.
+pub(crate) fn pack_nibbles(values: &[u8], out: &mut Vec<u8>) {
+    const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    let start = out.len();
+    out.resize(start + values.len() / 4 * 3, 0);
+    let (_, packed) = out.split_at_mut(start);
+    for (group, packed) in values.as_chunks::<8>().0.iter().zip(packed.as_chunks_mut::<6>().0) {
+        let word = u64::from_le_bytes(*group);
+        let pairs = word & LOW | (word & !LOW) >> 1;
+        *packed = resized(&gathered(pairs, 6).to_le_bytes());
+    }
+}
+
+/// Packs whole groups of eight values.
+fn pack_byte_groups<const W: usize>(values: &[u8], out: &mut [u8]) {
+    for (group, packed) in values.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<W>().0) {
+        *packed = resized(&gathered(u64::from_le_bytes(*group), W as u32).to_le_bytes());
+    }
+}
+
+/// Moves the eight values of a word together: pairs, then pairs of pairs, then the halves.
+#[inline]
+const fn gathered(word: u64, width: u32) -> u64 {
+    const BYTES: u64 = 0x00ff_00ff_00ff_00ff;
+    const PAIRS: u64 = 0x0000_ffff_0000_ffff;
+    const FOURS: u64 = 0x0000_0000_ffff_ffff;
+    let gap = 8 - width;
+    let word = word & BYTES | (word & !BYTES) >> gap;
+    let word = word & PAIRS | (word & !PAIRS) >> (2 * gap);
+    word & FOURS | (word & !FOURS) >> (4 * gap)
+}
+
 fn load_short(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }

@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster, trace, trace_seed};
+use cg_format::cluster::{
+    ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster, trace, trace_group, trace_seed,
+};
 use cg_format::frame::Codec;
-use cg_format::{ClusterPos, ClusterTier, Dimension, Limits, Space, key};
+use cg_format::schema::NoComponents;
+use cg_format::{BlockId, Chunk, ClusterPos, ClusterTier, Dimension, Limits, LocalPos, Space, key};
 
 use crate::frame::{annotated, check_golden, fields};
 
@@ -75,6 +78,36 @@ fn the_golden_seed_form_is_read_and_written() {
         for (slot, value) in ClusterView::new(seed).unwrap().chunks() {
             writeln!(text, "{slot:?}: {}", value.escape_ascii()).unwrap();
         }
+        text
+    });
+}
+
+/// A chunk of blocks 7 below blocks 9.
+fn ground(height: u8) -> Vec<u8> {
+    let mut chunk = Chunk::filled(BlockId::new(9), &NoComponents).unwrap();
+    for cell in LocalPos::all().filter(|cell| cell.y() < height) {
+        chunk.set_block(cell, BlockId::new(7), &NoComponents).unwrap();
+    }
+    chunk.to_bytes()
+}
+
+#[test]
+fn the_golden_group_by_field_is_read_and_written() {
+    let tier = ClusterTier::L2;
+    let mut builder = ClusterBuilder::new(tier);
+    let chunks = slots(tier, [0, 1, 16]).into_iter().zip([ground(0), ground(3), ground(16)]);
+    for (slot, value) in chunks.clone() {
+        builder.put(slot, info(slot), value);
+    }
+    let row = builder.finish(&mut Limits::default()).unwrap().unwrap().seal(Space::ClusterL2, b"key", 5000);
+    let cluster = StoredCluster::open(tier, b"key", &row).unwrap();
+    let group = cluster.group(0, &mut Limits::default()).unwrap().unwrap();
+    assert!(group.chunks().map(|(slot, value)| (slot, value.into_owned())).eq(chunks));
+    check_golden("cluster/fields_three_chunks", group.bytes(), Codec::None, |bytes| {
+        let (spans, answer) = trace_group(bytes);
+        answer.unwrap();
+        let mut text = String::new();
+        fields(bytes, &spans, &mut text);
         text
     });
 }

@@ -3,7 +3,7 @@
 //!
 //! To add a layout: write the table, add its marker, add a line to [`layouts`].
 
-use cg_format::cluster::{trace as trace_cluster, trace_seed};
+use cg_format::cluster::{trace as trace_cluster, trace_group, trace_seed};
 use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::object::ObjectView;
@@ -45,6 +45,7 @@ fn layouts() -> Vec<Layout> {
         [traces("cluster", "l1_", row(ClusterTier::L1)), traces("cluster", "l2_", row(ClusterTier::L2))];
     let compact = traces("cluster", "compact_l2_", row(ClusterTier::L2));
     let seeds = traces("cluster", "seed_", |_, bytes| trace_seed(bytes));
+    let by_field = traces("cluster", "fields_", |_, bytes| trace_group(bytes));
     let deltas = traces("delta", "", |_, bytes| without_value(Delta::trace(bytes)));
     let entities = traces("entity", "", |_, bytes| without_value(Entity::trace(bytes)));
     let objects = traces("object", "", |_, bytes| ObjectView::trace(bytes));
@@ -66,6 +67,7 @@ fn layouts() -> Vec<Layout> {
         of("cluster-header", &[Section::ClusterHeader], seeds),
         of("cluster-directory", &[Section::ClusterDirectory, Section::ClusterGroup], rows.concat()),
         of("cluster-compact-directory", &[Section::ClusterDirectory, Section::ClusterGroup], compact),
+        of("cluster-fields", &[Section::ClusterFields], by_field),
         of("delta", &[Section::Delta], deltas),
         of("entity", &[Section::Entity, Section::Components], entities),
         of("object", &[Section::Object], objects),

@@ -1,6 +1,6 @@
 //! A row's bytes explained by the decoders that read them: frame, payload, and what lies compressed inside.
 
-use cg_format::cluster::{self, Slot, StoredCluster, trace_seed};
+use cg_format::cluster::{self, Slot, StoredCluster, trace_group};
 use cg_format::delta::Delta;
 use cg_format::entity::Entity;
 use cg_format::frame::{self, FrameView, LEN_BYTES};
@@ -125,11 +125,11 @@ fn explain_cluster(
                 };
                 let info = cluster.chunk_info(slot);
                 let generation = info.map(|info| info.schema_generation);
-                let (spans, problem) = explain_value(catalog, Space::ChunkL0, key, value, generation);
+                let (spans, problem) = explain_value(catalog, Space::ChunkL0, key, &value, generation);
                 let error = problem.map(|problem| problem.text(0));
                 parts.push(Part {
                     what: format!("chunk in slot {}, decompressed", slot.index()),
-                    bytes: value.to_vec(),
+                    bytes: value.into_owned(),
                     spans,
                     error,
                 });
@@ -150,7 +150,7 @@ fn explain_cluster(
 
 fn explain_group(what: String, group: &cluster::GroupBytes<'_>) -> Part {
     let bytes = group.bytes().to_vec();
-    let (spans, answer) = trace_seed(&bytes);
+    let (spans, answer) = trace_group(&bytes);
     Part { what, spans, error: answer.err().map(|error| error.to_string()), bytes }
 }
 

@@ -75,7 +75,8 @@ fn a_cluster_is_read_from_its_file_once() {
         let row = engine.get(Space::ClusterL2, &row_key).expect("reads").expect("is there");
         let cluster = StoredCluster::open(ClusterTier::L2, &row_key, &row).expect("is sound");
         let group = cluster.group(0, &mut Limits::default()).expect("is sound").expect("is there");
-        assert_eq!(group.chunk(Slot::new(ClusterTier::L2, 0).expect("the first")), Some(&noise(0)[..]));
+        let chunk = group.chunk(Slot::new(ClusterTier::L2, 0).expect("the first"));
+        assert_eq!(chunk.as_deref(), Some(&noise(0)[..]));
     };
     assert_eq!(count(read), Blobs { read: 1, cached: 0 }, "from the file");
     let kept = used() - before;

@@ -5,7 +5,7 @@ use crate::wire::Span;
 use core::fmt::Write;
 
 /// One line per field: offset, length, name and bytes; long fields are shortened.
-fn annotated(bytes: &[u8], spans: &[Span]) -> String {
+pub(super) fn annotated(bytes: &[u8], spans: &[Span]) -> String {
     let mut out = String::new();
     let mut section = None;
     for span in spans {
@@ -22,7 +22,7 @@ fn annotated(bytes: &[u8], spans: &[Span]) -> String {
 }
 
 /// Each byte belongs to exactly one field.
-fn explained(spans: &[Span], len_bytes: usize) {
+pub(super) fn explained(spans: &[Span], len_bytes: usize) {
     let mut end = 0;
     for span in spans {
         assert_eq!(span.offset_bytes, end, "{span:?}");

@@ -76,3 +76,22 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn bytes_and_nibbles_are_packed_as_other_values_are(width in 5_u32..=7, bytes in prop::collection::vec(any::<[u8; 8]>(), 0..40)) {
+        let bytes = bytes.concat();
+        let check = |width, values: Vec<u32>, packed: Vec<u8>| {
+            let mut expected = vec![7];
+            pack(&values, width, &mut expected);
+            assert_eq!(packed, expected);
+        };
+        let (mut by_bytes, mut by_nibbles) = (vec![7], vec![7]);
+        let masked: Vec<u8> = bytes.iter().map(|byte| byte & max_value(width) as u8).collect();
+        pack_bytes(&masked, width, &mut by_bytes);
+        check(width, masked.iter().copied().map(u32::from).collect(), by_bytes);
+        let masked: Vec<u8> = bytes.iter().map(|byte| byte & 0x77).collect();
+        pack_nibbles(&masked, &mut by_nibbles);
+        check(3, masked.iter().flat_map(|byte| [byte & 15, byte >> 4]).map(u32::from).collect(), by_nibbles);
+    }
+}

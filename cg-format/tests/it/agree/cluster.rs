@@ -50,7 +50,7 @@ fn opened(scale_level: u8, row: &[u8]) -> Option<Stored> {
     for group in 0..tier(scale_level).group_count() as u8 {
         let Some(group) = stored.group(group, &mut limits).ok()? else { continue };
         for (slot, value) in group.chunks() {
-            assert_eq!(group.chunk(slot), Some(value));
+            assert_eq!(group.chunk(slot), Some(value.clone()));
             let info = stored.chunk_info(slot).expect("a present chunk has its version");
             let SlotInfo { version, schema_generation } = info;
             chunks.insert(slot.index(), cluster::Slot { version, schema_generation, value: value.to_vec() });

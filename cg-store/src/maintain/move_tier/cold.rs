@@ -262,7 +262,7 @@ fn take_warm(
         if shadowed & bit(slot.in_group()) == 0 {
             let info = warm.chunk_info(slot).expect("present in its group");
             let place = Slot::in_group_of(TIER, group_of(cube, TIER), slot.in_group());
-            builder.put(place.expect("groups and places are counted"), info, value.to_vec());
+            builder.put(place.expect("groups and places are counted"), info, value.into_owned());
             writes.moved.chunks += 1;
         }
     }

@@ -147,7 +147,8 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
             let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
             let at = ChunkAt::new(cube.dimension(), pos);
             let value = bytes.chunk(slot).expect("the group holds what the directory says");
-            let draft = Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(value));
+            let draft =
+                Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(&value));
             writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
             writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
             writes.moved.chunks += 1;

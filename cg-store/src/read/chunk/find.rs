@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use cg_format::cluster::{GroupBytes, LastGroup, Slot, SlotInfo, StoredCluster};
+use cg_format::cluster::{LastGroup, Slot, SlotInfo, StoredCluster};
 use cg_format::frame::{FrameKind, FrameView};
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Problem, Section, Space, Tier, key};
 
@@ -257,7 +257,10 @@ impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
             };
             Counters::add(&self.counters.bytes_decompressed, group.decompressed_bytes() as u64);
             for (place, info) in members {
-                let stored = in_group(self.at[place], tier, info, &group);
+                let at = self.at[place];
+                let value =
+                    group.chunk(Slot::of(at.pos, tier)).expect("the group holds what the directory says");
+                let stored = in_cluster(at, tier, info, &value);
                 self.found[place] = Some((self.read)(stored).map(Lookup::Found));
             }
         }
@@ -295,15 +298,9 @@ fn read_rows<'v>(
     rows
 }
 
-/// A chunk of a group, which the directory of its cluster contains.
-fn in_group<'g>(
-    at: ChunkAt,
-    tier: ClusterTier,
-    info: SlotInfo,
-    group: &'g GroupBytes<'_>,
-) -> StoredChunk<'g> {
+/// A chunk with the entry of its cluster's directory.
+fn in_cluster(at: ChunkAt, tier: ClusterTier, info: SlotInfo, value: &[u8]) -> StoredChunk<'_> {
     let SlotInfo { version, schema_generation } = info;
-    let value = group.chunk(Slot::of(at.pos, tier)).expect("the group holds what the directory says");
     StoredChunk { at, version: CommitSeq::new(version), schema_generation, tier: tier.tier(), value }
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn show<B>(
     let (tier, SlotInfo { version, schema_generation }) = (cluster.tier().tier(), info);
     let version = CommitSeq::new(version);
     match cluster.read(at.pos, counters) {
-        Ok(Some(value)) => visit(Ok(StoredChunk { at, version, schema_generation, tier, value })),
+        Ok(Some(value)) => visit(Ok(StoredChunk { at, version, schema_generation, tier, value: &value })),
         Ok(None) => ControlFlow::Continue(()),
         Err(error) => visit(Err(error)),
     }

@@ -5,6 +5,7 @@
 //! shadows. So each row is visited once, at most two of them are held at a time, and one group of each cluster is
 //! decompressed at a time.
 
+use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow, Range};
 
 use cg_format::cluster::{GroupBytes, Slot, SlotInfo, StoredCluster};
@@ -238,7 +239,11 @@ impl<'r> OpenCluster<'r> {
     }
 
     /// The bytes of a chunk in the directory; `None` if its group is damaged and that was reported before.
-    pub(super) fn read(&mut self, chunk: ChunkPos, counters: &Counters) -> Result<Option<&[u8]>, Error> {
+    pub(super) fn read(
+        &mut self,
+        chunk: ChunkPos,
+        counters: &Counters,
+    ) -> Result<Option<Cow<'_, [u8]>>, Error> {
         let slot = Slot::of(chunk, self.tier());
         if self.group.as_ref().is_none_or(|(index, _)| *index != slot.group()) {
             let group = self.cluster.group(slot.group(), &mut Limits::default());
