@@ -37,7 +37,7 @@ pub(super) fn all() -> Vec<Box<dyn Kind>> {
     vec![
         with("ours, L0", Tier::L0, false, true),
         with("ours, no opacity map", Tier::L0, false, false),
-        with("ours, deltas", Tier::L0, true, true),
+        with("ours, deltas, no opacity map", Tier::L0, true, false),
         with("ours, L1", Tier::L1, false, true),
         with("ours, L2", Tier::L2, false, true),
     ]
