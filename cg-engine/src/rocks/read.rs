@@ -15,6 +15,10 @@ use rocksdb::{DBPinnableSlice, ReadOptions, SnapshotWithThreadMode};
 use super::super::{Engine as _, EngineError, KeyRange, Readable, RowVisitor, Scan, Value, range};
 use super::{Db, RocksEngine, failure, held, tuning};
 
+/// The maximum number of rows in one call of RocksDB. The lists of more rows are so long that the allocator gets them
+/// from the system and returns them with each call.
+const ROWS_AT_ONCE: usize = 512;
+
 /// The state from which rows are read. `None` is the current one.
 pub(super) type State<'s, 'db> = Option<&'s SnapshotWithThreadMode<'db, Db>>;
 
@@ -64,7 +68,8 @@ impl RocksEngine {
         Ok(found.or_else(|error| self.past_blob(family, key, state, error))?.map(Value::from))
     }
 
-    /// Reads keys family by family in ascending order, so that RocksDB reads each block once.
+    /// Reads keys family by family in ascending order, so that RocksDB reads each block once. Without a state, families and
+    /// parts of more than [`ROWS_AT_ONCE`] keys may show different ones.
     pub(super) fn get_many_with<'a>(
         &'a self,
         keys: &[(Space, &[u8])],
@@ -75,7 +80,8 @@ impl RocksEngine {
             keys.iter().enumerate().map(|(at, (space, key))| (space.family(), *key, at)).collect();
         order.sort_unstable();
         let mut found: Vec<_> = keys.iter().map(|_| self.check_open().map(|()| None)).collect();
-        for run in order.chunk_by(|(a, ..), (b, ..)| a == b) {
+        let runs = order.chunk_by(|(a, ..), (b, ..)| a == b);
+        for run in runs.flat_map(|run| run.chunks(ROWS_AT_ONCE)) {
             let Some((family, ..)) = run.first() else { continue };
             let run_keys = run.iter().map(|(_, key, _)| *key);
             let values = self.db.batched_multi_get_cf_opt(self.family(*family), run_keys, true, reads);
@@ -209,10 +215,10 @@ impl Readable for RocksEngine {
 
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
         let one_family = keys.windows(2).all(|pair| matches!(pair, [a, b] if a.0.family() == b.0.family()));
-        if one_family {
+        if one_family && keys.len() <= ROWS_AT_ONCE {
             return self.get_many_with(keys, &self.reads, None);
         }
-        // Families are read one after the other. Only a snapshot shows them in one state.
+        // Families, and parts of many rows, are read one after the other. Only a snapshot shows them in one state.
         let snapshot = self.db.snapshot();
         let mut reads = ReadOptions::default();
         reads.set_snapshot(&snapshot);

@@ -204,3 +204,20 @@ fn chunks_that_are_alike_are_decoded_once_and_shared() {
         }
     }
 }
+
+#[test]
+fn more_chunks_than_one_call_reads_come_in_the_order_asked() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let at = |n: i64| ids.at(n % 40, n / 40, n % 7);
+    let block = |n: i64| if n % 3 == 0 { ids.stone } else { ids.glass };
+    save(&world, (0..1500).filter(|n| n % 5 > 0).map(|n| (at(n), filled(&world, block(n)))));
+    world.cache().clear();
+    let asked: Vec<_> = (0..1500).map(|n| n * 7 % 1500).collect();
+    let found = world.load_many(&asked.iter().map(|n| at(*n)).collect::<Vec<_>>());
+    for (n, found) in asked.iter().zip(found) {
+        let stored = (n % 5 > 0).then(|| filled(&world, block(*n)));
+        assert_eq!(found.expect("loads").as_deref(), stored.as_ref(), "{n}");
+    }
+}
