@@ -3,17 +3,15 @@
 //! Every read of content ends here. A load asks the cache and the queue first, and keeps what it reads. A [`Reader`]
 //! takes rows to chunks: it finds them, folds their deltas, decodes and upgrades them.
 
-use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::key::{self, Family};
-use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Lookup, Space};
+use cg_format::{ChunkAt, Lookup};
 use cg_registry::Catalog;
 use foldhash::HashMap;
 
-use crate::engine::{CommitSeq, Readable, ReadableExt as _};
-use crate::read::cache::{Absence, Stored, Ticket};
+use crate::engine::{CommitSeq, Readable};
+use crate::read::cache::{Stored, Ticket};
 use crate::read::chunk::decode::{LastDecoded, decode, upgrade};
 use crate::read::chunk::{Rows, StoredChunk, find, find_many};
 use crate::read::delta::{Deltas, DeltasInView, fold};
@@ -76,31 +74,45 @@ impl ReadState {
         if self.shared.check_open().is_err() {
             return at.iter().map(|_| Err(Error::Closed)).collect();
         }
-        let (mut found, mut missed) = (Vec::with_capacity(at.len()), Vec::new());
-        for at in at {
+        let (mut found, mut missed, mut tickets) = (Vec::with_capacity(at.len()), Vec::new(), Vec::new());
+        for (place, at) in at.iter().enumerate() {
             let cached = self.cache.get(*at);
             self.note_asked(*at, cached.is_ok());
-            let known = cached.or_else(|ticket| self.queued(*at, ticket).ok_or(ticket));
-            let known = known.unwrap_or_else(|ticket| {
-                missed.push((found.len(), *at, ticket));
-                Lookup::NotFound
-            });
-            found.push(Ok(known));
+            match cached.or_else(|ticket| self.queued(*at, ticket).ok_or(ticket)) {
+                Ok(known) => found.push(Ok(known)),
+                Err(ticket) => {
+                    missed.push(place);
+                    tickets.push(ticket);
+                }
+            }
         }
-        Counters::add(&self.shared.counters.cache_hits, (at.len() - missed.len()) as u64);
-        if !missed.is_empty() {
-            self.load_missed(&missed, &mut found);
+        Counters::add(&self.shared.counters.cache_hits, found.len() as u64);
+        if missed.is_empty() {
+            found
+        } else if found.is_empty() {
+            self.load(at, &tickets)
+        } else {
+            self.load_missed(at, &missed, &tickets, found)
         }
-        found
     }
 
-    /// Loads chunks whose places in a list of results are given.
+    /// Loads the chunks at some indices of a list, and puts them between the others.
     #[cold]
-    fn load_missed(&self, missed: &[(usize, ChunkAt, Ticket)], found: &mut [Result<Lookup<Stored>, Error>]) {
-        let (at, tickets): (Vec<_>, Vec<_>) = missed.iter().map(|(_, at, ticket)| (*at, *ticket)).unzip();
-        for ((place, ..), loaded) in missed.iter().zip(self.load(&at, &tickets)) {
-            found[*place] = loaded;
-        }
+    fn load_missed(
+        &self,
+        at: &[ChunkAt],
+        missed: &[usize],
+        tickets: &[Ticket],
+        found: Vec<Result<Lookup<Stored>, Error>>,
+    ) -> Vec<Result<Lookup<Stored>, Error>> {
+        let missed_at: Vec<_> = missed.iter().map(|place| at[*place]).collect();
+        let mut loaded = missed.iter().zip(self.load(&missed_at, tickets)).peekable();
+        let mut found = found.into_iter();
+        let next = |place| match loaded.next_if(|(missed, _)| **missed == place) {
+            Some((_, loaded)) => loaded,
+            None => found.next().expect("what was not missed was found"),
+        };
+        (0..at.len()).map(next).collect()
     }
 
     /// A chunk that the cache does not have: from the queue, otherwise from rows.
@@ -128,6 +140,13 @@ impl ReadState {
         }
     }
 
+    /// Reports that a host requested chunks that are in memory.
+    pub(super) fn note_all_asked(&self, at: impl Iterator<Item = ChunkAt>) {
+        if self.tells_asked {
+            at.for_each(|at| self.observer.asked(at, true));
+        }
+    }
+
     /// Reads chunks that neither the cache nor the queue has, and keeps them.
     #[cold]
     fn load(&self, at: &[ChunkAt], tickets: &[Ticket]) -> Vec<Result<Lookup<Stored>, Error>> {
@@ -141,12 +160,15 @@ impl ReadState {
         };
         let alone = |at: &ChunkAt| read(&[*at])?.pop().unwrap_or(Ok(Lookup::NotFound));
         // If the engine cannot be read, each chunk gets its own error through a single read.
-        let found = read(at).unwrap_or_else(|_| at.iter().map(alone).collect());
+        let mut found = read(at).unwrap_or_else(|_| at.iter().map(alone).collect());
         at.iter().zip(&found).for_each(|(at, found)| self.observer.loaded(*at, found));
-        let keep = |((found, at), ticket): ((Result<_, Error>, &ChunkAt), &Ticket)| {
-            Ok(self.keep(*at, *ticket, found?))
-        };
-        found.into_iter().zip(at).zip(tickets).map(keep).collect()
+        for ((at, ticket), found) in at.iter().zip(tickets).zip(&found) {
+            if matches!(found, Ok(Lookup::NotFound)) {
+                self.learn_absence(*at, *ticket);
+            }
+        }
+        self.cache.fill_all(at, tickets, &mut found);
+        found
     }
 
     /// Caches the result of a load. Returns what the load must return.
@@ -295,50 +317,5 @@ impl<'r> Reader<'r> {
             DeltasOf::View(deltas) => deltas.of(at),
             DeltasOf::Unknown => Deltas::Stored,
         }
-    }
-}
-
-impl ReadState {
-    /// Looks up the cubes of an absent chunk if that is due. Returns whether they are now known to be empty.
-    ///
-    /// Costs up to five reads from the engine, at most once for each 4³ cube.
-    pub(in crate::read) fn learn_absence(&self, at: ChunkAt, ticket: Ticket) -> bool {
-        // Queued changes are not in the engine. Checked after the ticket was taken: later commits announce their places
-        // after it.
-        if !self.cache.is_cube_to_be_asked(at) || !self.pending.is_empty() {
-            return false;
-        }
-        let has_row = |view: &dyn Readable, family, first: &[u8], last: &[u8]| -> Result<bool, Error> {
-            Counters::add(&self.shared.counters.engine_reads, 1);
-            let range = (Bound::Included(first), Bound::Included(last));
-            let found = view.scan_first(family, range, 1, |_, _| ControlFlow::Break(()))?.is_some();
-            Counters::add(&self.shared.counters.keys_scanned, u64::from(found));
-            Ok(found)
-        };
-        let holds_any = |view: &dyn Readable, cube: ClusterPos| -> Result<bool, Error> {
-            let cluster = |pos: ChunkPos| key::cluster(at.dimension, pos.cluster(ClusterTier::L1));
-            let chunk = |pos| key::chunk(ChunkAt::new(at.dimension, pos));
-            let (first, last) = (cube.min_chunk(), cube.max_chunk());
-            Ok(has_row(view, Family::ChunkL1, &cluster(first), &cluster(last))?
-                || has_row(view, Family::ChunkL0, &chunk(first), &chunk(last))?)
-        };
-        let look_up = || -> Result<Absence, Error> {
-            // One snapshot, because a move between two reads could carry rows to a place that was already read.
-            let engine = self.shared.engine()?;
-            let view = engine.snapshot_of_now()?;
-            let cold = at.pos.cluster(ClusterTier::L2);
-            Counters::add(&self.shared.counters.engine_reads, 1);
-            Ok(if view.get(Space::ClusterL2, &key::cluster(at.dimension, cold))?.is_some() {
-                Absence::Unknowable
-            } else if !holds_any(&view, cold)? {
-                Absence::WholeCube
-            } else if !holds_any(&view, at.pos.cluster(ClusterTier::L1))? {
-                Absence::Group
-            } else {
-                Absence::Neither
-            })
-        };
-        // An error here is ignored. A load of a chunk reports it.
-        look_up().is_ok_and(|absence| self.cache.learn_absence(at, ticket, absence))
     }
 }

@@ -15,6 +15,9 @@ use quick_cache::sync::Cache;
 /// The size of an entry, with the overhead of the cache.
 const CUBE_BYTES: u64 = 128;
 
+/// Neighbours are learned together if that takes at most this part of the entries.
+const REGION_PART: u64 = 8;
+
 /// The known absence in some cubes. All others are unknown.
 #[derive(Debug)]
 pub(super) struct AbsentCubes {
@@ -50,6 +53,11 @@ impl AbsentCubes {
     pub(super) fn new(max_bytes: u64) -> Self {
         let half = || (max_bytes / 2 / CUBE_BYTES) as usize;
         Self { cubes: Cache::new(half()), groups: Cache::new(half()) }
+    }
+
+    /// Whether the cubes of a region, which are 64, take a small part of the entries.
+    pub(super) fn has_room_for_regions(&self) -> bool {
+        self.cubes.capacity() >= 64 * REGION_PART
     }
 
     /// Whether a chunk is in a cube that is known to be empty.
@@ -138,6 +146,21 @@ impl AbsentCubes {
 /// The 16³ cube of a chunk.
 pub(super) fn cube(at: ChunkAt) -> (Dimension, ClusterPos) {
     (at.dimension, at.pos.cluster(ClusterTier::L2))
+}
+
+/// The 16³ cubes after the one of a chunk within its region, which is a 64³ cube, in the order of their keys.
+pub(super) fn cubes_after(at: ChunkAt) -> impl Iterator<Item = ClusterPos> {
+    let own = at.pos.cluster(ClusterTier::L2);
+    let axis = |own: i64, index: u32, bit: u32| {
+        let offset = i64::from((index >> (bit + 3) & 1) << 1 | index >> bit & 1);
+        (own & !3) | offset
+    };
+    // The order of keys interleaves x, y and z.
+    let cubes = (0..64).filter_map(move |index| {
+        let [x, y, z] = [(own.x(), 2), (own.y(), 1), (own.z(), 0)].map(|(own, bit)| axis(own, index, bit));
+        ClusterPos::new(ClusterTier::L2, x, y, z).ok()
+    });
+    cubes.skip_while(move |cube| *cube != own).skip(1)
 }
 
 /// The 4³ cube of a chunk.

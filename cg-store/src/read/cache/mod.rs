@@ -11,6 +11,7 @@
 mod column;
 mod count;
 mod epoch;
+mod many;
 mod miss;
 mod pins;
 mod primitives;
@@ -235,19 +236,6 @@ impl ChunkCache {
         Announced { cache: self, _change: change }
     }
 
-    /// Records that a chunk is absent. Returns whether its cubes should be looked up now.
-    pub(crate) fn is_cube_to_be_asked(&self, at: ChunkAt) -> bool {
-        self.max_bytes > 0 && self.absent.is_to_be_asked(at)
-    }
-
-    /// Caches the absence in the cubes of a chunk, unless a commit into the 16³ cube has begun since the ticket was
-    /// taken. Returns whether the chunk is now known to be absent.
-    pub(crate) fn learn_absence(&self, at: ChunkAt, ticket: Ticket, absence: Absence) -> bool {
-        let learn = || self.absent.learn(at, absence);
-        self.epochs.keep_if_unchanged(cube_slot(at), ticket.cube, learn)
-            && matches!(absence, Absence::WholeCube | Absence::Group)
-    }
-
     /// A column, or the ticket with which a loader may cache its result.
     #[inline]
     pub(crate) fn column(&self, at: &ColumnAt) -> Result<Column, ColumnTicket> {
@@ -271,6 +259,11 @@ impl ChunkCache {
         let keep = || columns.insert(at, column.clone());
         self.epochs.keep_if_unchanged(slot(at.dimension, at.x, at.z), ticket.0, keep);
         column
+    }
+
+    /// A column whose chunks are all in cubes that are known to be empty. It is not cached: its cubes are.
+    pub(crate) fn absent_column(at: &ColumnAt, ticket: ColumnTicket) -> Column {
+        Column::new(at.lowest, Box::default(), ticket.0)
     }
 
     /// Moves a part of the memory from chunks to columns.

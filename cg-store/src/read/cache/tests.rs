@@ -77,6 +77,39 @@ fn nothing_is_kept_while_a_commit_is_under_way() {
 }
 
 #[test]
+fn a_cube_is_not_learned_with_another_if_a_commit_into_it_began_meanwhile() {
+    let cache = ChunkCache::new(64 << 20);
+    let next = cache.cubes_after(at(1));
+    assert_eq!(next.len(), 63);
+    let saved = at(20);
+    publish(&cache, saved, stored(1));
+    let learned = next.iter().filter(|(cube, ticket)| {
+        let first = ChunkAt::new(saved.dimension, cube.min_chunk());
+        cache.learn_absence(first, *ticket, Absence::WholeCube)
+    });
+    // Cubes may share an epoch, by chance.
+    assert!((32..63).contains(&learned.count()));
+    assert_eq!(version(&cache, saved), Some(1));
+    assert!(cache.get(at(21)).is_err(), "its cube is unknown");
+    assert!(matches!(cache.get(at(40)), Ok(Lookup::NotFound)));
+    assert!(ChunkCache::new(1 << 20).cubes_after(at(1)).is_empty(), "there is no room");
+}
+
+#[test]
+fn chunks_that_are_cached_together_do_not_hide_commits() {
+    let cache = ChunkCache::new(1 << 20);
+    let places = [at(1), at(1), at(2), at(3)];
+    let tickets = places.map(|at| cache.get(at).unwrap_err());
+    publish(&cache, at(2), stored(2));
+    let mut found = [Ok(stored(1)), Err("damaged"), Ok(stored(1)), Ok(Lookup::NotFound)];
+    cache.fill_all(&places, &tickets, &mut found);
+    let versions = found.map(|found| found.map(|found| found.here().map(|stored| stored.version)));
+    assert_eq!(versions, [Ok(Some(1)), Err("damaged"), Ok(Some(2)), Ok(None)]);
+    assert_eq!([1, 2].map(|x| version(&cache, at(x))), [Some(1), Some(2)]);
+    assert!(matches!(cache.get(at(3)), Ok(Lookup::NotFound)));
+}
+
+#[test]
 fn a_walk_over_the_world_does_not_push_out_what_is_used() {
     const BOUND: u64 = 1 << 20;
     let cache = ChunkCache::new(BOUND);

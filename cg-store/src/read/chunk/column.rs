@@ -1,11 +1,10 @@
 //! Columns, from the cache if possible.
 
-use std::sync::Arc;
+use std::iter::successors;
 
-use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkPos, Dimension};
+use cg_format::{ChunkAt, ChunkPos, ClusterTier, Dimension};
 
-use crate::read::cache::{Column, ColumnAt};
+use crate::read::cache::{ChunkCache, Column, ColumnAt};
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -28,37 +27,25 @@ impl ReadState {
                 Ok(column)
             }
             Err(ticket) => {
-                check_height(lowest, highest)?;
+                let chunks = check_height(lowest, highest)?;
                 let places = places(dimension, x, z, (lowest, highest))?;
-                let chunks = self.column_chunks(places)?;
-                Ok(self.cache.keep_column(at, ticket, chunks))
+                if self.cache.are_in_absent_cubes(one_of_each_group(&at)) {
+                    self.note_all_asked(places);
+                    Counters::add(&self.shared.counters.cache_hits, chunks);
+                    return Ok(ChunkCache::absent_column(&at, ticket));
+                }
+                let chunks = self.stored_many(&places.collect::<Vec<_>>()).into_iter();
+                let chunks = chunks.map(|found| Ok(found?.here().map(|stored| stored.chunk)));
+                Ok(self.cache.keep_column(at, ticket, chunks.collect::<Result<_, Error>>()?))
             }
         }
     }
-
-    /// The chunks at the places of a column.
-    fn column_chunks(
-        &self,
-        places: impl Iterator<Item = ChunkAt> + Clone,
-    ) -> Result<Box<[Option<Arc<Chunk>>]>, Error> {
-        if self.cache.are_in_absent_cubes(places.clone()) {
-            let absent = |at| {
-                self.note_asked(at, true);
-                None
-            };
-            let absent: Box<[_]> = places.map(absent).collect();
-            Counters::add(&self.shared.counters.cache_hits, absent.len() as u64);
-            return Ok(absent);
-        }
-        let chunks = self.stored_many(&places.collect::<Vec<_>>()).into_iter();
-        chunks.map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
-    }
 }
 
-/// Refuses heights that are too far apart.
-fn check_height(lowest: i64, highest: i64) -> Result<(), Error> {
+/// The number of chunks between two heights. Refuses heights that are too far apart.
+fn check_height(lowest: i64, highest: i64) -> Result<u64, Error> {
     let chunks = if highest < lowest { 0 } else { highest.abs_diff(lowest).saturating_add(1) };
-    if chunks > options::MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(()) }
+    if chunks > options::MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(chunks) }
 }
 
 /// The places of a column, from the lowest up.
@@ -75,4 +62,14 @@ fn places(
         }
     }
     Ok((lowest..=highest).map(move |y| at(y).expect("between two places of the world")))
+}
+
+/// A place in each 4³ cube that a column passes. The caller has made sure that its ends are in the world.
+fn one_of_each_group(column: &ColumnAt) -> impl Iterator<Item = ChunkAt> + use<> {
+    const LAST: i64 = ClusterTier::L1.side_chunks() as i64 - 1;
+    let ColumnAt { dimension, x, z, lowest, highest } = *column;
+    let heights = successors(Some(lowest), |y| (y | LAST).checked_add(1)).take_while(move |y| *y <= highest);
+    heights.map(move |y| {
+        ChunkAt::new(dimension, ChunkPos::new(x, y, z).expect("between two places of the world"))
+    })
 }

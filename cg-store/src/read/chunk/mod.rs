@@ -1,5 +1,6 @@
 //! Stored chunks: finding one across the tiers, walking all, decoding.
 
+mod absence;
 mod column;
 mod cubes;
 pub(crate) mod decode;

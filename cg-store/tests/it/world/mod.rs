@@ -15,6 +15,7 @@ use cg_store::verify::VerifyDepth;
 
 pub(crate) use crate::fixture::*;
 
+mod absence;
 mod boxes;
 mod calls;
 mod close;

@@ -1,0 +1,149 @@
+//! Cubes that are learned as empty together with another: nothing that is stored in them is taken for absent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::thread;
+
+use super::damage::{corrupt, farm};
+use super::*;
+use cg_format::{ClusterTier, frame, key};
+
+/// With memory for the absence of whole regions of 64 cubes.
+fn roomy() -> WorldOptions {
+    WorldOptions { cache_bytes: 64 << 20, ..options() }
+}
+
+fn world() -> (World, Ids) {
+    let world = World::builder().options(&roomy()).in_memory().expect("a world");
+    let ids = Ids::register(&world);
+    (world, ids)
+}
+
+/// The number of stored chunks among some, the loads that missed memory, and the reads from the engine.
+fn scan(world: &World, at: &[ChunkAt]) -> (usize, u64, u64) {
+    let before = world.metrics().stats;
+    let found = at.iter().filter(|at| world.load(**at).expect("loads").is_some()).count();
+    let work = world.metrics().stats - before;
+    (found, work.cache_misses, work.engine_reads)
+}
+
+#[test]
+fn an_empty_cube_is_learned_with_those_after_it_up_to_the_next_row() {
+    for tier in [None, Some(ClusterTier::L1), Some(ClusterTier::L2)] {
+        let (world, ids) = world();
+        let stored = ids.at(40, 8, 8);
+        save(&world, [(stored, filled(&world, ids.stone))]);
+        if let Some(tier) = tier {
+            demote(&world, tier, &[stored], false);
+        }
+        world.cache().clear();
+        let (found, misses, _) = scan(&world, &[0, 1].map(|y| ids.at(1, y, 1)));
+        assert_eq!((found, misses), (0, 2), "{tier:?}");
+        // In the order of keys, the eight lowest cubes and the upper half of the lower x come before the stored chunk.
+        let before = [(1, 1, 20), (1, 20, 1), (20, 20, 20), (1, 1, 60)].map(|(x, y, z)| ids.at(x, y, z));
+        assert_eq!(scan(&world, &before), (0, 0, 0), "{tier:?}");
+        // Neither the cube of the chunk nor those after it were learned.
+        let (found, misses, _) = scan(&world, &[ids.at(41, 8, 8), ids.at(60, 60, 60)]);
+        assert_eq!((found, misses), (0, 2), "{tier:?}");
+        assert_eq!(
+            world.load(stored).expect("loads").as_deref(),
+            Some(&filled(&world, ids.stone)),
+            "{tier:?}"
+        );
+        let column = world.column(ids.overworld, 40, 8, 0..=15).expect("is sound");
+        assert_eq!(column.chunks().map(|(y, _)| y).collect::<Vec<_>>(), [8], "{tier:?}");
+    }
+}
+
+/// Tells threads to end when it is dropped, by a failed assertion too.
+struct Ends<'d>(&'d AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn what_is_saved_into_a_cube_that_is_learned_with_another_is_seen() {
+    let (world, ids) = world();
+    let (done, region) = (AtomicBool::new(false), AtomicI64::new(0));
+    thread::scope(|scope| {
+        // They learn a region again and again by its first cube while chunks are saved into the others, from the last on.
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    let x = 64 * region.load(Ordering::Acquire);
+                    assert_eq!(scan(&world, &[0, 1].map(|y| ids.at(x, y, 0))).0, 0);
+                    world.cache().clear();
+                }
+            });
+        }
+        let _ends = Ends(&done);
+        let chunk = Arc::new(filled(&world, ids.stone));
+        let fast = [Durability::Process, Durability::Fast];
+        let places = (0..80).flat_map(|region| (1..64).rev().map(move |cube| (region, cube)));
+        for ((in_region, cube), durability) in places.zip(fast.iter().cycle()) {
+            region.store(in_region, Ordering::Release);
+            let axis = |bit: i64| 16 * ((cube >> (bit + 3) & 1) << 1 | cube >> bit & 1) + 5;
+            let at = ids.at(64 * in_region + axis(2), axis(1), axis(0));
+            let saved = world.transaction_at(*durability, |tx| {
+                tx.save(at, Arc::clone(&chunk));
+                Ok::<_, Error>(())
+            });
+            drop(saved.expect("saves"));
+            for _ in 0..20 {
+                assert!(world.load(at).expect("loads").is_some(), "{at} is not seen after its commit");
+            }
+        }
+    });
+}
+
+#[test]
+fn what_is_queued_is_not_learned_as_absent_with_another_cube() {
+    let (world, ids) = world();
+    for x in 0..200 {
+        let at = ids.at(64 * x + 20, 0, 0);
+        let saved = world.transaction_at(Durability::Fast, |tx| {
+            tx.save(at, filled(&world, ids.stone));
+            Ok::<_, Error>(())
+        });
+        // Memory drops it before it is written, and the cube before it is asked about.
+        world.cache().clear();
+        assert_eq!(scan(&world, &[1, 2].map(|y| ids.at(64 * x, y, 0))).0, 0);
+        assert!(world.load(at).expect("loads").is_some(), "{at}");
+        drop(saved.expect("is taken"));
+    }
+}
+
+#[test]
+fn a_damaged_row_is_not_learned_as_absent_with_another_cube() {
+    for tier in [None, Some(ClusterTier::L1), Some(ClusterTier::L2)] {
+        let (disk, ids, ..) = farm();
+        let stored = ids.at(40, 8, 8);
+        let (family, row) = match tier {
+            None => (Family::ChunkL0, key::chunk(stored)),
+            Some(ClusterTier::L1) => {
+                (Family::ChunkL1, key::cluster(stored.dimension, stored.pos.cluster(ClusterTier::L1)))
+            }
+            Some(ClusterTier::L2) => {
+                (Family::ChunkL2, key::cluster(stored.dimension, stored.pos.cluster(ClusterTier::L2)))
+            }
+        };
+        let world = disk.open(&[]);
+        save(&world, [(stored, filled(&world, ids.stone))]);
+        if let Some(tier) = tier {
+            demote(&world, tier, &[stored], false);
+        }
+        world.close().expect("closes");
+        drop(world);
+        disk.raw().flip(family, row, frame::LEN_BYTES + 2);
+        let world = World::builder().options(&roomy()).open(disk.path()).expect("opens");
+        for _ in 0..2 {
+            assert_eq!(scan(&world, &[33, 34, 35].map(|z| ids.at(1, 1, z))).0, 0);
+            assert_eq!(scan(&world, &[ids.at(1, 20, 40)]), (0, 0, 0), "{tier:?}: the next cube was learned");
+            corrupt(world.load(stored));
+            corrupt(world.column(ids.overworld, 40, 8, 0..=15));
+        }
+    }
+}
