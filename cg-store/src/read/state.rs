@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cg_format::{ChunkAt, Lookup};
+use cg_format::{ChunkAt, ClusterPos, Dimension, Lookup};
 use foldhash::HashMap;
 
 use crate::kind_map;
@@ -82,6 +82,9 @@ pub(crate) trait PendingWrites: Send + Sync {
 
     /// Calls a function with the pending values.
     fn look(&self, look: &mut dyn FnMut(&PendingValues));
+
+    /// Whether a chunk of a 16³ cube has a pending value.
+    fn has_chunk_in(&self, dimension: Dimension, cube: ClusterPos) -> bool;
 }
 
 impl dyn PendingWrites {

@@ -22,6 +22,7 @@
 //!   stay, with the failed commit in front, and readers still see the commits in memory.
 
 mod admission;
+mod cubes;
 mod submitted;
 
 use std::collections::VecDeque;
@@ -30,6 +31,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use admission::AdmissionQueue;
+use cg_format::{ClusterPos, Dimension};
+use cubes::QueuedCubes;
 
 use crate::commit::transaction::{Changeable, Changed, Changes, Rows};
 use crate::commit::write::Ran;
@@ -78,6 +81,8 @@ struct State {
     unreported: Option<Error>,
     numbered: VecDeque<Queued>,
     pending: PendingValues,
+    /// Where the chunks of `pending` are.
+    cubes: QueuedCubes,
     /// The memory of everything that is queued.
     bytes: u64,
     /// The callers that wait for room.
@@ -178,6 +183,7 @@ impl CommitQueue {
         }
         state.bytes += commit.bytes;
         add_values(&mut state.pending, commit.seq, &commit.changes);
+        state.cubes.add(&commit.changes.chunks);
         state.numbered.push_back(commit);
         self.len.fetch_add(1, Ordering::Release);
         drop(state);
@@ -245,6 +251,7 @@ impl CommitQueue {
 
     fn leave_written(&self, state: &mut State, commit: &Queued) {
         remove_values(&mut state.pending, commit.seq, &commit.changes);
+        state.cubes.remove(&commit.changes.chunks);
         state.bytes -= commit.bytes;
         // The numbers have no gaps. Later commits may have been taken already, so the queue does not tell.
         let is_last = self.len.load(Ordering::Relaxed) == 1;
@@ -335,6 +342,10 @@ impl PendingWrites for CommitQueue {
 
     fn look(&self, look: &mut dyn FnMut(&PendingValues)) {
         look(&self.state.lock().pending);
+    }
+
+    fn has_chunk_in(&self, dimension: Dimension, cube: ClusterPos) -> bool {
+        !self.is_empty() && self.state.lock().cubes.has(dimension, cube)
     }
 }
 

@@ -13,80 +13,97 @@ use crate::storage::error::Error;
 
 type RowKey = [u8; key::CHUNK_LEN_BYTES];
 
+/// The key of the row of a tier that has a chunk.
+type KeyOf = fn(Dimension, ChunkPos) -> RowKey;
+
+const COLD: (Family, KeyOf) =
+    (Family::ChunkL2, |dimension, pos| key::cluster(dimension, pos.cluster(ClusterTier::L2)));
+const WARM: (Family, KeyOf) =
+    (Family::ChunkL1, |dimension, pos| key::cluster(dimension, pos.cluster(ClusterTier::L1)));
+const HOT: (Family, KeyOf) = (Family::ChunkL0, |dimension, pos| key::chunk(ChunkAt::new(dimension, pos)));
+
 impl ReadState {
     /// Looks up the cubes of an absent chunk if that is due. Returns whether they are now known to be empty.
     ///
-    /// Costs up to five reads from the engine, at most once for each 4³ cube. Rows are in the order of cubes, so the scan
-    /// of an empty 16³ cube goes on to the next row: the cubes before it are empty too, and cost one scan together.
+    /// Costs up to eight reads from the engine, at most once for each 4³ cube. If the 16³ cube is empty, the empty ones
+    /// after it in its region are learned too.
     pub(in crate::read) fn learn_absence(&self, at: ChunkAt, ticket: Ticket) -> bool {
-        if !self.cache.is_cube_to_be_asked(at) {
+        let cube = at.pos.cluster(ClusterTier::L2);
+        // Queued changes are not in the engine. They are checked after the tickets are taken, as later commits announce
+        // their places after that. They are checked before the engine is read, as they leave the queue when they are in it.
+        if !self.cache.is_cube_to_be_asked(at) || self.pending.has_chunk_in(at.dimension, cube) {
             return false;
         }
-        let next = self.cache.cubes_after(at);
-        // Queued changes are not in the engine. Checked after the tickets were taken: later commits announce their places
-        // after it.
-        if !self.pending.is_empty() {
-            return false;
-        }
+        let mut next = self.cache.cubes_after(at);
+        next.retain(|(cube, _)| !self.pending.has_chunk_in(at.dimension, *cube));
         // An error here is ignored. A load of a chunk reports it.
-        let Ok((absence, empty)) = self.look_up_absence(at, &next) else { return false };
-        for (cube, ticket) in empty {
-            let first = ChunkAt::new(at.dimension, cube.min_chunk());
-            self.cache.learn_absence(first, ticket, Absence::WholeCube);
+        let Ok(absence) = self.look_up_absence(at, &mut next) else { return false };
+        if absence == Absence::WholeCube {
+            for (cube, ticket) in next {
+                let first = ChunkAt::new(at.dimension, cube.min_chunk());
+                self.cache.learn_absence(first, ticket, absence);
+            }
         }
         self.cache.learn_absence(at, ticket, absence)
     }
 
-    /// Looks up the cubes of a chunk. If the 16³ cube is empty, also returns which of the next ones are.
-    fn look_up_absence(
-        &self,
-        at: ChunkAt,
-        next: &[(ClusterPos, Ticket)],
-    ) -> Result<(Absence, Vec<(ClusterPos, Ticket)>), Error> {
+    /// Looks up the cubes of a chunk. If the 16³ cube is empty, keeps only those of the next ones that are known to be
+    /// empty, too.
+    fn look_up_absence(&self, at: ChunkAt, next: &mut Vec<(ClusterPos, Ticket)>) -> Result<Absence, Error> {
         // One snapshot, because a move between two reads could carry rows to a place that was already read.
         let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
-        let dimension = at.dimension;
         let cube = at.pos.cluster(ClusterTier::L2);
         Counters::add(&self.shared.counters.engine_reads, 1);
-        if view.get(Space::ClusterL2, &key::cluster(dimension, cube))?.is_some() {
-            return Ok((Absence::Unknowable, Vec::new()));
+        if view.get(Space::ClusterL2, &key::cluster(at.dimension, cube))?.is_some() {
+            return Ok(Absence::Unknowable);
         }
-        let last = next.last().map_or(cube, |(cube, _)| *cube);
-        let has_none = |first_row: &Option<RowKey>, last: RowKey| first_row.is_none_or(|row| row > last);
-        let warm = self.first_row(&view, Family::ChunkL1, warm_keys(dimension, cube, last))?;
-        let is_warm_empty = |cube: ClusterPos| has_none(&warm, warm_key(dimension, cube.max_chunk()));
-        if is_warm_empty(cube) {
-            let hot = self.first_row(&view, Family::ChunkL0, hot_keys(dimension, cube, last))?;
-            let is_empty = |cube: ClusterPos| {
-                is_warm_empty(cube) && has_none(&hot, hot_key(dimension, cube.max_chunk()))
-            };
-            if is_empty(cube) {
-                let mut empty: Vec<_> =
-                    next.iter().copied().take_while(|(cube, _)| is_empty(*cube)).collect();
-                if let (Some((first, _)), Some((last, _))) = (empty.first(), empty.last()) {
-                    let keys = [*first, *last].map(|cube| key::cluster(dimension, cube));
-                    let cold = self.first_row(&view, Family::ChunkL2, keys)?;
-                    empty.retain(|(cube, _)| has_none(&cold, key::cluster(dimension, *cube)));
-                }
-                return Ok((Absence::WholeCube, empty));
+        let is_empty = |cube: ClusterPos| -> Result<bool, Error> {
+            Ok(self.first_row(&view, WARM, at.dimension, [cube, cube])?.is_none()
+                && self.first_row(&view, HOT, at.dimension, [cube, cube])?.is_none())
+        };
+        if is_empty(cube)? {
+            if self.keep_empty(&view, at.dimension, next).is_err() {
+                next.clear();
             }
+            Ok(Absence::WholeCube)
+        } else if is_empty(at.pos.cluster(ClusterTier::L1))? {
+            Ok(Absence::Group)
+        } else {
+            Ok(Absence::Neither)
         }
-        let group = at.pos.cluster(ClusterTier::L1);
-        let is_group_empty =
-            self.first_row(&view, Family::ChunkL1, warm_keys(dimension, group, group))?.is_none()
-                && self.first_row(&view, Family::ChunkL0, hot_keys(dimension, group, group))?.is_none();
-        Ok((if is_group_empty { Absence::Group } else { Absence::Neither }, Vec::new()))
     }
 
-    /// The key of the first row from one key to another, both included.
+    /// Keeps of some 16³ cubes, in the order of their keys, those before the first row of any tier.
+    ///
+    /// Where chunks were demoted, the scan of a hotter tier passes the keys that they had there. So each scan ends where
+    /// the one of the colder tier has found a row.
+    fn keep_empty(
+        &self,
+        view: &dyn Readable,
+        dimension: Dimension,
+        cubes: &mut Vec<(ClusterPos, Ticket)>,
+    ) -> Result<(), Error> {
+        for tier in [COLD, WARM, HOT] {
+            let (Some((first, _)), Some((last, _))) = (cubes.first(), cubes.last()) else { break };
+            if let Some(row) = self.first_row(view, tier, dimension, [*first, *last])? {
+                let is_before = |cube: ClusterPos| tier.1(dimension, cube.max_chunk()) < row;
+                cubes.truncate(cubes.partition_point(|(cube, _)| is_before(*cube)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of the first row of a tier between two cubes, both included.
     fn first_row(
         &self,
         view: &dyn Readable,
-        family: Family,
-        [first, last]: [RowKey; 2],
+        (family, key_of): (Family, KeyOf),
+        dimension: Dimension,
+        [first, last]: [ClusterPos; 2],
     ) -> Result<Option<RowKey>, Error> {
         Counters::add(&self.shared.counters.engine_reads, 1);
+        let (first, last) = (key_of(dimension, first.min_chunk()), key_of(dimension, last.max_chunk()));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         // A key of another length is of no chunk: then no cube after the first key is known to be empty.
         let key = |row: &[u8]| RowKey::try_from(row).unwrap_or(first);
@@ -94,22 +111,4 @@ impl ReadState {
         Counters::add(&self.shared.counters.keys_scanned, u64::from(found.is_some()));
         Ok(found)
     }
-}
-
-fn warm_key(dimension: Dimension, pos: ChunkPos) -> RowKey {
-    key::cluster(dimension, pos.cluster(ClusterTier::L1))
-}
-
-fn hot_key(dimension: Dimension, pos: ChunkPos) -> RowKey {
-    key::chunk(ChunkAt::new(dimension, pos))
-}
-
-/// The keys of the first and the last warm cluster from one cube to another.
-fn warm_keys(dimension: Dimension, first: ClusterPos, last: ClusterPos) -> [RowKey; 2] {
-    [first.min_chunk(), last.max_chunk()].map(|pos| warm_key(dimension, pos))
-}
-
-/// The keys of the first and the last hot chunk from one cube to another.
-fn hot_keys(dimension: Dimension, first: ClusterPos, last: ClusterPos) -> [RowKey; 2] {
-    [first.min_chunk(), last.max_chunk()].map(|pos| hot_key(dimension, pos))
 }

@@ -27,6 +27,11 @@ impl Gated {
 
     /// A world whose batches are no larger than this.
     fn in_batches_of(queue_bytes: u64, batch_bytes: u64) -> Self {
+        Self::caching(0, queue_bytes, batch_bytes)
+    }
+
+    /// As [`in_batches_of`](Self::in_batches_of), with memory for chunks and absent cubes.
+    fn caching(cache_bytes: u64, queue_bytes: u64, batch_bytes: u64) -> Self {
         let gate: Arc<Mutex<Option<Receiver<Option<Fault>>>>> = Arc::default();
         let engine = MemEngine::new().with_fault({
             let gate = Arc::clone(&gate);
@@ -34,7 +39,7 @@ impl Gated {
         });
         let limits = StoreLimits { batch_bytes, ..StoreLimits::default() };
         let options =
-            WorldOptions { durability: Durability::Fast, queue_bytes, cache_bytes: 0, limits, ..options() };
+            WorldOptions { durability: Durability::Fast, queue_bytes, cache_bytes, limits, ..options() };
         let world = World::builder().options(&options).over(engine).expect("a world in memory");
         let ids = Ids::register(&world);
         Self { world, ids, gate }
@@ -59,6 +64,58 @@ fn put(gated: &Gated, x: i64, token: u8, len: usize) -> Result<cg_store::Committ
         tx.save(gated.ids.at(x, 0, 0), side(&gated.world, &gated.ids, token, len));
         Ok(())
     })
+}
+
+/// The reads from the engine that some work costs.
+fn reads(world: &World, work: impl FnOnce()) -> u64 {
+    let before = world.metrics().stats;
+    work();
+    (world.metrics().stats - before).engine_reads
+}
+
+#[test]
+fn a_cube_is_learned_as_empty_while_commits_into_others_are_queued() {
+    let gated = Gated::caching(64 << 20, 64 << 20, StoreLimits::default().batch_bytes);
+    let Gated { world, ids, .. } = &gated;
+    let open = gated.shut();
+    // Too large to be written together with the next.
+    put(&gated, 20, 1, 2 << 20).expect("is taken");
+    put(&gated, 100, 1, 10).expect("is taken");
+    let look = |x: i64| reads(world, || assert!(world.load(ids.at(x, 0, 0)).expect("loads").is_none()));
+    assert!([0, 1].map(look).iter().all(|reads| *reads > 0), "they are asked about");
+    assert_eq!([2, 5, 15].map(look), [0; 3], "the cube is known");
+    assert!([16, 17, 18].map(look).iter().all(|reads| *reads > 0), "one of the cube is queued");
+    world.cache().clear();
+    assert!(world.load(ids.at(20, 0, 0)).expect("loads").is_some(), "it is in the queue alone");
+
+    open.send(None).expect("is waited for");
+    while world.metrics().queued_commits > 1 {
+        thread::yield_now();
+    }
+    world.cache().clear();
+    assert!([16, 17].map(look).iter().all(|reads| *reads > 0), "memory was cleared");
+    assert_eq!(look(18), 0, "its group is empty, and the other commit is still queued");
+    assert!([96, 97, 98].map(look).iter().all(|reads| *reads > 0), "its cube is not known");
+    assert!(world.load(ids.at(20, 0, 0)).expect("loads").is_some());
+}
+
+#[test]
+fn new_columns_of_a_cube_cost_no_reads_although_others_are_queued() {
+    let gated = Gated::caching(64 << 20, 64 << 20, StoreLimits::default().batch_bytes);
+    let Gated { world, ids, .. } = &gated;
+    let _open = gated.shut();
+    put(&gated, 100, 1, 10).expect("is taken");
+    let save = |x: i64| {
+        reads(world, || {
+            let saved = world.transaction(|tx| {
+                (0..16).for_each(|y| tx.save(ids.at(x, y, 0), filled(world, ids.stone)));
+                Ok::<_, Error>(())
+            });
+            saved.expect("is taken");
+        })
+    };
+    assert!(save(0) > 0, "the cube is asked about");
+    assert_eq!([1, 2, 7, 15].map(save), [0; 4]);
 }
 
 #[test]
