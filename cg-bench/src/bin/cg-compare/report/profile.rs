@@ -102,7 +102,7 @@ fn why(unit: Unit, ours: &Cost, other: &Cost) -> String {
     let mut parts = vec![format!("{} more", value(unit, gap))];
     if let (Unit::Nanoseconds, Some((waited, than))) = (unit, ours.waited_ns.zip(other.waited_ns)) {
         let share = ((waited - than) / gap).clamp(0.0, 1.0);
-        write!(parts[0], ", of which the caller waits {:.0} %", 100.0 * share).expect("a string takes all");
+        write!(parts[0], ", {:.0} % of it waiting", 100.0 * share).expect("a string takes all");
     }
     if let Some((used, than)) = ours.processor_ns.zip(other.processor_ns).filter(|(used, than)| used > than) {
         parts.push(format!("all threads use {} more processor time", value(Unit::Nanoseconds, used - than)));
@@ -171,20 +171,19 @@ mod tests {
     #[test]
     fn a_loss_by_waiting_is_told_from_one_by_work() {
         let waits = lost([30.0, 70.0, 5.0, 0.0], [30.0, 10.0, 5.0, 0.0]);
-        assert_eq!(only(&waits).why, "60.0 ns more, of which the caller waits 100 %");
+        assert_eq!(only(&waits).why, "60.0 ns more, 100 % of it waiting");
         let works = lost([90.0, 10.0, 5.0, 0.0], [30.0, 10.0, 5.0, 0.0]);
-        let expected =
-            "60.0 ns more, of which the caller waits 0 %; all threads use 60.0 ns more processor time";
+        let expected = "60.0 ns more, 0 % of it waiting; all threads use 60.0 ns more processor time";
         assert_eq!(only(&works).why, expected);
     }
 
     #[test]
     fn bytes_are_a_reason_if_they_are_many_more() {
         let writes = lost([30.0, 70.0, 5_000.0, 4_000.0], [30.0, 10.0, 2_000.0, 0.0]);
-        let expected = "60.0 ns more, of which the caller waits 100 %; it writes 5.00 kB, 2.50 times as much; it reads 4.00 kB, the other nothing";
+        let expected = "60.0 ns more, 100 % of it waiting; it writes 5.00 kB, 2.50 times as much; it reads 4.00 kB, the other nothing";
         assert_eq!(only(&writes).why, expected);
         let few = lost([30.0, 70.0, 900.0, 400.0], [30.0, 10.0, 200.0, 0.0]);
-        assert_eq!(only(&few).why, "60.0 ns more, of which the caller waits 100 %");
+        assert_eq!(only(&few).why, "60.0 ns more, 100 % of it waiting");
         let lines = &only(&writes).lines;
         let ours =
             ["ours", "100 ns", "30.0 ns", "70.0 ns", "0.50", "5.00 kB", "4.00 kB", "3.00 B", "4.00 B", "a"];
