@@ -10,7 +10,7 @@ use crate::frame::Codec;
 use crate::wire::Span;
 use crate::{ClusterTier, DecodeError, Problem, Section};
 
-/// The group that was decompressed last, for [`StoredCluster::group_after`].
+/// The group that was decompressed last, for [`StoredCluster::group_after`](super::StoredCluster::group_after).
 #[derive(Debug, Default)]
 pub struct LastGroup {
     /// Tier and codec of its cluster, by which the same bytes may mean something else.

@@ -287,7 +287,7 @@ struct Checked<'a> {
 
 /// Checks a row and lists the fields of frame and directory, and each group as one field, up to the first error.
 ///
-/// A truncated row is an error here. [`trace_group`] lists the content of a group from its decompressed bytes.
+/// A truncated row is an error here. [`trace_group`](super::trace_group) lists the content of a group from its decompressed bytes.
 pub fn trace(tier: ClusterTier, key: &[u8], row: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
     let (mut spans, answer) = frame::trace(Space::of_cluster(tier), key, row);
     if let Err(error) = answer {
