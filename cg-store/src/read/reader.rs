@@ -162,9 +162,9 @@ impl ReadState {
         // If the engine cannot be read, each chunk gets its own error through a single read.
         let mut found = read(at).unwrap_or_else(|_| at.iter().map(alone).collect());
         at.iter().zip(&found).for_each(|(at, found)| self.observer.loaded(*at, found));
-        for ((at, ticket), found) in at.iter().zip(tickets).zip(&found) {
+        for (at, found) in at.iter().zip(&found) {
             if matches!(found, Ok(Lookup::NotFound)) {
-                self.learn_absence(*at, *ticket);
+                self.learn_absence(*at);
             }
         }
         self.cache.fill_all(at, tickets, &mut found);
@@ -173,7 +173,7 @@ impl ReadState {
 
     /// Caches the result of a load. Returns what the load must return.
     pub(super) fn keep(&self, at: ChunkAt, ticket: Ticket, found: Lookup<Stored>) -> Lookup<Stored> {
-        if matches!(found, Lookup::NotFound) && self.learn_absence(at, ticket) {
+        if matches!(found, Lookup::NotFound) && self.learn_absence(at) {
             return found;
         }
         self.cache.fill(at, ticket, &found).unwrap_or(found)

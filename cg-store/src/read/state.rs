@@ -83,8 +83,8 @@ pub(crate) trait PendingWrites: Send + Sync {
     /// Calls a function with the pending values.
     fn look(&self, look: &mut dyn FnMut(&PendingValues));
 
-    /// Whether a chunk of a 16³ cube has a pending value.
-    fn has_chunk_in(&self, dimension: Dimension, cube: ClusterPos) -> bool;
+    /// For each of some 16³ cubes, whether a chunk of it has a pending value.
+    fn are_queued(&self, dimension: Dimension, cubes: &[ClusterPos]) -> Vec<bool>;
 }
 
 impl dyn PendingWrites {

@@ -20,7 +20,10 @@ impl QueuedCubes {
     /// Takes back the count of a commit.
     pub(super) fn remove<T>(&mut self, changed: &[(ChunkAt, T)]) {
         for run in runs(changed) {
-            let Entry::Occupied(mut count) = self.0.entry(cube(run[0].0)) else { continue };
+            let Entry::Occupied(mut count) = self.0.entry(cube(run[0].0)) else {
+                debug_assert!(false, "it was counted");
+                continue;
+            };
             *count.get_mut() -= run.len();
             if *count.get() == 0 {
                 count.remove();

@@ -344,8 +344,12 @@ impl PendingWrites for CommitQueue {
         look(&self.state.lock().pending);
     }
 
-    fn has_chunk_in(&self, dimension: Dimension, cube: ClusterPos) -> bool {
-        !self.is_empty() && self.state.lock().cubes.has(dimension, cube)
+    fn are_queued(&self, dimension: Dimension, cubes: &[ClusterPos]) -> Vec<bool> {
+        if self.is_empty() {
+            return vec![false; cubes.len()];
+        }
+        let state = self.state.lock();
+        cubes.iter().map(|cube| state.cubes.has(dimension, *cube)).collect()
     }
 }
 

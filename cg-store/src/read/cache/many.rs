@@ -1,11 +1,23 @@
 //! What is cached together: the chunks of a load, and absence by cubes.
 
-use cg_format::{ChunkAt, ClusterPos, Lookup};
+use cg_format::{ChunkAt, ClusterPos, Dimension, Lookup};
 
+use super::epoch::Epoch;
 use super::{Absence, ChunkCache, Stored, Ticket, column_slot, cube_slot, miss};
 
 /// The maximum number of chunks that are cached under one lock.
 const LONGEST_RUN: usize = 64;
+
+/// The state of a 16³ cube before the queue and the engine were asked about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CubeTicket(Epoch);
+
+impl CubeTicket {
+    /// Whether no commit into the cube was in progress.
+    pub(crate) const fn is_calm(self) -> bool {
+        self.0.is_calm()
+    }
+}
 
 impl ChunkCache {
     /// Caches the results of a load of many chunks, as [`fill`](Self::fill), with one lock for each run of chunks in one
@@ -16,8 +28,7 @@ impl ChunkCache {
         tickets: &[Ticket],
         found: &mut [Result<Lookup<Stored>, E>],
     ) {
-        let mut places =
-            at.iter().copied().zip(tickets.iter().map(|ticket| ticket.chunk)).zip(found).peekable();
+        let mut places = at.iter().copied().zip(tickets.iter().map(|ticket| ticket.0)).zip(found).peekable();
         while let Some(((first, since), first_found)) = places.next() {
             let slot = column_slot(first);
             let is_in_run = |at: ChunkAt, then| then == since && column_slot(at) == slot;
@@ -46,17 +57,15 @@ impl ChunkCache {
         }
     }
 
-    /// The 16³ cubes after the one of a chunk, in the order of their keys and within the same 64³ cube, with the tickets to
-    /// cache their absence. None if the memory for cubes is too small.
-    pub(crate) fn cubes_after(&self, at: ChunkAt) -> Vec<(ClusterPos, Ticket)> {
-        if !self.absent.has_room_for_regions() {
-            return Vec::new();
-        }
-        let ticket = |cube: ClusterPos| {
-            let first = ChunkAt::new(at.dimension, cube.min_chunk());
-            Ticket { chunk: self.epochs.now(column_slot(first)), cube: self.epochs.now(cube_slot(first)) }
-        };
-        miss::cubes_after(at).map(|cube| (cube, ticket(cube))).collect()
+    /// A ticket with which the absence in a 16³ cube may be cached.
+    pub(crate) fn cube_ticket(&self, dimension: Dimension, cube: ClusterPos) -> CubeTicket {
+        CubeTicket(self.epochs.now(cube_slot((dimension, cube))))
+    }
+
+    /// The 16³ cubes after the one of a chunk, in the order of their keys and within the same 64³ cube. None if the memory
+    /// for cubes is too small.
+    pub(crate) fn cubes_after(&self, at: ChunkAt) -> Vec<ClusterPos> {
+        if self.absent.has_room_for_regions() { miss::cubes_after(at).collect() } else { Vec::new() }
     }
 
     /// Records that a chunk is absent. Returns whether its cubes should be looked up now.
@@ -66,9 +75,9 @@ impl ChunkCache {
 
     /// Caches the absence in the cubes of a chunk, unless a commit into the 16³ cube has begun since the ticket was
     /// taken. Returns whether the chunk is now known to be absent.
-    pub(crate) fn learn_absence(&self, at: ChunkAt, ticket: Ticket, absence: Absence) -> bool {
+    pub(crate) fn learn_absence(&self, at: ChunkAt, ticket: CubeTicket, absence: Absence) -> bool {
         let learn = || self.absent.learn(at, absence);
-        self.epochs.keep_if_unchanged(cube_slot(at), ticket.cube, learn)
+        self.epochs.keep_if_unchanged(cube_slot(miss::cube(at)), ticket.0, learn)
             && matches!(absence, Absence::WholeCube | Absence::Group)
     }
 }

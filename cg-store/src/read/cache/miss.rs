@@ -24,6 +24,8 @@ pub(super) struct AbsentCubes {
     cubes: Cache<(Dimension, ClusterPos), Cube>,
     /// The absent chunks in groups that are no longer empty.
     groups: Cache<(Dimension, ClusterPos), u64>,
+    /// Whether the cubes of a region, which are 64, take a small part of the entries.
+    has_room_for_regions: bool,
 }
 
 /// The known absence in a 16³ cube, by groups.
@@ -51,13 +53,17 @@ pub(crate) enum Absence {
 impl AbsentCubes {
     /// Creates a cache for at most `max_bytes` of entries.
     pub(super) fn new(max_bytes: u64) -> Self {
-        let half = || (max_bytes / 2 / CUBE_BYTES) as usize;
-        Self { cubes: Cache::new(half()), groups: Cache::new(half()) }
+        let half = max_bytes / 2 / CUBE_BYTES;
+        Self {
+            cubes: Cache::new(half as usize),
+            groups: Cache::new(half as usize),
+            has_room_for_regions: half >= 64 * REGION_PART,
+        }
     }
 
-    /// Whether the cubes of a region, which are 64, take a small part of the entries.
-    pub(super) fn has_room_for_regions(&self) -> bool {
-        self.cubes.capacity() >= 64 * REGION_PART
+    /// Whether neighbours are learned together.
+    pub(super) const fn has_room_for_regions(&self) -> bool {
+        self.has_room_for_regions
     }
 
     /// Whether a chunk is in a cube that is known to be empty.
@@ -156,9 +162,9 @@ pub(super) fn cubes_after(at: ChunkAt) -> impl Iterator<Item = ClusterPos> {
         (own & !3) | offset
     };
     // The order of keys interleaves x, y and z.
-    let cubes = (0..64).filter_map(move |index| {
+    let cubes = (0..64).map(move |index| {
         let [x, y, z] = [(own.x(), 2), (own.y(), 1), (own.z(), 0)].map(|(own, bit)| axis(own, index, bit));
-        ClusterPos::new(ClusterTier::L2, x, y, z).ok()
+        ClusterPos::new(ClusterTier::L2, x, y, z).expect("the world ends with a region")
     });
     cubes.skip_while(move |cube| *cube != own).skip(1)
 }

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkBox, Dimension, Lookup};
+use cg_format::{ChunkAt, ChunkBox, ClusterPos, Dimension, Lookup};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
@@ -34,6 +34,7 @@ pub(crate) use column::ColumnAt;
 use column::Columns;
 use count::Count;
 use epoch::{Change, Epoch, Epochs, Slot};
+pub(crate) use many::CubeTicket;
 pub(crate) use miss::Absence;
 use miss::AbsentCubes;
 pub(crate) use pins::CachePinId;
@@ -54,10 +55,7 @@ pub struct Stored {
 
 /// The state of a place before the queue and the engine were asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticket {
-    chunk: Epoch,
-    cube: Epoch,
-}
+pub(crate) struct Ticket(Epoch);
 
 /// The state of every place at one moment without a commit in progress.
 #[derive(Debug)]
@@ -150,7 +148,7 @@ impl ChunkCache {
 
     /// The known absence of a chunk by its cube.
     fn get_absent(&self, at: ChunkAt) -> Result<Lookup<Stored>, Ticket> {
-        let ticket = Ticket { chunk: self.epochs.now(column_slot(at)), cube: self.epochs.now(cube_slot(at)) };
+        let ticket = Ticket(self.epochs.now(column_slot(at)));
         if self.absent.has(at) { Ok(Lookup::NotFound) } else { Err(ticket) }
     }
 
@@ -204,14 +202,13 @@ impl ChunkCache {
             None => return None,
         };
         // After the lookup: a later commit publishes its entries after it has changed the epoch.
-        let is_of_then = self.epochs.now(column_slot(at)) == Self::ticket(at, moment).chunk;
+        let is_of_then = self.epochs.now(column_slot(at)) == Self::ticket(at, moment).0;
         is_of_then.then_some(known)
     }
 
     /// A ticket with which a loader may cache what a snapshot of that moment contains.
     pub(crate) fn ticket(at: ChunkAt, moment: &Moment) -> Ticket {
-        let then = |slot: Slot| moment.0[slot.0 as usize];
-        Ticket { chunk: then(column_slot(at)), cube: then(cube_slot(at)) }
+        Ticket(moment.0[column_slot(at).0 as usize])
     }
 
     /// Caches the result of a loader, unless a commit of the place has begun since the ticket was taken.
@@ -220,7 +217,7 @@ impl ChunkCache {
     /// The loader must return it too, because otherwise a later reader could get an older state.
     pub(crate) fn fill(&self, at: ChunkAt, ticket: Ticket, found: &Lookup<Stored>) -> Option<Lookup<Stored>> {
         let keep = || self.insert(at, found.clone());
-        if self.epochs.keep_if_unchanged(column_slot(at), ticket.chunk, keep) {
+        if self.epochs.keep_if_unchanged(column_slot(at), ticket.0, keep) {
             return None;
         }
         self.entries.get(&at).map(|entry| entry.found)
@@ -230,7 +227,7 @@ impl ChunkCache {
     /// dropped, no load of these places is cached.
     pub(crate) fn announce(&self, at: impl IntoIterator<Item = ChunkAt>) -> Announced<'_> {
         let at: Vec<_> = at.into_iter().collect();
-        let slots = at.iter().flat_map(|at| [column_slot(*at), cube_slot(*at)]).collect();
+        let slots = at.iter().flat_map(|at| [column_slot(*at), cube_slot(miss::cube(*at))]).collect();
         let change = self.epochs.begin_change(slots);
         self.absent.forget(&at);
         Announced { cache: self, _change: change }
@@ -359,8 +356,7 @@ fn column_slot(at: ChunkAt) -> Slot {
 }
 
 /// The epoch of a 16³ cube.
-fn cube_slot(at: ChunkAt) -> Slot {
-    let (dimension, cube) = miss::cube(at);
+fn cube_slot((dimension, cube): (Dimension, ClusterPos)) -> Slot {
     // Mapped away from the columns of small coordinates.
     slot(dimension, cube.x().rotate_left(40) ^ cube.y(), cube.z().rotate_left(40) ^ 1)
 }

@@ -79,9 +79,10 @@ fn nothing_is_kept_while_a_commit_is_under_way() {
 #[test]
 fn a_cube_is_not_learned_with_another_if_a_commit_into_it_began_meanwhile() {
     let cache = ChunkCache::new(64 << 20);
-    let next = cache.cubes_after(at(1));
-    assert_eq!(next.len(), 63);
     let saved = at(20);
+    let next = cache.cubes_after(at(1)).into_iter();
+    let next: Vec<_> = next.map(|cube| (cube, cache.cube_ticket(saved.dimension, cube))).collect();
+    assert_eq!(next.len(), 63);
     publish(&cache, saved, stored(1));
     let learned = next.iter().filter(|(cube, ticket)| {
         let first = ChunkAt::new(saved.dimension, cube.min_chunk());
@@ -107,6 +108,23 @@ fn chunks_that_are_cached_together_do_not_hide_commits() {
     assert_eq!(versions, [Ok(Some(1)), Err("damaged"), Ok(Some(2)), Ok(None)]);
     assert_eq!([1, 2].map(|x| version(&cache, at(x))), [Some(1), Some(2)]);
     assert!(matches!(cache.get(at(3)), Ok(Lookup::NotFound)));
+}
+
+#[test]
+fn a_run_of_a_column_is_cached_whole_or_not_at_all() {
+    let up = |x, y| ChunkAt::new(at(0).dimension, ChunkPos::constant(x, y, 0));
+    let places: Vec<_> = (0..70).map(|y| up(1, y)).chain((0..70).map(|y| up(2, y))).collect();
+    let cache = ChunkCache::new(1 << 20);
+    let tickets: Vec<_> = places.iter().map(|at| cache.get(*at).unwrap_err()).collect();
+    publish(&cache, up(1, 66), stored(2));
+    let mut found: Vec<Result<_, &str>> = places.iter().map(|_| Ok(stored(1))).collect();
+    cache.fill_all(&places, &tickets, &mut found);
+    for (at, found) in places.iter().zip(found) {
+        let expected = if *at == up(1, 66) { 2 } else { 1 };
+        assert_eq!(found.unwrap().here().unwrap().version, expected, "{at}");
+        let is_cached = *at == up(1, 66) || at.pos.x() == 2;
+        assert_eq!(cache.get(*at).is_ok(), is_cached, "{at}");
+    }
 }
 
 #[test]

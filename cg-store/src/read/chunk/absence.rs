@@ -6,7 +6,7 @@ use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, Space};
 
 use crate::engine::{Readable, ReadableExt as _};
-use crate::read::cache::{Absence, Ticket};
+use crate::read::cache::{Absence, CubeTicket};
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -22,34 +22,49 @@ const WARM: (Family, KeyOf) =
     (Family::ChunkL1, |dimension, pos| key::cluster(dimension, pos.cluster(ClusterTier::L1)));
 const HOT: (Family, KeyOf) = (Family::ChunkL0, |dimension, pos| key::chunk(ChunkAt::new(dimension, pos)));
 
+/// A 16³ cube with the ticket to cache its absence.
+type Candidate = (ClusterPos, CubeTicket);
+
 impl ReadState {
     /// Looks up the cubes of an absent chunk if that is due. Returns whether they are now known to be empty.
     ///
-    /// Costs up to eight reads from the engine, at most once for each 4³ cube. If the 16³ cube is empty, the empty ones
-    /// after it in its region are learned too.
-    pub(in crate::read) fn learn_absence(&self, at: ChunkAt, ticket: Ticket) -> bool {
-        let cube = at.pos.cluster(ClusterTier::L2);
-        // Queued changes are not in the engine. They are checked after the tickets are taken, as later commits announce
-        // their places after that. They are checked before the engine is read, as they leave the queue when they are in it.
-        if !self.cache.is_cube_to_be_asked(at) || self.pending.has_chunk_in(at.dimension, cube) {
+    /// Costs up to six reads from the engine, and is due at most once for each 4³ cube unless a commit into the 16³ cube
+    /// is queued or begins meanwhile. If the 16³ cube is empty, the empty ones after it in its region are learned too.
+    pub(in crate::read) fn learn_absence(&self, at: ChunkAt) -> bool {
+        if !self.cache.is_cube_to_be_asked(at) {
             return false;
         }
-        let mut next = self.cache.cubes_after(at);
-        next.retain(|(cube, _)| !self.pending.has_chunk_in(at.dimension, *cube));
-        // An error here is ignored. A load of a chunk reports it.
-        let Ok(absence) = self.look_up_absence(at, &mut next) else { return false };
+        let cube = at.pos.cluster(ClusterTier::L2);
+        // An error of the engine is ignored. A load of a chunk reports it.
+        let Some((_, ticket)) = self.candidates(at.dimension, &[cube]).pop() else { return false };
+        let Ok(absence) = self.look_up_absence(at) else { return false };
+        let is_known = self.cache.learn_absence(at, ticket, absence);
         if absence == Absence::WholeCube {
-            for (cube, ticket) in next {
-                let first = ChunkAt::new(at.dimension, cube.min_chunk());
-                self.cache.learn_absence(first, ticket, absence);
+            let mut next = self.candidates(at.dimension, &self.cache.cubes_after(at));
+            if self.keep_empty(at.dimension, &mut next).is_ok() {
+                for (cube, ticket) in next {
+                    let first = ChunkAt::new(at.dimension, cube.min_chunk());
+                    self.cache.learn_absence(first, ticket, absence);
+                }
             }
         }
-        self.cache.learn_absence(at, ticket, absence)
+        is_known
     }
 
-    /// Looks up the cubes of a chunk. If the 16³ cube is empty, keeps only those of the next ones that are known to be
-    /// empty, too.
-    fn look_up_absence(&self, at: ChunkAt, next: &mut Vec<(ClusterPos, Ticket)>) -> Result<Absence, Error> {
+    /// Those of some 16³ cubes whose rows say whether they are empty: no commit into them is in progress or queued.
+    ///
+    /// The queue is asked after the tickets are taken, as later commits announce their places after that. It is asked
+    /// before the engine is read, as changes leave the queue when they are in the engine.
+    fn candidates(&self, dimension: Dimension, cubes: &[ClusterPos]) -> Vec<Candidate> {
+        let tickets: Vec<_> =
+            cubes.iter().map(|cube| (*cube, self.cache.cube_ticket(dimension, *cube))).collect();
+        let queued = self.pending.are_queued(dimension, cubes);
+        let all = tickets.into_iter().zip(queued);
+        all.filter(|((_, ticket), is_queued)| ticket.is_calm() && !is_queued).map(|(cube, _)| cube).collect()
+    }
+
+    /// Looks up the cubes of a chunk.
+    fn look_up_absence(&self, at: ChunkAt) -> Result<Absence, Error> {
         // One snapshot, because a move between two reads could carry rows to a place that was already read.
         let engine = self.shared.engine()?;
         let view = engine.snapshot_of_now()?;
@@ -62,31 +77,25 @@ impl ReadState {
             Ok(self.first_row(&view, WARM, at.dimension, [cube, cube])?.is_none()
                 && self.first_row(&view, HOT, at.dimension, [cube, cube])?.is_none())
         };
-        if is_empty(cube)? {
-            if self.keep_empty(&view, at.dimension, next).is_err() {
-                next.clear();
-            }
-            Ok(Absence::WholeCube)
+        Ok(if is_empty(cube)? {
+            Absence::WholeCube
         } else if is_empty(at.pos.cluster(ClusterTier::L1))? {
-            Ok(Absence::Group)
+            Absence::Group
         } else {
-            Ok(Absence::Neither)
-        }
+            Absence::Neither
+        })
     }
 
     /// Keeps of some 16³ cubes, in the order of their keys, those before the first row of any tier.
     ///
     /// Where chunks were demoted, the scan of a hotter tier passes the keys that they had there. So each scan ends where
-    /// the one of the colder tier has found a row.
-    fn keep_empty(
-        &self,
-        view: &dyn Readable,
-        dimension: Dimension,
-        cubes: &mut Vec<(ClusterPos, Ticket)>,
-    ) -> Result<(), Error> {
+    /// the one of the colder tier has found a row. A cold row is read for that, whatever its length.
+    fn keep_empty(&self, dimension: Dimension, cubes: &mut Vec<Candidate>) -> Result<(), Error> {
+        let engine = self.shared.engine()?;
+        let view = engine.snapshot_of_now()?;
         for tier in [COLD, WARM, HOT] {
             let (Some((first, _)), Some((last, _))) = (cubes.first(), cubes.last()) else { break };
-            if let Some(row) = self.first_row(view, tier, dimension, [*first, *last])? {
+            if let Some(row) = self.first_row(&view, tier, dimension, [*first, *last])? {
                 let is_before = |cube: ClusterPos| tier.1(dimension, cube.max_chunk()) < row;
                 cubes.truncate(cubes.partition_point(|(cube, _)| is_before(*cube)));
             }

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::damage::{corrupt, farm};
 use super::*;
-use cg_format::{ClusterTier, frame, key};
+use cg_format::{CellOrder, ClusterTier, frame, key};
 
 /// With memory for the absence of whole regions of 64 cubes.
 fn roomy() -> WorldOptions {
@@ -39,7 +39,7 @@ fn an_empty_cube_is_learned_with_those_after_it_up_to_the_next_row() {
         world.cache().clear();
         let (found, misses, _) = scan(&world, &[0, 1].map(|y| ids.at(1, y, 1)));
         assert_eq!((found, misses), (0, 2), "{tier:?}");
-        // In the order of keys, the eight lowest cubes and the upper half of the lower x come before the stored chunk.
+        // In the order of keys, the 32 cubes of lower x come before the stored chunk.
         let before = [(1, 1, 20), (1, 20, 1), (20, 20, 20), (1, 1, 60)].map(|(x, y, z)| ids.at(x, y, z));
         assert_eq!(scan(&world, &before), (0, 0, 0), "{tier:?}");
         // Neither the cube of the chunk nor those after it were learned.
@@ -53,6 +53,40 @@ fn an_empty_cube_is_learned_with_those_after_it_up_to_the_next_row() {
         let column = world.column(ids.overworld, 40, 8, 0..=15).expect("is sound");
         assert_eq!(column.chunks().map(|(y, _)| y).collect::<Vec<_>>(), [8], "{tier:?}");
     }
+}
+
+#[test]
+fn cubes_below_zero_are_learned_in_the_order_of_their_keys() {
+    let (world, ids) = world();
+    let stored = ids.at(-24, -56, -56);
+    save(&world, [(stored, filled(&world, ids.stone))]);
+    world.cache().clear();
+    assert_eq!(scan(&world, &[-63, -62].map(|y| ids.at(-63, y, -63))).0, 0);
+    let before = [(-63, -63, -44), (-63, -44, -63), (-63, -63, -4)].map(|(x, y, z)| ids.at(x, y, z));
+    assert_eq!(scan(&world, &before), (0, 0, 0));
+    assert!(world.load(stored).expect("loads").is_some());
+    let (found, misses, _) = scan(&world, &[ids.at(-23, -56, -56), ids.at(-4, -4, -4)]);
+    assert_eq!((found, misses), (0, 2));
+}
+
+#[test]
+fn a_view_older_than_a_commit_learns_as_much_as_any_reader() {
+    let (world, ids) = world();
+    let viewed = world.read_view(|view| {
+        save(&world, [(ids.at(5, 0, 0), filled(&world, ids.stone))]);
+        let reads = |x: i64| {
+            let before = world.metrics().stats.engine_reads;
+            let blocks = ChunkBox::new(ids.at(x, 1, 9).pos, ids.at(x, 1, 9).pos).blocks();
+            let mut out = vec![0; 4096];
+            let absent = view.read_box(ids.overworld, blocks, CellOrder::Xyz, &mut out, BlockId::get)?;
+            assert_eq!(absent, 1, "nothing is there");
+            Ok(world.metrics().stats.engine_reads - before)
+        };
+        (0..16).map(reads).collect::<Result<Vec<_>, Error>>()
+    });
+    let reads = viewed.expect("is sound");
+    let known = [2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15];
+    assert!(known.iter().all(|x| reads[*x] == 0), "each group is asked about once: {reads:?}");
 }
 
 /// Tells threads to end when it is dropped, by a failed assertion too.
