@@ -1,4 +1,4 @@
-//! A group of a cold cluster by field: what is alike in its chunks lies together, so that it compresses better.
+//! A group of a cold cluster by field: what is alike in its chunks is stored together, so that it compresses better.
 //!
 //! n is the number of present chunks, P that of the ids in all palettes. Lists follow the order of places.
 //!

@@ -105,8 +105,8 @@ impl<'a> StoredCluster<'a> {
     ///
     /// # Errors
     /// [`Problem::Checksum`] or [`Problem::Truncated`] if the stored bytes were damaged, [`Problem::LimitExceeded`]
-    /// before anything is allocated. Errors in [`Section::ClusterHeader`] and [`Section::ClusterFields`] count their offset
-    /// in the decompressed group, all others from the start of the row.
+    /// before anything is allocated. Errors in [`Section::ClusterHeader`] and [`Section::ClusterFields`] count their
+    /// offset in the decompressed group, all others from the start of the row.
     pub fn group(&self, group: u8, limits: &mut Limits) -> Result<Option<GroupBytes<'a>>, DecodeError> {
         let Some(Checked { entry, at, stored }) = self.checked(group)? else {
             return Ok(None);
@@ -287,7 +287,8 @@ struct Checked<'a> {
 
 /// Checks a row and lists the fields of frame and directory, and each group as one field, up to the first error.
 ///
-/// A truncated row is an error here. [`trace_group`](super::trace_group) lists the content of a group from its decompressed bytes.
+/// A truncated row is an error here. [`trace_group`](super::trace_group) lists the content of a group from its
+/// decompressed bytes.
 pub fn trace(tier: ClusterTier, key: &[u8], row: &[u8]) -> (Vec<Span>, Result<(), DecodeError>) {
     let (mut spans, answer) = frame::trace(Space::of_cluster(tier), key, row);
     if let Err(error) = answer {

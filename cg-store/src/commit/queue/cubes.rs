@@ -2,8 +2,10 @@
 
 use std::collections::hash_map::Entry;
 
-use cg_format::{ChunkAt, ClusterPos, ClusterTier, Dimension};
+use cg_format::{ChunkAt, ClusterPos, Dimension};
 use foldhash::HashMap;
+
+use crate::read::cache::cube;
 
 /// The number of queued changes in each 16³ cube that has any.
 #[derive(Debug, Default)]
@@ -41,14 +43,10 @@ fn runs<T>(changed: &[(ChunkAt, T)]) -> impl Iterator<Item = &[(ChunkAt, T)]> {
     changed.chunk_by(|(one, _), (next, _)| cube(*one) == cube(*next))
 }
 
-fn cube(at: ChunkAt) -> (Dimension, ClusterPos) {
-    (at.dimension, at.pos.cluster(ClusterTier::L2))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cg_format::ChunkPos;
+    use cg_format::{ChunkPos, ClusterTier};
 
     #[test]
     fn a_cube_counts_until_the_last_commit_leaves() {

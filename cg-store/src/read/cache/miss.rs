@@ -150,7 +150,7 @@ impl AbsentCubes {
 }
 
 /// The 16³ cube of a chunk.
-pub(super) fn cube(at: ChunkAt) -> (Dimension, ClusterPos) {
+pub(crate) fn cube(at: ChunkAt) -> (Dimension, ClusterPos) {
     (at.dimension, at.pos.cluster(ClusterTier::L2))
 }
 
