@@ -149,6 +149,15 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
         })
         .expect("short");
     });
+    let newer_level = nbt::document(|root| {
+        root.int("DataVersion", maker::DATA_VERSION);
+        root.byte("mod:beside", 1);
+        root.compound("Level", |level| {
+            level.int("xPos", 0);
+            level.int("zPos", 0);
+            level.int_array("Position", &[7, 7]);
+        });
+    });
     check(
         "column_decode",
         vec![
@@ -161,6 +170,7 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
             ("heightmaps_stay_behind", with(&|root| root.compound("Heightmaps", |out| out.int("a", 1)))),
             ("section_twice", twice),
             ("wrong_indices", wrong_indices),
+            ("level_of_a_newer_version", newer_level),
             ("no_version", nbt::document(|root| ["xPos", "zPos"].map(|name| root.int(name, 0)))),
             ("bad_no_position", nbt::document(|root| root.int("xPos", 1))),
             ("bad_nothing", nbt::document(|_| ())),

@@ -53,7 +53,8 @@ impl Decoder {
                 let pos = level.int("xPos").zip(level.int("zPos"));
                 return Err(ColumnError::TooOld { data_version, pos });
             }
-            let mut column = self.column(level, data_version)?;
+            // A newer game finds no sections in `Level`, so only a tool can have written this number.
+            let mut column = self.column(level, data_version.min(NO_LEVEL - 1))?;
             let beside = root.fields().filter(|field| !matches!(field.name.0, b"DataVersion" | b"Level"));
             column.beside = compound_of(beside.map(|field| field.raw));
             return Ok(Payload::Column(column));

@@ -66,8 +66,8 @@ pub struct Column {
     pub x: i32,
     /// In columns, north to south.
     pub z: i32,
-    /// The number of the game's version that wrote it; of one that states none or an older one than its layout can be
-    /// of, the layout's first.
+    /// The number of the game's version that wrote it. A column that states none, or one that its layout cannot be of,
+    /// gets the nearest that its layout can be of.
     pub data_version: i32,
     /// Ascending by y; also those that hold only light or biomes.
     pub sections: Vec<Section>,

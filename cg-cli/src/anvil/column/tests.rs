@@ -168,6 +168,26 @@ fn a_column_that_hides_its_version_is_of_the_first_with_its_layout() {
 }
 
 #[test]
+fn a_column_with_level_of_a_newer_version_is_of_the_last_with_level() {
+    for version in [2843, 2844, i32::MAX] {
+        let bytes = nbt::document(|root| {
+            root.int("DataVersion", version);
+            root.byte("mod:beside", 1);
+            root.compound("Level", |level| {
+                level.int("xPos", 1);
+                level.int("zPos", 2);
+                // At the root, it would make a slot of entities of the column.
+                level.int_array("Position", &[7, 7]);
+            });
+        });
+        let column = read(&bytes).expect("a column");
+        let beside = nbt::payload(|out| out.byte("mod:beside", 1));
+        assert_eq!((column.data_version, column.beside.as_ref()), (2843, Some(&beside)), "{version}");
+        assert_eq!(read(&crate::anvil::write::column(&column).expect("written")), Ok(column), "{version}");
+    }
+}
+
+#[test]
 fn what_is_no_column_is_refused_by_name() {
     let old = nbt::document(|root| {
         root.int("DataVersion", 1343);
