@@ -13,6 +13,7 @@ use cg_tiering::{GameTick, Observers};
 use crate::admin::Admin;
 use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
+use crate::kinds::opacity::TileKey;
 use crate::maintain::activity::Activity;
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::Tiering;
@@ -32,10 +33,11 @@ pub(crate) struct Rooms {
 
 impl Rooms {
     /// Creates the rooms of a world, and starts the periodic sync if it is needed. The game clock continues at `clock`.
-    pub(crate) fn new(shared: Shared, clock: GameTick) -> Result<Self, Error> {
+    /// `patched` are the tiles of the opacity map that have patches, if they are known.
+    pub(crate) fn new(shared: Shared, clock: GameTick, patched: Option<Vec<TileKey>>) -> Result<Self, Error> {
         let shared = Arc::new(shared);
         let observers = Observers::new(shared.options.tiers, clock);
-        let activity = Arc::new(Activity::new(&shared, Tiering::new(observers, clock)));
+        let activity = Arc::new(Activity::new(&shared, Tiering::new(observers, clock), patched));
         let queue = Arc::new(CommitQueue::new(shared.options.queue_bytes));
         let pending = Arc::clone(&queue);
         let read = Arc::new(ReadState::new(Arc::clone(&shared), pending, Arc::clone(&activity) as _)?);
@@ -92,7 +94,13 @@ impl Rooms {
         let folded = if engine.caps().read_only || drained.is_err() {
             Ok(())
         } else {
-            shared.registry.fold(&*engine).and_then(|()| self.maintain.keep_all_heat())
+            // Before what could fill the disk.
+            let synced = engine.sync().map_err(Error::from);
+            synced.and_then(|()| shared.registry.fold(&*engine)).and_then(|()| {
+                self.maintain.keep_all_heat()?;
+                self.maintain.keep_unfolded_tiles();
+                Ok(())
+            })
         };
         engine.close()?;
         applied_all.and(drained).and(folded).and_then(|()| commit.queue.check_unreported())

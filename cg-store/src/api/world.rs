@@ -10,7 +10,7 @@ use cg_registry::Catalog;
 
 use crate::api::rooms::Rooms;
 use crate::engine::{Batch, CommitSeq, Engine, Level, Usage};
-use crate::maintain::tiering;
+use crate::maintain::{opacity, tiering};
 use crate::rt::lock_order::RwLock;
 use crate::rt::stats::Counters;
 use crate::storage::directory::{State, WorldFile};
@@ -116,6 +116,7 @@ impl World {
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
         recovery::finish(&*engine)?;
+        let patched = opacity::tiles_at_open(&*engine, options);
         let record_shape = rows.shape_for(options)?;
         let registry = Registry::begin(&*engine, rows.catalog)?;
         let mut batch = Batch::new();
@@ -151,7 +152,7 @@ impl World {
             closed: AtomicBool::new(false),
             slot: EngineCell::new(engine),
         };
-        Ok(Self { rooms: Arc::new(Rooms::new(shared, clock)?) })
+        Ok(Self { rooms: Arc::new(Rooms::new(shared, clock, patched)?) })
     }
 
     /// The rooms, whatever was submitted: for what looks at no content.

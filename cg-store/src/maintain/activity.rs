@@ -6,6 +6,7 @@ use cg_format::{ChunkAt, Lookup};
 
 use crate::commit::transaction::Changes;
 use crate::commit::write::{CommitObserver, PutRows};
+use crate::kinds::opacity::TileKey;
 use crate::maintain::opacity::DirtyTiles;
 use crate::maintain::prefetch::Prefetch;
 use crate::maintain::tiering::Tiering;
@@ -25,12 +26,13 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    pub(crate) fn new(shared: &Arc<Shared>, tiering: Tiering) -> Self {
+    /// `patched` are the tiles of the opacity map that have patches, if they are known.
+    pub(crate) fn new(shared: &Arc<Shared>, tiering: Tiering, patched: Option<Vec<TileKey>>) -> Self {
         Self {
             prefetch: shared.options.prefetch.as_ref().map(Prefetch::new),
             shared: Arc::clone(shared),
             tiering,
-            dirty_tiles: Mutex::new(DirtyTiles::new()),
+            dirty_tiles: Mutex::new(DirtyTiles::new(patched)),
         }
     }
 }

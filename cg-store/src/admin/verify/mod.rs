@@ -16,6 +16,7 @@ use cg_registry::Catalog;
 
 use crate::admin::Admin;
 use crate::admin::quarantine::LostChunks;
+use crate::maintain::opacity::is_rewritten_at_close;
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 use crate::storage::meta;
@@ -97,7 +98,9 @@ impl Verifier<'_> {
 
     /// Reports a damaged row with its remedy.
     fn damaged(&mut self, space: Space, key: &[u8], problem: impl fmt::Display) {
-        self.find_lost(space, key, format!("{problem}; {}", remedy(space)), LostChunks::of_row(space, key));
+        let is_rewritten = space == Space::WorldMeta && is_rewritten_at_close(key);
+        let remedy = if is_rewritten { "closing the world writes it anew" } else { remedy(space) };
+        self.find_lost(space, key, format!("{problem}; {remedy}"), LostChunks::of_row(space, key));
     }
 
     fn count(&mut self, what: &'static str) {

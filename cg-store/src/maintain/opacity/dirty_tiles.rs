@@ -1,7 +1,8 @@
 //! Records which tiles have patches, so that a tick need not search the map for them.
 //!
-//! Commits report the patches that they add. A search through the map finds those that existed when the world was
-//! opened; each tick does a part of it. The search is repeated when more tiles have patches than are recorded.
+//! Commits report the patches that they add. Those that existed when the world was opened are known from its last close, or
+//! a search through the map finds them; each tick does a part of it. The search is repeated when more tiles have patches than
+//! are recorded.
 //!
 //! A folded tile rests for some time. So a tile that is patched in every tick is folded a few times a minute and not in
 //! every tick. The number of patches that readers apply to a tile stays bounded.
@@ -26,6 +27,8 @@ const MOST_PATCHES: u32 = 256;
 #[derive(Debug)]
 pub(crate) struct DirtyTiles {
     tiles: BTreeSet<TileKey>,
+    /// Tiles that are being folded, with the number of threads that fold them.
+    folding: BTreeMap<TileKey, u32>,
     /// Tiles that were folded recently.
     resting: BTreeMap<TileKey, Resting>,
     /// The same tiles by the end of their rest. It may contain tiles that were woken earlier.
@@ -35,6 +38,8 @@ pub(crate) struct DirtyTiles {
     behind: Option<TileKey>,
     /// `None` when the search has ended.
     search: Option<Search>,
+    /// Whether damage was met: then there may be patches that neither a search nor a fold found.
+    met_damage: bool,
     searches: u64,
 }
 
@@ -64,25 +69,28 @@ pub(super) enum Next {
 }
 
 impl DirtyTiles {
-    /// Creates a record that knows nothing of the map.
-    pub(crate) const fn new() -> Self {
-        let search = Some(Search { behind: Vec::new(), number: 0 });
+    /// Creates a record that knows nothing of the map, unless all tiles with patches are given.
+    pub(crate) fn new(known: Option<Vec<TileKey>>) -> Self {
+        let search = known.is_none().then(|| Search { behind: Vec::new(), number: 0 });
         Self {
-            tiles: BTreeSet::new(),
+            tiles: known.into_iter().flatten().collect(),
+            folding: BTreeMap::new(),
             resting: BTreeMap::new(),
             ends: VecDeque::new(),
             behind: None,
             search,
+            met_damage: false,
             searches: 1,
         }
     }
 
-    /// Forgets all tiles, and starts the search of the map again.
+    /// Forgets all tiles that are not being folded, and starts the search of the map again.
     pub(crate) fn begin_again(&mut self) {
         self.tiles.clear();
         self.resting.clear();
         self.ends.clear();
         self.search = Some(Search { behind: Vec::new(), number: self.searches });
+        self.met_damage = false;
         self.searches += 1;
     }
 
@@ -112,6 +120,27 @@ impl DirtyTiles {
         self.tiles.len() + self.resting.values().filter(|resting| resting.patches > 0).count()
     }
 
+    /// All tiles that may have patches, ascending. `None` if the next process must search the map: it is not searched yet,
+    /// damage was met, or there are more tiles than are recorded.
+    pub(super) fn all(&self) -> Option<Vec<TileKey>> {
+        if self.search.is_some() || self.met_damage {
+            return None;
+        }
+        let patched = self.resting.iter().filter(|(_, resting)| resting.patches > 0).map(|(tile, _)| tile);
+        let all: BTreeSet<_> = self.tiles.iter().chain(self.folding.keys()).chain(patched).collect();
+        (all.len() <= REMEMBERED_TILES).then(|| all.into_iter().copied().collect())
+    }
+
+    /// Records that damage was met in the map.
+    pub(super) const fn met_damage(&mut self) {
+        self.met_damage = true;
+    }
+
+    /// The search of the map, unless it has ended.
+    pub(super) fn search(&self) -> Option<Search> {
+        self.search.clone()
+    }
+
     /// What to fold or search next at a tick.
     pub(super) fn next(&mut self, now: GameTick) -> Option<Next> {
         while let Some((until, tile)) = self.ends.front().copied().filter(|(until, _)| *until <= now) {
@@ -124,10 +153,21 @@ impl DirtyTiles {
     }
 
     /// Removes a tile that is being folded now.
-    pub(super) fn forget(&mut self, tile: &TileKey) {
+    pub(super) fn begin_folding(&mut self, tile: &TileKey) {
         self.tiles.remove(tile);
         self.resting.remove(tile);
+        *self.folding.entry(*tile).or_default() += 1;
         self.behind = Some(*tile);
+    }
+
+    /// Records that a thread no longer folds a tile.
+    pub(super) fn end_folding(&mut self, tile: &TileKey) {
+        if let Some(threads) = self.folding.get_mut(tile) {
+            *threads -= 1;
+            if *threads == 0 {
+                self.folding.remove(tile);
+            }
+        }
     }
 
     /// Lets a tile rest that was folded at a tick. Patches that were added meanwhile wait, too.
@@ -188,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_searched_for() {
-        let mut known = DirtyTiles::new();
+        let mut known = DirtyTiles::new(None);
         let first = search(&mut known);
         known.searched(&first, Some(vec![7]));
         assert_eq!(search(&mut known).behind, [7], "what an older process left is not known");
@@ -201,19 +241,19 @@ mod tests {
         known.add(patched(0..REMEMBERED_TILES));
         for n in 0..REMEMBERED_TILES {
             assert!(matches!(known.next(NOW), Some(Next::Tile(_))));
-            known.forget(&tile(n));
+            known.begin_folding(&tile(n));
         }
         assert_eq!(known.next(NOW), None);
     }
 
     #[test]
     fn a_tile_that_changes_all_the_time_keeps_no_other_waiting() {
-        let mut known = DirtyTiles::new();
+        let mut known = DirtyTiles::new(None);
         known.add(patched([1, 2, 3]));
         let mut met = Vec::new();
         for _ in 0..5 {
             let Some(Next::Tile(next)) = known.next(NOW) else { panic!("one waits") };
-            known.forget(&next);
+            known.begin_folding(&next);
             met.push(next);
             // Another commit patches the first tile again and again.
             known.add(patched([1]));
@@ -223,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_search_that_was_given_up_ends_no_other() {
-        let mut known = DirtyTiles::new();
+        let mut known = DirtyTiles::new(None);
         let first = search(&mut known);
         known.add(patched([1]));
         known.begin_again();
@@ -239,7 +279,7 @@ mod tests {
     fn due(known: &mut DirtyTiles, now: u64) -> Vec<TileKey> {
         let mut due = Vec::new();
         while let Some(Next::Tile(tile)) = known.next(GameTick::new(now)) {
-            known.forget(&tile);
+            known.begin_folding(&tile);
             due.push(tile);
         }
         due
@@ -247,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_tile_that_was_folded_rests_until_it_has_many_patches_or_a_while_has_passed() {
-        let mut known = DirtyTiles::new();
+        let mut known = DirtyTiles::new(None);
         known.add(patched([1, 2]));
         assert_eq!(due(&mut known, 7), [1, 2].map(tile));
         // A patch of the second tile was added while it was folded.
@@ -274,8 +314,38 @@ mod tests {
     }
 
     #[test]
+    fn all_are_those_that_wait_and_those_that_are_being_folded() {
+        let mut known = DirtyTiles::new(None);
+        known.add(patched([1, 2, 3]));
+        assert_eq!(known.all(), None, "the map is still to be searched");
+        let search = known.search().expect("is not ended");
+        known.searched(&search, None);
+        assert_eq!(known.all(), Some([1, 2, 3].map(tile).into()));
+        known.begin_folding(&tile(1));
+        known.begin_folding(&tile(2));
+        assert_eq!(known.all(), Some([1, 2, 3].map(tile).into()), "a kill now leaves their patches");
+        known.end_folding(&tile(1));
+        known.rest(tile(1), NOW);
+        known.begin_folding(&tile(2));
+        known.end_folding(&tile(2));
+        known.add(patched([4]));
+        assert_eq!(known.all(), Some([2, 3, 4].map(tile).into()), "two threads fold the second");
+        known.add(patched([1]));
+        assert_eq!(known.all(), Some([1, 2, 3, 4].map(tile).into()), "a tile that rests has a patch");
+        assert_eq!(DirtyTiles::new(known.all()).all(), known.all());
+        known.met_damage();
+        assert_eq!(known.all(), None, "there may be patches that were not found");
+        known.begin_again();
+        let search = known.search().expect("begins");
+        known.searched(&search, None);
+        assert_eq!(known.all(), Some([2].map(tile).into()));
+        known.add((0..REMEMBERED_TILES).map(|n| (tile(n + 7), 1)));
+        assert_eq!(known.all(), None, "these are more than are recorded");
+    }
+
+    #[test]
     fn no_more_rest_than_are_remembered() {
-        let mut known = DirtyTiles::new();
+        let mut known = DirtyTiles::new(None);
         for n in 0..=REMEMBERED_TILES {
             known.rest(tile(n), NOW);
             known.add(patched([n]));

@@ -90,6 +90,9 @@ impl MaintainState {
             Some(Next::Tile(tile)) => tile,
             Some(Next::Search(search)) => {
                 let (found, met) = self.find_patch(&search.behind, ROWS_SEARCHED)?;
+                if met.is_some() {
+                    self.activity.dirty_tiles.lock().met_damage();
+                }
                 damage.extend(met);
                 let (up_to, folding) = match found {
                     // The patches of the tile sort after its key. Until they are folded the tile stays recorded.
@@ -151,14 +154,19 @@ impl MaintainState {
     /// Folds a tile, unless a commit changes it meanwhile. Returns whether it was folded.
     fn fold_tile(&self, tile_key: TileKey) -> Result<bool, Error> {
         // Before its patches are read: a later commit that adds a patch also records the tile later.
-        self.activity.dirty_tiles.lock().forget(&tile_key);
+        self.activity.dirty_tiles.lock().begin_folding(&tile_key);
         let folded = self.replace_by_folded(tile_key);
-        // A damaged tile stays damaged until it is rebuilt, or a commit replaces the patch.
+        let mut dirty_tiles = self.activity.dirty_tiles.lock();
+        dirty_tiles.end_folding(&tile_key);
         if folded.as_ref().is_ok_and(|folded| *folded) {
-            self.activity.dirty_tiles.lock().rest(tile_key, self.activity.tiering.now());
-        } else if !folded.as_ref().is_err_and(keeps_unfolded) {
-            self.activity.dirty_tiles.lock().add([(tile_key, 1)]);
+            dirty_tiles.rest(tile_key, self.activity.tiering.now());
+        } else if folded.as_ref().is_err_and(keeps_unfolded) {
+            // A damaged tile stays damaged until it is rebuilt, or a commit replaces the patch.
+            dirty_tiles.met_damage();
+        } else {
+            dirty_tiles.add([(tile_key, 1)]);
         }
+        drop(dirty_tiles);
         folded
     }
 
@@ -231,9 +239,16 @@ impl MaintainState {
     /// See [`OpacityMap::fold`](crate::opacity::OpacityMap::fold).
     pub(crate) fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         self.commit.check_room()?;
+        let search = self.activity.dirty_tiles.lock().search();
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {
-            let Some((tile, folded)) = self.fold_next_tile(&behind)? else { break };
+            let Some((tile, folded)) = self.fold_next_tile(&behind)? else {
+                // Commits report the patches that they added meanwhile.
+                if let Some(search) = search {
+                    self.activity.dirty_tiles.lock().searched(&search, None);
+                }
+                break;
+            };
             behind = after_tile(&tile);
             done += usize::from(folded);
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use cg_store::CheckpointFiles;
 use cg_tiering::GameTick;
 
 over_both_engines! {
@@ -10,6 +11,9 @@ over_both_engines! {
     a_tile_with_many_patches_does_not_wait
 }
 
+/// The key of the row of unfolded tiles.
+const UNFOLDED: &str = "unfoldedTiles";
+const FRAME_LEN_BYTES: usize = cg_format::frame::LEN_BYTES;
 const ENOUGH: Duration = Duration::from_secs(600);
 
 /// The rows of patches.
@@ -67,4 +71,123 @@ fn a_tile_with_many_patches_does_not_wait(world: &World) {
     assert_eq!(patches(world), 0);
     assert_eq!(world.opacity().column(ids.overworld, 3, 3).expect("reads").runs(), [0..=17 * 16 - 1]);
     assert_sound(world);
+}
+
+/// The tiles that wait right after opening, those that the first ticks fold, and the keys that these ticks scan.
+fn after_opening(world: &World) -> (u64, usize, u64) {
+    let waiting = world.metrics().tiles_waiting;
+    let begin = world.tiers().clock().now().get();
+    let mut folded = 0;
+    for tick in 1..=MANY_TICKS {
+        let report = world.tick(GameTick::new(begin + tick), &[], ENOUGH).expect("ticks");
+        folded += report.tiles_folded;
+    }
+    assert_eq!((world.metrics().tiles_waiting, patches(world)), (0, 0));
+    (waiting, folded, world.metrics().stats.keys_scanned)
+}
+
+/// The search for cubes scans some 300 keys after opening, and that of the map scans each of its rows.
+const SEARCHED: u64 = 400;
+
+/// Enough to search the map, and for each tile to end its rest.
+const MANY_TICKS: u64 = 120;
+
+/// A closed world whose map has 200 tiles, folded and searched. Returns a chunk of one of the tiles.
+fn folded_and_closed(disk: &Disk) -> ChunkAt {
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    save(&world, (0..200).map(|x| (ids.at(x * 4, 0, 0), filled(&world, ids.stone))));
+    assert_eq!(after_opening(&world).1, 200);
+    drop(world);
+    ids.at(4, 0, 0)
+}
+
+fn above(at: ChunkAt, chunks: i64) -> ChunkAt {
+    ChunkAt::new(at.dimension, ChunkPos::new(at.pos.x(), at.pos.y() + chunks, at.pos.z()).expect("is inside"))
+}
+
+#[test]
+fn a_closed_world_knows_its_patches_and_no_tick_searches_for_them() {
+    let disk = Disk::new();
+    let at = folded_and_closed(&disk);
+    let world = disk.open(&[]);
+    let (waiting, folded, scanned) = after_opening(&world);
+    assert_eq!((waiting, folded), (0, 0));
+    assert!(scanned < SEARCHED, "{scanned} keys are more than the search for cubes scans");
+    let stone = world.load(at).expect("loads").expect("is stored");
+    save(&world, [(above(at, 1), Chunk::clone(&stone))]);
+    drop(world);
+    let world = disk.open(&[]);
+    let (waiting, folded, scanned) = after_opening(&world);
+    assert_eq!((waiting, folded), (1, 1));
+    assert!(scanned < SEARCHED, "{scanned} keys are more than the search for cubes scans");
+    assert_sound(&world);
+}
+
+#[test]
+fn patches_of_a_world_that_was_not_closed_are_searched_for() {
+    let disk = Disk::new();
+    let at = folded_and_closed(&disk);
+    let world = disk.open(&[]);
+    let stone = world.load(at).expect("loads").expect("is stored");
+    save(&world, [(above(at, 1), Chunk::clone(&stone))]);
+    let copies = tempfile::tempdir().expect("a directory");
+    let killed = copies.path().join("killed");
+    world.checkpoint(&killed, CheckpointFiles::Linked).expect("copies");
+    let world = World::builder().options(&options()).open(&killed).expect("opens");
+    let (waiting, folded, scanned) = after_opening(&world);
+    assert_eq!((waiting, folded), (0, 1));
+    assert!(scanned >= SEARCHED, "{scanned} keys are too few for every tile");
+    assert_sound(&world);
+}
+
+#[test]
+fn a_session_that_did_not_finish_the_search_leaves_it_to_the_next() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
+    drop(world);
+    let world = disk.open(&[]);
+    let (waiting, folded, _) = after_opening(&world);
+    assert_eq!((waiting, folded), (0, 1));
+    drop(world);
+    let row = disk.raw().get(Family::WorldMeta, UNFOLDED);
+    assert_eq!(row.len(), FRAME_LEN_BYTES + 8, "no tile has patches");
+}
+
+#[test]
+fn a_damaged_row_of_unfolded_tiles_costs_a_search() {
+    let disk = Disk::new();
+    let at = folded_and_closed(&disk);
+    let world = disk.open(&[]);
+    let stone = world.load(at).expect("loads").expect("is stored");
+    save(&world, [(above(at, 1), Chunk::clone(&stone))]);
+    drop(world);
+    disk.raw().flip(Family::WorldMeta, UNFOLDED, FRAME_LEN_BYTES + 9);
+    let world = disk.open(&[]);
+    let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
+    let problems: Vec<_> = report.findings.iter().map(|finding| finding.what.as_str()).collect();
+    expect_test::expect!["frame: checksum is 0xf92bf3a0, the bytes give 0x4c653b2c: damaged, or stored under a wrong key (at byte 4); closing the world writes it anew"].assert_eq(&problems.join("\n"));
+    let (waiting, folded, scanned) = after_opening(&world);
+    assert_eq!((waiting, folded), (0, 1));
+    assert!(scanned >= SEARCHED, "{scanned} keys are too few for every tile");
+    drop(world);
+    let world = disk.open(&[]);
+    assert!(after_opening(&world).2 < SEARCHED, "closing wrote the row anew");
+    assert_sound(&world);
+}
+
+#[test]
+fn where_lost_commits_are_accepted_the_map_is_searched() {
+    let disk = Disk::new();
+    let at = folded_and_closed(&disk);
+    let accepting = WorldOptions { accept_lost_commits: true, ..options() };
+    let world = World::builder().options(&accepting).open(disk.path()).expect("opens");
+    assert!(world.load(at).expect("loads").is_some());
+    world.close().expect("closes before a tick");
+    drop(world);
+    let world = disk.open(&[]);
+    let scanned = after_opening(&world).2;
+    assert!(scanned >= SEARCHED, "{scanned} keys are too few for every tile");
 }

@@ -1,0 +1,98 @@
+//! The tiles that had patches when the world was closed, so that the next open need not search the map for them.
+
+use cg_format::frame::LEN_BYTES;
+use cg_format::wire::{Reader, Writer};
+use cg_format::{DecodeError, Section, Space};
+
+use crate::engine::{Batch, Engine, Level};
+use crate::kinds::opacity::TileKey;
+use crate::maintain::state::MaintainState;
+use crate::storage::error::Error;
+use crate::storage::meta::MetaRow;
+use crate::storage::options::WorldOptions;
+
+/// What is known of the patches of a whole map.
+#[derive(Debug, PartialEq, Eq)]
+struct Unfolded {
+    /// The last commit that is considered. After a later one, the row says nothing.
+    last_commit: u64,
+    /// Every tile that has patches, ascending. Some may have none.
+    tiles: Vec<TileKey>,
+}
+
+/// Whether a row of `worldMeta` is written anew when the world is closed, so that damage in it needs no repair.
+pub(crate) fn is_rewritten_at_close(key: &[u8]) -> bool {
+    key == UNFOLDED.key.as_bytes()
+}
+
+/// The unfolded tiles: the last commit, a `u64`, and the key of each tile.
+const UNFOLDED: MetaRow<Unfolded> = MetaRow {
+    key: "unfoldedTiles",
+    what: "the row of the tiles with patches",
+    encode: |unfolded, out| {
+        Writer::new(out).u64(unfolded.last_commit);
+        out.extend(unfolded.tiles.as_flattened());
+    },
+    decode: decode_unfolded,
+};
+
+fn decode_unfolded(payload: &[u8]) -> Result<Unfolded, DecodeError> {
+    let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
+    let (last_commit, mut tiles) = (reader.u64("last commit")?, Vec::new());
+    while reader.left_bytes() > 0 {
+        tiles.push(reader.array("tile")?);
+    }
+    Ok(Unfolded { last_commit, tiles })
+}
+
+/// The tiles with patches of a world that is being opened. `None` if only a search can find them: the process before ended
+/// without closing the world, or did not know them itself. Costs one read.
+pub(crate) fn tiles_at_open(engine: &dyn Engine, options: &WorldOptions) -> Option<Vec<TileKey>> {
+    // Where commits are lost, rows of them may still exist, and their numbers are issued again.
+    if options.accept_lost_commits {
+        return None;
+    }
+    match UNFOLDED.get(engine) {
+        Ok(unfolded) => {
+            let unfolded = unfolded.filter(|found| found.last_commit == engine.last_commit().get())?;
+            Some(unfolded.tiles)
+        }
+        Err(error) => {
+            // The search finds the same, and closing writes the row anew.
+            tracing::warn!(%error, "the opacity map is searched for patches");
+            None
+        }
+    }
+}
+
+impl MaintainState {
+    /// Writes which tiles have patches, if that is known, before the world is closed. The caller makes sure that no commit
+    /// is made from here on, and that all are synced. A failure is logged: without the row the next process searches.
+    pub(crate) fn keep_unfolded_tiles(&self) {
+        let tiles = self.activity.dirty_tiles.lock().all();
+        if let Err(error) = self.write_unfolded(tiles) {
+            tracing::warn!(%error, "the next process searches the opacity map for patches");
+        }
+    }
+
+    fn write_unfolded(&self, tiles: Option<Vec<TileKey>>) -> Result<(), Error> {
+        self.commit.check_room_to_shrink()?;
+        // After a failure, commits may be stored of which nothing was reported.
+        self.commit.queue.check()?;
+        let engine = self.shared.engine()?;
+        let last_commit = engine.last_commit().get();
+        let stored = UNFOLDED.get(&*engine);
+        let mut batch = Batch::new();
+        match tiles.map(|tiles| Unfolded { last_commit, tiles }) {
+            Some(unfolded) if stored.as_ref().is_ok_and(|stored| stored.as_ref() == Some(&unfolded)) => {}
+            Some(unfolded) => UNFOLDED.put(&mut batch, &unfolded),
+            None if stored
+                .is_ok_and(|stored| stored.is_none_or(|stored| stored.last_commit != last_commit)) => {}
+            None => batch.delete(Space::WorldMeta, UNFOLDED.key),
+        }
+        if !batch.is_empty() {
+            engine.commit(batch.maintenance(), &[], Level::Process)?;
+        }
+        Ok(())
+    }
+}
