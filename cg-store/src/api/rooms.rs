@@ -94,7 +94,7 @@ impl Rooms {
         let folded = if engine.caps().read_only || drained.is_err() {
             Ok(())
         } else {
-            // Before what could fill the disk.
+            // If the rows written next fill the disk, no commit is lost by that.
             let synced = engine.sync().map_err(Error::from);
             synced.and_then(|()| shared.registry.fold(&*engine)).and_then(|()| {
                 self.maintain.keep_all_heat()?;

@@ -77,7 +77,7 @@ impl MaintainState {
 
     fn write_unfolded(&self, tiles: Option<Vec<TileKey>>) -> Result<(), Error> {
         self.commit.check_room_to_shrink()?;
-        // After a failure, commits may be stored of which nothing was reported.
+        // After a failure, the engine may hold commits that the record of tiles knows nothing of.
         self.commit.queue.check()?;
         let engine = self.shared.engine()?;
         let last_commit = engine.last_commit().get();

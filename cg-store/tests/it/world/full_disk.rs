@@ -369,10 +369,9 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         }
         assert!(free(disk) < DEMANDED / 4, "the engine made room");
         refused(small.world.tiers().demote_all(1 << 30, |_| {}).expect_err("is refused"), DEMANDED / 4);
+        // Before `tiers`, after which a block more was seen to be taken.
+        assert_eq!(free(disk), free_bytes, "nothing was written");
         assert_eq!(tiers(&small.world), stored);
-        // Under load the engine's own files were seen to take another block meanwhile.
-        let written = free(disk).abs_diff(free_bytes);
-        assert!(written < CHUNK_BYTES as u64, "{written} bytes are as much as a chunk");
         assert!(small.world.engine().failure().is_none());
         drop(ballast);
 
