@@ -16,7 +16,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::chunk::{CellLayer, Chunk, Counting, EditError};
+use crate::chunk::{CellLayer, Chunk, EditError};
 use crate::wire::{Reader, Span, Trace, Writer};
 use crate::{BlockId, DecodeError, EntityId, LocalPos, Problem, SchemaView, Section};
 
@@ -166,7 +166,7 @@ impl Delta {
         if !self.sets.is_empty() {
             let mut edited = chunk.clone();
             for (at, block) in self.sets() {
-                set_plain(&mut edited, at, block, Counting::First, schema)?;
+                set_plain(&mut edited, at, block, schema)?;
             }
             *chunk = edited;
         }
@@ -279,9 +279,8 @@ impl<'a> DeltaView<'a> {
 
     /// Applies the delta as [`Delta::apply`] does, for a caller that has just decoded the chunk.
     ///
-    /// Does not count blocks that were not counted before, and copies nothing: the cost depends on the length of the
-    /// delta. A kind without blocks then stays in the palette until the chunk is edited, and its first
-    /// [`encode`](Chunk::encode) visits every cell once.
+    /// Copies nothing: the cost depends on the length of the delta, unless it widens the palette. A kind without blocks
+    /// stays in the palette, and the first [`encode`](Chunk::encode) visits every cell once.
     ///
     /// # Errors
     /// As [`Delta::apply`]. Then the chunk has a part of the delta: drop it.
@@ -291,7 +290,7 @@ impl<'a> DeltaView<'a> {
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<(), ApplyError> {
         for (at, block) in self.sets() {
-            set_plain(chunk, at, block, Counting::Later, schema)?;
+            set_plain(chunk, at, block, schema)?;
         }
         for id in self.removed() {
             chunk.remove_entity(id);
@@ -323,7 +322,6 @@ fn set_plain(
     chunk: &mut Chunk,
     at: CellLayer,
     block: BlockId,
-    counting: Counting,
     schema: &(impl SchemaView + ?Sized),
 ) -> Result<(), ApplyError> {
     let old = chunk.layer(at.cell, at.layer);
@@ -331,7 +329,7 @@ fn set_plain(
     if let Some(block) = [Some(block), old].into_iter().flatten().find(carries) {
         return Err(ApplyError::CarriesComponents { at, block });
     }
-    Ok(chunk.put(at, block, counting, schema)?)
+    Ok(chunk.put(at, block, schema)?)
 }
 
 fn read_sets<'a>(reader: &mut Reader<'a>) -> Result<&'a [[u8; SET_LEN_BYTES]], DecodeError> {

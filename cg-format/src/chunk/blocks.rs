@@ -119,6 +119,19 @@ impl Blocks {
         bits::unpack(self.plane(x), self.width, out);
     }
 
+    /// Whether every cell has the same local id. Chunks of one kind have no packed cells to compare.
+    pub(super) fn has_ids_of(&self, other: &Self) -> bool {
+        if self.width == other.width {
+            return self.width == 0 || self.bytes == other.bytes;
+        }
+        let (mut ours, mut theirs) = ([0; Self::PLANE_CELLS], [0; Self::PLANE_CELLS]);
+        (0..16).all(|x| {
+            self.unpack_plane(x, &mut ours);
+            other.unpack_plane(x, &mut theirs);
+            ours == theirs
+        })
+    }
+
     /// Whether the cells of one x have the same local ids, packed in the same width.
     pub(super) fn has_plane_of(&self, other: &Self, x: u8) -> bool {
         self.width == other.width && self.plane(x) == other.plane(x)

@@ -62,12 +62,15 @@ impl Chunk {
 
     /// Whether every cell and layer has the same block in both chunks.
     pub(super) fn has_blocks_of(&self, other: &Self) -> bool {
-        let width = self.blocks.width();
-        if width == other.blocks.width() && self.shares_local_ids(other) {
-            // Chunks of one kind have no packed cells to compare.
-            return (width == 0 || self.blocks == other.blocks) && self.upper == other.upper;
+        if self.shares_local_ids(other) {
+            return self.upper == other.upper && self.blocks.has_ids_of(&other.blocks);
         }
         self.canonical() == other.canonical()
+    }
+
+    /// The kinds of block in all layers, in the order of first appearance. Visits cells until every kind appeared.
+    pub(super) fn first_met_kinds(&self) -> Vec<BlockId> {
+        self.first_met().met.iter().map(|local| self.palette.get(*local)).collect()
     }
 
     /// Whether the palettes agree over the length of the shorter one, as they usually do if one chunk is an edit of the

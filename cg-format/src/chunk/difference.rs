@@ -100,13 +100,11 @@ impl Chunk {
         mut visit: impl FnMut(LocalPos, BlockId, BlockId) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         const ELSEWHERE: u32 = u32::MAX;
-        if self.palette.ids() == later.palette.ids() && self.blocks == later.blocks {
-            return ControlFlow::Continue(());
-        }
         let shares_ids = self.shares_local_ids(later);
-        // The local id in the later chunk for each local id of the old one.
-        let same: Vec<u32> =
-            self.palette.ids().iter().map(|block| later.palette.find(*block).unwrap_or(ELSEWHERE)).collect();
+        // The local id in the later chunk for each local id of the old one; empty if it is the same id.
+        let in_later = |block: &BlockId| later.palette.find(*block).unwrap_or(ELSEWHERE);
+        let renamed: Vec<u32> =
+            if shares_ids { Vec::new() } else { self.palette.ids().iter().map(in_later).collect() };
         let (mut old_plane, mut new_plane) = ([0; Blocks::PLANE_CELLS], [0; Blocks::PLANE_CELLS]);
         for x in 0..16_u8 {
             if shares_ids && self.blocks.has_plane_of(&later.blocks, x) {
@@ -114,9 +112,13 @@ impl Chunk {
             }
             self.blocks.unpack_plane(x, &mut old_plane);
             later.blocks.unpack_plane(x, &mut new_plane);
+            // Where an edit has widened the ids, equal planes are not packed as equal bytes.
+            if shares_ids && old_plane == new_plane {
+                continue;
+            }
             let first = u16::from(x) * Blocks::PLANE_CELLS as u16;
             for ((old, new), index) in old_plane.iter().zip(&new_plane).zip(first..) {
-                if same.get(*old as usize) == Some(new) {
+                if renamed.get(*old as usize).unwrap_or(old) == new {
                     continue;
                 }
                 let Some(cell) = LocalPos::from_index(index) else { continue };

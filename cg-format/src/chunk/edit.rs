@@ -80,15 +80,6 @@ pub enum EditError {
     },
 }
 
-/// When the blocks of each kind are counted. Palette entries without blocks can be reused only after that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counting {
-    /// Before the edit. Costs one pass over the cells, once.
-    First,
-    /// Not for this edit. Kinds without blocks stay in the palette until the blocks are counted or packed.
-    Later,
-}
-
 /// The treatment of components that both the old and the new block have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shared {
@@ -114,7 +105,7 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
-        self.replace(CellLayer::base(cell), block, Shared::Reset, Counting::First, schema)
+        self.replace(CellLayer::base(cell), block, Shared::Reset, schema)
     }
 
     /// Sets the block in an existing layer, as [`set_block`](Self::set_block) does in layer 0.
@@ -127,7 +118,7 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
-        self.replace(at, block, Shared::Reset, Counting::First, schema)
+        self.replace(at, block, Shared::Reset, schema)
     }
 
     /// Changes the kind of a block that keeps its identity: a chest is turned, a furnace is lit.
@@ -142,7 +133,7 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
-        self.replace(at, block, Shared::Keep, Counting::First, schema)
+        self.replace(at, block, Shared::Keep, schema)
     }
 
     /// Adds a block above all others of a cell and returns its layer.
@@ -155,23 +146,13 @@ impl Chunk {
         block: BlockId,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<u8, EditError> {
-        self.push(cell, block, Counting::First, schema)
-    }
-
-    fn push(
-        &mut self,
-        cell: LocalPos,
-        block: BlockId,
-        counting: Counting,
-        schema: &(impl SchemaView + ?Sized),
-    ) -> Result<u8, EditError> {
         let layer = self.layer_count(cell);
         if layer > MAX_UPPER_LAYERS {
             return Err(EditError::TooManyLayers { cell });
         }
         let at = CellLayer::new(cell, layer as u8);
         let new = self.new_instances(block, schema)?;
-        self.count_palette(counting);
+        self.count_palette_before(block);
         let local = self.palette.acquire(block);
         let place = self.upper.partition_point(|entry| entry.cell <= cell);
         self.upper.insert(place, Upper { cell, local });
@@ -191,7 +172,7 @@ impl Chunk {
         let place = self.upper_place(at).ok_or(EditError::NoLayer { at, count: self.layer_count(cell) })?;
         let old = self.local(at).map(|local| self.palette.get(local)).unwrap_or_default();
         self.may_change(old)?;
-        self.count_palette(Counting::First);
+        self.count_palette_of_unread();
         let entry = self.upper.remove(place);
         self.palette.release(entry.local);
         self.remove_instances(at, &[]);
@@ -317,13 +298,12 @@ impl Chunk {
         &mut self,
         at: CellLayer,
         block: BlockId,
-        counting: Counting,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<(), EditError> {
         if usize::from(at.layer) == self.layer_count(at.cell) {
-            self.push(at.cell, block, counting, schema).map(drop)
+            self.push_layer(at.cell, block, schema).map(drop)
         } else {
-            self.replace(at, block, Shared::Reset, counting, schema).map(drop)
+            self.replace(at, block, Shared::Reset, schema).map(drop)
         }
     }
 
@@ -340,7 +320,6 @@ impl Chunk {
         at: CellLayer,
         block: BlockId,
         shared: Shared,
-        counting: Counting,
         schema: &(impl SchemaView + ?Sized),
     ) -> Result<BlockId, EditError> {
         let count = self.layer_count(at.cell);
@@ -351,7 +330,7 @@ impl Chunk {
         }
         self.may_change(old)?;
         let new = self.new_instances(block, schema)?;
-        self.count_palette(counting);
+        self.count_palette_before(block);
         self.palette.release(old_local);
         let local = self.palette.acquire(block);
         if at.layer == 0 {
@@ -430,9 +409,28 @@ impl Chunk {
         });
     }
 
-    /// Counts the blocks of each kind, once, before the first edit that requires it.
-    fn count_palette(&mut self, counting: Counting) {
-        if counting == Counting::First && !self.palette.is_counted() {
+    /// Counts the blocks of each kind, once, before the first edit that would widen the ids: a kind without blocks may
+    /// give its id to the new one.
+    fn count_palette_before(&mut self, block: BlockId) {
+        let kinds = self.palette.ids().len();
+        let is_full = kinds >> self.blocks.width() > 0;
+        // A single kind has all blocks.
+        if is_full && kinds > 1 && self.palette.find(block).is_none() {
+            self.count_palette();
+        }
+        self.count_palette_of_unread();
+    }
+
+    /// Counts the blocks of each kind, once, if unread components are left: whether their owners are left decides which
+    /// edits are refused.
+    fn count_palette_of_unread(&mut self) {
+        if self.unread.is_some() {
+            self.count_palette();
+        }
+    }
+
+    fn count_palette(&mut self) {
+        if !self.palette.is_counted() {
             let ids = self.blocks.unpacked();
             self.palette.count(&ids, self.upper.iter().map(|entry| entry.local));
         }

@@ -41,7 +41,6 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::Counting;
 pub use edit::EditError;
 pub(crate) use header::Header;
 pub use instances::CellLayer;

@@ -19,9 +19,9 @@ use crate::{BlockId, CellOrder, ComponentId, DecodeError, EntityId, LocalPos, Sc
 
 /// A chunk in memory that can be read and edited.
 ///
-/// It is packed, as on disk: a uniform chunk takes a few hundred bytes, a terrain chunk a few kilobytes. Edits remove
-/// unused kinds from the palette, keep everything sorted, and give each block the components that the schema defines.
-/// So [`encode`](Self::encode) always writes canonical bytes.
+/// It is packed, as on disk: a uniform chunk takes a few hundred bytes, a terrain chunk a few kilobytes. Edits keep
+/// everything sorted, and give each block the components that the schema defines. A kind without blocks may stay in the
+/// palette until its place is needed; [`encode`](Self::encode) always writes canonical bytes.
 ///
 /// ```
 /// use cg_format::chunk::Chunk;
@@ -227,12 +227,13 @@ impl Chunk {
 
     /// The kinds of block in all layers, each once, in unspecified order.
     ///
-    /// The cost depends on the length of the palette. Only a chunk from a foreign writer needs a pass over its cells.
+    /// The cost depends on the length of the palette. A chunk that was edited, or comes from a foreign writer, may need a
+    /// pass over its cells.
     pub fn kinds(&self) -> Vec<BlockId> {
         if self.has_canonical_blocks || self.palette.is_counted() {
             return self.palette.alive().collect();
         }
-        self.palette().into_iter().map(|entry| entry.block).collect()
+        self.first_met_kinds()
     }
 
     /// The first kind whose id is `first` or higher, for a check that all kinds are known. Allocates nothing and visits

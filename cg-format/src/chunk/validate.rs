@@ -64,10 +64,9 @@ impl Chunk {
         let kinds = ids.iter().map(|block| schema.components_of(*block));
         let upper = self.upper.iter().map(|entry| (entry.cell, entry.local));
         let Some(mut expected) = instances_of(kinds, &self.blocks.unpacked(), upper) else {
-            let unknown =
-                ids.iter().find(|id| schema.components_of(**id).is_none() && self.palette.is_alive(**id));
+            let unknown = self.kinds().into_iter().find(|block| schema.components_of(*block).is_none());
             return match unknown {
-                Some(block) if !self.columns.is_empty() => Err(Mismatch::UnknownBlock { block: *block }),
+                Some(block) if !self.columns.is_empty() => Err(Mismatch::UnknownBlock { block }),
                 _ => Ok(()),
             };
         };

@@ -69,6 +69,48 @@ proptest! {
     }
 }
 
+#[test]
+fn a_kind_without_blocks_gives_its_place_to_the_next() {
+    let block = |id| BlockId::new(id);
+    let mut chunk = Chunk::filled(block(0), &NoComponents).unwrap();
+    let cell = LocalPos::new(3, 1, 4);
+    chunk.set_block(cell, block(1), &NoComponents).unwrap();
+    let len_of_two_kinds = chunk.max_len_bytes();
+    for id in 2..1000 {
+        chunk.set_block(cell, block(id), &NoComponents).unwrap();
+        assert_eq!(chunk.max_len_bytes(), len_of_two_kinds, "after block {id}");
+        assert_eq!(BTreeSet::from_iter(chunk.kinds()), BTreeSet::from([block(0), block(id)]));
+        assert_eq!(chunk.kind_from(block(1)), Some(block(id)));
+    }
+}
+
+#[test]
+fn kinds_without_blocks_are_no_kinds_in_a_palette_with_room() {
+    let block = |id| BlockId::new(id);
+    let mut chunk = Chunk::filled(block(0), &NoComponents).unwrap();
+    let cells = || LocalPos::all().take(7).zip(1..);
+    for (cell, id) in cells() {
+        chunk.set_block(cell, block(id), &NoComponents).unwrap();
+    }
+    let decoded = || Chunk::decode(&chunk.to_bytes(), &NoComponents).unwrap();
+    let mut emptied = decoded();
+    for (cell, _) in cells() {
+        emptied.set_block(cell, block(0), &NoComponents).unwrap();
+    }
+    assert_eq!(emptied.kinds(), [block(0)]);
+    assert_eq!(emptied.kind_from(block(1)), None);
+    assert_eq!(emptied, Chunk::filled(block(0), &NoComponents).unwrap());
+    assert_eq!(emptied.validate(&NoComponents), Ok(()));
+    // Eight kinds fill three bits, so the ninth widens the ids.
+    let mut widened = decoded();
+    for (cell, id) in LocalPos::all().skip(10).zip(8..11) {
+        widened.set_block(cell, block(id), &NoComponents).unwrap();
+        widened.set_block(cell, block(0), &NoComponents).unwrap();
+    }
+    assert_eq!(widened, chunk);
+    assert_eq!(widened.to_bytes(), chunk.to_bytes());
+}
+
 /// The laws of arbitrary bytes, the same that the fuzz target checks.
 #[path = "../../../../fuzz/src/chunk.rs"]
 mod any_bytes;
