@@ -118,7 +118,7 @@ impl Meter {
         self.spent > enough || self.begun.is_some_and(|begun| begun.elapsed() > enough * PATIENCE)
     }
 
-    /// Ends; the figures are those of a store in `dir`. `compared_columns` is left to the caller.
+    /// Ends; the figures are those of a store in `dir`. What is compared and held is left to the caller.
     pub(crate) fn end(self, dir: &Path) -> Result<Figures, Failure> {
         if self.units == 0 {
             return Err("nothing was measured".into());
@@ -140,6 +140,7 @@ impl Meter {
             written_bytes: transfer.written_bytes,
             saved_bytes: self.saved_bytes,
             disk_bytes: disk_bytes(dir)?,
+            held_bytes: None,
             peak_bytes: peak_bytes()?.saturating_sub(self.resident_bytes),
             compared_columns: 0,
             effort: Some(Effort {

@@ -239,17 +239,28 @@ fn latencies(out: &mut String, report: &Report, measured: &Measured) {
 
 /// Bytes and memory, as a table that is closed at first.
 fn amounts(out: &mut String, rows: &[&Row]) {
-    let head = ["subject", "written", "written ÷ saved", "on disk", "peak memory", "compared columns"];
+    let head = [
+        "subject",
+        "written",
+        "written ÷ saved",
+        "on disk",
+        "on disk ÷ held",
+        "peak memory",
+        "compared columns",
+    ];
     let line = |row: &&Row| {
         let median =
             |of: fn(&Figures) -> u64| row.median(|figures| Some(of(figures) as f64)).unwrap_or_default();
         let (written, saved) =
             (median(|figures| figures.written_bytes), median(|figures| figures.saved_bytes));
+        let disk = median(|figures| figures.disk_bytes);
+        let held = row.median(|figures| Some(figures.held_bytes? as f64));
         vec![
             row.subject.clone(),
             value(Unit::Bytes, written),
             if saved > 0.0 { three_digits(written / saved) } else { String::new() },
-            value(Unit::Bytes, median(|figures| figures.disk_bytes)),
+            value(Unit::Bytes, disk),
+            held.map_or(String::new(), |held| three_digits(disk / held)),
             value(Unit::Bytes, median(|figures| figures.peak_bytes)),
             format!("{}", median(|figures| figures.compared_columns)),
         ]
@@ -257,7 +268,7 @@ fn amounts(out: &mut String, rows: &[&Row]) {
     let lines: Vec<_> =
         std::iter::once(head.map(str::to_owned).to_vec()).chain(rows.iter().map(line)).collect();
     out.push_str("<details><summary>bytes and memory</summary>");
-    grid(out, &lines, &[1, 2, 3, 4, 5], &[]);
+    grid(out, &lines, &[1, 2, 3, 4, 5, 6], &[]);
     out.push_str("</details>\n");
 }
 

@@ -163,6 +163,7 @@ pub(crate) mod tests {
             written_bytes: 2,
             saved_bytes: 1,
             disk_bytes: 3,
+            held_bytes: Some(2),
             peak_bytes: 4,
             compared_columns: 5,
             effort: None,
@@ -239,6 +240,25 @@ pub(crate) mod tests {
         }
         assert!(!page.contains("http"), "it needs nothing from elsewhere");
         assert!(!page.contains("why ours loses"), "nothing is lost");
+    }
+
+    #[test]
+    fn the_page_says_what_is_written_and_stored_of_a_byte() {
+        let mut some = report(&[("ours", Role::Ours, &[1.0])]);
+        let page = html::page(&some);
+        let cells = |page: &str| {
+            let row = page.split("<details>").nth(1)?.split("</details>").next()?.split("<td").skip(2);
+            Some(row.filter_map(|cell| Some(cell.split_once('>')?.1.split_once('<')?.0.to_owned())).collect())
+        };
+        let expected = ["2.00 B", "2.00", "3.00 B", "1.50", "4.00 B", "5"].map(str::to_owned).to_vec();
+        assert_eq!(cells(&page), Some(expected), "{page}");
+        for outcome in &mut some.workloads[0].rows[0].outcomes {
+            if let Outcome::Measured(figures) = outcome {
+                figures.held_bytes = None;
+            }
+        }
+        let not_compared = cells(&html::page(&some)).expect("a table");
+        assert_eq!(not_compared[3], "", "{not_compared:?}");
     }
 
     #[test]

@@ -152,6 +152,8 @@ fn every_workload_compares_content() {
     let prepared = dir.path().join("prepared");
     let [sound, forgetful] = [Loses::Nothing, Loses::Reopened(MIDDLE)].map(Forgetful);
     prepare(&bench(&sound, &columns, COLUMNS, [&prepared, dir.path()])).expect("it loses nothing");
+    let terrain = square(COLUMNS).into_iter().map(|at| columns.terrain_at(at).len_bytes());
+    let held_bytes = terrain.sum::<u64>();
     let taken = Workload::all().filter(|workload| workload.is_quick() && !workload.needs_threads());
     for workload in taken {
         let name = workload.facts().name;
@@ -165,6 +167,9 @@ fn every_workload_compares_content() {
         };
         let ran = run(&sound).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(ran.compared_columns > 0, "{name} compares nothing");
+        if let Workload::Disk | Workload::ColumnTerrain | Workload::NewTerrain = workload {
+            assert_eq!(ran.held_bytes, Some(held_bytes), "{name}");
+        }
         // What writes new land or a few columns need not come to the middle.
         if !workload.writes() {
             let error = run(&forgetful).expect_err(name).to_string();
@@ -175,7 +180,7 @@ fn every_workload_compares_content() {
 
 /// Compares all columns that are expected of an open store.
 fn check_all(store: &mut dyn Subject, expected: &BTreeMap<Place, Column>) -> Result<u64, Failure> {
-    check(store, expected.iter().map(|(at, column)| (*at, column)))
+    Ok(check(store, expected.iter().map(|(at, column)| (*at, column)))?.columns)
 }
 
 /// What a save waits for, in turns.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::fs::{Advice, fadvise};
 
-use crate::check::check;
+use crate::check::{Checked, check};
 use crate::columns::{Column, Columns};
 use crate::failure::Failure;
 use crate::figures::Figures;
@@ -106,7 +106,7 @@ impl Bench<'_> {
         expected: impl IntoIterator<Item = (Place, &'c Column)>,
     ) -> Result<Figures, Failure> {
         let figures = meter.end(&self.own())?;
-        compared(figures, self.reopen(Memory::SERVER)?, expected)
+        self.compared(figures, self.reopen(Memory::SERVER)?, expected)
     }
 
     /// Ends a workload that read a prepared store: the same, of all that is prepared.
@@ -116,19 +116,22 @@ impl Bench<'_> {
     pub(crate) fn end_unchanged(&self, meter: Meter, contents: Contents) -> Result<Figures, Failure> {
         let figures = meter.end(&self.dir(contents))?;
         let expected = self.places().into_iter().map(|at| (at, contents.at(self.columns, at)));
-        compared(figures, self.open(contents, Memory::SERVER)?, expected)
+        self.compared(figures, self.open(contents, Memory::SERVER)?, expected)
     }
-}
 
-/// Adds a comparison of what an open store has.
-fn compared<'c>(
-    figures: Figures,
-    mut store: Box<dyn Subject>,
-    expected: impl IntoIterator<Item = (Place, &'c Column)>,
-) -> Result<Figures, Failure> {
-    let compared_columns = check(store.as_mut(), expected)?;
-    store.close()?;
-    Ok(Figures { compared_columns, ..figures })
+    /// Adds a comparison of what an open store has. It has no more than what was compared, unless that is less than what
+    /// was prepared.
+    fn compared<'c>(
+        &self,
+        figures: Figures,
+        mut store: Box<dyn Subject>,
+        expected: impl IntoIterator<Item = (Place, &'c Column)>,
+    ) -> Result<Figures, Failure> {
+        let Checked { columns, bytes } = check(store.as_mut(), expected)?;
+        store.close()?;
+        let held_bytes = (columns >= self.count as u64).then_some(bytes);
+        Ok(Figures { held_bytes, compared_columns: columns, ..figures })
+    }
 }
 
 /// A copy of the terrain whose columns were all loaded once, as a host has that changes them.
