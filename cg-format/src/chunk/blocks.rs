@@ -124,6 +124,10 @@ impl Blocks {
         if self.width == other.width {
             return self.width == 0 || self.bytes == other.bytes;
         }
+        if self.width == 0 || other.width == 0 {
+            // Of one of them all ids are 0, which is packed as zeros.
+            return self.bytes.iter().chain(&other.bytes).all(|byte| *byte == 0);
+        }
         let (mut ours, mut theirs) = ([0; Self::PLANE_CELLS], [0; Self::PLANE_CELLS]);
         (0..16).all(|x| {
             self.unpack_plane(x, &mut ours);
