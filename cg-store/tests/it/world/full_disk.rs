@@ -327,6 +327,22 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
     });
 }
 
+/// Deletes the logs and replaced chunks that the engine would delete after the rest of the disk is taken, and waits until
+/// it has done so in the background too.
+fn settle(world: &World, disk: &Path) {
+    world.engine().flush().expect("there is room");
+    world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("there is room");
+    let mut before = [0; 4];
+    for _ in 0..50 {
+        before.rotate_left(1);
+        before[3] = free(disk);
+        if before.iter().all(|bytes| *bytes == before[3]) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(600));
+    }
+}
+
 #[test]
 fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written() {
     let test =
@@ -345,19 +361,7 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         };
         // What the world asked before may still count.
         let wait = || std::thread::sleep(Duration::from_millis(600));
-        // The engine would delete logs and replaced chunks after the rest of the disk is taken.
-        small.world.engine().flush().expect("there is room");
-        small.world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("there is room");
-        // It may go on in the background.
-        let mut before = [0; 4];
-        for _ in 0..50 {
-            before.rotate_left(1);
-            before[3] = free(disk);
-            if before.iter().all(|bytes| *bytes == before[3]) {
-                break;
-            }
-            wait();
-        }
+        settle(&small.world, disk);
         let ballast = Ballast::leaving(disk, DEMANDED / 5);
         wait();
         refused(small.save(Durability::Process).expect_err("takes nothing"), DEMANDED);
@@ -378,6 +382,7 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         for _ in 0..100 {
             small.save(Durability::Process).expect("there is room");
         }
+        settle(&small.world, disk);
         let ballast = Ballast::leaving(disk, DEMANDED / 2);
         wait();
         let free_bytes = free(disk);
