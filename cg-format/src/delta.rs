@@ -279,8 +279,9 @@ impl<'a> DeltaView<'a> {
 
     /// Applies the delta as [`Delta::apply`] does, for a caller that has just decoded the chunk.
     ///
-    /// Copies nothing: the cost depends on the length of the delta, unless it widens the palette. A kind without blocks
-    /// stays in the palette, and the first [`encode`](Chunk::encode) visits every cell once.
+    /// Copies nothing. The cost depends on the length of the delta, unless all cells are visited as in
+    /// [`Chunk::set_block`]. A kind without blocks may stay in the palette; then each [`encode`](Chunk::encode) visits
+    /// every cell, until the chunk is [packed](Chunk::pack).
     ///
     /// # Errors
     /// As [`Delta::apply`]. Then the chunk has a part of the delta: drop it.

@@ -25,7 +25,7 @@ impl Chunk {
     /// The blocks in which a later chunk differs; `None` if there are more than `at_most`, or a layer was removed.
     ///
     /// Costs one comparison of every cell, less if the chunks differ much. If one chunk is an edit of the other, equal
-    /// planes of cells are compared as bytes.
+    /// planes of cells are compared as bytes, or as ids if the edit has widened them.
     pub(crate) fn blocks_changed_in(&self, later: &Self, at_most: usize) -> Option<Vec<ChangedBlock>> {
         let mut changed = self.base_changed_in(later, at_most)?;
         let mut old = self.upper_layers().peekable();

@@ -95,7 +95,8 @@ impl Chunk {
     /// Sets the block in layer 0 of a cell and returns the old one.
     ///
     /// The new block's components have their default bytes; those of the old block are lost. Setting the same block
-    /// changes nothing. Costs a search of the palette. If the palette outgrows its width, all ids are packed again.
+    /// changes nothing. Costs a search of the palette. Now and then all cells are visited once: if the palette outgrows
+    /// its width, or many kinds may have no blocks any more.
     ///
     /// # Errors
     /// [`EditError::UnknownBlock`], [`EditError::UnknownComponent`] or [`EditError::UnreadComponents`].
@@ -415,7 +416,7 @@ impl Chunk {
         let kinds = self.palette.ids().len();
         let is_full = kinds >> self.blocks.width() > 0;
         // A single kind has all blocks.
-        if is_full && kinds > 1 && self.palette.find(block).is_none() {
+        if is_full && kinds > 1 && !self.palette.is_counted() && self.palette.find(block).is_none() {
             self.count_palette();
         }
         self.count_palette_of_unread();
@@ -437,6 +438,9 @@ impl Chunk {
     }
 
     fn pack_if_mostly_dead(&mut self) {
+        if self.palette.is_mostly_dead() {
+            self.count_palette();
+        }
         if self.palette.is_mostly_dead() {
             self.pack();
         }

@@ -237,7 +237,7 @@ impl Chunk {
     }
 
     /// The first kind whose id is `first` or higher, for a check that all kinds are known. Allocates nothing and visits
-    /// no cells unless there is one.
+    /// no cells unless there is one, or an edit has removed the blocks of one.
     pub fn kind_from(&self, first: BlockId) -> Option<BlockId> {
         let may_be = self.palette.ids().iter().any(|id| *id >= first);
         if may_be { self.kinds().into_iter().find(|id| *id >= first) } else { None }

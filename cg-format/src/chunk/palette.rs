@@ -64,12 +64,13 @@ impl<'a> PaletteView<'a> {
 
 /// An editable palette. Local ids do not change while blocks are added and removed, until it is packed again.
 ///
-/// An entry without blocks is dead; the next new kind replaces it.
+/// An entry without blocks is dead. Once the blocks are counted, the next new kind replaces it.
 #[derive(Debug, Clone)]
 pub(super) struct Palette {
     ids: Vec<BlockId>,
-    /// The number of blocks of each entry; empty until the first edit needs it.
+    /// The number of blocks of each entry; empty until an edit needs it.
     counts: Vec<u32>,
+    /// The number of dead entries. Until the blocks are counted, edits have left at most that many.
     dead: usize,
 }
 
@@ -145,9 +146,12 @@ impl Palette {
 
     /// Removes a block of a kind.
     pub(super) fn release(&mut self, local: u32) {
-        if let Some(count) = self.counts.get_mut(local as usize) {
-            *count -= 1;
-            self.dead += usize::from(*count == 0);
+        match self.counts.get_mut(local as usize) {
+            Some(count) => {
+                *count -= 1;
+                self.dead += usize::from(*count == 0);
+            }
+            None => self.dead += 1,
         }
     }
 
@@ -157,7 +161,8 @@ impl Palette {
         !self.is_counted() || (self.counts == counts && self.dead == dead)
     }
 
-    /// Whether enough entries are dead that packing the chunk again is worth its cost.
+    /// Whether enough entries are dead that packing the chunk again is worth its cost; they may be, if the blocks are not
+    /// counted.
     pub(super) const fn is_mostly_dead(&self) -> bool {
         self.dead > 8 && self.dead * 2 > self.ids.len()
     }

@@ -17,8 +17,8 @@ pub(crate) struct Figures {
     pub(crate) saved_bytes: u64,
     /// Bytes of the store's files at the end.
     pub(crate) disk_bytes: u64,
-    /// Bytes of all chunks that the store has at the end, in their one encoding. `None` where not all were compared;
-    /// earlier reports do not have it.
+    /// Bytes of all chunks that the store has at the end, in their one encoding. `None` where not all were compared.
+    /// Earlier reports and the program in Go do not have it.
     pub(crate) held_bytes: Option<u64>,
     /// The most resident memory beyond that of the process before the store was opened.
     pub(crate) peak_bytes: u64,

@@ -107,8 +107,27 @@ fn kinds_without_blocks_are_no_kinds_in_a_palette_with_room() {
         widened.set_block(cell, block(id), &NoComponents).unwrap();
         widened.set_block(cell, block(0), &NoComponents).unwrap();
     }
-    assert_eq!(widened, chunk);
+    assert_eq!(widened, decoded());
     assert_eq!(widened.to_bytes(), chunk.to_bytes());
+    // The tenth and eleventh kind take the place of the ninth, as its block is gone.
+    let ninth = 8 + LocalPos::COUNT / 8;
+    assert_eq!(widened.max_len_bytes(), chunk.to_bytes().len() + ninth);
+}
+
+#[test]
+fn a_chunk_whose_kinds_are_edited_away_takes_no_more_than_its_blocks() {
+    let block = |id| BlockId::new(id);
+    let mut chunk = Chunk::filled(block(0), &NoComponents).unwrap();
+    for (cell, id) in LocalPos::all().take(100).zip(1..) {
+        chunk.set_block(cell, block(id), &NoComponents).unwrap();
+    }
+    let mut chunk = Chunk::decode(&chunk.to_bytes(), &NoComponents).unwrap();
+    for cell in LocalPos::all().take(100) {
+        chunk.set_block(cell, block(0), &NoComponents).unwrap();
+    }
+    // Half of the kinds at most, and eight, may stay without blocks.
+    let of_nine_kinds = 48 + 9 * 8 + LocalPos::COUNT / 8 * 4;
+    assert!(chunk.max_len_bytes() <= of_nine_kinds, "{}", chunk.max_len_bytes());
 }
 
 /// The laws of arbitrary bytes, the same that the fuzz target checks.

@@ -103,6 +103,19 @@ fn an_unknown_block_without_data_hides_nothing() {
 }
 
 #[test]
+fn an_unknown_layer_that_was_removed_hides_nothing() {
+    let (unknown, known) = (BlockId::new(1_000_000), BlockId::new(1));
+    let mut chunk = Chunk::filled(BlockId::new(0), &NoComponents).unwrap();
+    chunk.push_layer(cell(5), unknown, &NoComponents).unwrap();
+    let mut chunk = Chunk::decode(&chunk.to_bytes(), &TestSchema).unwrap();
+    let refused = EditError::UnreadComponents { block: known };
+    assert_eq!(chunk.clone().set_block(cell(5), known, &TestSchema), Err(refused));
+    chunk.remove_layer(cell(5), 1).unwrap();
+    chunk.set_block(cell(5), known, &TestSchema).unwrap();
+    assert_eq!(chunk.validate(&TestSchema), Ok(()));
+}
+
+#[test]
 fn refusals_read_as_sentences() {
     let mut chunk = Chunk::filled(BlockId::new(1), &TestSchema).unwrap();
     for _ in 0..255 {

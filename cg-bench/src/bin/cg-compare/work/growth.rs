@@ -36,21 +36,22 @@ fn places(workload: Workload) -> Option<Vec<Place>> {
 pub(super) fn radius(bench: &Bench<'_>, workload: Workload) -> Result<Figures, Failure> {
     let places = places(workload).ok_or(NO_SIZE)?;
     let mut meter = Meter::begin()?;
-    let (mut store, compared) = meter.apart(|| {
+    let (mut store, compared_columns) = meter.apart(|| {
         let mut store = bench.reopen(Memory::SERVER)?;
         let expected = places.iter().map(|at| (*at, bench.columns.terrain_at(*at)));
-        let compared = check(store.as_mut(), expected)?;
+        let compared_columns = check(store.as_mut(), expected)?;
         for at in &places {
             black_box(store.load(*at)?);
         }
-        Ok((store, compared))
+        Ok((store, compared_columns))
     })?;
     for at in &places {
         black_box(meter.call(|| store.load(*at))?);
     }
     let figures = meter.end(&bench.own())?;
     store.close()?;
-    Ok(Figures { held_bytes: Some(compared.bytes), compared_columns: compared.columns, ..figures })
+    let held_bytes = Some(places.iter().map(|at| bench.columns.terrain_at(*at).len_bytes()).sum());
+    Ok(Figures { held_bytes, compared_columns, ..figures })
 }
 
 /// Columns of a world of growing size, anywhere in it, just opened.
@@ -64,9 +65,10 @@ pub(super) fn grown(bench: &Bench<'_>, workload: Workload) -> Result<Figures, Fa
         black_box(meter.call(|| store.load(*at))?);
     }
     let figures = meter.end(&bench.own())?;
-    let compared = check(store.as_mut(), places.iter().map(|at| (*at, bench.columns.terrain_at(*at))))?;
+    let compared_columns =
+        check(store.as_mut(), places.iter().map(|at| (*at, bench.columns.terrain_at(*at))))?;
     store.close()?;
-    Ok(Figures { compared_columns: compared.columns, ..figures })
+    Ok(Figures { compared_columns, ..figures })
 }
 
 /// Makes the store of a workload that has one of its own size, in the scratch folder.

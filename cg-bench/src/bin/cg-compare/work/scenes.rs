@@ -79,7 +79,9 @@ pub(super) fn explorer(bench: &Bench<'_>) -> Result<Figures, Failure> {
         line(x).for_each(|at| meter.saved(bench.columns.terrain_at(at).len_bytes()));
     }
     store.close()?;
-    bench.end(meter, (0..steps).flat_map(line).map(|at| (at, bench.columns.terrain_at(at))))
+    let figures = bench.end(meter, (0..steps).flat_map(line).map(|at| (at, bench.columns.terrain_at(at))))?;
+    // The store was empty before.
+    Ok(Figures { held_bytes: Some(figures.saved_bytes), ..figures })
 }
 
 /// Players of a town: each tick every one of them loads two columns near and changes a block.
