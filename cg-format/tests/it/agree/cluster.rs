@@ -1,5 +1,10 @@
 //! Clusters against the naive ones: the plain form, the stored form, and lies in both with right checksums.
 
+mod claims;
+mod cold;
+mod lies;
+mod pieces;
+
 use std::collections::BTreeMap;
 
 use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster};
@@ -65,7 +70,7 @@ fn opened(scale_level: u8, row: &[u8]) -> Option<Stored> {
 
 fn row(naive: &Stored, codec: u8) -> Vec<u8> {
     let space = Space::of_cluster(tier(naive.scale_level)).byte();
-    cluster::encode_stored(naive, codec, 0, space, KEY, 12).expect("encodable")
+    cluster::encode_stored(naive, codec, space, KEY, 12).expect("encodable")
 }
 
 #[track_caller]

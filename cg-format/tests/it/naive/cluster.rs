@@ -1,9 +1,15 @@
 //! Clusters, by definition: the plain form of one level, and the stored form with its directory.
+//!
+//! Rows are read with both versions of the directory and both forms of a group, but written only with the first.
+
+pub(crate) mod directory;
+pub(crate) mod fields;
 
 use std::collections::BTreeMap;
 
+use self::directory::Entry;
 use super::frame::{self, Frame};
-use super::{Cursor, Refused, ascends, crc32c, lz4, put, unlz4};
+use super::{Cursor, Refused, ascends, crc32c, lz4, put, unlz4, unzstd};
 
 /// Chunk values by slot: (x·side + y)·side + z.
 pub(crate) type Plain = BTreeMap<u16, Vec<u8>>;
@@ -118,7 +124,6 @@ fn groups(scale_level: u8) -> Result<u16, Refused> {
 pub(crate) fn encode_stored(
     cluster: &Stored,
     codec: u8,
-    schema_generation: u32,
     space: u8,
     key: &[u8],
     version: u64,
@@ -159,7 +164,7 @@ pub(crate) fn encode_stored(
     let checked = directory.len();
     directory.extend(stored_groups);
     Ok(frame::encode(
-        &Frame { kind: 2, codec, version, schema_generation, payload: directory },
+        &Frame { kind: 2, codec, version, schema_generation: 0, payload: directory },
         checked,
         space,
         key,
@@ -169,61 +174,41 @@ pub(crate) fn encode_stored(
 /// Reads a whole row.
 ///
 /// Left free by the layout, strict here: groups lie in order without gaps to the end of the row, a group without
-/// chunks has an entry of zeros, and a cluster has at least one chunk.
+/// chunks has an entry of zeros, and a cluster has at least one chunk. Lenient: equal groups may be stored again.
 pub(crate) fn decode_stored(row: &[u8], space: u8, key: &[u8]) -> Result<(Frame, Stored), Refused> {
-    let directory_len = directory_len(row.get(24..).unwrap_or_default())?;
+    let directory_len = directory::len(row.get(24..).unwrap_or_default())?;
     let frame = frame::decode(row, directory_len, space, key)?;
     if frame.kind != 2 {
         return Err(format!("frame kind {} is no cluster", frame.kind));
     }
-    let mut at = Cursor::new(&frame.payload);
-    at.u8("directory version")?;
-    let scale_level = at.u8("scale level")?;
-    at.u16("reserved")?;
-    let present_count = at.u32("present count")?;
-    let mut entries = Vec::new();
-    for _ in 0..groups(scale_level)? {
-        let presence = at.u64("presence")?;
-        let [offset, stored_len, raw_len, crc] =
-            [at.u32("offset")?, at.u32("stored length")?, at.u32("raw length")?, at.u32("checksum")?];
-        entries.push((presence, offset, stored_len, raw_len, crc));
+    if frame.schema_generation != 0 {
+        return Err(format!("schema generation {} of a cluster", frame.schema_generation));
     }
-    let mut versions = Vec::new();
-    for _ in 0..present_count {
-        versions.push((at.u64("chunk version")?, at.u32("chunk schema generation")?));
-    }
-    let mut versions = versions.into_iter();
-
+    let directory = directory::decode(&frame.payload, frame.codec)?;
+    let scale_level = directory.scale_level;
+    let mut at = Cursor::new(&frame.payload[directory_len..]);
+    let mut versions = directory.chunks.into_iter();
+    let mut earlier: Vec<Entry> = Vec::new();
     let mut chunks = BTreeMap::new();
-    for (group, (presence, offset, stored_len, raw_len, crc)) in entries.into_iter().enumerate() {
-        if presence == 0 {
-            if (offset, stored_len, raw_len, crc) != (0, 0, 0, 0) {
+    for (group, entry) in directory.entries.into_iter().enumerate() {
+        if entry.presence == 0 {
+            if entry != Entry::default() {
                 return Err(format!("group {group} has an entry and no chunk"));
             }
             continue;
         }
-        if u64::from(offset) != (at.at - directory_len) as u64 {
-            return Err(format!(
-                "group {group} at {offset}, but the one before ends at {}",
-                at.at - directory_len
-            ));
-        }
-        let stored = at.take("group", u64::from(stored_len))?;
-        if crc32c(stored) != crc {
-            return Err(format!("group {group}: checksum"));
-        }
-        let raw = if stored_len == raw_len {
-            stored.to_vec()
-        } else if stored_len < raw_len && frame.codec == 1 {
-            unlz4(stored, raw_len)?
+        let stored = if directory.version == 2 && earlier.contains(&entry) {
+            let mut again = Cursor::new(at.bytes);
+            again.take("the groups before", u64::from(entry.offset))?;
+            again.take("group", u64::from(entry.stored_len))?
+        } else if u64::from(entry.offset) == at.at as u64 {
+            earlier.push(entry);
+            at.take("group", u64::from(entry.stored_len))?
         } else {
-            return Err(format!("group {group}: {stored_len} bytes for {raw_len}, codec {}", frame.codec));
+            return Err(format!("group {group} at {}, but the one before ends at {}", entry.offset, at.at));
         };
-        let (inner_level, plain) = decode(&raw)?;
-        let found = plain.keys().fold(0_u64, |mask, inner| mask | 1 << inner);
-        if inner_level != 1 || found != presence {
-            return Err(format!("group {group} holds {found:x}, the directory says {presence:x}"));
-        }
+        let plain = decode_group(scale_level, frame.codec, &entry, stored)
+            .map_err(|why| format!("group {group}: {why}"))?;
         for (inner, value) in plain {
             let (version, schema_generation) = versions.next().expect("as many versions as presence bits");
             chunks.insert(
@@ -236,29 +221,42 @@ pub(crate) fn decode_stored(row: &[u8], space: u8, key: &[u8]) -> Result<(Frame,
     Ok((frame.clone(), Stored { scale_level, chunks }))
 }
 
-/// How long a directory is, from what it says of itself.
-fn directory_len(bytes: &[u8]) -> Result<usize, Refused> {
-    let mut at = Cursor::new(bytes);
-    let version = at.u8("directory version")?;
-    if version != 1 {
-        return Err(format!("directory version {version}"));
+/// The chunks of one group by their places. Only compressed groups of L2 with Zstandard may be by field.
+fn decode_group(scale_level: u8, codec: u8, entry: &Entry, stored: &[u8]) -> Result<Plain, Refused> {
+    if crc32c(stored) != entry.checksum {
+        return Err("checksum".into());
     }
-    let groups = groups(at.u8("scale level")?)?;
-    let reserved = at.u16("reserved")?;
-    if reserved != 0 {
-        return Err(format!("reserved is {reserved}"));
+    if entry.raw_len < 521 + entry.presence.count_ones() {
+        return Err(format!("raw length {}", entry.raw_len));
     }
-    let present_count = at.u32("present count")?;
-    let mut present = 0;
-    for _ in 0..groups {
-        present += at.u64("presence")?.count_ones();
-        at.take("group entry", 16)?;
+    let raw = unpacked(codec, stored, entry.raw_len)?;
+    let may_be_by_field = scale_level == 2 && codec == 2 && entry.stored_len < entry.raw_len;
+    let plain = if may_be_by_field && Cursor::new(&raw).u64("format version")? == 2 {
+        fields::decode(&raw)?
+    } else {
+        let (inner_level, plain) = decode(&raw)?;
+        if inner_level != 1 {
+            return Err(format!("scale level {inner_level} in a group"));
+        }
+        plain
+    };
+    let found = plain.keys().fold(0_u64, |mask, inner| mask | 1 << inner);
+    if found != entry.presence {
+        return Err(format!("it holds {found:x}, the directory says {:x}", entry.presence));
     }
-    if present != present_count || present == 0 {
-        return Err(format!("{present} presence bits, {present_count} chunks"));
+    Ok(plain)
+}
+
+/// Bytes of a cluster as they were before compression. As many as meant were not compressed.
+fn unpacked(codec: u8, stored: &[u8], raw_len: u32) -> Result<Vec<u8>, Refused> {
+    if stored.len() == raw_len as usize {
+        return Ok(stored.to_vec());
     }
-    at.take("versions", 12 * u64::from(present))?;
-    Ok(at.at)
+    match codec {
+        1 if stored.len() < raw_len as usize => unlz4(stored, raw_len),
+        2 if stored.len() < raw_len as usize => unzstd(stored, raw_len),
+        _ => Err(format!("{} bytes for {raw_len}, codec {codec}", stored.len())),
+    }
 }
 
 mod tests;

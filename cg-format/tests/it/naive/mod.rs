@@ -163,6 +163,15 @@ pub(crate) fn unlz4(block: &[u8], raw_len: u32) -> Result<Vec<u8>, Refused> {
     if len == out.len() { Ok(out) } else { Err(format!("a block of {len} bytes, not {raw_len}")) }
 }
 
+/// The bytes of Zstandard frames, which are exactly so many.
+pub(crate) fn unzstd(frames: &[u8], raw_len: u32) -> Result<Vec<u8>, Refused> {
+    let mut out = vec![0; raw_len as usize];
+    let len = ruzstd::decoding::FrameDecoder::new()
+        .decode_all(frames, &mut out)
+        .map_err(|error| error.to_string())?;
+    if len == out.len() { Ok(out) } else { Err(format!("frames of {len} bytes, not {raw_len}")) }
+}
+
 /// What a world knows of its blocks and components.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schema {

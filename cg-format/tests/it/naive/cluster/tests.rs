@@ -45,9 +45,9 @@ fn a_stored_l1_cluster_of_one_chunk() {
     // Both checksums are from a calculator that shares no code with this one.
     let row = fixture(&format!(
         "01 02 00 00      | frame version, kind: cluster, codec: none, reserved
-         820c501d         | checksum of the directory | 04 | KEY | the header with zeros
+         eb8b14c6         | checksum of the directory | 04 | KEY | the header with zeros
          2b00000000000000 | version 43
-         03000000         | schema generation
+         00000000         | schema generation
          00000000         | reserved
          01               | directory version
          01               | scale level
@@ -70,9 +70,9 @@ fn a_stored_l1_cluster_of_one_chunk() {
         scale_level: 1,
         chunks: BTreeMap::from([(63, Slot { version: 42, schema_generation: 3, value: fixture(CHUNK) })]),
     };
-    assert_eq!(hex(&encode_stored(&cluster, 0, 3, 4, b"KEY", 43).expect("encodable")), hex(&row));
+    assert_eq!(hex(&encode_stored(&cluster, 0, 4, b"KEY", 43).expect("encodable")), hex(&row));
     let (frame, found) = decode_stored(&row, 4, b"KEY").expect("readable");
-    assert_eq!((frame.version, frame.schema_generation), (43, 3));
+    assert_eq!((frame.version, frame.schema_generation), (43, 0));
     assert_eq!(found, cluster);
     assert_eq!(decode_stored(&row, 4, b"KEZ"), Err("checksum".into()));
 }
@@ -105,7 +105,7 @@ fn stored_clusters_come_back_with_and_without_compression() {
     for (scale_level, count) in [(1, 1), (1, 30), (2, 1), (2, 90)] {
         for codec in [0, 1] {
             let cluster = random(&mut dice, scale_level, count);
-            let row = encode_stored(&cluster, codec, 1, 5, b"key", 9).expect("encodable");
+            let row = encode_stored(&cluster, codec, 5, b"key", 9).expect("encodable");
             let (frame, found) = decode_stored(&row, 5, b"key").expect("readable");
             assert_eq!((frame.codec, &found), (codec, &cluster));
             let plain = encode(scale_level, &found.plain()).expect("a level");
@@ -116,7 +116,7 @@ fn stored_clusters_come_back_with_and_without_compression() {
 
 #[test]
 fn any_flipped_bit_of_a_stored_cluster_is_refused() {
-    let row = encode_stored(&random(&mut Dice(3), 1, 5), 1, 1, 4, b"key", 9).expect("encodable");
+    let row = encode_stored(&random(&mut Dice(3), 1, 5), 1, 4, b"key", 9).expect("encodable");
     for bit in 0..row.len() * 8 {
         let mut damaged = row.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
@@ -124,5 +124,71 @@ fn any_flipped_bit_of_a_stored_cluster_is_refused() {
     }
     for len in 0..row.len() {
         assert!(decode_stored(&row[..len], 4, b"key").is_err(), "cut to {len}");
+    }
+}
+
+/// A group by field of two chunks: one of five kinds with a layered block, and one of a single kind.
+fn by_field() -> Vec<u8> {
+    fixture(
+        "0200000000000000 | form
+         0200000000000080 | places 1 and 63
+         05000000 01000000 | palette counts
+         01000000 00000000 | layered block counts
+         02000000 00000000 | component lengths
+         0f000000 08000000 | rest lengths: 2 + 2 + 8 + 3, and 8
+         0a 0b 0c 0d 0e 0f | byte 0 of the six kinds
+         00 00 00 00 01 00 | byte 1: the fifth is 0x10e
+         00*36             | bytes 2 to 7
+         02                | y 0, x 0: z 0 has local id 2, z 1 has 0
+         00*7              | z 2 to 15
+         30                | y 0, x 1: z 0 has 0, z 1 has 3
+         00*119            | to x 15
+         04                | y 1, x 0: z 0 has 4
+         00*1919           | to y 15
+         10 40             | one layered block: cell 16, local id 4
+         c1 c2             | components
+         0000000000000000  | no entities
+         51 52 53          | side data
+         0000000000000000  | no entities of place 63",
+    )
+}
+
+#[test]
+fn a_group_by_field_of_two_chunks() {
+    // Five kinds take 3 bits. Cell 0 is bits 0 to 2, cell 16 (y 1) bits 48 to 50, cell 257 (x 1, z 1) bits 771 to 773.
+    let first = fixture(
+        "0100000000000000 | format version
+         5206000000000000 | component offset: 40 + 8·5 + 512·3 + 2
+         5406000000000000 | entity offset: 2 more
+         0100000000000000 | layered block count
+         0500000000000000 | palette count
+         0a00000000000000 0b00000000000000 0c00000000000000 0d00000000000000 0e01000000000000
+         02 00*5 04 00*89 | bytes 0 to 95
+         18               | bits 771 and 772
+         00*1439          | to the end of the ids
+         10 40 c1c2 0000000000000000 515253",
+    );
+    let second = fixture("0100000000000000 3000000000000000*2 00*8 0100000000000000 0f00000000000000 00*8");
+    assert_eq!(first.len(), 1631);
+    let chunks = fields::decode(&by_field()).expect("readable");
+    assert_eq!(hex(&chunks[&1]), hex(&first));
+    assert_eq!(hex(&chunks[&63]), hex(&second));
+    assert_eq!(chunks.len(), 2);
+    assert_eq!(fields::encode(&chunks).map(|bytes| hex(&bytes)), Some(hex(&by_field())));
+}
+
+#[test]
+fn a_group_by_field_that_lies_is_refused() {
+    let mut no_kind = by_field();
+    no_kind[16] = 0;
+    assert_eq!(fields::decode(&no_kind), Err("0 kinds for 1 layered blocks and 4096 cells".into()));
+    let mut large_id = by_field();
+    large_id[96] = 0x82;
+    assert_eq!(fields::decode(&large_id), Err("id 8 of 3 bits".into()));
+    let mut longer = by_field();
+    longer.push(0);
+    assert_eq!(fields::decode(&longer), Err("1 bytes after the last rest".into()));
+    for len in 0..longer.len() - 1 {
+        assert!(fields::decode(&longer[..len]).is_err(), "cut to {len}");
     }
 }

@@ -1,0 +1,106 @@
+//! A row taken apart, so that it can be put together with a lie in it.
+
+use cg_format::Space;
+use cg_format::codec::{self, Codec, Effort};
+
+use super::{KEY, tier};
+use crate::naive::cluster::directory::{self, Directory, Entry};
+use crate::naive::frame::{self, Frame};
+use crate::naive::{Dice, crc32c, put};
+
+/// What a row is put together from.
+pub(super) struct Pieces {
+    pub(super) codec: u8,
+    pub(super) directory: Directory,
+    /// All stored groups, one after another.
+    pub(super) groups: Vec<u8>,
+}
+
+impl Pieces {
+    pub(super) fn of(row: &[u8]) -> Self {
+        let (codec, payload) = (row[2], &row[24..]);
+        let directory = directory::decode(payload, codec).expect("a right directory");
+        let groups = payload[directory::len(payload).expect("a right directory")..].to_vec();
+        Self { codec, directory, groups }
+    }
+
+    pub(super) fn any_entry(&mut self, dice: &mut Dice) -> &mut Entry {
+        let present: Vec<&mut Entry> =
+            self.directory.entries.iter_mut().filter(|entry| entry.presence != 0).collect();
+        let any = dice.below(present.len() as u64) as usize;
+        present.into_iter().nth(any).expect("below the count")
+    }
+
+    /// Other bytes for the last group, which from then on shares them with no other.
+    pub(super) fn rewrite_last(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut entries = self.directory.entries.iter_mut().rev().filter(|entry| entry.presence != 0);
+        let entry = entries.next().expect("a cluster has chunks");
+        let shared = entries.any(|other| other.offset == entry.offset);
+        let [at, len, raw_len] = [entry.offset, entry.stored_len, entry.raw_len].map(|field| field as usize);
+        let stored = &self.groups[at..at + len];
+        let mut raw = Vec::new();
+        if len < raw_len {
+            codec::decompress(codec_of(self.codec), stored, raw_len, &mut raw).expect("a right group");
+        } else {
+            raw.extend(stored);
+        }
+        change(&mut raw);
+        let packed = packed(self.codec, &raw);
+        let stored = if packed.len() < raw.len() { &packed } else { &raw };
+        if !shared && at + len == self.groups.len() {
+            self.groups.truncate(at);
+        }
+        *entry = Entry { offset: self.groups.len() as u32, ..entry_of(entry.presence, stored, &raw) };
+        self.groups.extend(stored);
+    }
+
+    /// The directory, with entries that are compressed or not.
+    pub(super) fn head(&self, entries_packed: bool) -> Vec<u8> {
+        let Directory { version, scale_level, entries, chunks } = &self.directory;
+        let mut raw = Vec::new();
+        for Entry { presence, offset, stored_len, raw_len, checksum } in entries {
+            put(&mut raw, *presence, 8);
+            for field in [offset, stored_len, raw_len, checksum] {
+                put(&mut raw, u64::from(*field), 4);
+            }
+        }
+        for (version, schema_generation) in chunks {
+            put(&mut raw, *version, 8);
+            put(&mut raw, u64::from(*schema_generation), 4);
+        }
+        let stored = if entries_packed { packed(self.codec, &raw) } else { raw };
+        let mut out = vec![*version, *scale_level, 0, 0];
+        put(&mut out, chunks.len() as u64, 4);
+        if *version == 2 {
+            put(&mut out, stored.len() as u64, 4);
+        }
+        out.extend(stored);
+        out
+    }
+
+    /// The whole row after such a directory.
+    pub(super) fn sealed(&self, head: &[u8]) -> Vec<u8> {
+        let payload = [head, &self.groups].concat();
+        let checked_len = directory::len(&payload).unwrap_or(0).min(payload.len());
+        let frame = Frame { kind: 2, codec: self.codec, version: 12, schema_generation: 0, payload };
+        let space = Space::of_cluster(tier(self.directory.scale_level)).byte();
+        frame::encode(&frame, checked_len, space, KEY)
+    }
+}
+
+/// The entry of a group at the front.
+pub(super) fn entry_of(presence: u64, stored: &[u8], raw: &[u8]) -> Entry {
+    let [stored_len, raw_len] = [stored, raw].map(|bytes| bytes.len() as u32);
+    Entry { presence, offset: 0, stored_len, raw_len, checksum: crc32c(stored) }
+}
+
+/// Bytes compressed as a writer does, longer or shorter than they were.
+pub(super) fn packed(codec: u8, raw: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    codec::compress(codec_of(codec), Effort::Small, raw, &mut out);
+    out
+}
+
+fn codec_of(byte: u8) -> Codec {
+    Codec::from_byte(byte).expect("a codec")
+}

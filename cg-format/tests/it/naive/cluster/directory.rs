@@ -1,0 +1,100 @@
+//! The directory of a stored cluster, in both of its versions.
+
+use super::super::{Cursor, Refused};
+use super::{groups, unpacked};
+
+/// What a directory says of a group; of one without chunks only zeros.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Entry {
+    /// Bit i: the chunk at place i is present.
+    pub(crate) presence: u64,
+    /// Where the group starts, from the end of the directory.
+    pub(crate) offset: u32,
+    pub(crate) stored_len: u32,
+    pub(crate) raw_len: u32,
+    pub(crate) checksum: u32,
+}
+
+/// A directory that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Directory {
+    /// 1, or 2: entries that may be compressed, and groups that may be shared.
+    pub(crate) version: u8,
+    pub(crate) scale_level: u8,
+    pub(crate) entries: Vec<Entry>,
+    /// Version and schema generation of each present chunk, group by group.
+    pub(crate) chunks: Vec<(u64, u32)>,
+}
+
+/// What a directory begins with.
+struct Head {
+    version: u8,
+    scale_level: u8,
+    present_count: u32,
+    /// Where the entries of groups and chunks start, and how many bytes are stored and meant.
+    entries_at: usize,
+    stored_len: u32,
+    raw_len: u32,
+}
+
+impl Head {
+    fn decode(payload: &[u8]) -> Result<Self, Refused> {
+        let mut at = Cursor::new(payload);
+        let version = at.u8("directory version")?;
+        if version != 1 && version != 2 {
+            return Err(format!("directory version {version}"));
+        }
+        let scale_level = at.u8("scale level")?;
+        let groups = u32::from(groups(scale_level)?);
+        let reserved = at.u16("reserved")?;
+        if reserved != 0 {
+            return Err(format!("reserved is {reserved}"));
+        }
+        let present_count = at.u32("present count")?;
+        if present_count == 0 || present_count > 64 * groups {
+            return Err(format!("{present_count} chunks in {groups} groups"));
+        }
+        let raw_len = 24 * groups + 12 * present_count;
+        let stored_len = if version == 1 { raw_len } else { at.u32("entries length")? };
+        if stored_len == 0 || stored_len > raw_len {
+            return Err(format!("{stored_len} bytes of entries for {raw_len}"));
+        }
+        Ok(Self { version, scale_level, present_count, entries_at: at.at, stored_len, raw_len })
+    }
+}
+
+/// How long a directory is, from what it says of itself.
+pub(crate) fn len(payload: &[u8]) -> Result<usize, Refused> {
+    let head = Head::decode(payload)?;
+    Ok(head.entries_at + head.stored_len as usize)
+}
+
+/// Reads the directory at the front of a payload.
+pub(crate) fn decode(payload: &[u8], codec: u8) -> Result<Directory, Refused> {
+    let head = Head::decode(payload)?;
+    let stored = Cursor::new(&payload[head.entries_at..]).take("entries", u64::from(head.stored_len))?;
+    let raw = unpacked(codec, stored, head.raw_len)?;
+    let mut at = Cursor::new(&raw);
+    let mut entries = Vec::new();
+    let mut present = 0;
+    for _ in 0..groups(head.scale_level)? {
+        let entry = Entry {
+            presence: at.u64("presence")?,
+            offset: at.u32("group offset")?,
+            stored_len: at.u32("stored length")?,
+            raw_len: at.u32("raw length")?,
+            checksum: at.u32("group checksum")?,
+        };
+        present += entry.presence.count_ones();
+        entries.push(entry);
+    }
+    if present != head.present_count {
+        return Err(format!("{present} presence bits, {} chunks", head.present_count));
+    }
+    let mut chunks = Vec::new();
+    for _ in 0..head.present_count {
+        chunks.push((at.u64("chunk version")?, at.u32("chunk schema generation")?));
+    }
+    at.end("the last chunk's entry")?;
+    Ok(Directory { version: head.version, scale_level: head.scale_level, entries, chunks })
+}
