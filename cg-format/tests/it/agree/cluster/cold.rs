@@ -69,6 +69,13 @@ fn value(dice: &mut Dice) -> Vec<u8> {
     }
 }
 
+/// A chunk of one kind, which is below 20.
+fn filled(kind: u64) -> Vec<u8> {
+    let blocks = (0..20).map(|kind| (kind, vec![])).collect();
+    let schema = naive::Schema { blocks, ..Default::default() };
+    naive::chunk::encode(&naive::chunk::Chunk::filled(kind), &schema).expect("encodable")
+}
+
 /// A cluster of a few groups, some of them equal but for what the directory knows of their chunks.
 pub(super) fn random(dice: &mut Dice, scale_level: u8) -> Stored {
     let pool: Vec<Vec<u8>> = (0..=dice.below(5)).map(|_| value(dice)).collect();
@@ -195,12 +202,8 @@ fn equal_groups_that_are_stored_once_are_read() {
     // Groups 0, 5 and 63 are alike, 9 and 10 are others: 63 goes back over both.
     for (group, kind) in [(0, 7), (5, 7), (9, 8), (10, 9), (63, 7)] {
         for inner in 0..20 {
-            let chunk = naive::chunk::Chunk::filled(kind + inner % 2);
-            let schema =
-                naive::Schema { blocks: (0..20).map(|kind| (kind, vec![])).collect(), ..Default::default() };
-            let value = naive::chunk::encode(&chunk, &schema).expect("encodable");
             let version = 100 * u64::from(group) + inner;
-            let chunk = Slot { version, schema_generation: group.into(), value };
+            let chunk = Slot { version, schema_generation: group.into(), value: filled(kind + inner % 2) };
             chunks.insert(cluster::slot_of(2, group, inner as u16), chunk);
         }
     }
@@ -215,8 +218,11 @@ fn equal_groups_that_are_stored_once_are_read() {
 fn the_same_group_gives_the_same_bytes() {
     let mut dice = Dice(44);
     let (mut whole, mut short, mut apart) = (0, 0, 0);
-    for _ in 0..20 {
-        let row = written(&random(&mut dice, 2));
+    // A group of one chunk with one kind is too short to be by field, whatever compresses it.
+    let one = Slot { version: 1, schema_generation: 1, value: filled(7) };
+    let short_one = Stored { scale_level: 2, chunks: BTreeMap::from([(0, one)]) };
+    for cluster in (0..20).map(|_| random(&mut dice, 2)).chain([short_one]) {
+        let row = written(&cluster);
         let stored = StoredCluster::open(tier(2), KEY, &row).expect("a right row");
         for group in stored.groups() {
             let group = stored.group(group, &mut Limits::default()).expect("a right group").expect("chunks");
