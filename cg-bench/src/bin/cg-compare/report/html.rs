@@ -254,13 +254,13 @@ fn amounts(out: &mut String, rows: &[&Row]) {
         let (written, saved) =
             (median(|figures| figures.written_bytes), median(|figures| figures.saved_bytes));
         let disk = median(|figures| figures.disk_bytes);
-        let held = row.median(|figures| Some(figures.held_bytes? as f64));
+        let stored = row.median(|figures| Some(figures.held_bytes? as f64));
         vec![
             row.subject.clone(),
             value(Unit::Bytes, written),
             if saved > 0.0 { three_digits(written / saved) } else { String::new() },
             value(Unit::Bytes, disk),
-            held.map_or(String::new(), |held| three_digits(disk / held)),
+            stored.map_or(String::new(), |stored| three_digits(disk / stored)),
             value(Unit::Bytes, median(|figures| figures.peak_bytes)),
             format!("{}", median(|figures| figures.compared_columns)),
         ]
