@@ -163,7 +163,7 @@ pub(crate) fn unlz4(block: &[u8], raw_len: u32) -> Result<Vec<u8>, Refused> {
     if len == out.len() { Ok(out) } else { Err(format!("a block of {len} bytes, not {raw_len}")) }
 }
 
-/// The bytes of Zstandard frames, which are exactly so many.
+/// Decompresses Zstandard frames to exactly `raw_len` bytes.
 pub(crate) fn unzstd(frames: &[u8], raw_len: u32) -> Result<Vec<u8>, Refused> {
     let mut out = vec![0; raw_len as usize];
     let len = ruzstd::decoding::FrameDecoder::new()

@@ -327,9 +327,9 @@ fn a_disk_that_fills_while_files_are_rewritten_loses_nothing_that_was_promised()
     });
 }
 
-/// Deletes the logs and replaced chunks that the engine would delete after the rest of the disk is taken, and waits until
-/// it has done so in the background too.
-fn settle(world: &World, disk: &Path) {
+/// Lets the engine delete old logs and replaced chunks now, not after the rest of the disk is taken, and waits until the
+/// free bytes stay the same.
+fn finish_background_work(world: &World, disk: &Path) {
     world.engine().flush().expect("there is room");
     world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("there is room");
     let mut before = [0; 4];
@@ -361,7 +361,7 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         };
         // What the world asked before may still count.
         let wait = || std::thread::sleep(Duration::from_millis(600));
-        settle(&small.world, disk);
+        finish_background_work(&small.world, disk);
         let ballast = Ballast::leaving(disk, DEMANDED / 5);
         wait();
         refused(small.save(Durability::Process).expect_err("takes nothing"), DEMANDED);
@@ -382,7 +382,7 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         for _ in 0..100 {
             small.save(Durability::Process).expect("there is room");
         }
-        settle(&small.world, disk);
+        finish_background_work(&small.world, disk);
         let ballast = Ballast::leaving(disk, DEMANDED / 2);
         wait();
         let free_bytes = free(disk);

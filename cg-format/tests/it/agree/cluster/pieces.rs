@@ -1,4 +1,4 @@
-//! A row taken apart, so that it can be put together with a lie in it.
+//! The parts of a row, from which a test makes a row with one wrong field.
 
 use cg_format::Space;
 use cg_format::codec::{self, Codec, Effort};

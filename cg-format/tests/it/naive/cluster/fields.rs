@@ -3,7 +3,7 @@
 use super::super::{Cursor, Refused, bits_at, bits_for, put, put_bits};
 use super::Plain;
 
-/// In how many bits an id of so many bits is stored.
+/// The number of bits in which an id of `bits` bits is stored.
 fn width(bits: usize) -> usize {
     [0, 1, 2, 4, 8, 16, 32]
         .into_iter()
