@@ -186,9 +186,10 @@ impl Stored {
         };
         let cluster = StoredCluster::open(tier, &self.row_key(at[0]), row).expect("a sound cluster");
         let mut sorted: Vec<_> = at.iter().map(|at| (Slot::of(at.pos, tier), *at)).collect();
-        sorted.sort_unstable_by_key(|(slot, _)| slot.group());
-        for members in sorted.chunk_by(|(a, _), (b, _)| a.group() == b.group()) {
-            let group = cluster.group(members[0].0.group(), &mut Limits::default());
+        let group_of = |(slot, _): &(Slot, ChunkAt)| cluster.group_of(*slot);
+        sorted.sort_unstable_by_key(group_of);
+        for members in sorted.chunk_by(|a, b| group_of(a) == group_of(b)) {
+            let group = cluster.group(group_of(&members[0]), &mut Limits::default());
             let group = group.expect("a sound group").expect("a group with chunks");
             for (slot, at) in members {
                 take(*at, decode(&group.chunk(*slot).expect("a stored chunk")));

@@ -18,7 +18,7 @@ pub(super) fn position(tier: ClusterTier, [x, y, z]: [i64; 3]) -> Result<Cluster
 
 /// The place of a chunk in its 4³ cube.
 pub(super) fn place_of(chunk: ChunkPos) -> u8 {
-    Slot::of(chunk, ClusterTier::L1).in_group()
+    Slot::of(chunk, ClusterTier::L1).in_cube()
 }
 
 /// The chunk at a place of a 4³ cube.

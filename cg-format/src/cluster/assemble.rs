@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::directory::{Directory, GroupEntry, is_compact};
 use super::encoded_group::{EncodedGroup, GroupChunks};
-use super::{ClusterView, GROUP_SLOT_COUNT, GroupBytes, Slot, SlotInfo, StoredCluster};
+use super::{CUBE_SLOT_COUNT, ClusterView, GroupBytes, Slot, SlotInfo, StoredCluster};
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
 
@@ -166,8 +166,8 @@ impl<'a> ClusterBuilder<'a> {
         if let Some(refused) = self.refused {
             return Err(refused);
         }
-        let first = u16::from(group) * GROUP_SLOT_COUNT as u16;
-        let changes = self.changes.range(first..first + GROUP_SLOT_COUNT as u16);
+        let first = u16::from(group) * CUBE_SLOT_COUNT as u16;
+        let changes = self.changes.range(first..first + CUBE_SLOT_COUNT as u16);
         let old = self.base.as_ref().and_then(|base| Some((base, base.entry(group)?)));
         if let Some((base, entry)) = &old
             && changes.clone().next().is_none()
@@ -300,13 +300,13 @@ fn old_chunks<'g>(
     base: &StoredCluster<'_>,
     group: &'g GroupBytes<'_>,
 ) -> impl Iterator<Item = (u8, (SlotInfo, Cow<'g, [u8]>))> {
-    group.chunks().filter_map(|(slot, value)| Some((slot.in_group(), (base.chunk_info(slot)?, value))))
+    group.chunks().filter_map(|(slot, value)| Some((slot.in_cube(), (base.chunk_info(slot)?, value))))
 }
 
 fn places() -> impl Iterator<Item = u8> {
-    0..GROUP_SLOT_COUNT as u8
+    0..CUBE_SLOT_COUNT as u8
 }
 
 fn slot(tier: ClusterTier, group: u8, place: u8) -> Slot {
-    Slot::in_group_of(tier, group, place).expect("groups and places are counted within the tier")
+    Slot::in_cube_of(tier, group, place).expect("groups and places are counted within the tier")
 }

@@ -25,7 +25,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::header::header_len_bytes;
-use super::{GROUP_SLOT_COUNT, Slot};
+use super::{CUBE_SLOT_COUNT, Slot};
 use crate::codec::{Effort, compress, decompress};
 use crate::frame::head::{Head, SLOT_LEN_BYTES};
 use crate::frame::{Codec, FrameView};
@@ -202,8 +202,8 @@ impl<'a> Directory<'a> {
     }
 
     pub(super) fn slot(&self, slot: Slot) -> Option<SlotInfo> {
-        let (entry, before) = self.groups.get(usize::from(slot.group()))?;
-        let bit = 1_u64 << slot.in_group();
+        let (entry, before) = self.groups.get(usize::from(slot.cube()))?;
+        let bit = 1_u64 << slot.in_cube();
         if slot.tier() != self.tier || entry.presence & bit == 0 {
             return None;
         }
@@ -214,9 +214,9 @@ impl<'a> Directory<'a> {
     /// Every present slot, group by group.
     pub(super) fn slots(&self) -> impl Iterator<Item = (Slot, SlotInfo)> + use<'_, 'a> {
         let present = self.groups.iter().zip(0_u8..).flat_map(move |((entry, _), group)| {
-            (0..GROUP_SLOT_COUNT as u8)
+            (0..CUBE_SLOT_COUNT as u8)
                 .filter(|place| entry.presence >> place & 1 == 1)
-                .filter_map(move |place| Slot::in_group_of(self.tier, group, place))
+                .filter_map(move |place| Slot::in_cube_of(self.tier, group, place))
         });
         present.zip(self.slots.iter().map(slot_info))
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::directory::GroupEntry;
 use super::fields::{self, Fields};
-use super::{ClusterView, GROUP_SLOT_COUNT, Slot, trace_seed};
+use super::{CUBE_SLOT_COUNT, ClusterView, Slot, trace_seed};
 use crate::frame::Codec;
 use crate::wire::Span;
 use crate::{ClusterTier, DecodeError, Problem, Section};
@@ -91,25 +91,25 @@ impl GroupBytes<'_> {
     ///
     /// Borrowed from the seed form. A chunk that is stored by field is put together: about a microsecond.
     pub fn chunk(&self, slot: Slot) -> Option<Cow<'_, [u8]>> {
-        let is_here = slot.tier() == self.tier && slot.group() == self.group;
-        is_here.then(|| self.at_place(slot.in_group())).flatten()
+        let is_here = slot.tier() == self.tier && slot.cube() == self.group;
+        is_here.then(|| self.at_place(slot.in_cube())).flatten()
     }
 
     /// Every present chunk, by its slot in the whole cluster.
     pub fn chunks(&self) -> impl Iterator<Item = (Slot, Cow<'_, [u8]>)> + Clone {
-        (0..GROUP_SLOT_COUNT as u8).filter_map(|place| {
-            Some((Slot::in_group_of(self.tier, self.group, place)?, self.at_place(place)?))
+        (0..CUBE_SLOT_COUNT as u8).filter_map(|place| {
+            Some((Slot::in_cube_of(self.tier, self.group, place)?, self.at_place(place)?))
         })
     }
 
     /// The length of every present chunk, by its slot in the whole cluster.
     pub(super) fn lengths(&self) -> impl Iterator<Item = (Slot, usize)> {
-        (0..GROUP_SLOT_COUNT as u8).filter_map(|place| {
+        (0..CUBE_SLOT_COUNT as u8).filter_map(|place| {
             let len_bytes = match &self.content.fields {
                 Some(fields) => fields.chunk_len_bytes(place)?,
                 None => self.at_place(place)?.len(),
             };
-            Some((Slot::in_group_of(self.tier, self.group, place)?, len_bytes))
+            Some((Slot::in_cube_of(self.tier, self.group, place)?, len_bytes))
         })
     }
 

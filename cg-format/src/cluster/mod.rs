@@ -38,7 +38,8 @@ pub use directory::{SlotInfo, trace_entries};
 pub use encoded_group::EncodedGroup;
 pub use group::{GroupBytes, LastGroup, trace_group};
 pub use header::{FORMAT_VERSION, header_len_bytes};
-pub use slot::{GROUP_SLOT_COUNT, Slot};
+use slot::CUBE_SLOT_COUNT;
+pub use slot::Slot;
 pub use stored::{StoredCluster, trace};
 pub use view::{ClusterView, trace_seed};
 

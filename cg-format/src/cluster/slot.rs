@@ -1,12 +1,12 @@
-//! Slots: the places of a cluster, and the 4³ groups in which they are stored.
+//! Slots: the places of a cluster, and its 4³ cubes.
 //!
-//! A slot's index is `(x·s + y)·s + z` with the side s = 4 or 16 and coordinates inside the cluster. Its group and its
-//! place in the group follow the same rule with side 4. A group is an aligned cube: the chunks of one L1 cluster.
+//! A slot's index is `(x·s + y)·s + z` with the side s = 4 or 16 and coordinates inside the cluster. Its cube and its
+//! place in the cube follow the same rule with side 4. A cube is aligned: the chunks of one L1 cluster.
 
 use crate::{ChunkPos, ClusterPos, ClusterTier};
 
-/// Slots of one group.
-pub const GROUP_SLOT_COUNT: usize = 64;
+/// Slots of one cube.
+pub(super) const CUBE_SLOT_COUNT: usize = 64;
 
 /// A chunk's place in a cluster of a tier. The order is the seed form's.
 ///
@@ -16,7 +16,7 @@ pub const GROUP_SLOT_COUNT: usize = 64;
 /// let chunk = ChunkPos::new(-1, 20, 5)?;
 /// let slot = Slot::of(chunk, ClusterTier::L2);
 /// assert_eq!(slot.index(), (15 * 16 + 4) * 16 + 5);
-/// assert_eq!((slot.group(), slot.in_group()), ((3 * 4 + 1) * 4 + 1, (3 * 4 + 0) * 4 + 1));
+/// assert_eq!((slot.cube(), slot.in_cube()), ((3 * 4 + 1) * 4 + 1, (3 * 4 + 0) * 4 + 1));
 /// assert_eq!(slot.chunk(chunk.cluster(ClusterTier::L2)), Some(chunk));
 /// # Ok::<(), cg_format::OutOfRange>(())
 /// ```
@@ -39,14 +39,15 @@ impl Slot {
         Self { tier, index: index_of([x as u16, y as u16, z as u16], tier.shift_chunks()) }
     }
 
-    /// The slot at a place of a group; `None` outside the tier's groups or the group's 64 places.
-    pub const fn in_group_of(tier: ClusterTier, group: u8, place: u8) -> Option<Self> {
-        if group as usize >= tier.group_count() || place as usize >= GROUP_SLOT_COUNT {
+    /// The slot at a place of a cube; `None` outside the cluster's cubes or the cube's 64 places.
+    pub const fn in_cube_of(tier: ClusterTier, cube: u8, place: u8) -> Option<Self> {
+        let cube_count = tier.slot_count() / CUBE_SLOT_COUNT;
+        if cube as usize >= cube_count || place as usize >= CUBE_SLOT_COUNT {
             return None;
         }
-        let [group_x, group_y, group_z] = coordinates_of(group as u16, 2);
+        let [cube_x, cube_y, cube_z] = coordinates_of(cube as u16, 2);
         let [x, y, z] = coordinates_of(place as u16, 2);
-        let cell = [group_x << 2 | x, group_y << 2 | y, group_z << 2 | z];
+        let cell = [cube_x << 2 | x, cube_y << 2 | y, cube_z << 2 | z];
         Some(Self { tier, index: index_of(cell, tier.shift_chunks()) })
     }
 
@@ -60,14 +61,14 @@ impl Slot {
         self.index
     }
 
-    /// The group of the slot: 0 for L1, 0 to 63 for L2.
-    pub const fn group(self) -> u8 {
+    /// The 4³ cube of the slot in its cluster: 0 for L1, 0 to 63 for L2.
+    pub const fn cube(self) -> u8 {
         let [x, y, z] = coordinates_of(self.index, self.tier.shift_chunks());
         index_of([x >> 2, y >> 2, z >> 2], 2) as u8
     }
 
-    /// The place in the group, 0 to 63.
-    pub const fn in_group(self) -> u8 {
+    /// The place in the cube, 0 to 63.
+    pub const fn in_cube(self) -> u8 {
         let [x, y, z] = coordinates_of(self.index, self.tier.shift_chunks());
         index_of([x & 3, y & 3, z & 3], 2) as u8
     }
@@ -85,9 +86,9 @@ impl Slot {
         (0..tier.slot_count() as u16).map(move |index| Self { tier, index })
     }
 
-    /// The place in a directory: group by group.
+    /// The place in a directory: cube by cube.
     pub(super) const fn stored_order(self) -> u16 {
-        self.group() as u16 * GROUP_SLOT_COUNT as u16 + self.in_group() as u16
+        self.cube() as u16 * CUBE_SLOT_COUNT as u16 + self.in_cube() as u16
     }
 }
 
@@ -116,32 +117,32 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn an_l1_cluster_is_one_group() {
+    fn an_l1_cluster_is_one_cube() {
         for slot in Slot::all(ClusterTier::L1) {
-            assert_eq!((slot.group(), u16::from(slot.in_group())), (0, slot.index()));
+            assert_eq!((slot.cube(), u16::from(slot.in_cube())), (0, slot.index()));
         }
     }
 
     #[test]
-    fn groups_share_out_the_slots() {
+    fn cubes_share_out_the_slots() {
         for tier in [ClusterTier::L1, ClusterTier::L2] {
             let places: BTreeSet<_> = Slot::all(tier).map(Slot::stored_order).collect();
             assert!(places.into_iter().eq(0..tier.slot_count() as u16));
             for slot in Slot::all(tier) {
-                assert_eq!(Slot::in_group_of(tier, slot.group(), slot.in_group()), Some(slot));
+                assert_eq!(Slot::in_cube_of(tier, slot.cube(), slot.in_cube()), Some(slot));
             }
             assert_eq!(Slot::new(tier, tier.slot_count() as u16), None);
-            assert_eq!(Slot::in_group_of(tier, tier.group_count() as u8, 0), None);
-            assert_eq!(Slot::in_group_of(tier, 0, 64), None);
+            assert_eq!(Slot::in_cube_of(tier, (tier.slot_count() / 64) as u8, 0), None);
+            assert_eq!(Slot::in_cube_of(tier, 0, 64), None);
         }
     }
 
     #[test]
-    fn a_group_is_the_cube_of_one_l1_cluster() {
+    fn a_cube_is_one_l1_cluster() {
         let cluster = ClusterPos::new(ClusterTier::L2, -1, 0, 3).unwrap();
-        for group in 0..64 {
+        for cube in 0..64 {
             let chunks: Vec<_> = (0..64)
-                .map(|place| Slot::in_group_of(ClusterTier::L2, group, place).unwrap())
+                .map(|place| Slot::in_cube_of(ClusterTier::L2, cube, place).unwrap())
                 .map(|slot| slot.chunk(cluster).unwrap())
                 .collect();
             let warm = chunks[0].cluster(ClusterTier::L1);

@@ -28,7 +28,7 @@ use crate::{ClusterTier, DecodeError, Limits, Problem, Section, Space};
 ///
 /// let cluster = StoredCluster::open(tier, b"key", &row)?;
 /// assert_eq!(cluster.chunk_info(slot).unwrap().version, 40);
-/// let group = cluster.group(slot.group(), &mut Limits::default())?.unwrap();
+/// let group = cluster.group(cluster.group_of(slot), &mut Limits::default())?.unwrap();
 /// assert_eq!(group.chunk(slot).unwrap(), &b"a chunk"[..]);
 /// # Ok::<(), cg_format::cluster::AssembleError>(())
 /// ```
@@ -97,6 +97,11 @@ impl<'a> StoredCluster<'a> {
     /// The groups that have chunks, ascending.
     pub fn groups(&self) -> impl Iterator<Item = u8> + use<'_, 'a> {
         self.directory.groups().filter(|(_, entry)| entry.presence != 0).map(|(group, _)| group)
+    }
+
+    /// The group of a slot, whether it has a chunk or not. The chunks of a group are compressed together.
+    pub const fn group_of(&self, slot: Slot) -> u8 {
+        slot.cube()
     }
 
     /// Decompresses and checks one group; `None` if it has no chunks. Does not read other groups.

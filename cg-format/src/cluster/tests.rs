@@ -117,7 +117,7 @@ fn full_clusters_come_back() {
         assert_eq!(cluster.groups().count(), tier.group_count());
         for (slot, (info, value)) in &all {
             assert_eq!(cluster.chunk_info(*slot), Some(*info));
-            let group = cluster.group(slot.group(), &mut Limits::default()).unwrap().unwrap();
+            let group = cluster.group(cluster.group_of(*slot), &mut Limits::default()).unwrap().unwrap();
             assert_eq!(group.chunk(*slot).as_deref(), Some(&value[..]));
             if tier == ClusterTier::L2 && slot.index() > 300 {
                 break;
@@ -173,11 +173,11 @@ fn a_group_that_is_stored_as_the_one_before_is_decompressed_once() {
     let mut spent = |group: u8| {
         let mut limits = Limits::new(1 << 20);
         let read = cluster.group_after(group, &mut limits, &mut last).unwrap().unwrap();
-        assert_eq!(read.chunks().map(|(slot, _)| slot.group()).collect::<Vec<_>>(), [group]);
+        assert_eq!(read.chunks().map(|(slot, _)| slot.cube()).collect::<Vec<_>>(), [group]);
         assert_eq!(limits.left_bytes() + read.decompressed_bytes() as u64, 1 << 20);
         read.decompressed_bytes() > 0
     };
-    let [first, second, third] = [0, 64, 128].map(|index| slot(tier, index).group());
+    let [first, second, third] = [0, 64, 128].map(|index| slot(tier, index).cube());
     let steps = [first, first, third, second, third, first, second];
     assert_eq!(steps.map(&mut spent), [true, false, false, true, true, false, true]);
 }
@@ -185,8 +185,8 @@ fn a_group_that_is_stored_as_the_one_before_is_decompressed_once() {
 /// Chunks of one version. All groups but one have the same bytes.
 fn alike(groups: impl IntoIterator<Item = u8>, other: u8) -> Chunks {
     let info = SlotInfo { version: 9, schema_generation: 1 };
-    let places = |group| (0..3).map(move |place| Slot::in_group_of(ClusterTier::L2, group, place).unwrap());
-    let value = |slot: Slot| if slot.group() == other { b"ore".repeat(99) } else { b"air".repeat(99) };
+    let places = |group| (0..3).map(move |place| Slot::in_cube_of(ClusterTier::L2, group, place).unwrap());
+    let value = |slot: Slot| if slot.cube() == other { b"ore".repeat(99) } else { b"air".repeat(99) };
     groups.into_iter().flat_map(places).map(|slot| (slot, (info, value(slot)))).collect()
 }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use super::header::{self, FIXED_LEN_BYTES, Header, header_len_bytes};
-use super::{GROUP_SLOT_COUNT, Slot};
+use super::{CUBE_SLOT_COUNT, Slot};
 use crate::wire::{Reader, Span, Trace};
 use crate::{ClusterTier, DecodeError, Section};
 
@@ -84,7 +84,7 @@ impl<'a> ClusterView<'a> {
 
     /// One bit per slot of an L1 cluster: which chunks are present.
     pub(super) fn presence(&self) -> u64 {
-        let bits = self.offsets_from(0).take(GROUP_SLOT_COUNT).enumerate();
+        let bits = self.offsets_from(0).take(CUBE_SLOT_COUNT).enumerate();
         bits.fold(0, |all, (place, offset)| all | u64::from(offset != 0) << place)
     }
 

@@ -183,7 +183,7 @@ fn meets(area: &ChunkBox, cube: ClusterPos) -> bool {
 
 /// The place of a chunk in its 4³ cube.
 fn place_of(chunk: ChunkPos) -> u8 {
-    Slot::of(chunk, ClusterTier::L1).in_group()
+    Slot::of(chunk, ClusterTier::L1).in_cube()
 }
 
 /// The chunk at a place of a 4³ cube.
@@ -242,9 +242,9 @@ impl Changes<'_> {
             Counters::add(&counters.bytes_read, row.len() as u64);
             let stored = StoredCluster::open(tier, &row_key, &row)
                 .map_err(|problem| Damage::of_row(space, &row_key, cluster.to_string(), problem))?;
-            let group = Slot::of(cube.min_chunk(), tier).group();
+            let cube = Slot::of(cube.min_chunk(), tier).cube();
             for place in 0..64 {
-                let info = Slot::in_group_of(tier, group, place).and_then(|slot| stored.chunk_info(slot));
+                let info = Slot::in_cube_of(tier, cube, place).and_then(|slot| stored.chunk_info(slot));
                 if let Some(info) = info {
                     let version = CommitSeq::new(info.version);
                     places.insert(place, ChunkVersion { version, is_deleted: false });

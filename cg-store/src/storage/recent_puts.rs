@@ -42,7 +42,7 @@ impl RecentPuts {
     pub(crate) fn of(batch: &Batch) -> Vec<(CubeAt, Puts)> {
         let put = batch.drafts_put(Space::ChunkL0).filter_map(|(row, draft)| {
             let at = key::decode_chunk(row).ok()?;
-            let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();
+            let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_cube();
             let is_tombstone = draft.kind() == FrameKind::Tombstone;
             let puts = if is_tombstone {
                 Puts { chunks: 0, tombstones: place }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn the_last_write_of_a_place_counts() {
         let mut written = RecentPuts::default();
-        let place = |x| 1 << Slot::of(at(x).pos, ClusterTier::L1).in_group();
+        let place = |x| 1 << Slot::of(at(x).pos, ClusterTier::L1).in_cube();
         written.add(batch([0, 1], &[2]));
         written.add(batch([2], &[0]));
         let expected = Puts { chunks: place(1) | place(2), tombstones: place(0) };

@@ -114,7 +114,7 @@ fn explain_cluster(
         parts.push(Part { what: "entries of the directory, decompressed".into(), bytes, spans, error: None });
     }
     let wanted = chunk.map(|at| Slot::of(at.pos, tier));
-    for index in cluster.groups().filter(|group| wanted.is_none_or(|slot| slot.group() == *group)) {
+    for index in cluster.groups().filter(|group| wanted.is_none_or(|slot| cluster.group_of(slot) == *group)) {
         let what = format!("group {index}, decompressed");
         match cluster.group(index, &mut Limits::default()) {
             Ok(Some(group)) => {

@@ -34,7 +34,7 @@ fn at_stake(tier: ClusterTier, held: &Chunks, row: &[u8]) -> Vec<usize> {
         let chunks = match span.section {
             Section::ClusterGroup => {
                 let group = groups.next().expect("one field for each group");
-                held.keys().filter(|slot| slot.group() == group).count()
+                held.keys().filter(|slot| slot.cube() == group).count()
             }
             _ => held.len(),
         };
@@ -70,7 +70,7 @@ fn a_flip_in_a_full_l1_cluster_costs_its_64_chunks_and_no_wrong_byte() {
 fn a_flip_in_an_l2_cluster_costs_the_64_chunks_of_one_group_at_most() {
     let tier = ClusterTier::L2;
     let in_group = |group, count| {
-        (0..count).map(move |place| Slot::in_group_of(ClusterTier::L2, group, place).unwrap().index())
+        (0..count).map(move |place| Slot::in_cube_of(ClusterTier::L2, group, place).unwrap().index())
     };
     let held = chunks(tier, in_group(0, 64).chain(in_group(21, 5)).chain(in_group(63, 2)));
     for codec in [Codec::None, Codec::Zstd] {
@@ -150,7 +150,7 @@ fn damage_stops_a_merge_only_where_it_changes_something() {
     assert!(matches!(errors[..], [DecodeError { problem: Problem::Checksum { .. }, .. }]), "still noticed");
 
     let beside = slot(tier, 4094);
-    assert_eq!(beside.group(), 63);
+    assert_eq!(beside.cube(), 63);
     let error = seal(ClusterBuilder::over(&base).put(beside, info, &value)).unwrap_err();
     assert!(matches!(error, AssembleError::Damaged(_)), "{error}");
 

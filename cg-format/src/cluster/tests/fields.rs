@@ -170,7 +170,7 @@ fn every_field_is_checked() {
 /// A cold row of one group with these chunks, each at its own place.
 fn cold_row(codec: Codec, chunks: &[Vec<u8>]) -> (Chunks, Vec<u8>) {
     let tier = ClusterTier::L2;
-    let places = (0..).filter_map(|place| Slot::in_group_of(tier, 9, place));
+    let places = (0..).filter_map(|place| Slot::in_cube_of(tier, 9, place));
     let info = SlotInfo { version: 3, schema_generation: 1 };
     let held: Chunks = places.zip(chunks).map(|(slot, value)| (slot, (info, value.clone()))).collect();
     let row = build(tier, codec, &held);

@@ -228,9 +228,11 @@ impl Verifier<'_> {
         if depth == VerifyDepth::Full {
             for index in cluster.groups() {
                 if let Err(problem) = cluster.group(index, &mut Limits::default()) {
-                    let corner =
-                        |place| Slot::in_group_of(tier, index, place).and_then(|slot| slot.chunk(pos));
-                    let bounds = corner(0).zip(corner(63)).map(|(first, last)| ChunkBox::new(first, last));
+                    let mut slots = Slot::all(tier).filter(|slot| cluster.group_of(*slot) == index);
+                    let corner = |slot: Option<Slot>| slot.and_then(|slot| slot.chunk(pos));
+                    let bounds = corner(slots.next())
+                        .zip(corner(slots.next_back()))
+                        .map(|(first, last)| ChunkBox::new(first, last));
                     let place = bounds.map_or_else(
                         || format!("group {index}"),
                         |bounds| format!("chunks {} to {}", bounds.min(), bounds.max()),

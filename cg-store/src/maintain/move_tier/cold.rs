@@ -6,14 +6,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use cg_format::cluster::{
-    AssembleError, ClusterBuilder, EncodedGroup, GroupBytes, Slot, StoredCluster, join_groups,
-};
+use cg_format::cluster::{AssembleError, ClusterBuilder, EncodedGroup, Slot, StoredCluster, join_groups};
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{ClusterTier, DecodeError, Limits};
 use cg_tiering::{ClusterAt, CubeAt, Heat};
 
-use super::cube::{HotRows, bit, group_of, guard_of, row_of};
+use super::cube::{HotRows, bit, guard_of, number_of, row_of};
 use super::{MoveWrites, Outcome, demote_warm, past_damage, split_damage};
 use crate::engine::{Engine, Guard, Readable};
 use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
@@ -139,7 +137,7 @@ impl ColdMerge {
         // A cube that is completely cold needs no heat row. A cube that stays hot gets a new one.
         delete_heat(&mut writes.batch, cube);
         hot.move_into(TIER, &mut builder, &mut writes);
-        match builder.encode_group(group_of(cube, TIER), &mut Limits::default()) {
+        match builder.encode_group(number_of(cube, TIER), &mut Limits::default()) {
             Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes, heat })),
             Err(AssembleError::Damaged(problem)) => Err(self.damage(problem)),
             // The chunks of the cube stay where they are: in the hottest tier each has a row of its own.
@@ -149,7 +147,7 @@ impl ColdMerge {
 
     /// Adds a finished group.
     pub(crate) fn take(&mut self, made: GroupMade) {
-        self.made.insert(group_of(made.cube, TIER), made);
+        self.made.insert(number_of(made.cube, TIER), made);
     }
 
     /// Commits the cluster in place of everything that is now in it. Returns the result.
@@ -257,17 +255,17 @@ fn take_warm(
     let Some(row) = view.get(space, &row_key)? else { return Ok(false) };
     let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
     let warm = StoredCluster::open(ClusterTier::L1, &row_key, &row).map_err(damage)?;
-    let bytes = warm.group(0, &mut Limits::default()).map_err(damage)?;
-    for (slot, value) in bytes.iter().flat_map(GroupBytes::chunks) {
-        if shadowed & bit(slot.in_group()) == 0 {
+    for index in warm.groups() {
+        let group = warm.group(index, &mut Limits::default()).map_err(damage)?;
+        let group = group.expect("groups with chunks are listed");
+        Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
+        for (slot, value) in group.chunks().filter(|(slot, _)| shadowed & bit(slot.in_cube()) == 0) {
             let info = warm.chunk_info(slot).expect("present in its group");
-            let place = Slot::in_group_of(TIER, group_of(cube, TIER), slot.in_group());
-            builder.put(place.expect("groups and places are counted"), info, value.into_owned());
+            let place = Slot::in_cube_of(TIER, number_of(cube, TIER), slot.in_cube());
+            builder.put(place.expect("cubes and places are counted"), info, value.into_owned());
             writes.moved.chunks += 1;
         }
     }
-    let decompressed_bytes = bytes.map_or(0, |bytes| bytes.decompressed_bytes());
-    Counters::add(&counters.bytes_decompressed, decompressed_bytes as u64);
     writes.moved.bytes_read += row.len() as u64;
     writes.guards.push(Guard::same(space, row_key, &row));
     writes.batch.delete(space, row_key);

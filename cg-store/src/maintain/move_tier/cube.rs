@@ -12,9 +12,9 @@ use crate::engine::{Guard, Readable, ReadableExt as _};
 use crate::read::chunk::hot;
 use crate::storage::error::Error;
 
-/// The group of the cube in its cluster of a tier.
-pub(super) fn group_of(cube: CubeAt, tier: ClusterTier) -> u8 {
-    Slot::of(cube.chunks().min(), tier).group()
+/// The number of the cube in its cluster of a tier.
+pub(super) fn number_of(cube: CubeAt, tier: ClusterTier) -> u8 {
+    Slot::of(cube.chunks().min(), tier).cube()
 }
 
 /// The first and the last key of a cluster's chunks in the hottest tier. No chunk of another cluster sorts between
@@ -76,7 +76,7 @@ impl HotRows {
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         view.scan(Family::ChunkL0, range, |key, row| {
             let Ok(at) = key::decode_chunk(key) else { return ControlFlow::<()>::Continue(()) };
-            let place = Slot::of(at.pos, ClusterTier::L1).in_group();
+            let place = Slot::of(at.pos, ClusterTier::L1).in_cube();
             found.places |= bit(place);
             writes.moved.bytes_read += row.len() as u64;
             // A damaged row stays where it is, and still hides what is below it.

@@ -21,11 +21,11 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 
-use cg_format::cluster::{AssembleError, ClusterBuilder, StoredCluster};
+use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, StoredCluster};
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{ChunkAt, ClusterTier, Limits, Space, key};
 use cg_tiering::{CubeAt, Heat};
-use cube::{HotRows, bit, group_of, guard_of};
+use cube::{HotRows, bit, guard_of, number_of};
 
 use crate::engine::{Batch, Engine, ErrorKind, Guard, Readable as _};
 use crate::maintain::state::commit_guarded;
@@ -118,7 +118,7 @@ pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error>
 
 /// Puts every live chunk of a cube into the hottest tier. The copies in its clusters are shadowed from then on.
 ///
-/// Costs one scan, up to two cluster reads and the decompression of one group of each.
+/// Costs one scan, up to two cluster reads and the decompression of the cube's groups.
 pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
     let view = engine.snapshot()?;
     let mut writes = MoveWrites::default();
@@ -130,29 +130,30 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
         let Some(row) = view.get(space, &row_key)? else { continue };
         let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
         let cluster = StoredCluster::open(tier, &row_key, &row).map_err(damage)?;
-        let group = group_of(cube, tier);
-        let live: Vec<_> = cluster
-            .slots()
-            .filter(|(slot, _)| slot.group() == group && filled & bit(slot.in_group()) == 0)
-            .collect();
+        let number = number_of(cube, tier);
+        let is_live = |slot: Slot| slot.cube() == number && filled & bit(slot.in_cube()) == 0;
+        let live: Vec<_> = cluster.slots().filter(|(slot, _)| is_live(*slot)).collect();
         if live.is_empty() {
             continue;
         }
-        let bytes = cluster.group(group, &mut Limits::default()).map_err(damage)?;
-        let bytes = bytes.expect("the directory has slots of the group");
-        Counters::add(&counters.bytes_decompressed, bytes.decompressed_bytes() as u64);
         writes.guards.push(Guard::same(space, row_key, &row));
         writes.moved.bytes_read += row.len() as u64;
-        for (slot, info) in live {
-            let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
-            let at = ChunkAt::new(cube.dimension(), pos);
-            let value = bytes.chunk(slot).expect("the group holds what the directory says");
-            let draft =
-                Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(&value));
-            writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
-            writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
-            writes.moved.chunks += 1;
-            filled |= bit(slot.in_group());
+        for members in live.chunk_by(|(a, _), (b, _)| cluster.group_of(*a) == cluster.group_of(*b)) {
+            let group =
+                cluster.group(cluster.group_of(members[0].0), &mut Limits::default()).map_err(damage)?;
+            let group = group.expect("the directory has slots of the group");
+            Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
+            for (slot, info) in members {
+                let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
+                let at = ChunkAt::new(cube.dimension(), pos);
+                let value = group.chunk(*slot).expect("the group holds what the directory says");
+                let draft =
+                    Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(&value));
+                writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
+                writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
+                writes.moved.chunks += 1;
+                filled |= bit(slot.in_cube());
+            }
         }
     }
     writes.commit(engine, counters)

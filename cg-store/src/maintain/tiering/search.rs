@@ -275,7 +275,7 @@ impl Hot {
     /// Adds a row. Damage is an error: the row counts, and stays where it is.
     fn add(&mut self, row_key: &[u8], row: &[u8], tombstone_horizon: u64) -> Result<(), Error> {
         let Ok(at) = key::decode_chunk(row_key) else { return Ok(()) };
-        let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_group();
+        let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_cube();
         self.rows |= place;
         match hot(at, row_key, row)? {
             // A cluster cannot distinguish a chunk without bytes from an absent one, so such a row is not moved either.

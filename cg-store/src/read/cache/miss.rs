@@ -176,12 +176,12 @@ fn group(at: ChunkAt) -> (Dimension, ClusterPos) {
 
 /// The bit of a chunk in its group.
 fn chunk_bit(at: ChunkAt) -> u64 {
-    1 << Slot::of(at.pos, ClusterTier::L2).in_group()
+    1 << Slot::of(at.pos, ClusterTier::L2).in_cube()
 }
 
 /// The bit of a group in its cube.
 fn bit(at: ChunkAt) -> u64 {
-    1 << Slot::of(at.pos, ClusterTier::L2).group()
+    1 << Slot::of(at.pos, ClusterTier::L2).cube()
 }
 
 #[cfg(test)]

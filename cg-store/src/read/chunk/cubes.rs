@@ -54,7 +54,7 @@ impl Area {
         if let Self::World = self {
             return vec![[cube.min_chunk(), cube.max_chunk()]];
         }
-        let place = |place| Slot::in_group_of(ClusterTier::L2, place, 0).and_then(|slot| slot.chunk(cube));
+        let place = |place| Slot::in_cube_of(ClusterTier::L2, place, 0).and_then(|slot| slot.chunk(cube));
         let mut cubes: Vec<_> =
             (0..64).filter_map(place).map(|first| first.cluster(ClusterTier::L1)).collect();
         cubes.sort_unstable_by_key(|cube| key::cluster(dimension, *cube));

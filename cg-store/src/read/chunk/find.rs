@@ -242,7 +242,7 @@ impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
         for place in places {
             let slot = Slot::of(self.at[place].pos, tier);
             match cluster.chunk_info(slot) {
-                Some(info) => groups.entry(slot.group()).or_default().push((place, info)),
+                Some(info) => groups.entry(cluster.group_of(slot)).or_default().push((place, info)),
                 None => self.missing.push(place),
             }
         }

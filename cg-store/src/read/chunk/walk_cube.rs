@@ -245,17 +245,18 @@ impl<'r> OpenCluster<'r> {
         counters: &Counters,
     ) -> Result<Option<Cow<'_, [u8]>>, Error> {
         let slot = Slot::of(chunk, self.tier());
-        if self.group.as_ref().is_none_or(|(index, _)| *index != slot.group()) {
-            let group = self.cluster.group(slot.group(), &mut Limits::default());
+        let index = self.cluster.group_of(slot);
+        if self.group.as_ref().is_none_or(|(open, _)| *open != index) {
+            let group = self.cluster.group(index, &mut Limits::default());
             let group = match group {
                 Ok(group) => group.expect("the directory has the slot, so it has its group"),
                 Err(problem) => {
-                    self.group = Some((slot.group(), None));
+                    self.group = Some((index, None));
                     return Err(damage(self.pos, self.key, problem));
                 }
             };
             Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
-            self.group = Some((slot.group(), Some(group)));
+            self.group = Some((index, Some(group)));
         }
         let group = self.group.as_ref().and_then(|(_, group)| group.as_ref());
         Ok(group.map(|group| group.chunk(slot).expect("the group holds what the directory says")))

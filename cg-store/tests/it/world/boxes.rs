@@ -58,7 +58,7 @@ fn cold_parts(world: &World, ids: &Ids, area: ChunkBox) -> (u64, u64) {
     let tier = ClusterTier::L2;
     let mut groups: BTreeMap<_, BTreeSet<u8>> = BTreeMap::new();
     for pos in area.iter() {
-        groups.entry(pos.cluster(tier)).or_default().insert(Slot::of(pos, tier).group());
+        groups.entry(pos.cluster(tier)).or_default().insert(Slot::of(pos, tier).cube());
     }
     let count = groups.len() as u64;
     let mut bytes = 0;

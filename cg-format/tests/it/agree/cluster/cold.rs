@@ -227,7 +227,7 @@ fn the_same_group_gives_the_same_bytes() {
         for group in stored.groups() {
             let group = stored.group(group, &mut Limits::default()).expect("a right group").expect("chunks");
             let chunks: Plain =
-                group.chunks().map(|(slot, value)| (slot.in_group().into(), value.into_owned())).collect();
+                group.chunks().map(|(slot, value)| (slot.in_cube().into(), value.into_owned())).collect();
             let by_field = cluster::fields::encode(&chunks);
             let fits = |bytes: &Vec<u8>| {
                 let mut packed = Vec::new();
