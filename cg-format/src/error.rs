@@ -48,7 +48,7 @@ pub enum Section {
     ClusterHeader,
     /// The directory between frame and groups of a stored cluster.
     ClusterDirectory,
-    /// One compressed 4³ group of a stored cluster.
+    /// One compressed group of a stored cluster.
     ClusterGroup,
     /// A decompressed group of a cold cluster whose chunks are stored by field.
     ClusterFields,

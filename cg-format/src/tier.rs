@@ -84,9 +84,12 @@ impl ClusterTier {
         side * side * side
     }
 
-    /// The number of 4³ groups of a stored cluster: 1 or 64.
+    /// The number of groups into which a new cluster is stored: 4 slabs of 1×4×4 chunks, or 64 cubes of 4³.
     pub const fn group_count(self) -> usize {
-        self.slot_count() / 64
+        match self {
+            Self::L1 => 4,
+            Self::L2 => 64,
+        }
     }
 
     /// The bits by which a chunk coordinate is shifted for the cluster's: 2 or 4.

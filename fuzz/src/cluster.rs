@@ -1,7 +1,8 @@
 //! What holds for any bytes that are taken for a cluster: in the seed form, and as directory and groups of a row whose
 //! checksums are right.
 //!
-//! The first byte chooses tier and codec of the row. What is a group by field is read in a cold row, too.
+//! The first byte chooses tier and codec of the row, and whether a warm one has four groups or, as in earlier drafts,
+//! one. What is a group by field is read in a cold row, too.
 
 use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, StoredCluster, trace, trace_group, trace_seed};
 use cg_format::codec::{Effort, compress};
@@ -21,8 +22,9 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     let is_seed = seed_form(bytes) || by_field(bytes);
     let Some((choice, payload)) = bytes.split_first() else { return is_seed };
     let tier = if choice & 1 == 0 { ClusterTier::L1 } else { ClusterTier::L2 };
-    let codec = Codec::ALL[usize::from(choice >> 1) % Codec::ALL.len()];
-    stored_form(tier, &row(tier, codec, payload.to_vec())) || is_seed
+    let codec = Codec::ALL[usize::from(choice >> 1 & 0x3f) % Codec::ALL.len()];
+    let version = if tier == ClusterTier::L1 && choice & 0x80 != 0 { 3 } else { 1 };
+    stored_form(tier, &row(tier, version, codec, payload.to_vec())) || is_seed
 }
 
 fn seed_form(bytes: &[u8]) -> bool {
@@ -107,10 +109,11 @@ fn stored_form(tier: ClusterTier, row: &[u8]) -> bool {
 }
 
 /// A row of directory and groups, with every checksum made right.
-fn row(tier: ClusterTier, codec: Codec, mut payload: Vec<u8>) -> Vec<u8> {
-    let entries_len = tier.group_count() * 24;
+fn row(tier: ClusterTier, version: u8, codec: Codec, mut payload: Vec<u8>) -> Vec<u8> {
+    let group_slots = if version == 3 { 16 } else { 64 };
+    let entries_len = tier.slot_count() / group_slots * 24;
     if payload.len() >= 8 + entries_len {
-        payload[..2].copy_from_slice(&[1, tier.scale_level()]);
+        payload[..2].copy_from_slice(&[version, tier.scale_level()]);
         let present =
             u32::from_le_bytes(payload[4..8].try_into().unwrap()) as usize % (tier.slot_count() + 1);
         let directory_len = 8 + entries_len + present * 12;

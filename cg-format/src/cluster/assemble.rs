@@ -4,9 +4,9 @@ use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::directory::{Directory, GroupEntry, is_compact};
+use super::directory::{Directory, GroupEntry, group_slot_count, shares_groups};
 use super::encoded_group::{EncodedGroup, GroupChunks};
-use super::{CUBE_SLOT_COUNT, ClusterView, GroupBytes, Slot, SlotInfo, StoredCluster};
+use super::{ClusterView, Slot, SlotInfo, StoredCluster};
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
 
@@ -42,7 +42,7 @@ pub enum AssembleError {
         tier: ClusterTier,
     },
     /// A required group of the older cluster cannot be read. A group is required if it changes and not all of its
-    /// chunks are replaced, or if the row ends before it.
+    /// chunks are replaced, if the row has larger groups than are written now, or if it ends before the group.
     #[error(transparent)]
     Damaged(#[from] DecodeError),
 }
@@ -50,7 +50,7 @@ pub enum AssembleError {
 /// Collects chunks and writes them as one cluster.
 ///
 /// [`over`](Self::over) starts from an older cluster. Then only groups with changes are decompressed and compressed
-/// again; the others are copied as stored. The result has the same bytes as if the same code built the whole cluster.
+/// again; the others are copied as stored. A warm row of an earlier draft, which is one group, is compressed again. The result has the same bytes as if the same code built the whole cluster.
 ///
 /// ```
 /// use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
@@ -166,30 +166,34 @@ impl<'a> ClusterBuilder<'a> {
         if let Some(refused) = self.refused {
             return Err(refused);
         }
-        let first = u16::from(group) * CUBE_SLOT_COUNT as u16;
-        let changes = self.changes.range(first..first + CUBE_SLOT_COUNT as u16);
-        let old = self.base.as_ref().and_then(|base| Some((base, base.entry(group)?)));
-        if let Some((base, entry)) = &old
+        let slot_count = group_slot_count(self.tier);
+        let orders = u16::from(group) * slot_count..(u16::from(group) + 1) * slot_count;
+        let changes = self.changes.range(orders.clone());
+        let as_before = self.base.as_ref().filter(|base| base.group_slot_count() == slot_count);
+        if let Some((base, entry)) = as_before.and_then(|base| Some((base, base.entry(group)?)))
             && changes.clone().next().is_none()
             && (base.codec() == self.codec || !entry.is_compressed() && self.codec == Codec::None)
         {
-            let slots = places().filter_map(|place| base.chunk_info(slot(self.tier, group, place))).collect();
-            return Ok(EncodedGroup { entry: *entry, stored: base.stored(entry)?.into(), slots });
+            let slots = orders.filter_map(|order| base.chunk_info(slot(self.tier, order))).collect();
+            return Ok(EncodedGroup { entry, stored: base.stored(&entry)?.into(), slots });
         }
-        let touched = changes.clone().fold(0_u64, |all, (order, _)| all | 1 << (order - first));
-        let old_group = match &old {
-            Some((base, entry)) if entry.presence & !touched != 0 => base.group(group, limits)?,
+        let kept = orders.clone().filter(|order| !self.changes.contains_key(order));
+        let kept: Vec<_> = self.base.iter().flat_map(|base| kept_chunks(base, kept.clone())).collect();
+        // All of them are in one group, also of a row whose groups are larger.
+        let old_group = match (&self.base, kept.first()) {
+            (Some(base), Some((old, _))) => base.group(base.group_of(*old), limits)?,
             _ => None,
         };
+        let place = |order: u16| (order - orders.start) as u8;
         let mut chunks = GroupChunks::new();
-        if let (Some((base, _)), Some(old_group)) = (&old, &old_group) {
-            chunks.extend(old_chunks(base, old_group));
+        for (slot, info) in kept {
+            let value = old_group.as_ref().and_then(|group| group.chunk(slot));
+            let value = value.expect("the group holds what the directory says");
+            chunks.insert(place(slot.stored_order()), (info, value));
         }
         for (order, change) in changes {
-            let place = (order - first) as u8;
-            match change {
-                Some((info, value)) => _ = chunks.insert(place, (*info, Cow::Borrowed(&**value))),
-                None => _ = chunks.remove(&place),
+            if let Some((info, value)) = change {
+                chunks.insert(place(*order), (*info, Cow::Borrowed(&**value)));
             }
         }
         EncodedGroup::encode(self.tier, self.codec, &chunks)
@@ -273,7 +277,7 @@ impl Joined {
                 && self.body.get(start..start + group.stored.len()) == Some(&*group.stored)
         };
         let mut earlier = self.groups.iter();
-        earlier.find(is_equal).filter(|_| is_compact(self.tier, self.codec)).copied()
+        earlier.find(is_equal).filter(|_| shares_groups(self.tier, self.codec)).copied()
     }
 
     fn finish(self) -> Result<Option<Draft>, AssembleError> {
@@ -295,18 +299,15 @@ impl Joined {
     }
 }
 
-/// The chunks of a group of the older cluster by place, with their directory entries.
-fn old_chunks<'g>(
+/// The chunks of the older cluster at some places of its directory.
+fn kept_chunks(
     base: &StoredCluster<'_>,
-    group: &'g GroupBytes<'_>,
-) -> impl Iterator<Item = (u8, (SlotInfo, Cow<'g, [u8]>))> {
-    group.chunks().filter_map(|(slot, value)| Some((slot.in_cube(), (base.chunk_info(slot)?, value))))
+    orders: impl Iterator<Item = u16>,
+) -> impl Iterator<Item = (Slot, SlotInfo)> {
+    let slots = orders.map(|order| slot(base.tier(), order));
+    slots.filter_map(|slot| Some((slot, base.chunk_info(slot)?)))
 }
 
-fn places() -> impl Iterator<Item = u8> {
-    0..CUBE_SLOT_COUNT as u8
-}
-
-fn slot(tier: ClusterTier, group: u8, place: u8) -> Slot {
-    Slot::in_cube_of(tier, group, place).expect("groups and places are counted within the tier")
+fn slot(tier: ClusterTier, order: u16) -> Slot {
+    Slot::at_stored_order(tier, order).expect("groups and their slots are counted within the tier")
 }

@@ -1,7 +1,7 @@
 //! The directory of a stored cluster: its chunks, their versions, and the places of their groups.
 //!
 //! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in version 2. Those are 24 bytes
-//! for each group, 1 for L1 and 64 for L2:
+//! for each group, 64 for L2, and 4 for L1 or 1 before version 3:
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -18,14 +18,14 @@
 //! | 0 | 8 | chunk version | the commit that last changed the chunk |
 //! | 8 | 4 | chunk schema generation | what the chunk's ids and columns mean |
 //!
-//! A group without chunks has an entry of zeros and no bytes. The others are stored in order and without gaps. In version
-//! 2 a group whose bytes equal those of an earlier one has its offset, and is not stored again.
+//! A group without chunks has an entry of zeros and no bytes. The others are stored in order and without gaps. From
+//! version 2 on a group whose bytes equal those of an earlier one has its offset, and is not stored again.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
+use super::Slot;
 use super::header::header_len_bytes;
-use super::{CUBE_SLOT_COUNT, Slot};
 use crate::codec::{Effort, compress, decompress};
 use crate::frame::head::{Head, SLOT_LEN_BYTES};
 use crate::frame::{Codec, FrameView};
@@ -120,7 +120,9 @@ impl GroupEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Directory<'a> {
     pub(super) tier: ClusterTier,
-    /// One per group of the tier, each with the number of chunks in the groups before it.
+    /// The slots of each group.
+    pub(super) group_slot_count: u16,
+    /// Each with the number of chunks in the groups before it.
     groups: Vec<(GroupEntry, u16)>,
     slots: Cow<'a, [[u8; SLOT_LEN_BYTES]]>,
 }
@@ -135,14 +137,18 @@ impl<'a> Directory<'a> {
         let head = Head::parse(reader)?;
         if !head.is_compressed() {
             let (groups, slots) = parse_entries(reader, &start, head, codec)?;
-            return Ok(Self { tier: head.tier, groups, slots: Cow::Borrowed(slots) });
+            return Ok(Self::new(head, groups, Cow::Borrowed(slots)));
         }
         let at = reader.offset_bytes();
         let raw = decompress_entries(reader, head, codec)?;
         let mut entries = Reader::at_offset(&raw, at, Section::ClusterDirectory);
         let (groups, slots) = parse_entries(&mut entries, &start, head, codec)?;
         let slots = Cow::Owned(slots.to_vec());
-        Ok(Self { tier: head.tier, groups, slots })
+        Ok(Self::new(head, groups, slots))
+    }
+
+    const fn new(head: Head, groups: Vec<(GroupEntry, u16)>, slots: Cow<'a, [[u8; SLOT_LEN_BYTES]]>) -> Self {
+        Self { tier: head.tier, group_slot_count: head.group_slot_count, groups, slots }
     }
 
     /// Appends the directory of all groups of the tier, in order, and of their chunks in the same order. Those
@@ -167,11 +173,12 @@ impl<'a> Directory<'a> {
         }
         let stored_len_bytes = is_compact.then_some(entries.len() as u32);
         let mut writer = Writer::new(out);
-        Head { tier, present_count: slots.len() as u32, stored_len_bytes }.encode(&mut writer);
+        let (present_count, group_slot_count) = (slots.len() as u32, group_slot_count(tier));
+        Head { tier, present_count, group_slot_count, stored_len_bytes }.encode(&mut writer);
         writer.bytes(&entries);
     }
 
-    /// Every group of the tier, including those without chunks.
+    /// Every group, including those without chunks.
     pub(super) fn groups(&self) -> impl Iterator<Item = (u8, GroupEntry)> + use<'_, 'a> {
         (0_u8..).zip(self.groups.iter().map(|(entry, _)| *entry))
     }
@@ -202,8 +209,8 @@ impl<'a> Directory<'a> {
     }
 
     pub(super) fn slot(&self, slot: Slot) -> Option<SlotInfo> {
-        let (entry, before) = self.groups.get(usize::from(slot.cube()))?;
-        let bit = 1_u64 << slot.in_cube();
+        let (entry, before) = self.groups.get(usize::from(self.group_of(slot)))?;
+        let bit = 1_u64 << (slot.stored_order() % self.group_slot_count);
         if slot.tier() != self.tier || entry.presence & bit == 0 {
             return None;
         }
@@ -211,18 +218,33 @@ impl<'a> Directory<'a> {
         self.slots.get(usize::from(*before) + rank).map(slot_info)
     }
 
+    /// The group of a slot.
+    pub(super) const fn group_of(&self, slot: Slot) -> u8 {
+        (slot.stored_order() / self.group_slot_count) as u8
+    }
+
     /// Every present slot, group by group.
     pub(super) fn slots(&self) -> impl Iterator<Item = (Slot, SlotInfo)> + use<'_, 'a> {
-        let present = self.groups.iter().zip(0_u8..).flat_map(move |((entry, _), group)| {
-            (0..CUBE_SLOT_COUNT as u8)
-                .filter(|place| entry.presence >> place & 1 == 1)
-                .filter_map(move |place| Slot::in_cube_of(self.tier, group, place))
+        let present = self.groups.iter().zip(0_u16..).flat_map(move |((entry, _), group)| {
+            (0..self.group_slot_count).filter(|place| entry.presence >> place & 1 == 1).filter_map(
+                move |place| Slot::at_stored_order(self.tier, group * self.group_slot_count + place),
+            )
         });
         present.zip(self.slots.iter().map(slot_info))
     }
 }
 
-/// Whether a cluster gets a directory of version 2: entries are compressed, and equal groups are stored once.
+/// The slots of each group of a new cluster.
+pub(super) const fn group_slot_count(tier: ClusterTier) -> u16 {
+    (tier.slot_count() / tier.group_count()) as u16
+}
+
+/// Whether equal groups of a new cluster are stored once.
+pub(super) fn shares_groups(tier: ClusterTier, codec: Codec) -> bool {
+    tier == ClusterTier::L1 || is_compact(tier, codec)
+}
+
+/// Whether a cluster gets a directory of version 2, whose entries are compressed.
 pub(super) fn is_compact(tier: ClusterTier, codec: Codec) -> bool {
     tier == ClusterTier::L2 && codec == Codec::Zstd
 }
@@ -260,17 +282,22 @@ fn parse_entries<'e>(
     codec: Codec,
 ) -> Result<Entries<'e>, DecodeError> {
     let (mut end_bytes, mut present) = (0_u32, 0_u32);
-    let mut groups = Vec::with_capacity(head.tier.group_count());
-    for _ in 0..head.tier.group_count() {
+    let mut groups = Vec::with_capacity(head.group_count());
+    for _ in 0..head.group_count() {
         let here = reader.clone();
         let entry = GroupEntry::parse(reader)?;
-        let is_shared = head.stored_len_bytes.is_some()
+        let is_shared = head.shares_groups()
             && entry.presence != 0
             && groups.iter().any(|(earlier, _)| entry.is_shared_with(earlier));
         if is_shared {
             groups.push((entry, present as u16));
             present += entry.presence.count_ones();
             continue;
+        }
+        if entry.presence.checked_shr(head.group_slot_count.into()).unwrap_or(0) != 0 {
+            let (field, allowed) = ("presence", "below 65536, as a group has 16 places");
+            let problem = Problem::OutOfRange { field, found: entry.presence, allowed };
+            return Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes(), problem));
         }
         entry.check(codec, end_bytes, &here)?;
         let Some(end) = end_bytes.checked_add(entry.stored_len_bytes) else {

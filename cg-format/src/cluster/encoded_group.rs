@@ -14,7 +14,7 @@ use crate::frame::Codec;
 /// A group's chunks by place.
 pub(super) type GroupChunks<'c> = BTreeMap<u8, (SlotInfo, Cow<'c, [u8]>)>;
 
-/// A 4³ group as stored in a cluster: its compressed bytes and its directory entry.
+/// A group as stored in a cluster: its compressed bytes and its directory entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EncodedGroup<'a> {
     /// Without the offset, which depends on earlier groups.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::directory::GroupEntry;
 use super::fields::{self, Fields};
-use super::{CUBE_SLOT_COUNT, ClusterView, Slot, trace_seed};
+use super::{ClusterView, Slot, trace_seed};
 use crate::frame::Codec;
 use crate::wire::Span;
 use crate::{ClusterTier, DecodeError, Problem, Section};
@@ -32,11 +32,13 @@ impl LastGroup {
     }
 }
 
-/// One group of a stored cluster, decompressed and checked: a 4³ cube of chunks.
+/// One group of a stored cluster, decompressed and checked: 4³ chunks, or 1×4×4 in a warm cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupBytes<'a> {
     tier: ClusterTier,
     group: u8,
+    /// Present chunks have lower places.
+    slot_count: u16,
     content: Content<'a>,
     decompressed_bytes: usize,
 }
@@ -52,7 +54,7 @@ impl<'a> GroupBytes<'a> {
     /// Checks the header of a group's bytes in the seed form, and the presence in both forms.
     pub(super) fn new(
         tier: ClusterTier,
-        group: u8,
+        (group, slot_count): (u8, u16),
         (entry, at): (&GroupEntry, u64),
         content: Content<'a>,
         decompressed_bytes: usize,
@@ -72,7 +74,7 @@ impl<'a> GroupBytes<'a> {
             let problem = Problem::Disagrees { field: "presence", found, expected: entry.presence };
             return Err(DecodeError::new(Section::ClusterGroup, at, problem));
         }
-        Ok(Self { tier, group, content, decompressed_bytes })
+        Ok(Self { tier, group, slot_count, content, decompressed_bytes })
     }
 }
 
@@ -91,26 +93,34 @@ impl GroupBytes<'_> {
     ///
     /// Borrowed from the seed form. A chunk that is stored by field is put together: about a microsecond.
     pub fn chunk(&self, slot: Slot) -> Option<Cow<'_, [u8]>> {
-        let is_here = slot.tier() == self.tier && slot.cube() == self.group;
-        is_here.then(|| self.at_place(slot.in_cube())).flatten()
+        let place = slot.stored_order().checked_sub(self.first())?;
+        let is_here = slot.tier() == self.tier && place < self.slot_count;
+        is_here.then(|| self.at_place(place as u8)).flatten()
     }
 
     /// Every present chunk, by its slot in the whole cluster.
     pub fn chunks(&self) -> impl Iterator<Item = (Slot, Cow<'_, [u8]>)> + Clone {
-        (0..CUBE_SLOT_COUNT as u8).filter_map(|place| {
-            Some((Slot::in_cube_of(self.tier, self.group, place)?, self.at_place(place)?))
-        })
+        (0..self.slot_count as u8).filter_map(|place| Some((self.slot(place)?, self.at_place(place)?)))
     }
 
     /// The length of every present chunk, by its slot in the whole cluster.
     pub(super) fn lengths(&self) -> impl Iterator<Item = (Slot, usize)> {
-        (0..CUBE_SLOT_COUNT as u8).filter_map(|place| {
+        (0..self.slot_count as u8).filter_map(|place| {
             let len_bytes = match &self.content.fields {
                 Some(fields) => fields.chunk_len_bytes(place)?,
                 None => self.at_place(place)?.len(),
             };
-            Some((Slot::in_cube_of(self.tier, self.group, place)?, len_bytes))
+            Some((self.slot(place)?, len_bytes))
         })
+    }
+
+    fn slot(&self, place: u8) -> Option<Slot> {
+        Slot::at_stored_order(self.tier, self.first() + u16::from(place))
+    }
+
+    /// Where the group begins among all slots of a directory.
+    fn first(&self) -> u16 {
+        u16::from(self.group) * self.slot_count
     }
 
     fn at_place(&self, place: u8) -> Option<Cow<'_, [u8]>> {

@@ -2,8 +2,8 @@
 //!
 //! A cluster has two forms. The *seed form* ([`ClusterView`]) is the layout of the design: a header of offsets, then
 //! the chunks. The *stored form* ([`StoredCluster`]) is the content of a row: a frame, a directory, and one compressed
-//! block per 4³ group. A decompressed group is itself a seed-form cluster of 4³ chunks, or has the same chunks by
-//! field, as cold groups do.
+//! block per group: 4³ chunks, or 1×4×4 in a warm cluster. A decompressed group is itself a seed-form cluster of its
+//! chunks, or has them by field, as cold groups do.
 //!
 //! ```text
 //!  stored    | frame 24 | directory: head, groups, slots | group 0 | group 1 | ... |

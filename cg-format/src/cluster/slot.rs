@@ -86,9 +86,19 @@ impl Slot {
         (0..tier.slot_count() as u16).map(move |index| Self { tier, index })
     }
 
-    /// The place in a directory: cube by cube.
+    /// The place in a directory: cube by cube. Each group has consecutive ones.
     pub(super) const fn stored_order(self) -> u16 {
         self.cube() as u16 * CUBE_SLOT_COUNT as u16 + self.in_cube() as u16
+    }
+
+    /// The slot at a place in a directory; `None` past the last one.
+    pub(super) const fn at_stored_order(tier: ClusterTier, order: u16) -> Option<Self> {
+        let slot_count = CUBE_SLOT_COUNT as u16;
+        // A tier has at most 64 cubes.
+        if order as usize >= tier.slot_count() {
+            return None;
+        }
+        Self::in_cube_of(tier, (order / slot_count) as u8, (order % slot_count) as u8)
     }
 }
 
@@ -130,8 +140,10 @@ mod tests {
             assert!(places.into_iter().eq(0..tier.slot_count() as u16));
             for slot in Slot::all(tier) {
                 assert_eq!(Slot::in_cube_of(tier, slot.cube(), slot.in_cube()), Some(slot));
+                assert_eq!(Slot::at_stored_order(tier, slot.stored_order()), Some(slot));
             }
             assert_eq!(Slot::new(tier, tier.slot_count() as u16), None);
+            assert_eq!(Slot::at_stored_order(tier, tier.slot_count() as u16), None);
             assert_eq!(Slot::in_cube_of(tier, (tier.slot_count() / 64) as u8, 0), None);
             assert_eq!(Slot::in_cube_of(tier, 0, 64), None);
         }

@@ -101,7 +101,7 @@ impl<'a> StoredCluster<'a> {
 
     /// The group of a slot, whether it has a chunk or not. The chunks of a group are compressed together.
     pub const fn group_of(&self, slot: Slot) -> u8 {
-        slot.cube()
+        self.directory.group_of(slot)
     }
 
     /// Decompresses and checks one group; `None` if it has no chunks. Does not read other groups.
@@ -124,8 +124,14 @@ impl<'a> StoredCluster<'a> {
         };
         let decompressed_bytes = if entry.is_compressed() { bytes.len() } else { 0 };
         let fields = self.fields(&entry, &bytes)?.map(Cow::Owned);
-        GroupBytes::new(self.tier(), group, (&entry, at), Content { bytes, fields }, decompressed_bytes)
-            .map(Some)
+        GroupBytes::new(
+            self.tier(),
+            (group, self.group_slot_count()),
+            (&entry, at),
+            Content { bytes, fields },
+            decompressed_bytes,
+        )
+        .map(Some)
     }
 
     /// As [`group`](Self::group), for a caller that reads several groups in order. Reuses the buffer. A group with the
@@ -153,7 +159,14 @@ impl<'a> StoredCluster<'a> {
             last.raw.clear();
             if !self.decompress(&entry, at, stored, limits, &mut last.raw)? {
                 let content = Content { bytes: Cow::Borrowed(stored), fields: None };
-                return GroupBytes::new(self.tier(), group, (&entry, at), content, 0).map(Some);
+                return GroupBytes::new(
+                    self.tier(),
+                    (group, self.group_slot_count()),
+                    (&entry, at),
+                    content,
+                    0,
+                )
+                .map(Some);
             }
             last.fields = self.fields(&entry, &last.raw)?;
             decompressed_bytes = last.raw.len();
@@ -166,7 +179,14 @@ impl<'a> StoredCluster<'a> {
             bytes: Cow::Borrowed(last.raw.as_slice()),
             fields: last.fields.as_ref().map(Cow::Borrowed),
         };
-        GroupBytes::new(self.tier(), group, (&entry, at), content, decompressed_bytes).map(Some)
+        GroupBytes::new(
+            self.tier(),
+            (group, self.group_slot_count()),
+            (&entry, at),
+            content,
+            decompressed_bytes,
+        )
+        .map(Some)
     }
 
     /// A group with chunks, its place, and its stored bytes after a check of their checksum.
@@ -217,7 +237,7 @@ impl<'a> StoredCluster<'a> {
     /// # Errors
     /// The first error of [`group`](Self::group), and [`Problem::LimitExceeded`] for the result itself.
     pub fn to_seed_bytes(&self, limits: &mut Limits) -> Result<Vec<u8>, DecodeError> {
-        let mut groups = Vec::with_capacity(self.tier().group_count());
+        let mut groups = Vec::new();
         for group in self.groups() {
             groups.extend(self.group(group, limits)?);
         }
@@ -238,6 +258,11 @@ impl<'a> StoredCluster<'a> {
             out.extend_from_slice(&group.chunk(slot).unwrap_or_default());
         }
         Ok(out)
+    }
+
+    /// The slots of each group: 64, or 16 in warm clusters since directory version 3.
+    pub(super) const fn group_slot_count(&self) -> u16 {
+        self.directory.group_slot_count
     }
 
     /// The directory's entry of a group with chunks.

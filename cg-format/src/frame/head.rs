@@ -2,7 +2,7 @@
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
-//! | 0 | 1 | directory version | 1, or 2 with Zstandard in L2 |
+//! | 0 | 1 | directory version | 3 in L1; 2 with Zstandard in L2, 1 with other codecs; 1 and 2 are read in both |
 //! | 1 | 1 | scale level | 1 = L1, 2 = L2 |
 //! | 2 | 2 | reserved | 0 |
 //! | 4 | 4 | present count | chunks in the cluster |
@@ -14,8 +14,14 @@ use crate::{ClusterTier, DecodeError, Problem, Section};
 /// The version of a directory whose entries are stored as they are.
 const PLAIN_VERSION: u8 = 1;
 /// The version of a directory whose entries are compressed if that makes them shorter, and which lists equal groups at
-/// one place. The newest.
+/// one place.
 const COMPACT_VERSION: u8 = 2;
+/// The version of a warm cluster's directory with four groups, which lists equal ones at one place. The newest.
+const SLABS_VERSION: u8 = 3;
+/// Slots of a group of 4³ chunks.
+const CUBE_SLOT_COUNT: u16 = 64;
+/// Slots of a group of 1×4×4 chunks.
+const SLAB_SLOT_COUNT: u16 = 16;
 const LEN_BYTES: usize = 8;
 const ENTRIES_LEN_LEN_BYTES: usize = 4;
 const GROUP_LEN_BYTES: usize = 24;
@@ -27,6 +33,8 @@ pub(crate) const SLOT_LEN_BYTES: usize = 12;
 pub(crate) struct Head {
     pub(crate) tier: ClusterTier,
     pub(crate) present_count: u32,
+    /// The slots of each group: 16 in version 3, or 64.
+    pub(crate) group_slot_count: u16,
     /// The length of the entries as stored, in version 2.
     pub(crate) stored_len_bytes: Option<u32>,
 }
@@ -50,13 +58,36 @@ impl Head {
 
     /// The length of the entries of groups and chunks, decompressed: 50,688 at most.
     pub(crate) const fn entries_len_bytes(self) -> usize {
-        self.tier.group_count() * GROUP_LEN_BYTES + self.present_count as usize * SLOT_LEN_BYTES
+        self.group_count() * GROUP_LEN_BYTES + self.present_count as usize * SLOT_LEN_BYTES
+    }
+
+    /// The number of groups: 1, 4 or 64.
+    pub(crate) const fn group_count(self) -> usize {
+        self.tier.slot_count() / self.group_slot_count as usize
+    }
+
+    /// Whether equal groups may be listed at one place.
+    pub(crate) const fn shares_groups(self) -> bool {
+        self.version() != PLAIN_VERSION
+    }
+
+    const fn version(self) -> u8 {
+        match self.stored_len_bytes {
+            Some(_) => COMPACT_VERSION,
+            None if self.group_slot_count == SLAB_SLOT_COUNT => SLABS_VERSION,
+            None => PLAIN_VERSION,
+        }
     }
 
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         reader.enter(Section::ClusterDirectory);
-        let version = reader.version_u8("directory version", COMPACT_VERSION)?;
+        let start = reader.clone();
+        let version = reader.version_u8("directory version", SLABS_VERSION)?;
         let tier = reader.scale_level()?;
+        if version == SLABS_VERSION && tier != ClusterTier::L1 {
+            let (field, found) = ("directory version", version.into());
+            return Err(start.error(Problem::OutOfRange { field, found, allowed: "1 or 2 in L2" }));
+        }
         let here = reader.clone();
         let reserved = reader.u16("reserved")?;
         if reserved != 0 {
@@ -72,7 +103,8 @@ impl Head {
             let (field, found) = ("present count", present_count.into());
             return Err(here.error(Problem::OutOfRange { field, found, allowed }));
         }
-        let mut head = Self { tier, present_count, stored_len_bytes: None };
+        let group_slot_count = if version == SLABS_VERSION { SLAB_SLOT_COUNT } else { CUBE_SLOT_COUNT };
+        let mut head = Self { tier, present_count, group_slot_count, stored_len_bytes: None };
         if version == COMPACT_VERSION {
             let here = reader.clone();
             let len_bytes = reader.u32("entries length")?;
@@ -87,7 +119,7 @@ impl Head {
     }
 
     pub(crate) fn encode(self, writer: &mut Writer<'_>) {
-        writer.u8(self.stored_len_bytes.map_or(PLAIN_VERSION, |_| COMPACT_VERSION));
+        writer.u8(self.version());
         writer.u8(self.tier.scale_level());
         writer.u16(0);
         writer.u32(self.present_count);

@@ -1,6 +1,7 @@
 //! Golden clusters: rows of both tiers, and the seed form.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use cg_format::cluster::{
     ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster, trace, trace_group, trace_seed,
@@ -34,34 +35,59 @@ fn check(name: &str, tier: ClusterTier, codec: Codec, slots: &[Slot]) {
     let (space, pos) = (Space::of_cluster(tier), ClusterPos::new(tier, -1, 0, 2).unwrap());
     let key = key::cluster(Dimension::new(1), pos);
     check_golden(&format!("cluster/{name}"), &draft.seal(space, &key, 5000), codec, |row| {
-        let (spans, answer) = trace(tier, &key, row);
-        answer.unwrap();
-        let mut text = annotated(space, &key, row, &spans) + "-- value\n";
-        let cluster = StoredCluster::open(tier, &key, row).unwrap();
-        for group in cluster.groups() {
-            let group = cluster.group(group, &mut Limits::default()).unwrap().unwrap();
-            for (slot, value) in group.chunks() {
-                let chunk = slot.chunk(pos).unwrap();
-                let SlotInfo { version, schema_generation } = cluster.chunk_info(slot).unwrap();
-                let value = value.escape_ascii();
-                writeln!(text, "{chunk}: version {version}, generation {schema_generation}, {value}")
-                    .unwrap();
-            }
-        }
-        text
+        describe(pos, &key, row)
     });
+}
+
+/// A row that an earlier draft wrote, which nothing writes any more.
+fn check_old(name: &str, tier: ClusterTier, slots: &[Slot]) {
+    let pos = ClusterPos::new(tier, -1, 0, 2).unwrap();
+    let key = key::cluster(Dimension::new(1), pos);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/golden/draft/cluster").join(name);
+    let row = std::fs::read(path.with_extension("bin")).unwrap();
+    expect_test::expect_file![path.with_extension("txt")].assert_eq(&describe(pos, &key, &row));
+    let cluster = StoredCluster::open(tier, &key, &row).unwrap();
+    assert!(cluster.slots().eq(slots.iter().map(|slot| (*slot, info(*slot)))), "{name}");
+}
+
+/// The fields of a row, then its chunks.
+fn describe(pos: ClusterPos, key: &[u8], row: &[u8]) -> String {
+    let (tier, space) = (pos.tier(), Space::of_cluster(pos.tier()));
+    let (spans, answer) = trace(tier, key, row);
+    answer.unwrap();
+    let mut text = annotated(space, key, row, &spans) + "-- value\n";
+    let cluster = StoredCluster::open(tier, key, row).unwrap();
+    for group in cluster.groups() {
+        let group = cluster.group(group, &mut Limits::default()).unwrap().unwrap();
+        for (slot, value) in group.chunks() {
+            let chunk = slot.chunk(pos).unwrap();
+            let SlotInfo { version, schema_generation } = cluster.chunk_info(slot).unwrap();
+            let value = value.escape_ascii();
+            writeln!(text, "{chunk}: version {version}, generation {schema_generation}, {value}").unwrap();
+        }
+    }
+    text
 }
 
 #[test]
 fn golden_clusters_are_read_and_written() {
     let (l1, l2) = (ClusterTier::L1, ClusterTier::L2);
-    check("l1_three_chunks", l1, Codec::None, &slots(l1, [1, 6, 62]));
-    check("l1_one_chunk", l1, Codec::Lz4, &slots(l1, [63]));
-    check("l1_full", l1, Codec::Lz4, &slots(l1, 0..64));
+    check("slabs_l1_three_chunks", l1, Codec::None, &slots(l1, [1, 6, 62]));
+    check("slabs_l1_one_chunk", l1, Codec::Lz4, &slots(l1, [63]));
+    check("slabs_l1_full", l1, Codec::Lz4, &slots(l1, 0..64));
     check("l2_two_groups", l2, Codec::None, &slots(l2, [0, 1, 4095]));
     check("compact_l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
-    // Of a release that did not compress the directory.
-    check("l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
+}
+
+#[test]
+fn golden_clusters_of_earlier_drafts_are_read() {
+    let (l1, l2) = (ClusterTier::L1, ClusterTier::L2);
+    // Warm clusters had one group.
+    check_old("l1_three_chunks", l1, &slots(l1, [1, 6, 62]));
+    check_old("l1_one_chunk", l1, &slots(l1, [63]));
+    check_old("l1_full", l1, &slots(l1, 0..64));
+    // Directories of cold clusters were not compressed.
+    check_old("l2_three_groups", l2, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
 }
 
 #[test]

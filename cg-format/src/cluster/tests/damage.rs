@@ -28,13 +28,14 @@ fn outcome(tier: ClusterTier, held: &Chunks, row: &[u8]) -> Outcome {
 fn at_stake(tier: ClusterTier, held: &Chunks, row: &[u8]) -> Vec<usize> {
     let (spans, answer) = trace(tier, KEY, row);
     assert_eq!(answer, Ok(()));
-    let mut groups = StoredCluster::open(tier, KEY, row).unwrap().groups().collect::<Vec<_>>().into_iter();
+    let cluster = StoredCluster::open(tier, KEY, row).unwrap();
+    let mut groups = cluster.groups();
     let mut stakes = Vec::new();
     for span in spans {
         let chunks = match span.section {
             Section::ClusterGroup => {
                 let group = groups.next().expect("one field for each group");
-                held.keys().filter(|slot| slot.cube() == group).count()
+                held.keys().filter(|slot| cluster.group_of(**slot) == group).count()
             }
             _ => held.len(),
         };
@@ -45,25 +46,35 @@ fn at_stake(tier: ClusterTier, held: &Chunks, row: &[u8]) -> Vec<usize> {
 }
 
 /// Flips every bit of a row, one at a time, and checks that each flip loses exactly the affected chunks.
-fn flip_every_bit(tier: ClusterTier, codec: Codec, held: &Chunks) {
-    let row = build(tier, codec, held);
-    let mut damaged = row.clone();
-    for (at, at_stake) in at_stake(tier, held, &row).into_iter().enumerate() {
+fn flip_every_bit(tier: ClusterTier, held: &Chunks, row: &[u8]) {
+    let mut damaged = row.to_vec();
+    for (at, at_stake) in at_stake(tier, held, row).into_iter().enumerate() {
         for bit in 0..8 {
             damaged[at] ^= 1 << bit;
             let outcome = outcome(tier, held, &damaged);
-            assert_eq!(outcome, Outcome { lost: at_stake, wrong: 0 }, "{codec:?}: bit {bit} of byte {at}");
+            assert_eq!(outcome, Outcome { lost: at_stake, wrong: 0 }, "bit {bit} of byte {at}");
             damaged[at] ^= 1 << bit;
         }
     }
 }
 
 #[test]
-fn a_flip_in_a_full_l1_cluster_costs_its_64_chunks_and_no_wrong_byte() {
+fn a_flip_in_a_full_l1_cluster_costs_the_16_chunks_of_one_group_and_no_wrong_byte() {
     let tier = ClusterTier::L1;
+    let held = chunks(tier, 0..64);
     for codec in Codec::ALL {
-        flip_every_bit(tier, codec, &chunks(tier, 0..64));
+        let row = build(tier, codec, &held);
+        let mut stakes = at_stake(tier, &held, &row);
+        stakes.dedup();
+        assert_eq!(stakes, [64, 16], "{codec:?}: frame and directory, then groups");
+        flip_every_bit(tier, &held, &row);
     }
+}
+
+#[test]
+fn a_flip_in_an_l1_cluster_of_one_group_costs_its_64_chunks_and_no_wrong_byte() {
+    let held = chunks(ClusterTier::L1, 0..64);
+    flip_every_bit(ClusterTier::L1, &held, &slabs::in_one_group(Codec::Lz4, &held));
 }
 
 #[test]
@@ -74,7 +85,7 @@ fn a_flip_in_an_l2_cluster_costs_the_64_chunks_of_one_group_at_most() {
     };
     let held = chunks(tier, in_group(0, 64).chain(in_group(21, 5)).chain(in_group(63, 2)));
     for codec in [Codec::None, Codec::Zstd] {
-        flip_every_bit(tier, codec, &held);
+        flip_every_bit(tier, &held, &build(tier, codec, &held));
     }
 }
 

@@ -146,7 +146,7 @@ fn check_directory(codec: Codec, change: impl FnOnce(&mut Vec<u8>), expect: Expe
     let draft = frame::Draft::cluster(codec, |out| {
         out.extend(&payload);
         let present = u32::from_le_bytes(payload[4..8].try_into().unwrap()) as usize;
-        (8 + 24 + 12 * present).min(payload.len())
+        (8 + 4 * 24 + 12 * present).min(payload.len())
     });
     let row = draft.seal(Space::ClusterL1, KEY, 7);
     let answer = read(ClusterTier::L1, &row).map(|(chunks, errors)| {
@@ -165,9 +165,9 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     );
     check_directory(
         Codec::None,
-        set(0, [3]),
+        set(0, [4]),
         expect![
-            "cluster directory: directory version is 3, and this release reads up to 2; use a newer release (at byte 24)"
+            "cluster directory: directory version is 4, and this release reads up to 3; use a newer release (at byte 24)"
         ],
     );
     check_directory(
@@ -178,7 +178,7 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     check_directory(
         Codec::None,
         set(1, [2]),
-        expect!["frame: directory needs 1580 bytes and 644 are left (at byte 24)"],
+        expect!["cluster directory: directory version is 3, allowed is 1 or 2 in L2 (at byte 24)"],
     );
     check_directory(
         Codec::None,
@@ -202,13 +202,13 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     );
     check_directory(
         Codec::None,
-        set(8, [0]),
-        expect!["cluster directory: present count is 3, but the rest of the value implies 1 (at byte 28)"],
+        set(8, [0x40]),
+        expect!["cluster directory: present count is 3, but the rest of the value implies 2 (at byte 28)"],
     );
     check_directory(
         Codec::None,
         set(8, [0; 8]),
-        expect!["cluster directory: stored length must be zero or absent, found 576 (at byte 44)"],
+        expect!["cluster directory: stored length must be zero or absent, found 551 (at byte 44)"],
     );
     check_directory(
         Codec::None,
@@ -233,18 +233,35 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
         Codec::None,
         set(28, [0; 4]),
         expect![
-            "cluster group: checksum is 0x00000000, the bytes give 0x425b8a69: damaged, or stored under a wrong key (at byte 92)"
+            "cluster group: checksum is 0x00000000, the bytes give 0x76cbbc10: damaged, or stored under a wrong key (at byte 164)"
         ],
     );
     check_directory(
         Codec::None,
         |payload| payload.push(0),
-        expect!["cluster group: bytes after the groups must be zero or absent, found 1 (at byte 668)"],
+        expect!["cluster group: bytes after the groups must be zero or absent, found 1 (at byte 1261)"],
     );
     check_directory(
         Codec::Lz4,
         set(26, [1]),
-        expect!["cluster group: LZ4 block of 66 bytes does not decompress to 66112 bytes (at byte 92)"],
+        expect!["cluster group: LZ4 block of 56 bytes does not decompress to 66087 bytes (at byte 164)"],
+    );
+}
+
+#[test]
+fn presence_names_places_of_the_group() {
+    check_directory(
+        Codec::None,
+        set(8 + 2, [1]),
+        expect![
+            "cluster directory: presence is 65602, allowed is below 65536, as a group has 16 places (at byte 32)"
+        ],
+    );
+    // The last group has chunk 62 at place 14.
+    check_directory(
+        Codec::None,
+        set(8 + 3 * 24 + 1, [0x80]),
+        expect!["cluster group: presence is 16384, but the rest of the value implies 32768 (at byte 715)"],
     );
 }
 

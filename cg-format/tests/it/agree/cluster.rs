@@ -4,15 +4,16 @@ mod claims;
 mod cold;
 mod lies;
 mod pieces;
+mod warm;
 
 use std::collections::BTreeMap;
 
-use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster};
+use cg_format::cluster::{ClusterBuilder, ClusterView, GroupBytes, LastGroup, Slot, SlotInfo, StoredCluster};
 use cg_format::frame::Codec;
 use cg_format::{ClusterTier, Limits, Space};
 use proptest::prelude::*;
 
-use crate::naive::cluster::{self, Plain, Stored};
+use crate::naive::cluster::{self, Plain, Stored, Writing, group, written_version};
 use crate::naive::{Dice, crc32c, frame, hex, put};
 
 const KEY: &[u8] = b"a key of a cluster";
@@ -47,14 +48,25 @@ fn viewed(bytes: &[u8]) -> Option<(u8, Plain)> {
     Some((view.tier().scale_level(), chunks))
 }
 
-/// Our reading of a whole row, every group of it.
+/// Our reading of a whole row, every group of it, alone and after the groups before.
 fn opened(scale_level: u8, row: &[u8]) -> Option<Stored> {
     let stored = StoredCluster::open(tier(scale_level), KEY, row).ok()?;
     let mut limits = Limits::default();
+    let mut last = LastGroup::default();
     let mut chunks = BTreeMap::new();
-    for group in 0..tier(scale_level).group_count() as u8 {
-        let Some(group) = stored.group(group, &mut limits).ok()? else { continue };
+    let version = row[24];
+    for index in 0..group::count(scale_level, version).expect("a version of the level") as u8 {
+        let group = stored.group(index, &mut limits).ok()?;
+        let after =
+            stored.group_after(index, &mut Limits::default(), &mut last).expect("as it was read alone");
+        let chunks_of = |group: &GroupBytes<'_>| -> Vec<_> {
+            group.chunks().map(|(slot, value)| (slot, value.into_owned())).collect()
+        };
+        assert_eq!(after.as_ref().map(chunks_of), group.as_ref().map(chunks_of));
+        let Some(group) = group else { continue };
         for (slot, value) in group.chunks() {
+            assert_eq!(stored.group_of(slot), index);
+            assert_eq!(group::of_slot(scale_level, version, slot.index()).0, index.into());
             assert_eq!(group.chunk(slot), Some(value.clone()));
             let info = stored.chunk_info(slot).expect("a present chunk has its version");
             let SlotInfo { version, schema_generation } = info;
@@ -69,8 +81,13 @@ fn opened(scale_level: u8, row: &[u8]) -> Option<Stored> {
 }
 
 fn row(naive: &Stored, codec: u8) -> Vec<u8> {
+    row_in(written_version(naive.scale_level), naive, codec)
+}
+
+fn row_in(directory_version: u8, naive: &Stored, codec: u8) -> Vec<u8> {
     let space = Space::of_cluster(tier(naive.scale_level)).byte();
-    cluster::encode_stored(naive, codec, space, KEY, 12).expect("encodable")
+    let writing = Writing { directory_version, codec, version: 12 };
+    cluster::encode_stored(naive, writing, space, KEY).expect("encodable")
 }
 
 #[track_caller]
@@ -157,10 +174,11 @@ fn mutated_stored_clusters_are_judged_alike() {
         let scale_level = if dice.below(4) == 0 { 2 } else { 1 };
         let count = 1 + dice.below(8);
         let naive = random(&mut dice, scale_level, count);
-        let mut bytes = row(&naive, dice.below(2) as u8);
-        let groups = tier(scale_level).group_count();
-        let directory_len = 8 + 24 * groups + 12 * naive.chunks.len();
-        let entry = 24 + 8 + 24 * dice.below(groups as u64) as usize;
+        let version = if scale_level == 1 && dice.below(2) == 0 { 3 } else { 1 };
+        let mut bytes = row_in(version, &naive, dice.below(2) as u8);
+        let groups = group::count(scale_level, version).expect("a version of the level");
+        let directory_len = 8 + 24 * usize::from(groups) + 12 * naive.chunks.len();
+        let entry = 24 + 8 + 24 * dice.below(groups.into()) as usize;
         match dice.below(7) {
             0 => bytes[24 + dice.below(8) as usize] ^= 1 << dice.below(3),
             1 => bytes[entry + dice.below(24) as usize] ^= 1 << dice.below(8),

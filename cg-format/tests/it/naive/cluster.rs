@@ -1,9 +1,11 @@
 //! Clusters, by definition: the plain form of one level, and the stored form with its directory.
 //!
-//! Rows are read with both versions of the directory and both forms of a group, but written only with the first.
+//! Rows are read with each version of the directory and both forms of a group.
+//! They are written with the versions that are not compressed, 1 and 3, and in the plain form.
 
 pub(crate) mod directory;
 pub(crate) mod fields;
+pub(crate) mod group;
 
 use std::collections::BTreeMap;
 
@@ -97,63 +99,68 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(u8, Plain), Refused> {
     Ok((scale_level, chunks))
 }
 
-/// The 4³ group of a slot of a level, and the slot inside the group.
-pub(crate) fn group_of(scale_level: u8, slot: u16) -> (u16, u16) {
-    if scale_level == 1 {
-        return (0, slot);
-    }
-    let (x, y, z) = (slot / 256, slot / 16 % 16, slot % 16);
-    ((x / 4 * 4 + y / 4) * 4 + z / 4, (x % 4 * 4 + y % 4) * 4 + z % 4)
+/// The directory version that a writer chooses, if the codec is not Zstandard.
+pub(crate) fn written_version(scale_level: u8) -> u8 {
+    if scale_level == 1 { 3 } else { 1 }
 }
 
-/// The slot of a level that lies in a group at a slot of the group.
-pub(crate) fn slot_of(scale_level: u8, group: u16, inner: u16) -> u16 {
-    if scale_level == 1 {
-        return inner;
-    }
-    let (gx, gy, gz) = (group / 16, group / 4 % 4, group % 4);
-    let (ix, iy, iz) = (inner / 16, inner / 4 % 4, inner % 4);
-    ((gx * 4 + ix) * 16 + gy * 4 + iy) * 16 + gz * 4 + iz
+/// How a row is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Writing {
+    /// 1, or 3 in L1.
+    pub(crate) directory_version: u8,
+    /// 0 none, 1 LZ4 block.
+    pub(crate) codec: u8,
+    /// The commit that writes.
+    pub(crate) version: u64,
 }
 
-fn groups(scale_level: u8) -> Result<u16, Refused> {
-    Ok(side(scale_level)?.pow(3) / 64)
-}
-
-/// A whole row: frame, directory, groups. Codecs: 0 none, 1 LZ4 block.
+/// A whole row: frame, directory, groups.
 pub(crate) fn encode_stored(
     cluster: &Stored,
-    codec: u8,
+    writing: Writing,
     space: u8,
     key: &[u8],
-    version: u64,
 ) -> Result<Vec<u8>, Refused> {
-    let mut per_group: Vec<BTreeMap<u16, &Slot>> = vec![BTreeMap::new(); groups(cluster.scale_level)?.into()];
-    for (slot, chunk) in &cluster.chunks {
-        let (group, inner) = group_of(cluster.scale_level, *slot);
-        per_group[group as usize].insert(inner, chunk);
+    let Writing { directory_version, codec, version } = writing;
+    if directory_version == 2 {
+        return Err("directory version 2 is only read".into());
     }
-    let mut directory = Vec::new();
-    directory.push(1);
-    directory.push(cluster.scale_level);
+    let groups = group::count(cluster.scale_level, directory_version)?;
+    let mut per_group: Vec<BTreeMap<u16, &Slot>> = vec![BTreeMap::new(); groups.into()];
+    for (slot, chunk) in &cluster.chunks {
+        let (group, place) = group::of_slot(cluster.scale_level, directory_version, *slot);
+        per_group[group as usize].insert(place, chunk);
+    }
+    let mut directory = vec![directory_version, cluster.scale_level];
     put(&mut directory, 0, 2);
     put(&mut directory, cluster.chunks.len() as u64, 4);
-    let mut stored_groups = Vec::new();
+    let mut earlier: Vec<(Vec<u8>, usize)> = Vec::new();
+    let mut stored_groups = Vec::<u8>::new();
     for slots in &per_group {
-        let presence = slots.keys().fold(0_u64, |mask, inner| mask | 1 << inner);
-        let plain: Plain = slots.iter().map(|(inner, chunk)| (*inner, chunk.value.clone())).collect();
-        let raw = if plain.is_empty() { Vec::new() } else { encode(1, &plain)? };
+        if slots.is_empty() {
+            directory.extend([0; 24]);
+            continue;
+        }
+        let presence = slots.keys().fold(0_u64, |mask, place| mask | 1 << place);
+        let plain: Plain = slots.iter().map(|(place, chunk)| (*place, chunk.value.clone())).collect();
+        let raw = encode(1, &plain)?;
         let stored = match codec {
             0 => raw.clone(),
             1 => Some(lz4(&raw)).filter(|out| out.len() < raw.len()).unwrap_or(raw.clone()),
             _ => return Err(format!("codec {codec}")),
         };
+        let same = earlier.iter().find(|(other, _)| directory_version == 3 && *other == stored);
+        let offset = same.map_or(stored_groups.len(), |(_, offset)| *offset);
         put(&mut directory, presence, 8);
-        put(&mut directory, if plain.is_empty() { 0 } else { stored_groups.len() as u64 }, 4);
+        put(&mut directory, offset as u64, 4);
         put(&mut directory, stored.len() as u64, 4);
         put(&mut directory, raw.len() as u64, 4);
         put(&mut directory, u64::from(crc32c(&stored)), 4);
-        stored_groups.extend(stored);
+        if same.is_none() {
+            stored_groups.extend(&stored);
+            earlier.push((stored, offset));
+        }
     }
     for slots in &per_group {
         for chunk in slots.values() {
@@ -190,14 +197,14 @@ pub(crate) fn decode_stored(row: &[u8], space: u8, key: &[u8]) -> Result<(Frame,
     let mut versions = directory.chunks.into_iter();
     let mut earlier: Vec<Entry> = Vec::new();
     let mut chunks = BTreeMap::new();
-    for (group, entry) in directory.entries.into_iter().enumerate() {
+    for (group, entry) in (0..).zip(directory.entries) {
         if entry.presence == 0 {
             if entry != Entry::default() {
                 return Err(format!("group {group} has an entry and no chunk"));
             }
             continue;
         }
-        let stored = if directory.version == 2 && earlier.contains(&entry) {
+        let stored = if directory.version != 1 && earlier.contains(&entry) {
             let mut again = Cursor::new(at.bytes);
             again.take("the groups before", u64::from(entry.offset))?;
             again.take("group", u64::from(entry.stored_len))?
@@ -209,12 +216,10 @@ pub(crate) fn decode_stored(row: &[u8], space: u8, key: &[u8]) -> Result<(Frame,
         };
         let plain = decode_group(scale_level, frame.codec, &entry, stored)
             .map_err(|why| format!("group {group}: {why}"))?;
-        for (inner, value) in plain {
+        for (place, value) in plain {
             let (version, schema_generation) = versions.next().expect("as many versions as presence bits");
-            chunks.insert(
-                slot_of(scale_level, group as u16, inner),
-                Slot { version, schema_generation, value },
-            );
+            let slot = group::slot_at(scale_level, directory.version, group, place);
+            chunks.insert(slot, Slot { version, schema_generation, value });
         }
     }
     at.end("the last group")?;

@@ -151,13 +151,14 @@ fn many_chunks_of_a_cluster_cost_one_read_of_it() {
 }
 
 #[test]
-fn a_damaged_cluster_fails_the_chunks_in_it_and_no_others() {
+fn a_damaged_group_fails_the_chunks_in_it_and_no_others() {
     let disk = Disk::new();
     let world = disk.create(&[]);
     let ids = Ids::register(&world);
-    let all = [ids.at(0, 0, 0), ids.at(3, 0, 0), ids.at(4, 0, 0), ids.at(40, 0, 0)];
+    // The first two are in the last group of their cluster, the third in the first one.
+    let all = [ids.at(3, 0, 0), ids.at(3, 3, 2), ids.at(0, 0, 0), ids.at(4, 0, 0), ids.at(40, 0, 0)];
     save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
-    demote(&world, ClusterTier::L1, &all[..3], false);
+    demote(&world, ClusterTier::L1, &all[..4], false);
     drop(world);
     let row = key::cluster(ids.overworld, all[0].pos.cluster(ClusterTier::L1));
     let len_bytes = disk.raw().get(Space::ClusterL1.family(), row).len();

@@ -3,8 +3,8 @@
 use super::check_row;
 use super::pieces::{Pieces, entry_of, packed};
 use crate::naive::chunk::{self, Chunk};
-use crate::naive::cluster;
 use crate::naive::cluster::directory::{Directory, Entry};
+use crate::naive::cluster::{self, fields};
 use crate::naive::{Schema, put};
 
 /// What a row with one group says of itself.
@@ -21,14 +21,15 @@ impl Claim {
     /// Every claim whose parts can be compressed as it says.
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
-        for bits in 0..48_u8 {
+        for bits in 0..8_u8 {
             let [entries_packed, group_packed] = [bits & 1 == 1, bits & 2 == 2];
-            let [scale_level, version] = [1 + (bits >> 2 & 1), 1 + (bits >> 3 & 1)];
-            let codec = bits >> 4;
-            if entries_packed && version == 1 || codec == 0 && (entries_packed || group_packed) {
-                continue;
+            let scale_level = 1 + (bits >> 2);
+            for (version, codec) in (1..=3).flat_map(|version| (0..3).map(move |codec| (version, codec))) {
+                if entries_packed && version != 2 || codec == 0 && (entries_packed || group_packed) {
+                    continue;
+                }
+                all.push(Self { scale_level, version, codec, entries_packed, group_packed });
             }
-            all.push(Self { scale_level, version, codec, entries_packed, group_packed });
         }
         all
     }
@@ -37,7 +38,12 @@ impl Claim {
         let Self { scale_level, version, codec, .. } = self;
         let groups = if self.group_packed { packed(codec, raw) } else { raw.to_vec() };
         assert!(!self.group_packed || groups.len() < raw.len(), "{self:?}");
-        let mut entries = vec![Entry::default(); [1, 64][usize::from(scale_level) - 1]];
+        let count = match (scale_level, version) {
+            (1, 3) => 4,
+            (1, _) => 1,
+            _ => 64,
+        };
+        let mut entries = vec![Entry::default(); count];
         entries[0] = entry_of(presence, &groups, raw);
         let chunks = vec![(9, 1); presence.count_ones() as usize];
         let row = Pieces { codec, directory: Directory { version, scale_level, entries, chunks }, groups };
@@ -45,7 +51,7 @@ impl Claim {
     }
 }
 
-/// A group by field of chunks of blocks 7.
+/// A group by field of chunks of blocks 7, and nothing more.
 fn by_field(presence: u64) -> Vec<u8> {
     let count = presence.count_ones() as usize;
     let mut out = Vec::new();
@@ -62,21 +68,28 @@ fn by_field(presence: u64) -> Vec<u8> {
     out
 }
 
-/// Version 2 may be of either tier and any codec. Only a compressed group of L2 with Zstandard may be by field.
+/// Chunks in the seed form and by field, with bytes enough for both.
+fn both_forms(presence: u64) -> [Vec<u8>; 2] {
+    let schema = Schema { blocks: [(7, vec![])].into(), ..Schema::default() };
+    let mut value = chunk::encode(&Chunk::filled(7), &schema).expect("encodable");
+    value.extend([0; 40]);
+    let places = (0..64).filter(|place| presence >> place & 1 == 1);
+    let chunks = places.map(|place| (place, value.clone())).collect();
+    [cluster::encode(1, &chunks).expect("a level"), fields::encode(&chunks).expect("all chunks have headers")]
+}
+
+/// Versions 1 and 2 may be of either tier, version 3 of L1 alone, each with any codec.
+/// Only a compressed group of L2 with Zstandard may be by field.
 #[test]
 fn a_form_is_taken_only_where_it_may_be() {
-    let presence = 0x8000_0000_0000_ffff;
-    let schema = Schema { blocks: [(7, vec![])].into(), ..Schema::default() };
-    let value = chunk::encode(&Chunk::filled(7), &schema).expect("encodable");
-    let places = (0..64).filter(|place| presence >> place & 1 == 1);
-    let seed_form =
-        cluster::encode(1, &places.map(|place| (place, value.clone())).collect()).expect("a level");
-    let by_field = by_field(presence);
     for claim in Claim::all() {
+        let presence = if claim.version == 3 { 0xffff } else { 0x8000_0000_0000_ffff };
+        let [seed_form, by_field] = both_forms(presence);
         let row = claim.row(presence, &seed_form);
-        assert!(check_row(claim.scale_level, &row), "{claim:?}, seed form");
+        let may_be = (claim.scale_level, claim.version) != (2, 3);
+        assert_eq!(check_row(claim.scale_level, &row), may_be, "{claim:?}, seed form");
         let row = claim.row(presence, &by_field);
-        let may_be = (claim.scale_level, claim.codec, claim.group_packed) == (2, 2, true);
+        let may_be = may_be && (claim.scale_level, claim.codec, claim.group_packed) == (2, 2, true);
         assert_eq!(check_row(claim.scale_level, &row), may_be, "{claim:?}, by field");
     }
 }

@@ -1,4 +1,4 @@
-//! What is written now: L1 as ever, L2 with a directory of version 2 and groups by field.
+//! What is written now: L1 with a directory of version 3, L2 with one of version 2 and groups by field.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use cg_format::frame::Draft;
 use cg_format::{Limits, Space};
 use proptest::prelude::*;
 
-use super::{KEY, check_row, row, slot, tier};
+use super::{KEY, check_row, row, row_in, slot, tier};
 use crate::naive::chunk::{CELLS, Parts};
-use crate::naive::cluster::{self, Plain, Slot, Stored, directory};
+use crate::naive::cluster::{self, Plain, Slot, Stored, directory, group, written_version};
 use crate::naive::{self, Dice, hex};
 
 /// The row of a cluster as the present writer forms it, with the codec of its tier.
@@ -18,7 +18,7 @@ pub(super) fn written(naive: &Stored) -> Vec<u8> {
     seal(naive.scale_level, builder(naive).finish(&mut Limits::default()).expect("a small cluster"))
 }
 
-fn builder(naive: &Stored) -> ClusterBuilder<'_> {
+pub(super) fn builder(naive: &Stored) -> ClusterBuilder<'_> {
     let mut builder = ClusterBuilder::new(tier(naive.scale_level));
     for (index, chunk) in &naive.chunks {
         builder.put(slot(naive.scale_level, *index), info(chunk), &chunk.value[..]);
@@ -26,17 +26,17 @@ fn builder(naive: &Stored) -> ClusterBuilder<'_> {
     builder
 }
 
-fn info(chunk: &Slot) -> SlotInfo {
+pub(super) fn info(chunk: &Slot) -> SlotInfo {
     SlotInfo { version: chunk.version, schema_generation: chunk.schema_generation }
 }
 
-fn seal(scale_level: u8, draft: Option<Draft>) -> Vec<u8> {
+pub(super) fn seal(scale_level: u8, draft: Option<Draft>) -> Vec<u8> {
     draft.expect("chunks").seal(Space::of_cluster(tier(scale_level)), KEY, 12)
 }
 
 /// Both readers find exactly this cluster in a row.
 #[track_caller]
-fn check_holds(row: &[u8], expected: &Stored) {
+pub(super) fn check_holds(row: &[u8], expected: &Stored) {
     let space = Space::of_cluster(tier(expected.scale_level)).byte();
     let (frame, found) = cluster::decode_stored(row, space, KEY).expect("the naive reader takes it");
     assert_eq!((frame.kind, frame.version, frame.schema_generation), (2, 12, 0));
@@ -81,18 +81,20 @@ pub(super) fn random(dice: &mut Dice, scale_level: u8) -> Stored {
     let pool: Vec<Vec<u8>> = (0..=dice.below(5)).map(|_| value(dice)).collect();
     let mut shapes: Vec<BTreeMap<u16, usize>> = Vec::new();
     let mut chunks = BTreeMap::new();
-    for _ in 0..=dice.below([1, 6][usize::from(scale_level) - 1]) {
-        let group = dice.below([1, 64][usize::from(scale_level) - 1]) as u16;
+    let [most, groups, places] = if scale_level == 1 { [4, 4, 16] } else { [6, 64, 64] };
+    for _ in 0..=dice.below(most) {
+        let group = dice.below(groups) as u16;
         let shape = if !shapes.is_empty() && dice.below(2) == 0 {
             shapes[dice.below(shapes.len() as u64) as usize].clone()
         } else {
-            let pick = |_| (dice.below(64) as u16, dice.below(pool.len() as u64) as usize);
+            let pick = |_| (dice.below(places) as u16, dice.below(pool.len() as u64) as usize);
             (0..[1, 3, 12][pool.len() % 3]).map(pick).collect()
         };
-        for (inner, value) in &shape {
+        for (place, value) in &shape {
             let value = pool[*value].clone();
             let chunk = Slot { version: dice.next(), schema_generation: dice.next() as u32, value };
-            chunks.insert(cluster::slot_of(scale_level, group, *inner), chunk);
+            let version = written_version(scale_level);
+            chunks.insert(group::slot_at(scale_level, version, group, *place), chunk);
         }
         shapes.push(shape);
     }
@@ -123,7 +125,8 @@ proptest! {
     fn what_is_written_now_is_read(seed: u64, scale_level in 1_u8..=2) {
         let naive = random(&mut Dice(seed), scale_level);
         let row = written(&naive);
-        prop_assert_eq!((row[2], row[24]), (scale_level, scale_level), "codec, directory version");
+        let expected = [(1, 3), (2, 2)][usize::from(scale_level) - 1];
+        prop_assert_eq!((row[2], row[24]), expected, "codec, directory version");
         check_holds(&row, &naive);
         // Group by group, as a demotion forms it.
         let mut limits = Limits::default();
@@ -141,7 +144,11 @@ proptest! {
     fn a_row_over_an_older_one_is_read(seed: u64, scale_level in 1_u8..=2, codec in 0_u8..=2) {
         let mut dice = Dice(seed);
         let mut naive = random(&mut dice, scale_level);
-        let older = if codec == 2 { written(&naive) } else { row(&naive, codec) };
+        let older = match codec {
+            2 => written(&naive),
+            _ if dice.below(2) == 0 => row(&naive, codec),
+            _ => row_in(1, &naive, codec),
+        };
         let newer = random(&mut dice, scale_level);
         let stored = StoredCluster::open(tier(scale_level), KEY, &older).expect("a right row");
         let mut builder = ClusterBuilder::over(&stored);
@@ -163,12 +170,17 @@ proptest! {
 #[test]
 fn random_clusters_have_both_forms_and_equal_groups() {
     let mut dice = Dice(40);
-    let mut seen = ([0, 0], 0);
-    for _ in 0..20 {
-        let (forms, shared) = forms(2, &written(&random(&mut dice, 2)));
-        seen = ([seen.0[0] + forms[0], seen.0[1] + forms[1]], seen.1 + shared);
+    for scale_level in 1..=2 {
+        let mut seen = ([0, 0], 0);
+        for _ in 0..20 {
+            let (forms, shared) = forms(scale_level, &written(&random(&mut dice, scale_level)));
+            seen = ([seen.0[0] + forms[0], seen.0[1] + forms[1]], seen.1 + shared);
+        }
+        assert!(
+            seen.0[0] > 5 && (seen.0[1] > 20) == (scale_level == 2) && seen.1 > 5,
+            "{scale_level}: {seen:?}"
+        );
     }
-    assert!(seen.0[0] > 5 && seen.0[1] > 20 && seen.1 > 5, "{seen:?}");
 }
 
 /// One chunk for each width of local ids, up to more kinds than 16 bits number.
@@ -204,7 +216,7 @@ fn equal_groups_that_are_stored_once_are_read() {
         for inner in 0..20 {
             let version = 100 * u64::from(group) + inner;
             let chunk = Slot { version, schema_generation: group.into(), value: filled(kind + inner % 2) };
-            chunks.insert(cluster::slot_of(2, group, inner as u16), chunk);
+            chunks.insert(group::slot_at(2, 2, group, inner as u16), chunk);
         }
     }
     let naive = Stored { scale_level: 2, chunks };

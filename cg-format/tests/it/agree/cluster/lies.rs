@@ -1,11 +1,11 @@
-//! Directories of version 2 and groups by field that lie, sealed again so that only the lie is wrong.
+//! Directories of versions 2 and 3 and groups by field that lie, sealed again so that only the lie is wrong.
 
 use cg_format::Space;
 
 use super::pieces::Pieces;
-use super::{KEY, check_row, cold, tier};
-use crate::naive::cluster::directory::{self, Entry};
-use crate::naive::cluster::{Slot, Stored};
+use super::{KEY, check_row, cold, row, row_in, tier};
+use crate::naive::cluster::directory::{self, Directory, Entry};
+use crate::naive::cluster::{self, Slot, Stored};
 use crate::naive::{Dice, frame};
 
 fn lie(dice: &mut Dice, row: &mut Pieces) {
@@ -43,7 +43,7 @@ fn lie(dice: &mut Dice, row: &mut Pieces) {
 
 /// A row with one lie at most in its entries and groups, and sometimes one in its head, its end or its frame.
 fn sealed(dice: &mut Dice, row: &mut Pieces) -> Vec<u8> {
-    let mut head = row.head(dice.below(2) == 0);
+    let mut head = row.head(row.directory.version == 2 && dice.below(2) == 0);
     if dice.below(6) == 0 {
         head[dice.below(12) as usize] ^= 1 << dice.below(8);
     }
@@ -56,11 +56,24 @@ fn sealed(dice: &mut Dice, row: &mut Pieces) -> Vec<u8> {
     row.sealed(&head)
 }
 
+/// How many of so many mutations of a row are taken.
+fn taken(dice: &mut Dice, right: &[u8], count: u32) -> u32 {
+    let mut taken = 0;
+    for _ in 0..count {
+        let mut row = Pieces::of(right);
+        if dice.below(4) > 0 {
+            lie(dice, &mut row);
+        }
+        let scale_level = row.directory.scale_level;
+        taken += u32::from(check_row(scale_level, &sealed(dice, &mut row)));
+    }
+    taken
+}
+
 #[test]
 fn mutated_cold_clusters_are_judged_alike() {
-    const OF_EACH: u32 = 40;
     let mut dice = Dice(42);
-    let mut taken = 0;
+    let mut sum = 0;
     for _ in 0..10 {
         let naive = loop {
             let naive = cold::random(&mut dice, 2);
@@ -68,16 +81,20 @@ fn mutated_cold_clusters_are_judged_alike() {
                 break naive;
             }
         };
-        let right = cold::written(&naive);
-        for _ in 0..OF_EACH {
-            let mut row = Pieces::of(&right);
-            if dice.below(4) > 0 {
-                lie(&mut dice, &mut row);
-            }
-            taken += u32::from(check_row(2, &sealed(&mut dice, &mut row)));
-        }
+        sum += taken(&mut dice, &cold::written(&naive), 40);
     }
-    assert!((60..340).contains(&taken), "{taken} of 400 were taken");
+    assert!((60..340).contains(&sum), "{sum} of 400 were taken");
+}
+
+#[test]
+fn mutated_warm_clusters_are_judged_alike() {
+    let mut dice = Dice(45);
+    let mut sum = 0;
+    for codec in [0, 1, 0, 1, 1] {
+        let naive = cold::random(&mut dice, 1);
+        sum += taken(&mut dice, &row(&naive, codec), 80);
+    }
+    assert!((60..340).contains(&sum), "{sum} of 400 were taken");
 }
 
 /// A writer stores equal groups once; a reader takes them twice too.
@@ -107,5 +124,99 @@ fn a_row_of_another_kind_or_with_a_generation_is_refused() {
                 assert_eq!(check_row(scale_level, &row), taken, "{kind} {schema_generation}");
             }
         }
+    }
+}
+
+fn chunk(byte: u8) -> Slot {
+    Slot { version: byte.into(), schema_generation: 2, value: vec![byte; 90] }
+}
+
+/// Slabs 0 and 3 are alike, slab 1 is another, and slab 2 has no chunk.
+fn slabs() -> Stored {
+    let chunks = [(6, chunk(3)), (9, chunk(4)), (16, chunk(5)), (54, chunk(3)), (57, chunk(4))].into();
+    Stored { scale_level: 1, chunks }
+}
+
+/// What is wrong, and how it becomes so.
+type Lie = (&'static str, fn(&mut Pieces));
+
+#[test]
+fn wrong_claims_of_slabs_are_refused() {
+    let lies: [Lie; 20] = [
+        ("one chunk more", |row| row.directory.chunks.push((9, 1))),
+        ("one chunk less", |row| row.directory.chunks.truncate(4)),
+        ("no chunk", |row| row.directory.chunks.clear()),
+        ("too many chunks", |row| row.directory.chunks.resize(65, (9, 1))),
+        ("a group less", |row| row.directory.entries.truncate(3)),
+        ("a group more", |row| row.directory.entries.push(Entry::default())),
+        ("another place", |row| row.directory.entries[1].presence = 2),
+        ("a place to the right", |row| row.directory.entries[1].offset += 1),
+        ("a place to the left", |row| row.directory.entries[1].offset -= 1),
+        ("the bytes of another slab", |row| row.directory.entries[1].offset = 0),
+        ("an end before the next slab", |row| row.directory.entries[1].stored_len -= 1),
+        ("a short group", |row| row.directory.entries[1].raw_len = 521),
+        ("a slab without chunks", |row| row.directory.entries[2].offset = row.directory.entries[1].offset),
+        ("a slab without presence", |row| {
+            row.directory.entries[2] = Entry { presence: 0, ..row.directory.entries[0] };
+        }),
+        ("a slab that is stored later", |row| row.directory.entries.swap(0, 1)),
+        ("shared by another presence", |row| row.directory.entries[3].presence = 3),
+        ("shared from elsewhere", |row| row.directory.entries[3].offset = row.directory.entries[1].offset),
+        ("shared with another length", |row| row.directory.entries[3].stored_len -= 1),
+        ("shared with another raw length", |row| row.directory.entries[3].raw_len += 1),
+        ("shared with another checksum", |row| row.directory.entries[3].checksum ^= 1),
+    ];
+    for codec in 0..=1 {
+        let right = row(&slabs(), codec);
+        assert!(check_row(1, &right));
+        for (what, lie) in lies {
+            let mut row = Pieces::of(&right);
+            lie(&mut row);
+            assert!(!check_row(1, &row.sealed(&row.head(false))), "{what}, codec {codec}");
+        }
+        let mut twice = Pieces::of(&right);
+        twice.rewrite_last(|_| {});
+        assert!(twice.groups.len() > Pieces::of(&right).groups.len());
+        assert!(check_row(1, &twice.sealed(&twice.head(false))), "stored twice, codec {codec}");
+    }
+}
+
+/// The directory and the group agree that a chunk is there.
+#[test]
+fn a_slab_with_a_place_above_15_is_refused() {
+    for codec in 0..=1 {
+        for place in 0..64 {
+            let mut row = Pieces::of(&row(&slabs(), codec));
+            let chunks = [(place, vec![3; 90]), (15, vec![4; 90])].into();
+            row.rewrite_last(|raw| *raw = cluster::encode(1, &chunks).expect("a level"));
+            row.directory.entries[3].presence = 1 << place | 1 << 15;
+            row.directory.chunks.truncate(3 + chunks.len());
+            assert_eq!(check_row(1, &row.sealed(&row.head(false))), place < 16, "{place}, codec {codec}");
+        }
+    }
+}
+
+#[test]
+fn a_version_that_is_not_that_of_the_groups_is_refused() {
+    let cold = Stored { scale_level: 2, chunks: [(0, chunk(3)), (4, chunk(4))].into() };
+    for codec in 0..=1 {
+        let warm = [1, 3].map(|version| Pieces::of(&row_in(version, &slabs(), codec)));
+        for (row, other) in warm.into_iter().zip([3, 1]) {
+            assert!(check_row(1, &row.sealed(&row.head(false))));
+            let mut head = row.head(false);
+            head[0] = other;
+            assert!(!check_row(1, &row.sealed(&head)), "{other} in L1, codec {codec}");
+            head[1] = 2;
+            let row = Pieces { directory: Directory { scale_level: 2, ..row.directory }, ..row };
+            for version in [1, 3] {
+                head[0] = version;
+                assert!(!check_row(2, &row.sealed(&head)), "a warm row in L2 with {version}, codec {codec}");
+            }
+        }
+        let row = Pieces::of(&row(&cold, codec));
+        assert!(check_row(2, &row.sealed(&row.head(false))));
+        let mut head = row.head(false);
+        head[0] = 3;
+        assert!(!check_row(2, &row.sealed(&head)), "3 in L2, codec {codec}");
     }
 }

@@ -1,7 +1,7 @@
-//! The directory of a stored cluster, in both of its versions.
+//! The directory of a stored cluster, in each of its versions.
 
 use super::super::{Cursor, Refused};
-use super::{groups, unpacked};
+use super::{group, side, unpacked};
 
 /// What a directory says of a group; of one without chunks only zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Entry {
 /// A directory that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directory {
-    /// 1, or 2: entries that may be compressed, and groups that may be shared.
+    /// 1; 2: entries that may be compressed; 3: groups that are slabs. In 2 and 3 groups may be shared.
     pub(crate) version: u8,
     pub(crate) scale_level: u8,
     pub(crate) entries: Vec<Entry>,
@@ -41,21 +41,22 @@ impl Head {
     fn decode(payload: &[u8]) -> Result<Self, Refused> {
         let mut at = Cursor::new(payload);
         let version = at.u8("directory version")?;
-        if version != 1 && version != 2 {
+        if !(1..=3).contains(&version) {
             return Err(format!("directory version {version}"));
         }
         let scale_level = at.u8("scale level")?;
-        let groups = u32::from(groups(scale_level)?);
+        let groups = u32::from(group::count(scale_level, version)?);
+        let slots = u32::from(side(scale_level)?.pow(3));
         let reserved = at.u16("reserved")?;
         if reserved != 0 {
             return Err(format!("reserved is {reserved}"));
         }
         let present_count = at.u32("present count")?;
-        if present_count == 0 || present_count > 64 * groups {
-            return Err(format!("{present_count} chunks in {groups} groups"));
+        if present_count == 0 || present_count > slots {
+            return Err(format!("{present_count} chunks in {slots} slots"));
         }
         let raw_len = 24 * groups + 12 * present_count;
-        let stored_len = if version == 1 { raw_len } else { at.u32("entries length")? };
+        let stored_len = if version == 2 { at.u32("entries length")? } else { raw_len };
         if stored_len == 0 || stored_len > raw_len {
             return Err(format!("{stored_len} bytes of entries for {raw_len}"));
         }
@@ -77,7 +78,7 @@ pub(crate) fn decode(payload: &[u8], codec: u8) -> Result<Directory, Refused> {
     let mut at = Cursor::new(&raw);
     let mut entries = Vec::new();
     let mut present = 0;
-    for _ in 0..groups(head.scale_level)? {
+    for group in 0..group::count(head.scale_level, head.version)? {
         let entry = Entry {
             presence: at.u64("presence")?,
             offset: at.u32("group offset")?,
@@ -85,6 +86,9 @@ pub(crate) fn decode(payload: &[u8], codec: u8) -> Result<Directory, Refused> {
             raw_len: at.u32("raw length")?,
             checksum: at.u32("group checksum")?,
         };
+        if head.version == 3 && entry.presence >= 1 << 16 {
+            return Err(format!("presence {:x} of group {group}, a slab", entry.presence));
+        }
         present += entry.presence.count_ones();
         entries.push(entry);
     }

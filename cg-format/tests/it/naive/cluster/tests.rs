@@ -1,7 +1,14 @@
 //! Clusters written by hand from the description, and the naive code against itself.
 
+mod slabs;
+
 use super::super::{Dice, fixture, hex};
 use super::*;
+
+/// Rows of this directory version and codec, by commit 43.
+fn writing(directory_version: u8, codec: u8) -> Writing {
+    Writing { directory_version, codec, version: 43 }
+}
 
 const CHUNK: &str = "0100000000000000 3000000000000000*2 00*8 0100000000000000 0500000000000000 00*8";
 
@@ -41,7 +48,7 @@ fn a_plain_l2_cluster_has_a_header_of_32777_bytes() {
 }
 
 #[test]
-fn a_stored_l1_cluster_of_one_chunk() {
+fn a_stored_l1_cluster_of_one_chunk_in_version_1() {
     // Both checksums are from a calculator that shares no code with this one.
     let row = fixture(&format!(
         "01 02 00 00      | frame version, kind: cluster, codec: none, reserved
@@ -70,7 +77,7 @@ fn a_stored_l1_cluster_of_one_chunk() {
         scale_level: 1,
         chunks: BTreeMap::from([(63, Slot { version: 42, schema_generation: 3, value: fixture(CHUNK) })]),
     };
-    assert_eq!(hex(&encode_stored(&cluster, 0, 4, b"KEY", 43).expect("encodable")), hex(&row));
+    assert_eq!(hex(&encode_stored(&cluster, writing(1, 0), 4, b"KEY").expect("encodable")), hex(&row));
     let (frame, found) = decode_stored(&row, 4, b"KEY").expect("readable");
     assert_eq!((frame.version, frame.schema_generation), (43, 0));
     assert_eq!(found, cluster);
@@ -79,13 +86,21 @@ fn a_stored_l1_cluster_of_one_chunk() {
 
 #[test]
 fn slots_and_groups_are_two_names_of_one_place() {
-    for slot in 0..4096 {
-        let (group, inner) = group_of(2, slot);
-        assert_eq!(slot_of(2, group, inner), slot);
+    for (scale_level, version, slots) in [(1, 1, 64), (1, 2, 64), (1, 3, 64), (2, 1, 4096), (2, 2, 4096)] {
+        let groups = group::count(scale_level, version).expect("a level and its version");
+        for slot in 0..slots {
+            let (group, place) = group::of_slot(scale_level, version, slot);
+            assert!(group < groups && place < slots / groups, "{slot}: {place} of {group}");
+            assert_eq!(group::slot_at(scale_level, version, group, place), slot);
+        }
     }
     // x 5, y 2, z 15: group (1, 0, 3), place (1, 2, 3).
-    assert_eq!(group_of(2, 0x52f), (19, 27));
-    assert_eq!(group_of(1, 63), (0, 63));
+    assert_eq!(group::of_slot(2, 1, 0x52f), (19, 27));
+    assert_eq!(group::of_slot(1, 1, 63), (0, 63));
+    // x 2, y 1, z 3: slab 2, place (1, 3).
+    assert_eq!(group::of_slot(1, 3, 39), (2, 7));
+    assert_eq!(group::count(2, 3), Err("directory version 3 of scale level 2".into()));
+    assert_eq!(group::count(3, 1), Err("scale level 3".into()));
 }
 
 fn random(dice: &mut Dice, scale_level: u8, count: u64) -> Stored {
@@ -102,10 +117,12 @@ fn random(dice: &mut Dice, scale_level: u8, count: u64) -> Stored {
 #[test]
 fn stored_clusters_come_back_with_and_without_compression() {
     let mut dice = Dice(2);
-    for (scale_level, count) in [(1, 1), (1, 30), (2, 1), (2, 90)] {
+    for (scale_level, version, count) in [(1, 1, 1), (1, 1, 30), (1, 3, 1), (1, 3, 30), (2, 1, 1), (2, 1, 90)]
+    {
         for codec in [0, 1] {
             let cluster = random(&mut dice, scale_level, count);
-            let row = encode_stored(&cluster, codec, 5, b"key", 9).expect("encodable");
+            let row = encode_stored(&cluster, writing(version, codec), 5, b"key").expect("encodable");
+            assert_eq!(row[24], version);
             let (frame, found) = decode_stored(&row, 5, b"key").expect("readable");
             assert_eq!((frame.codec, &found), (codec, &cluster));
             let plain = encode(scale_level, &found.plain()).expect("a level");
@@ -116,14 +133,17 @@ fn stored_clusters_come_back_with_and_without_compression() {
 
 #[test]
 fn any_flipped_bit_of_a_stored_cluster_is_refused() {
-    let row = encode_stored(&random(&mut Dice(3), 1, 5), 1, 4, b"key", 9).expect("encodable");
-    for bit in 0..row.len() * 8 {
-        let mut damaged = row.clone();
-        damaged[bit / 8] ^= 1 << (bit % 8);
-        assert!(decode_stored(&damaged, 4, b"key").is_err(), "bit {bit}");
-    }
-    for len in 0..row.len() {
-        assert!(decode_stored(&row[..len], 4, b"key").is_err(), "cut to {len}");
+    for version in [1, 3] {
+        let cluster = random(&mut Dice(3), 1, 5);
+        let row = encode_stored(&cluster, writing(version, 1), 4, b"key").expect("encodable");
+        for bit in 0..row.len() * 8 {
+            let mut damaged = row.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode_stored(&damaged, 4, b"key").is_err(), "bit {bit} of version {version}");
+        }
+        for len in 0..row.len() {
+            assert!(decode_stored(&row[..len], 4, b"key").is_err(), "version {version} cut to {len}");
+        }
     }
 }
 
