@@ -330,3 +330,26 @@ fn a_damaged_block_of_a_file_hides_its_keys_and_no_others() {
     assert!(lost.what.starts_with(&count), "{}", lost.what);
     assert!(world.tiers().census().expect("counts").damaged > 0);
 }
+
+#[test]
+fn a_check_names_the_chunks_of_a_damaged_group() {
+    let cube = ChunkBox::new(ChunkPos::constant(0, 0, 0), ChunkPos::constant(3, 3, 3));
+    let slab = ChunkBox::new(ChunkPos::constant(3, 0, 0), ChunkPos::constant(3, 3, 3));
+    for (tier, expected) in [(ClusterTier::L1, slab), (ClusterTier::L2, cube)] {
+        let disk = Disk::new();
+        let world = disk.create(&[]);
+        let ids = Ids::register(&world);
+        let all = [ids.at(0, 0, 0), ids.at(3, 1, 2)];
+        save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
+        demote(&world, tier, &all, false);
+        drop(world);
+        let family = Space::of_cluster(tier).family();
+        let row = key::cluster(ids.overworld, all[0].pos.cluster(tier));
+        let len_bytes = disk.raw().get(family, row).len();
+        disk.raw().flip(family, row, len_bytes - 1);
+        let world = disk.open(&[]);
+        let found = world.verify(cg_store::verify::VerifyDepth::Full, |_| {}).expect("goes on").findings;
+        let lost: Vec<_> = found.iter().filter_map(|found| found.lost).map(|lost| lost.bounds).collect();
+        assert_eq!(lost, [expected], "{found:?}");
+    }
+}
