@@ -84,7 +84,7 @@ impl ClusterTier {
         side * side * side
     }
 
-    /// The number of groups into which a new cluster is stored: 4 slabs of 1×4×4 chunks, or 64 cubes of 4³.
+    /// The number of groups of a cluster as it is written: 4 slabs of 1×4×4 chunks, or 64 cubes of 4³.
     pub const fn group_count(self) -> usize {
         match self {
             Self::L1 => 4,

@@ -97,6 +97,12 @@ fn stored_form(tier: ClusterTier, row: &[u8]) -> bool {
         }
     }
     let Ok(seed) = cluster.to_seed_bytes(&mut Limits::new(BUDGET_BYTES)) else { return true };
+    let merged = ClusterBuilder::over(&cluster).finish(&mut Limits::default());
+    let merged = merged.expect("its groups were read").expect("it has chunks");
+    let merged = merged.seal(Space::of_cluster(tier), KEY, 1);
+    let merged = StoredCluster::open(tier, KEY, &merged).expect("what is written is read");
+    assert!(merged.slots().eq(cluster.slots()));
+    assert_eq!(merged.to_seed_bytes(&mut Limits::default()).as_ref(), Ok(&seed));
     let view = ClusterView::new(&seed).expect("what is written is read");
     let info = |slot: Slot| cluster.chunk_info(slot).expect("the seed form has the same chunks");
     let draft = ClusterBuilder::from_seed(&view, info).finish(&mut Limits::default());

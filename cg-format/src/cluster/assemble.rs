@@ -4,9 +4,9 @@ use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::directory::{Directory, GroupEntry, group_slot_count, shares_groups};
+use super::directory::{Directory, GroupEntry, written_group_slot_count, written_shares_groups};
 use super::encoded_group::{EncodedGroup, GroupChunks};
-use super::{ClusterView, Slot, SlotInfo, StoredCluster};
+use super::{ClusterView, GroupBytes, Slot, SlotInfo, StoredCluster};
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
 
@@ -41,8 +41,8 @@ pub enum AssembleError {
         /// The tier of the cluster.
         tier: ClusterTier,
     },
-    /// A required group of the older cluster cannot be read. A group is required if it changes and not all of its
-    /// chunks are replaced, if the row has larger groups than are written now, or if it ends before the group.
+    /// A required group of the older cluster cannot be read. A group that is compressed again is required if any of its
+    /// chunks is kept. A group that is copied is required only to be whole.
     #[error(transparent)]
     Damaged(#[from] DecodeError),
 }
@@ -50,7 +50,8 @@ pub enum AssembleError {
 /// Collects chunks and writes them as one cluster.
 ///
 /// [`over`](Self::over) starts from an older cluster. Then only groups with changes are decompressed and compressed
-/// again; the others are copied as stored. A warm row of an earlier draft, which is one group, is compressed again. The result has the same bytes as if the same code built the whole cluster.
+/// again; the others are copied as stored. The one group of a warm row of an earlier draft is split, and compressed
+/// again. The result has the same bytes as if the same code built the whole cluster.
 ///
 /// ```
 /// use cg_format::cluster::{ClusterBuilder, Slot, SlotInfo, StoredCluster};
@@ -136,8 +137,8 @@ impl<'a> ClusterBuilder<'a> {
     /// Writes the cluster. `None` if no chunk is left: then the caller deletes the row; an empty cluster is never
     /// stored.
     ///
-    /// The changed groups of the older cluster are charged to the limits. Its unchanged groups are copied unchecked:
-    /// damage in them stays detectable.
+    /// The groups of the older cluster that are compressed again are charged to the limits, each once. The others are
+    /// copied unchecked: damage in them stays detectable.
     ///
     /// # Errors
     /// [`AssembleError::TooLarge`] over [`MAX_STORED_BYTES`] or [`MAX_RAW_BYTES`]; [`AssembleError::Damaged`] if a
@@ -145,8 +146,9 @@ impl<'a> ClusterBuilder<'a> {
     /// [`AssembleError::WrongTier`] for invalid chunks.
     pub fn finish(&self, limits: &mut Limits) -> Result<Option<Draft>, AssembleError> {
         let mut joined = Joined::new(self.tier, self.codec);
+        let mut old = None;
         for group in 0..self.tier.group_count() as u8 {
-            joined.push(&self.encode_group(group, limits)?)?;
+            joined.push(&self.encode(group, &mut old, limits)?)?;
         }
         joined.finish()
     }
@@ -154,7 +156,8 @@ impl<'a> ClusterBuilder<'a> {
     /// Writes only one group, so that a large cluster can be built in steps or by several threads. [`join_groups`]
     /// builds the cluster from the groups. The bytes are the same as from [`finish`](Self::finish).
     ///
-    /// For a builder over an older cluster, only the changes and the stored bytes of this group are read.
+    /// For a builder over an older cluster, only the changes and the stored bytes of this group are read; of a warm row of
+    /// an earlier draft all of its one group.
     ///
     /// # Errors
     /// As [`finish`](Self::finish), for this group.
@@ -163,10 +166,20 @@ impl<'a> ClusterBuilder<'a> {
     /// If the tier has no such group.
     pub fn encode_group(&self, group: u8, limits: &mut Limits) -> Result<EncodedGroup<'a>, AssembleError> {
         assert!(usize::from(group) < self.tier.group_count(), "group {group} of an {:?} cluster", self.tier);
+        self.encode(group, &mut None, limits)
+    }
+
+    /// Writes a group. `old` is the group of the older cluster that was decompressed last.
+    fn encode(
+        &self,
+        group: u8,
+        old: &mut Option<GroupBytes<'a>>,
+        limits: &mut Limits,
+    ) -> Result<EncodedGroup<'a>, AssembleError> {
         if let Some(refused) = self.refused {
             return Err(refused);
         }
-        let slot_count = group_slot_count(self.tier);
+        let slot_count = written_group_slot_count(self.tier);
         let orders = u16::from(group) * slot_count..(u16::from(group) + 1) * slot_count;
         let changes = self.changes.range(orders.clone());
         let as_before = self.base.as_ref().filter(|base| base.group_slot_count() == slot_count);
@@ -177,23 +190,30 @@ impl<'a> ClusterBuilder<'a> {
             let slots = orders.filter_map(|order| base.chunk_info(slot(self.tier, order))).collect();
             return Ok(EncodedGroup { entry, stored: base.stored(&entry)?.into(), slots });
         }
-        let kept = orders.clone().filter(|order| !self.changes.contains_key(order));
-        let kept: Vec<_> = self.base.iter().flat_map(|base| kept_chunks(base, kept.clone())).collect();
-        // All of them are in one group, also of a row whose groups are larger.
-        let old_group = match (&self.base, kept.first()) {
-            (Some(base), Some((old, _))) => base.group(base.group_of(*old), limits)?,
-            _ => None,
-        };
-        let place = |order: u16| (order - orders.start) as u8;
+        let place = |slot: Slot| (slot.stored_order() - orders.start) as u8;
         let mut chunks = GroupChunks::new();
-        for (slot, info) in kept {
-            let value = old_group.as_ref().and_then(|group| group.chunk(slot));
-            let value = value.expect("the group holds what the directory says");
-            chunks.insert(place(slot.stored_order()), (info, value));
+        if let Some(base) = &self.base {
+            let kept = orders.clone().filter(|order| !self.changes.contains_key(order));
+            let kept = kept.filter_map(|order| {
+                let slot = slot(self.tier, order);
+                Some((slot, base.chunk_info(slot)?))
+            });
+            let kept: Vec<_> = kept.collect();
+            // Even if the row's groups are larger, all of them are in one.
+            let needed = kept.first().map(|(slot, _)| base.group_of(*slot));
+            if let Some(needed) =
+                needed.filter(|needed| old.as_ref().is_none_or(|old| old.group() != *needed))
+            {
+                *old = base.group(needed, limits)?;
+            }
+            for (slot, info) in kept {
+                let value = old.as_ref().and_then(|old| old.chunk(slot));
+                chunks.insert(place(slot), (info, value.expect("the group holds what the directory says")));
+            }
         }
         for (order, change) in changes {
             if let Some((info, value)) = change {
-                chunks.insert(place(*order), (*info, Cow::Borrowed(&**value)));
+                chunks.insert(place(slot(self.tier, *order)), (*info, Cow::Borrowed(&**value)));
             }
         }
         EncodedGroup::encode(self.tier, self.codec, &chunks)
@@ -277,7 +297,7 @@ impl Joined {
                 && self.body.get(start..start + group.stored.len()) == Some(&*group.stored)
         };
         let mut earlier = self.groups.iter();
-        earlier.find(is_equal).filter(|_| shares_groups(self.tier, self.codec)).copied()
+        earlier.find(is_equal).filter(|_| written_shares_groups(self.tier, self.codec)).copied()
     }
 
     fn finish(self) -> Result<Option<Draft>, AssembleError> {
@@ -297,15 +317,6 @@ impl Joined {
         }
         Ok(Some(draft))
     }
-}
-
-/// The chunks of the older cluster at some places of its directory.
-fn kept_chunks(
-    base: &StoredCluster<'_>,
-    orders: impl Iterator<Item = u16>,
-) -> impl Iterator<Item = (Slot, SlotInfo)> {
-    let slots = orders.map(|order| slot(base.tier(), order));
-    slots.filter_map(|slot| Some((slot, base.chunk_info(slot)?)))
 }
 
 fn slot(tier: ClusterTier, order: u16) -> Slot {

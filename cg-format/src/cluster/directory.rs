@@ -1,7 +1,7 @@
 //! The directory of a stored cluster: its chunks, their versions, and the places of their groups.
 //!
-//! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in version 2. Those are 24 bytes
-//! for each group, 64 for L2, and 4 for L1 or 1 before version 3:
+//! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in version 2. An L2 row has 64
+//! groups. An L1 row has four in version 3, and one before. Each group takes 24 bytes:
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use super::Slot;
 use super::header::header_len_bytes;
 use crate::codec::{Effort, compress, decompress};
-use crate::frame::head::{Head, SLOT_LEN_BYTES};
+use crate::frame::head::{CUBE_SLOT_COUNT, Head, SLAB_SLOT_COUNT, SLOT_LEN_BYTES};
 use crate::frame::{Codec, FrameView};
 use crate::wire::{Reader, Span, Trace, Writer};
 use crate::{ClusterTier, DecodeError, Problem, Section, Space};
@@ -122,7 +122,7 @@ pub(super) struct Directory<'a> {
     pub(super) tier: ClusterTier,
     /// The slots of each group.
     pub(super) group_slot_count: u16,
-    /// Each with the number of chunks in the groups before it.
+    /// Each group, with the number of chunks in the groups before it.
     groups: Vec<(GroupEntry, u16)>,
     slots: Cow<'a, [[u8; SLOT_LEN_BYTES]]>,
 }
@@ -173,7 +173,7 @@ impl<'a> Directory<'a> {
         }
         let stored_len_bytes = is_compact.then_some(entries.len() as u32);
         let mut writer = Writer::new(out);
-        let (present_count, group_slot_count) = (slots.len() as u32, group_slot_count(tier));
+        let (present_count, group_slot_count) = (slots.len() as u32, written_group_slot_count(tier));
         Head { tier, present_count, group_slot_count, stored_len_bytes }.encode(&mut writer);
         writer.bytes(&entries);
     }
@@ -235,12 +235,16 @@ impl<'a> Directory<'a> {
 }
 
 /// The slots of each group of a new cluster.
-pub(super) const fn group_slot_count(tier: ClusterTier) -> u16 {
+pub(super) const fn written_group_slot_count(tier: ClusterTier) -> u16 {
     (tier.slot_count() / tier.group_count()) as u16
 }
 
+// The head can name no other groups.
+const _: () = assert!(written_group_slot_count(ClusterTier::L1) == SLAB_SLOT_COUNT);
+const _: () = assert!(written_group_slot_count(ClusterTier::L2) == CUBE_SLOT_COUNT);
+
 /// Whether equal groups of a new cluster are stored once.
-pub(super) fn shares_groups(tier: ClusterTier, codec: Codec) -> bool {
+pub(super) fn written_shares_groups(tier: ClusterTier, codec: Codec) -> bool {
     tier == ClusterTier::L1 || is_compact(tier, codec)
 }
 

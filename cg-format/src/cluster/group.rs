@@ -32,12 +32,12 @@ impl LastGroup {
     }
 }
 
-/// One group of a stored cluster, decompressed and checked: 4³ chunks, or 1×4×4 in a warm cluster.
+/// One group of a stored cluster, decompressed and checked: 4³ chunks, or 1×4×4 in a warm cluster of version 3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupBytes<'a> {
     tier: ClusterTier,
     group: u8,
-    /// Present chunks have lower places.
+    /// The number of places of the group.
     slot_count: u16,
     content: Content<'a>,
     decompressed_bytes: usize,

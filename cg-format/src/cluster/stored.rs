@@ -99,7 +99,7 @@ impl<'a> StoredCluster<'a> {
         self.directory.groups().filter(|(_, entry)| entry.presence != 0).map(|(group, _)| group)
     }
 
-    /// The group of a slot, whether it has a chunk or not. The chunks of a group are compressed together.
+    /// The group of a slot of this tier, whether it has a chunk or not. The chunks of a group are compressed together.
     pub const fn group_of(&self, slot: Slot) -> u8 {
         self.directory.group_of(slot)
     }

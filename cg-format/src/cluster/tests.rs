@@ -130,10 +130,11 @@ fn full_clusters_come_back() {
 #[test]
 fn absent_chunks_are_none_everywhere() {
     let tier = ClusterTier::L2;
-    let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, 4095]));
+    let fourth_group = Slot::in_cube_of(tier, 4, 0).unwrap();
+    let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, fourth_group.index(), 4095]));
     let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
     let mut limits = Limits::default();
-    assert_eq!(cluster.groups().collect::<Vec<_>>(), [0, 63]);
+    assert_eq!(cluster.groups().collect::<Vec<_>>(), [0, 4, 63]);
     assert_eq!(cluster.chunk_info(slot(tier, 2)), None);
     assert_eq!(cluster.chunk_info(slot(ClusterTier::L1, 0)), None, "another tier");
     assert_eq!(cluster.group(7, &mut limits), Ok(None));
@@ -141,6 +142,7 @@ fn absent_chunks_are_none_everywhere() {
     let group = cluster.group(0, &mut limits).unwrap().unwrap();
     assert_eq!(group.chunk(slot(tier, 2)), None);
     assert_eq!(group.chunk(slot(tier, 4095)), None, "in another group");
+    assert_eq!(group.chunk(fourth_group), None, "at the same place of another group");
     assert_eq!(group.chunk(slot(ClusterTier::L1, 0)), None, "another tier");
 }
 

@@ -19,9 +19,9 @@ const COMPACT_VERSION: u8 = 2;
 /// The version of a warm cluster's directory with four groups, which lists equal ones at one place. The newest.
 const SLABS_VERSION: u8 = 3;
 /// Slots of a group of 4³ chunks.
-const CUBE_SLOT_COUNT: u16 = 64;
+pub(crate) const CUBE_SLOT_COUNT: u16 = 64;
 /// Slots of a group of 1×4×4 chunks.
-const SLAB_SLOT_COUNT: u16 = 16;
+pub(crate) const SLAB_SLOT_COUNT: u16 = 16;
 const LEN_BYTES: usize = 8;
 const ENTRIES_LEN_LEN_BYTES: usize = 4;
 const GROUP_LEN_BYTES: usize = 24;

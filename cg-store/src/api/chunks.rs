@@ -59,7 +59,7 @@ impl World {
     /// Many chunks, one result per position in the order asked. A damaged row fails the chunks in it and no others.
     ///
     /// Costs one engine call for all that are hot, then one for the clusters of each tier that may hold the rest: more for
-    /// more than 4,096 chunks, 256 warm clusters or 16 cold ones. Each 4³ group with a chunk that is asked for is
+    /// more than 4,096 chunks, 256 warm clusters or 16 cold ones. Each group of a cluster with a chunk that is asked for is
     /// decompressed once.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
         self.rooms().commit.load_many(at)

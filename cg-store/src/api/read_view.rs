@@ -86,7 +86,7 @@ impl ReadView<'_> {
     /// stored are left as they are in the slice; how many chunks those were is returned.
     ///
     /// Costs, for chunks that memory does not have, what [`World::load_many`] costs: each cluster is read
-    /// once, and only its 4³ groups with chunks of the box are decompressed. Takes memory for one cold cluster at a
+    /// once, and only its groups with chunks of the box are decompressed. Takes memory for one cold cluster at a
     /// time, whatever the size of the box. `map` is called in no order; it may use the world.
     ///
     /// # Errors

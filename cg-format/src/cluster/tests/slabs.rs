@@ -95,6 +95,33 @@ fn equal_slabs_are_stored_once_and_decompressed_once() {
 }
 
 #[test]
+fn slabs_without_changes_are_copied_even_if_they_are_damaged() {
+    let tier = ClusterTier::L1;
+    let mut row = build(tier, Codec::Lz4, &chunks(tier, [0, 1, 63]));
+    *row.last_mut().unwrap() ^= 1;
+    let base = StoredCluster::open(tier, KEY, &row).unwrap();
+    let (info, value) = chunk(slot(tier, 2));
+    let merged = seal(ClusterBuilder::over(&base).put(slot(tier, 2), info, &value)).unwrap().unwrap();
+    let (found, errors) = read(tier, &merged).unwrap();
+    assert_eq!(found, chunks(tier, [0, 1, 2]));
+    assert!(matches!(errors[..], [DecodeError { problem: Problem::Checksum { .. }, .. }]), "still noticed");
+    let error = seal(ClusterBuilder::over(&base).put(slot(tier, 62), info, value)).unwrap_err();
+    let is_checksum = |error: &DecodeError| matches!(error.problem, Problem::Checksum { .. });
+    assert!(matches!(&error, AssembleError::Damaged(error) if is_checksum(error)), "{error}");
+}
+
+#[test]
+fn a_merge_over_one_group_decompresses_it_once() {
+    let tier = ClusterTier::L1;
+    let row = in_one_group(Codec::Lz4, &chunks(tier, 0..64));
+    let base = StoredCluster::open(tier, KEY, &row).unwrap();
+    let raw_len_bytes = u64::from(base.entry(0).unwrap().raw_len_bytes);
+    let mut limits = Limits::new(raw_len_bytes);
+    ClusterBuilder::over(&base).finish(&mut limits).unwrap().unwrap();
+    assert_eq!(limits.left_bytes(), 0);
+}
+
+#[test]
 fn a_row_of_one_group_is_read_and_gets_slabs_when_it_is_written_again() {
     let tier = ClusterTier::L1;
     let all = chunks(tier, [0, 6, 17, 62, 63]);

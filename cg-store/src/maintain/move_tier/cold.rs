@@ -12,7 +12,7 @@ use cg_format::{ClusterTier, DecodeError, Limits};
 use cg_tiering::{ClusterAt, CubeAt, Heat};
 
 use super::cube::{HotRows, bit, guard_of, number_of, row_of};
-use super::{MoveWrites, Outcome, demote_warm, past_damage, split_damage};
+use super::{MoveWrites, Outcome, demote_warm, each_value, past_damage, split_damage};
 use crate::engine::{Engine, Guard, Readable};
 use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, read_cold_heat};
 use crate::rt::stats::Counters;
@@ -255,17 +255,13 @@ fn take_warm(
     let Some(row) = view.get(space, &row_key)? else { return Ok(false) };
     let damage = |problem| Damage::of_row(space, &row_key, cube.to_string(), problem);
     let warm = StoredCluster::open(ClusterTier::L1, &row_key, &row).map_err(damage)?;
-    for index in warm.groups() {
-        let group = warm.group(index, &mut Limits::default()).map_err(damage)?;
-        let group = group.expect("groups with chunks are listed");
-        Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
-        for (slot, value) in group.chunks().filter(|(slot, _)| shadowed & bit(slot.in_cube()) == 0) {
-            let info = warm.chunk_info(slot).expect("present in its group");
-            let place = Slot::in_cube_of(TIER, number_of(cube, TIER), slot.in_cube());
-            builder.put(place.expect("cubes and places are counted"), info, value.into_owned());
-            writes.moved.chunks += 1;
-        }
-    }
+    let live = warm.slots().filter(|(slot, _)| shadowed & bit(slot.in_cube()) == 0);
+    let taken = each_value(&warm, &live.collect::<Vec<_>>(), counters, |slot, info, value| {
+        let place = Slot::in_cube_of(TIER, number_of(cube, TIER), slot.in_cube());
+        builder.put(place.expect("cubes and places are counted"), info, value.into_owned());
+        writes.moved.chunks += 1;
+    });
+    taken.map_err(damage)?;
     writes.moved.bytes_read += row.len() as u64;
     writes.guards.push(Guard::same(space, row_key, &row));
     writes.batch.delete(space, row_key);

@@ -21,9 +21,11 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 
-use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, StoredCluster};
+use std::borrow::Cow;
+
+use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, SlotInfo, StoredCluster};
 use cg_format::frame::{Codec, Draft, Stamp};
-use cg_format::{ChunkAt, ClusterTier, Limits, Space, key};
+use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Space, key};
 use cg_tiering::{CubeAt, Heat};
 use cube::{HotRows, bit, guard_of, number_of};
 
@@ -118,7 +120,8 @@ pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error>
 
 /// Puts every live chunk of a cube into the hottest tier. The copies in its clusters are shadowed from then on.
 ///
-/// Costs one scan, up to two cluster reads and the decompression of the cube's groups.
+/// Costs one scan, up to two cluster reads and the decompression of the cube's groups. Damage in one of them is an
+/// error, and nothing is moved.
 pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
     let view = engine.snapshot()?;
     let mut writes = MoveWrites::default();
@@ -138,32 +141,46 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
         }
         writes.guards.push(Guard::same(space, row_key, &row));
         writes.moved.bytes_read += row.len() as u64;
-        for members in live.chunk_by(|(a, _), (b, _)| cluster.group_of(*a) == cluster.group_of(*b)) {
-            let group =
-                cluster.group(cluster.group_of(members[0].0), &mut Limits::default()).map_err(damage)?;
-            let group = group.expect("the directory has slots of the group");
-            Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
-            for (slot, info) in members {
-                let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
-                let at = ChunkAt::new(cube.dimension(), pos);
-                let value = group.chunk(*slot).expect("the group holds what the directory says");
-                let draft =
-                    Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(&value));
-                writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
-                writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
-                writes.moved.chunks += 1;
-                filled |= bit(slot.in_cube());
-            }
-        }
+        let taken = each_value(&cluster, &live, counters, |slot, info, value| {
+            let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
+            let at = ChunkAt::new(cube.dimension(), pos);
+            let draft =
+                Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(&value));
+            writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
+            writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
+            writes.moved.chunks += 1;
+            filled |= bit(slot.in_cube());
+        });
+        taken.map_err(damage)?;
     }
     writes.commit(engine, counters)
+}
+
+/// Calls `take` with the bytes of some chunks of a cluster, which are in its order. Decompresses each of their groups once.
+fn each_value(
+    cluster: &StoredCluster<'_>,
+    chunks: &[(Slot, SlotInfo)],
+    counters: &Counters,
+    mut take: impl FnMut(Slot, SlotInfo, Cow<'_, [u8]>),
+) -> Result<(), DecodeError> {
+    let mut limits = Limits::default();
+    for members in chunks.chunk_by(|(a, _), (b, _)| cluster.group_of(*a) == cluster.group_of(*b)) {
+        let group = cluster.group(cluster.group_of(members[0].0), &mut limits)?;
+        let group = group.expect("the directory has slots of the group");
+        Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
+        for (slot, info) in members {
+            let value = group.chunk(*slot).expect("the group holds what the directory says");
+            take(*slot, *info, value);
+        }
+    }
+    Ok(())
 }
 
 /// Merges the hot rows of a cube into its warm cluster and deletes them. Puts the heat row by which ticks find the
 /// cluster when it is due to be demoted.
 ///
 /// Tombstones stay: they hide what the cold cluster may hold, and report the deletion to readers. Costs one scan of up
-/// to 64 rows, one cluster read and one compression.
+/// to 64 rows, one cluster read, and the compression of the groups that change.
 pub(crate) fn demote_warm(
     engine: &dyn Engine,
     counters: &Counters,

@@ -88,7 +88,7 @@ pub(crate) fn find<T>(
 /// Finds the live copies of chunks and calls `read` with each, once. Returns one result per position, in the order asked.
 ///
 /// Costs one call for the hot rows, then one for the clusters of each tier that may hold the rest. There are more calls
-/// for more than [`ROWS_AT_ONCE`] rows or [`clusters_at_once`] clusters. Of a cluster, only the 4³ groups of requested
+/// for more than [`ROWS_AT_ONCE`] rows or [`clusters_at_once`] clusters. Of a cluster, only the groups of requested
 /// chunks are decompressed, each once. A damaged row fails only the chunks in it. What was not found hot or warm is
 /// looked up again if there were commits meanwhile.
 pub(crate) fn find_many<T>(

@@ -1,7 +1,7 @@
 //! Walks all live chunks of a view in the order of their keys, each once whatever its tier.
 //!
-//! Keys are in Morton order, and so are the walks: dimension by dimension, cube by cube, and inside a cube group by
-//! group. See `walk_cube.rs` for how the tiers of one cube are merged.
+//! Keys are in Morton order, and so are the walks: dimension by dimension, cube by cube, and inside a 16³ cube
+//! one 4³ cube after the other. See `walk_cube.rs` for how the tiers of one cube are merged.
 
 use std::ops::ControlFlow;
 

@@ -2,8 +2,8 @@
 //!
 //! The cold cluster is one row and is read first. The warm clusters are scanned. The hot rows are scanned between two
 //! warm clusters, and inside each. Between two hot rows the walk visits the chunks of clusters that no hotter tier
-//! shadows. So each row is visited once, at most two of them are held at a time, and one group of each cluster is
-//! decompressed at a time.
+//! shadows. So each row is visited once, and at most two of them are held at a time, each with the decompressed groups
+//! of one 4³ cube: one of a cold cluster, four of a warm one.
 
 use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow, Range};
@@ -20,8 +20,8 @@ use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// The chunks of a 4³ group, which are one range of keys.
-const GROUP_CHUNKS: u16 = 64;
+/// The chunks of a 4³ cube, which are one range of keys.
+const CUBE_CHUNKS: u16 = 64;
 
 /// Visits every live chunk, and all damage, in a cube's part of an area, until `visit` breaks.
 ///
@@ -82,7 +82,7 @@ enum Below<'b, 'r> {
 }
 
 impl<F> CubeWalk<'_, F> {
-    /// Walks a range of keys that begins and ends at groups.
+    /// Walks a range of keys that begins and ends at 4³ cubes.
     fn part<B>(&mut self, part: Range<u16>) -> Flow<B>
     where
         F: FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
@@ -104,7 +104,7 @@ impl<F> CubeWalk<'_, F> {
             Counters::add(&walk.counters.clusters_read, 1);
             let first = rank(pos.min_chunk());
             walk.range(next..first, &mut Below::Cold)?;
-            next = first + GROUP_CHUNKS;
+            next = first + CUBE_CHUNKS;
             match OpenCluster::open(pos, key, row) {
                 Ok(mut warm) => walk.range(first..next, &mut Below::Warm(&mut warm)),
                 Err(error) => {
@@ -214,20 +214,21 @@ impl<F> CubeWalk<'_, F> {
     }
 }
 
-/// A cluster with decoded directory, and its last decompressed group.
+/// A cluster with decoded directory, and the decompressed groups of the 4³ cube that was read last.
 pub(crate) struct OpenCluster<'r> {
     pos: ClusterPos,
     key: &'r [u8],
     cluster: StoredCluster<'r>,
-    /// The inner `None`: the group is damaged, and that was reported.
-    group: Option<(u8, Option<GroupBytes<'r>>)>,
+    cube: u8,
+    /// By number. `None` is damaged, and that was reported. Keys take turns between the groups of a cube.
+    groups: Vec<(u8, Option<GroupBytes<'r>>)>,
 }
 
 impl<'r> OpenCluster<'r> {
     fn open(pos: ClusterPos, key: &'r [u8], row: &'r [u8]) -> Result<Self, Error> {
         let cluster =
             StoredCluster::open(pos.tier(), key, row).map_err(|problem| damage(pos, key, problem))?;
-        Ok(Self { pos, key, cluster, group: None })
+        Ok(Self { pos, key, cluster, cube: 0, groups: Vec::new() })
     }
 
     pub(super) const fn tier(&self) -> ClusterTier {
@@ -245,21 +246,34 @@ impl<'r> OpenCluster<'r> {
         counters: &Counters,
     ) -> Result<Option<Cow<'_, [u8]>>, Error> {
         let slot = Slot::of(chunk, self.tier());
-        let index = self.cluster.group_of(slot);
-        if self.group.as_ref().is_none_or(|(open, _)| *open != index) {
-            let group = self.cluster.group(index, &mut Limits::default());
-            let group = match group {
-                Ok(group) => group.expect("the directory has the slot, so it has its group"),
-                Err(problem) => {
-                    self.group = Some((index, None));
-                    return Err(damage(self.pos, self.key, problem));
-                }
-            };
-            Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
-            self.group = Some((index, Some(group)));
+        if self.cube != slot.cube() {
+            self.cube = slot.cube();
+            self.groups.clear();
         }
-        let group = self.group.as_ref().and_then(|(_, group)| group.as_ref());
+        let index = self.cluster.group_of(slot);
+        let held = self.groups.iter().position(|(group, _)| *group == index);
+        let held = match held {
+            Some(held) => held,
+            None => self.open_group(index, counters)?,
+        };
+        let group = self.groups[held].1.as_ref();
         Ok(group.map(|group| group.chunk(slot).expect("the group holds what the directory says")))
+    }
+
+    /// Decompresses a group that has chunks, and returns where it is held.
+    fn open_group(&mut self, index: u8, counters: &Counters) -> Result<usize, Error> {
+        match self.cluster.group(index, &mut Limits::default()) {
+            Ok(group) => {
+                let group = group.expect("the directory has the slot, so it has its group");
+                Counters::add(&counters.bytes_decompressed, group.decompressed_bytes() as u64);
+                self.groups.push((index, Some(group)));
+                Ok(self.groups.len() - 1)
+            }
+            Err(problem) => {
+                self.groups.push((index, None));
+                Err(damage(self.pos, self.key, problem))
+            }
+        }
     }
 }
 

@@ -55,6 +55,7 @@ mod unknown;
 mod unreadable;
 mod value_history;
 mod verify;
+mod warm_rows;
 
 impl Disk {
     /// Opens the closed world's rows without the engine, which would seal every row that it writes.
