@@ -2,8 +2,8 @@
 //!
 //! A cluster has two forms. The *seed form* ([`ClusterView`]) is the layout of the design: a header of offsets, then
 //! the chunks. The *stored form* ([`StoredCluster`]) is the content of a row: a frame, a directory, and one compressed
-//! block per group: 4³ chunks, or 1×4×4 in a warm cluster since version 3. A decompressed group is itself a seed-form cluster of its
-//! chunks, or has them by field, as cold groups do.
+//! block per group. A group is 4³ chunks, or 1×4×4 in a warm cluster since directory version 3. A decompressed group is
+//! itself a seed-form cluster of its chunks, or has them by field, as cold groups do.
 //!
 //! ```text
 //!  stored    | frame 24 | directory: head, groups, slots | group 0 | group 1 | ... |
@@ -18,8 +18,8 @@
 //!
 //! # The cost of damage
 //! The frame's checksum covers the directory, and the directory contains the checksum of every group. A damaged group
-//! costs only its own chunks, at most 64, and those of groups that share its bytes. A damaged frame or directory costs the row. Damage is an error, never
-//! absence.
+//! costs only its own chunks, at most 64, and those of groups that share its bytes. A damaged frame or directory costs
+//! the row. Damage is an error, never absence.
 //!
 //! The seed form takes any values: their length follows from the offsets. By field only chunks are stored.
 

@@ -124,14 +124,7 @@ impl<'a> StoredCluster<'a> {
         };
         let decompressed_bytes = if entry.is_compressed() { bytes.len() } else { 0 };
         let fields = self.fields(&entry, &bytes)?.map(Cow::Owned);
-        GroupBytes::new(
-            self.tier(),
-            (group, self.group_slot_count()),
-            (&entry, at),
-            Content { bytes, fields },
-            decompressed_bytes,
-        )
-        .map(Some)
+        self.group_bytes(group, (&entry, at), Content { bytes, fields }, decompressed_bytes).map(Some)
     }
 
     /// As [`group`](Self::group), for a caller that reads several groups in order. Reuses the buffer. A group with the
@@ -159,14 +152,7 @@ impl<'a> StoredCluster<'a> {
             last.raw.clear();
             if !self.decompress(&entry, at, stored, limits, &mut last.raw)? {
                 let content = Content { bytes: Cow::Borrowed(stored), fields: None };
-                return GroupBytes::new(
-                    self.tier(),
-                    (group, self.group_slot_count()),
-                    (&entry, at),
-                    content,
-                    0,
-                )
-                .map(Some);
+                return self.group_bytes(group, (&entry, at), content, 0).map(Some);
             }
             last.fields = self.fields(&entry, &last.raw)?;
             decompressed_bytes = last.raw.len();
@@ -179,14 +165,17 @@ impl<'a> StoredCluster<'a> {
             bytes: Cow::Borrowed(last.raw.as_slice()),
             fields: last.fields.as_ref().map(Cow::Borrowed),
         };
-        GroupBytes::new(
-            self.tier(),
-            (group, self.group_slot_count()),
-            (&entry, at),
-            content,
-            decompressed_bytes,
-        )
-        .map(Some)
+        self.group_bytes(group, (&entry, at), content, decompressed_bytes).map(Some)
+    }
+
+    fn group_bytes<'g>(
+        &self,
+        group: u8,
+        place: (&GroupEntry, u64),
+        content: Content<'g>,
+        decompressed_bytes: usize,
+    ) -> Result<GroupBytes<'g>, DecodeError> {
+        GroupBytes::new(self.tier(), (group, self.group_slot_count()), place, content, decompressed_bytes)
     }
 
     /// A group with chunks, its place, and its stored bytes after a check of their checksum.
