@@ -190,7 +190,7 @@ impl<'a> ClusterBuilder<'a> {
             let slots = orders.filter_map(|order| base.chunk_info(slot(self.tier, order))).collect();
             return Ok(EncodedGroup { entry, stored: base.stored(&entry)?.into(), slots });
         }
-        let place = |slot: Slot| (slot.stored_order() - orders.start) as u8;
+        let place = |order: u16| (order - orders.start) as u8;
         let mut chunks = GroupChunks::new();
         if let Some(base) = &self.base {
             let kept = orders.clone().filter(|order| !self.changes.contains_key(order));
@@ -208,12 +208,15 @@ impl<'a> ClusterBuilder<'a> {
             }
             for (slot, info) in kept {
                 let value = old.as_ref().and_then(|old| old.chunk(slot));
-                chunks.insert(place(slot), (info, value.expect("the group holds what the directory says")));
+                chunks.insert(
+                    place(slot.stored_order()),
+                    (info, value.expect("the group holds what the directory says")),
+                );
             }
         }
         for (order, change) in changes {
             if let Some((info, value)) = change {
-                chunks.insert(place(slot(self.tier, *order)), (*info, Cow::Borrowed(&**value)));
+                chunks.insert(place(*order), (*info, Cow::Borrowed(&**value)));
             }
         }
         EncodedGroup::encode(self.tier, self.codec, &chunks)

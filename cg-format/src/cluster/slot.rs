@@ -3,10 +3,11 @@
 //! A slot's index is `(x·s + y)·s + z` with the side s = 4 or 16 and coordinates inside the cluster. Its cube and its
 //! place in the cube follow the same rule with side 4. A cube is aligned: the chunks of one L1 cluster.
 
+use crate::frame::head;
 use crate::{ChunkPos, ClusterPos, ClusterTier};
 
 /// Slots of one cube.
-pub(super) const CUBE_SLOT_COUNT: usize = 64;
+pub(super) const CUBE_SLOT_COUNT: usize = head::CUBE_SLOT_COUNT as usize;
 
 /// A chunk's place in a cluster of a tier. The order is the seed form's.
 ///

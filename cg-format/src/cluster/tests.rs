@@ -107,6 +107,27 @@ fn some_chunks(tier: ClusterTier, version: u64) -> impl Strategy<Value = Chunks>
     })
 }
 
+/// A merge that removes some of the old chunks and then puts the new ones, and what it has to hold.
+fn merge_over<'a>(
+    base: &StoredCluster<'a>,
+    old: &Chunks,
+    new: &'a Chunks,
+    gone: &[prop::sample::Index],
+    codec: Codec,
+) -> (ClusterBuilder<'a>, Chunks) {
+    let (mut builder, mut expected) = (ClusterBuilder::over(base), old.clone());
+    builder.set_codec(codec);
+    for slot in gone.iter().map(|index| *old.keys().nth(index.index(old.len())).unwrap()) {
+        builder.remove(slot);
+        expected.remove(&slot);
+    }
+    for (slot, (info, value)) in new {
+        builder.put(*slot, *info, value);
+        expected.insert(*slot, (*info, value.clone()));
+    }
+    (builder, expected)
+}
+
 #[test]
 fn full_clusters_come_back() {
     for tier in [ClusterTier::L1, ClusterTier::L2] {
@@ -379,17 +400,7 @@ proptest! {
     ) {
         let base_row = build(tier, codec, &old);
         let base = StoredCluster::open(tier, KEY, &base_row).unwrap();
-        let mut expected = old.clone();
-        let mut builder = ClusterBuilder::over(&base);
-        builder.set_codec(new_codec);
-        for slot in gone.iter().map(|index| *old.keys().nth(index.index(old.len())).unwrap()) {
-            builder.remove(slot);
-            expected.remove(&slot);
-        }
-        for (slot, (info, value)) in &new {
-            builder.put(*slot, *info, value);
-            expected.insert(*slot, (*info, value.clone()));
-        }
+        let (builder, expected) = merge_over(&base, &old, &new, &gone, new_codec);
         let merged = seal(&builder).unwrap().unwrap();
         prop_assert_eq!(read_whole(tier, &merged), expected.clone());
         prop_assert!(merged == build(tier, new_codec, &expected));

@@ -215,17 +215,7 @@ proptest! {
         let row = in_one_group(codec, &old);
         prop_assert_eq!(read_whole(tier, &row), old.clone());
         let base = StoredCluster::open(tier, KEY, &row).unwrap();
-        let mut expected = old.clone();
-        let mut builder = ClusterBuilder::over(&base);
-        builder.set_codec(new_codec);
-        for slot in gone.iter().map(|index| *old.keys().nth(index.index(old.len())).unwrap()) {
-            builder.remove(slot);
-            expected.remove(&slot);
-        }
-        for (slot, (info, value)) in &new {
-            builder.put(*slot, *info, value);
-            expected.insert(*slot, (*info, value.clone()));
-        }
+        let (builder, expected) = merge_over(&base, &old, &new, &gone, new_codec);
         prop_assert!(seal(&builder).unwrap().unwrap() == build(tier, new_codec, &expected));
     }
 }

@@ -3,7 +3,7 @@
 //! The cold cluster is one row and is read first. The warm clusters are scanned. The hot rows are scanned between two
 //! warm clusters, and inside each. Between two hot rows the walk visits the chunks of clusters that no hotter tier
 //! shadows. So each row is visited once, and at most two of them are held at a time, each with the decompressed groups
-//! of one 4³ cube: one of a cold cluster, four of a warm one.
+//! of one 4³ cube: one of a cold cluster, and up to four of a warm one.
 
 use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow, Range};

@@ -78,7 +78,7 @@ impl Pieces {
         out
     }
 
-    /// The whole row after such a directory, all of which is checked if no reader can say how long it is.
+    /// The whole row after such a directory. All of it is checked if no reader can say how long the directory is.
     pub(super) fn sealed(&self, head: &[u8]) -> Vec<u8> {
         let payload = [head, &self.groups].concat();
         let checked_len = directory::len(&payload).unwrap_or(head.len()).min(payload.len());

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Slots 6 (x 0, y 1, z 2), 16 (x 1, y 0, z 0) and 54 (x 3, y 1, z 2), of which slabs 0 and 3 are alike.
+/// Slots 6 (x 0, y 1, z 2), 16 (x 1, y 0, z 0) and 54 (x 3, y 1, z 2). Slabs 0 and 3 are alike.
 fn three_slabs() -> Stored {
     let chunk =
         |version, schema_generation, value: &[u8]| Slot { version, schema_generation, value: value.into() };
