@@ -41,7 +41,7 @@ pub(crate) enum Step {
     Miri,
     /// A few seconds of fuzzing for each decoder.
     Fuzz,
-    /// Every benchmark once, unmeasured.
+    /// Every benchmark once, unmeasured and unoptimised: the tests have compiled all that they need.
     Bench,
     /// Licences, bans and sources of the dependencies, where cargo-deny is installed.
     Deny,
@@ -152,7 +152,11 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
         return Ok(Outcome::Optional("cg-bench has no benchmark".to_owned()));
     }
     let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
-    let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(bench::PEERS).args(targets);
+    let tool = context
+        .cargo()
+        .args(["bench", "--profile", "dev", "--package", "cg-bench"])
+        .args(bench::PEERS)
+        .args(targets);
     let tool = tool.args(["--", "--test"]);
     environment.apply(bench::with_worlds(context, tool)?).run()?;
     Ok(Outcome::Passed)
@@ -161,7 +165,7 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
 fn deny(context: &Context) -> Result<Outcome> {
     if !Tool::new("cargo-deny").arg("--version").succeeds() {
         return Ok(Outcome::Optional(
-            "cargo-deny is not installed (two minutes: cargo install cargo-deny --locked)".to_owned(),
+            "cargo-deny is not installed (a minute: cargo install cargo-deny --locked --debug)".to_owned(),
         ));
     }
     context.cargo().args(["deny", "check", "licenses", "bans", "sources"]).run()?;

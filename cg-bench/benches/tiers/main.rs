@@ -10,7 +10,6 @@
 //!
 //! *Cold* is a world that was just opened: nothing is in RocksDB's caches, but the files are in the system's. *Warm* has
 //! RocksDB's caches full. No chunk is in the world's own memory in either.
-#![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod moves;
 mod reads;
@@ -18,12 +17,18 @@ mod saves;
 
 use std::time::Duration;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use cg_bench::stored::Stored;
+use cg_format::Tier;
+use criterion::Criterion;
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(3))
-        .warm_up_time(Duration::from_millis(300));
-    targets = reads::boxes, reads::single, moves::moves, saves::saves
+fn main() {
+    let config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(3));
+    let mut criterion = config.warm_up_time(Duration::from_millis(300)).configure_from_args();
+    // One world in each tier, for all groups: to make them takes longer than most groups.
+    let worlds = Tier::ALL.map(Stored::in_tier);
+    reads::boxes(&mut criterion, &worlds);
+    reads::single(&mut criterion, &worlds);
+    moves::moves(&mut criterion, &worlds);
+    saves::saves(&mut criterion, &worlds[0]);
+    criterion.final_summary();
 }
-criterion_main!(benches);

@@ -19,12 +19,11 @@ const DAY: u64 = 24 * 3600 * GameTick::PER_SECOND;
 /// Rows of a family.
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-pub(crate) fn moves(criterion: &mut Criterion) {
+pub(crate) fn moves(criterion: &mut Criterion, [hot, warm, cold]: &[Stored; 3]) {
     let mut group = criterion.benchmark_group("tiers: move");
     group.throughput(Throughput::Elements(area().count() as u64)).sampling_mode(SamplingMode::Flat);
-    let [hot, warm, cold] = Tier::ALL.map(Stored::in_tier);
     let cores: CpuSet = sched_getaffinity(None).expect("the system tells");
-    for (from, to) in [(&hot, &warm), (&hot, &cold), (&warm, &cold), (&warm, &hot), (&cold, &hot)] {
+    for (from, to) in [(hot, warm), (hot, cold), (warm, cold), (warm, hot), (cold, hot)] {
         let way = format!("{:?} to {:?}", from.tier, to.tier);
         let (going, coming) = (rows(&from.open_raw(), from.space()), rows(&to.open_raw(), to.space()));
         group.bench_function(BenchmarkId::new("ref: read and write the rows", &way), |bench| {

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use cg_bench::order::shuffle;
 use cg_bench::raw::{Db, family};
 use cg_bench::stored::{Stored, area, view};
-use cg_format::{BlockId, CellOrder, LocalPos, Tier};
+use cg_format::{BlockId, CellOrder, LocalPos};
 use cg_store::World;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
@@ -36,11 +36,10 @@ fn cold_and_warm(
 }
 
 /// 11×11×24 chunks, as chunks and as a flat array of blocks.
-pub(crate) fn boxes(criterion: &mut Criterion) {
-    let all: Vec<_> = Tier::ALL.into_iter().map(Stored::in_tier).collect();
+pub(crate) fn boxes(criterion: &mut Criterion, all: &[Stored]) {
     let mut group = criterion.benchmark_group("tiers: chunks of a box");
     group.throughput(Throughput::Elements(view().count() as u64)).sampling_mode(SamplingMode::Flat);
-    for stored in &all {
+    for stored in all {
         let asked: Vec<_> = view().iter().map(|pos| stored.at(pos)).collect();
         let rows = stored.rows(&asked);
         let ours = |world: &World| {
@@ -58,7 +57,7 @@ pub(crate) fn boxes(criterion: &mut Criterion) {
     let blocks = view().blocks();
     let [side_x, side_y, side_z] = blocks.size().map(|side| side as usize);
     let out = std::cell::RefCell::new(vec![0_u16; side_x * side_y * side_z]);
-    for stored in &all {
+    for stored in all {
         let asked: Vec<_> = view().iter().map(|pos| stored.at(pos)).collect();
         let rows = stored.rows(&asked);
         let dimension = stored.dimension;
@@ -115,24 +114,26 @@ fn check(
 }
 
 /// One chunk at a time, in no order.
-pub(crate) fn single(criterion: &mut Criterion) {
+pub(crate) fn single(criterion: &mut Criterion, all: &[Stored]) {
     let mut group = criterion.benchmark_group("tiers: load one chunk");
-    for tier in Tier::ALL {
-        let stored = Stored::in_tier(tier);
+    for stored in all {
         let mut positions: Vec<_> = area().iter().map(|pos| stored.at(pos)).collect();
         shuffle(&mut positions, 7);
         let mut places = positions.iter().copied().cycle();
         let mut next = || places.next().expect("endless");
         let (world, raw) = (stored.open(), stored.open_raw());
         let family = family(&raw, stored.space());
-        group.bench_function(BenchmarkId::new("ref: fetch and decode", format!("{tier:?}")), |bench| {
-            bench.iter(|| {
-                let at = next();
-                let row = raw.get_pinned_cf(family, stored.row_key(at)).expect("sound files");
-                stored.decode_row(&row.expect("a stored row"), &[at], |_, chunk| drop(black_box(chunk)));
-            });
-        });
-        group.bench_function(BenchmarkId::new("load", format!("{tier:?}")), |bench| {
+        group.bench_function(
+            BenchmarkId::new("ref: fetch and decode", format!("{:?}", stored.tier)),
+            |bench| {
+                bench.iter(|| {
+                    let at = next();
+                    let row = raw.get_pinned_cf(family, stored.row_key(at)).expect("sound files");
+                    stored.decode_row(&row.expect("a stored row"), &[at], |_, chunk| drop(black_box(chunk)));
+                });
+            },
+        );
+        group.bench_function(BenchmarkId::new("load", format!("{:?}", stored.tier)), |bench| {
             bench.iter(|| world.load(next()).expect("sound").expect("stored"));
         });
     }

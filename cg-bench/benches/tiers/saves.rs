@@ -21,15 +21,14 @@ const BUDGET: Duration = Duration::from_millis(5);
 
 /// One chunk in each save, changed each time, one save after the other at level `Process`. Chunks move all the time: a
 /// thread ticks without a pause, demotes the whole world and promotes it again.
-pub(crate) fn saves(criterion: &mut Criterion) {
+pub(crate) fn saves(criterion: &mut Criterion, stored: &Stored) {
     let mut group = criterion.benchmark_group("tiers: p99 of a save");
     group.sampling_mode(SamplingMode::Flat);
-    let stored = Stored::in_tier(Tier::L0);
     let tiers = TierPolicy { promote_after_ticks: 0, ..TierPolicy::default() };
     let world =
         World::builder().options(&WorldOptions { tiers, ..world_options(Tier::L0) }).open(&stored.world);
     let world = world.expect("just closed");
-    let mut saver = Saver::new(&stored, &world);
+    let mut saver = Saver::new(stored, &world);
     group.bench_function("ref: nothing moves", |bench| {
         bench.iter_custom(|times| saver.p99(|| true) * u32::try_from(times).expect("few"));
     });
@@ -37,7 +36,7 @@ pub(crate) fn saves(criterion: &mut Criterion) {
     // Not so where only benchmarks of other names are asked for.
     let mut is_measured = false;
     std::thread::scope(|scope| {
-        scope.spawn(|| keep_moving(&stored, &world, &done, &moved));
+        scope.spawn(|| keep_moving(stored, &world, &done, &moved));
         group.bench_function("chunks move", |bench| {
             is_measured = true;
             bench.iter_custom(|times| {
