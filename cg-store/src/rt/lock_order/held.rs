@@ -101,6 +101,7 @@ mod checked {
 }
 
 #[cfg(not(debug_assertions))]
+#[expect(clippy::unused_self, reason = "the functions are those of `checked`")]
 mod unchecked {
     use super::super::Rank;
 
