@@ -63,10 +63,18 @@ fn hide_last(disk: &Disk, family: Family) {
     panic!("no block of {} is to be damaged alone", file.display());
 }
 
-/// Opens a world with caches of its own: shared ones would answer with what they read before the damage.
+/// A world with caches and write buffers of its own. Shared caches would answer with what they read before the damage,
+/// and a full shared buffer would write part of a family to a file of its own.
+fn alone(options: WorldOptions) -> WorldOptions {
+    WorldOptions { resources: Some(cg_store::Resources::new(64 << 20, 2)), ..options }
+}
+
+fn create(disk: &Disk, options: WorldOptions) -> World {
+    World::builder().options(&alone(options)).create(disk.path()).expect("is created")
+}
+
 fn open(disk: &Disk, options: WorldOptions) -> World {
-    let resources = Some(cg_store::Resources::new(16 << 20, 2));
-    World::builder().options(&WorldOptions { resources, ..options }).open(disk.path()).expect("opens")
+    World::builder().options(&alone(options)).open(disk.path()).expect("opens")
 }
 
 /// A tick. RocksDB may meet the damage before anybody else does, and takes no writes then; but that happens once.
@@ -139,7 +147,7 @@ fn tier_of(world: &World, at: ChunkAt) -> Tier {
 #[test]
 fn a_damaged_block_of_hot_rows_keeps_its_chunks_hot_and_no_others() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 600);
     drop(world);
@@ -162,7 +170,7 @@ fn a_damaged_block_of_hot_rows_keeps_its_chunks_hot_and_no_others() {
 #[test]
 fn a_damaged_block_of_warm_clusters_keeps_its_cubes_warm_and_no_others() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 400);
     demote(&world, ClusterTier::L1, &all, false);
@@ -190,7 +198,7 @@ fn a_damaged_block_of_warm_clusters_keeps_its_cubes_warm_and_no_others() {
 #[test]
 fn a_damaged_block_of_cold_clusters_takes_nothing_more_and_holds_up_no_others() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..100).map(|n| ids.at(16 * n, 0, 0)).collect();
     // Each takes more than a cluster of equal chunks, of which a block would hold all.
@@ -245,7 +253,7 @@ fn a_damaged_block_of_cold_clusters_takes_nothing_more_and_holds_up_no_others() 
 #[test]
 fn a_damaged_block_of_heat_counts_as_none() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..900).map(|n| ids.at(4 * n, 0, 0)).collect();
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 1))));
@@ -263,7 +271,7 @@ fn a_damaged_block_of_heat_counts_as_none() {
 #[test]
 fn a_damaged_block_of_the_opacity_map_keeps_its_tiles_unfolded_and_no_others() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..600_u16).map(|n| ids.at(4 * i64::from(n), 0, 0)).collect();
     save(&world, all.iter().zip(0..).map(|(at, n)| (*at, marked(&world, &ids, n))));
@@ -303,7 +311,7 @@ fn a_damaged_block_of_the_opacity_map_keeps_its_tiles_unfolded_and_no_others() {
 #[test]
 fn a_world_of_which_nothing_can_be_read_is_not_taken_for_empty() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let at = ids.at(0, 0, 0);
     save(&world, [(at, super::tier::noisy(&world, &ids, 1))]);
@@ -322,7 +330,7 @@ fn a_world_of_which_nothing_can_be_read_is_not_taken_for_empty() {
 fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
     let disk = Disk::new();
     let deltas = || WorldOptions { deltas: true, ..options() };
-    let world = World::builder().options(&deltas()).create(disk.path()).expect("is created");
+    let world = create(&disk, deltas());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 400);
     let set = |world: &World, at: &ChunkAt, change: u8| {
@@ -404,10 +412,7 @@ fn a_damaged_block_of_deltas_is_damage_of_its_chunks_and_of_no_others() {
 fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
     let disk = Disk::new();
     let limits = cg_store::StoreLimits { batch_bytes: 6000, ..cg_store::StoreLimits::default() };
-    let world = World::builder()
-        .options(&WorldOptions { limits, ..options() })
-        .create(disk.path())
-        .expect("is created");
+    let world = create(&disk, WorldOptions { limits, ..options() });
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..600).map(|n| ids.at(16 * n, 0, 0)).collect();
     save(&world, all.iter().map(|at| (*at, filled(&world, ids.stone))));
@@ -420,8 +425,7 @@ fn a_damaged_block_where_parts_were_keeps_no_world_closed() {
         let [stone, glass] = [ids.stone, ids.glass].map(|block| Some(filled(world, block)));
         assert_eq!([6, 7, 8].map(|n: usize| chunk(all[n])), [stone.clone(), glass, stone]);
     };
-    let resources = Some(cg_store::Resources::new(16 << 20, 2));
-    let reading = WorldOptions { resources, ..options() };
+    let reading = alone(options());
     read(&World::builder().options(&reading).open_read_only(disk.path()).expect("opens for reading"));
     let world = open(&disk, options());
     read(&world);

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_compaction_over_damage_ends_writing_until_the_world_is_resumed() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 600);
     drop(world);
@@ -79,7 +79,7 @@ fn held(world: &World) -> Vec<Family> {
 #[test]
 fn what_could_not_be_noted_is_known_until_the_world_is_closed() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 600);
     drop(world);
@@ -118,7 +118,7 @@ fn what_could_not_be_noted_is_known_until_the_world_is_closed() {
 #[test]
 fn a_note_that_nobody_can_read_holds_all_and_keeps_no_world_closed() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     save(&world, [(ids.at(0, 0, 0), marked(&world, &ids, 1))]);
     drop(world);

@@ -34,7 +34,7 @@ fn lost(world: &World) -> ChunkBox {
 fn what_lies_in_a_damaged_block_is_set_aside_at_once_and_everything_else_is_listed_again() {
     for part in [0.0005, 0.4, 0.93] {
         let disk = Disk::new();
-        let world = disk.create(&[]);
+        let world = create(&disk, options());
         let ids = Ids::register(&world);
         let all = noisy_line(&world, &ids, 600);
         drop(world);
@@ -78,7 +78,7 @@ fn what_lies_in_a_damaged_block_is_set_aside_at_once_and_everything_else_is_list
 #[test]
 fn the_last_block_of_a_file_is_cleared_too() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 600);
     drop(world);
@@ -95,7 +95,7 @@ fn the_last_block_of_a_file_is_cleared_too() {
 #[test]
 fn set_aside_one_by_one_the_last_one_clears_the_block() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 600);
     drop(world);
@@ -119,7 +119,7 @@ fn set_aside_one_by_one_the_last_one_clears_the_block() {
 #[test]
 fn warm_clusters_in_a_damaged_block_are_cleared() {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all = noisy_line(&world, &ids, 400);
     demote(&world, ClusterTier::L1, &all, false);
@@ -145,7 +145,7 @@ fn blob_file(disk: &Disk) -> std::path::PathBuf {
 /// A closed world with a cold cluster of sixteen groups of chunks that do not compress, in a blob file.
 fn frozen() -> (Disk, Ids, Vec<ChunkAt>) {
     let disk = Disk::new();
-    let world = disk.create(&[]);
+    let world = create(&disk, options());
     let ids = Ids::register(&world);
     let all: Vec<_> = (0..64).map(|n| ids.at(4 * (n % 4), 4 * (n / 4 % 4), n / 16)).collect();
     save(&world, all.iter().zip(0..).map(|(at, n)| (*at, super::super::tier::noisy(&world, &ids, n))));
