@@ -38,7 +38,8 @@ pub struct Gained<'a> {
 pub(super) type Convert = dyn Fn(&Instance<'_>) -> Option<Vec<u8>> + Send + Sync;
 pub(super) type Fill = dyn Fn(&Gained<'_>) -> Option<Vec<u8>> + Send + Sync;
 
-/// Functions of the host, by the name of the component. They must give the same result for the same input.
+/// Functions of the host, by the name of the component. They must give the same result for the same input. Several
+/// threads may call them at once. They call nothing of the world: a caller may be waiting for them.
 ///
 /// ```
 /// use cg_registry::{Name, Policy, UpgradeFunctions};

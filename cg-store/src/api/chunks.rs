@@ -61,6 +61,10 @@ impl World {
     /// Costs one engine call for all that are hot, then one for the clusters of each tier that may hold the rest: more for
     /// more than 4,096 chunks, 256 warm clusters or 16 cold ones. Each group of a cluster with a chunk that is asked for is
     /// decompressed once.
+    ///
+    /// Idle threads of the world's [`Resources`](crate::Resources) help to read 256 chunks and more that memory does not
+    /// have, if these are in several 16³ cubes. Then each cube costs these calls. Not within a transaction, nor over a
+    /// network. A panic of a function that upgrades chunks is one of this call, on whichever thread it runs.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
         self.rooms().commit.load_many(at)
     }

@@ -71,6 +71,15 @@ impl ReadState {
 
     /// The last committed state of many chunks. Those not in memory are read together.
     pub(crate) fn stored_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
+        self.stored_or_loaded(at, |at, tickets| self.load(at, tickets))
+    }
+
+    /// The last committed state of many chunks. Those not in memory are passed to `load`, with their tickets.
+    pub(crate) fn stored_or_loaded(
+        &self,
+        at: &[ChunkAt],
+        load: impl FnOnce(&[ChunkAt], &[Ticket]) -> Vec<Result<Lookup<Stored>, Error>>,
+    ) -> Vec<Result<Lookup<Stored>, Error>> {
         if self.shared.check_open().is_err() {
             return at.iter().map(|_| Err(Error::Closed)).collect();
         }
@@ -90,29 +99,18 @@ impl ReadState {
         if missed.is_empty() {
             found
         } else if found.is_empty() {
-            self.load(at, &tickets)
+            load(at, &tickets)
         } else {
-            self.load_missed(at, &missed, &tickets, found)
+            let missed_at: Vec<_> = missed.iter().map(|place| at[*place]).collect();
+            let mut loaded = missed.iter().zip(load(&missed_at, &tickets)).peekable();
+            let mut found = found.into_iter();
+            // Puts what was loaded between the others.
+            let next = |place| match loaded.next_if(|(missed, _)| **missed == place) {
+                Some((_, loaded)) => loaded,
+                None => found.next().expect("what was not missed was found"),
+            };
+            (0..at.len()).map(next).collect()
         }
-    }
-
-    /// Loads the chunks at some indices of a list, and puts them between the others.
-    #[cold]
-    fn load_missed(
-        &self,
-        at: &[ChunkAt],
-        missed: &[usize],
-        tickets: &[Ticket],
-        found: Vec<Result<Lookup<Stored>, Error>>,
-    ) -> Vec<Result<Lookup<Stored>, Error>> {
-        let missed_at: Vec<_> = missed.iter().map(|place| at[*place]).collect();
-        let mut loaded = missed.iter().zip(self.load(&missed_at, tickets)).peekable();
-        let mut found = found.into_iter();
-        let next = |place| match loaded.next_if(|(missed, _)| **missed == place) {
-            Some((_, loaded)) => loaded,
-            None => found.next().expect("what was not missed was found"),
-        };
-        (0..at.len()).map(next).collect()
     }
 
     /// A chunk that the cache does not have: from the queue, otherwise from rows.
@@ -149,7 +147,7 @@ impl ReadState {
 
     /// Reads chunks that neither the cache nor the queue has, and keeps them.
     #[cold]
-    fn load(&self, at: &[ChunkAt], tickets: &[Ticket]) -> Vec<Result<Lookup<Stored>, Error>> {
+    pub(crate) fn load(&self, at: &[ChunkAt], tickets: &[Ticket]) -> Vec<Result<Lookup<Stored>, Error>> {
         if at.is_empty() {
             return Vec::new();
         }

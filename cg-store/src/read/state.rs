@@ -56,7 +56,8 @@ pub(crate) trait ReadObserver: Send + Sync {
     /// A host requested a chunk. Called for every chunk of every load.
     fn asked(&self, at: ChunkAt, in_memory: bool);
 
-    /// Neither the cache nor the queue has some chunks, so they are read. Called once for all chunks of a load.
+    /// Neither the cache nor the queue has some chunks, so they are read. Called once for all chunks of a load, or
+    /// of each part of a large one.
     fn missed(&self, at: &[ChunkAt]);
 
     /// A missed chunk was read, with this result.

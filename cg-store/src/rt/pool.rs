@@ -75,7 +75,12 @@ impl Pool {
 
     /// Whether each thread has work, so that a new job has to wait.
     pub(crate) fn is_busy(&self) -> bool {
-        self.is_busy_beside(0)
+        self.idle_count() == 0
+    }
+
+    /// The number of threads without work.
+    pub(crate) fn idle_count(&self) -> usize {
+        self.thread_count().saturating_sub(self.given.load(Ordering::Relaxed))
     }
 
     /// The same, without this many jobs that the caller itself has started.
@@ -227,6 +232,7 @@ mod tests {
     #[test]
     fn who_finds_all_threads_busy_does_it_himself() {
         let pool = Pool::start(2).unwrap();
+        assert_eq!(pool.idle_count(), 2);
         let here = thread::current().id();
         let who = |pool: &Pool| pool.each(&[1, 2, 3], |n| (*n, thread::current().id() == here));
         assert_eq!(who(&pool), [(1, false), (2, false), (3, false)]);
@@ -238,6 +244,7 @@ mod tests {
         }
         pool.spawn(|| panic!("on purpose"));
         assert!(pool.is_busy() && pool.is_busy_beside(1) && !pool.is_busy_beside(2));
+        assert_eq!(pool.idle_count(), 0);
         assert_eq!(who(&pool), [(1, true), (2, true), (3, true)]);
         drop(go_on);
         while pool.given.load(Ordering::Relaxed) > 0 {

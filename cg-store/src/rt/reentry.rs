@@ -38,6 +38,11 @@ impl ReentryGuard {
         if Self::is_in(doing, thing) { None } else { Some(Self::enter(doing, thing)) }
     }
 
+    /// Whether this thread is doing nothing that is recorded, with any object.
+    pub(crate) fn is_outside() -> bool {
+        INSIDE.with_borrow(Vec::is_empty)
+    }
+
     pub(crate) fn is_in<T>(doing: Doing, thing: &T) -> bool {
         INSIDE.with_borrow(|inside| inside.contains(&(doing, address(thing))))
     }

@@ -16,6 +16,7 @@
 //!   [`close`](World::close). All refusals are logged and counted.
 
 pub(super) mod batch;
+mod load;
 #[cfg(test)]
 mod tests;
 pub(super) mod ticket;
@@ -25,14 +26,12 @@ pub use ticket::WriteTicket;
 
 use std::sync::Arc;
 
-use cg_format::{ChunkAt, Lookup};
+use cg_format::ChunkAt;
 
 use crate::commit::queue::Submitted;
 use crate::commit::state::CommitState;
 use crate::commit::transaction::accept_reserved;
 use crate::engine::EngineError;
-use crate::read::cache::Stored;
-use crate::read::chunk::LoadResult;
 use crate::rt::pool::catch_panic;
 use crate::rt::reentry::{Doing, ReentryGuard};
 use crate::rt::stats::Counters;
@@ -113,25 +112,6 @@ impl CommitState {
         {
             self.queue.wait_until_accepted(number);
         }
-    }
-
-    /// Loads many chunks after the batches that concern their columns are accepted.
-    pub(crate) fn stored_many_applied(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Stored>, Error>> {
-        if self.apply_submitted_for(at).is_err() {
-            // Only the chunks whose batches still wait get an error.
-            let applied = |at: &ChunkAt| {
-                self.apply_submitted_for(&[*at])?;
-                self.read.stored(*at)
-            };
-            return at.iter().map(applied).collect();
-        }
-        self.read.stored_many(at)
-    }
-
-    /// As [`stored_many_applied`](Self::stored_many_applied), with the results that a host gets.
-    pub(crate) fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
-        let found = self.stored_many_applied(at);
-        found.into_iter().map(|found| Ok(found?.here().map(|stored| stored.chunk))).collect()
     }
 
     /// Accepts or refuses the batches up to a number.

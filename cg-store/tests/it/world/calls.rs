@@ -12,6 +12,7 @@ use std::time::Duration;
 /// A world whose calls are counted, with a cache that is large enough for every test.
 fn counted() -> (World, Counter, Ids) {
     let (engine, counter) = Counting::over(MemEngine::new().with_max_batch_bytes(1 << 30));
+    let engine = engine.with_caps(|caps| caps.latency = Latency::Network);
     let options = WorldOptions { cache_bytes: 64 << 20, ..options() };
     let world = World::builder().options(&options).over(engine).expect("begins");
     let ids = Ids::register(&world);

@@ -1,8 +1,10 @@
 //! The registry in a store: ids are there before what uses them, never move, and schemas change over stored chunks.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Barrier};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::*;
 use cg_format::Space;
@@ -160,18 +162,23 @@ fn stone_cell() -> CellLayer {
 
 /// A world with one millstone whose grain is 0x0102.
 fn milled(disk: &Disk, packs: &[PackManifest]) -> ChunkAt {
+    let at = ChunkPos::constant(-1, 2, 3);
+    ChunkAt::new(milled_at(disk, packs, [at]), at)
+}
+
+/// The same with a millstone in each of some chunks of the returned dimension.
+fn milled_at(disk: &Disk, packs: &[PackManifest], places: impl IntoIterator<Item = ChunkPos>) -> Dimension {
     let world = disk.create(packs);
     let catalog = world.catalog();
     let [air] = world.registry().register_blocks([":air"]).expect("registers");
     let valley = catalog.dimension("mill:valley").expect("offered");
-    let at = ChunkAt::new(valley, ChunkPos::constant(-1, 2, 3));
     let mut chunk = filled(&world, air);
     let (stone, grain) =
         (catalog.block_id("mill:stone").expect("offered"), catalog.component_id("mill:grain"));
     chunk.set_block(stone_cell().cell, stone, &world.catalog().current_schema()).expect("is registered");
     chunk.set_component(stone_cell(), grain.expect("offered"), &[2, 1]).expect("has it");
-    save(&world, [(at, chunk)]);
-    at
+    save(&world, places.into_iter().map(|pos| (ChunkAt::new(valley, pos), chunk.clone())));
+    valley
 }
 
 #[track_caller]
@@ -342,6 +349,84 @@ fn a_function_of_the_host_that_panics_ends_its_request_and_no_more() {
         let found = world.load_in_background(&[absent]).wait().expect("an answer");
         assert!(matches!(found[..], [Ok(None)]), "{found:?}");
     }
+}
+
+/// A world with chunks in two 16³ cubes, which a function upgrades. It has threads of its own: other tests may occupy the
+/// shared ones.
+fn of_two_cubes(
+    disk: &Disk,
+    upgrade: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static,
+) -> (World, Vec<ChunkAt>) {
+    let places = || (0..512).map(|n| ChunkPos::constant(n % 32, n / 32, 0));
+    let valley = milled_at(disk, &[mill(GRAIN, r#""mill:grain""#)], places());
+    let text = mill(r#"{ "name": "mill:grain", "size": "variable" }"#, r#""mill:grain""#);
+    let mut functions = UpgradeFunctions::default();
+    functions.converted(name("mill:grain"), move |_| upgrade());
+    let packs =
+        cg_registry::Policy { conversions: functions.conversions(), ..cg_registry::Policy::default() };
+    let resources = Some(cg_store::Resources::new(64 << 20, 2));
+    let converting = WorldOptions { packs, resources, upgrades: Arc::new(functions), ..options() };
+    let world = World::builder().packs(&[text]).options(&converting).open(disk.path()).expect("opens");
+    (world, places().map(|pos| ChunkAt::new(valley, pos)).collect())
+}
+
+/// A function of the host may call the world. Within a transaction that must be on the caller's own thread.
+#[test]
+fn threads_help_with_a_large_load_outside_of_transactions() {
+    let disk = Disk::new();
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    let wanted = Arc::new(AtomicUsize::new(2));
+    let (threads, count) = (Arc::clone(&seen), Arc::clone(&wanted));
+    let (world, all) = of_two_cubes(&disk, move || {
+        let begun = Instant::now();
+        threads.lock().expect("no panic").insert(thread::current().id());
+        while threads.lock().expect("no panic").len() < count.load(Ordering::Relaxed)
+            && begun.elapsed() < Duration::from_secs(60)
+        {
+            thread::yield_now();
+        }
+        Some(vec![7])
+    });
+    let here = thread::current().id();
+    let load = |world: &World| {
+        world.cache().clear();
+        let found = world.load_many(&all);
+        assert!(found.into_iter().all(|found| found.expect("is upgraded").is_some()));
+        std::mem::take(&mut *seen.lock().expect("no panic"))
+    };
+    let outside = load(&world);
+    assert!(outside.len() == 2 && outside.contains(&here), "{outside:?}");
+    wanted.store(1, Ordering::Relaxed);
+    let within = world.transaction(|_| Ok::<_, Error>(load(&world))).expect("does not wait for itself");
+    assert_eq!(within.value, HashSet::from([here]));
+}
+
+/// A panic of another thread is one of the call, as its own is.
+#[test]
+fn a_panic_of_a_helper_reaches_the_caller() {
+    let disk = Disk::new();
+    let here = thread::current().id();
+    let panicked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&panicked);
+    let (world, all) = of_two_cubes(&disk, move || {
+        if thread::current().id() != here {
+            count.fetch_add(1, Ordering::Relaxed);
+            panic!("no grain here");
+        }
+        let begun = Instant::now();
+        while count.load(Ordering::Relaxed) == 0 && begun.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
+        Some(vec![7])
+    });
+    let load = || world.load_many(&all);
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(load)).expect_err("panics");
+    assert_eq!(panic.downcast_ref(), Some(&"no grain here"));
+    assert_eq!(panicked.load(Ordering::Relaxed), 1);
+    // The threads go on.
+    let absent = ChunkAt::new(all[0].dimension, ChunkPos::constant(9, 9, 9));
+    let found = world.load_in_background(&[absent]).wait().expect("an answer");
+    assert!(matches!(found[..], [Ok(None)]), "{found:?}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ over_both_engines! {
     a_move_is_no_change
     a_lookup_reads_no_more_than_it_needs
     many_chunks_are_loaded_across_tiers
+    chunks_of_several_parts_are_loaded_across_tiers
     a_rewritten_cluster_never_hides_a_chunk_from_a_reader
     cold_chunks_at_the_ends_of_the_world
     a_box_is_listed_without_decompressing
@@ -166,15 +167,28 @@ fn a_lookup_reads_no_more_than_it_needs(world: &World) {
 }
 
 fn many_chunks_are_loaded_across_tiers(world: &World) {
+    are_loaded_across_tiers(world, &(0..40).map(|n| (n % 7, n / 7, n % 3)).collect::<Vec<_>>());
+}
+
+/// So many that they are read in parts: eight columns, in sixteen 16³ cubes.
+fn chunks_of_several_parts_are_loaded_across_tiers(world: &World) {
+    let places = (0..400).map(|n| (14 + n % 4, n / 8, 15 + n / 4 % 2));
+    are_loaded_across_tiers(world, &places.collect::<Vec<_>>());
+}
+
+/// Half of the places become cold, a quarter warm, and one of each of both others is deleted.
+fn are_loaded_across_tiers(world: &World, places: &[(i64, i64, i64)]) {
     let ids = Ids::register(world);
-    let all: Vec<_> = (0..40).map(|n| ids.at(n % 7, n / 7, n % 3)).collect();
+    let all: Vec<_> = places.iter().map(|(x, y, z)| ids.at(*x, *y, *z)).collect();
     save(world, all.iter().zip(0..).map(|(at, n)| (*at, marked(world, &ids, n))));
-    demote(world, ClusterTier::L2, &all[..20], false);
-    demote(world, ClusterTier::L1, &all[20..30], false);
+    let (half, deleted) = (all.len() / 2, [3, all.len() - 7]);
+    demote(world, ClusterTier::L2, &all[..half], false);
+    demote(world, ClusterTier::L1, &all[half..half + half / 2], false);
     world
         .transaction(|tx| {
-            tx.delete(all[3]);
-            tx.delete(all[33]);
+            for n in deleted {
+                tx.delete(all[n]);
+            }
             Ok::<_, Error>(())
         })
         .expect("deletes");
@@ -182,14 +196,16 @@ fn many_chunks_are_loaded_across_tiers(world: &World) {
     asked.reverse();
     asked.push(ids.at(500, 0, 0));
     asked.push(all[7]);
+    world.cache().clear();
     let found = world.load_many(&asked);
+    world.cache().clear();
     let waited = world.load_in_background(&asked).wait().expect("loads");
     assert_eq!(found.len(), asked.len());
     for (found, (waited, at)) in found.into_iter().zip(waited.into_iter().zip(&asked)) {
         let chunk = found.expect("is sound");
         assert_eq!(chunk, waited.expect("is sound"));
         let n = all.iter().position(|other| other == at);
-        let expected = n.filter(|n| *n != 3 && *n != 33).map(|n| marked(world, &ids, n as u16));
+        let expected = n.filter(|n| !deleted.contains(n)).map(|n| marked(world, &ids, n as u16));
         assert_eq!(chunk.as_deref(), expected.as_ref(), "{at}");
     }
 }
