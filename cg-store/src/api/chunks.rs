@@ -62,9 +62,9 @@ impl World {
     /// more than 4,096 chunks, 256 warm clusters or 16 cold ones. Each group of a cluster with a chunk that is asked for is
     /// decompressed once.
     ///
-    /// Idle threads of the world's [`Resources`](crate::Resources) help to read 256 chunks and more that memory does not
-    /// have, if these are in several 16³ cubes. Then each cube costs these calls. Not within a transaction, nor over a
-    /// network. A panic of a function that upgrades chunks is one of this call, on whichever thread it runs.
+    /// If memory lacks 256 chunks and more, in several 16³ cubes, idle threads of the world's
+    /// [`Resources`](crate::Resources) help to read them. Then each cube costs these calls. They do not help within a
+    /// transaction, nor over a network. If a function that upgrades chunks panics on one of them, this call panics.
     pub fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
         self.rooms().commit.load_many(at)
     }

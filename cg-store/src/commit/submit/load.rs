@@ -106,7 +106,7 @@ impl CommitState {
     }
 }
 
-/// A load of which several threads read parts.
+/// A load whose parts several threads read.
 struct Divided {
     at: Vec<ChunkAt>,
     tickets: Vec<Ticket>,
