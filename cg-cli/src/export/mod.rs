@@ -31,6 +31,7 @@ mod entities;
 mod files;
 mod layout;
 mod region;
+mod slots;
 mod survey;
 
 use std::collections::BTreeMap;
@@ -48,6 +49,7 @@ pub use self::damaged::{Damaged, DamagedColumn};
 pub(crate) use self::entities::{Whole, whole_entity};
 pub use self::layout::{LayoutChoice, Layouts, Placed};
 use self::region::Region;
+use self::slots::RegionFiles;
 use self::survey::{Survey, survey};
 use crate::anvil::save::{self, Layout};
 use crate::import::{Unfinished, unfinished};
@@ -189,9 +191,10 @@ pub fn export(
                 let folder = dir.join(folder);
                 let heights = heights.get(&dimension).cloned().unwrap_or(SECTION_Y);
                 let (catalog, damaged) = (&catalog, options.damaged);
-                let region =
-                    Region { world, catalog, dimension, dimension_name, pos, folder, heights, damaged };
-                joined += region.write(contents, &mut report)?;
+                let region = Region { world, catalog, dimension, dimension_name, pos, heights, damaged };
+                let mut files = RegionFiles::new(&folder, pos);
+                joined += region.write(contents, &mut files, &mut report)?;
+                report.files += files.finish()?;
             }
             Some(Err(why)) => report.missed(format!("regions of `{dimension_name}`, {why}"), 1),
             None => report.missed(format!("regions of `{dimension_name}`, which has no name"), 1),

@@ -1,8 +1,7 @@
-//! One region of a world as the files of a save.
+//! One region of a world as the slots of a save's files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
-use std::path::PathBuf;
 
 use cg_format::{ChunkBox, ChunkPos, Dimension};
 use cg_registry::Catalog;
@@ -12,11 +11,12 @@ use cg_store::view::Area;
 use super::column::{Built, ColumnBuilder};
 use super::damaged::Damaged;
 use super::entities::{self, Listed, Lists};
+use super::slots::{Part, Slots};
 use super::survey::Contents;
 use super::{DATA_VERSION, ExportError, ExportReport, SECTION_Y};
 use crate::anvil::column::EntityColumn;
 use crate::anvil::nbt::Tag;
-use crate::anvil::region::{RegionPos, RegionWriter, Slot};
+use crate::anvil::region::{RegionPos, Slot};
 use crate::anvil::write;
 use crate::mapping::EntitySlot;
 use crate::mapping::leftovers::Blocks;
@@ -43,23 +43,25 @@ pub(super) struct Region<'a> {
     pub(super) dimension: Dimension,
     pub(super) dimension_name: String,
     pub(super) pos: RegionPos,
-    /// The dimension's folder.
-    pub(super) folder: PathBuf,
     /// The sections between which the dimension has chunks.
     pub(super) heights: RangeInclusive<i64>,
     pub(super) damaged: Damaged,
 }
 
 impl Region<'_> {
-    /// Writes the region's files; gives the count of entities that ride others in it.
-    pub(super) fn write(&self, contents: Contents, report: &mut ExportReport) -> Result<u64, ExportError> {
+    /// Gives the region's slots to `slots`; returns the count of entities that ride others in it.
+    pub(super) fn write(
+        &self,
+        contents: Contents,
+        slots: &mut dyn Slots,
+        report: &mut ExportReport,
+    ) -> Result<u64, ExportError> {
         let (mut columns, is_whole) = self.chunks()?;
         for column in contents.bare_columns {
             columns.entry(slot_of(column)).or_insert((column, Vec::new()));
         }
         let mut listed = entities::listed(self.world, &contents.entities, report)?;
         let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
-        let mut writer = None;
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
         let mut with_points: BTreeMap<Slot, _> =
             contents.points.into_iter().map(|column| (slot_of(column), (column, Beside::Nothing))).collect();
@@ -70,7 +72,7 @@ impl Region<'_> {
                 report.left_old_slots += 1;
                 continue;
             }
-            self.put(&mut writer, "region", slot, &old.slot, old.timestamp)?;
+            slots.put(Part::Region, slot, &old.slot, old.timestamp)?;
             report.old_slots += 1;
             with_points.entry(slot).and_modify(|(_, beside)| *beside = Beside::Same);
         }
@@ -107,7 +109,7 @@ impl Region<'_> {
             column.entities.extend(in_column.into_iter().map(|listed| listed.nbt));
             match write::column(&column) {
                 Ok(nbt) => {
-                    self.put(&mut writer, "region", slot, &nbt, back.timestamp(&column))?;
+                    slots.put(Part::Region, slot, &nbt, back.timestamp(&column))?;
                     report.columns += 1;
                     report.chunks +=
                         column.sections.iter().filter(|section| section.blocks.is_some()).count() as u64;
@@ -118,9 +120,8 @@ impl Region<'_> {
                 }
             }
         }
-        self.finish(writer, report)?;
-        self.write_points(&builder, with_points, report)?;
-        self.write_entities(&builder, listed, contents.entity_slots, report)?;
+        self.write_points(&builder, with_points, slots, report)?;
+        self.write_entities(&builder, listed, contents.entity_slots, slots, report)?;
         Ok(riders)
     }
 
@@ -129,18 +130,18 @@ impl Region<'_> {
         &self,
         builder: &ColumnBuilder<'_>,
         columns: BTreeMap<Slot, ((i32, i32), Beside)>,
+        slots: &mut dyn Slots,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
-        let mut writer = None;
         for (slot, ((x, z), beside)) in columns {
             let Some(points) = builder.points_of_interest(x, z, report)? else { continue };
             if beside == Beside::Same || beside == Beside::Nothing && points.is_alone {
-                self.put(&mut writer, "poi", slot, &points.slot, points.timestamp)?;
+                slots.put(Part::Points, slot, &points.slot, points.timestamp)?;
             } else if beside == Beside::Nothing {
                 report.missed("points of interest of columns without blocks", 1);
             }
         }
-        self.finish(writer, report)
+        Ok(())
     }
 
     fn write_entities(
@@ -148,6 +149,7 @@ impl Region<'_> {
         builder: &ColumnBuilder<'_>,
         listed: Lists,
         entity_slots: Vec<(i32, i32)>,
+        slots: &mut dyn Slots,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
         let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
@@ -157,7 +159,6 @@ impl Region<'_> {
         for column in entity_slots {
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new()));
         }
-        let mut writer = None;
         for (slot, ((x, z), listed)) in columns {
             let left = builder.entity_slot(x, z, report)?;
             let data_version = listed.iter().map(|listed| listed.data_version).max();
@@ -177,13 +178,13 @@ impl Region<'_> {
             }
             match write::entities(&column) {
                 Ok(nbt) => {
-                    self.put(&mut writer, "entities", slot, &nbt, timestamp)?;
+                    slots.put(Part::Entities, slot, &nbt, timestamp)?;
                     report.entities += count;
                 }
                 Err(error) => report.missed(format!("entities of column ({x}, {z}): {error}"), count),
             }
         }
-        self.finish(writer, report)
+        Ok(())
     }
 
     /// The heights of the stored chunks of each column, ascending, and whether all of them could be told.
@@ -211,30 +212,6 @@ impl Region<'_> {
             heights.sort_unstable();
         }
         Ok((columns, is_whole))
-    }
-
-    fn put(
-        &self,
-        writer: &mut Option<RegionWriter>,
-        folder: &str,
-        slot: Slot,
-        nbt: &[u8],
-        timestamp: u32,
-    ) -> Result<(), ExportError> {
-        let folder = self.folder.join(folder);
-        let io = |source| ExportError::Io { path: folder.join(self.pos.file_name()), source };
-        let writer = match writer {
-            Some(writer) => writer,
-            None => writer.insert(RegionWriter::create(&folder, self.pos).map_err(io)?),
-        };
-        writer.put(slot, nbt, timestamp).map_err(io)
-    }
-
-    fn finish(&self, writer: Option<RegionWriter>, report: &mut ExportReport) -> Result<(), ExportError> {
-        let Some(writer) = writer else { return Ok(()) };
-        writer.finish().map_err(|source| ExportError::Io { path: self.folder.clone(), source })?;
-        report.files += 1;
-        Ok(())
     }
 }
 
