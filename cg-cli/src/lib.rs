@@ -3,6 +3,7 @@
 
 pub mod anvil;
 pub mod export;
+pub mod folder;
 pub mod import;
 pub mod map;
 pub mod mapping;

@@ -71,7 +71,7 @@ struct SurfaceReport {
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     // Before the work, not after it.
-    if args.out.exists() {
+    if args.out.symlink_metadata().is_ok() {
         let name = args.out.display();
         return Err(Failure::failed(format!("{name} is there already; delete it or choose another name")));
     }

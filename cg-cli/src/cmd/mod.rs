@@ -23,6 +23,8 @@ mod registry;
 mod schem;
 mod segments;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod tiers;
 mod unpack;
 mod verify;

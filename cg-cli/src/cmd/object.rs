@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use cg_cli::new_file;
 use cg_store::objects::ObjectKey;
 
 use serde::Serialize;
@@ -50,7 +51,7 @@ pub(crate) struct Get {
     world: WorldArg,
     #[arg(value_name = "KEY")]
     key: String,
-    /// Write the content to this file instead.
+    /// Write the content to this file instead; one that is there is replaced as a whole.
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
 }
@@ -148,7 +149,7 @@ fn get(args: &Get, out: &Output) -> Result<Outcome, Failure> {
     };
     let content = match &args.to {
         Some(path) => {
-            std::fs::write(path, &object.bytes).map_err(|error| Failure::io("write", path, &error))?;
+            new_file::write(path, &object.bytes).map_err(|error| Failure::io("write", path, &error))?;
             Content::default()
         }
         None => Content::of(&object.bytes),

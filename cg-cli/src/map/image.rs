@@ -1,8 +1,9 @@
 //! A picture of plain RGB pixels, and its PNG.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::Path;
+
+use crate::new_file::NewFile;
 
 /// A picture: rows of RGB pixels from the top.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,11 +109,11 @@ impl Image {
     /// Writes the picture as a PNG into a new file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if the file is there, and what the disk says.
+    /// [`io::ErrorKind::AlreadyExists`] if the file is there, and what the disk says. Nothing is left then.
     pub fn save_png(&self, path: &Path) -> io::Result<()> {
-        let mut file = BufWriter::new(File::create_new(path)?);
+        let mut file = BufWriter::new(NewFile::create(path)?);
         self.write_png(&mut file)?;
-        file.flush()
+        file.into_inner().map_err(IntoInnerError::into_error)?.finish()
     }
 
     fn offset(&self, x: u32, y: u32) -> Option<usize> {

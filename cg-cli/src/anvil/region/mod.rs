@@ -44,4 +44,4 @@ pub use compression::{Compression, compress, decompress};
 pub use error::SlotError;
 pub use pos::{RegionPos, Slot};
 pub use reader::{ReadLimits, Region};
-pub use writer::RegionWriter;
+pub use writer::{RegionWriter, region_of_file};

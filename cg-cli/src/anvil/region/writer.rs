@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::header::{self, Entry};
 use super::{Compression, RegionPos, Slot, compress};
+use crate::folder;
 
 /// A region file in the making: columns are appended as they come, the header is written last.
 ///
@@ -27,8 +28,8 @@ impl RegionWriter {
     /// # Errors
     /// The directory or file cannot be made.
     pub fn create(directory: &Path, pos: RegionPos) -> io::Result<Self> {
-        fs::create_dir_all(directory)?;
-        let partial = directory.join(format!(".{}.partial", pos.file_name()));
+        folder::make(directory)?;
+        let partial = directory.join(partial_name(pos));
         let mut file = File::create(&partial)?;
         file.write_all(&[0; header::HEADER_BYTES])?;
         Ok(Self {
@@ -79,7 +80,7 @@ impl RegionWriter {
         Ok(())
     }
 
-    /// Writes the header and gives the file its name, replacing one of that name. Synced to the disk.
+    /// Writes the header and gives the file its name, replacing one of that name. The file and its name are on the disk then.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -90,6 +91,7 @@ impl RegionWriter {
         let path = self.directory.join(self.pos.file_name());
         fs::rename(&self.partial, &path)?;
         self.finished = true;
+        folder::sync(&self.directory)?;
         Ok(path)
     }
 }
@@ -103,10 +105,62 @@ impl Drop for RegionWriter {
     }
 }
 
+/// The region for which a [`RegionWriter`] makes a file of this name, finished or not.
+pub fn region_of_file(name: &str) -> Option<RegionPos> {
+    let whole = name.strip_suffix(PARTIAL).unwrap_or(name);
+    let numbers = |start: &str, end: &str| -> Option<(i32, i32)> {
+        let (x, z) = whole.strip_prefix(start)?.strip_suffix(end)?.split_once('.')?;
+        Some((x.parse().ok()?, z.parse().ok()?))
+    };
+    if let Some((x, z)) = numbers("c.", ".mcc") {
+        let pos = RegionPos::of_column(x, z);
+        return (pos.external_name(Slot::of_column(x, z)) == whole).then_some(pos);
+    }
+    let (x, z) = numbers("r.", ".mca").or_else(|| numbers(".r.", ".mca"))?;
+    RegionPos::new(x, z).filter(|pos| name == pos.file_name() || name == partial_name(*pos))
+}
+
+/// How the name of a file ends that is not whole.
+const PARTIAL: &str = ".partial";
+
+fn partial_name(pos: RegionPos) -> String {
+    format!(".{}{PARTIAL}", pos.file_name())
+}
+
 fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let partial = path.with_extension("mcc.partial");
     let mut file = File::create(&partial)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&partial, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_region_are_known_by_their_names() {
+        let pos = RegionPos::new(-1, 0).expect("inside");
+        for own in ["r.-1.0.mca", ".r.-1.0.mca.partial", "c.-1.31.mcc", "c.-32.0.mcc.partial"] {
+            assert_eq!(region_of_file(own), Some(pos), "{own}");
+        }
+        assert_eq!(region_of_file("c.0.31.mcc"), RegionPos::new(0, 0));
+        for other in
+            ["r.-1.0.mca.partial", ".r.-1.0.mca", "r.-01.0.mca", "c.-1.031.mcc", "c.-1.mcc", "r.-1.0.mcc", ""]
+        {
+            assert_eq!(region_of_file(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_folder_is_synced_when_a_region_is_finished() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let pos = RegionPos::new(0, 0).expect("inside");
+        let before = folder::sync_count();
+        let writer = RegionWriter::create(&dir.path().join("DIM1/region"), pos).expect("it is writable");
+        assert_eq!(folder::sync_count() - before, 2, "two folders were made");
+        writer.finish().expect("it is writable");
+        assert_eq!(folder::sync_count() - before, 3);
+    }
 }

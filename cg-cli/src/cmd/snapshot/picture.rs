@@ -1,11 +1,9 @@
 //! A snapshot from above, as a PNG.
 
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cg_cli::map::{Colours, MapOptions, render};
-use cg_cli::new_file::NewFile;
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 use cg_snapshot::{Place, RestoreJob, RestoreOptions, Snapshot};
@@ -119,8 +117,5 @@ fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
     let map = render(&world, &options, |share| progress.set_position((share * 100.0) as u64));
     progress.finish_and_clear();
     let map = map.map_err(Failure::failed)?;
-    let failed = |error: std::io::Error| Failure::io("write", file, &error);
-    let mut png = NewFile::create(file).map_err(failed)?;
-    map.image.write_png(BufWriter::new(&mut png)).map_err(failed)?;
-    png.finish().map_err(failed)
+    map.image.save_png(file).map_err(|error| Failure::io("write", file, &error))
 }
