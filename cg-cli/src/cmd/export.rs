@@ -27,11 +27,15 @@ use crate::shown::shown;
 /// "not_exported":{WHAT:N}}`; where chunks cannot be read `"damaged_columns":[{"dimension","x","z","sections":[Y],"is_written"}]`
 /// too. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and the
 /// exit code is 1.
+///
+/// Until it is done, the folder holds the file `cg-export.unfinished`. One that was killed or failed continues when it is run
+/// again: regions that are done stay, if neither the world nor the options changed; else it deletes what it wrote and begins
+/// anew. A folder that holds another file is refused.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
-    /// The new folder; it must not exist or be empty.
+    /// The new folder; it must not exist, or be empty, or hold an unfinished export of the same world.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     mca: PathBuf,
     /// Only this dimension, and the files in its own folder [default: all]; the part of its name after the colon is enough
@@ -64,9 +68,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     progress.finish_and_clear();
     let report = match exported {
         Ok(report) => Report(report),
-        Err(error @ (ExportError::NotEmpty(_) | ExportError::NoDimension(_))) => {
-            return Err(Failure::usage(error.to_string()));
-        }
+        Err(
+            error @ (ExportError::NotEmpty(_)
+            | ExportError::Foreign { .. }
+            | ExportError::OtherWorld(_)
+            | ExportError::NoDimension(_)),
+        ) => return Err(Failure::usage(error.to_string())),
         Err(error) => return Err(Failure::failed(error)),
     };
     out.print(&report)?;

@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use cg_cli::anvil::Level;
 use cg_cli::anvil::save::{Side, is_in_use};
+use cg_cli::export::UNFINISHED;
 use cg_cli::import::{
     ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, Unfinished, abandon, import,
     open_or_create,
@@ -86,6 +87,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     // Before a world is made for it.
     options.check().map_err(|error| Failure::usage(error.to_string()))?;
+    if save.join(UNFINISHED).symlink_metadata().is_ok() {
+        return Err(Failure::failed(format!(
+            "{} holds an unfinished export: run that again to its end, or delete {UNFINISHED} to import what is there",
+            save.display()
+        )));
+    }
     options.find(save).map_err(|error| Failure::usage(error.to_string()))?;
     if is_in_use(save).unwrap_or(false) {
         out.warn(&format!(
@@ -159,7 +166,7 @@ impl fmt::Display for Report {
         more(f, report.unlisted.rekeyed, "entities with another UUID")?;
         writeln!(
             f,
-            "imported: columns {}, chunks {}, entities {} (in no stored chunk: {})",
+            "imported: columns {}, chunks {}, entities {} (detached: {})",
             grouped(report.imported_columns),
             grouped(report.imported_chunks),
             grouped(report.entities),

@@ -3,7 +3,7 @@
 //! A column that says that it is generated to the end is never generated again. Where chunks of it cannot be read there
 //! would be nothing for ever, so such a column is left out, or says that it was only begun.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ExportReport;
 use super::column::Built;
@@ -13,7 +13,7 @@ use crate::anvil::nbt::{self, Compound};
 use crate::mapping::leftovers::Blocks;
 
 /// What becomes of columns of which chunks cannot be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Damaged {
     /// They are left out: the game generates them anew, and what was built there is gone.
     #[default]
@@ -24,7 +24,7 @@ pub enum Damaged {
 }
 
 /// A column of which chunks cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedColumn {
     /// Its dimension, by the name that the save has.
     pub dimension: String,

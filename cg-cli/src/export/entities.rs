@@ -36,6 +36,32 @@ pub(super) struct Listed {
     pub(super) nbt: Vec<u8>,
     /// It and its riders.
     pub(super) count: u64,
+    /// Whether it came from a file of `entities/`.
+    was_in_file: bool,
+}
+
+/// The first version that keeps entities in `entities/`: 20w45a, a snapshot of 1.17.
+const FIRST_WITH_FILES: i32 = 2681;
+
+impl Listed {
+    /// Whether it may be written into a file of `entities/`, in a save whose `level.dat` says this version.
+    pub(super) fn may_be_in_file(&self, level: Option<i32>) -> bool {
+        self.was_in_file || level.unwrap_or(self.data_version) >= FIRST_WITH_FILES
+    }
+}
+
+/// Brings entities into the lists of their columns that may not be in a file of `entities/`.
+pub(super) fn into_columns(lists: &mut Lists, level: Option<i32>) {
+    let mut moved = Lists::new();
+    for ((_, column), list) in lists.iter_mut().filter(|((place, _), _)| *place == ListedIn::EntityFile) {
+        let (stay, go) = std::mem::take(list).into_iter().partition(|listed| listed.may_be_in_file(level));
+        *list = stay;
+        moved.entry((ListedIn::Column, *column)).or_default().extend(go);
+    }
+    for (place, list) in moved.into_iter().filter(|(_, list)| !list.is_empty()) {
+        lists.entry(place).or_default().extend(list);
+    }
+    lists.retain(|_, list| !list.is_empty());
 }
 
 /// How an entity goes into a save.
@@ -118,11 +144,12 @@ pub(super) fn listed(world: &World, roots: &[EntityId], report: &mut ExportRepor
         let Some(record) = records.get(id) else { continue };
         match entity::join(record, |rider| records.get(rider)) {
             Ok(nbt) => {
+                let was_in_file = origin.as_ref().is_some_and(|origin| origin.place == ListedIn::EntityFile);
                 let (index, data_version) =
                     origin.map_or((u32::MAX, DATA_VERSION), |origin| (origin.index, origin.data_version));
                 let count = records.len() as u64;
                 let list = lists.entry((place, column)).or_default();
-                list.push(Listed { index, id: *id, data_version, nbt, count });
+                list.push(Listed { index, id: *id, data_version, nbt, count, was_in_file });
             }
             Err(error) => report.missed(format!("entity {id}: {error}"), records.len() as u64),
         }

@@ -6,8 +6,9 @@ use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use cg_store::World;
+use cg_store::{Error, World};
 
+use super::journal::Journal;
 use super::{ExportError, ExportReport};
 use crate::anvil::save::{self, Layout};
 use crate::mapping::leftovers::FILE_PREFIX;
@@ -23,13 +24,16 @@ pub(super) fn folders_of(dimension: &str, placed: Option<&Path>) -> Vec<String> 
 
 /// Writes every file that a world has an object of, or those `below` some folders. None leaves the folder, replaces another or passes for a region.
 ///
-/// Holds one file in memory.
+/// Holds the names of all files and one file in memory. Each is on the disk afterwards.
 pub(super) fn write(
     world: &World,
     dir: &Path,
     below: Option<&[String]>,
+    journal: &mut Journal,
     report: &mut ExportReport,
 ) -> Result<(), ExportError> {
+    journal.files(names(world)?)?;
+    let mut written = Vec::new();
     let failed = world.objects().for_each(FILE_PREFIX, |object| {
         let Ok((key, _, bytes)) = object else {
             report.missed("damaged objects of files", 1);
@@ -48,7 +52,10 @@ pub(super) fn write(
             return ControlFlow::Continue(());
         };
         match write_new(&path, bytes) {
-            Ok(()) => report.other_files += 1,
+            Ok(()) => {
+                report.other_files += 1;
+                written.push(path);
+            }
             Err(error) if is_taken(&error) => {
                 report.missed("files where another file or folder is", 1);
             }
@@ -60,7 +67,24 @@ pub(super) fn write(
         }
         ControlFlow::Continue(())
     })?;
-    failed.map_or(Ok(()), Err)
+    failed.map_or(Ok(()), Err)?;
+    // By now the system has begun to put them on the disk.
+    for path in written {
+        let synced = File::open(&path).and_then(|file| file.sync_all());
+        synced.map_err(|source| ExportError::Io { path, source })?;
+    }
+    Ok(())
+}
+
+/// The names of all files that a world has an object of.
+fn names(world: &World) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    world.objects().for_each(FILE_PREFIX, |object| {
+        let name = object.ok().and_then(|(key, ..)| key.strip_prefix(FILE_PREFIX.as_bytes()));
+        names.extend(name.and_then(|name| std::str::from_utf8(name).ok()).map(str::to_owned));
+        ControlFlow::<()>::Continue(())
+    })?;
+    Ok(names)
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {

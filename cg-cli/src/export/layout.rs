@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use cg_store::{Error, ErrorKind, World};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::anvil::Level;
 use crate::anvil::save::{
@@ -14,7 +14,7 @@ use crate::mapping::layout::{LevelDigest, MetLayout, digest_of_level, layout_key
 use crate::mapping::leftovers::{FILE_PREFIX, file_key};
 
 /// The layout that is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum LayoutChoice {
     /// That in which each dimension was imported, beside the same `level.dat`; else that in which the game of the
     /// `level.dat` looks; of a world without one, the old layout.
@@ -37,7 +37,7 @@ pub struct Layouts<'a> {
 }
 
 /// A dimension's layout and folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Placed {
     /// The layout.
@@ -127,6 +127,16 @@ impl<'a> Layouts<'a> {
             looks.versions(),
             expected.display(),
         ))
+    }
+
+    /// The name that the stored `level.dat` gives the save.
+    pub fn save_name(&self) -> Option<&str> {
+        self.level.as_ref().map(|level| level.name.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// The version of the game that wrote the stored `level.dat`.
+    pub(super) fn data_version(&self) -> Option<i32> {
+        self.level.as_ref()?.data_version
     }
 
     fn met(&self, dimension: &str) -> Result<Option<MetLayout>, Error> {

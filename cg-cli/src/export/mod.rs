@@ -29,13 +29,13 @@ mod column;
 mod damaged;
 mod entities;
 mod files;
+mod journal;
 mod layout;
 mod region;
 mod slots;
 mod survey;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,12 @@ use std::path::{Path, PathBuf};
 use cg_format::Dimension;
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::damaged::{Damaged, DamagedColumn};
 pub(crate) use self::entities::{Whole, whole_entity};
+pub use self::journal::UNFINISHED;
+use self::journal::{Done, Journal};
 pub use self::layout::{LayoutChoice, Layouts, Placed};
 use self::region::Region;
 use self::slots::RegionFiles;
@@ -61,7 +63,7 @@ const DATA_VERSION: i32 = 3955;
 const SECTION_Y: RangeInclusive<i64> = -128..=127;
 
 /// Choices of an export.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportOptions {
     /// Only this dimension, by the name that the save would have. Default: all.
     pub dimension: Option<String>,
@@ -71,8 +73,9 @@ pub struct ExportOptions {
     pub damaged: Damaged,
 }
 
-/// What an export wrote.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// What an export wrote, also in earlier runs that were stopped.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ExportReport {
     /// Region files, those of entities and points of interest too.
     pub files: u64,
@@ -124,6 +127,23 @@ pub enum ExportError {
     /// The target holds something: nothing is overwritten.
     #[error("{} is not empty; an export goes into an empty or missing directory", .0.display())]
     NotEmpty(PathBuf),
+    /// The target holds an unfinished export, and what is not of it.
+    #[error(
+        "{} holds an unfinished export and {}, which is not of it; move that away, or export into another directory",
+        dir.display(), path.display()
+    )]
+    Foreign {
+        /// The target.
+        dir: PathBuf,
+        /// The first file that is not of the export.
+        path: PathBuf,
+    },
+    /// The target holds an unfinished export of another world.
+    #[error("{} holds the unfinished export of another world; export into another directory", .0.display())]
+    OtherWorld(PathBuf),
+    /// Another process exports into the target.
+    #[error("another process exports into {}", .0.display())]
+    InUse(PathBuf),
     /// No such dimension.
     #[error("the world has no dimension `{0}`")]
     NoDimension(String),
@@ -147,6 +167,39 @@ impl ExportReport {
             && (is_asked_for || self.warnings.is_empty())
     }
 
+    /// Adds what a region came to.
+    fn add(&mut self, region: Self) {
+        let Self {
+            files,
+            columns,
+            chunks,
+            entities,
+            other_files,
+            changed_columns,
+            old_slots,
+            left_old_slots,
+            layout,
+            unfinished_import: _,
+            warnings,
+            damaged_columns,
+            not_exported,
+        } = region;
+        self.files += files;
+        self.columns += columns;
+        self.chunks += chunks;
+        self.entities += entities;
+        self.other_files += other_files;
+        self.changed_columns += changed_columns;
+        self.old_slots += old_slots;
+        self.left_old_slots += left_old_slots;
+        self.layout.extend(layout);
+        self.warnings.extend(warnings);
+        self.damaged_columns.extend(damaged_columns);
+        for (what, count) in not_exported {
+            self.missed(what, count);
+        }
+    }
+
     fn missed(&mut self, what: impl Into<String>, count: u64) {
         if count > 0 {
             *self.not_exported.entry(what.into()).or_default() += count;
@@ -156,21 +209,18 @@ impl ExportReport {
 
 /// Writes a world's dimensions as a save's folders of region files; `watch` is told how far it is.
 ///
-/// Holds one column and the ids of all entities in memory.
+/// Holds one column and the ids of all entities in memory. When it returns, every file and its name are on the disk. One that
+/// was stopped left the file [`UNFINISHED`] in the folder. It is continued there, with the regions that are not done, if world
+/// and options are the same; if the world or the options changed, what it left is deleted first.
 ///
 /// # Errors
-/// [`ExportError`]. The files that were finished are whole; the one begun is gone.
+/// [`ExportError`]. The files that were finished are whole, and the export can be continued.
 pub fn export(
     world: &World,
     dir: &Path,
     options: &ExportOptions,
     mut watch: impl FnMut(ExportProgress),
 ) -> Result<ExportReport, ExportError> {
-    let io = |source| ExportError::Io { path: dir.to_owned(), source };
-    fs::create_dir_all(dir).map_err(io)?;
-    if fs::read_dir(dir).map_err(io)?.next().is_some() {
-        return Err(ExportError::NotEmpty(dir.to_owned()));
-    }
     let catalog = world.catalog();
     let only = match &options.dimension {
         None => None,
@@ -179,22 +229,36 @@ pub fn export(
             Some(named.ok_or_else(|| ExportError::NoDimension(wanted.clone()))?)
         }
     };
+    let mut journal = Journal::open(world, dir, options)?;
     let mut report = ExportReport { unfinished_import: unfinished(world)?, ..ExportReport::default() };
-    let folders = folders(world, &catalog, only, options, &mut report)?;
+    let layouts = Layouts::read(world)?;
+    let level = layouts.data_version();
+    let folders = folders(&layouts, &catalog, only, options, &mut report)?;
     let Survey { regions, riders, heights } = survey(world, &catalog, only, &mut report)?;
     let mut joined = 0;
     let count = regions.len();
     for (done, ((dimension, pos), contents)) in regions.into_iter().enumerate() {
         let dimension_name = dimension_name(&catalog, dimension);
         match folders.get(&dimension) {
-            Some(Ok(folder)) => {
-                let folder = dir.join(folder);
-                let heights = heights.get(&dimension).cloned().unwrap_or(SECTION_Y);
-                let (catalog, damaged) = (&catalog, options.damaged);
-                let region = Region { world, catalog, dimension, dimension_name, pos, heights, damaged };
-                let mut files = RegionFiles::new(&folder, pos);
-                joined += region.write(contents, &mut files, &mut report)?;
-                report.files += files.finish()?;
+            Some(Ok(placed)) => {
+                let finished = if let Some(finished) = journal.begin(placed, pos)? {
+                    finished
+                } else {
+                    let heights = heights.get(&dimension).cloned().unwrap_or(SECTION_Y);
+                    let (catalog, damaged) = (&catalog, options.damaged);
+                    let region =
+                        Region { world, catalog, dimension, dimension_name, pos, heights, damaged, level };
+                    let mut part = ExportReport::default();
+                    let folder = dir.join(placed);
+                    let mut files = RegionFiles::new(&folder, pos);
+                    let riders = region.write(contents, &mut files, &mut part)?;
+                    part.files += files.finish()?;
+                    let finished = Done { report: part, riders };
+                    journal.end(placed, pos, &finished)?;
+                    finished
+                };
+                joined += finished.riders;
+                report.add(finished.report);
             }
             Some(Err(why)) => report.missed(format!("regions of `{dimension_name}`, {why}"), 1),
             None => report.missed(format!("regions of `{dimension_name}`, which has no name"), 1),
@@ -205,23 +269,23 @@ pub fn export(
         let placed = folders.get(&only).and_then(|folder| folder.as_deref().ok());
         files::folders_of(&dimension_name(&catalog, only), placed)
     });
-    files::write(world, dir, below.as_deref(), &mut report)?;
+    files::write(world, dir, below.as_deref(), &mut journal, &mut report)?;
     report.missed(
         "entities that ride in a circle, or a vehicle that cannot be exported",
         riders.saturating_sub(joined),
     );
+    journal.finish()?;
     Ok(report)
 }
 
 /// The folder of each dimension, or why it has none; notes the layouts in the report.
 fn folders(
-    world: &World,
+    layouts: &Layouts<'_>,
     catalog: &Catalog,
     only: Option<Dimension>,
     options: &ExportOptions,
     report: &mut ExportReport,
 ) -> Result<BTreeMap<Dimension, Result<PathBuf, &'static str>>, ExportError> {
-    let layouts = Layouts::read(world)?;
     // Of a dimension alone, the files below it are to be put beside the `level.dat` of the world.
     let choice = match (options.layout, layouts.looks()) {
         (LayoutChoice::AsImported, Some(Layout::Old)) if only.is_some() => LayoutChoice::Old,

@@ -46,6 +46,8 @@ pub(super) struct Region<'a> {
     /// The sections between which the dimension has chunks.
     pub(super) heights: RangeInclusive<i64>,
     pub(super) damaged: Damaged,
+    /// The version that `level.dat` says.
+    pub(super) level: Option<i32>,
 }
 
 impl Region<'_> {
@@ -61,6 +63,7 @@ impl Region<'_> {
             columns.entry(slot_of(column)).or_insert((column, Vec::new()));
         }
         let mut listed = entities::listed(self.world, &contents.entities, report)?;
+        entities::into_columns(&mut listed, self.level);
         let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
         let mut with_points: BTreeMap<Slot, _> =
@@ -120,14 +123,13 @@ impl Region<'_> {
                 }
             }
         }
-        self.write_points(&builder, with_points, slots, report)?;
+        Self::write_points(&builder, with_points, slots, report)?;
         self.write_entities(&builder, listed, contents.entity_slots, slots, report)?;
         Ok(riders)
     }
 
     /// Writes points of interest: those of blocks that are as they were, and those that came without blocks.
     fn write_points(
-        &self,
         builder: &ColumnBuilder<'_>,
         columns: BTreeMap<Slot, ((i32, i32), Beside)>,
         slots: &mut dyn Slots,
@@ -154,6 +156,16 @@ impl Region<'_> {
     ) -> Result<(), ExportError> {
         let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
         for ((_, column), listed) in listed {
+            let (listed, homeless): (Vec<_>, Vec<_>) =
+                listed.into_iter().partition(|listed| listed.may_be_in_file(self.level));
+            let homeless = homeless.iter().map(|listed| listed.count).sum();
+            report.missed(
+                "entities of columns that are not stored, which versions before 1.17 have only in columns",
+                homeless,
+            );
+            if listed.is_empty() {
+                continue;
+            }
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
         }
         for column in entity_slots {

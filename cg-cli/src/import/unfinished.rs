@@ -4,7 +4,7 @@ use std::fmt;
 
 use cg_store::prelude::Durability;
 use cg_store::{Error, World};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ImportError;
 use super::entities::{ADOPTIONS, adopted};
@@ -12,7 +12,7 @@ use super::progress::{self, Stored};
 use crate::mapping::unless_damaged;
 
 /// An import that was begun and is not done. The world holds a part of the save, and all else that it held.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
     /// Where the save was; `None` if what the world notes of the import is damaged.
     pub save: Option<String>,

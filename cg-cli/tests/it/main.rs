@@ -6,6 +6,7 @@ mod atomic;
 mod cmd;
 mod corpus;
 mod corrupt;
+mod export;
 mod held;
 mod import;
 mod java26;

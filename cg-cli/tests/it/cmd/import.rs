@@ -28,7 +28,7 @@ fn a_save_goes_in_and_comes_out() {
         entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now b39ac9f0-6cec-83fb-be67-525673ebde77
         entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now 6118dab7-adac-81ba-90a6-f692f74f7496
         entities/r.0.0.mca slot 0: an entity without UUID, now b658c8cd-38f1-80d2-a4aa-f23df3ee8610
-        imported: columns 9, chunks 9, entities 11 (in no stored chunk: 1)
+        imported: columns 9, chunks 9, entities 11 (detached: 1)
         layout: minecraft:overworld old, minecraft:the_nether old, twilight:forest/deep dimensions
         everything could be read
     "#]].assert_eq(&said.good());
@@ -148,7 +148,7 @@ fn files_that_are_left_out_are_named_and_counted() {
         caf�.txt: left out: its name is not UTF-8
         link.txt: left out: it is a link, and links are not followed
         huge.bin: left out: it takes 67108864 bytes, more than the 67104768 of an object
-        imported: columns 9, chunks 9, entities 11 (in no stored chunk: 1)
+        imported: columns 9, chunks 9, entities 11 (detached: 1)
         imported: files that are no regions 1
         layout: minecraft:overworld old, minecraft:the_nether old, twilight:forest/deep dimensions
         could not be read: 3"#]]
@@ -209,7 +209,7 @@ fn columns_that_are_too_old_are_kept_and_no_loss() {
     let old = folder.join("mca_old/1.12.2_prismarine_r.0.-1.mca");
     let said = run(&args("import", &[&old, &dir.path().join("old")], &[]));
     expect![[r#"
-        imported: columns 0, chunks 0, entities 0 (in no stored chunk: 0)
+        imported: columns 0, chunks 0, entities 0 (detached: 0)
         kept as bytes: columns of before 1.13 105; a game or server that upgrades them (--forceUpgrade) gives them blocks
         everything could be read
     "#]].assert_eq(&said.good());
