@@ -8,25 +8,30 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cg_cli::new_file::NewFile;
 use cg_format::codec::Codec;
-use cg_format::{BlockBox, LocalPos};
+use cg_format::entity::{Entity, Owner};
+use cg_format::{BlockBox, ChunkAt, LocalPos};
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
 use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
 use cg_store::World;
 use cg_store::objects::ObjectKey;
+use cg_store::records::RecordQuery;
 use clap::ValueHint;
 use serde::Serialize;
 
 use super::object::key_bytes;
 use super::snapshot::watched::Watched;
 use crate::args::{BoxArg, DimensionArg, WorldArg};
-use crate::output::{Failure, Outcome, Output, bytes_text, counted};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 
 /// Write objects and a box of chunks into one file, which `cg unpack` puts into another world.
 ///
 /// The box is of whole chunks; with them go components, side data, the entities that belong to them, and the names of all
-/// that they use. Spatial records, properties and entities that belong to no chunk stay behind. FILE must not exist. JSON:
-/// `{"objects":N,"object_bytes":N,"sections":N,"present":N,"entities":N,"parts":N,"bytes":N}`. Exit code 1 if no object
-/// begins with one of the prefixes.
+/// that they use. A pack holds no spatial records and no detached entities, which belong to no chunk, nor entities of its chunks
+/// that stand outside of the box. Where the box has some, nothing is written and the exit code is 1, unless `--without-records` is given; to count them, every entity of the world is
+/// read once. Properties, and objects under other prefixes, belong to no box and are not in the pack: so is what an import kept
+/// of columns beside their chunks. FILE must not exist. JSON:
+/// `{"objects":N,"object_bytes":N,"sections":N,"present":N,"entities":N,"left_records":N,"left_detached":N,"left_outside":N,"parts":N,"bytes":N}`.
+/// Exit code 1 if no object begins with one of the prefixes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -41,6 +46,9 @@ pub(crate) struct Args {
     area: BoxArg,
     #[command(flatten)]
     dimension: DimensionArg,
+    /// Pack the box without its spatial records and detached entities; they are counted.
+    #[arg(long)]
+    without_records: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -50,8 +58,20 @@ struct Report {
     sections: u64,
     present: u64,
     entities: u64,
+    left_records: u64,
+    left_detached: u64,
+    left_outside: u64,
     parts: u32,
     bytes: u64,
+}
+
+/// What of a box no pack holds.
+#[derive(Debug, Default)]
+struct Left {
+    records: u64,
+    detached: u64,
+    /// Entities that belong to chunks of the box and stand elsewhere.
+    outside: u64,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
@@ -65,6 +85,13 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     area.map_or(Ok(()), check_aligned)?;
     let prefixes = prefixes(&args.prefixes)?;
     let world = args.world.open()?;
+    let left = area.map_or(Ok(Left::default()), |area| left_in(&world, area, args))?;
+    if !args.without_records && !left.is_nothing() {
+        return Err(Failure::failed(format!(
+            "the box has {left}, which a pack does not hold; nothing was written, and with --without-records it is packed \
+             without them"
+        )));
+    }
     let failed = |error| Failure::io("write", &args.file, &error);
     // Before the work, not after it.
     let file = NewFile::create(&args.file).map_err(failed)?;
@@ -80,6 +107,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         sections: of_region(|region| region.section_count),
         present: of_region(|region| region.present_count),
         entities: of_region(|region| region.entity_count),
+        left_records: left.records,
+        left_detached: left.detached,
+        left_outside: left.outside,
         parts: info.part_count,
         bytes: info.len_bytes,
     })?;
@@ -97,6 +127,59 @@ fn check_aligned(area: BlockBox) -> Result<(), Failure> {
         "a pack holds whole chunks; those that the box meets are --box {} {} {} {} {} {}",
         min.x, min.y, min.z, max.x, max.y, max.z
     )))
+}
+
+/// What of a box no pack holds, counted. A damaged record or entity ends it: it may be of the box.
+fn left_in(world: &World, area: BlockBox, args: &Args) -> Result<Left, Failure> {
+    let dimension = args.dimension.find(&world.catalog())?;
+    let mut records = 0;
+    let failed = world.records().for_each_in(&RecordQuery::new(dimension, area), |record| match record {
+        Ok((_, record)) => {
+            records += u64::from(area.contains(record.position.block()));
+            ControlFlow::Continue(())
+        }
+        Err(error) => ControlFlow::Break(error),
+    })?;
+    failed.map_or(Ok(()), Err)?;
+    let chunks = area.chunks();
+    let (mut detached, mut outside) = (0, 0);
+    let failed = world.read_view(|view| {
+        view.for_each_entity(|entity| match entity {
+            Ok((_, Entity { owner, position, .. })) => {
+                let stands_in = position.dimension() == dimension && area.contains(position.block());
+                let is_owned = |at: ChunkAt| at.dimension == dimension && chunks.contains(at.pos);
+                match owner {
+                    Owner::Detached(_) => detached += u64::from(stands_in),
+                    Owner::Chunk(at) => outside += u64::from(is_owned(at) && !stands_in),
+                }
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })
+    })?;
+    failed.map_or(Ok(()), Err)?;
+    Ok(Left { records, detached, outside })
+}
+
+impl Left {
+    const fn is_nothing(&self) -> bool {
+        self.records + self.detached + self.outside == 0
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entities = |count, of: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {of}entity")),
+            count => Some(format!("{} {of}entities", grouped(count))),
+        };
+        let records = (self.records > 0).then(|| counted(self.records, "record"));
+        let outside = entities(self.outside, "").map(|it| format!("{it} of its chunks outside of it"));
+        let all: Vec<_> =
+            [records, entities(self.detached, "detached "), outside].into_iter().flatten().collect();
+        f.write_str(&all.join(", "))
+    }
 }
 
 /// The prefixes, ascending, without those that begin with another: their objects follow each other by key, each once.
@@ -157,11 +240,16 @@ fn write<W: Write>(
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { objects, object_bytes, sections, present, entities, parts: _, bytes } = self;
+        let Self { objects, object_bytes, sections, present, entities, bytes, .. } = self;
         writeln!(f, "packed: {} with {}", counted(*objects, "object"), bytes_text(*object_bytes))?;
         if *sections > 0 {
             let entities = if *entities == 1 { "1 entity".into() } else { format!("{entities} entities") };
             writeln!(f, "  {} of {}, {entities}", counted(*present, "chunk"), counted(*sections, "place"))?;
+        }
+        let Self { left_records: records, left_detached: detached, left_outside: outside, .. } = *self;
+        let left = Left { records, detached, outside };
+        if !left.is_nothing() {
+            writeln!(f, "  without {left}")?;
         }
         writeln!(f, "  {} in the file", bytes_text(*bytes))
     }

@@ -2,6 +2,7 @@
 
 mod choice;
 mod columns;
+mod detached;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -23,6 +24,8 @@ use crate::shown::shown;
 
 /// At most this many chunks are deleted at once.
 const CHUNKS_AT_ONCE: usize = 256;
+/// At most this many entities are deleted at once that go with no chunk.
+const ENTITIES_AT_ONCE: usize = 4096;
 
 /// Delete the chunks of a dimension that lie in a box, outside a radius, or where no player was for long. Writes, with --yes.
 ///
@@ -30,11 +33,13 @@ const CHUNKS_AT_ONCE: usize = 256;
 ///
 /// Of several conditions all must hold. A chunk goes only as a whole, with its entities: of a box, the chunks that lie
 /// in it with every block; of a radius, those no block of which is within it. With the last chunk of a column goes what an
-/// import kept of the column beside its chunks: height maps, structures, points of interest. Spatial records stay unless
-/// `--with-records` is given, other objects always. Stopped in the middle, it may be run again.
+/// import kept of the column beside its chunks: height maps, structures, points of interest. Detached entities, which belong to
+/// no chunk, go if there is none where they stand, and that place lies where chunks go, or the column's last chunk goes; those
+/// that a host detached for another reason stay and are counted. Every entity of the world is read once. Spatial records stay
+/// unless `--with-records` is given, other objects always. Stopped in the middle, it may be run again.
 /// The disk gets the room back as the engine compacts, or at once with `cg tiers demote`. JSON:
-/// `{"dimension":NAME,"chunks":N,"entities":N,"bytes":N,"records":N,"leftovers":N,"unknown":N,"deleted":bool}`, where bytes
-/// are those of the chunks before the engine compresses them.
+/// `{"dimension":NAME,"chunks":N,"entities":N,"detached":N,"left_detached":N,"bytes":N,"records":N,"leftovers":N,"unknown":N,
+/// "deleted":bool}`, where `entities` includes `detached`, and bytes are those of the chunks before the engine compresses them.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["corners", "outside_radius", "not_visited_for"]))]
 pub(crate) struct Args {
@@ -70,6 +75,8 @@ struct Report {
     dimension: String,
     chunks: u64,
     entities: u64,
+    detached: u64,
+    left_detached: u64,
     bytes: u64,
     records: u64,
     leftovers: u64,
@@ -83,14 +90,15 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let dimension = args.dimension.find(&catalog)?;
     let mut choice = Choice::new(args, &world, dimension);
     let chosen = choice.chosen()?;
-    let mut left = Columns::of(&world, dimension)?;
-    let (mut entities, mut bytes, mut record_count, mut leftover_count) = (0, 0, 0, 0);
+    let mut columns = Columns::of(&world, dimension, &chosen, |pos| choice.goes_empty(pos))?;
+    let mut entities = columns.detached;
+    let (mut bytes, mut record_count, mut leftover_count) = (0, 0, 0);
     let progress = out.progress_of("chunks deleted", chosen.len() as u64);
     for chunks in chosen.chunks(CHUNKS_AT_ONCE) {
         let records = if args.with_records { records_in(&world, chunks)? } else { Vec::new() };
         record_count += records.len() as u64;
-        let leftovers = left.emptied_by(chunks, &world)?;
-        leftover_count += leftovers.len() as u64;
+        let emptied = columns.emptied_by(chunks, &world)?;
+        leftover_count += emptied.objects.len() as u64;
         for at in chunks {
             let held = world.tiers().with_stored_bytes(*at, |stored| Ok(stored.value.len() as u64))?;
             bytes += held.unwrap_or_default();
@@ -101,8 +109,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
                 for at in chunks {
                     tx.delete(*at);
                 }
-                for key in leftovers {
+                for key in emptied.objects {
                     tx.delete_object(key)?;
+                }
+                for id in emptied.entities {
+                    tx.delete_entity(id);
                 }
                 for id in records {
                     tx.delete_record(id);
@@ -114,6 +125,14 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     }
     progress.finish_and_clear();
     if args.yes.given() {
+        for ids in columns.alone.chunks(ENTITIES_AT_ONCE) {
+            world.transaction_at(Durability::Process, |tx| {
+                for id in ids {
+                    tx.delete_entity(*id);
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
         world.flush()?;
     }
     let unknown = choice.unknown;
@@ -122,6 +141,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         dimension: name_of(&catalog, ListKind::Dimensions, dimension.get()),
         chunks: chosen.len() as u64,
         entities,
+        detached: columns.detached,
+        left_detached: columns.left,
         bytes,
         records: record_count,
         leftovers: leftover_count,
@@ -165,6 +186,14 @@ impl fmt::Display for Report {
         writeln!(f, "{} ({}) {what}", all.join(", "), bytes_text(self.bytes))?;
         if self.leftovers > 0 {
             writeln!(f, "{} of columns that are gone {what}", counted(self.leftovers, "object"))?;
+        }
+        if self.left_detached > 0 {
+            let stay = if self.left_detached == 1 { "entity stays" } else { "entities stay" };
+            writeln!(
+                f,
+                "{} detached {stay} that a host took out of the chunks",
+                grouped(self.left_detached)
+            )?;
         }
         if self.unknown > 0 {
             let stay = if self.unknown == 1 { "stays" } else { "stay" };

@@ -60,6 +60,11 @@ impl<'a> Choice<'a> {
         Ok(chosen)
     }
 
+    /// Whether entities go that stand in a place without a chunk. When a place without a chunk was visited is not known.
+    pub(super) fn goes_empty(&self, pos: ChunkPos) -> bool {
+        self.args.not_visited_for.is_none() && self.lies_there(pos)
+    }
+
     /// Whether a chunk as a whole lies where chunks go.
     fn lies_there(&self, pos: ChunkPos) -> bool {
         let (first, last) =

@@ -26,7 +26,7 @@ fn sample() -> Sample {
 
 fn packed(sample: &Sample, more: &[&str]) -> PathBuf {
     let file = sample.beside("it.cgpack");
-    sample.cg("pack", &[&[text(&file)], more].concat()).good();
+    sample.cg("pack", &[&[text(&file), "--without-records"], more].concat()).good();
     file
 }
 
@@ -130,13 +130,17 @@ fn five_hundred_states_keep_their_names_whatever_their_order() {
 fn another_world_gets_it_by_names() {
     let sample = sample();
     let file = sample.beside("it.cgpack");
-    let args =
-        [&[text(&file), "--objects", "avatar/7/", "--objects", "avatar/7/hat", "--json"], &BOX[..]].concat();
+    let args = [
+        &[text(&file), "--objects", "avatar/7/", "--objects", "avatar/7/hat", "--json", "--without-records"],
+        &BOX[..],
+    ]
+    .concat();
     let mut said = sample.cg("pack", &args).json();
     let bytes = said["bytes"].take();
     assert_eq!(bytes, std::fs::metadata(&file).expect("written").len());
     let expected = json!({
-        "objects": 2, "object_bytes": 3, "sections": 4, "present": 2, "entities": 1, "parts": 2, "bytes": null,
+        "objects": 2, "object_bytes": 3, "sections": 4, "present": 2, "entities": 1, "left_records": 0,
+        "left_detached": 1, "left_outside": 0, "parts": 2, "bytes": null,
     });
     assert_eq!(said, expected);
 
@@ -189,6 +193,37 @@ fn another_world_gets_it_by_names() {
     let new = sample.beside("new");
     unpack(&file, &new, &[]).good();
     assert_eq!(run(&["hash", text(&new)]).good(), run(&["hash", text(&there)]).good());
+}
+
+#[test]
+fn a_box_with_what_no_pack_holds_is_refused_unless_that_is_meant() {
+    let sample = sample();
+    for (x, z) in [("3", "-1.5"), ("31", "-16"), ("32", "-1")] {
+        sample.cg("records add", &["--at", x, "70", z, "--kind", "sign", "--text", "hi"]).good();
+    }
+    let world = sample.open();
+    let moved = world.transaction(|tx| {
+        let mut sheep = tx.entity(SHEEP)?.expect("there");
+        sheep.position =
+            EntityPos::new(Dimension::new(0), BlockPos::new(99, 70, -3), [0.0; 3]).expect("inside");
+        tx.put_entity(SHEEP, sheep);
+        Ok::<_, Error>(())
+    });
+    moved.expect("the disk takes it");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let file = sample.beside("it.cgpack");
+    let said = sample.cg("pack", &[&[text(&file)], &BOX[..]].concat());
+    let refused = "cg: the box has 2 records, 1 detached entity, 1 entity of its chunks outside of it, which a pack does not \
+                   hold; nothing was written, and with --without-records it is packed without them\n";
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (1, "", refused));
+    assert!(!file.exists());
+    let said = sample.cg("pack", &[&[text(&file), "--without-records"], &BOX[..]].concat()).good();
+    let without = "  without 2 records, 1 detached entity, 1 entity of its chunks outside of it\n";
+    assert!(said.contains(without), "{said}");
+    assert!(file.exists());
+    let empty = ["--box", "320", "64", "-16", "335", "79", "-1"];
+    sample.cg("pack", &[&[text(&sample.beside("empty"))], &empty[..]].concat()).good();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `cg prune`
 
+mod entities;
 mod imported;
 
 use cg_store::prelude::*;
@@ -59,8 +60,8 @@ fn a_radius_keeps_every_chunk_that_reaches_into_it() {
         sample.cg("prune", &["--outside-radius", "32", "--around", "8", "8", "--json", "--yes"]).json();
     // Chunks -2 to 2 reach to within 32 blocks of x 8; the sample's own lie nearer.
     let expected = serde_json::json!({
-        "dimension": "game:overworld", "chunks": 6, "entities": 0, "bytes": 336, "records": 0, "leftovers": 0, "unknown": 0,
-        "deleted": true,
+        "dimension": "game:overworld", "chunks": 6, "entities": 0, "detached": 0, "left_detached": 0, "bytes": 336, "records": 0,
+        "leftovers": 0, "unknown": 0, "deleted": true,
     });
     assert_eq!(said, expected);
     assert_eq!(left(&sample), [-2, -1, 0, 1, 2]);

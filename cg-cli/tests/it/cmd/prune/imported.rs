@@ -96,8 +96,8 @@ fn what_the_save_says_of_visits_counts_in_every_tier() {
         assert_eq!(imported.left(), (vec![0, 16], 2));
         let said = imported.prune("900000t");
         let expected = json!({
-            "dimension": "minecraft:overworld", "chunks": 1, "entities": 0, "bytes": 1274, "records": 0, "leftovers": 1,
-            "unknown": 0, "deleted": true,
+            "dimension": "minecraft:overworld", "chunks": 1, "entities": 0, "detached": 0, "left_detached": 0, "bytes": 1274,
+            "records": 0, "leftovers": 1, "unknown": 0, "deleted": true,
         });
         assert_eq!(said, expected, "{after:?}");
         assert_eq!(imported.left(), (vec![0], 1));
