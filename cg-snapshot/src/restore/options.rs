@@ -1,6 +1,6 @@
 //! Options of a restore.
 
-use cg_format::Dimension;
+use cg_format::{BlockId, Dimension};
 
 /// The action for a section whose bytes differ from those of the capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +39,11 @@ pub struct RestoreOptions {
     pub by_chunks: [i64; 3],
     /// The action where the target already has content. Default: it is replaced.
     pub merge: Merge,
+    /// The block of the cells of an absent chunk, for sections of which only a part is in the box. With it, a part whose
+    /// chunk is absent now gets a chunk, filled with this block outside of the box; and a part whose chunk was absent at
+    /// the capture is filled with it. Default: none, and such parts are
+    /// [left alone](super::RestoreReport::left_alone).
+    pub absent: Option<BlockId>,
     /// The maximum memory of the job's changes until they are committed, see
     /// [`RestoreJob::held_bytes`](super::RestoreJob::held_bytes). A job that exceeds it ends with
     /// [`RestoreError::TooMuch`](crate::RestoreError::TooMuch), so that a transaction around it writes nothing.
@@ -54,6 +59,7 @@ impl Default for RestoreOptions {
             dimension: None,
             by_chunks: [0; 3],
             merge: Merge::Replace,
+            absent: None,
             max_held_bytes: u64::MAX,
         }
     }

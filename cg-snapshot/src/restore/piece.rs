@@ -110,8 +110,14 @@ impl RestoreJob {
         work: &mut Work<'_, E, F>,
     ) -> Result<bool, RestoreError<E::Error>> {
         if !work.piece.to.is_whole() {
-            self.report.left_alone += 1;
-            return Ok(false);
+            let Some(block) = self.options.absent else {
+                self.report.left_alone += 1;
+                return Ok(false);
+            };
+            let at = work.piece.to.at;
+            let empty = Chunk::filled(block, work.schema);
+            let empty = empty.map_err(|error| SnapshotError::Section { at, error })?;
+            return self.change(empty, live, work);
         }
         for (at, old) in all_blocks(live) {
             self.report.blocks += 1;
@@ -129,11 +135,19 @@ impl RestoreJob {
         kept: KeptSection<'_>,
         work: &mut Work<'_, E, F>,
     ) -> Result<bool, RestoreError<E::Error>> {
-        if !work.piece.to.is_whole() {
-            self.report.left_alone += 1;
-            return Ok(false);
-        }
-        let new = self.snapshot.decode(work.piece.to.at, kept)?;
+        let at = work.piece.to.at;
+        let new = match (work.piece.to.is_whole(), self.options.absent) {
+            (true, _) => self.snapshot.decode(at, kept)?,
+            (false, None) => {
+                self.report.left_alone += 1;
+                return Ok(false);
+            }
+            (false, Some(block)) => {
+                let saved = self.snapshot.decode(at, kept)?;
+                let made = spliced(&Outside::Fill(block), &saved, &work.piece.to, work.schema);
+                made.map_err(|error| SnapshotError::Section { at, error })?
+            }
+        };
         for (at, block) in all_blocks(&new) {
             self.report.blocks += 1;
             work.tell(at, None, Some(block));
@@ -157,6 +171,17 @@ impl RestoreJob {
             return Ok(true);
         }
         let saved = self.snapshot.decode(at, kept)?;
+        self.change(saved, live, work)
+    }
+
+    /// Puts the section of a saved chunk over a live one.
+    fn change<E: Editor + ?Sized, F: FnMut(BlockChange)>(
+        &mut self,
+        saved: Chunk,
+        live: &Chunk,
+        work: &mut Work<'_, E, F>,
+    ) -> Result<bool, RestoreError<E::Error>> {
+        let at = work.piece.to.at;
         let new = self.put_together(saved, live, work);
         let new = new.map_err(|error| SnapshotError::Section { at, error })?;
         let (mut blocks, mut components) = (0, 0);

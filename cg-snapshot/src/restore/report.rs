@@ -33,7 +33,8 @@ pub struct RestoreReport {
     pub created: u64,
     /// Chunks that were deleted because they were absent in the snapshot.
     pub deleted: u64,
-    /// Parts of chunks that could not be restored: the chunk is absent now, or was absent at the capture.
+    /// Parts of chunks that were not restored: the chunk is absent now, or was absent at the capture, and
+    /// [`RestoreOptions::absent`](super::RestoreOptions::absent) names no block for it.
     pub left_alone: u64,
     /// Sections that could not be verified and were left unchanged.
     pub unverifiable: Vec<ChunkAt>,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use cg_cli::mapping::name;
+use cg_format::BlockId;
 use cg_registry::Catalog;
 use cg_snapshot::{DryRun, RestoreJob, RestoreOptions, RestoreReport, Snapshot, Unverifiable};
 use cg_store::World;
@@ -26,8 +28,9 @@ use crate::shown::shown;
 /// --in-steps it takes little memory, in transactions of 64 sections, and one that is killed is run again.
 /// JSON: `{"dry_run":bool,"transactions":N,"new_names":N,"held_bytes":N,"sections","changed","blocks","components","entities_put",
 /// "entities_deleted","left_alone","unverifiable":[…],"components_left":{NAME:N},
-/// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if sections could not be verified, or if data of components stay
-/// behind, because the world's registry gives a component another shape or a block no such component.
+/// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if sections could not be verified, if parts of chunks were left
+/// alone that `--create-missing` would restore, or if data of components are left out, because the world's registry gives a
+/// component another shape or a block no such component.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
@@ -47,6 +50,10 @@ pub(crate) struct Args {
     /// Leave sections as they are that cannot be verified, and restore the rest.
     #[arg(long)]
     skip_damaged: bool,
+    /// Where only a part of a chunk is in the box and the chunk is not stored, create it, filled with BLOCK outside of the box
+    /// [default block: air]; where it was not stored when the snapshot was taken, fill the part with BLOCK.
+    #[arg(long, value_name = "BLOCK", num_args = 0..=1, require_equals = true, default_missing_value = name::AIR)]
+    create_missing: Option<String>,
     /// Register the names that the world does not know: for a snapshot that was imported.
     #[arg(long)]
     register: bool,
@@ -78,7 +85,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
     let unverifiable = if args.skip_damaged { Unverifiable::Skip } else { Unverifiable::Fail };
     let mut snapshot = read_kept(&world, &args.name, unverifiable)?.0;
-    let options = RestoreOptions {
+    let mut options = RestoreOptions {
         entities: !args.keep_entities,
         unverifiable,
         max_held_bytes: if args.dry_run { u64::MAX } else { args.steps.max_held_bytes() },
@@ -98,6 +105,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             catalog = world.catalog();
         }
     }
+    options.absent = args.create_missing.as_deref().map(|wanted| block(&catalog, wanted)).transpose()?;
     let snapshot = Arc::new(snapshot);
     let progress = out.progress_of("sections restored", snapshot.info().section_count);
     let done = if args.dry_run {
@@ -129,7 +137,21 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         by_kind,
     };
     out.print(&report)?;
-    Ok(Outcome::good_if(report.unverifiable.is_empty() && report.components_left.is_empty()))
+    let is_whole =
+        report.unverifiable.is_empty() && report.components_left.is_empty() && report.left_alone == 0;
+    Ok(Outcome::good_if(is_whole))
+}
+
+/// A block of the world, by its name.
+fn block(catalog: &Catalog, wanted: &str) -> Result<BlockId, Failure> {
+    let mut found = name::of(wanted).ok().and_then(|name| catalog.block_id(name.as_str()));
+    // A world that was not imported has the store's own air.
+    if wanted == name::AIR {
+        found = found.or_else(|| catalog.block_id(":air"));
+    }
+    found.ok_or_else(|| {
+        Failure::usage(format!("the world has no block `{wanted}`; name another with --create-missing=BLOCK"))
+    })
 }
 
 /// What was done, or would be.
@@ -196,7 +218,11 @@ impl fmt::Display for Report {
             writeln!(f, "{} {would} registered", counted(self.new_names, "name"))?;
         }
         if self.left_alone > 0 {
-            writeln!(f, "{} of which a part is not stored left alone", counted(self.left_alone, "section"))?;
+            let sections = counted(self.left_alone, "section");
+            writeln!(
+                f,
+                "{sections} left alone: of each a part is in the box, and its chunk is not stored, or was not when the snapshot was taken; --create-missing restores them"
+            )?;
         }
         if self.dry_run && self.held_bytes > 1 << 20 {
             writeln!(f, "in one transaction that takes {} of memory", bytes_text(self.held_bytes))?;

@@ -187,6 +187,70 @@ fn it_comes_into_a_world_that_knows_none_of_its_names() {
     assert_eq!((&differs["sections"], &differs["entities"]), (&json!(0), &json!(0)));
 }
 
+/// Deletes every chunk that the box of snapshots touches, or saves one where the sample has none.
+fn change_chunks(sample: &Sample, change: impl Fn(&mut Transaction<'_>, ChunkAt) -> Result<(), Error>) {
+    let world = sample.open();
+    let area = ChunkBox::new(ChunkPos::constant(-1, 3, -1), ChunkPos::constant(0, 5, -1));
+    world
+        .transaction(|tx| area.iter().try_for_each(|pos| change(tx, ChunkAt::new(Dimension::new(0), pos))))
+        .expect("the disk takes it");
+    world.close().expect("the disk takes it");
+}
+
+#[test]
+fn parts_of_chunks_that_are_gone_are_restored_if_that_is_asked_for_and_exit_with_one_if_not() {
+    let sample = Sample::new();
+    create(&sample, "before", &[]);
+    change_chunks(&sample, |tx, at| {
+        tx.delete(at);
+        Ok(())
+    });
+    let said = sample.cg("snapshot restore", &["before", "--json"]);
+    assert_eq!((said.code, &said.json()["left_alone"], &said.json()["changed"]), (1, &json!(2), &json!(0)));
+    let said = sample.cg("snapshot restore", &["before"]);
+    let left = "2 sections left alone: of each a part is in the box, and its chunk is not stored, or was not when the snapshot was taken; --create-missing restores them\n";
+    assert!(said.code == 1 && said.out.ends_with(left), "{}", said.out);
+    let unknown = sample.cg("snapshot restore", &["before", "--create-missing=game:cheese"]);
+    let no = "cg: the world has no block `game:cheese`; name another with --create-missing=BLOCK\n";
+    assert_eq!((unknown.code, unknown.err.as_str()), (2, no));
+
+    let dry = sample.cg("snapshot restore", &["before", "--create-missing", "--dry-run", "--json"]);
+    let said = sample.cg("snapshot restore", &["before", "--create-missing", "--json"]);
+    assert_eq!((said.code, &said.json()["left_alone"], &said.json()["changed"]), (0, &json!(0), &json!(2)));
+    assert_eq!(as_real(dry.json()), said.json(), "a dry run says what is done");
+    assert_eq!(said.json()["entities_put"], json!(1));
+    let differs = sample.cg("snapshot diff", &["before", "--json"]).json();
+    assert_eq!((&differs["sections"], &differs["entities"]), (&json!(0), &json!(0)));
+    let world = sample.open();
+    let at = ChunkAt::new(Dimension::new(0), GROUND);
+    let chunk = world.load(at).expect("sound").expect("it was created");
+    let name = |cell| world.catalog().block_name(chunk.block(cell)).expect("registered").to_string();
+    assert_eq!([name(LocalPos::new(14, 0, 0)), name(LocalPos::new(15, 0, 0))], ["game:stone", ":air"]);
+}
+
+#[test]
+fn parts_of_chunks_that_came_are_filled_if_that_is_asked_for() {
+    let sample = Sample::new();
+    create(&sample, "before", &[]);
+    change_chunks(&sample, |tx, at| {
+        if tx.load(at)?.is_none() {
+            let catalog = tx.catalog();
+            let stone = catalog.block_id("game:stone").expect("registered");
+            tx.save(at, Chunk::filled(stone, &catalog.current_schema()).expect("known"));
+        }
+        Ok(())
+    });
+    let said = sample.cg("snapshot restore", &["before", "--json"]);
+    assert_eq!((said.code, &said.json()["left_alone"]), (1, &json!(4)));
+    let said = sample.cg("snapshot restore", &["before", "--create-missing=game:water", "--json"]);
+    assert_eq!((said.code, &said.json()["left_alone"], &said.json()["changed"]), (0, &json!(0), &json!(4)));
+    let world = sample.open();
+    let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(-1, 4, -1));
+    let chunk = world.load(at).expect("sound").expect("it came");
+    let name = |cell| world.catalog().block_name(chunk.block(cell)).expect("registered").to_string();
+    assert_eq!([name(LocalPos::new(12, 0, 0)), name(LocalPos::new(13, 0, 0))], ["game:stone", "game:water"]);
+}
+
 #[test]
 fn what_is_not_there_is_said() {
     let sample = Sample::new();
