@@ -147,7 +147,11 @@ fn limit_bytes(stored_bytes: u64) -> u64 {
 }
 
 /// Reads a whole snapshot that the world keeps, and says how many bytes it has there.
-fn read_kept(world: &World, name: &str, unverifiable: Unverifiable) -> Result<(Snapshot, u64), Failure> {
+pub(super) fn read_kept(
+    world: &World,
+    name: &str,
+    unverifiable: Unverifiable,
+) -> Result<(Snapshot, u64), Failure> {
     let reader = world.snapshots().open(name)?.ok_or_else(|| not_there(name))?;
     let stored_bytes = reader.len_bytes();
     Ok((read(reader, stored_bytes, unverifiable)?, stored_bytes))
