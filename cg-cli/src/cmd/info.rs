@@ -1,5 +1,6 @@
 //! `cg info`: how much of everything a world holds.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -8,22 +9,31 @@ use std::path::Path;
 
 use cg_cli::export::{LayoutChoice, Layouts, Placed};
 use cg_cli::import::{Unfinished, unfinished};
-use cg_cli::mapping::name;
+use cg_cli::mapping::{ImportedObjects, ObjectCount, name};
 use cg_format::Tier;
 use cg_registry::{Catalog, ListKind};
+use cg_store::World;
 use cg_store::verify::{Census, TierCensus};
 use serde::Serialize;
 
 use super::{name_of, unfinished_text};
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
+use crate::shown::shown;
 
 /// Count chunks, entities, objects, records and names, and say what they take on disk.
 ///
-/// Reads every row once. JSON: `{"chunks","dimensions":{NAME:{"chunks","layout"}},"registry":{"blocks",…},"entities","detached",
-/// "objects","records","tiers":{"l0":{"keys","chunks","bytes"},…},"disk_bytes","damaged","uuid","incarnation"}`, where a tier's bytes are
+/// Reads every row once, and what imports keep of columns a second time to count their `DataVersion`s: of half a million columns
+/// some gigabyte. Detached entities belong to no chunk: there is none where they stand, or a host took them out of it.
+/// JSON: `{"name","chunks","dimensions":{NAME:{"chunks","layout"}},"registry":{"blocks",…},"entities","detached",
+/// "objects","records","imported":{"columns","points_of_interest","entity_slots","kept_slots","files"},
+/// "data_versions":[{"data_version","columns"}],"snapshots":{"count","bytes","unreadable"},"quarantined":{"count","bytes"},
+/// "tiers":{"l0":{"keys","chunks","bytes"},…},"disk_bytes","damaged","uuid","incarnation"}`. `name` is the `LevelName` of an imported
+/// `level.dat`, or null; each of `imported` is `{"objects","bytes"}`, where `kept_slots` are slots of a save that are kept as
+/// bytes; `data_versions` begins with the most frequent, is at most 32 long, and what it leaves out is
+/// `"more_data_versions":{"count","columns"}`; a tier's bytes are
 /// those of its rows before the engine compresses them. While an import is unfinished, `"unfinished_import":{"save","begun",
-/// "imported_columns"}` too. Exit code 1 if damaged rows were met or an import is unfinished.
+/// "imported_columns"}` too. Exit code 1 if damaged rows or unreadable snapshots were met or an import is unfinished.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -32,6 +42,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Serialize)]
 struct Report {
+    /// The save's name.
+    name: Option<String>,
     uuid: String,
     incarnation: String,
     chunks: u64,
@@ -41,6 +53,12 @@ struct Report {
     detached: u64,
     objects: u64,
     records: u64,
+    imported: BTreeMap<&'static str, ObjectsReport>,
+    data_versions: Vec<VersionReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_data_versions: Option<MoreVersions>,
+    snapshots: SnapshotsReport,
+    quarantined: RowsReport,
     tiers: BTreeMap<&'static str, TierReport>,
     disk_bytes: u64,
     damaged: u64,
@@ -62,29 +80,116 @@ struct TierReport {
     bytes: u64,
 }
 
+#[derive(Debug, Serialize)]
+struct ObjectsReport {
+    objects: u64,
+    bytes: u64,
+}
+
+/// The columns of one `DataVersion`; `None` where the object of a column is none.
+#[derive(Debug, Serialize)]
+struct VersionReport {
+    data_version: Option<i32>,
+    columns: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct MoreVersions {
+    count: u64,
+    columns: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct SnapshotsReport {
+    count: u64,
+    bytes: u64,
+    unreadable: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct RowsReport {
+    count: u64,
+    bytes: u64,
+}
+
+/// At most this many values of `DataVersion` are listed.
+const MAX_VERSIONS: usize = 32;
+
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let catalog = world.catalog();
     let census = world.tiers().census()?;
     let disk_bytes = disk_bytes(args.world.path())
         .map_err(|error| Failure::io("measure the files of", args.world.path(), &error))?;
+    let layouts = Layouts::read(&world)?;
+    let imported = ImportedObjects::count(&world)?;
+    let (data_versions, more_data_versions) = versions(&imported);
     let report = Report {
+        name: layouts.save_name().map(str::to_owned),
         uuid: world.identity().uuid.to_string(),
         incarnation: world.identity().incarnation.to_string(),
         chunks: census.chunks(),
-        dimensions: dimensions(&Layouts::read(&world)?, &catalog, &census)?,
+        dimensions: dimensions(&layouts, &catalog, &census)?,
         registry: ListKind::ALL.map(|list| (list.row(), catalog.list(list).len())).into(),
         entities: census.entities,
         detached: census.detached,
         objects: census.objects,
         records: census.records,
+        imported: objects(&imported).map(|(kind, count)| (kind, ObjectsReport::from(count))).into(),
+        data_versions,
+        more_data_versions,
+        snapshots: snapshots(&world)?,
+        quarantined: quarantined(&world)?,
         tiers: Tier::ALL.map(|tier| (tier_name(tier), TierReport::from(census.tier(tier)))).into(),
         disk_bytes,
         damaged: census.damaged,
         unfinished_import: unfinished(&world)?,
     };
     out.print(&report)?;
-    Ok(Outcome::good_if(report.damaged == 0 && report.unfinished_import.is_none()))
+    let is_sound = report.damaged + report.snapshots.unreadable == 0;
+    Ok(Outcome::good_if(is_sound && report.unfinished_import.is_none()))
+}
+
+/// What imports left, by kind.
+fn objects(imported: &ImportedObjects) -> [(&'static str, ObjectCount); 5] {
+    [
+        ("columns", imported.columns),
+        ("points_of_interest", imported.points),
+        ("entity_slots", imported.entity_slots),
+        ("kept_slots", imported.kept_slots),
+        ("files", imported.files),
+    ]
+}
+
+/// The most frequent values of `DataVersion`, and how many others there are.
+fn versions(imported: &ImportedObjects) -> (Vec<VersionReport>, Option<MoreVersions>) {
+    let all = imported.data_versions.iter();
+    let mut all: Vec<_> =
+        all.map(|(version, columns)| VersionReport { data_version: *version, columns: *columns }).collect();
+    all.sort_by_key(|version| (Reverse(version.columns), Reverse(version.data_version)));
+    let rest = all.split_off(all.len().min(MAX_VERSIONS));
+    let more =
+        MoreVersions { count: rest.len() as u64, columns: rest.iter().map(|version| version.columns).sum() };
+    (all, (more.count > 0).then_some(more))
+}
+
+fn snapshots(world: &World) -> Result<SnapshotsReport, Failure> {
+    let mut report = SnapshotsReport::default();
+    for saved in world.snapshots().list()? {
+        match saved {
+            Ok(saved) => {
+                report.count += 1;
+                report.bytes += saved.len_bytes;
+            }
+            Err(_) => report.unreadable += 1,
+        }
+    }
+    Ok(report)
+}
+
+fn quarantined(world: &World) -> Result<RowsReport, Failure> {
+    let rows = world.quarantine().list()?;
+    Ok(RowsReport { count: rows.len() as u64, bytes: rows.iter().map(|row| row.bytes.len() as u64).sum() })
 }
 
 /// Every dimension that is registered or that a chunk names.
@@ -129,6 +234,48 @@ pub(crate) const fn tier_name(tier: Tier) -> &'static str {
     }
 }
 
+impl Report {
+    /// Writes what is not in every world.
+    fn write_beside(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.imported.values().any(|count| count.objects > 0) {
+            let all = self.imported.iter().filter(|(_, count)| count.objects > 0);
+            let all = all.map(|(kind, count)| {
+                let (kind, objects) = (kind.replace('_', " "), grouped(count.objects));
+                format!("{kind} {objects} ({})", bytes_text(count.bytes))
+            });
+            writeln!(f, "imported  {}", all.collect::<Vec<_>>().join(", "))?;
+        }
+        if !self.data_versions.is_empty() {
+            let all = self.data_versions.iter().map(|version| {
+                let name = version.data_version.map_or_else(|| "unknown".to_owned(), |it| it.to_string());
+                format!("{name} ({})", counted(version.columns, "column"))
+            });
+            let more = self.more_data_versions.as_ref();
+            let more =
+                more.map(|it| format!("{} others ({})", grouped(it.count), counted(it.columns, "column")));
+            writeln!(f, "versions  {}", all.chain(more).collect::<Vec<_>>().join(", "))?;
+        }
+        let SnapshotsReport { count, bytes, unreadable } = self.snapshots;
+        if count > 0 {
+            writeln!(f, "snapshots {} ({})", grouped(count), bytes_text(bytes))?;
+        }
+        if unreadable > 0 {
+            writeln!(f, "DAMAGED   {}; `cg snapshot list` says which", counted(unreadable, "snapshot"))?;
+        }
+        if self.quarantined.count > 0 {
+            let bytes = bytes_text(self.quarantined.bytes);
+            writeln!(f, "quarantined {} ({bytes})", counted(self.quarantined.count, "row"))?;
+        }
+        Ok(())
+    }
+}
+
+impl From<ObjectCount> for ObjectsReport {
+    fn from(count: ObjectCount) -> Self {
+        Self { objects: count.objects, bytes: count.bytes }
+    }
+}
+
 impl From<TierCensus> for TierReport {
     fn from(census: TierCensus) -> Self {
         Self { keys: census.keys, chunks: census.chunks, bytes: census.bytes }
@@ -137,12 +284,16 @@ impl From<TierCensus> for TierReport {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = &self.name {
+            writeln!(f, "name      {}", shown(name))?;
+        }
         writeln!(f, "world     {}", self.uuid)?;
         writeln!(f, "chunks    {}", grouped(self.chunks))?;
         writeln!(f, "entities  {} ({} detached)", grouped(self.entities), grouped(self.detached))?;
         writeln!(f, "objects   {}", grouped(self.objects))?;
         writeln!(f, "records   {}", grouped(self.records))?;
         writeln!(f, "on disk   {}", bytes_text(self.disk_bytes))?;
+        self.write_beside(f)?;
         if self.damaged > 0 {
             writeln!(f, "DAMAGED   {}; `cg verify` says which", counted(self.damaged, "row"))?;
         }

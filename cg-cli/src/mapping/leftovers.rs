@@ -340,6 +340,11 @@ impl Leftovers {
     }
 }
 
+/// The data version of the object of a column, without the rest of it; `None` when it is none of this format.
+pub(super) fn data_version(bytes: &[u8]) -> Option<i32> {
+    parse(bytes)?.int("data_version")
+}
+
 /// What tells a block entity from the others of its column: where it is, or all of it when it does not say.
 fn known_by(nbt: &[u8]) -> i32 {
     let at = Compound::parse(nbt, &nbt::Limits::default()).ok();

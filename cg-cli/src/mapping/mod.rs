@@ -19,6 +19,7 @@
 
 pub(crate) mod blocks;
 pub mod ids;
+pub mod imported;
 pub mod kind;
 pub mod layout;
 pub mod leftovers;
@@ -31,6 +32,7 @@ pub mod visits;
 use cg_store::{Error, ErrorKind};
 
 pub use ids::Ids;
+pub use imported::{ImportedObjects, ObjectCount};
 pub use layout::MetLayout;
 pub use leftovers::Leftovers;
 pub use origin::{InSchematic, Origin};

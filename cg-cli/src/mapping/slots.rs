@@ -92,6 +92,15 @@ impl OldSlot {
     }
 }
 
+/// The data version of the object of a column of before 1.13, 0 of one of before 1.9; `None` when it is none of this format.
+pub(super) fn old_data_version(bytes: &[u8]) -> Option<i32> {
+    let (_, _, slot) = slot_of(bytes)?;
+    match Decoder::default().decode(slot) {
+        Err(ColumnError::TooOld { data_version, .. }) => Some(data_version),
+        _ => None,
+    }
+}
+
 fn begin_slot(out: &mut nbt::CompoundWriter<'_>, timestamp: u32, slot: &[u8]) {
     begin(out);
     out.int("timestamp", timestamp.cast_signed());
