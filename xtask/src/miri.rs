@@ -1,10 +1,11 @@
 //! `cargo xtask miri`: tests of the decoders in an interpreter that finds undefined behaviour.
 //!
-//! The two crates forbid unsafe code. What Miri can find is in their dependencies: bit vectors, checksums, codecs. Miri
-//! is a thousand times slower than the processor, so the step runs only the tests that give decoders random bytes, and
-//! each property once unless it says otherwise.
+//! The two crates forbid unsafe code. What Miri can find is in their dependencies: checksums and codecs. Miri is a
+//! thousand times slower than the processor, so the step runs only the tests that give decoders random bytes, and each
+//! property once unless it says otherwise.
 //!
-//! Tree borrows check the aliasing. Stacked borrows, the older and stricter model, report `bitvec` 1.1.1.
+//! Tree borrows check the aliasing. Stacked borrows, the older and stricter model, report `bitvec` 1.1.1, which tests
+//! use.
 
 use anyhow::Result;
 

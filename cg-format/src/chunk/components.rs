@@ -56,7 +56,7 @@ impl<'a> ColumnView<'a> {
         let data = match shape {
             ComponentShape::Fixed { width_bytes } => DataView::Fixed {
                 width_bytes: width_bytes as usize,
-                bytes: take(reader, "fixed data", count as u64 * u64::from(width_bytes))?,
+                bytes: reader.take_long("fixed data", count as u64 * u64::from(width_bytes))?,
             },
             ComponentShape::Variable => DataView::read_variable(reader, count)?,
         };
@@ -93,7 +93,7 @@ impl<'a> DataView<'a> {
             let (field, expected) = ("offset width", smallest.bytes());
             return Err(at_width.error(Problem::Disagrees { field, found: found.into(), expected }));
         }
-        let bytes = take(reader, "variable data", last)?;
+        let bytes = reader.take_long("variable data", last)?;
         Ok(Self::Variable { offset_width, offsets, bytes })
     }
 
@@ -161,12 +161,6 @@ impl OffsetWidth {
             Self::Eight => u64::from_le_bytes(at(offsets, index)),
         }
     }
-}
-
-/// Takes bytes whose number comes from the input or the schema.
-fn take<'a>(reader: &mut Reader<'a>, field: &'static str, len_bytes: u64) -> Result<&'a [u8], DecodeError> {
-    // A length beyond the address space also exceeds the remaining bytes.
-    reader.take(field, usize::try_from(len_bytes).unwrap_or(usize::MAX))
 }
 
 /// The shape of a component, if the schema knows it and agrees with the id about variable size.

@@ -2,8 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-
-use bitvec::prelude::{BitArray, Lsb0};
+use core::iter::successors;
 
 use crate::LocalPos;
 
@@ -81,7 +80,8 @@ impl Instances {
 /// Instances of a component that many cells have.
 #[derive(Debug, Clone)]
 pub(super) struct Ranks {
-    base: BitArray<[u64; 64], Lsb0>,
+    /// By cell, 64 to a word, the lowest bit first.
+    base: [u64; 64],
     /// By word of `base`: the number of bits that are set in all words before it.
     before: [u16; 64],
     base_count: u16,
@@ -90,17 +90,17 @@ pub(super) struct Ranks {
 
 impl Ranks {
     fn new(sorted: &[CellLayer]) -> Self {
-        let mut base = BitArray::<[u64; 64], Lsb0>::ZERO;
+        let mut base = [0_u64; 64];
         let mut upper = Vec::new();
         for at in sorted {
-            if at.layer == 0 {
-                base.set(at.cell.index().into(), true);
-            } else {
-                upper.push(*at);
+            let (word, bit) = word_and_bit(at.cell);
+            match base.get_mut(word) {
+                Some(word) if at.layer == 0 => *word |= 1 << bit,
+                _ => upper.push(*at),
             }
         }
         let (mut before, mut base_count) = ([0; 64], 0_u16);
-        for (before, word) in before.iter_mut().zip(&base.data) {
+        for (before, word) in before.iter_mut().zip(&base) {
             *before = base_count;
             base_count += word.count_ones() as u16;
         }
@@ -110,8 +110,8 @@ impl Ranks {
     /// The number of layer 0 instances below a cell, and whether the cell is one.
     #[inline]
     fn base_rank(&self, cell: LocalPos) -> (usize, bool) {
-        let (word, bit) = (usize::from(cell.index() / 64), cell.index() % 64);
-        let bits = self.base.data.get(word).copied().unwrap_or(0);
+        let (word, bit) = word_and_bit(cell);
+        let bits = self.base.get(word).copied().unwrap_or(0);
         let below = (bits & ((1 << bit) - 1)).count_ones() as usize;
         (usize::from(self.before.get(word).copied().unwrap_or(0)) + below, bits >> bit & 1 == 1)
     }
@@ -132,7 +132,9 @@ impl Ranks {
     fn to_vec(&self) -> Vec<CellLayer> {
         let mut all = Vec::with_capacity(usize::from(self.base_count) + self.upper.len());
         let mut upper = self.upper.iter().copied().peekable();
-        for cell in self.base.iter_ones().filter_map(|index| LocalPos::from_index(index as u16)) {
+        let words = self.base.iter().zip((0..).step_by(64));
+        let indices = words.flat_map(|(word, first)| ones(*word).map(move |bit| first + bit as u16));
+        for cell in indices.filter_map(LocalPos::from_index) {
             let base = CellLayer::base(cell);
             while let Some(lower) = upper.next_if(|at| *at < base) {
                 all.push(lower);
@@ -142,6 +144,18 @@ impl Ranks {
         all.extend(upper);
         all
     }
+}
+
+/// The word of a cell in the bits of all cells, and its bit there.
+#[inline]
+fn word_and_bit(cell: LocalPos) -> (usize, u16) {
+    (usize::from(cell.index() / 64), cell.index() % 64)
+}
+
+/// The numbers of the bits that are set, from the lowest.
+fn ones(word: u64) -> impl Iterator<Item = u32> {
+    let rest = successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)));
+    rest.take_while(|rest| *rest != 0).map(u64::trailing_zeros)
 }
 
 #[cfg(test)]
@@ -158,6 +172,7 @@ mod tests {
         let ranks = Ranks::new(&sorted);
         assert_eq!(sorted.map(|at| ranks.rank(at)), [0, 1, 2, 3, 4].map(Some));
         assert_eq!(ranks.rank(at(6)), None);
+        assert_eq!(ranks.to_vec(), sorted);
     }
 
     proptest! {

@@ -207,7 +207,7 @@ fn split<'a>(reader: &mut Reader<'a>, len_bytes: u64) -> Result<Reader<'a>, Deco
     let trace = reader.trace();
     let offset_bytes = reader.offset_bytes();
     let mut untraced = reader.clone().traced(None);
-    let bytes = untraced.take("component section", usize::try_from(len_bytes).unwrap_or(usize::MAX))?;
+    let bytes = untraced.take_long("component section", len_bytes)?;
     *reader = untraced.traced(trace);
     Ok(Reader::at_offset(bytes, offset_bytes, Section::Components).traced(trace))
 }

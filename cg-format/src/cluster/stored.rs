@@ -234,8 +234,9 @@ impl<'a> StoredCluster<'a> {
             |group| GroupBytes::lengths(group).map(move |(slot, len_bytes)| (slot, len_bytes, group));
         let mut chunks: Vec<_> = groups.iter().flat_map(chunks_of).collect();
         chunks.sort_unstable_by_key(|(slot, ..)| *slot);
-        let values_len_bytes: usize = chunks.iter().map(|(_, len_bytes, _)| len_bytes).sum();
-        let needed = (header_len_bytes(self.tier()) + values_len_bytes) as u64;
+        // Equal groups are stored once, so that the sum may be above what an address has bits for.
+        let values_len_bytes: u64 = chunks.iter().map(|(_, len_bytes, _)| *len_bytes as u64).sum();
+        let needed = header_len_bytes(self.tier()) as u64 + values_len_bytes;
         limits.spend(Section::ClusterGroup, self.body_offset_bytes, "seed form", needed)?;
         let mut out = Vec::new();
         header::encode_offsets(

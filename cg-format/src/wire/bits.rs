@@ -37,7 +37,7 @@ pub fn get(bytes: &[u8], width: u32, index: usize) -> u32 {
     let (at, word) = match bytes.len().checked_sub(8) {
         // In the last eight bytes the load starts earlier, so that it never reads past the end.
         Some(last) => {
-            let at = ((bit / 8) as usize).min(last);
+            let at = address(bit / 8).min(last);
             (
                 at as u64,
                 bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word)),
@@ -53,7 +53,7 @@ pub fn get(bytes: &[u8], width: u32, index: usize) -> u32 {
 #[inline]
 pub fn set(bytes: &mut [u8], width: u32, index: usize, value: u32) {
     let bit = index as u64 * u64::from(width);
-    let (at, shift) = ((bit / 8) as usize, bit % 8);
+    let (at, shift) = (address(bit / 8), bit % 8);
     let keep = !(u64::from(max_value(width)) << shift);
     let put = u64::from(value & max_value(width)) << shift;
     let Some(bytes) = bytes.get_mut(at..) else { return };
@@ -65,6 +65,12 @@ pub fn set(bytes: &mut [u8], width: u32, index: usize, value: u32) {
             *byte = new;
         }
     }
+}
+
+/// The number as an index of bytes; one after any end where an address has too few bits for it.
+#[inline]
+fn address(byte: u64) -> usize {
+    usize::try_from(byte).unwrap_or(usize::MAX)
 }
 
 /// Unpacks the first `out.len()` values. Bits after the end read as zero.

@@ -98,6 +98,18 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// Takes bytes whose number comes from the input.
+    ///
+    /// # Errors
+    /// [`Problem::Truncated`] if fewer are left, also where an address has too few bits for the number.
+    pub(crate) fn take_long(&mut self, field: &'static str, len_bytes: u64) -> Result<&'a [u8], DecodeError> {
+        let Ok(len) = usize::try_from(len_bytes) else {
+            let left = self.rest.len() as u64;
+            return Err(self.error(Problem::Truncated { field, needed: len_bytes, left }));
+        };
+        self.take(field, len)
+    }
+
     /// Takes `count` items of one width, where the count comes from the input.
     ///
     /// # Errors
@@ -278,6 +290,19 @@ mod tests {
             "component section: 18446744073709551615 items of 8 bytes exceed the 312 bytes left (at byte 88)"
         );
         assert_eq!(reader.left_bytes(), 312, "nothing was taken");
+    }
+
+    #[test]
+    fn a_length_that_no_address_reaches_is_said_as_it_was_found() {
+        let mut reader = Reader::at_offset(&[0; 312], 88, Section::Components);
+        for (found, expected) in [
+            (u64::MAX, "component section: x needs 18446744073709551615 bytes and 312 are left (at byte 88)"),
+            // Cut to 32 bits it would fit.
+            (1 << 32, "component section: x needs 4294967296 bytes and 312 are left (at byte 88)"),
+        ] {
+            assert_eq!(reader.take_long("x", found).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(reader.take_long("x", 312).map(<[u8]>::len), Ok(312));
     }
 
     #[test]

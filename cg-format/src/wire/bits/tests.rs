@@ -77,6 +77,16 @@ proptest! {
     }
 }
 
+#[test]
+fn a_value_far_after_the_end_is_zero_and_is_not_written() {
+    let mut bytes = [0xff; 16];
+    // The number of its first byte is 2³²: cut to 32 bits it would be inside.
+    let index = 1 << 30;
+    assert_eq!(get(&bytes, 32, index), 0);
+    set(&mut bytes, 32, index, 5);
+    assert_eq!(bytes, [0xff; 16]);
+}
+
 proptest! {
     #[test]
     fn bytes_and_nibbles_are_packed_as_other_values_are(width in 5_u32..=7, bytes in prop::collection::vec(any::<[u8; 8]>(), 0..40)) {
