@@ -22,6 +22,7 @@ mod msrv;
 mod oldest;
 mod powerset;
 mod process;
+mod program;
 mod pure;
 mod python;
 mod report;
@@ -31,6 +32,7 @@ mod symbols;
 mod test;
 mod toolchain;
 mod torture;
+mod unused;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,9 +59,9 @@ enum Command {
         #[arg(long)]
         env: bool,
     },
-    /// Set up, then run every test, the doc tests, and the build without a C or C++ compiler.
+    /// Set up, then run every test, the doc tests, and check the pure crates without a C or C++ compiler.
     Test(test::Options),
-    /// All checks: fmt, layers, features, msrv, oldest, foreign, clippy, powerset, test, spec, docs, api, miri, fuzz smoke, bench smoke, deny.
+    /// All fast checks: fmt, layers, features, msrv, unused, clippy, test, spec, docs, api, deny; with `--full` also oldest, foreign, powerset, variants, miri, fuzz smoke, bench smoke.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -94,14 +96,18 @@ enum Command {
     Features,
     /// Check that no dependency asks for a newer Rust than the workspace promises.
     Msrv,
+    /// Check that every dependency that a manifest names is used.
+    Unused,
     /// Check that the pure crates compile with the oldest Rust that the workspace promises.
     Oldest,
-    /// Check that the pure crates compile for a big-endian target and for Windows.
+    /// Check that the pure crates compile for a big-endian target, for a 32-bit one and for Windows, and those without I/O for WebAssembly.
     Foreign,
     /// Run tests of the decoders in Miri, which finds undefined behaviour.
     Miri,
     /// Check that every library with features compiles without warnings with every set of them.
     Powerset,
+    /// Run tests with other features: the pure crates where no C or C++ compiler can run, and cg-format with the C library.
+    Variants,
     /// Check that the public items of each library are those that docs/api lists.
     Api(api::Options),
     /// Check the tables in docs/format against the decoders.
@@ -152,12 +158,17 @@ fn run(command: Command) -> Result<()> {
         Command::Layers => alone(&context, layers::run(&context)?),
         Command::Features => alone(&context, features::run(&context)?),
         Command::Msrv => alone(&context, msrv::run(&context)?),
+        Command::Unused => alone(&context, unused::run(&context)?),
         Command::Oldest => alone(&context, oldest::run(&context)?),
         Command::Foreign => alone(&context, foreign::run(&context)?),
         Command::Miri => alone(&context, miri::run(&context)?),
         Command::Powerset => {
             let environment = setup::prepare(&context)?;
             alone(&context, powerset::run(&context, &environment)?)
+        }
+        Command::Variants => {
+            let environment = setup::prepare(&context)?;
+            alone(&context, pure::variants(&context, &environment)?)
         }
         Command::Api(options) => {
             let environment = setup::prepare(&context)?;

@@ -7,17 +7,17 @@ use crate::context::Context;
 
 /// The workspace's own packages and what their manifests state; resolves nothing and needs no network.
 pub(crate) fn stated(context: &Context) -> Result<Value> {
-    read(context, &["--no-deps"])
+    of(context, &["--no-deps"])
 }
 
 /// All packages of a build for this machine, with the features they are built with.
 pub(crate) fn resolved(context: &Context) -> Result<Value> {
-    read(context, &["--filter-platform", &context.host])
+    of(context, &["--filter-platform", &context.host])
 }
 
 /// All packages in `Cargo.lock`, whatever platform needs them.
 pub(crate) fn all(context: &Context) -> Result<Value> {
-    read(context, &[])
+    of(context, &[])
 }
 
 /// The package of this name.
@@ -39,7 +39,8 @@ pub(crate) fn targets<'a>(package: &'a Value, kind: &str) -> Vec<&'a str> {
     of_kind.filter_map(|target| target["name"].as_str()).collect()
 }
 
-fn read(context: &Context, args: &[&str]) -> Result<Value> {
+/// What `cargo metadata` says with these arguments.
+pub(crate) fn of(context: &Context, args: &[&str]) -> Result<Value> {
     let text = context.cargo().args(["metadata", "--format-version", "1"]).args(args).capture()?;
     serde_json::from_str(&text).context("`cargo metadata` wrote no JSON")
 }

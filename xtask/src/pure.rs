@@ -1,10 +1,11 @@
-//! The proof that the pure crates build and pass their tests where no C or C++ compiler can run.
+//! The proof that the pure crates compile where no C or C++ compiler can run.
 //!
-//! Two halves: no package in their dependency trees could call a compiler, and a build from nothing succeeds while
-//! every compiler name leads to a program that fails. `cc` alone is let through when it only links, since the Rust
-//! compiler links with it.
+//! Two halves: no package in their dependency trees could call a compiler, and a check from nothing succeeds while
+//! every compiler name leads to a program that fails. A check starts every build script, and a compiler is called by
+//! those alone. `cc` is let through when it only links, since the Rust compiler links build scripts with it.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,13 @@ const NATIVE_HELPERS: [&str; 5] = ["cc", "cmake", "bindgen", "pkg-config", "vcpk
 /// Packages whose name ends in `-sys` although they hold only Rust declarations of the system's calls.
 const PURE_SYS: [&str; 3] = ["linux-raw-sys", "windows-sys", "js-sys"];
 
-/// Checks the trees, then builds and tests without a compiler, in a target directory of its own.
+/// Where the crates are compiled without a compiler: apart from builds whose build scripts had one.
+const TARGET: &str = "target/no-compiler";
+
+/// Checks the trees, then the crates without a compiler.
+///
+/// # Errors
+/// A package could call a compiler, or does, or does not compile.
 pub(crate) fn prove(context: &Context, environment: &Environment) -> Result<Outcome> {
     for package in PURE {
         let args =
@@ -44,25 +51,52 @@ pub(crate) fn prove(context: &Context, environment: &Environment) -> Result<Outc
         ensure!(native.is_empty(), "{package} (--no-default-features) depends on {}", native.join(", "));
         println!("{package}: nothing in its tree of {} lines calls a compiler", tree.lines().count());
     }
-    let stubs = context.root.join("target/xtask/no-compiler");
-    let path = make_stubs(&stubs)?;
-    let with_stubs = |verb: &str, packages: &[&str]| {
+    Stubs::make(context)?.cargo(context, environment, "check", &PURE).run()?;
+    Ok(Outcome::Passed)
+}
+
+/// Runs the tests with the features that the tests of the workspace do not have: the pure crates without a compiler,
+/// and cg-format with the C library for Zstandard.
+///
+/// # Errors
+/// One of them failed, or clippy has a warning.
+pub(crate) fn variants(context: &Context, environment: &Environment) -> Result<Outcome> {
+    let stubs = Stubs::make(context)?;
+    let without = |verb, packages: &[&str]| stubs.cargo(context, environment, verb, packages);
+    without("test", &PURE).args(["--lib", "--tests", "--examples"]).run()?;
+    // The other crates' doc tests have no features to leave out.
+    without("test", &["cg-store"]).arg("--doc").run()?;
+    // The other steps with clippy see no tests without the default features.
+    without("clippy", &["cg-engine", "cg-store"]).args(["--all-targets", "--", "-D", "warnings"]).run()?;
+    let with_library = context.cargo().args(["test", "--package", "cg-format", "--features", "zstd"]);
+    environment.apply(with_library.args(["--lib", "--tests"])).run()?;
+    Ok(Outcome::Passed)
+}
+
+/// Programs that fail, in the place of the compilers.
+#[derive(Debug)]
+struct Stubs {
+    dir: PathBuf,
+    /// What `PATH` is with them.
+    path: OsString,
+}
+
+impl Stubs {
+    fn make(context: &Context) -> Result<Self> {
+        let dir = context.root.join("target/xtask/no-compiler");
+        let path = make_stubs(&dir)?;
+        Ok(Self { dir, path })
+    }
+
+    /// A `cargo` command over packages without default features, which finds no compiler.
+    fn cargo(&self, context: &Context, environment: &Environment, verb: &str, packages: &[&str]) -> Tool {
         let packages = packages.iter().flat_map(|package| ["--package", package]);
-        let tool =
-            context.cargo().arg(verb).args(["--no-default-features", "--target-dir", "target/no-compiler"]);
-        let tool = environment.apply(tool.args(packages)).env("PATH", &path);
+        let tool = context.cargo().arg(verb).args(["--no-default-features", "--target-dir", TARGET]);
+        let tool = environment.apply(tool.args(packages)).env("PATH", &self.path);
         ["CC", "CXX", "HOST_CC", "HOST_CXX", "TARGET_CC", "TARGET_CXX"]
             .iter()
-            .fold(tool, |tool, name| tool.env(name, stubs.join("c++")))
-    };
-    // One profile for both, so that the tests link what was built.
-    with_stubs("build", &PURE).args(["--profile", "test"]).run()?;
-    with_stubs("test", &PURE).args(["--lib", "--tests", "--examples"]).run()?;
-    // The other crates' doc tests have no features to leave out.
-    with_stubs("test", &["cg-store"]).arg("--doc").run()?;
-    // Clippy in `ci` sees the default features alone.
-    with_stubs("clippy", &["cg-engine", "cg-store"]).args(["--all-targets", "--", "-D", "warnings"]).run()?;
-    Ok(Outcome::Passed)
+            .fold(tool, |tool, name| tool.env(name, self.dir.join("c++")))
+    }
 }
 
 /// The packages in the output of `cargo tree` that could call a compiler.
@@ -77,7 +111,7 @@ fn native_packages(tree: &str) -> Vec<&str> {
 }
 
 /// Writes the failing programs and returns a `PATH` that begins with them.
-fn make_stubs(dir: &Path) -> Result<std::ffi::OsString> {
+fn make_stubs(dir: &Path) -> Result<OsString> {
     let linker = which("cc").context("no `cc`, with which Rust links")?;
     fs::create_dir_all(dir)?;
     for name in ["c++", "g++", "gcc", "clang", "clang++", "cpp"] {

@@ -41,11 +41,21 @@ pub(crate) struct Report {
     table: Option<PathBuf>,
     after_failure: AfterFailure,
     steps: Vec<(String, Duration, Mark)>,
+    left_out: Vec<(&'static str, Vec<&'static str>)>,
 }
 
 impl Report {
     pub(crate) fn new(context: &Context, after_failure: AfterFailure) -> Self {
-        Self { is_ci: context.is_ci(), table: context.step_table.clone(), after_failure, steps: Vec::new() }
+        let (is_ci, table) = (context.is_ci(), context.step_table.clone());
+        Self { is_ci, table, after_failure, steps: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// Notes a step that was not asked for: a line after the table names it, after its reason.
+    pub(crate) fn left_out(&mut self, name: &'static str, reason: &'static str) {
+        match self.left_out.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => self.left_out.push((reason, vec![name])),
+        }
     }
 
     /// Runs a step, unless an earlier one failed and the run stops there.
@@ -109,6 +119,9 @@ impl Report {
             lines.push(format!("{name:width$}  {:>8.1} s  {mark}\n", time.as_secs_f64()));
         }
         lines.push(format!("{:width$}  {:>8.1} s\n", "", total.as_secs_f64()));
+        let left_out = self.left_out.iter();
+        lines
+            .extend(left_out.map(|(reason, names)| format!("did not run, {reason}: {}\n", names.join(", "))));
         lines.concat()
     }
 }
@@ -126,7 +139,7 @@ mod tests {
     use super::{AfterFailure, Outcome, Report};
 
     fn report(is_ci: bool, after_failure: AfterFailure) -> Report {
-        Report { is_ci, table: None, after_failure, steps: Vec::new() }
+        Report { is_ci, table: None, after_failure, steps: Vec::new(), left_out: Vec::new() }
     }
 
     #[test]
@@ -140,6 +153,21 @@ mod tests {
         let mut ci = report(true, AfterFailure::Stop);
         ci.step("worlds", missing);
         assert_eq!(ci.finish().unwrap_err().to_string(), "failed: worlds");
+    }
+
+    #[test]
+    fn a_step_that_was_not_asked_for_is_named_after_the_table() {
+        let mut report = report(false, AfterFailure::Stop);
+        report.step("first", || Ok(Outcome::Passed));
+        for (name, reason) in
+            [("miri", "left to --full"), ("test", "left out with --skip"), ("fuzz", "left to --full")]
+        {
+            report.left_out(name, reason);
+        }
+        let table = report.table();
+        let after = "did not run, left to --full: miri, fuzz\ndid not run, left out with --skip: test\n";
+        assert!(table.ends_with(after), "{table}");
+        assert_eq!(table.matches("passed").count(), 1, "{table}");
     }
 
     #[test]

@@ -4,15 +4,16 @@ use anyhow::{Result, bail, ensure};
 
 use crate::context::Context;
 use crate::report::Outcome;
+use crate::test::selection::SHORT;
 
 /// Runs the test modules `spec` of the crates that own stored layouts.
 ///
 /// # Errors
 /// A table and a decoder differ, or no test ran, which would prove nothing.
 pub(crate) fn run(context: &Context) -> Result<Outcome> {
-    let tool = context.cargo().args(["test", "--test", "it", "--package"]);
-    let tool = tool.args(["cg-format", "--package", "cg-registry", "--package", "cg-tiering"]);
-    let tool = tool.args(["--package", "cg-snapshot", "--", "spec"]);
+    // The packages of one run of all tests, so that nothing is compiled again for them.
+    let packages = SHORT.iter().flat_map(|package| ["--package", package]);
+    let tool = context.cargo().args(["test", "--test", "it"]).args(packages).args(["--", "spec"]);
     let line = tool.line();
     println!("$ {line}");
     let output = tool.output()?;

@@ -5,6 +5,8 @@ mod agree;
 mod chunk;
 mod cluster;
 mod frame;
+#[path = "../../../testdata/long.rs"]
+mod long;
 mod naive;
 #[path = "../../../testdata/profile.rs"]
 mod profile;

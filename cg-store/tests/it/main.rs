@@ -3,6 +3,9 @@
 #[cfg(feature = "rocks")]
 #[path = "../../../testdata/fixture.rs"]
 mod fixture;
+#[cfg(feature = "rocks")]
+#[path = "../../../testdata/long.rs"]
+mod long;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
 #[cfg(feature = "rocks")]

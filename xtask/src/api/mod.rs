@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::context::Context;
 use crate::metadata;
 use crate::process::Tool;
+use crate::program::Program;
 use crate::report::Outcome;
 use crate::setup::Environment;
 use crate::toolchain::Needs;
@@ -89,19 +90,10 @@ fn libraries(context: &Context) -> Result<Vec<String>> {
 /// Installs in CI what is missing. The reason to skip the step, with its remedy, where something still is.
 fn missing(context: &Context) -> Result<Option<String>> {
     let needs = Needs { toolchain: Some("nightly"), ..Needs::default() };
-    if let Some(reason) = needs.missing(context)? {
-        return Ok(Some(reason));
+    match needs.missing(context)? {
+        None => Ok(Program { name: "cargo-public-api", version: Some(VERSION) }.missing(context)),
+        reason => Ok(reason),
     }
-    let is_there = || {
-        let version = Tool::new("cargo-public-api").arg("--version").output();
-        version.is_ok_and(|output| output.stdout.trim_ascii().ends_with(VERSION.as_bytes()))
-    };
-    let install = ["install", "cargo-public-api", "--version", VERSION, "--locked"];
-    let remedy = format!("cargo {}", install.join(" "));
-    if !is_there() && context.is_ci() {
-        Tool::new("cargo").args(install).dir(&context.root).run_aside()?;
-    }
-    Ok((!is_there()).then(|| format!("cargo-public-api {VERSION} is not installed (two minutes: {remedy})")))
 }
 
 fn file(dir: &Path, name: &str) -> std::path::PathBuf {

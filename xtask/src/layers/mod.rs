@@ -54,7 +54,8 @@ pub(crate) fn run(context: &Context) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-fn collect_sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// Adds every source file below a folder but those in `target/`.
+pub(crate) fn collect_sources(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if !dir.is_dir() {
         return Ok(());
     }

@@ -1,7 +1,9 @@
 //! `cargo xtask test`: set-up, then every test there is, then the proof that the pure crates need no C or C++.
 
-mod selection;
+pub(crate) mod selection;
 mod slowest;
+
+use std::env;
 
 use anyhow::{Context as _, Result};
 
@@ -12,6 +14,37 @@ use crate::setup::Environment;
 use crate::{independent, pure, setup};
 
 use selection::Selection;
+
+/// Tells tests that have a long form to take it, as `testdata/long.rs` reads it.
+const LONG: &str = "CG_LONG_TESTS";
+
+/// How many cases a property has that states no number; proptest's own number is 256.
+const CASES: [&str; 2] = ["PROPTEST_CASES", "64"];
+
+/// How much each test tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// What fits into the time of a run of CI.
+    Usual,
+    /// All of it, for `ci --full`.
+    Long,
+}
+
+impl Form {
+    /// The long one where `CG_LONG_TESTS` is set.
+    pub(crate) fn stated() -> Self {
+        if env::var_os(LONG).is_some() { Self::Long } else { Self::Usual }
+    }
+
+    fn apply(self, environment: &mut Environment) {
+        let [name, count] = CASES;
+        match self {
+            Self::Usual if env::var_os(name).is_none() => environment.set(name, count),
+            Self::Usual => {}
+            Self::Long => environment.set(LONG, "1"),
+        }
+    }
+}
 
 /// Which tests, and how.
 #[derive(Debug, Default, clap::Args)]
@@ -47,16 +80,19 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
         println!("no package is different: there is nothing to test");
         return Ok(());
     }
-    let environment = setup::prepare(context)?;
+    let mut environment = setup::prepare(context)?;
     let after_failure = if options.keep_going { AfterFailure::KeepGoing } else { AfterFailure::Stop };
     let mut report = Report::new(context, after_failure);
+    Form::stated().apply(&mut environment);
     steps(context, &environment, &mut report, &selection, options);
     report.finish()
 }
 
 /// All steps, for `ci` too.
-pub(crate) fn everything(context: &Context, environment: &Environment, report: &mut Report) {
-    steps(context, environment, report, &Selection::Everything, &Options::default());
+pub(crate) fn everything(context: &Context, environment: &Environment, report: &mut Report, form: Form) {
+    let mut environment = environment.clone();
+    form.apply(&mut environment);
+    steps(context, &environment, report, &Selection::Everything, &Options::default());
 }
 
 fn steps(

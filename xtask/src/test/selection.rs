@@ -7,15 +7,16 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::metadata;
 use crate::process::Tool;
-use crate::{metadata, pure};
 
 /// The branch that `--changed` compares with.
 const MAIN: &str = "main";
 
 /// Packages whose tests run in the profile `test`, which optimises nothing of the workspace: to run them takes less time than to
-/// compile them optimised.
-const SHORT: [&str; 4] = ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot"];
+/// compile them optimised. `xtask` is one of them since it asks for what `syn` has in the rest of the workspace, so
+/// that this run does not compile the crates above `syn` again.
+pub(crate) const SHORT: [&str; 5] = ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot", "xtask"];
 
 /// The packages of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,32 +59,11 @@ impl Selection {
     }
 
     /// What `cargo test` is told, once for each profile: the profile and the packages.
-    ///
-    /// Of everything, packages are left out whose tests [the build without a C compiler](crate::pure) runs anyway.
     pub(crate) fn runs(&self, context: &Context) -> Result<Vec<Vec<String>>> {
-        let (dev, test) = match self {
-            Self::Everything => {
-                let metadata = metadata::stated(context)?;
-                let has_features = |name: &str| {
-                    let package = metadata::package(&metadata, name).ok();
-                    package
-                        .and_then(|package| package["features"].as_object())
-                        .is_some_and(|all| !all.is_empty())
-                };
-                let is_run_without_compiler = |name: &str| pure::PURE.contains(&name) && !has_features(name);
-                let names = members(&metadata).into_keys();
-                (names.filter(|name| !is_run_without_compiler(name)).collect(), BTreeSet::new())
-            }
-            Self::Packages(names) => {
-                names.iter().cloned().partition::<BTreeSet<_>, _>(|name| !SHORT.contains(&name.as_str()))
-            }
-        };
-        let run = |(profile, names): (&str, BTreeSet<String>)| {
-            let packages = names.into_iter().flat_map(|name| ["--package".to_owned(), name]);
-            ["--profile".to_owned(), profile.to_owned()].into_iter().chain(packages).collect::<Vec<_>>()
-        };
-        let runs = [("dev", dev), ("test", test)].into_iter().filter(|(_, names)| !names.is_empty());
-        Ok(runs.map(run).collect())
+        Ok(match self {
+            Self::Everything => in_profiles(members(&metadata::stated(context)?).into_keys()),
+            Self::Packages(names) => in_profiles(names.iter().cloned()),
+        })
     }
 
     /// What `cargo test --doc` is told; `None` if no package has a library, and so doc tests.
@@ -103,6 +83,16 @@ impl Selection {
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Packages(names) if names.is_empty())
     }
+}
+
+/// The arguments of each run over the packages of these names.
+fn in_profiles(names: impl Iterator<Item = String>) -> Vec<Vec<String>> {
+    let (dev, test) = names.partition::<BTreeSet<_>, _>(|name| !SHORT.contains(&name.as_str()));
+    let run = |(profile, names): (&str, BTreeSet<String>)| {
+        let packages = names.into_iter().flat_map(|name| ["--package".to_owned(), name]);
+        ["--profile".to_owned(), profile.to_owned()].into_iter().chain(packages).collect()
+    };
+    [("dev", dev), ("test", test)].into_iter().filter(|(_, names)| !names.is_empty()).map(run).collect()
 }
 
 /// A package of the workspace.
@@ -156,7 +146,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
-    use super::{Selection, affected, members};
+    use super::{SHORT, Selection, affected, in_profiles, members};
 
     /// `store` needs `format`, `tool` needs `store` for its tests alone, `tasks` needs none.
     fn selected(files: &[&str]) -> Selection {
@@ -185,6 +175,21 @@ mod tests {
         assert_eq!(selected(&["store/tests/it.rs", "tasks/src/a.rs"]), packages(&["store", "tasks", "tool"]));
         assert_eq!(selected(&["tool/Cargo.toml"]), packages(&["tool"]));
         assert_eq!(selected(&[]), packages(&[]));
+    }
+
+    #[test]
+    fn each_package_is_in_one_run_and_in_its_profile() {
+        let runs = |names: &[&str]| in_profiles(names.iter().map(|name| (*name).to_owned()));
+        assert_eq!(
+            runs(&["cg-tiering", "cg-store", "cg-cli"]),
+            [
+                &["--profile", "dev", "--package", "cg-cli", "--package", "cg-store"][..],
+                &["--profile", "test", "--package", "cg-tiering"],
+            ]
+        );
+        assert_eq!(runs(&["cg-snapshot"]), [["--profile", "test", "--package", "cg-snapshot"]]);
+        assert_eq!(runs(&["cg-store"]), [["--profile", "dev", "--package", "cg-store"]]);
+        assert_eq!(runs(&SHORT).len(), 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use cg_format::chunk::{CellLayer, Chunk, ChunkView};
 use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, EntityId, LocalPos, SchemaView, SideKind};
 use proptest::prelude::*;
 
+use crate::long::size;
 use crate::naive::chunk::{CELLS, Chunk as Naive, Parts};
 use crate::naive::{self, Dice, Schema, hex};
 
@@ -194,7 +195,7 @@ fn kinds() -> impl Strategy<Value = usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if is_long() { 200 } else { 24 }))]
+    #![proptest_config(ProptestConfig::with_cases(size(24, 200)))]
 
     #[test]
     fn the_same_chunk_gives_the_same_bytes(seed: u64, kinds in kinds()) {
@@ -223,11 +224,6 @@ proptest! {
         }
         prop_assert!(check(&bytes, &schema));
     }
-}
-
-/// Whether to take as long as it takes: `CG_LONG_TESTS` is set.
-fn is_long() -> bool {
-    std::env::var_os("CG_LONG_TESTS").is_some()
 }
 
 /// Changes something that the layout gives a meaning, so that the parts still fit each other.
@@ -303,10 +299,10 @@ fn damage(bytes: &mut Vec<u8>, blocks_end: usize, dice: &mut Dice) {
 }
 
 /// Mutations of small chunks, fifty of each; what percentage of them are still chunks. They are 10,000 in a
-/// long run, otherwise 1,500.
+/// long run, otherwise 600.
 fn judge(seed: u64, mut mutate: impl FnMut(Parts, &mut Dice) -> Vec<u8>) -> u32 {
     const OF_EACH: u32 = 50;
-    let chunks = if is_long() { 200 } else { 30 };
+    let chunks = size(12, 200);
     let mut dice = Dice(seed);
     let mut taken = 0;
     for base in 0..chunks {

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
+use crate::long::size;
 use cg_store::view::Area;
 use cg_store::{WriteBatch, WriteTicket};
 use cg_tiering::GameTick;
@@ -360,11 +361,6 @@ fn check_world(world: &World, steps: u64) {
     assert_sound(world);
 }
 
-/// So many calls of each thread; many more where there is time.
-fn steps(usual: u64) -> u64 {
-    if std::env::var_os("CG_LONG_TESTS").is_some() { 20 * usual } else { usual }
-}
-
 fn modes() -> [WorldOptions; 3] {
     [
         options(),
@@ -377,7 +373,7 @@ fn modes() -> [WorldOptions; 3] {
 #[test]
 fn histories_in_memory_are_linearizable() {
     for options in modes() {
-        check_world(&World::builder().options(&options).in_memory().expect("in memory"), steps(1_500));
+        check_world(&World::builder().options(&options).in_memory().expect("in memory"), size(1_500, 30_000));
     }
 }
 
@@ -385,7 +381,10 @@ fn histories_in_memory_are_linearizable() {
 fn histories_on_disk_are_linearizable() {
     for options in modes() {
         let disk = Disk::new();
-        check_world(&World::builder().options(&options).create(disk.path()).expect("is created"), steps(400));
+        check_world(
+            &World::builder().options(&options).create(disk.path()).expect("is created"),
+            size(400, 8_000),
+        );
     }
 }
 
