@@ -4,6 +4,7 @@
 pub mod anvil;
 pub mod export;
 pub mod folder;
+pub mod game;
 pub mod import;
 pub mod map;
 pub mod mapping;

@@ -1,13 +1,20 @@
-"""The 4,096 typed block states of a section, whatever order its palette has.
+"""The 4,096 typed block states of a section, whatever order its palette has and whatever form its entries have.
 
 Two sections of equal states are set equal before their chunks are compared. That makes no difference of the order of
 a palette, of entries that no block uses or that are there twice, of the spare bits of a word, and, from 1.18 on, of
 the data of a palette of one entry, which the game does not read. It shares no code with this project.
+
+An entry is `{Name, Properties}`, since 26.3 also a string, `{"": string}` in a list with compounds, or `{id, properties}`.
+Two entries are equal only if they are spelled alike: what is the default state of a block, only the game knows, and a
+string is not the same as a compound of it.
 """
 
 import struct
 
 from typed_nbt import COMPOUND, INT, LIST, LONGS, STRING, field, number, show, text
+
+# Fields of an entry that is a compound: its name and its properties.
+FORMS = ((b"Name", b"Properties"), (b"id", b"properties"), (b"", None))
 
 CELLS = 4096
 # The tag that stands for states here; no file has it.
@@ -23,11 +30,11 @@ class Table:
         self.numbers = {}
         self.names = []
 
-    def number(self, entry):
-        key = freeze(COMPOUND, entry)
+    def number(self, tag, entry):
+        key = (tag, freeze(tag, entry))
         if key not in self.numbers:
             self.numbers[key] = len(self.names)
-            self.names.append(state_text(entry))
+            self.names.append(state_text(tag, entry))
         return self.numbers[key]
 
 
@@ -40,15 +47,18 @@ def freeze(tag, content):
     return content
 
 
-def state_text(entry):
-    """`name[key=value,...]` of a palette entry; what is not as usual is said with its type."""
-    name, properties = entry.get(b"Name", (0, b"")), entry.get(b"Properties")
+def state_text(tag, entry):
+    """`name[key=value,...]` of a palette entry; what is not as in `{Name, Properties}` is said."""
+    if tag == STRING:
+        return f'"{text(entry)}"'
+    form = next((form for form in FORMS if form[0] in entry), FORMS[0])
+    name, properties = entry.get(form[0], (0, b"")), entry.get(form[1])
     shown = text(name[1]) if name[0] == STRING else "no name"
     if properties and properties[0] == COMPOUND:
         pairs = (f"{text(key)}={text(one[1]) if one[0] == STRING else show(one)}" for key, one in properties[1].items())
         shown += "[" + ",".join(sorted(pairs)) + "]"
-    others = [f"{text(key)}: {show(one)}" for key, one in entry.items() if key not in (b"Name", b"Properties")]
-    return " ".join([shown, *sorted(others)])
+    others = [f"{text(key)}: {show(one)}" for key, one in entry.items() if key not in form]
+    return " ".join([shown, *([] if form == FORMS[0] else [f"by {text(form[0]) or 'an empty name'}"]), *sorted(others)])
 
 
 def set_equal(before, after, table):
@@ -93,15 +103,15 @@ def section_pairs(before, after):
 def states(holder, names, padded, table):
     """The numbers of a section's states in the order y, z, x, or None where palette and data do not say them."""
     palette, data = (holder.get(name) for name in names)
-    if palette is None or palette[0] != LIST or palette[1][0] != COMPOUND or not palette[1][1]:
+    if palette is None or palette[0] != LIST or palette[1][0] not in (COMPOUND, STRING) or not palette[1][1]:
         return None
-    entries = palette[1][1]
+    tag, entries = palette[1]
     if data is not None and data[0] != LONGS:
         return None
     # Before 1.18 the game takes a section without data for empty, whatever its palette says.
     if data is None and (len(entries) > 1 or names[1] == b"BlockStates"):
         return None
-    numbers = [table.number(entry) for entry in entries]
+    numbers = [table.number(tag, entry) for entry in entries]
     if len(entries) == 1:
         return tuple(numbers) * CELLS
     return cells(data[1], numbers, padded)

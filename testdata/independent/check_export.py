@@ -28,12 +28,19 @@ PACKAGE_SECTIONS = range(-4, 20)
 
 
 def state_text(entry):
-    """`name[key=value,...]` of a palette entry, keys ascending."""
-    name = entry["Name"].value
-    if "Properties" not in entry:
-        return name
-    pairs = sorted((tag.name, tag.value) for tag in entry["Properties"].tags)
-    return name + "[" + ",".join(f"{key}={value}" for key, value in pairs) + "]" if pairs else name
+    """`name[key=value,...]` of a palette entry, keys ascending, with the properties that the entry says.
+
+    Since 26.3 an entry is a string, `{"": string}`, or `{id, properties}`; before it `{Name, Properties}`. What an entry
+    leaves out is the default state's, which only the game knows.
+    """
+    if not hasattr(entry, "tags"):
+        return entry.value
+    fields = {tag.name: tag for tag in entry.tags}
+    name = next(name for name in ("Name", "id", "") if name in fields)
+    inside = fields.get({"Name": "Properties", "id": "properties"}.get(name))
+    pairs = sorted((tag.name, tag.value) for tag in inside.tags) if inside else []
+    text = ",".join(f"{key}={value}" for key, value in pairs)
+    return f"{fields[name].value}[{text}]" if pairs else fields[name].value
 
 
 def indices(words, states, data_version):
@@ -92,12 +99,14 @@ class Totals:
         if palette is None:
             return
         texts = [state_text(entry) for entry in palette]
+        is_named = all("Name" in entry for entry in palette if hasattr(entry, "tags")) and hasattr(palette[0], "tags")
         found = indices(words, len(texts), data_version) if words else [0] * CELLS
         self.sections_with_blocks += 1
         for index, count in Counter(found).items():
             self.states[texts[index]] += count
         y = section["Y"].value
-        for step in range(SAMPLES_PER_SECTION if words and y in PACKAGE_SECTIONS else 0):
+        # The package knows the form before 26.3 alone.
+        for step in range(SAMPLES_PER_SECTION if words and is_named and y in PACKAGE_SECTIONS else 0):
             cell = (y * 1237 + step * 2711) % CELLS
             sampled.append((cell % 16, y * 16 + cell // 256, cell // 16 % 16, texts[found[cell]]))
         for x, block_y, z in keep.get((*column_x_z, y), []):

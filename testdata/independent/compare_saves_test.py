@@ -1,6 +1,6 @@
 """Whether the judge of compare_saves.py sees each difference and nothing else, tried on small saves made here.
 
-A judge that cannot fail is worth nothing: each case changes one thing in a save of three chunk layouts and names the
+A judge that cannot fail is worth nothing: each case changes one thing in a save of four chunk layouts and names the
 kinds of differences that must be reported, none where the change has no meaning. With the real worlds at hand (in
 CG_WORLDS) the reader of NBT is compared with the pinned package of another author.
 """
@@ -97,6 +97,24 @@ def numeric_chunk():
     return compound(Level=compound(Sections=listed(COMPOUND, section)))
 
 
+def of_ids(name, **properties):
+    """An entry of 26.3: a name where it has no properties."""
+    if not properties:
+        return compound(**{"": make(STRING, name)})
+    return compound(id=make(STRING, name), properties=compound(**{key: make(STRING, value) for key, value in properties.items()}))
+
+
+IDS_STATES = [of_ids("minecraft:air"), of_ids("minecraft:oak_log", axis="x"), *(of_ids(f"mod:b{n}", k="v") for n in range(15))]
+
+
+def ids_chunk():
+    """As of 26.3: names, and compounds with `id`."""
+    mixed = compound(palette=listed(COMPOUND, *IDS_STATES), data=words(CELLS, 5, True))
+    names = compound(palette=listed(STRING, "minecraft:air", "minecraft:stone"), data=words([cell % 2 for cell in CELLS], 4, True))
+    sections = (compound(Y=make(BYTE, y), block_states=states) for y, states in ((0, mixed), (1, names)))
+    return compound(DataVersion=make(INT, 5023), sections=listed(COMPOUND, *sections))
+
+
 def new_save():
     entity = compound(id=make(STRING, "cow"), Pos=listed(DOUBLE, 1.5, 64.0, 0.0))
     columns = {index: Slot(make_chunk(), 100 + index) for index, make_chunk in enumerate(CHUNKS)}
@@ -110,8 +128,10 @@ def new_save():
     }
 
 
-CHUNKS = (new_chunk, flattened_chunk, numeric_chunk)
-NEW, FLATTENED, NUMERIC = range(3)
+CHUNKS = (new_chunk, flattened_chunk, numeric_chunk, ids_chunk)
+NEW, FLATTENED, NUMERIC, IDS = range(4)
+# Those without `Level`, whose indices span no words.
+PADDED = (NEW, IDS)
 
 
 def packed(scheme, data):
@@ -169,24 +189,39 @@ def fields(save, index=NEW):
 
 def section(save, index=NEW, place=0):
     column = fields(save, index)
-    sections = column[b"sections"] if index == NEW else column[b"Level"][1][b"Sections"]
+    sections = column[b"sections"] if index in PADDED else column[b"Level"][1][b"Sections"]
     return sections[1][1][place]
 
 
 def holder(save, index=NEW, place=0):
     found = section(save, index, place)
-    return found[b"block_states"][1] if index == NEW else found
+    return found[b"block_states"][1] if index in PADDED else found
 
 
 def put_palette(save, index, palette, order):
     """Another palette, with the index that each old one becomes."""
-    data = words([order[cell] for cell in CELLS], 5, index == NEW)
-    names = (b"palette", b"data") if index == NEW else (b"Palette", b"BlockStates")
+    data = words([order[cell] for cell in CELLS], 5, index in PADDED)
+    names = (b"palette", b"data") if index in PADDED else (b"Palette", b"BlockStates")
     holder(save, index).update(zip(names, (listed(COMPOUND, *palette), data)))
 
 
 def reverse_palette(save, index):
-    put_palette(save, index, STATES[::-1], range(16, -1, -1))
+    put_palette(save, index, (IDS_STATES if index == IDS else STATES)[::-1], range(16, -1, -1))
+
+
+def turn_names(save):
+    """The list of names the other way round, and its indices too."""
+    data = words([1 - cell % 2 for cell in CELLS], 4, True)
+    holder(save, IDS, 1).update({b"palette": listed(STRING, "minecraft:stone", "minecraft:air"), b"data": data})
+
+
+def wrap_names(save):
+    """The same names, each in a compound."""
+    put(holder(save, IDS, 1), b"palette", listed(COMPOUND, of_ids("minecraft:air"), of_ids("minecraft:stone")))
+
+
+def put_entry(save, place, entry):
+    holder(save, IDS)[b"palette"][1][1][place] = entry[1]
 
 
 def change_block(save, index):
@@ -304,6 +339,24 @@ CASES = (
         lambda s: holder(s, FLATTENED, 1).pop(b"BlockStates"),
         ["region: Level.Sections[].BlockStates is missing"],
     ),
+    ("order of a palette of ids", lambda s: reverse_palette(s, IDS), []),
+    ("order of a palette of names", turn_names, []),
+    ("names in compounds", wrap_names, ["region: sections[].block_states.palette states"]),
+    (
+        "a name becomes an id",
+        lambda s: put_entry(s, 0, compound(id=make(STRING, "minecraft:air"))),
+        ["region: sections[].block_states.palette states"],
+    ),
+    (
+        "an id becomes a Name",
+        lambda s: put_entry(s, 1, state("minecraft:oak_log", axis="x")),
+        ["region: sections[].block_states.palette states"],
+    ),
+    (
+        "another property",
+        lambda s: put_entry(s, 1, of_ids("minecraft:oak_log", axis="z")),
+        ["region: sections[].block_states.palette states"],
+    ),
     ("type of a tag", lambda s: put(fields(s), b"InhabitedTime", make(INT, 12)), ["region: InhabitedTime type"]),
     ("value", lambda s: put(fields(s), b"InhabitedTime", make(LONG, 13)), ["region: InhabitedTime value"]),
     (
@@ -374,7 +427,7 @@ def others(folder, before):
     if without_times.found():
         yield "times are compared although they are not wanted"
     unpadded = Region(before / "region/r.0.0.mca")
-    if len(unpadded.data) % SECTOR == 0 or len(unpadded.slots) != 3:
+    if len(unpadded.data) % SECTOR == 0 or len(unpadded.slots) != 4:
         yield "the last sector is padded, so that the other case is not tried"
     (folder / "bare").mkdir()
     bare = folder / "bare/entities_a_r.0.0.mca"

@@ -17,6 +17,7 @@ pub mod entity;
 pub mod level;
 /// Trees as a save has them; they lie lower, because schematics are made of them too.
 pub use cg_snapshot::nbt;
+pub mod palette;
 pub mod region;
 pub mod save;
 pub mod state;

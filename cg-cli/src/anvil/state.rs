@@ -1,8 +1,17 @@
 //! Block states as text: `name[key=value,…]` with the keys in ascending order.
+//!
+//! A palette of a save spells a state in one of four ways, which are told apart by their shape alone:
+//!
+//! | shape | meaning |
+//! |---|---|
+//! | `{Name: "…", Properties: {…}}` | the block and its properties: until 26.3 |
+//! | `{id: "…", properties: {…}}` | the same since 26.3 snapshot 7 |
+//! | `"…"` | the default state of the block |
+//! | `{"": "…"}` | the same in a list that also has compounds |
 
 use std::fmt::Write as _;
 
-use super::nbt::{Compound, Text};
+use super::nbt::{Compound, Tag, Text, Value};
 
 /// Keys and values of a block state.
 pub type Properties<'a> = Vec<(&'a str, &'a str)>;
@@ -11,9 +20,15 @@ pub type Properties<'a> = Vec<(&'a str, &'a str)>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// No `Name`, or one that is no string.
+    /// Neither a string nor a compound.
+    #[error("a palette entry is of kind {0:?}, and a state is a string or a compound")]
+    NoState(Tag),
+    /// No `Name`, `id` or string, or one that is no text.
     #[error("a palette entry has no name")]
     NoName,
+    /// Properties that are no compound.
+    #[error("the properties of {0:?} are no compound")]
+    NoProperties(String),
     /// A property that is no string.
     #[error("property {key:?} of {name:?} is no string")]
     NotText {
@@ -30,32 +45,91 @@ pub enum StateError {
     NotAState(String),
 }
 
-/// The text of a palette entry: `{Name: "…", Properties: {…}}`.
+/// How a palette entry spells its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// `{Name, Properties}`.
+    Named,
+    /// `{id, properties}`.
+    Id,
+    /// A string.
+    Text,
+    /// `{"": string}`.
+    Wrapped,
+}
+
+/// A palette entry as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name and the properties that the entry says. A property that it leaves out has the value of the block's default
+    /// state, see [`complete`](crate::game::complete).
+    pub text: String,
+    /// How it says them.
+    pub shape: Shape,
+    /// Whether it has a compound of properties that holds none.
+    pub has_no_properties: bool,
+    /// Whether all this is all that it holds.
+    pub is_plain: bool,
+}
+
+/// Reads a palette entry of any shape.
 ///
 /// # Errors
 /// [`StateError`], when the entry has no name, or has parts that the text form cannot carry.
 ///
 /// ```
-/// use cg_cli::anvil::{nbt, state};
+/// use cg_cli::anvil::nbt::{self, Text, Value};
+/// use cg_cli::anvil::state;
 /// let entry = nbt::payload(|entry| {
 ///     entry.string("Name", "minecraft:oak_log")?;
 ///     entry.compound("Properties", |properties| properties.string("axis", "y"))
 /// });
-/// let entry = nbt::Compound::parse(&entry, &nbt::Limits::default())?;
-/// assert_eq!(state::from_nbt(entry)?, "minecraft:oak_log[axis=y]");
+/// let entry = Value::Compound(nbt::Compound::parse(&entry, &nbt::Limits::default())?);
+/// assert_eq!(state::from_nbt(entry)?.text, "minecraft:oak_log[axis=y]");
+/// assert_eq!(state::from_nbt(Value::String(Text(b"minecraft:stone")))?.text, "minecraft:stone");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn from_nbt(entry: Compound<'_>) -> Result<String, StateError> {
-    let name = entry.text("Name").and_then(Text::decode).ok_or(StateError::NoName)?;
-    if name.is_empty() {
-        return Err(StateError::NoName);
+pub fn from_nbt(entry: Value<'_>) -> Result<Entry, StateError> {
+    let entry = match entry {
+        Value::String(name) => {
+            let text = name_of(Some(name))?;
+            return Ok(Entry { text, shape: Shape::Text, has_no_properties: false, is_plain: true });
+        }
+        Value::Compound(entry) => entry,
+        other => return Err(StateError::NoState(other.tag())),
+    };
+    let (shape, name, properties) = if entry.get("Name").is_some() {
+        (Shape::Named, "Name", Some("Properties"))
+    } else if entry.get("id").is_some() {
+        (Shape::Id, "id", Some("properties"))
+    } else {
+        (Shape::Wrapped, "", None)
+    };
+    let mut text = name_of(entry.text(name))?;
+    let inside = match properties.and_then(|properties| entry.get(properties)) {
+        None => None,
+        Some(Value::Compound(inside)) => Some(inside),
+        Some(_) => return Err(StateError::NoProperties(text)),
+    };
+    let has_no_properties = inside.is_some_and(|inside| inside.fields().next().is_none());
+    let is_plain = entry.fields().count() == 1 + usize::from(inside.is_some());
+    if let Some(inside) = inside {
+        add_properties(&mut text, inside)?;
     }
-    let mut out = plain(&name)?.to_owned();
+    Ok(Entry { text, shape, has_no_properties, is_plain })
+}
+
+fn name_of(name: Option<Text<'_>>) -> Result<String, StateError> {
+    let name = name.and_then(Text::decode).filter(|name| !name.is_empty()).ok_or(StateError::NoName)?;
+    Ok(plain(&name)?.to_owned())
+}
+
+fn add_properties(out: &mut String, inside: Compound<'_>) -> Result<(), StateError> {
     let mut properties = Vec::new();
-    for field in entry.compound("Properties").into_iter().flat_map(Compound::fields) {
+    for field in inside.fields() {
         let key = field.name.lossy();
         let Some(value) = field.value.as_text().and_then(Text::decode) else {
-            return Err(StateError::NotText { name: out, key: key.into_owned() });
+            return Err(StateError::NotText { name: out.clone(), key: key.into_owned() });
         };
         properties.push((plain(&key)?.to_owned(), plain(&value)?.to_owned()));
     }
@@ -72,7 +146,7 @@ pub fn from_nbt(entry: Compound<'_>) -> Result<String, StateError> {
     if !properties.is_empty() {
         out.push(']');
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The name and properties of a state's text, in the order in which they stand.
@@ -113,8 +187,17 @@ mod tests {
     fn check(fields: impl FnOnce(&mut CompoundWriter<'_>) -> Result<(), TooLong>, expected: Expect) {
         let bytes = nbt::payload(|entry| fields(entry).expect("short"));
         let entry = Compound::parse(&bytes, &nbt::Limits::default()).expect("a compound");
-        let found = match from_nbt(entry) {
-            Ok(state) => state,
+        check_value(Value::Compound(entry), expected);
+    }
+
+    #[track_caller]
+    fn check_value(value: Value<'_>, expected: Expect) {
+        let found = match from_nbt(value) {
+            Ok(Entry { text, shape, has_no_properties, is_plain }) => {
+                let none = if has_no_properties { " without properties" } else { "" };
+                let more = if is_plain { "" } else { ", and more" };
+                format!("{shape:?} {text}{none}{more}")
+            }
             Err(error) => format!("error: {error}"),
         };
         expected.assert_eq(&found);
@@ -122,7 +205,7 @@ mod tests {
 
     #[test]
     fn entries_become_text_or_say_why_not() {
-        check(|entry| entry.string("Name", "minecraft:air"), expect!["minecraft:air"]);
+        check(|entry| entry.string("Name", "minecraft:air"), expect!["Named minecraft:air"]);
         check(
             |entry| {
                 entry.compound("Properties", |p| {
@@ -131,7 +214,7 @@ mod tests {
                 })?;
                 entry.string("Name", "minecraft:chest")
             },
-            expect!["minecraft:chest[facing=north,waterlogged=true]"],
+            expect!["Named minecraft:chest[facing=north,waterlogged=true]"],
         );
         check(|_| Ok(()), expect!["error: a palette entry has no name"]);
         check(|entry| entry.string("Name", ""), expect!["error: a palette entry has no name"]);
@@ -156,6 +239,60 @@ mod tests {
                 })
             },
             expect![[r#"error: "k=1;k=2;" cannot stand in a block state"#]],
+        );
+    }
+
+    #[test]
+    fn entries_since_26_3_become_text_or_say_why_not() {
+        check_value(Value::String(Text(b"minecraft:air")), expect!["Text minecraft:air"]);
+        check(|entry| entry.string("", "minecraft:air"), expect!["Wrapped minecraft:air"]);
+        check(|entry| entry.string("id", "minecraft:stone"), expect!["Id minecraft:stone"]);
+        check(
+            |entry| {
+                entry.string("id", "minecraft:oak_log")?;
+                entry.compound("properties", |p| p.string("axis", "x"))
+            },
+            expect!["Id minecraft:oak_log[axis=x]"],
+        );
+        check(
+            |entry| {
+                entry.string("id", "a:b")?;
+                entry.compound("properties", |_| ());
+                Ok(())
+            },
+            expect!["Id a:b without properties"],
+        );
+        check(
+            |entry| {
+                entry.string("", "a:b")?;
+                entry.compound("properties", |p| p.string("axis", "x"))
+            },
+            expect!["Wrapped a:b, and more"],
+        );
+        check(
+            |entry| {
+                entry.string("id", "a:b")?;
+                entry.int("properties", 7);
+                Ok(())
+            },
+            expect![[r#"error: the properties of "a:b" are no compound"#]],
+        );
+        check(
+            |entry| {
+                entry.int("id", 7);
+                Ok(())
+            },
+            expect!["error: a palette entry has no name"],
+        );
+        check_value(Value::String(Text(b"")), expect!["error: a palette entry has no name"]);
+        check_value(Value::String(Text(b"\xff")), expect!["error: a palette entry has no name"]);
+        check_value(
+            Value::String(Text(b"a:b[k=v]")),
+            expect![[r#"error: "a:b[k=v]" cannot stand in a block state"#]],
+        );
+        check_value(
+            Value::Int(7),
+            expect!["error: a palette entry is of kind Int, and a state is a string or a compound"],
         );
     }
 

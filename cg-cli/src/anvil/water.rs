@@ -44,6 +44,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::game::{self, BLOCKS};
 
     #[test]
     fn only_the_whole_property_counts() {
@@ -60,6 +61,24 @@ mod tests {
         assert_eq!(join("a:b[waterlogged=false]", "minecraft:water[level=1]"), None);
         assert_eq!(join("a:b[waterlogged=true]", WATER), None);
         assert_eq!(join("minecraft:stone", WATER), None);
+    }
+
+    #[test]
+    fn every_block_of_the_game_that_can_hold_water_is_split() {
+        let mut wet = 0;
+        for block in BLOCKS.iter() {
+            let name = format!("minecraft:{}", block.name);
+            let state = game::complete(&name, game::NEWEST_TESTED);
+            let (dry, full) = (state.replace(WET, DRY), state.replace(DRY, WET));
+            if dry == full {
+                assert_eq!(split(&state), None, "{state}");
+                continue;
+            }
+            assert_eq!(split(&full).as_deref(), Some(&*dry));
+            assert_eq!(join(&dry, WATER), Some(full));
+            wet += 1;
+        }
+        assert_eq!(wet, 432);
     }
 
     proptest! {

@@ -1,13 +1,14 @@
 //! Columns and entities as NBT that the game and its tools read.
 //!
 //! The layout is that of the column's own data version, because readers choose theirs by it: `Level` until 1.17,
-//! `sections` since 1.18, indices that span words before 20w17a.
+//! `sections` since 1.18, indices that span words before 20w17a. So is the form of block states, unless another was met.
 
 use super::column::{
     Blocks, Column, EntityColumn, LIGHT_BYTES, NO_LEVEL, Packing, Section, bits_for, packing,
 };
 use super::nbt::{self, Compound, CompoundWriter, NbtError, Tag, TooLong};
-use super::state::{self, StateError};
+use super::palette::{Form, Spelling};
+use super::state::StateError;
 
 /// The first version whose sections hold `block_states` (21w37a).
 const CONTAINERS: i32 = 2834;
@@ -103,7 +104,12 @@ fn fields(out: &mut CompoundWriter<'_>, column: &Column, names: &Names) -> Resul
     raw(out, "fields left over", column.left.as_deref())?;
     if !column.sections.is_empty() {
         out.compounds(names.sections, column.sections.iter(), |out, section| {
-            write_section(out, section, column.data_version)
+            write_section(
+                out,
+                section,
+                column.form.unwrap_or(Form::of(column.data_version)),
+                column.data_version,
+            )
         })?;
     } else if let Some(kind) = column.lists.sections {
         out.empty_list(names.sections, kind);
@@ -134,19 +140,21 @@ fn list<'a>(
 fn write_section(
     out: &mut CompoundWriter<'_>,
     section: &Section,
+    form: Form,
     data_version: i32,
 ) -> Result<(), WriteError> {
     out.byte("Y", i8::try_from(section.y).map_err(|_| WriteError::SectionY(section.y))?);
     if let Some(blocks) = &section.blocks {
         if data_version < CONTAINERS {
-            write_palette(out, "Palette", blocks)?;
-            out.long_array("BlockStates", &indices(blocks, section.y, packing(data_version))?);
+            let names = ("Palette", "BlockStates");
+            let (_, words) = write_palette(out, names, (section, blocks), form, data_version)?;
+            out.long_array(names.1, &words);
         } else {
             out.compound("block_states", |out| {
-                write_palette(out, "palette", blocks)?;
-                let words = indices(blocks, section.y, Packing::Padded)?;
-                if blocks.indices.is_some() {
-                    out.long_array("data", &words);
+                let names = ("palette", "data");
+                let (states, words) = write_palette(out, names, (section, blocks), form, data_version)?;
+                if states > 1 {
+                    out.long_array(names.1, &words);
                 }
                 Ok::<_, WriteError>(())
             })?;
@@ -177,21 +185,48 @@ fn check<'a>(what: &'static str, raw: &'a [u8]) -> Result<Compound<'a>, WriteErr
     Compound::parse(raw, &nbt::Limits::default()).map_err(|error| WriteError::NotNbt { what, error })
 }
 
+/// Writes a section's palette, as it was met if it still is that; returns its length and the packed indices.
 fn write_palette(
     out: &mut CompoundWriter<'_>,
-    name: &'static str,
-    blocks: &Blocks,
-) -> Result<(), WriteError> {
-    out.compounds(name, blocks.palette.iter(), |entry, text| {
-        let (name, properties) = state::parse(text)?;
-        entry.string("Name", name)?;
-        if !properties.is_empty() {
-            entry.compound("Properties", |out| {
-                properties.iter().try_for_each(|(key, value)| out.named_string(key, value))
-            })?;
+    names: (&'static str, &'static str),
+    (section, blocks): (&Section, &Blocks),
+    form: Form,
+    data_version: i32,
+) -> Result<(usize, Vec<i64>), WriteError> {
+    let packing = if data_version < CONTAINERS { packing(data_version) } else { Packing::Padded };
+    let met = section.met.as_ref();
+    if let Some((palette, states, words)) =
+        met.and_then(|met| met.of_blocks(blocks, names, (data_version, packing)))
+    {
+        out.raw_fields(palette);
+        return Ok((states, words));
+    }
+    let words = indices(blocks, section.y, packing)?;
+    let states = blocks.palette.iter().map(|state| form.spell(state, data_version));
+    let states: Vec<Spelling<'_>> = states.collect::<Result<_, _>>()?;
+    if states.iter().any(|state| matches!(state, Spelling::Compound(..))) {
+        out.compounds(names.0, states.iter(), |out, state| match state {
+            Spelling::Text(name) => out.string("", name),
+            Spelling::Compound(name, properties) => {
+                let (name_field, properties_field) = form.fields();
+                out.string(name_field, name)?;
+                if properties.is_empty() && form != Form::Padded {
+                    return Ok(());
+                }
+                out.compound(properties_field, |out| {
+                    properties.iter().try_for_each(|(key, value)| out.named_string(key, value))
+                })
+            }
+        })?;
+    } else {
+        let mut texts = Vec::with_capacity(states.len());
+        for state in &states {
+            let (Spelling::Text(name) | Spelling::Compound(name, _)) = state;
+            texts.push(*name);
         }
-        Ok(())
-    })
+        out.strings(names.0, texts.into_iter())?;
+    }
+    Ok((states.len(), words))
 }
 
 /// The packed indices, checked against the palette.

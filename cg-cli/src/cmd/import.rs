@@ -27,8 +27,8 @@ use crate::shown::shown;
 /// 1.13 are kept as bytes. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
-/// with exit code 1. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
-/// "layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
+/// with exit code 1. The first line names a DataVersion that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
+/// "untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
@@ -145,6 +145,9 @@ impl fmt::Display for AbandonReport {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
+        if let Some(untested) = &report.untested {
+            writeln!(f, "{untested}")?;
+        }
         for lost in &report.unreadable {
             let (file, reason) = (shown(&lost.file), shown(&lost.reason));
             match lost.slot {

@@ -82,6 +82,7 @@ impl<'a> ColumnBuilder<'a> {
             sections.push(Section {
                 y,
                 blocks: Some(self.blocks(&chunk, report)),
+                met: None,
                 biomes: side(self.ids.biomes).map(<[u8]>::to_vec),
                 block_light: side(self.ids.block_light).map(<[u8]>::to_vec),
                 sky_light: side(self.ids.sky_light).map(<[u8]>::to_vec),

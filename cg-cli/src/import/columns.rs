@@ -16,7 +16,7 @@ use cg_store::Error;
 use super::apply::{Importer, listed_block_entities};
 use super::prepare::{PreparedColumn, list_block_entities};
 use super::stored::StoredColumn;
-use super::{ImportError, Merge};
+use super::{ImportError, Merge, Untested};
 use crate::anvil::column::Column;
 use crate::anvil::region::Slot;
 use crate::anvil::write;
@@ -46,6 +46,8 @@ impl Importer<'_> {
             return Ok(());
         }
         self.progress.brought.insert(x, z);
+        let untested = Untested::of(entities.data_version, 1);
+        self.progress.report.untested = Untested::and(self.progress.report.untested, untested);
         let count = chunks.len();
         let mut replaced = self.replaceable(slot, x, z, count)?;
         let mut new = BTreeMap::new();

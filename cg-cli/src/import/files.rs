@@ -13,7 +13,8 @@ use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
 use super::begin::LEVEL;
 use super::progress::Stored;
 use super::source::Stamp;
-use super::{ImportError, ImportReport, Merge};
+use super::{ImportError, ImportReport, Merge, Untested};
+use crate::anvil::Level;
 use crate::anvil::region::Slot;
 use crate::mapping::layout::digest_of_level;
 use crate::mapping::{Points, leftovers, slots};
@@ -222,6 +223,8 @@ impl Importer<'_> {
             };
             if name == LEVEL {
                 self.level = Some(digest_of_level(&bytes));
+                let data_version = Level::read(&bytes).and_then(|level| level.data_version);
+                all.untested = data_version.and_then(|version| Untested::of(version, 0));
             }
             let stored = match self.world.objects().get(&key) {
                 Err(error) if error.kind() == ErrorKind::Damaged => {

@@ -65,7 +65,7 @@ pub(crate) use apply::listed_block_entities;
 pub(crate) use entities::derived;
 pub(crate) use prepare::list_block_entities;
 pub(crate) use progress::PROGRESS_PREFIX;
-pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable};
+pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable, Untested};
 pub use target::{makes_world, open_or_create};
 pub use unfinished::{Unfinished, abandon, unfinished};
 

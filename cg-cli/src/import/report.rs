@@ -4,12 +4,14 @@
 //! its lists have an end: what no longer fits is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::anvil::Level;
 use crate::anvil::save::{Layout, Side};
+use crate::game::NEWEST_TESTED;
 
 /// Entries that each list holds of one file, besides the first of each slot.
 pub(super) const LISTED: usize = 1024;
@@ -46,6 +48,9 @@ pub struct ImportReport {
     pub kept_files: u64,
     /// Slots of columns of before 1.13, which are kept as bytes.
     pub old_slots: u64,
+    /// What of the save is of a version that was not tested; `None` if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untested: Option<Untested>,
     /// The layout in which each dimension of the save was met.
     pub layout: BTreeMap<String, Layout>,
     /// What the save holds of dimensions where the game does not look for them, which was not imported.
@@ -81,6 +86,17 @@ pub struct Unlisted {
     pub rekeyed: u64,
     /// How often a name was met that [`ImportReport::not_carried`] had no room for; the same name may be counted again.
     pub not_carried: u64,
+}
+
+/// Versions of the game that are newer than the newest of which saves were tested.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Untested {
+    /// The newest DataVersion that was met.
+    pub data_version: i32,
+    /// Columns of such a version.
+    pub columns: u64,
+    /// Whether the `level.dat` is of such a version.
+    pub level: bool,
 }
 
 /// What a save holds of a dimension where the game does not look for it.
@@ -126,6 +142,36 @@ pub struct Rekeyed {
     pub was: Option<Uuid>,
     /// The UUID in the world. Follows from the entity's bytes.
     pub is: Uuid,
+}
+
+impl Untested {
+    /// One column of a version, or its `level.dat`; `None` for a version that was tested.
+    pub fn of(data_version: i32, columns: u64) -> Option<Self> {
+        (data_version > NEWEST_TESTED).then_some(Self { data_version, columns, level: columns == 0 })
+    }
+
+    /// Both together.
+    pub fn and(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+        Some(Self {
+            data_version: one.data_version.max(other.data_version),
+            columns: one.columns + other.columns,
+            level: one.level || other.level,
+        })
+    }
+}
+
+impl fmt::Display for Untested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { data_version, columns, level } = self;
+        write!(f, "DataVersion {data_version} is newer than {NEWEST_TESTED}, the newest that was tested: ")?;
+        match (level, columns) {
+            (true, 0) => f.write_str("that of level.dat")?,
+            (true, columns) => write!(f, "level.dat and columns {columns}")?,
+            (false, columns) => write!(f, "columns {columns}")?,
+        }
+        f.write_str("; compare an export with the save")
+    }
 }
 
 impl ImportReport {
@@ -190,6 +236,7 @@ impl ImportReport {
         self.imported_files += part.imported_files;
         self.kept_files += part.kept_files;
         self.old_slots += part.old_slots;
+        self.untested = Untested::and(self.untested, part.untested);
         self.unreadable.extend(part.unreadable);
         self.rekeyed.extend(part.rekeyed);
         self.not_carried.extend(part.not_carried);

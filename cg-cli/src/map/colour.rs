@@ -95,8 +95,7 @@ fn mixed(a: [u8; 3], b: [u8; 3], share: f32) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mapping::blocks::BLOCKS;
-    use crate::mapping::kind::Fill;
+    use crate::game::{BLOCKS, Fill};
 
     #[track_caller]
     fn same(a: &str, b: &str) {
@@ -123,14 +122,15 @@ mod tests {
 
     #[test]
     fn no_block_of_the_game_is_drawn_in_a_colour_of_its_name() {
-        let guessed: Vec<_> = BLOCKS.iter().filter(|(block, _)| meant(block).is_none()).collect();
+        let guessed: Vec<_> =
+            BLOCKS.iter().map(|block| block.name).filter(|name| meant(name).is_none()).collect();
         assert!(guessed.is_empty(), "drawn in a colour of their names: {guessed:?}");
     }
 
     #[test]
     fn what_bodies_pass_through_hides_no_ground() {
         let hides = |block: &str| matches!(meant(block), Some(Paint::Solid { .. }));
-        let open = BLOCKS.iter().filter(|(_, fill)| *fill == Fill::Open).map(|(block, _)| *block);
+        let open = BLOCKS.iter().filter(|block| block.fill == Fill::Open).map(|block| block.name);
         let hiding: Vec<_> = open.filter(|block| hides(block)).collect();
         assert_eq!(hiding, ["end_gateway", "end_portal", "lava", "powder_snow"]);
     }

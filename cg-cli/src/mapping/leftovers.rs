@@ -24,7 +24,8 @@ use crate::anvil::column::{
     BlockEntity, BlocksDigest, Column, Lists, NO_LEVEL, is_carried, is_left_of_section, is_mapped,
     is_of_other_slots,
 };
-use crate::anvil::nbt::{self, Compound, Field, Value};
+use crate::anvil::nbt::{self, Compound, Field, List, Value};
+use crate::anvil::palette::{Form, MetPalette};
 use crate::anvil::region::RegionPos;
 
 /// How the keys of all objects begin that an import makes.
@@ -80,6 +81,10 @@ pub struct Leftovers {
     beside: Option<Vec<u8>>,
     /// By section.
     sections: Vec<(i32, Vec<u8>)>,
+    /// The form of its block states; `None` for that of the version.
+    form: Option<Form>,
+    /// By section, where the form would write its palette otherwise than it was met.
+    palettes: Vec<(i32, MetPalette)>,
 }
 
 /// When a slot was written, in seconds since 1970, and what it held then. The time goes back with that alone.
@@ -220,6 +225,8 @@ impl Leftovers {
             [] | [_] => Vec::new(),
             many => many.iter().map(|entity| known_by(&entity.nbt)).collect(),
         };
+        let palettes = column.sections.iter_mut();
+        let palettes = palettes.filter_map(|section| Some((section.y, section.met.take()?))).collect();
         let sections = column.sections.iter_mut();
         Self {
             data_version: column.data_version,
@@ -231,6 +238,8 @@ impl Leftovers {
             left: column.left.take(),
             beside: column.beside.take(),
             sections: sections.filter_map(|section| Some((section.y, section.left.take()?))).collect(),
+            form: column.form.take(),
+            palettes,
         }
     }
 
@@ -259,6 +268,14 @@ impl Leftovers {
         column.left = only(self.left.as_deref(), |field| own(field) && stays(field.name.0));
         column.beside =
             only(self.beside.as_deref(), |field| !matches!(field.name.0, b"DataVersion" | b"Level"));
+        column.form = self.form;
+        for (y, met) in self.palettes {
+            if let Ok(index) = column.sections.binary_search_by_key(&y, |section| section.y)
+                && let Some(section) = column.sections.get_mut(index)
+            {
+                section.met = Some(met);
+            }
+        }
         for (y, left) in self.sections {
             if let Ok(index) = column.sections.binary_search_by_key(&y, |section| section.y)
                 && let Some(section) = column.sections.get_mut(index)
@@ -302,6 +319,17 @@ impl Leftovers {
                 Ok::<_, std::convert::Infallible>(())
             });
             written.unwrap_or_else(|never| match never {});
+            if let Some(form) = self.form {
+                out.byte("form", form.code());
+            }
+            if !self.palettes.is_empty() {
+                let written = out.compounds("palettes", self.palettes.iter(), |out, (y, met)| {
+                    out.int("y", *y);
+                    out.raw_compound("blocks", met.raw());
+                    Ok::<_, std::convert::Infallible>(())
+                });
+                written.unwrap_or_else(|never| match never {});
+            }
         })
     }
 
@@ -326,6 +354,13 @@ impl Leftovers {
         let fields = |name| root.compound(name).map(|fields| fields.raw().to_vec());
         let section =
             |section: Compound<'_>| Some((section.int("y")?, section.compound("section")?.raw().to_vec()));
+        let form = match root.get("form") {
+            None => None,
+            Some(form) => Some(Form::from_code(form.as_long()?)?),
+        };
+        let palettes = root.list("palettes").into_iter().flat_map(List::compounds);
+        let palette =
+            |met: Compound<'_>| Some((met.int("y")?, MetPalette::from_raw(met.compound("blocks")?.raw())));
         Some(Self {
             data_version: root.int("data_version")?,
             blocks,
@@ -336,6 +371,8 @@ impl Leftovers {
             left: fields("column"),
             beside: fields("beside"),
             sections: root.list("sections")?.compounds().map(section).collect::<Option<_>>()?,
+            form,
+            palettes: palettes.map(palette).collect::<Option<_>>()?,
         })
     }
 }

@@ -17,7 +17,6 @@
 //!
 //! Schematics use the same, see `docs/format/schematic.md`.
 
-pub(crate) mod blocks;
 pub mod ids;
 pub mod imported;
 pub mod kind;

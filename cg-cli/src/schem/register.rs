@@ -58,7 +58,7 @@ impl Importer<'_> {
         let catalog = self.world.catalog();
         let mut states = BTreeSet::from([name::AIR.to_owned()]);
         for (_, text, _) in self.file.schematic.blocks().into_iter().flat_map(Grid::states) {
-            let state = state::canonical(text);
+            let state = state::canonical(text, self.file.schematic.data_version());
             match water::split(&state) {
                 Some(dry) => states.extend([dry, water::WATER.to_owned()]),
                 None => {
@@ -87,7 +87,7 @@ impl Importer<'_> {
     pub(super) fn kinds(&self, catalog: &Catalog) -> Result<Vec<Option<Kind>>, ImportError> {
         let mut kinds = Vec::new();
         for (index, text, _) in self.file.schematic.blocks().into_iter().flat_map(Grid::states) {
-            let state = state::canonical(text);
+            let state = state::canonical(text, self.file.schematic.data_version());
             let dry = water::split(&state);
             let name = name::of(dry.as_deref().unwrap_or(&state)).map_err(Error::from)?;
             kinds.resize(usize::from(index) + 1, None);

@@ -3,13 +3,21 @@
 use std::borrow::Cow;
 
 use crate::anvil::state;
+use crate::game;
 use crate::mapping::kind;
 
-/// A state with its namespace and its properties in ascending order: `planks` and `minecraft:planks` are the same,
-/// and so are `[a=1,b=2]` and `[b=2,a=1]`.
+/// A state of a schematic of this version with its namespace and all its properties in ascending order: `planks` and
+/// `minecraft:planks` are the same, so are `[a=1,b=2]` and `[b=2,a=1]`, and `oak_slab` is the slab's default state.
 ///
 /// Text that is no state of this form stays as it is; it has a name in a world too.
-pub(super) fn canonical(text: &str) -> Cow<'_, str> {
+pub(crate) fn canonical(text: &str, data_version: i32) -> Cow<'_, str> {
+    match in_order(text) {
+        Cow::Borrowed(text) => game::complete(text, data_version),
+        Cow::Owned(text) => Cow::Owned(game::complete(&text, data_version).into_owned()),
+    }
+}
+
+fn in_order(text: &str) -> Cow<'_, str> {
     let Ok((_, mut properties)) = state::parse(text) else { return Cow::Borrowed(text) };
     let has_namespace = kind::base(text).contains(':');
     let is_doubled = {
@@ -45,14 +53,17 @@ mod tests {
             ("stone", "minecraft:stone"),
             (
                 "minecraft:chest[waterlogged=true,facing=north]",
-                "minecraft:chest[facing=north,waterlogged=true]",
+                "minecraft:chest[facing=north,type=single,waterlogged=true]",
             ),
             ("oak_log[axis=y]", "minecraft:oak_log[axis=y]"),
+            ("oak_slab[waterlogged=true]", "minecraft:oak_slab[type=bottom,waterlogged=true]"),
+            ("minecraft:oak_slab", "minecraft:oak_slab[type=bottom,waterlogged=false]"),
+            ("oak_leaves", "minecraft:oak_leaves[distance=7,persistent=false]"),
             ("a:b[k=1,k=2]", "a:b[k=1,k=2]"),
             ("a:b[", "a:b["),
             ("", ""),
         ] {
-            assert_eq!(canonical(text), expected);
+            assert_eq!(canonical(text, 2975), expected);
         }
     }
 }

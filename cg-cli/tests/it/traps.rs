@@ -10,6 +10,8 @@ use tempfile::tempdir;
 use crate::maker::{self, Stored, block_entity, patterned};
 use crate::worlds;
 
+const CHEST: &str = "minecraft:chest[facing=north,type=single,waterlogged=false]";
+
 fn bytes(column: &Column) -> Vec<u8> {
     write::column(column).expect("a column of the game's form")
 }
@@ -112,7 +114,7 @@ fn block_entities_are_told_apart_by_their_place() {
         2,
         -1,
         [
-            Section { blocks: Some(Blocks::uniform("minecraft:chest[facing=north]")), ..Section::new(0) },
+            Section { blocks: Some(Blocks::uniform(CHEST)), ..Section::new(0) },
             Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(1) },
             Section { sky_light: Some(vec![255; 2048]), ..Section::new(2) },
         ],
@@ -145,7 +147,7 @@ fn block_entities_are_told_apart_by_their_place() {
         ]
     );
     // A chest without a block entity is a cell of that state that no place names.
-    assert_eq!(found.state(40, 0, -9).map(|state| &**state), Some("minecraft:chest[facing=north]"));
+    assert_eq!(found.state(40, 0, -9).map(|state| &**state), Some(CHEST));
 }
 
 #[test]

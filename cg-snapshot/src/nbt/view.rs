@@ -229,6 +229,24 @@ impl<'a> Value<'a> {
         if let Self::List(list) = self { Some(list) } else { None }
     }
 
+    /// The kind of the value.
+    pub const fn tag(self) -> Tag {
+        match self {
+            Self::Byte(_) => Tag::Byte,
+            Self::Short(_) => Tag::Short,
+            Self::Int(_) => Tag::Int,
+            Self::Long(_) => Tag::Long,
+            Self::Float(_) => Tag::Float,
+            Self::Double(_) => Tag::Double,
+            Self::ByteArray(_) => Tag::ByteArray,
+            Self::String(_) => Tag::String,
+            Self::List(_) => Tag::List,
+            Self::Compound(_) => Tag::Compound,
+            Self::IntArray(_) => Tag::IntArray,
+            Self::LongArray(_) => Tag::LongArray,
+        }
+    }
+
     /// Whether the value is an empty list, compound, array or string.
     pub const fn is_empty(self) -> bool {
         match self {

@@ -1,8 +1,9 @@
 //! Reading a slot's NBT.
 
-use super::section::{self, Found, States};
+use super::section::{self, Found, Read, States};
 use super::{BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Packing, Payload};
 use crate::anvil::nbt::{self, Compound, Document, Field, List, Tag, Value};
+use crate::anvil::palette::Form;
 
 /// The first version with states by name (17w47a).
 pub(crate) const NAMED_STATES: i32 = 1451;
@@ -81,19 +82,20 @@ impl Decoder {
             return Err(ColumnError::NoPosition);
         };
         let mut column = Column { lists: Lists::NONE, ..Column::new(x, z, data_version) };
-        let mut left = Vec::new();
+        let (mut left, mut read) = (Vec::new(), Vec::new());
         column.carried = nbt::payload(|carried| {
             for field in level.fields() {
                 if is_carried(field.name.0) {
                     carried.raw_fields(field.raw);
                 } else if is_mapped(field.name.0) {
-                    self.field(field, &mut column);
+                    self.field(field, &mut column, &mut read);
                 } else {
                     left.push(field.raw);
                 }
             }
         });
         column.left = compound_of(left.into_iter());
+        take_sections(read, &mut column);
         // A field may stand twice, once with something and once without.
         let Column { sections, block_entities, entities, lists, .. } = &mut column;
         for (is_empty, kind) in [
@@ -108,12 +110,12 @@ impl Decoder {
         Ok(column)
     }
 
-    fn field(&mut self, field: Field<'_>, column: &mut Column) {
+    fn field<'a>(&mut self, field: Field<'a>, column: &mut Column, read: &mut Vec<Read<'a>>) {
         match (field.name.0, field.value) {
             (b"DataVersion" | b"xPos" | b"zPos", _) => {}
             (b"sections" | b"Sections", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.sections = Some(Lists::kind(list));
-                self.sections(list, column);
+                self.sections(list, column, read);
             }
             (b"block_entities" | b"TileEntities", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.block_entities = Some(Lists::kind(list));
@@ -131,25 +133,34 @@ impl Decoder {
         }
     }
 
-    fn sections(&mut self, list: List<'_>, column: &mut Column) {
-        let packing = packing(column.data_version);
-        let Column { sections, problems, not_carried, .. } = column;
+    fn sections<'a>(&mut self, list: List<'a>, column: &mut Column, read: &mut Vec<Read<'a>>) {
+        let data_version = column.data_version;
+        let Column { problems, not_carried, .. } = column;
         for nbt in list.compounds() {
             let mut found = Found { problems: &mut *problems, not_carried: &mut *not_carried };
-            if let Some(section) = section::decode(nbt, packing, &mut self.states, &mut found) {
-                sections.push(section);
-            }
+            read.extend(section::decode(nbt, data_version, &mut self.states, &mut found));
         }
-        // Stable: of two with the same y the first stays first.
-        sections.sort_by_key(|section| section.y);
-        sections.dedup_by(|second, first| {
-            let doubled = second.y == first.y;
-            if doubled {
-                problems.push(ColumnProblem { y: Some(second.y), fault: Fault::Doubled });
-            }
-            doubled
-        });
     }
+}
+
+/// Puts the sections into their column, in the form that most of them have.
+fn take_sections(mut read: Vec<Read<'_>>, column: &mut Column) {
+    // Stable: of two with the same y the first stays first.
+    read.sort_by_key(|read| read.section.y);
+    read.dedup_by(|second, first| {
+        let doubled = second.section.y == first.section.y;
+        if doubled {
+            column.problems.push(ColumnProblem { y: Some(second.section.y), fault: Fault::Doubled });
+        }
+        doubled
+    });
+    let of_version = Form::of(column.data_version);
+    let fitting = |form: Form| read.iter().filter(|read| read.forms.has(form)).count();
+    // Of those that fit as many, that of the version, or the first.
+    let form = Form::ALL.into_iter().rev().max_by_key(|form| (fitting(*form), *form == of_version));
+    let form = form.unwrap_or(of_version);
+    column.form = (form != of_version).then_some(form);
+    column.sections = read.into_iter().map(|read| read.of_form(form)).collect();
 }
 
 /// Whether a list holds nothing but compounds. One of another kind would vanish.

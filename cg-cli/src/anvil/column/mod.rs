@@ -41,6 +41,7 @@ pub(crate) use section::is_left as is_left_of_section;
 pub(crate) use sum::sum_of_all;
 
 use super::nbt::{self, Compound, Tag};
+use super::palette::{Form, MetPalette};
 use super::region::{RegionPos, Slot};
 
 /// Blocks of a section, and cells of one of our chunks.
@@ -80,6 +81,8 @@ pub struct Column {
     pub carried: Vec<u8>,
     /// Which lists there are.
     pub lists: Lists,
+    /// The form in which block states are written; `None` for that of the column's version.
+    pub form: Option<Form>,
     /// A compound of all other fields as they stand: height maps, ticks that are due, structures, those of mods.
     pub left: Option<Vec<u8>>,
     /// A compound of the fields that stand beside `Level`, as they stand; `None` in layouts without `Level`.
@@ -114,6 +117,8 @@ pub struct Section {
     pub y: i32,
     /// The blocks; `None` for a section that only has light or biomes, which is no stored chunk.
     pub blocks: Option<Blocks>,
+    /// The palette as it was met, where the column's form would write it otherwise.
+    pub met: Option<MetPalette>,
     /// The bytes of the `biomes` compound (since 1.18).
     pub biomes: Option<Vec<u8>>,
     /// [`LIGHT_BYTES`] in the game's order: cell y·256+z·16+x is the low half of byte cell/2 when even.
@@ -127,7 +132,8 @@ pub struct Section {
 /// The block states of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocks {
-    /// State texts as [`super::state::from_nbt`] gives them, in stored order; entries may repeat or be unused.
+    /// State texts with all properties that their blocks have in the column's version, as
+    /// [`complete`](crate::game::complete) gives them, in stored order; entries may repeat or be unused.
     pub palette: Vec<Arc<str>>,
     /// For each cell in the game's order y·256+z·16+x an index below the palette's length; `None` when the palette has
     /// one entry and every cell is that.
@@ -219,6 +225,7 @@ impl Column {
             entities: Vec::new(),
             carried: Compound::EMPTY.raw().to_vec(),
             lists: Lists::default(),
+            form: None,
             left: None,
             beside: None,
             not_carried: BTreeSet::new(),
@@ -276,7 +283,7 @@ impl Column {
 impl Section {
     /// A section without anything.
     pub const fn new(y: i32) -> Self {
-        Self { y, blocks: None, biomes: None, block_light: None, sky_light: None, left: None }
+        Self { y, blocks: None, met: None, biomes: None, block_light: None, sky_light: None, left: None }
     }
 }
 

@@ -28,7 +28,7 @@ impl Packing {
     }
 
     /// The indices of a section whose palette has this many entries, at most 65,536.
-    pub(super) fn unpack(self, words: Longs<'_>, states: usize) -> Result<Box<[u16; CELLS]>, Fault> {
+    pub(crate) fn unpack(self, words: Longs<'_>, states: usize) -> Result<Box<[u16; CELLS]>, Fault> {
         let bits = bits_for(states);
         let expected = self.words(bits);
         if words.len() != expected {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::decode::compound_of;
-use super::{Blocks, CELLS, ColumnProblem, Fault, LIGHT_BYTES, Packing, Section};
-use crate::anvil::nbt::{Compound, Field, List, Longs, Value};
-use crate::anvil::state;
+use super::{Blocks, CELLS, ColumnProblem, Fault, LIGHT_BYTES, Section, packing};
+use crate::anvil::nbt::{Compound, Field, List, Tag, Value};
+use crate::anvil::palette::{Form, Forms, Met, MetPalette, forms_of};
+use crate::anvil::state::StateError;
+use crate::game;
 
 /// Fields that are read.
 const MAPPED: [&[u8]; 7] =
@@ -22,10 +23,12 @@ pub(crate) fn is_left(field: &Field<'_>, section: &Section) -> bool {
     }
 }
 
-/// Texts of palette entries met before, by the entry's bytes: a save repeats a few hundred states endlessly.
+/// Palette entries met before, by their bytes: a save repeats a few hundred states endlessly.
 #[derive(Debug, Default)]
 pub(super) struct States {
-    texts: HashMap<Box<[u8]>, Arc<str>>,
+    /// By [era](game::era), for that decides which properties an entry leaves out, and whether it is a compound.
+    met: HashMap<(usize, bool), HashMap<Box<[u8]>, Met>>,
+    count: usize,
 }
 
 /// What a section adds to its column.
@@ -34,30 +37,58 @@ pub(super) struct Found<'a> {
     pub(super) not_carried: &'a mut BTreeSet<String>,
 }
 
+/// A section, and what of its palette a form may write otherwise.
+pub(super) struct Read<'a> {
+    pub(super) section: Section,
+    /// The forms that write it as it was met; all of them if it has no blocks.
+    pub(super) forms: Forms,
+    entries: Vec<Met>,
+    palette: Option<Field<'a>>,
+    indices: Option<Field<'a>>,
+}
+
+impl Read<'_> {
+    /// The section in a column of this form.
+    pub(super) fn of_form(self, form: Form) -> Section {
+        let Self { mut section, forms, entries, palette, indices } = self;
+        if !forms.has(form) {
+            section.met = palette.map(|palette| MetPalette::new(&entries, palette, indices));
+        }
+        section
+    }
+}
+
 impl States {
     /// Forgotten when more kinds are held than any real save has, so that no input makes it grow without end.
-    const MAX_TEXTS: usize = 1 << 16;
+    const MAX_ENTRIES: usize = 1 << 16;
 
-    fn text(&mut self, entry: Compound<'_>) -> Result<Arc<str>, Fault> {
-        if let Some(text) = self.texts.get(entry.raw()) {
-            return Ok(Arc::clone(text));
+    fn entry(&mut self, entry: Value<'_>, data_version: i32) -> Result<Met, Fault> {
+        let (raw, is_compound) = match entry {
+            Value::Compound(entry) => (entry.raw(), true),
+            Value::String(text) => (text.0, false),
+            other => return Err(StateError::NoState(other.tag()).into()),
+        };
+        let key = (game::era(data_version), is_compound);
+        if let Some(met) = self.met.get(&key).and_then(|met| met.get(raw)) {
+            return Ok(met.clone());
         }
-        let text: Arc<str> = state::from_nbt(entry)?.into();
-        if self.texts.len() >= Self::MAX_TEXTS {
-            self.texts.clear();
+        let met = Met::read(entry, data_version)?;
+        if self.count >= Self::MAX_ENTRIES {
+            *self = Self::default();
         }
-        self.texts.insert(entry.raw().into(), Arc::clone(&text));
-        Ok(text)
+        self.count += 1;
+        self.met.entry(key).or_default().insert(raw.into(), met.clone());
+        Ok(met)
     }
 }
 
 /// Reads a section; `None` when it is lost as a whole. What is lost is noted.
-pub(super) fn decode(
-    nbt: Compound<'_>,
-    packing: Packing,
+pub(super) fn decode<'a>(
+    nbt: Compound<'a>,
+    data_version: i32,
     states: &mut States,
     found: &mut Found<'_>,
-) -> Option<Section> {
+) -> Option<Read<'a>> {
     let Some(y) = nbt.long("Y").and_then(|y| i8::try_from(y).ok()).map(i32::from) else {
         found.problems.push(ColumnProblem { y: None, fault: Fault::NoY });
         return None;
@@ -70,16 +101,16 @@ pub(super) fn decode(
             (b"Y", _) => {}
             (b"block_states", Value::Compound(container)) => {
                 has_blocks = true;
-                palette = container.list("palette");
-                indices = container.get("data").and_then(longs);
+                palette = container.field("palette");
+                indices = container.field("data");
             }
-            (b"Palette", Value::List(list)) => {
+            (b"Palette", Value::List(_)) => {
                 has_blocks = true;
-                palette = Some(list);
+                palette = Some(field);
             }
-            (b"BlockStates", Value::LongArray(words)) => {
+            (b"BlockStates", Value::LongArray(_)) => {
                 has_blocks = true;
-                indices = Some(words);
+                indices = Some(field);
             }
             (b"biomes", Value::Compound(biomes)) => section.biomes = Some(biomes.raw().to_vec()),
             // No light at all, which some writers say so.
@@ -99,40 +130,48 @@ pub(super) fn decode(
         }
     }
     section.left = compound_of(left.into_iter());
+    let mut read = Read { section, forms: Forms::ALL, entries: Vec::new(), palette, indices };
     if has_blocks {
-        match blocks(palette, indices, packing, states) {
-            Ok(blocks) => section.blocks = Some(blocks),
+        match blocks(&read, data_version, states) {
+            Ok((blocks, entries, kind)) => {
+                read.forms = forms_of(&entries, kind, || blocks.counts());
+                (read.section.blocks, read.entries) = (Some(blocks), entries);
+            }
             Err(fault) => {
                 found.problems.push(ColumnProblem { y: Some(y), fault });
                 return None;
             }
         }
     }
-    Some(section)
+    Some(read)
 }
 
-fn blocks(
-    palette: Option<List<'_>>,
-    indices: Option<Longs<'_>>,
-    packing: Packing,
-    states: &mut States,
-) -> Result<Blocks, Fault> {
-    let entries = palette.filter(|palette| !palette.is_empty()).ok_or(Fault::NoPalette)?;
-    if entries.len() > 1 << 16 {
-        return Err(Fault::PaletteTooLong(entries.len()));
+/// The blocks of a section, its palette's entries, and the kind of their list.
+fn blocks(read: &Read<'_>, data_version: i32, states: &mut States) -> Result<(Blocks, Vec<Met>, Tag), Fault> {
+    let list = read.palette.and_then(|palette| palette.value.as_list());
+    let list = list.filter(|list| !List::is_empty(*list)).ok_or(Fault::NoPalette)?;
+    if list.len() > 1 << 16 {
+        return Err(Fault::PaletteTooLong(list.len()));
     }
-    let palette: Result<Vec<_>, _> = entries.compounds().map(|entry| states.text(entry)).collect();
-    let palette = palette?;
-    if palette.is_empty() {
+    let entries: Result<Vec<_>, _> = list.values().map(|entry| states.entry(entry, data_version)).collect();
+    let entries = entries?;
+    if entries.is_empty() {
         return Err(Fault::NoPalette);
     }
-    let indices = match indices.filter(|words| !words.is_empty()) {
-        // One state needs no indices; where they are there all the same, they are checked like any others.
-        Some(words) => Some(packing.unpack(words, palette.len())?).filter(|_| palette.len() > 1),
-        None if palette.len() == 1 => None,
-        None => return Err(Fault::NoIndices { states: palette.len() }),
+    let words = match read.indices.map(|indices| indices.value) {
+        Some(Value::LongArray(words)) if !words.is_empty() => Some(words),
+        _ => None,
     };
-    Ok(Blocks { palette, indices })
+    let indices = match words {
+        // One state needs no indices; where they are there all the same, they are checked like any others.
+        Some(words) => {
+            Some(packing(data_version).unpack(words, entries.len())?).filter(|_| entries.len() > 1)
+        }
+        None if entries.len() == 1 => None,
+        None => return Err(Fault::NoIndices { states: entries.len() }),
+    };
+    let palette = entries.iter().map(|entry| entry.text.clone()).collect();
+    Ok((Blocks { palette, indices }, entries, list.tag()))
 }
 
 fn light(field: &'static str, bytes: &[u8], y: i32, problems: &mut Vec<ColumnProblem>) -> Option<Vec<u8>> {
@@ -144,10 +183,6 @@ fn light(field: &'static str, bytes: &[u8], y: i32, problems: &mut Vec<ColumnPro
         problems.push(ColumnProblem { y: Some(y), fault });
     }
     None
-}
-
-fn longs(value: Value<'_>) -> Option<Longs<'_>> {
-    if let Value::LongArray(words) = value { Some(words) } else { None }
 }
 
 const _: () = assert!(LIGHT_BYTES * 2 == CELLS, "light has four bits a cell");

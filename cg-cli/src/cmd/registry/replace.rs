@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use cg_cli::game::{NEWEST_TESTED, complete};
 use cg_cli::mapping::{BLOCK_ENTITY, kind};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, ChunkAt, LocalPos, SchemaView};
@@ -25,7 +26,8 @@ use crate::shown::shown;
 /// First the packs are applied, exactly as `cg registry plan` says; a refused plan changes nothing. Then every stored
 /// block named OLD becomes NEW: for the blocks of a pack that is gone for good. Components that both kinds have keep
 /// their bytes, others of OLD are lost. Ids are never given up, so OLD stays in the list. Names may carry a state; OLD
-/// without one stands for all its states. Interrupted, it is simply run again. Without --yes it counts what would be
+/// without one stands for all its states, NEW without one for its default state, and a property of a block of Minecraft that
+/// a state leaves out has the default's value. Interrupted, it is simply run again. Without --yes it counts what would be
 /// replaced, and exits with code 2. JSON: `{"written":BOOL,"plan":{…}|null,"registered":[NAME],"chunks":N,"blocks":N,
 /// "unreadable":[…]}`.
 #[derive(Debug, clap::Args)]
@@ -121,12 +123,13 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 fn new_blocks(catalog: &Catalog, pairs: &[String]) -> Result<Registration, Failure> {
     let mut new = Registration::default();
     for state in pairs.chunks_exact(2).filter_map(|pair| pair.last()) {
-        let is_new = catalog.block_id(state).is_none();
-        if is_new && !new.blocks.iter().any(|block| block.name.as_str() == state) {
-            let name = Name::new(state.as_str())
+        let full = complete(state, NEWEST_TESTED);
+        let is_new = stored(catalog, state).is_none();
+        if is_new && !new.blocks.iter().any(|block| block.name.as_str() == full) {
+            let name = Name::new(&*full)
                 .map_err(|error| Failure::usage(format!("`{state}` cannot be registered: {error}")))?;
-            let owns = kind::owns_block_entity(state);
-            new.blocks.push(kind::offer(name, owns, kind::is_opaque(state)));
+            let owns = kind::owns_block_entity(&full);
+            new.blocks.push(kind::offer(name, owns, kind::is_opaque(&full)));
             if owns && new.components.is_empty() {
                 let component = Name::new(BLOCK_ENTITY).expect("a literal name");
                 new.components.push(ComponentOffer::variable(component));
@@ -140,12 +143,15 @@ fn replacements(catalog: &Catalog, pairs: &[String]) -> Result<Replacements, Fai
     let mut all = Replacements::new();
     for pair in pairs.chunks_exact(2) {
         let [old, new] = pair else { continue };
-        let new_id = catalog.block_id(new).ok_or_else(|| {
+        let new_id = stored(catalog, new).ok_or_else(|| {
+            let full = complete(new, NEWEST_TESTED);
             Failure::usage(format!(
-                "the world has no block `{new}`; `cg registry list` shows what it has, and --register adds it"
+                "the world has no block `{full}`; `cg registry list` shows what it has, and --register adds it"
             ))
         })?;
-        let is_old = |name: &str| name == old || name.split_once('[').is_some_and(|(base, _)| base == old);
+        let full = complete(old, NEWEST_TESTED);
+        let is_same_state = |name: &str| old.contains('[') && complete(name, NEWEST_TESTED) == full;
+        let is_old = |name: &str| name == old || kind::base(name) == old || is_same_state(name);
         let listed = (0..).zip(catalog.list(ListKind::Blocks).names());
         let mut old_ids: Vec<_> =
             listed.filter(|(_, name)| is_old(name.as_str())).map(|(id, _)| BlockId::new(id)).collect();
@@ -158,6 +164,11 @@ fn replacements(catalog: &Catalog, pairs: &[String]) -> Result<Replacements, Fai
         all.extend(old_ids.into_iter().filter(|old| *old != new_id).map(|old| (old, new_id)));
     }
     Ok(all)
+}
+
+/// The block of a state as it would be imported, or else, in a world that an earlier release made, as it is spelled here.
+fn stored(catalog: &Catalog, state: &str) -> Option<BlockId> {
+    catalog.block_id(&complete(state, NEWEST_TESTED)).or_else(|| catalog.block_id(state))
 }
 
 /// What would be replaced.

@@ -164,24 +164,24 @@ fn a_block_that_the_world_lacks_is_registered_if_asked() {
         ],
         sample.files(),
     );
+    let leaves = "minecraft:oak_leaves[distance=1,persistent=false,waterlogged=false]";
+    let barrel = "minecraft:barrel[facing=north,open=false]";
     let said = sample.cg("registry replace", &args);
     assert_eq!(said.code, 2);
     assert!(
-        said.out.starts_with(
-            "to be registered: `minecraft:oak_leaves[distance=1]`\nto be registered: `minecraft:barrel`\n"
-        ),
+        said.out.starts_with(&format!("to be registered: `{leaves}`\nto be registered: `{barrel}`\n")),
         "{}",
         said.out
     );
     assert!(sample.files() == before, "it was registered without --yes");
 
     let found = sample.cg("registry replace", &[&args[..], &["--yes", "--json"]].concat()).json();
-    assert_eq!(found["registered"], json!(["minecraft:oak_leaves[distance=1]", "minecraft:barrel"]));
+    assert_eq!(found["registered"], json!([leaves, barrel]));
     let listed = sample.cg("registry list", &["--list", "blocks"]).good();
-    assert!(listed.contains("  6  minecraft:oak_leaves[distance=1]  (not opaque)\n"), "{listed}");
-    assert!(listed.contains("  7  minecraft:barrel  with minecraft:block_entity\n"), "{listed}");
+    assert!(listed.contains(&format!("  6  {leaves}  (not opaque)\n")), "{listed}");
+    assert!(listed.contains(&format!("  7  {barrel}  with minecraft:block_entity\n")), "{listed}");
     let chest = sample.cg("get", &["--json", "--block", "3", "71", "-11"]).json();
-    assert_eq!(chest["layers"][0]["block"], "minecraft:barrel");
+    assert_eq!(chest["layers"][0]["block"], barrel);
     assert_eq!(sample.cg("verify", &[]).code, 0);
 
     let said = sample.cg("registry replace", &["--block", "game:water", "no name", "--register", "--yes"]);

@@ -18,6 +18,7 @@ mod merge_files;
 mod names;
 mod old_chunks;
 mod own_folder;
+mod palettes;
 mod points;
 mod record;
 mod save;

@@ -64,7 +64,12 @@ fn values(path: &str, before: Value<'_>, after: Value<'_>) -> Option<String> {
 /// The state of each cell: its entry with fields in order.
 fn cells(container: Compound<'_>) -> Vec<String> {
     let palette = container.list("palette").expect("a palette");
-    let palette: Vec<_> = palette.compounds().map(|entry| text("block_states", entry)).collect();
+    let entry = |entry: Value<'_>| match entry {
+        Value::Compound(entry) => text("block_states", entry),
+        // A name is not the same as a compound of it.
+        other => format!("{other:?}"),
+    };
+    let palette: Vec<_> = palette.values().map(entry).collect();
     let Some(Value::LongArray(words)) = container.get("data") else { return vec![palette[0].clone(); CELLS] };
     let bits = (usize::BITS - (palette.len() - 1).leading_zeros()).max(4);
     let per_word = 64 / bits;

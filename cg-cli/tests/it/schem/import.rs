@@ -25,7 +25,7 @@ fn only_the_box_is_replaced() {
     let chunk = world.load(at).expect("sound").expect("stored");
     let catalog = world.catalog();
     let block = |name: &str| catalog.block_id(name).expect(name);
-    let dry = block("minecraft:chest[facing=north,waterlogged=false]");
+    let dry = block("minecraft:chest[facing=north,type=single,waterlogged=false]");
     let water = block("minecraft:water[level=0]");
     for cell in LocalPos::all() {
         let is_inside = [cell.x(), cell.y(), cell.z()].iter().all(|at| (6..10).contains(at));
