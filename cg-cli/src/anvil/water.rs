@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn every_block_of_the_game_that_can_hold_water_is_split() {
         let mut wet = 0;
-        for block in BLOCKS.iter() {
+        for block in *BLOCKS {
             let name = format!("minecraft:{}", block.name);
             let state = game::complete(&name, game::NEWEST_TESTED);
             let (dry, full) = (state.replace(WET, DRY), state.replace(DRY, WET));

@@ -27,7 +27,7 @@ use crate::shown::shown;
 /// 1.13 are kept as bytes. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
-/// with exit code 1. The first line names a DataVersion that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
+/// with exit code 1. The first line names a `DataVersion` that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
 /// "untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
 #[derive(Debug, clap::Args)]

@@ -1,15 +1,16 @@
 //! `cg info`: how much of everything a world holds.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use cg_cli::export::{LayoutChoice, Layouts, Placed};
-use cg_cli::import::{Unfinished, unfinished};
-use cg_cli::mapping::{ImportedObjects, ObjectCount, name};
+use cg_cli::game::is_known;
+use cg_cli::import::{Unfinished, Untested, unfinished};
+use cg_cli::mapping::{ImportedObjects, ObjectCount, kind, name};
 use cg_format::Tier;
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
@@ -32,7 +33,9 @@ use crate::shown::shown;
 /// `level.dat`, or null; each of `imported` is `{"objects","bytes"}`, where `kept_slots` are slots of a save that are kept as
 /// bytes; `data_versions` begins with the most frequent, is at most 32 long, and what it leaves out is
 /// `"more_data_versions":{"count","columns"}`; a tier's bytes are
-/// those of its rows before the engine compresses them. While an import is unfinished, `"unfinished_import":{"save","begun",
+/// those of its rows before the engine compresses them. `"untested":{"data_version","columns","level"}` is there if a
+/// `DataVersion` is newer than the newest that was tested, `"unknown_defaults":N` if there are blocks of `minecraft` whose default
+/// state is not known, so that a state of theirs that leaves out properties is a block of its own. While an import is unfinished, `"unfinished_import":{"save","begun",
 /// "imported_columns"}` too. Exit code 1 if damaged rows or unreadable snapshots were met or an import is unfinished.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -55,6 +58,12 @@ struct Report {
     records: u64,
     imported: BTreeMap<&'static str, ObjectsReport>,
     data_versions: Vec<VersionReport>,
+    /// What of it is newer than what was tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untested: Option<Untested>,
+    /// Blocks of the game, of whatever states, whose default state is not known; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_defaults: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     more_data_versions: Option<MoreVersions>,
     snapshots: SnapshotsReport,
@@ -137,6 +146,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         records: census.records,
         imported: objects(&imported).map(|(kind, count)| (kind, ObjectsReport::from(count))).into(),
         data_versions,
+        untested: untested(&layouts, &imported),
+        unknown_defaults: unknown_defaults(&catalog),
         more_data_versions,
         snapshots: snapshots(&world)?,
         quarantined: quarantined(&world)?,
@@ -148,6 +159,21 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     out.print(&report)?;
     let is_sound = report.damaged + report.snapshots.unreadable == 0;
     Ok(Outcome::good_if(is_sound && report.unfinished_import.is_none()))
+}
+
+/// What is newer than the newest version that was tested.
+fn untested(layouts: &Layouts<'_>, imported: &ImportedObjects) -> Option<Untested> {
+    let level = layouts.data_version().and_then(|version| Untested::of(version, 0));
+    let columns = imported.data_versions.iter();
+    let columns = columns.filter_map(|(version, columns)| Untested::of((*version)?, *columns));
+    columns.fold(level, |all, one| Untested::and(all, Some(one)))
+}
+
+/// How many blocks of the game there are whose default state is not known, if any.
+fn unknown_defaults(catalog: &Catalog) -> Option<usize> {
+    let names = catalog.list(ListKind::Blocks).names().iter().map(|name| kind::base(name.as_str()));
+    let unknown = names.filter(|name| name.starts_with("minecraft:") && !is_known(name));
+    Some(unknown.collect::<BTreeSet<_>>().len()).filter(|count| *count > 0)
 }
 
 /// What imports left, by kind.
@@ -294,6 +320,12 @@ impl fmt::Display for Report {
         writeln!(f, "records   {}", grouped(self.records))?;
         writeln!(f, "on disk   {}", bytes_text(self.disk_bytes))?;
         self.write_beside(f)?;
+        if let Some(untested) = &self.untested {
+            writeln!(f, "{untested}")?;
+        }
+        if let Some(count) = self.unknown_defaults {
+            writeln!(f, "blocks of minecraft whose default state is not known: {count}")?;
+        }
         if self.damaged > 0 {
             writeln!(f, "DAMAGED   {}; `cg verify` says which", counted(self.damaged, "row"))?;
         }

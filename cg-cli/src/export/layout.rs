@@ -135,7 +135,7 @@ impl<'a> Layouts<'a> {
     }
 
     /// The version of the game that wrote the stored `level.dat`.
-    pub(super) fn data_version(&self) -> Option<i32> {
+    pub fn data_version(&self) -> Option<i32> {
         self.level.as_ref()?.data_version
     }
 

@@ -34,7 +34,7 @@ pub(crate) struct Property {
     pub(crate) key: &'static str,
     /// Its value in the block's default state.
     pub(crate) default: &'static str,
-    /// The first DataVersion in which the block has it.
+    /// The first `DataVersion` in which the block has it.
     pub(crate) since: i32,
 }
 

@@ -5,15 +5,15 @@ use std::sync::LazyLock;
 
 use super::blocks::{Block, eras, find};
 
-/// The DataVersions from which on some block has one more property, ascending.
+/// The `DataVersion`s from which on some block has one more property, ascending.
 static ERAS: LazyLock<Vec<i32>> = LazyLock::new(eras);
 
-/// A number that is the same for DataVersions between which no block got a property: a state is completed alike in them.
+/// A number that is the same for `DataVersion`s between which no block got a property: a state is completed alike in them.
 pub(crate) fn era(data_version: i32) -> usize {
     ERAS.partition_point(|since| *since <= data_version)
 }
 
-/// The state with all properties that its block has in the game of a DataVersion, keys ascending.
+/// The state with all properties that its block has in the game of a `DataVersion`, keys ascending.
 ///
 /// Properties that are missing get the value of the block's default state. A state of a block that the table does not have,
 /// or with a property that its block does not have, stays as it is, and so does text that is no state.
@@ -56,7 +56,7 @@ fn completed(state: &str, data_version: i32) -> Option<String> {
     (out != state).then_some(out)
 }
 
-/// Whether this is the default state of its block in the game of a DataVersion: all properties that it has are the
+/// Whether this is the default state of its block in the game of a `DataVersion`: all properties that it has are the
 /// default's. A block that the table does not have is taken to be in it where no property is said.
 pub(crate) fn is_default(state: &str, data_version: i32) -> bool {
     let Some((name, given)) = parts(state) else { return false };
@@ -65,7 +65,7 @@ pub(crate) fn is_default(state: &str, data_version: i32) -> bool {
 }
 
 /// The value of a property in a block's default state, by the block's name with its namespace; `None` if the block does not
-/// have it in the game of this DataVersion.
+/// have it in the game of this `DataVersion`.
 pub(crate) fn default_value(name: &str, key: &str, data_version: i32) -> Option<&'static str> {
     let mut properties = block(name)?.properties.iter();
     let property = properties.find(|property| property.key == key && property.since <= data_version)?;

@@ -91,7 +91,7 @@ pub struct Unlisted {
 /// Versions of the game that are newer than the newest of which saves were tested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untested {
-    /// The newest DataVersion that was met.
+    /// The newest `DataVersion` that was met.
     pub data_version: i32,
     /// Columns of such a version.
     pub columns: u64,

@@ -27,9 +27,11 @@ pub(crate) fn is_left(field: &Field<'_>, section: &Section) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct States {
     /// By [era](game::era), for that decides which properties an entry leaves out, and whether it is a compound.
-    met: HashMap<(usize, bool), HashMap<Box<[u8]>, Met>>,
+    met: HashMap<(usize, bool), ByBytes>,
     count: usize,
 }
+
+type ByBytes = HashMap<Box<[u8]>, Met>;
 
 /// What a section adds to its column.
 pub(super) struct Found<'a> {

@@ -3,7 +3,7 @@
 use crate::anvil::state::{self, Properties, StateError};
 use crate::game;
 
-/// The first DataVersion whose palettes have names and ids.
+/// The first `DataVersion` whose palettes have names and ids.
 ///
 /// 26.3 snapshot 7 brought them. The newest version that is known to be without is 4998, and 5023, which is 26.3, is known
 /// to have them. Between these are only snapshots from the seventh on and what came before the release. So whatever a game
@@ -21,7 +21,7 @@ pub enum Form {
     Whole,
     /// As [`Form::Whole`], but without the properties that have the value of the default state.
     Short,
-    /// As [`Form::Named`], but with `Properties` also where there are none, as FastAsyncWorldEdit writes it.
+    /// As [`Form::Named`], but with `Properties` also where there are none, as `FastAsyncWorldEdit` writes it.
     Padded,
 }
 
@@ -37,7 +37,7 @@ pub(in crate::anvil) enum Spelling<'a> {
 impl Form {
     pub(in crate::anvil) const ALL: [Self; 4] = [Self::Named, Self::Whole, Self::Short, Self::Padded];
 
-    /// The form that the game of a DataVersion writes.
+    /// The form that the game of a `DataVersion` writes.
     pub const fn of(data_version: i32) -> Self {
         if data_version < NAMES_AND_IDS { Self::Named } else { Self::Whole }
     }

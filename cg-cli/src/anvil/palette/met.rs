@@ -135,27 +135,25 @@ impl MetPalette {
         if texts.is_empty() || texts.len() > 1 << 16 {
             return None;
         }
-        let words = match fields.get(indices) {
-            Some(Value::LongArray(words)) => {
-                let met = packing.unpack(words, texts.len()).ok()?;
-                let is_same = |cell: u16| {
-                    let met = met.get(usize::from(cell)).and_then(|index| texts.get(usize::from(*index)));
-                    met.is_some() && met == blocks.state(cell)
-                };
-                (0..CELLS as u16).all(is_same).then(|| words.values().collect())?
+        let words = if let Some(Value::LongArray(words)) = fields.get(indices) {
+            let met = packing.unpack(words, texts.len()).ok()?;
+            let is_same = |cell: u16| {
+                let met = met.get(usize::from(cell)).and_then(|index| texts.get(usize::from(*index)));
+                met.is_some() && met == blocks.state(cell)
+            };
+            (0..CELLS as u16).all(is_same).then(|| words.values().collect())?
+        } else {
+            let numbers = texts.iter().enumerate().map(|(number, text)| (text, number as u16));
+            let numbers: HashMap<&Arc<str>, u16> = numbers.collect();
+            let shown = blocks.palette.iter().zip(blocks.counts());
+            let numbers: Vec<u16> = shown
+                .map(|(state, count)| numbers.get(state).copied().or((count == 0).then_some(0)))
+                .collect::<Option<_>>()?;
+            let mut cells = Box::new([0; CELLS]);
+            for (cell, index) in cells.iter_mut().zip(0..) {
+                *cell = *numbers.get(usize::from(blocks.index(index)))?;
             }
-            _ => {
-                let numbers: HashMap<&Arc<str>, u16> = texts.iter().zip(0..).collect();
-                let shown = blocks.palette.iter().zip(blocks.counts());
-                let numbers: Vec<u16> = shown
-                    .map(|(state, count)| numbers.get(state).copied().or((count == 0).then_some(0)))
-                    .collect::<Option<_>>()?;
-                let mut cells = Box::new([0; CELLS]);
-                for (cell, index) in cells.iter_mut().zip(0..) {
-                    *cell = *numbers.get(usize::from(blocks.index(index)))?;
-                }
-                packing.pack(&cells, bits_for(texts.len()))
-            }
+            packing.pack(&cells, bits_for(texts.len()))
         };
         Some((palette.raw, texts.len(), words))
     }

@@ -445,7 +445,7 @@ fn a_version_that_was_not_tested_is_said_first() {
         (
             NAMED,
             column(NAMED, &shown(vec![vec![Named("minecraft:stone")]])),
-            "imported: columns 1, chunks 1, entities 0 (in no stored chunk: 0)",
+            "imported: columns 1, chunks 1, entities 0 (detached: 0)",
         ),
     ] {
         let dir = TestDir::new();
@@ -457,4 +457,35 @@ fn a_version_that_was_not_tested_is_said_first() {
     dir.save("save").level(IDS, "made").slots(REGION, [(AT, stone(), LIVE.time)]);
     let untested = json!({ "data_version": IDS, "columns": 1, "level": true });
     assert_eq!(dir.import("save", "world", &[]).good()["untested"], untested);
+    let info = dir.cg("info", "world", &["--json"]).json();
+    assert_eq!((&info["untested"], &info["unknown_defaults"]), (&untested, &json!(null)));
+    let said = dir.cg("info", "world", &[]).good();
+    assert!(
+        said.contains(
+            "\nDataVersion 5023 is newer than 4903, the newest that was tested: level.dat and columns 1"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn blocks_without_a_known_default_state_are_counted() {
+    let dir = check(
+        NAMED,
+        &shown(vec![vec![
+            Named("minecraft:straw_bed[part=head]"),
+            Named("minecraft:straw_bed[part=foot]"),
+            Named("minecraft:red_shrub"),
+            Named("minecraft:white_wool_slab"),
+            Named("create:shaft"),
+            Named("minecraft:stone"),
+        ]]),
+    );
+    let info = dir.cg("info", "world", &["--json"]).json();
+    assert_eq!((&info["unknown_defaults"], &info["untested"]), (&json!(2), &json!(null)));
+    assert!(
+        dir.cg("info", "world", &[])
+            .good()
+            .contains("\nblocks of minecraft whose default state is not known: 2\n")
+    );
 }
