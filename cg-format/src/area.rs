@@ -2,9 +2,13 @@
 //!
 //! Both corners belong to the box. So a box can contain the last block of the world, and an empty box cannot exist.
 
+mod union;
+
 use core::fmt;
 
 use crate::{BlockPos, ChunkPos, OutOfRange};
+
+pub use union::BlockArea;
 
 /// A box of blocks: every block between two corners, both included.
 ///

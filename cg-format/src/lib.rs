@@ -46,7 +46,7 @@ mod testing;
 pub mod tier;
 pub mod wire;
 
-pub use area::{BlockBox, ChunkBox};
+pub use area::{BlockArea, BlockBox, ChunkBox};
 pub use chunk::{CellLayer, Chunk, ChunkView};
 pub use coord::{BlockPos, ChunkAt, ChunkPos, ClusterPos, LocalPos};
 pub use error::{DecodeError, OutOfRange, Problem, Section};

@@ -12,7 +12,7 @@ use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::key::{self, Family};
 use cg_format::record::RecordView;
 use cg_format::wire::{Reader, Writer};
-use cg_format::{ChunkAt, ChunkBox, DecodeError, Dimension, RecordId, Section, Space};
+use cg_format::{BlockArea, ChunkAt, DecodeError, Dimension, RecordId, Section, Space};
 use cg_registry::{Catalog, ListKind};
 use sha2::{Digest, Sha256};
 
@@ -40,7 +40,7 @@ impl Admin<'_> {
         &self,
         view: &dyn Readable,
         catalog: &Catalog,
-        area: Area,
+        area: Area<'_>,
         sum: &mut Sum,
         mut also: impl FnMut(ChunkAt, &Chunk),
     ) -> Result<(), Error> {
@@ -263,13 +263,17 @@ impl Admin<'_> {
     }
 
     /// See [`World::content_hash`](crate::World::content_hash).
-    pub(crate) fn content_hash_of(&self, dimension: Dimension, area: ChunkBox) -> Result<ContentHash, Error> {
+    pub(crate) fn content_hash_of(
+        &self,
+        dimension: Dimension,
+        area: &BlockArea,
+    ) -> Result<ContentHash, Error> {
         let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
         let mut sum = Sum::default();
         let catalog = self.shared.registry.catalog();
         let mut owned = Vec::new();
-        self.hash_chunks(&view, &catalog, Area::Box(dimension, area), &mut sum, |at, chunk| {
+        self.hash_chunks(&view, &catalog, Area::Blocks(dimension, area), &mut sum, |at, chunk| {
             owned.extend(chunk.entities().iter().map(|id| (*id, at)));
         })?;
         // Sorted by id, because their rows are adjacent in that order.
@@ -281,7 +285,7 @@ impl Admin<'_> {
                 sum.add(&entity_record(&catalog, id, &entity));
             }
         }
-        let blocks = area.blocks();
+        let blocks = area.whole_chunks();
         let failed =
             scan_area(&view, &[], self.shared.record_shape, dimension, &blocks, |record| match record {
                 Ok((id, record)) => {

@@ -116,20 +116,21 @@ impl Quarantine<'_> {
 }
 
 impl World {
-    /// The hash of everything, or of a box. Reads and decodes what it is of.
+    /// The hash of everything, or of an area. Reads and decodes what it is of.
     ///
     /// Of [`Area::World`] it is that of all chunks with their side data, entities, properties, objects and spatial records. Of
     /// [`Area::Box`] it is that of the box's chunks with their side data, of the entities that they own, and of the spatial
-    /// records in the box. Properties, objects and entities without a chunk are in no box, so the hash of a box around
-    /// everything is not that of the world.
+    /// records in the box. [`Area::Blocks`] is all chunks that the area touches, and what is in them counts once. Properties,
+    /// objects and entities without a chunk are in no box, so the hash of a box around everything is not that of the world.
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged row, because a partial hash would be meaningless.
-    pub fn content_hash(&self, area: Area) -> Result<ContentHash, Error> {
+    pub fn content_hash(&self, area: Area<'_>) -> Result<ContentHash, Error> {
         let rooms = self.applied()?;
         match area {
             Area::World => rooms.admin().content_hash(),
-            Area::Box(dimension, area) => rooms.admin().content_hash_of(dimension, area),
+            Area::Box(dimension, area) => rooms.admin().content_hash_of(dimension, &area.blocks().into()),
+            Area::Blocks(dimension, area) => rooms.admin().content_hash_of(dimension, area),
         }
     }
 

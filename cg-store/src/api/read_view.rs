@@ -135,7 +135,7 @@ impl ReadView<'_> {
     /// If the engine fails.
     pub fn for_each_chunk<B>(
         &self,
-        area: Area,
+        area: Area<'_>,
         visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         self.inner.world.walk(&self.inner.view, area, visit)
@@ -148,7 +148,7 @@ impl ReadView<'_> {
     /// If the engine fails.
     pub fn for_each_decoded<B>(
         &self,
-        area: Area,
+        area: Area<'_>,
         mut visit: impl FnMut(Result<(ChunkAt, Chunk), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         self.for_each_chunk(area, |stored| {
@@ -165,7 +165,7 @@ impl ReadView<'_> {
     /// If the engine fails.
     pub fn for_each_place<B>(
         &self,
-        area: Area,
+        area: Area<'_>,
         visit: impl FnMut(Result<StoredPlace, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         self.inner.world.for_each_place(&self.inner.view, area, visit)
@@ -182,7 +182,7 @@ impl ReadView<'_> {
     /// If the engine fails.
     pub fn par_for_each_chunk<B: Send>(
         &self,
-        area: Area,
+        area: Area<'_>,
         visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
     ) -> Result<Option<B>, Error> {
         self.inner.world.par_for_each_chunk(&self.inner.view, area, visit)

@@ -89,7 +89,7 @@ impl Records {
         Ok(count)
     }
 
-    /// The records that a query selects and that are in its box, in the order of the tree. Costs what
+    /// The records that a query selects and that are in its area, in the order of the tree. Costs what
     /// [`in_leaves`](Self::in_leaves) costs.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Records {
         Ok(found)
     }
 
-    /// The records that a query selects, in the order of the tree: all of the leaves that overlap its box.
+    /// The records that a query selects, in the order of the tree: all of the leaves that overlap its area.
     ///
     /// Costs one seek for each run of leaves with adjacent keys, and the read of the rows in them.
     ///

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::key::{self, Family, RecordLeaf};
 use cg_format::record::{Record, RecordView};
-use cg_format::{BlockBox, Dimension, RecordId, Space};
+use cg_format::{BlockArea, BlockBox, Dimension, RecordId, Space};
 
 use crate::engine::{ALL_KEYS, Batch, Met, Readable, scan_skipping_damage};
 use crate::storage::error::{Damage, Error};
 use crate::storage::meta::open_row;
-use crate::storage::record_shape::{Cover, RecordShape};
+use crate::storage::record_shape::{AreaCover, RecordShape};
 
 /// Decodes a record's row.
 ///
@@ -77,14 +77,42 @@ pub fn leaf_of(shape: RecordShape, record: &Record) -> RecordLeaf {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordQuery {
     dimension: Dimension,
-    area: BlockBox,
+    area: BlockArea,
     after: Option<i64>,
     kind: Option<String>,
 }
 
 impl RecordQuery {
     /// Every record of the leaves that overlap a box. These leaves may reach outside the box.
-    pub const fn new(dimension: Dimension, area: BlockBox) -> Self {
+    pub fn new(dimension: Dimension, area: BlockBox) -> Self {
+        Self::in_area(dimension, area.into())
+    }
+
+    /// Every record of the leaves that overlap any of some boxes, each record once. Without a box there is none.
+    ///
+    /// ```
+    /// use cg_format::record::Record;
+    /// use cg_store::prelude::*;
+    /// use cg_store::records::RecordQuery;
+    /// let world = World::builder().in_memory()?;
+    /// let overworld = world.registry().register_dimension("game:overworld")?;
+    /// world.transaction(|tx| {
+    ///     let position = EntityPos::from_f64(overworld, [3.0, 4.0, 5.0])?;
+    ///     tx.put_record(RecordId::from_bytes([7; 16]), Record::new(position, "game:grave", 0, vec![])?);
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// let cube = |side| BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(side, side, side));
+    /// let both = RecordQuery::in_areas(overworld, [cube(9), cube(20)]);
+    /// assert_eq!(world.records().in_box(&both)?.len(), 1);
+    /// assert_eq!(world.records().in_box(&RecordQuery::in_areas(overworld, []))?, []);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn in_areas(dimension: Dimension, boxes: impl IntoIterator<Item = BlockBox>) -> Self {
+        Self::in_area(dimension, BlockArea::union(boxes))
+    }
+
+    /// Every record of the leaves that overlap an area, each once.
+    pub const fn in_area(dimension: Dimension, area: BlockArea) -> Self {
         Self { dimension, area, after: None, kind: None }
     }
 
@@ -102,12 +130,12 @@ impl RecordQuery {
         self
     }
 
-    /// The box that is asked about.
-    pub const fn place(&self) -> (Dimension, &BlockBox) {
+    /// The area that is asked about.
+    pub const fn place(&self) -> (Dimension, &BlockArea) {
         (self.dimension, &self.area)
     }
 
-    /// Whether it asks for a record of its box.
+    /// Whether it asks for a record of its area.
     pub fn wants(&self, record: &RecordView<'_>) -> bool {
         self.after.is_none_or(|after| record.timestamp > after)
             && self.kind.as_ref().is_none_or(|kind| record.kind == kind)
@@ -122,8 +150,8 @@ enum End<B> {
     Leaf(Option<RecordLeaf>),
 }
 
-/// Visits the records of the leaves that overlap a box, in the order of their keys. All keys have a prefix: an
-/// overlay's lease, or nothing.
+/// Visits the records of the leaves that overlap an area, each once, in the order of their keys. All keys have a
+/// prefix: an overlay's lease, or nothing.
 ///
 /// # Errors
 /// [`Error::Corrupt`] at the first damaged row.
@@ -132,10 +160,10 @@ pub fn scan_area<B>(
     prefix: &[u8],
     shape: RecordShape,
     dimension: Dimension,
-    area: &BlockBox,
+    area: &BlockArea,
     mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let cover = Cover::new(shape, dimension, area);
+    let cover = AreaCover::new(shape, dimension, area);
     let mut next = cover.first();
     while let Some(leaf) = next {
         let from = [prefix, &key::record_leaf(&leaf)].concat();

@@ -37,7 +37,7 @@ impl ReadState {
     pub(crate) fn walk<B>(
         &self,
         view: &dyn Readable,
-        area: Area,
+        area: Area<'_>,
         mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let (catalog, deltas) = (self.shared.registry.catalog(), DeltasInView::read(view)?);
@@ -49,7 +49,7 @@ impl ReadState {
     pub(crate) fn for_each_place<B>(
         &self,
         view: &dyn Readable,
-        area: Area,
+        area: Area<'_>,
         mut visit: impl FnMut(Result<StoredPlace, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let deltas = DeltasInView::read(view)?;
@@ -65,7 +65,7 @@ impl ReadState {
     pub(crate) fn par_for_each_chunk<B: Send>(
         &self,
         view: &dyn Readable,
-        area: Area,
+        area: Area<'_>,
         visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
     ) -> Result<Option<B>, Error> {
         let (catalog, deltas) = (self.shared.registry.catalog(), DeltasInView::read(view)?);

@@ -14,8 +14,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use cg_format::key::{RECORD_MAX_LEVELS, RecordLeaf, RecordPath};
-use cg_format::{BlockBox, BlockPos, Dimension, morton};
+use cg_format::key::{self, RECORD_MAX_LEVELS, RecordLeaf, RecordPath};
+use cg_format::{BlockArea, BlockBox, BlockPos, Dimension, morton};
 
 /// The four settings of a tree, with WorldQL's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -249,6 +249,30 @@ impl Level {
             [x, y, z]
         };
         (x <= max[0]).then(|| (x * self.axis + y) * self.axis + z)
+    }
+}
+
+/// The leaves that an area of blocks touches, in the order of their keys, each once.
+#[derive(Debug, Clone)]
+pub(crate) struct AreaCover(Vec<Cover>);
+
+impl AreaCover {
+    pub(crate) fn new(shape: RecordShape, dimension: Dimension, area: &BlockArea) -> Self {
+        Self(area.boxes().iter().map(|area| Cover::new(shape, dimension, area)).collect())
+    }
+
+    /// The first leaf.
+    pub(crate) fn first(&self) -> Option<RecordLeaf> {
+        self.least(Cover::first)
+    }
+
+    /// The first covered leaf that is not before `leaf`; `leaf` itself if it is covered.
+    pub(crate) fn first_from(&self, leaf: &RecordLeaf) -> Option<RecordLeaf> {
+        self.least(|cover| cover.first_from(leaf))
+    }
+
+    fn least(&self, leaf: impl Fn(&Cover) -> Option<RecordLeaf>) -> Option<RecordLeaf> {
+        self.0.iter().filter_map(leaf).min_by_key(key::record_leaf)
     }
 }
 

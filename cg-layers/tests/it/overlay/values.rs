@@ -472,6 +472,14 @@ fn is_its_model(open: impl Fn(&World) -> Overlay<World>, reopens: bool, steps: V
         found.sort_unstable();
         let inside = shown.records.iter().filter(|(_, x)| (32..112).contains(*x));
         assert_eq!(found, inside.map(|(n, _)| u128::from(*n)).collect::<Vec<_>>());
+        // Two that overlap, and one beside them: each record once.
+        let part = |from, to| BlockBox::new(BlockPos::new(from, 0, 0), BlockPos::new(to, 0, 0));
+        let parts = [part(70, 111), part(160, 175), part(32, 80)];
+        let found = overlay.records_in(&RecordQuery::in_areas(ids.overworld, parts)).expect("reads");
+        let mut found: Vec<_> = found.into_iter().map(|(id, _)| id.get().as_u128()).collect();
+        found.sort_unstable();
+        let inside = shown.records.iter().filter(|(_, x)| (32..112).contains(*x) || (160..176).contains(*x));
+        assert_eq!(found, inside.map(|(n, _)| u128::from(*n)).collect::<Vec<_>>());
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::{Bound, ControlFlow};
 
 use cg_format::cluster::Slot;
 use cg_format::key::Family;
-use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
+use cg_format::{BlockArea, ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key, morton};
 
 use crate::engine::{Met, Readable, scan_skipping_damage};
 use crate::rt::stats::Counters;
@@ -16,35 +16,45 @@ use crate::storage::error::Error;
 
 /// The chunks that a walk visits.
 #[derive(Debug, Clone, Copy)]
-pub enum Area {
+pub enum Area<'a> {
     /// All of them.
     World,
     /// Those of a box in one dimension.
     Box(Dimension, ChunkBox),
+    /// Those in one dimension that contain a block of an area, each once.
+    Blocks(Dimension, &'a BlockArea),
 }
 
-impl Area {
+impl Area<'_> {
     /// Whether a chunk is in the area.
     pub(crate) fn contains(self, at: ChunkAt) -> bool {
         match self {
             Self::World => true,
             Self::Box(dimension, area) => at.dimension == dimension && area.contains(at.pos),
+            Self::Blocks(dimension, area) => {
+                at.dimension == dimension && area.chunks().any(|area| area.contains(at.pos))
+            }
         }
     }
 
     /// Whether a cluster has a chunk in the area.
     pub(super) fn meets(self, dimension: Dimension, cluster: ClusterPos) -> bool {
-        let (min, max) = (cluster.min_chunk(), cluster.max_chunk());
-        let overlap = |min: i64, max: i64, from: i64, to: i64| min <= to && from <= max;
+        let chunks = ChunkBox::new(cluster.min_chunk(), cluster.max_chunk());
         match self {
             Self::World => true,
-            Self::Box(wanted, area) => {
-                let (from, to) = (area.min(), area.max());
-                dimension == wanted
-                    && overlap(min.x(), max.x(), from.x(), to.x())
-                    && overlap(min.y(), max.y(), from.y(), to.y())
-                    && overlap(min.z(), max.z(), from.z(), to.z())
+            Self::Box(wanted, area) => dimension == wanted && area.intersects(&chunks),
+            Self::Blocks(wanted, area) => {
+                dimension == wanted && area.chunks().any(|area| area.intersects(&chunks))
             }
+        }
+    }
+
+    /// The dimension and the boxes, which may overlap; `None` for everything.
+    fn boxes(self) -> Option<(Dimension, Vec<ChunkBox>)> {
+        match self {
+            Self::World => None,
+            Self::Box(dimension, area) => Some((dimension, vec![area])),
+            Self::Blocks(dimension, area) => Some((dimension, area.chunks().collect())),
         }
     }
 
@@ -85,13 +95,13 @@ const NAMED_CUBES: usize = 64;
 
 /// An iterator over the cubes of an area.
 #[derive(Debug)]
-pub(crate) enum Cubes {
-    /// All cubes of a small box, stored or not, in the order of their keys.
+pub(crate) enum Cubes<'a> {
+    /// All cubes of a small area, stored or not, in the order of their keys.
     Named(std::vec::IntoIter<(Dimension, ClusterPos)>),
     /// The cubes that have a row, found by their keys.
     Followed {
         /// The area.
-        area: Area,
+        area: Area<'a>,
         /// Where the search continues; `None` at the end.
         from: Option<Start>,
     },
@@ -105,19 +115,22 @@ pub(crate) enum Start {
     Behind(Dimension, ClusterPos),
 }
 
-impl Cubes {
+impl<'a> Cubes<'a> {
     /// The cubes of an area.
-    pub(crate) fn of(area: Area) -> Self {
-        let Area::Box(dimension, bounds) = area else {
+    pub(crate) fn of(area: Area<'a>) -> Self {
+        let Some((dimension, boxes)) = area.boxes() else {
             return Self::Followed { area, from: Some(Start::Beginning) };
         };
-        let cubes = clusters_of(bounds, ClusterTier::L2).map(|cube| (dimension, cube));
+        let by_key = |cube: &ClusterPos| key::cluster(dimension, *cube);
+        let cubes = boxes.iter().flat_map(|bounds| clusters_of(*bounds, ClusterTier::L2));
         let mut named: Vec<_> = cubes.take(NAMED_CUBES + 1).collect();
         if named.len() > NAMED_CUBES {
-            let first = bounds.min().cluster(ClusterTier::L2);
-            return Self::Followed { area, from: Some(Start::Cube(dimension, first)) };
+            let first = boxes.iter().map(|bounds| bounds.min().cluster(ClusterTier::L2)).min_by_key(by_key);
+            return Self::Followed { area, from: first.map(|first| Start::Cube(dimension, first)) };
         }
-        named.sort_unstable_by_key(|(dimension, cube)| key::cluster(*dimension, *cube));
+        named.sort_unstable_by_key(by_key);
+        named.dedup();
+        let named: Vec<_> = named.into_iter().map(|cube| (dimension, cube)).collect();
         Self::Named(named.into_iter())
     }
 
@@ -165,11 +178,11 @@ impl Cubes {
             Self::Named(cubes) => return Ok(cubes.next()),
             Self::Followed { area, from } => (*area, from),
         };
-        // The cube of the corner with the largest coordinates has the last key of the box.
-        let last = match area {
-            Area::World => None,
-            Area::Box(dimension, bounds) => Some((dimension, bounds.max().cluster(ClusterTier::L2))),
-        };
+        // The cube of the corner with the largest coordinates has the last key of a box.
+        let last = area.boxes().and_then(|(dimension, boxes)| {
+            let last = boxes.iter().map(|bounds| bounds.max().cluster(ClusterTier::L2));
+            Some((dimension, last.max_by_key(|cube| key::cluster(dimension, *cube))?))
+        });
         while let Some(start) = from.take() {
             let Some((dimension, cube)) = next_stored(view, counters, start, last, damaged)? else { break };
             if area.meets(dimension, cube) {
@@ -183,8 +196,8 @@ impl Cubes {
 }
 
 /// Where an area continues after a cube outside it; `None` if all of it is before.
-fn back_into(area: Area, dimension: Dimension, outside: ClusterPos) -> Option<Start> {
-    let Area::Box(wanted, bounds) = area else { return None };
+fn back_into(area: Area<'_>, dimension: Dimension, outside: ClusterPos) -> Option<Start> {
+    let (wanted, boxes) = area.boxes()?;
     if dimension > wanted {
         return None;
     }
@@ -193,8 +206,11 @@ fn back_into(area: Area, dimension: Dimension, outside: ClusterPos) -> Option<St
         [cube.x(), cube.y(), cube.z()]
     };
     let found = [outside.x(), outside.y(), outside.z()];
-    let [x, y, z] = morton::first_in_box(found, corner(bounds.min()), corner(bounds.max()))?;
-    Some(Start::Cube(wanted, cube(x, y, z)))
+    let back = boxes.iter().filter_map(|bounds| {
+        let [x, y, z] = morton::first_in_box(found, corner(bounds.min()), corner(bounds.max()))?;
+        Some(cube(x, y, z))
+    });
+    Some(Start::Cube(wanted, back.min_by_key(|cube| key::cluster(wanted, *cube))?))
 }
 
 fn cube(x: i64, y: i64, z: i64) -> ClusterPos {

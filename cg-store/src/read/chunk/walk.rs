@@ -63,7 +63,7 @@ pub(crate) fn positions_in(
 pub(crate) fn walk<B>(
     view: &dyn Readable,
     counters: &Counters,
-    area: Area,
+    area: Area<'_>,
     mut visit: impl FnMut(Result<StoredChunk<'_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
     walk_live(view, counters, area, |live| show(live, &mut visit))
@@ -92,7 +92,7 @@ pub(crate) fn show<B>(
 pub(crate) fn walk_live<B>(
     view: &dyn Readable,
     counters: &Counters,
-    area: Area,
+    area: Area<'_>,
     mut visit: impl FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
     let (mut cubes, mut damaged) = (Cubes::of(area), Vec::new());

@@ -30,7 +30,7 @@ const CUBE_CHUNKS: u16 = 64;
 pub(crate) fn walk_cube<B>(
     view: &dyn Readable,
     counters: &Counters,
-    area: Area,
+    area: Area<'_>,
     (dimension, cube): (Dimension, ClusterPos),
     mut visit: impl FnMut(Result<Live<'_, '_>, Error>) -> ControlFlow<B>,
 ) -> Result<ControlFlow<B>, Error> {
@@ -64,7 +64,7 @@ type Flow<B> = ControlFlow<Result<B, Error>>;
 struct CubeWalk<'v, F> {
     view: &'v dyn Readable,
     counters: &'v Counters,
-    area: Area,
+    area: Area<'v>,
     dimension: Dimension,
     cube: ClusterPos,
     cold: Option<OpenCluster<'v>>,

@@ -1,13 +1,14 @@
 //! The content hash: the same for the same content, however it came about, and another one after any change.
 
 use super::*;
-use cg_format::ClusterTier;
+use cg_format::{BlockArea, ClusterTier};
 use cg_store::verify::ContentHash;
 
 over_both_engines! {
     it_does_not_depend_on_order_tier_or_history
     every_kind_of_change_changes_it
     a_part_is_hashed_by_its_own_content
+    an_area_of_several_boxes_counts_each_chunk_once
 }
 
 /// The content of the tests, written in one of two orders.
@@ -171,6 +172,37 @@ fn every_kind_of_change_changes_it(world: &World) {
         seen.push(now);
     }
     assert_sound(world);
+}
+
+fn an_area_of_several_boxes_counts_each_chunk_once(world: &World) {
+    let ids = Ids::register(world);
+    build(world, &ids, false);
+    let cow = ids.at(-20, 0, 0).pos.min_block();
+    let put = world.transaction(|tx| {
+        let position = EntityPos::new(ids.overworld, cow, [0.0; 3])?;
+        let record = cg_format::record::Record::new(position, "sign", 0, b"here".to_vec())?;
+        tx.put_record(cg_format::RecordId::from_bytes([9; 16]), record);
+        Ok::<_, Box<dyn std::error::Error>>(())
+    });
+    put.expect("puts");
+    let hash = |area: &BlockArea| {
+        world.content_hash(cg_store::view::Area::Blocks(ids.overworld, area)).expect("hashes")
+    };
+    let slab =
+        |min: i64, max: i64| BlockBox::new(BlockPos::new(min, -400, -400), BlockPos::new(max, 400, 400));
+    let whole = hash(&slab(-400, 400).into());
+    let area = ChunkBox::new(ChunkPos::constant(-25, -25, -25), ChunkPos::constant(25, 25, 25));
+    let of_chunks = world.content_hash(cg_store::view::Area::Box(ids.overworld, area)).expect("hashes");
+    assert_eq!(whole, of_chunks);
+    // Parts that meet inside a chunk, that overlap, and that stand in another order.
+    let parts = [slab(-400, -266), slab(-265, 7), slab(-2, 400), slab(-2, -2)];
+    assert_eq!(hash(&BlockArea::union(parts)), whole);
+    assert_eq!(hash(&BlockArea::union(parts.into_iter().rev().chain(parts))), whole);
+    assert_ne!(hash(&BlockArea::union(parts.into_iter().skip(1))), whole, "a part is not the whole");
+    let nothing = hash(&BlockArea::union([]));
+    assert_eq!(nothing, hash(&slab(40_000, 40_001).into()), "no box is not everywhere");
+    assert_ne!(nothing, whole);
+    assert_eq!(hash(&BlockArea::everywhere()), whole);
 }
 
 fn a_part_is_hashed_by_its_own_content(world: &World) {

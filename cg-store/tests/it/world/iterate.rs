@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
 use super::*;
-use cg_format::{ClusterPos, ClusterTier, Space, Tier, key};
+use cg_format::{BlockArea, ClusterPos, ClusterTier, Space, Tier, key};
 use cg_store::view::{Area, StoredPlace};
 use proptest::prelude::*;
 
@@ -174,6 +174,8 @@ proptest! {
             0..60,
         ),
         corners in [(-8_i64..14, -8_i64..14, -20_i64..8), (-8_i64..14, -8_i64..14, -20_i64..8)],
+        boxes in prop::collection::vec(prop::array::uniform6(-320_i64..220), 0..5),
+        is_far: bool,
     ) {
         let world = in_memory();
         let ids = Ids::register(&world);
@@ -184,8 +186,19 @@ proptest! {
         let low = ChunkPos::constant(a.0.min(b.0), a.1.min(b.1), a.2.min(b.2));
         let high = ChunkPos::constant(a.0.max(b.0), a.1.max(b.1), a.2.max(b.2));
         let area = ChunkBox::new(low, high);
-        let inside: Vec<_> = expected.into_iter().filter(|(place, _)| area.contains(place.at.pos)).collect();
+        let inside: Vec<_> =
+            expected.iter().filter(|(place, _)| area.contains(place.at.pos)).cloned().collect();
         check_walks(&world, Area::Box(ids.overworld, area), &inside);
+
+        // A box far away makes the walk follow the stored keys instead of naming cubes.
+        let far = is_far.then_some([-9_000_000, -40, 0, -8_000_000, 60, 9]);
+        let blocks = boxes.iter().chain(&far).map(|[a, b, c, d, e, f]| {
+            BlockBox::new(BlockPos::new(*a, *b, *c), BlockPos::new(*d, *e, *f))
+        });
+        let blocks: Vec<_> = blocks.collect();
+        let is_met = |pos| blocks.iter().any(|area| area.chunks().contains(pos));
+        let inside: Vec<_> = expected.iter().filter(|(place, _)| is_met(place.at.pos)).cloned().collect();
+        check_walks(&world, Area::Blocks(ids.overworld, &BlockArea::union(blocks.clone())), &inside);
     }
 }
 

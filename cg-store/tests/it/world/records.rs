@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::*;
 use cg_format::record::Record;
-use cg_format::{RecordId, Space, key};
+use cg_format::{BlockArea, RecordId, Space, key};
 use cg_store::StoreLimits;
 use cg_store::error::ConflictKey;
 use cg_store::records::{RecordQuery, RecordSettings, RecordShape};
@@ -12,6 +12,7 @@ use expect_test::{Expect, expect};
 
 over_both_engines! {
     a_query_returns_the_full_set_of_the_leaves_it_touches
+    several_boxes_return_each_record_once_in_the_order_of_the_tree
     queries_choose_by_time_and_kind
     a_record_moves_and_is_never_in_two_places
     equal_records_write_nothing
@@ -100,6 +101,63 @@ fn a_query_returns_the_full_set_of_the_leaves_it_touches(world: &World) {
     assert_eq!((all, ended.expect("scans")), (9, Some("enough")));
     assert_eq!(world.tiers().census().expect("counts").records, 9);
     assert_sound(world);
+}
+
+fn several_boxes_return_each_record_once_in_the_order_of_the_tree(world: &World) {
+    let ids = Ids::register(world);
+    // Leaves of 16 blocks, tables of 256: on both sides of the borders of both.
+    let axis = [-300_i64, -257, -256, -17, -16, -1, 0, 15, 16, 255, 256, 300];
+    let places = axis.into_iter().flat_map(|x| axis.into_iter().map(move |z| (x, z)));
+    let records: Vec<_> = (0..).zip(places.flat_map(|(x, z)| [[x, 0, z], [x, 40, z]])).collect();
+    put(
+        world,
+        records.iter().map(|(n, at)| (*n, record(ids.overworld, at.map(|axis| axis as f64), "sign", 0))),
+    );
+    put(world, [(9000, record(ids.nether, [0.0; 3], "sign", 0))]);
+    let mut in_order = Vec::new();
+    let walked = world.records().for_each(|found| {
+        let (id, record) = found.expect("is sound");
+        in_order.push((id, record.position));
+        ControlFlow::<()>::Continue(())
+    });
+    walked.expect("scans");
+    let leaf = |at: BlockPos| [at.x, at.y, at.z].map(|axis| axis.div_euclid(16));
+    let all = [
+        block_box([-300; 3], [300; 3]),
+        block_box([-300, 0, -300], [-17, 0, 300]),
+        block_box([-16, 0, -16], [15, 40, 15]),
+        block_box([0, 0, 0], [16, 16, 16]),
+        block_box([-1, 0, -1], [0, 0, 0]),
+        block_box([255, 40, 255], [256, 40, 300]),
+        block_box([1000; 3], [2000; 3]),
+    ];
+    for chosen in 0..1_usize << all.len() {
+        let boxes: Vec<_> = (0..all.len()).filter(|n| chosen >> n & 1 == 1).map(|n| all[n]).collect();
+        let touches = |at: BlockPos| {
+            boxes.iter().any(|area| {
+                let (low, high, leaf) = (leaf(area.min()), leaf(area.max()), leaf(at));
+                (0..3).all(|axis| (low[axis]..=high[axis]).contains(&leaf[axis]))
+            })
+        };
+        let expected =
+            in_order.iter().filter(|(_, at)| at.dimension() == ids.overworld && touches(at.block()));
+        let expected: Vec<_> = expected.map(|(id, _)| *id).collect();
+        let found = |boxes: Vec<BlockBox>| -> Vec<RecordId> {
+            let query = RecordQuery::in_areas(ids.overworld, boxes);
+            world.records().in_leaves(&query).expect("reads").into_iter().map(|(id, _)| id).collect()
+        };
+        assert_eq!(found(boxes.clone()), expected, "{boxes:?}");
+        let again = boxes.iter().rev().chain(&boxes).copied().collect();
+        assert_eq!(found(again), expected, "in another order, and twice: {boxes:?}");
+        let query = RecordQuery::in_areas(ids.overworld, boxes.clone());
+        let inside = world.records().in_box(&query).expect("reads").len();
+        let is_inside = |at: BlockPos| boxes.iter().any(|area| area.contains(at));
+        let expected = records.iter().filter(|(_, [x, y, z])| is_inside(BlockPos::new(*x, *y, *z)));
+        assert_eq!(inside, expected.count(), "{boxes:?}");
+    }
+    assert_eq!(ids_in(world, &RecordQuery::in_areas(ids.overworld, [])), [0; 0], "no box is not everywhere");
+    let everywhere = RecordQuery::in_area(ids.nether, BlockArea::everywhere());
+    assert_eq!(ids_in(world, &everywhere), [9000]);
 }
 
 fn queries_choose_by_time_and_kind(world: &World) {
