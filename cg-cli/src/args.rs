@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use cg_format::{BlockBox, BlockPos, ChunkPos, Dimension};
+use cg_format::{BlockArea, BlockBox, BlockPos, ChunkPos, Dimension};
 use cg_registry::{Catalog, ListKind};
 use cg_store::{World, WorldOptions};
-use clap::ValueHint;
+use clap::{ArgAction, ValueHint};
 
 use crate::output::Failure;
 
@@ -89,28 +89,66 @@ pub(crate) fn find_dimension(catalog: &Catalog, wanted: &str) -> Result<Dimensio
     Err(Failure::UnknownDimension(format!("the world has no dimension `{wanted}`; it has {known}")))
 }
 
-/// A box of blocks.
+/// One box of blocks, for commands that take no union.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BoxArg {
-    /// Two opposite corners of a box of blocks, both included.
+    /// Two opposite corners of a box of blocks, both included; only one box.
     #[arg(
         long = "box",
         num_args = 6,
+        action = ArgAction::Append,
         value_names = ["X0", "Y0", "Z0", "X1", "Y1", "Z1"],
         allow_negative_numbers = true
     )]
-    corners: Option<Vec<i64>>,
+    corners: Vec<i64>,
 }
 
 impl BoxArg {
-    pub(crate) fn get(&self) -> Option<BlockBox> {
-        match self.corners.as_deref() {
-            Some(&[x0, y0, z0, x1, y1, z1]) => {
-                Some(BlockBox::new(BlockPos::new(x0, y0, z0), BlockPos::new(x1, y1, z1)))
+    /// The box, if one was given. A second one is refused: `instead` says how to do without.
+    pub(crate) fn get(&self, instead: &str) -> Result<Option<BlockBox>, Failure> {
+        match boxes(&self.corners)?[..] {
+            [] => Ok(None),
+            [area] => Ok(Some(area)),
+            [_, _, ..] => {
+                let count = self.corners.len() / 6;
+                Err(Failure::usage(format!(
+                    "--box is given {count} times, and this command takes one; {instead}"
+                )))
             }
-            _ => None,
         }
     }
+}
+
+/// An area of blocks: the union of several boxes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AreaArg {
+    /// Two opposite corners of a box of blocks, both included; may be given several times, and then means the union of the
+    /// boxes: what is in any of them, once.
+    #[arg(
+        long = "box",
+        num_args = 6,
+        action = ArgAction::Append,
+        value_names = ["X0", "Y0", "Z0", "X1", "Y1", "Z1"],
+        allow_negative_numbers = true
+    )]
+    corners: Vec<i64>,
+}
+
+impl AreaArg {
+    /// The union of the boxes; `None` if there is no `--box`, which each command gives a meaning of its own.
+    pub(crate) fn get(&self) -> Result<Option<BlockArea>, Failure> {
+        let boxes = boxes(&self.corners)?;
+        Ok(if boxes.is_empty() { None } else { Some(BlockArea::union(boxes)) })
+    }
+}
+
+/// The boxes of six numbers each.
+fn boxes(corners: &[i64]) -> Result<Vec<BlockBox>, Failure> {
+    let boxes = corners.chunks(6).map(|corners| match corners {
+        &[x0, y0, z0, x1, y1, z1] => Ok(BlockBox::new(BlockPos::new(x0, y0, z0), BlockPos::new(x1, y1, z1))),
+        _ => Err(Failure::usage("--box takes six numbers: X0 Y0 Z0 X1 Y1 Z1")),
+    });
+    boxes.collect()
 }
 
 /// Says yes to a command that cannot be undone.

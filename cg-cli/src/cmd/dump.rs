@@ -30,16 +30,16 @@ pub(crate) struct Args {
     #[command(flatten)]
     dimension: DimensionArg,
     /// The row that holds a chunk, in whatever tier, and the chunk in it. The position is in chunks.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     chunk: Option<Vec<i64>>,
     /// A row by its family and its key in hexadecimal, as `cg verify` prints them, or by its name (`worldMeta blocks`).
-    #[arg(long, num_args = 2, value_names = ["FAMILY", "KEY"])]
+    #[arg(long, num_args = 2, action = clap::ArgAction::Set, value_names = ["FAMILY", "KEY"])]
     row: Option<Vec<String>>,
     /// An entity by its UUID.
     #[arg(long, value_name = "UUID")]
     entity: Option<Uuid>,
     /// A copy of a row that was quarantined, as `cg quarantine list` prints it.
-    #[arg(long, num_args = 3, value_names = ["SPACE", "KEY", "COMMIT"])]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["SPACE", "KEY", "COMMIT"])]
     quarantined: Option<Vec<String>>,
 }
 

@@ -28,10 +28,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     dimension: DimensionArg,
     /// The position of a chunk, in chunks.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     chunk: Option<Vec<i64>>,
     /// The position of a block.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     block: Option<Vec<i64>>,
 }
 

@@ -6,14 +6,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::args::{BoxArg, DimensionArg, WorldArg};
+use crate::args::{AreaArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output};
 
 /// Print the hash of the world's content: equal for equal content, whatever its tier, ids or order of writing.
 ///
 /// The content is chunks, entities, properties, objects and spatial records. What an import keeps as bytes is objects, and in
 /// it. Snapshots and quarantined rows are not: `--all` has them too, and is another number, also where there are none. With
-/// `--box`, the hash covers the chunks that the box touches. A damaged row, or with `--all` a damaged snapshot, ends it with exit
+/// `--box`, the hash covers the chunks that the boxes touch, each once. A damaged row, or with `--all` a damaged snapshot, ends it with exit
 /// code 1: a hash of a part would mean nothing. JSON: `{"hash":HEX}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     dimension: DimensionArg,
     #[command(flatten)]
-    area: BoxArg,
+    area: AreaArg,
     /// Hash snapshots and quarantined rows too. Of a snapshot the time of its capture is left out; a quarantined row is hashed as
     /// the bytes that it has, with the ids in them.
     #[arg(long, conflicts_with_all = ["corners", "dimension"])]
@@ -36,10 +36,10 @@ struct Report {
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
-    let hash = match args.area.get() {
+    let hash = match args.area.get()? {
         Some(area) => {
             let dimension = args.dimension.find(&world.catalog())?;
-            world.content_hash(cg_store::view::Area::Box(dimension, area.chunks()))?
+            world.content_hash(cg_store::view::Area::Blocks(dimension, &area))?
         }
         None if args.dimension.is_given() => {
             let dimension = args.dimension.find(&world.catalog())?;

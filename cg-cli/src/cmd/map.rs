@@ -4,15 +4,16 @@ use std::fmt;
 use std::path::PathBuf;
 
 use cg_cli::map::{Colours, MapError, MapOptions, render};
+use cg_format::BlockArea;
 use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::args::{BoxArg, DimensionArg, WorldArg};
+use crate::args::{AreaArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
-/// Draw the world from above in real colours or by tiers, hill-shaded, with a legend.
+/// Draw the world from above in real colours or by tiers, hill-shaded, with a legend. With --box, only what is in the boxes is drawn, and seen.
 ///
 /// JSON: `{"file","width_px","height_px","min":[X,Z],"max":[X,Z],"scale_blocks","zoom_px","surface":[{"name","columns"}],
 /// "unreadable":[…],"unreadable_columns":N}`, and with --tiers `"tiers":{"l0","l1","l2"}` in columns of blocks. Exit code 1
@@ -27,7 +28,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     dimension: DimensionArg,
     #[command(flatten)]
-    area: BoxArg,
+    area: AreaArg,
     /// Blocks per pixel, a power of two [default: as few as keep the map within 4096 pixels].
     #[arg(long, value_name = "BLOCKS")]
     scale: Option<u32>,
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let options = MapOptions {
         dimension: args.dimension.find(&world.catalog())?,
-        area: args.area.get(),
+        area: args.area.get()?.unwrap_or_else(BlockArea::everywhere),
         scale_blocks: args.scale,
         legend: !args.no_legend,
         colours: if args.tiers { Colours::Tiers } else { Colours::Blocks },

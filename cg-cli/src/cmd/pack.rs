@@ -75,7 +75,7 @@ struct Left {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let area = args.area.get();
+    let area = args.area.get("run `cg pack` once for each box, with a file of its own")?;
     if args.prefixes.is_empty() && area.is_none() {
         return Err(Failure::usage("say what to pack: --objects PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or both"));
     }

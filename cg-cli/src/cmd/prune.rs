@@ -18,7 +18,7 @@ use columns::Columns;
 
 use super::name_of;
 use super::tiers::span::ticks;
-use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg};
+use crate::args::{AreaArg, DimensionArg, WorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 use crate::shown::shown;
 
@@ -27,12 +27,12 @@ const CHUNKS_AT_ONCE: usize = 256;
 /// At most this many entities are deleted at once that go with no chunk.
 const ENTITIES_AT_ONCE: usize = 4096;
 
-/// Delete the chunks of a dimension that lie in a box, outside a radius, or where no player was for long. Writes, with --yes.
+/// Delete the chunks of a dimension that lie in boxes, outside a radius, or where no player was for long. Writes, with --yes.
 ///
 /// Without --yes it says what would go, and exits with code 2.
 ///
-/// Of several conditions all must hold. A chunk goes only as a whole, with its entities: of a box, the chunks that lie
-/// in it with every block; of a radius, those no block of which is within it. With the last chunk of a column goes what an
+/// Of several conditions all must hold. A chunk goes only as a whole, with its entities: of boxes, the chunks that lie
+/// in their union with every block; of a radius, those no block of which is within it. With the last chunk of a column goes what an
 /// import kept of the column beside its chunks: height maps, structures, points of interest. Detached entities, which belong to
 /// no chunk, go if there is none where they stand, and that place lies where chunks go, or the column's last chunk goes; those
 /// that a host detached for another reason stay and are counted. Every entity of the world is read once. Spatial records stay
@@ -48,12 +48,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     dimension: DimensionArg,
     #[command(flatten)]
-    area: BoxArg,
+    area: AreaArg,
     /// Farther than this many blocks from the centre, in x and z; the height does not count.
     #[arg(long, value_name = "BLOCKS")]
     outside_radius: Option<u64>,
     /// The centre of the radius.
-    #[arg(long, num_args = 2, value_names = ["X", "Z"], default_values_t = [0, 0], allow_negative_numbers = true)]
+    #[arg(long, num_args = 2, action = clap::ArgAction::Set, value_names = ["X", "Z"], default_values_t = [0, 0], allow_negative_numbers = true)]
     around: Vec<i64>,
     /// Not accessed for this much game time, as in 30d, 12h, 90m, 45s or 600t (ticks). Cold chunks were accessed when any of
     /// their cold cluster was. Where no player was since an import, the save's `LastUpdate` and `InhabitedTime` tell. What is
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = if args.yes.given() { args.world.open_for_writing()? } else { args.world.open()? };
     let catalog = world.catalog();
     let dimension = args.dimension.find(&catalog)?;
-    let mut choice = Choice::new(args, &world, dimension);
+    let mut choice = Choice::new(args, &world, dimension)?;
     let chosen = choice.chosen()?;
     let mut columns = Columns::of(&world, dimension, &chosen, |pos| choice.goes_empty(pos))?;
     let mut entities = columns.detached;

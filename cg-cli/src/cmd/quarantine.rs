@@ -57,7 +57,7 @@ pub(crate) struct Add {
     #[command(flatten)]
     area: BoxArg,
     /// The position of the chunk, in chunks.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     chunk: Option<Vec<i64>>,
     /// The UUID of the entity.
     #[arg(long, value_name = "UUID")]
@@ -133,7 +133,7 @@ impl Damaged {
 impl Add {
     fn damaged(&self) -> Result<Damaged, Failure> {
         let Self { area, chunk, entity, object, record, .. } = self;
-        if let Some(blocks) = area.get() {
+        if let Some(blocks) = area.get("run `cg quarantine add` once for each box")? {
             return Ok(Damaged::Box(blocks.chunks()));
         }
         match (chunk, entity, object, record) {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use cg_format::entity::EntityPos;
 use cg_format::record::{Record, RecordView};
-use cg_format::{BlockBox, BlockPos, RecordId};
+use cg_format::{BlockArea, BlockPos, RecordId};
 use cg_registry::{Catalog, ListKind};
 use cg_store::Error;
 use cg_store::records::{RecordQuery, RecordSettings, RecordShape};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::content::{Content, ContentArg};
 use super::name_of;
-use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg};
+use crate::args::{AreaArg, DimensionArg, WorldArg, YesArg};
 use crate::decimal::point;
 use crate::output::{Failure, Outcome, Output};
 use crate::shown::shown;
@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Shape(Shape),
 }
 
-/// List the records of a dimension or, with `--box`, all of the leaves that the box touches.
+/// List the records of a dimension or, with `--box`, all of the leaves that the boxes touch.
 ///
 /// A line is UUID, position, timestamp, kind and payload. A damaged record is counted, and makes the exit code 1. JSON:
 /// `{"records":[{"id","dimension","block":[X,Y,Z],"fraction":[X,Y,Z],"timestamp","kind","text":TEXT,"hex":HEX}],
@@ -40,7 +40,7 @@ pub(crate) struct List {
     #[command(flatten)]
     dimension: DimensionArg,
     #[command(flatten)]
-    area: BoxArg,
+    area: AreaArg,
     /// Only those with a later timestamp.
     #[arg(long, value_name = "TIMESTAMP", allow_negative_numbers = true)]
     after: Option<i64>,
@@ -62,7 +62,7 @@ pub(crate) struct Add {
     #[command(flatten)]
     dimension: DimensionArg,
     /// Where it is, in blocks: decimal numbers, of which every digit before the point counts.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
     at: Vec<String>,
     /// What it is: any text of at most 255 bytes.
     #[arg(long, value_name = "KIND")]
@@ -101,7 +101,7 @@ pub(crate) struct Shape {
     #[command(flatten)]
     dimension: DimensionArg,
     /// A block.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     at: Option<Vec<i64>>,
 }
 
@@ -165,12 +165,8 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open()?;
     let catalog = world.catalog();
-    let everywhere = || {
-        let corner = |axis| BlockPos::new(axis, axis, axis);
-        BlockBox::new(corner(i64::MIN), corner(i64::MAX))
-    };
     let dimension = args.dimension.find(&catalog)?;
-    let mut query = RecordQuery::new(dimension, args.area.get().unwrap_or_else(everywhere));
+    let mut query = RecordQuery::in_area(dimension, args.area.get()?.unwrap_or_else(BlockArea::everywhere));
     if let Some(after) = args.after {
         query = query.after(after);
     }

@@ -63,7 +63,7 @@ struct SegmentArg {
     #[command(flatten)]
     dimension: DimensionArg,
     /// The place of the segment, in segments.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
     segment: Vec<i64>,
 }
 

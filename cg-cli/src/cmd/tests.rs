@@ -1,5 +1,7 @@
 //! What every command has in common that writes a file.
 
+mod options;
+
 use std::fs;
 use std::path::Path;
 

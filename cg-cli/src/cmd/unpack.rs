@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
     /// The block where the box's lowest corner goes, a multiple of 16 on each axis [default: where it was].
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     at: Option<Vec<i64>>,
     /// What happens to objects, chunks and entities that are there already.
     #[arg(long, value_enum, default_value_t = MergeArg::Replace)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
+use cg_format::{BlockArea, BlockBox, BlockPos, ChunkBox, ChunkPos, Dimension};
 use cg_store::quarantine::LostChunks;
 use cg_store::view::Area;
 use cg_store::{Error, World};
@@ -56,30 +56,27 @@ pub(super) struct StripTiles {
 }
 
 impl Extent {
-    /// Looks for chunks, in a box or everywhere; `None` if there are neither chunks nor damage.
-    pub(super) fn find(
-        world: &World,
-        dimension: Dimension,
-        area: Option<BlockBox>,
-    ) -> Result<Option<Self>, Error> {
+    /// Looks for chunks of an area; `None` if there are neither chunks nor damage.
+    pub(super) fn find(world: &World, dimension: Dimension, area: &BlockArea) -> Result<Option<Self>, Error> {
         let mut tiles: BTreeMap<(i64, i64), Parts> = BTreeMap::new();
-        let mut bounds: Option<[ChunkPos; 2]> = None;
+        let mut bounds: Option<BlockBox> = None;
         let mut unreadable = Vec::new();
-        let chunks = area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
         world.read_view(|view| {
-            view.for_each_place(Area::Box(dimension, chunks), |stored| {
+            view.for_each_place(Area::Blocks(dimension, area), |stored| {
                 let (found, is_damaged) = match stored {
-                    Ok(stored) => (Some(ChunkBox::new(stored.at.pos, stored.at.pos)), false),
+                    Ok(stored) => (vec![ChunkBox::new(stored.at.pos, stored.at.pos)], false),
                     Err(error) => {
                         let problem = error.to_string();
                         if !unreadable.contains(&problem) {
                             unreadable.push(problem);
                         }
                         let damaged = chunks_of_row(&error).filter(|(found, _)| *found == dimension);
-                        (damaged.and_then(|(_, damaged)| common(damaged, chunks)), true)
+                        let common =
+                            |(_, damaged)| area.chunks().filter_map(move |chunks| common(damaged, chunks));
+                        (damaged.into_iter().flat_map(common).collect(), true)
                     }
                 };
-                if let Some(found) = found {
+                for found in found {
                     let [x, y, z] = [found.min().x(), found.min().y(), found.min().z()]
                         .map(|c| c.div_euclid(TILE_CHUNKS));
                     let parts = tiles.entry((z, x)).or_default();
@@ -87,23 +84,17 @@ impl Extent {
                     if is_damaged {
                         parts.damaged.push(found);
                     }
-                    bounds = Some(match bounds {
-                        None => [found.min(), found.max()],
-                        Some([min, max]) => [least(min, found.min()), greatest(max, found.max())],
-                    });
+                    let drawn = area.intersection(&found.blocks());
+                    for drawn in drawn.boxes() {
+                        bounds = Some(bounds.map_or(*drawn, |bounds| around(bounds, *drawn)));
+                    }
                 }
                 ControlFlow::<()>::Continue(())
             })
         })?;
-        Ok(bounds.map(|[min, max]| {
-            let (first, last) = (min.min_block(), ChunkBox::new(min, max).blocks().max());
-            let clip = area.unwrap_or(BlockBox::new(first, last));
-            Self {
-                min: [first.x.max(clip.min().x), first.z.max(clip.min().z)],
-                max: [last.x.min(clip.max().x), last.z.min(clip.max().z)],
-                tiles,
-                unreadable,
-            }
+        Ok(bounds.map(|bounds| {
+            let (first, last) = (bounds.min(), bounds.max());
+            Self { min: [first.x, first.z], max: [last.x, last.z], tiles, unreadable }
         }))
     }
 
@@ -154,6 +145,14 @@ fn common(a: ChunkBox, b: ChunkBox) -> Option<ChunkBox> {
     let (min, max) = (greatest(a.min(), b.min()), least(a.max(), b.max()));
     let is_ordered = min.x() <= max.x() && min.y() <= max.y() && min.z() <= max.z();
     is_ordered.then(|| ChunkBox::new(min, max))
+}
+
+/// The smallest box that contains two others.
+fn around(a: BlockBox, b: BlockBox) -> BlockBox {
+    let pick = |a: BlockPos, b: BlockPos, f: fn(i64, i64) -> i64| {
+        BlockPos::new(f(a.x, b.x), f(a.y, b.y), f(a.z, b.z))
+    };
+    BlockBox::new(pick(a.min(), b.min(), i64::min), pick(a.max(), b.max(), i64::max))
 }
 
 fn least(a: ChunkPos, b: ChunkPos) -> ChunkPos {

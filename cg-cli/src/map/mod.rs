@@ -30,7 +30,7 @@ mod legend;
 mod strip;
 mod surface;
 
-use cg_format::{BlockBox, Dimension, Tier};
+use cg_format::{BlockArea, Dimension, Tier};
 use cg_registry::ListKind;
 use cg_store::World;
 
@@ -55,8 +55,9 @@ const ENOUGH_PX: u64 = 768;
 pub struct MapOptions {
     /// The dimension.
     pub dimension: Dimension,
-    /// The blocks to draw; `None` for all columns of blocks that show something. What lies above the box is not drawn, which shows caves.
-    pub area: Option<BlockBox>,
+    /// The blocks to draw; of everything, all columns of blocks that show something. What is above a box and in no other one
+    /// is not drawn, which shows caves.
+    pub area: BlockArea,
     /// Blocks per pixel, a power of two; `None` for the smallest that keeps the map within [`MAX_SIDE_PX`].
     pub scale_blocks: Option<u32>,
     /// Whether title, scale bar and the meaning of the colours are drawn below the map.
@@ -77,8 +78,9 @@ pub enum Colours {
 
 impl MapOptions {
     /// All that is stored of a dimension, with a legend.
-    pub const fn of(dimension: Dimension) -> Self {
-        Self { dimension, area: None, scale_blocks: None, legend: true, colours: Colours::Blocks }
+    pub fn of(dimension: Dimension) -> Self {
+        let area = BlockArea::everywhere();
+        Self { dimension, area, scale_blocks: None, legend: true, colours: Colours::Blocks }
     }
 }
 
@@ -166,12 +168,12 @@ pub enum MapError {
 /// # Errors
 /// The variants of [`MapError`]. A damaged chunk is no error: see [`Map::unreadable`].
 pub fn render(world: &World, options: &MapOptions, mut progress: impl FnMut(f64)) -> Result<Map, MapError> {
-    let mut extent = Extent::find(world, options.dimension, options.area)?.ok_or(MapError::Empty)?;
+    let mut extent = Extent::find(world, options.dimension, &options.area)?.ok_or(MapError::Empty)?;
     let scale = scale(&extent, options.scale_blocks)?;
     let [width, height] = size_px(&extent, scale);
 
     let catalog = world.catalog();
-    let mut surface = Surface::new(world, &catalog, options.dimension, options.area, options.colours);
+    let mut surface = Surface::new(world, &catalog, options.dimension, &options.area, options.colours);
     let mut tally = Tally::default();
     let mut picture = Image::filled(width as u32, height as u32, legend::NOTHING);
     let mut north: Vec<Option<f32>> = vec![None; width as usize];
@@ -187,7 +189,7 @@ pub fn render(world: &World, options: &MapOptions, mut progress: impl FnMut(f64)
         progress((done + 1) as f64 / count);
     }
     let blocks = tally.most_frequent(&catalog);
-    if let (None, Some(seen)) = (options.area, seen) {
+    if let Some(seen) = seen.filter(|_| options.area.is_everywhere()) {
         // Columns of air, such as a generator leaves around what it has finished, are no part of the picture.
         picture = picture.cropped(seen.min, seen.max);
         extent.narrow(seen, scale);

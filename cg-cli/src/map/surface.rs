@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use cg_format::{
-    BlockBox, BlockId, CellOrder, ChunkAt, ChunkBox, ChunkPos, ChunkView, Dimension, LocalPos, Tier,
+    BlockArea, BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkBox, ChunkPos, ChunkView, Dimension,
+    LocalPos, Tier,
 };
 use cg_registry::Catalog;
 use cg_store::view::Area;
@@ -33,7 +34,7 @@ pub(super) struct Surface<'w> {
     world: &'w World,
     catalog: &'w Catalog,
     dimension: Dimension,
-    area: Option<BlockBox>,
+    area: &'w BlockArea,
     colours: Colours,
     paints: HashMap<BlockId, Paint>,
     /// The blocks of the chunk that is looked through, a column after the other.
@@ -171,7 +172,7 @@ impl<'w> Surface<'w> {
         world: &'w World,
         catalog: &'w Catalog,
         dimension: Dimension,
-        area: Option<BlockBox>,
+        area: &'w BlockArea,
         colours: Colours,
     ) -> Self {
         let blocks = vec![BlockId::new(0); LocalPos::COUNT].into_boxed_slice();
@@ -208,11 +209,16 @@ impl<'w> Surface<'w> {
                 }
             }
             let origin = ChunkPos::new(x, 0, z).expect("a stored chunk is in the world").min_block();
+            let column = BlockBox::new(
+                BlockPos::new(origin.x, i64::MIN, origin.z),
+                BlockPos::new(origin.x | 15, i64::MAX, origin.z | 15),
+            );
+            let drawn = self.area.intersection(&column);
             for (index, sight) in (0_i64..).zip(&sights) {
                 let (x, z) = (origin.x + index / 16, origin.z + index % 16);
-                if self.area.is_some_and(|area| !(area.min().x..=area.max().x).contains(&x))
-                    || self.area.is_some_and(|area| !(area.min().z..=area.max().z).contains(&z))
-                {
+                if !drawn.boxes().iter().any(|area| {
+                    (area.min().x..=area.max().x).contains(&x) && (area.min().z..=area.max().z).contains(&z)
+                }) {
                     continue;
                 }
                 tally.unreadable += u64::from(sight.is_unreadable);
@@ -234,19 +240,17 @@ impl<'w> Surface<'w> {
     /// The columns of chunks of a tile.
     fn columns(&self, tile: &Tile) -> Result<BTreeMap<(i64, i64), Heights>, Error> {
         let mut columns: BTreeMap<(i64, i64), Heights> = BTreeMap::new();
-        let drawn = self.area.map_or(ChunkBox::EVERYTHING, |area| area.chunks());
         for cube_y in &tile.cubes_down {
             let [min, max] = [0, TILE_CHUNKS - 1].map(|offset| {
                 let at = |tile: i64| tile * TILE_CHUNKS + offset;
                 ChunkPos::new(at(tile.x), at(*cube_y), at(tile.z))
                     .expect("a cube with a chunk is in the world")
             });
+            let drawn = self.area.intersection(&ChunkBox::new(min, max).blocks());
             self.world.read_view(|view| {
-                view.for_each_place(Area::Box(self.dimension, ChunkBox::new(min, max)), |stored| {
+                view.for_each_place(Area::Blocks(self.dimension, &drawn), |stored| {
                     // The extent has what is damaged.
-                    if let Ok(stored) = stored
-                        && drawn.contains(stored.at.pos)
-                    {
+                    if let Ok(stored) = stored {
                         let pos = stored.at.pos;
                         columns.entry((pos.x(), pos.z())).or_default().insert(pos.y(), true);
                     }
@@ -268,7 +272,7 @@ impl<'w> Surface<'w> {
 
     /// Looks down through one chunk, and remembers it if it cannot be read. Says whether it could.
     fn look_through(&mut self, pos: ChunkPos, sights: &mut [Sight; 256]) -> bool {
-        let (catalog, area) = (self.catalog, self.area);
+        let (catalog, area) = (self.catalog, self.area.intersection(&ChunkBox::new(pos, pos).blocks()));
         let (paints, blocks) = (&mut self.paints, &mut self.blocks);
         let looked = self.world.tiers().with_stored_bytes(ChunkAt::new(self.dimension, pos), |stored| {
             let Some(schema) = catalog.schema(stored.schema_generation) else {
@@ -276,7 +280,7 @@ impl<'w> Surface<'w> {
             };
             match ChunkView::new(stored.value, &schema) {
                 Ok(chunk) => {
-                    look(&chunk, pos, area, blocks, sights, |block| {
+                    look(&chunk, pos, &area, blocks, sights, |block| {
                         *paints.entry(block).or_insert_with(|| paint(catalog, block))
                     });
                     for sight in sights.iter_mut().filter(|sight| sight.through < 1.0) {
@@ -297,7 +301,7 @@ impl<'w> Surface<'w> {
 fn look(
     chunk: &ChunkView<'_>,
     pos: ChunkPos,
-    area: Option<BlockBox>,
+    area: &BlockArea,
     blocks: &mut [BlockId; LocalPos::COUNT],
     sights: &mut [Sight; 256],
     mut paint: impl FnMut(BlockId) -> Paint,
@@ -313,15 +317,16 @@ fn look(
             wet[usize::from(CellOrder::Xzy.index(at.cell))] = true;
         }
     }
-    let bottom = pos.min_block().y;
-    let (lowest, highest) = area.map_or((i64::MIN, i64::MAX), |area| (area.min().y, area.max().y));
-    for ((sight, column), wet) in sights.iter_mut().zip(blocks.chunks_exact(16)).zip(wet.chunks_exact(16)) {
+    let origin = pos.min_block();
+    let columns = sights.iter_mut().zip(blocks.chunks_exact(16)).zip(wet.chunks_exact(16));
+    for (index, ((sight, column), wet)) in (0_i64..).zip(columns) {
+        let (x, z) = (origin.x + index / 16, origin.z + index % 16);
         for (height, (block, is_wet)) in column.iter().zip(wet).enumerate().rev() {
-            let y = bottom + height as i64;
+            let y = origin.y + height as i64;
             if sight.is_over() {
                 break;
             }
-            if (lowest..=highest).contains(&y) {
+            if area.contains(BlockPos::new(x, y, z)) {
                 sight.see(y, *block, paint(*block), *is_wet);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use cg_cli::mapping::Visits;
-use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension};
+use cg_format::{BlockArea, BlockBox, ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension};
 use cg_store::World;
 use cg_store::view::Area;
 use cg_tiering::GameTick;
@@ -17,6 +17,8 @@ pub(super) struct Choice<'a> {
     args: &'a Args,
     world: &'a World,
     dimension: Dimension,
+    /// Where chunks go: everywhere, where other conditions are given and no box is.
+    area: BlockArea,
     /// When a 4³ cube was accessed last; `None` where that is unknown.
     accessed: HashMap<ClusterPos, Option<GameTick>>,
     /// What the save said of its columns, once that was asked.
@@ -25,17 +27,17 @@ pub(super) struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    pub(super) fn new(args: &'a Args, world: &'a World, dimension: Dimension) -> Self {
-        Self { args, world, dimension, accessed: HashMap::new(), imported: None, unknown: 0 }
+    pub(super) fn new(args: &'a Args, world: &'a World, dimension: Dimension) -> Result<Self, Failure> {
+        let area = args.area.get()?.unwrap_or_else(BlockArea::everywhere);
+        Ok(Self { args, world, dimension, area, accessed: HashMap::new(), imported: None, unknown: 0 })
     }
 
     pub(super) fn chosen(&mut self) -> Result<Vec<ChunkAt>, Failure> {
-        let area = self.args.area.get().map_or(Area::World, |area| Area::Box(self.dimension, area.chunks()));
         let (mut lying, mut failed) = (Vec::new(), None);
         self.world.read_view(|view| {
-            view.for_each_place(area, |stored| match stored {
+            view.for_each_place(Area::Blocks(self.dimension, &self.area), |stored| match stored {
                 Ok(stored) => {
-                    if stored.at.dimension == self.dimension && self.lies_there(stored.at.pos) {
+                    if self.lies_there(stored.at.pos) {
                         lying.push(stored.at);
                     }
                     ControlFlow::Continue(())
@@ -69,7 +71,7 @@ impl<'a> Choice<'a> {
     fn lies_there(&self, pos: ChunkPos) -> bool {
         let (first, last) =
             (pos.block(cg_format::LocalPos::new(0, 0, 0)), pos.block(cg_format::LocalPos::new(15, 15, 15)));
-        let inside = self.args.area.get().is_none_or(|area| area.contains(first) && area.contains(last));
+        let inside = self.area.covers(&BlockBox::new(first, last));
         let outside = self.args.outside_radius.is_none_or(|radius| {
             let [x, z] = [(self.args.around[0], first.x, last.x), (self.args.around[1], first.z, last.z)]
                 .map(|(centre, first, last)| u128::from(centre.clamp(first, last).abs_diff(centre)));

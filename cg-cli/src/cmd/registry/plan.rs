@@ -20,7 +20,7 @@ use crate::output::{Failure, Outcome, Output};
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
-    /// A pack's manifest; once for each pack, all of them together.
+    /// A pack's manifest; may be given several times, once for each pack, all of them together.
     #[arg(long = "pack", value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     packs: Vec<PathBuf>,
     #[command(flatten)]

@@ -35,10 +35,10 @@ use crate::shown::shown;
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
-    /// A pack's manifest; once for each pack, all of them together.
+    /// A pack's manifest; may be given several times, once for each pack, all of them together.
     #[arg(long = "pack", value_name = "FILE", value_hint = ValueHint::FilePath)]
     packs: Vec<PathBuf>,
-    /// Put NEW in place of every stored OLD; may be given more than once.
+    /// Put NEW in place of every stored OLD; may be given several times.
     #[arg(long = "block", num_args = 2, value_names = ["OLD", "NEW"], action = clap::ArgAction::Append)]
     blocks: Vec<String>,
     /// Register each NEW that the world does not have, as an import of it would: a block of Minecraft as the tool's tables

@@ -38,7 +38,8 @@ pub(crate) struct Args {
 struct Report(ExportReport);
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let Some(area) = args.area.get() else {
+    let area = args.area.get("run `cg schem export` once for each box, with a file of its own")?;
+    let Some(area) = area else {
         return Err(Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1, both corners included"));
     };
     let world = args.world.open()?;

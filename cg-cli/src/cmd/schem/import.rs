@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
     /// The block where the schematic's lowest corner goes.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
     at: Vec<i64>,
     /// The dimension; one that the world does not have is made [default: the world's first, or minecraft:overworld].
     #[arg(long = "dim", short = 'd', alias = "dimension", value_name = "NAME", value_hint = ValueHint::Other)]

@@ -37,7 +37,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let area = args.area.get().ok_or_else(|| Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1"))?;
+    let area = args.area.get("run `cg snapshot create` once for each box, with a name of its own")?;
+    let area = area.ok_or_else(|| Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1"))?;
     args.map.check()?;
     let world = args.world.open_for_writing()?;
     if world.snapshots().open(&args.name)?.is_some() {

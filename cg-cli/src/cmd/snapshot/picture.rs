@@ -108,7 +108,7 @@ fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
     }
     let options = MapOptions {
         dimension: region.dimension(),
-        area: Some(region.area()),
+        area: region.area().into(),
         scale_blocks: None,
         legend: true,
         colours: Colours::Blocks,

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     dimension: DimensionArg,
     /// Explain one chunk, by its position in chunks.
-    #[arg(long, num_args = 3, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     explain: Option<Vec<i64>>,
 }
 

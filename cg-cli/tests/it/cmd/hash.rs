@@ -116,6 +116,26 @@ fn all_has_what_was_quarantined() {
 }
 
 #[test]
+fn several_boxes_are_one_area() {
+    let sample = Sample::new();
+    let boxes = |all: &[[&'static str; 6]]| {
+        let args: Vec<_> =
+            all.iter().flat_map(|numbers| ["--box"].into_iter().chain(numbers.iter().copied())).collect();
+        sample.cg("hash", &args).good()
+    };
+    let (ground, above, none) = (
+        ["0", "64", "-16", "15", "79", "-1"],
+        ["0", "80", "-16", "0", "80", "-16"],
+        ["900", "0", "0", "901", "9", "9"],
+    );
+    let both = boxes(&[["0", "64", "-16", "15", "95", "-1"]]);
+    assert_eq!(boxes(&[ground, above]), both);
+    assert_eq!(boxes(&[none, above, ground, ground]), both, "order and overlaps change nothing");
+    assert_ne!(boxes(&[ground, none]), both);
+    assert_ne!(boxes(&[none, none]), sample.cg("hash", &["-d", "overworld"]).good(), "it is not everything");
+}
+
+#[test]
 fn damage_ends_it() {
     let sample = Sample::new();
     sample.spoil_ground();

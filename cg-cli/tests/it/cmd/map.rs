@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cg_cli::map::{Colours, MapError, MapOptions, paint_of, render};
-use cg_format::{ClusterTier, Space, Tier, key};
+use cg_format::{BlockArea, ClusterTier, Space, Tier, key};
 use cg_store::prelude::*;
 use cg_tiering::{GameTick, PlayerAt};
 use serde_json::json;
@@ -72,14 +72,33 @@ fn colours_are_real_water_darkens_and_slopes_are_lit_from_the_north_west() {
 fn a_box_cuts_the_map_and_shows_what_is_below_its_top() {
     let (world, dimension) = island(1, |_, _| 70);
     let area = BlockBox::new(BlockPos::new(2, 0, 3), BlockPos::new(5, 64, 4));
-    let options = MapOptions { area: Some(area), ..bare(dimension) };
+    let options = MapOptions { area: area.into(), ..bare(dimension) };
     let map = render(&world, &options, |_| {}).expect("something is stored");
     assert_eq!((map.min, map.max), ([2, 3], [5, 4]));
     assert_eq!((map.image.width_px(), map.image.height_px()), (4 * map.zoom_px, 2 * map.zoom_px));
     assert_eq!(map.surface[0].columns, 8);
     let nothing = BlockBox::new(BlockPos::new(500, 0, 0), BlockPos::new(600, 9, 9));
-    let nothing = MapOptions { area: Some(nothing), ..bare(dimension) };
+    let nothing = MapOptions { area: nothing.into(), ..bare(dimension) };
     assert!(matches!(render(&world, &nothing, |_| {}), Err(MapError::Empty)));
+}
+
+#[test]
+fn several_boxes_are_drawn_as_their_union() {
+    let (world, dimension) = island(1, |_, _| 70);
+    let part = |x0, z0, x1, z1, top| BlockBox::new(BlockPos::new(x0, 0, z0), BlockPos::new(x1, top, z1));
+    let drawn = |boxes: &[BlockBox]| {
+        let options = MapOptions { area: BlockArea::union(boxes.iter().copied()), ..bare(dimension) };
+        render(&world, &options, |_| {}).expect("something is stored")
+    };
+    let parts = [part(2, 3, 5, 4, 100), part(4, 3, 9, 3, 100), part(12, 8, 12, 8, 64)];
+    let map = drawn(&parts);
+    assert_eq!((map.min, map.max), ([2, 3], [12, 8]));
+    let columns = map.surface.iter().map(|block| block.columns).sum::<u64>();
+    assert_eq!(columns, 8 + 4 + 1, "a column of two boxes counts once");
+    let other = drawn(&[parts[2], parts[1], parts[0], parts[1]]);
+    assert_eq!((map.image, map.surface), (other.image, other.surface));
+    let none = MapOptions { area: BlockArea::union([]), ..bare(dimension) };
+    assert!(matches!(render(&world, &none, |_| {}), Err(MapError::Empty)), "no box is not everywhere");
 }
 
 #[test]
@@ -246,7 +265,7 @@ fn ground_that_a_damaged_cluster_may_hold_is_marked_as_unreadable() {
 
     let world = sample.open();
     let area = BlockBox::new(BlockPos::new(640, 0, 640), BlockPos::new(655, 300, 655));
-    let map = render(&world, &MapOptions { area: Some(area), ..bare(overworld) }, |_| {}).expect("drawn");
+    let map = render(&world, &MapOptions { area: area.into(), ..bare(overworld) }, |_| {}).expect("drawn");
     assert_eq!(map.image.get(0, 0), Some([232, 0, 168]));
 }
 

@@ -54,6 +54,35 @@ fn a_box_takes_the_chunks_that_lie_in_it_as_a_whole() {
 }
 
 #[test]
+fn several_boxes_take_the_chunks_of_their_union() {
+    // All of chunk 1 from two halves, chunk 3 twice, and only a part of chunk -2.
+    let boxes = [
+        ["16", "0", "0", "23", "15", "15"],
+        ["48", "0", "0", "70", "15", "15"],
+        ["24", "0", "0", "31", "15", "15"],
+        ["40", "0", "0", "63", "15", "15"],
+        ["-32", "0", "0", "-18", "15", "15"],
+    ];
+    let args = |boxes: &[[&'static str; 6]]| -> Vec<&str> {
+        boxes.iter().flat_map(|numbers| ["--box"].into_iter().chain(*numbers)).chain(["--yes"]).collect()
+    };
+    let sample = row();
+    let done = "2 chunks of game:overworld, 0 entities (112 B) deleted\n";
+    assert_eq!(sample.cg("prune", &args(&boxes)).good(), done);
+    assert_eq!(left(&sample), [-5, -4, -3, -2, -1, 0, 2, 4, 5]);
+    let hash = sample.cg("hash", &[]).good();
+    let other = row();
+    let mut reversed = boxes;
+    reversed.reverse();
+    assert_eq!(other.cg("prune", &args(&reversed)).good(), done);
+    assert_eq!(other.cg("hash", &[]).good(), hash, "order changes nothing");
+    // Two boxes without a chunk delete nothing, and not everything.
+    let nothing = args(&[["400", "0", "0", "470", "15", "15"], ["0", "0", "0", "3", "3", "3"]]);
+    assert_eq!(sample.cg("prune", &nothing).good(), "0 chunks of game:overworld, 0 entities (0 B) deleted\n");
+    assert_eq!(sample.cg("hash", &[]).good(), hash);
+}
+
+#[test]
 fn a_radius_keeps_every_chunk_that_reaches_into_it() {
     let sample = row();
     let said =

@@ -49,6 +49,33 @@ fn records_are_added_listed_and_deleted() {
 }
 
 #[test]
+fn several_boxes_list_each_record_once() {
+    let sample = Sample::new();
+    let add = |x: &'static str, id: &'static str| {
+        let at = ["--at", x, "64", "0", "--kind", "sign", "--text", "t", "--id", id];
+        sample.cg("records add", &at).good()
+    };
+    add("-3", ONE);
+    add("300", TWO);
+    add("5000", "00000000-0000-0000-0000-000000000003");
+    let list = |args: &[&str]| sample.cg("records list", args).good();
+    let near = ["--box", "-9", "60", "0", "20", "70", "5"];
+    let wide = ["--box", "-400", "60", "0", "400", "70", "5"];
+    let both = list(&wide);
+    assert_eq!(both.lines().count(), 2, "{both}");
+    assert_eq!(list(&[near, wide].concat()), both);
+    assert_eq!(list(&[wide, near, wide].concat()), both);
+    let far = ["--box", "900", "60", "0", "901", "70", "5"];
+    assert_eq!(list(&[far, far].concat()), "", "two boxes without a record list none, and not all");
+    let one = list(&[far.as_slice(), &near].concat());
+    assert_eq!(one.lines().count(), 1, "{one}");
+    assert_eq!(
+        list(&[wide.as_slice(), &near, &["--limit", "1"]].concat()).lines().next(),
+        both.lines().next()
+    );
+}
+
+#[test]
 fn a_position_is_stored_as_it_was_written() {
     let sample = Sample::new();
     let cases = [

@@ -62,6 +62,35 @@ fn arguments_that_do_not_fit_exit_with_two() {
 }
 
 #[test]
+fn a_second_box_is_refused_where_one_is_wanted() {
+    let sample = Sample::new();
+    let file = sample.beside("file");
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("pack", &[text(&file)], "run `cg pack` once for each box, with a file of its own"),
+        ("snapshot create", &["s"], "run `cg snapshot create` once for each box, with a name of its own"),
+        ("schem export", &[text(&file)], "run `cg schem export` once for each box, with a file of its own"),
+        ("quarantine add", &["--yes"], "run `cg quarantine add` once for each box"),
+    ];
+    let files = sample.files();
+    for (verb, args, instead) in cases {
+        let area = ["--box", "0", "64", "-16", "15", "79", "-1"];
+        let said = sample.cg(verb, &[args, &area, &area, &["--json"]].concat());
+        let message = format!("--box is given 2 times, and this command takes one; {instead}");
+        let error: serde_json::Value = serde_json::from_str(&said.err).expect("JSON");
+        let expected = json!({ "error": { "code": "usage", "message": message } });
+        assert_eq!((said.code, said.out, error), (2, String::new(), expected), "{verb}");
+    }
+    assert!(!file.exists() && sample.files() == files, "nothing was written");
+    // Of six numbers and four neither is taken for the other.
+    for area in [["--box", "1", "2", "3", "4", "5", "6", "--box", "1", "2", "3", "4"]] {
+        let said = sample.cg("prune", &[&area[..], &["--yes"]].concat());
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{}", said.err);
+        assert!(said.err.starts_with("error: 6 values required for '--box"), "{}", said.err);
+    }
+    assert!(sample.files() == files);
+}
+
+#[test]
 fn what_is_no_world_is_said_so() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     for verb in ["info", "verify", "hash"] {
