@@ -1,45 +1,133 @@
 //! Arguments that commands share.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cg_format::{BlockArea, BlockBox, BlockPos, ChunkPos, Dimension};
 use cg_registry::{Catalog, ListKind};
 use cg_store::{World, WorldOptions};
 use clap::{ArgAction, ValueHint};
+use indicatif::ProgressBar;
 
-use crate::output::Failure;
+use crate::failure::is_held;
+use crate::output::{Failure, Output};
 
-/// The world that a command works on.
+/// The world that a command reads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorldArg {
     /// The world's directory, which holds `world.cg`.
     #[arg(value_name = "WORLD", value_hint = ValueHint::DirPath)]
-    pub(crate) path: PathBuf,
+    path: PathBuf,
+    // No `WaitArg`: clap takes an argument with a part of its own for one that is never given where it may be left out.
+    /// Seconds to wait while another process has the world open; then the exit code is 3 [default: 0].
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
+}
+
+impl WorldArg {
+    /// Opens the world for reading: no byte of it is changed.
+    pub(crate) fn open(&self, out: &Output) -> Result<World, Failure> {
+        Ok(self.when_free(out, || World::builder().options(&options()).open_read_only(&self.path))?)
+    }
+
+    /// See [`WaitArg::when_free`].
+    pub(crate) fn when_free<T, E: Error + 'static>(
+        &self,
+        out: &Output,
+        open: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
+        WaitArg { wait: self.wait }.when_free(out, open)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The world that a command writes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WrittenWorldArg {
+    #[command(flatten)]
+    world: WorldArg,
     /// MiB that stay free on the disk, where the command writes: with less it is refused. 0 demands nothing [default: a
     /// twentieth of the disk, 1024 at most].
     #[arg(long, value_name = "MIB")]
     min_free: Option<u64>,
 }
 
-impl WorldArg {
+impl WrittenWorldArg {
     /// Opens the world for reading: no byte of it is changed.
-    pub(crate) fn open(&self) -> Result<World, Failure> {
-        Ok(World::builder().options(&self.options()).open_read_only(&self.path)?)
+    pub(crate) fn open(&self, out: &Output) -> Result<World, Failure> {
+        self.world.open(out)
     }
 
     /// Opens the world for writing.
-    pub(crate) fn open_for_writing(&self) -> Result<World, Failure> {
-        Ok(World::builder().options(&self.options()).open(&self.path)?)
+    pub(crate) fn open_for_writing(&self, out: &Output) -> Result<World, Failure> {
+        let options = self.options();
+        Ok(self.when_free(out, || World::builder().options(&options).open(self.path()))?)
+    }
+
+    /// See [`WaitArg::when_free`].
+    pub(crate) fn when_free<T, E: Error + 'static>(
+        &self,
+        out: &Output,
+        open: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.world.when_free(out, open)
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.world.path()
     }
 
     /// The tool's options with what was asked for.
     pub(crate) fn options(&self) -> WorldOptions {
         let min_free_bytes = self.min_free.map(|mib| mib.saturating_mul(1 << 20));
         WorldOptions { min_free_bytes, ..options() }
+    }
+}
+
+/// How long a command waits for a world that another process has open.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WaitArg {
+    /// Seconds to wait while another process has the world open; then the exit code is 3 [default: 0].
+    #[arg(long, value_name = "SECONDS")]
+    wait: Option<u64>,
+}
+
+/// How often a world is tried while another process has it open.
+const TRY_EVERY: Duration = Duration::from_millis(100);
+
+impl WaitArg {
+    /// Calls `open` until the world is not held by another process, or the time is over; its last result.
+    pub(crate) fn when_free<T, E: Error + 'static>(
+        &self,
+        out: &Output,
+        mut open: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (began, limit) = (Instant::now(), Duration::from_secs(self.wait.unwrap_or(0)));
+        let mut progress: Option<ProgressBar> = None;
+        let opened = loop {
+            let opened = open();
+            let left = limit.saturating_sub(began.elapsed());
+            match &opened {
+                Err(error) if is_held(error) && !left.is_zero() => {
+                    let bar = progress.get_or_insert_with(|| {
+                        out.warn(&format!("{error}; waiting for {} s at most", limit.as_secs()));
+                        out.progress_of("seconds waited", limit.as_secs())
+                    });
+                    bar.set_position(began.elapsed().as_secs());
+                    thread::sleep(TRY_EVERY.min(left));
+                }
+                _ => break opened,
+            }
+        };
+        if let Some(bar) = progress {
+            bar.finish_and_clear();
+        }
+        opened
     }
 }
 
@@ -63,14 +151,18 @@ impl DimensionArg {
 
     /// Finds the dimension by name.
     pub(crate) fn find(&self, catalog: &Catalog) -> Result<Dimension, Failure> {
-        let names = catalog.list(ListKind::Dimensions).names();
-        let Some(wanted) = &self.name else {
-            return match names {
-                [] => Err(Failure::usage("the world has no dimension yet; nothing was ever stored in it")),
-                _ => Ok(Dimension::new(0)),
-            };
-        };
-        find_dimension(catalog, wanted)
+        dimension_or_first(catalog, self.name.as_deref())
+    }
+}
+
+/// Finds a dimension by name; without one, the world's first.
+pub(crate) fn dimension_or_first(catalog: &Catalog, wanted: Option<&str>) -> Result<Dimension, Failure> {
+    match wanted {
+        Some(wanted) => find_dimension(catalog, wanted),
+        None if catalog.list(ListKind::Dimensions).names().is_empty() => {
+            Err(Failure::usage("the world has no dimension yet; nothing was ever stored in it"))
+        }
+        None => Ok(Dimension::new(0)),
     }
 }
 
@@ -86,7 +178,7 @@ pub(crate) fn find_dimension(catalog: &Catalog, wanted: &str) -> Result<Dimensio
     }
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-    Err(Failure::UnknownDimension(format!("the world has no dimension `{wanted}`; it has {known}")))
+    Err(Failure::unknown_dimension(format!("the world has no dimension `{wanted}`; it has {known}")))
 }
 
 /// One box of blocks, for commands that take no union.

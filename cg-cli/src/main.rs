@@ -5,6 +5,7 @@
 mod args;
 mod cmd;
 mod decimal;
+mod failure;
 mod output;
 mod shown;
 mod snbt;

@@ -1,8 +1,7 @@
-//! What a command says and how it ends: one value as text or as JSON, and one of three exit codes.
+//! What a command says and how it ends: one value as text or as JSON, and an exit code.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -12,6 +11,8 @@ use cg_store::World;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::failure::Code;
+pub(crate) use crate::failure::Failure;
 use crate::shown::{Json, Screen, shown};
 
 /// How results are written to standard output.
@@ -53,19 +54,10 @@ struct WarningReport<'a> {
 pub(crate) enum Outcome {
     /// Nothing is wrong: exit code 0.
     Good,
-    /// Something is damaged, refused or not there: exit code 1.
+    /// Something is damaged, lost or refused: exit code 1.
     Findings,
-}
-
-/// Why a command did not run to its end.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// It was asked for something that it cannot do: exit code 2, as for arguments that do not parse.
-    Usage(String),
-    /// It was asked for a dimension that the world does not have: exit code 2.
-    UnknownDimension(String),
-    /// The world or the disk refused: exit code 1.
-    Failed(Box<dyn std::error::Error + Send + Sync>),
+    /// The named thing is not there, and the result says so: exit code 4.
+    Absent,
 }
 
 impl Output {
@@ -100,7 +92,7 @@ impl Output {
         let _unread = match self.format {
             Format::Text => writeln!(err, "cg: {}", shown(&message)),
             Format::Json => {
-                let report = ErrorReport { error: ErrorText { code: failure.code(), message } };
+                let report = ErrorReport { error: ErrorText { code: failure.code().as_str(), message } };
                 let written = report.serialize(&mut serde_json::Serializer::with_formatter(&mut err, Json));
                 written.map_err(io::Error::from).and_then(|()| err.write_all(b"\n"))
             }
@@ -187,56 +179,10 @@ impl Outcome {
     pub(crate) const fn good_if(good: bool) -> Self {
         if good { Self::Good } else { Self::Findings }
     }
-}
 
-impl Failure {
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::Usage(message.into())
-    }
-
-    pub(crate) fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Failed(error.into())
-    }
-
-    /// What a script tells failures apart by.
-    const fn code(&self) -> &'static str {
-        match self {
-            Self::Usage(_) => "usage",
-            Self::UnknownDimension(_) => "unknown_dimension",
-            Self::Failed(_) => "failed",
-        }
-    }
-
-    /// What the system said about a file.
-    pub(crate) fn io(action: &str, path: &Path, error: &io::Error) -> Self {
-        Self::failed(format!("cannot {action} {}: {error}", path.display()))
-    }
-}
-
-impl From<cg_store::Error> for Failure {
-    fn from(error: cg_store::Error) -> Self {
-        Self::failed(error)
-    }
-}
-
-impl From<cg_store::OpenError> for Failure {
-    fn from(error: cg_store::OpenError) -> Self {
-        Self::failed(error)
-    }
-}
-
-impl From<cg_store::engine::EngineError> for Failure {
-    fn from(error: cg_store::engine::EngineError) -> Self {
-        Self::failed(error)
-    }
-}
-
-impl Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(message) | Self::UnknownDimension(message) => f.write_str(message),
-            Self::Failed(error) => Display::fmt(error, f),
-        }
+    /// Good exactly if the named thing was there.
+    pub(crate) const fn good_if_there(is_there: bool) -> Self {
+        if is_there { Self::Good } else { Self::Absent }
     }
 }
 
@@ -244,16 +190,8 @@ impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Good => Self::SUCCESS,
-            Outcome::Findings => Self::from(1),
-        }
-    }
-}
-
-impl From<Failure> for ExitCode {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Failed(_) => Self::from(1),
-            Failure::Usage(_) | Failure::UnknownDimension(_) => Self::from(2),
+            Outcome::Findings => Self::from(Code::Damaged.exit()),
+            Outcome::Absent => Self::from(Code::Absent.exit()),
         }
     }
 }

@@ -4,6 +4,7 @@ mod layout;
 mod lock;
 mod other;
 mod regions;
+mod server;
 mod strays;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub use lock::is_in_use;
 pub use other::{OtherFiles, file_path, is_region_part};
 use regions::{Found, REGION_FOLDERS};
 pub use regions::{is_found, region_pos};
+pub use server::ServerFolder;
 pub use strays::{Side, Strays, stray_name, stray_of};
 
 use super::Level;
@@ -97,6 +99,9 @@ pub enum SaveError {
         .0.display()
     )]
     NotASave(PathBuf),
+    /// The folder of a server.
+    #[error("{0}")]
+    Server(ServerFolder),
     /// A schematic.
     #[error(
         "{} is a schematic and no save; `cg schem import FILE WORLD --at X Y Z` puts it into a world",
@@ -194,6 +199,9 @@ fn whole(path: &Path, bare: Vec<RegionFile>) -> Result<Save, SaveError> {
         }
         // A save whose folders are there but empty is a save with nothing in it.
         if found.dimensions.is_empty() && level.is_none() {
+            if let Some(server) = ServerFolder::find(path).ok().flatten() {
+                return Err(SaveError::Server(server));
+            }
             return Err(SaveError::NotASave(path.to_owned()));
         }
     }

@@ -7,7 +7,7 @@ use cg_store::{Error, OpenError, World, WorldOptions};
 
 use serde::Serialize;
 
-use crate::args::{WorldArg, YesArg};
+use crate::args::{WrittenWorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Accept that synced commits of a world are lost, so that it opens again. Writes.
@@ -19,7 +19,7 @@ use crate::output::{Failure, Outcome, Output, counted};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -31,7 +31,10 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let lost = match World::builder().options(&args.world.options()).open_read_only(args.world.path()) {
+    let lost = match args
+        .world
+        .when_free(out, || World::builder().options(&args.world.options()).open_read_only(args.world.path()))
+    {
         Ok(world) => {
             out.print(&Report { lost: 0, last_commit: world.last_commit().get() })?;
             return Ok(Outcome::Good);
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let commits = counted(lost, "synced commit");
     args.yes.confirm(&format!("{commits} of {} would be given up for good", args.world.path().display()))?;
     let accepting = WorldOptions { accept_lost_commits: true, ..args.world.options() };
-    let world = World::builder().options(&accepting).open(args.world.path())?;
+    let world = args.world.when_free(out, || World::builder().options(&accepting).open(args.world.path()))?;
     let last_commit = world.last_commit().get();
     world.close()?;
     out.print(&Report { lost, last_commit })?;

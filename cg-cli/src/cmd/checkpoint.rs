@@ -9,7 +9,7 @@ use cg_store::verify::VerifyDepth;
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Copy the world as it is now into a new directory, by hard links where the disk allows.
@@ -21,7 +21,7 @@ use crate::output::{Failure, Outcome, Output, counted};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The new directory; it must not exist or be empty.
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     to: PathBuf,
@@ -43,7 +43,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     if args.copy {
         world.checkpoint(&args.to, cg_store::CheckpointFiles::Copied)?;
     } else {

@@ -19,7 +19,7 @@ use crate::shown::shown;
 
 /// Show the bytes of a stored value: offset, bytes and field, as the decoders read them.
 ///
-/// A damaged row is shown up to the field that is wrong, then the error (exit code 1). Rows are read from the engine
+/// A damaged row is shown up to the field that is wrong, then the error (exit code 1); exit code 4 if there is none. Rows are read from the engine
 /// itself, so that a world whose registry is damaged can be looked at too. JSON: `{"family","key","place","bytes",
 /// "parts":[{"what","bytes","fields":[{"offset","len","section","field","hex"}],"error"}]}`.
 #[derive(Debug, clap::Args)]
@@ -72,7 +72,7 @@ struct FieldReport {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let rows = Rows::open(args.world.path())?;
+    let rows = Rows::open(&args.world, out)?;
     let (space, key, chunk) = match args {
         Args { chunk: Some(chunk), .. } => {
             let at = ChunkAt::new(args.dimension.find(rows.catalog()?)?, chunk_pos(chunk)?);
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         _ => return Err(Failure::usage("say which value: --chunk, --row, --entity or --quarantined")),
     };
     let Some(row) = rows.get(space, &key)? else {
-        return Err(Failure::failed(format!(
+        return Err(Failure::absent(format!(
             "{} has no row under the key {}",
             space.family().name(),
             hex(&key)

@@ -55,7 +55,7 @@ pub(crate) struct Args {
 struct Report(ExportReport);
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     // How many there are is told with the first.
     let progress = out.progress_of("regions written", 0);
     let dimension =

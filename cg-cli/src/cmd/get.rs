@@ -18,8 +18,8 @@ use crate::snbt::snbt;
 
 /// Show what a chunk or a block holds, as the current registry names it.
 ///
-/// Data of a block that is NBT is shown whole, as SNBT; JSON has it in `"snbt"`, and all bytes in `"hex"`. Exit code 1 if the
-/// chunk is not stored, or damaged.
+/// Data of a block that is NBT is shown whole, as SNBT; JSON has it in `"snbt"`, and all bytes in `"hex"`. Exit code 4 if the
+/// chunk is not stored, 1 if it is damaged.
 #[derive(Debug, clap::Args)]
 #[group(id = "place", required = true, multiple = false, args = ["chunk", "block"])]
 pub(crate) struct Args {
@@ -122,7 +122,7 @@ struct Preview {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let catalog = world.catalog();
     let dimension = args.dimension.find(&catalog)?;
     let block = match args.block.as_deref() {
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let (Some(stored), Some(chunk)) = (found, world.load(at)?) else {
         let [x, y, z] = xyz(pos);
         let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
-        return Err(Failure::failed(format!(
+        return Err(Failure::absent(format!(
             "chunk {x} {y} {z} of {name} is not stored: it was never generated, or was deleted"
         )));
     };

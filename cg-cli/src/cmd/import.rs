@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use cg_cli::anvil::Level;
-use cg_cli::anvil::save::{Side, is_in_use};
+use cg_cli::anvil::save::{SaveError, Side, is_in_use};
 use cg_cli::export::UNFINISHED;
 use cg_cli::import::{
     ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, Unfinished, abandon, import,
@@ -15,7 +15,7 @@ use cg_cli::import::{
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, counted, grouped};
 use crate::shown::shown;
 
@@ -24,7 +24,8 @@ use crate::shown::shown;
 /// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again, also if
 /// the save changed; `cg import --abandon WORLD` gives it up instead. The save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. So are files that are left out: those
 /// of 64 MiB or more, names that are not UTF-8, links, and what is too deep. Columns of before
-/// 1.13 are kept as bytes. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
+/// 1.13 are kept as bytes. A server's folder is refused with the commands that import its `world`, `world_nether` and
+/// `world_the_end`. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
 /// with exit code 1. The first line names a `DataVersion` that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     #[arg(value_name = "SAVE", value_hint = ValueHint::AnyPath, required_unless_present = "abandon")]
     save: Option<PathBuf>,
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// Import into a world that holds something: where both have a column or an entity, replace it or keep the world's.
     ///
     /// Of a save with nothing but the nether or the end, as servers keep them in folders of their own, only the dimension
@@ -88,19 +89,24 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     // Before a world is made for it.
     options.check().map_err(|error| Failure::usage(error.to_string()))?;
     if save.join(UNFINISHED).symlink_metadata().is_ok() {
-        return Err(Failure::failed(format!(
+        return Err(Failure::refused(format!(
             "{} holds an unfinished export: run that again to its end, or delete {UNFINISHED} to import what is there",
             save.display()
         )));
     }
-    options.find(save).map_err(|error| Failure::usage(error.to_string()))?;
+    options.find(save).map_err(|error| {
+        Failure::usage(match error {
+            SaveError::Server(server) => server.message(args.world.path()),
+            error => error.to_string(),
+        })
+    })?;
     if is_in_use(save).unwrap_or(false) {
         out.warn(&format!(
             "another process holds session.lock of {}: a running game or server may change the save meanwhile; stop it, or import a copy",
             save.display()
         ));
     }
-    let world = open_or_create(args.world.path(), &args.world.options())?;
+    let world = args.world.when_free(out, || open_or_create(args.world.path(), &args.world.options()))?;
     // How many there are is told with the first.
     let progress = out.progress_of("files imported", 0);
     let imported = import(save, &world, &options, |now| {
@@ -124,8 +130,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(report.0.is_whole()))
 }
 
-fn run_abandon(world: &WorldArg, out: &Output) -> Result<Outcome, Failure> {
-    let world = world.open_for_writing()?;
+fn run_abandon(world: &WrittenWorldArg, out: &Output) -> Result<Outcome, Failure> {
+    let world = world.open_for_writing(out)?;
     let abandoned = match abandon(&world) {
         Ok(abandoned) => abandoned,
         Err(error @ ImportError::Finished) => return Err(Failure::usage(error.to_string())),

@@ -125,7 +125,7 @@ struct RowsReport {
 const MAX_VERSIONS: usize = 32;
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let catalog = world.catalog();
     let census = world.tiers().census()?;
     let disk_bytes = disk_bytes(args.world.path())

@@ -74,9 +74,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     // Before the work, not after it.
     if args.out.symlink_metadata().is_ok() {
         let name = args.out.display();
-        return Err(Failure::failed(format!("{name} is there already; delete it or choose another name")));
+        return Err(Failure::refused(format!("{name} is there already; delete it or choose another name")));
     }
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let options = MapOptions {
         dimension: args.dimension.find(&world.catalog())?,
         area: args.area.get()?.unwrap_or_else(BlockArea::everywhere),

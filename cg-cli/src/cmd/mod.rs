@@ -37,9 +37,15 @@ use crate::output::{Failure, Format, Outcome, Output};
 use crate::shown::shown;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 all is well; 1 something is damaged, refused or not there; 2 wrong usage.
+Exit codes:
+  0  all is well
+  1  something is damaged, lost or refused, or a check has findings
+  2  wrong usage
+  3  another process has the world open: --wait SECONDS waits for it
+  4  the named thing is not there
 With --json, an error is one line of JSON on standard error: {\"error\":{\"code\",\"message\"}};
-its code is usage, unknown_dimension or failed. A warning is {\"warning\"}, and the command goes on.
+its code is damaged, lost, refused or failed (exit code 1), usage or unknown_dimension (2), held (3) or absent (4).
+A warning is {\"warning\"}, and the command goes on.
 Worlds are opened for reading only, unless the command's help says that it writes.
 Coordinates count blocks (or 16-block chunks where it says chunk); a box includes both corners.";
 

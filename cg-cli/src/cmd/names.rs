@@ -20,7 +20,7 @@ impl NamesArg {
         let (count, max) = (count(new), self.max_names);
         if count > max {
             let (count, max) = (grouped(count), grouped(max));
-            return Err(Failure::failed(format!(
+            return Err(Failure::refused(format!(
                 "{count} names are new to the world and {max} are allowed, for they stay for ever; nothing was written, \
                  --max-names allows more"
             )));
@@ -28,7 +28,7 @@ impl NamesArg {
         let len_bytes = len_bytes(new);
         if len_bytes > MAX_BYTES {
             let (len, max) = (bytes_text(len_bytes), bytes_text(MAX_BYTES));
-            return Err(Failure::failed(format!(
+            return Err(Failure::refused(format!(
                 "names that are new to the world take {len} and {max} are allowed, for they stay for ever; nothing was \
                  written"
             )));

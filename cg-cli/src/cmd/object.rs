@@ -9,7 +9,7 @@ use cg_store::objects::ObjectKey;
 use serde::Serialize;
 
 use super::content::{Content, ContentArg};
-use crate::args::{WorldArg, YesArg};
+use crate::args::{WorldArg, WrittenWorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, counted, hex, unhex};
 
 /// List, read, write and delete versioned objects.
@@ -41,7 +41,7 @@ pub(crate) struct List {
     limit: u32,
 }
 
-/// Show an object. Exit code 1 if there is none.
+/// Show an object. Exit code 4 if there is none.
 ///
 /// Content that is no printable text is shown in hexadecimal. JSON: `{"key","version","bytes","text":TEXT,"hex":HEX}`,
 /// one of the last two null, both if `--to` is given.
@@ -62,7 +62,7 @@ pub(crate) struct Get {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Put {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     #[arg(value_name = "KEY")]
     key: String,
     #[command(flatten)]
@@ -72,13 +72,13 @@ pub(crate) struct Put {
     version: Option<i64>,
 }
 
-/// Delete an object. Writes. Exit code 1 if there is none.
+/// Delete an object. Writes. Exit code 4 if there is none.
 ///
 /// Its version is remembered, and it counts on if it is written again. JSON: `{"key","deleted":bool}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     #[arg(value_name = "KEY")]
     key: String,
     #[command(flatten)]
@@ -131,7 +131,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
     let after = args.after.as_deref().map(key).transpose()?;
     let prefix = key_bytes(&args.prefix)?;
-    let page = args.world.open()?.objects().list(prefix, after.as_ref(), args.limit as usize)?;
+    let page = args.world.open(out)?.objects().list(prefix, after.as_ref(), args.limit as usize)?;
     let entry = |entry: &cg_store::objects::ObjectEntry| Entry {
         key: key_text(&entry.key),
         version: entry.version,
@@ -144,8 +144,8 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
 
 fn get(args: &Get, out: &Output) -> Result<Outcome, Failure> {
     let key = key(&args.key)?;
-    let Some(object) = args.world.open()?.objects().get(&key)? else {
-        return Err(Failure::failed(format!("there is no object `{}`", key_text(&key))));
+    let Some(object) = args.world.open(out)?.objects().get(&key)? else {
+        return Err(Failure::absent(format!("there is no object `{}`", key_text(&key))));
     };
     let content = match &args.to {
         Some(path) => {
@@ -162,7 +162,7 @@ fn get(args: &Get, out: &Output) -> Result<Outcome, Failure> {
 fn put(args: &Put, out: &Output) -> Result<Outcome, Failure> {
     let key = key(&args.key)?;
     let content = args.content.read()?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let version = match args.version {
         Some(version) => {
             world.objects().put_at_version(&key, version, content)?;
@@ -178,11 +178,11 @@ fn put(args: &Put, out: &Output) -> Result<Outcome, Failure> {
 fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     let key = key(&args.key)?;
     args.yes.confirm(&format!("object `{}` would be deleted", key_text(&key)))?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let deleted = world.objects().delete(&key)?;
     world.close()?;
     out.print(&Deleted { key: key_text(&key), deleted })?;
-    Ok(Outcome::good_if(deleted))
+    Ok(Outcome::good_if_there(deleted))
 }
 
 /// What a key that is no printable text begins with.

@@ -9,7 +9,7 @@ use cg_registry::{Catalog, ListKind};
 use cg_store::World;
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Draw the opacity map again.
@@ -26,7 +26,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rebuild {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// First say anew which blocks of Minecraft hide what is behind them, by this tool's table of the game's blocks.
     ///
     /// That is fixed when a block is first registered, so worlds that an older `cg` imported follow its rules. Blocks
@@ -45,7 +45,7 @@ struct Report {
 
 pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     let Command::Rebuild(args) = command;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let changed_blocks = if args.game_table { Some(apply_game_table(&world)?) } else { None };
     let replaced_tiles = out.watch_chunks("chunks drawn", &world, || world.opacity().rebuild())??;
     world.close()?;
@@ -59,7 +59,7 @@ fn apply_game_table(world: &World) -> Result<u64, Failure> {
     let packs = catalog.packs();
     let owner = packs.iter().find(|row| row.present && row.namespaces.iter().any(|own| own == "minecraft"));
     if let Some(row) = owner {
-        return Err(Failure::failed(format!(
+        return Err(Failure::refused(format!(
             "the manifest of pack `{}` says which blocks of `minecraft` hide what is behind them; nothing was changed",
             row.pack
         )));

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::name_of;
 use super::quarantine::{LOST, show_commit};
-use crate::args::{WorldArg, YesArg, options};
+use crate::args::{WaitArg, WorldArg, WrittenWorldArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Compare an arena with the world it lies over, or merge it into that.
@@ -33,7 +33,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diff {
     #[command(flatten)]
-    layers: LayersArg,
+    layers: LayersArg<WorldArg>,
 }
 
 /// Merge what an arena shows otherwise into the world that it lies over, whole or not at all. Writes both.
@@ -42,7 +42,7 @@ pub(crate) struct Diff {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Merge {
     #[command(flatten)]
-    layers: LayersArg,
+    layers: LayersArg<WrittenWorldArg>,
     #[command(flatten)]
     yes: YesArg,
 }
@@ -57,13 +57,15 @@ pub(crate) struct Salvage {
     #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath)]
     arenas: PathBuf,
     #[command(flatten)]
+    wait: WaitArg,
+    #[command(flatten)]
     yes: YesArg,
 }
 
 #[derive(Debug, clap::Args)]
-struct LayersArg {
+struct LayersArg<W: clap::Args> {
     #[command(flatten)]
-    world: WorldArg,
+    world: W,
     /// The directory of the arenas, which holds `overlay`.
     #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath)]
     arenas: PathBuf,
@@ -121,7 +123,8 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
         Command::Merge(args) => merge(args, out),
         Command::Salvage(args) => {
             args.yes.confirm(LOST)?;
-            let found = Arenas::<World>::salvage_commit(&args.arenas, &options())?;
+            let found =
+                args.wait.when_free(out, || Arenas::<World>::salvage_commit(&args.arenas, &options()))?;
             show_commit(found, "run `cg overlay diff` now", out)
         }
     }
@@ -129,8 +132,9 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 
 fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
     let LayersArg { world, arenas, arena } = &args.layers;
-    let base = world.open()?;
-    let overlay: Overlay<World> = Arenas::open_read_only(arenas, base, &world.options())?.resume(*arena)?;
+    let base = world.open(out)?;
+    let opened = world.when_free(out, || Arenas::open_read_only(arenas, base.clone(), &options()));
+    let overlay: Overlay<World> = opened?.resume(*arena)?;
     let catalog = overlay.catalog()?;
     let diff = overlay.diff()?;
     let chunk = |(at, difference): (cg_format::ChunkAt, Difference)| ChunkLine {
@@ -170,8 +174,9 @@ fn merge(args: &Merge, out: &Output) -> Result<Outcome, Failure> {
         "arena {arena} would be merged into {} and be empty afterwards",
         world.path().display()
     ))?;
-    let base = world.open_for_writing()?;
-    let overlay = Arenas::open(arenas, base.clone(), &world.options())?.resume(*arena)?;
+    let base = world.open_for_writing(out)?;
+    let opened = world.when_free(out, || Arenas::open(arenas, base.clone(), &world.options()));
+    let overlay = opened?.resume(*arena)?;
     let merged = overlay.merge_into(&base)?;
     drop(overlay);
     base.close()?;

@@ -31,7 +31,7 @@ use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 /// read once. Properties, and objects under other prefixes, belong to no box and are not in the pack: so is what an import kept
 /// of columns beside their chunks. FILE must not exist. JSON:
 /// `{"objects":N,"object_bytes":N,"sections":N,"present":N,"entities":N,"left_records":N,"left_detached":N,"left_outside":N,"parts":N,"bytes":N}`.
-/// Exit code 1 if no object begins with one of the prefixes.
+/// Exit code 4 if no object begins with one of the prefixes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -84,10 +84,10 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     }
     area.map_or(Ok(()), check_aligned)?;
     let prefixes = prefixes(&args.prefixes)?;
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let left = area.map_or(Ok(Left::default()), |area| left_in(&world, area, args))?;
     if !args.without_records && !left.is_nothing() {
-        return Err(Failure::failed(format!(
+        return Err(Failure::refused(format!(
             "the box has {left}, which a pack does not hold; nothing was written, and with --without-records it is packed \
              without them"
         )));
@@ -232,7 +232,7 @@ fn write<W: Write>(
         }
         if !is_met {
             let prefix = prefix.escape_ascii();
-            return Err(Failure::failed(format!("no object begins with `{prefix}`; nothing was written")));
+            return Err(Failure::absent(format!("no object begins with `{prefix}`; nothing was written")));
         }
     }
     pack.finish().map_err(Failure::failed)

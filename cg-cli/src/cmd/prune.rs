@@ -18,7 +18,7 @@ use columns::Columns;
 
 use super::name_of;
 use super::tiers::span::ticks;
-use crate::args::{AreaArg, DimensionArg, WorldArg, YesArg};
+use crate::args::{AreaArg, DimensionArg, WrittenWorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 use crate::shown::shown;
 
@@ -44,7 +44,7 @@ const ENTITIES_AT_ONCE: usize = 4096;
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true).args(["corners", "outside_radius", "not_visited_for"]))]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     #[command(flatten)]
     dimension: DimensionArg,
     #[command(flatten)]
@@ -85,7 +85,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = if args.yes.given() { args.world.open_for_writing()? } else { args.world.open()? };
+    let world = if args.yes.given() { args.world.open_for_writing(out)? } else { args.world.open(out)? };
     let catalog = world.catalog();
     let dimension = args.dimension.find(&catalog)?;
     let mut choice = Choice::new(args, &world, dimension)?;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::name_of;
 use super::object::key as object_key;
-use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg, chunk_pos};
+use crate::args::{BoxArg, DimensionArg, WorldArg, WrittenWorldArg, YesArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex, unhex};
 
 /// List, quarantine and forget damaged rows.
@@ -51,7 +51,7 @@ pub(crate) struct List {
 #[group(id = "damaged", required = true, multiple = false, args = ["corners", "chunk", "entity", "object", "record", "commit"])]
 pub(crate) struct Add {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     #[command(flatten)]
     dimension: DimensionArg,
     #[command(flatten)]
@@ -75,11 +75,11 @@ pub(crate) struct Add {
     yes: YesArg,
 }
 
-/// Delete one copy from quarantine for good. Writes.
+/// Delete one copy from quarantine for good. Writes. Exit code 4 if it is not there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// What the row was, as `list` names it.
     #[arg(value_name = "SPACE")]
     space: String,
@@ -165,7 +165,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
-    let rows = args.world.open()?.quarantine().list()?;
+    let rows = args.world.open(out)?.quarantine().list()?;
     let rows = rows.into_iter().map(|row| Row {
         space: space_name(row.space),
         key: hex(&row.key),
@@ -180,7 +180,7 @@ fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     let damaged = args.damaged()?;
     let what = damaged.noun();
     args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let (done, which) = match damaged {
         Damaged::Box(bounds) => {
             if bounds.count() > MAX_BOX_CHUNKS {
@@ -225,7 +225,9 @@ pub(crate) const LOST: &str = "what the damaged parts of the commit would have w
 
 fn salvage_commit(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(LOST)?;
-    let found = World::builder().options(&args.world.options()).salvage_commit(args.world.path())?;
+    let found = args.world.when_free(out, || {
+        World::builder().options(&args.world.options()).salvage_commit(args.world.path())
+    })?;
     show_commit(found, "run `cg verify` now", out)
 }
 
@@ -254,12 +256,12 @@ fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     let Delete { space, key, commit, .. } = args;
     let (of, row, by) = copy_named(space, key, commit)?;
     args.yes.confirm("the quarantined row would be deleted for good")?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let done = world.quarantine().delete(of, &row, CommitSeq::new(by))?;
     world.close()?;
     let what = if done { "was deleted" } else { "is not in quarantine" };
     out.print(&Done { done, what: format!("{space} {key} {commit} {what}") })?;
-    Ok(Outcome::good_if(done))
+    Ok(Outcome::good_if_there(done))
 }
 
 /// A copy in quarantine by its kind of row, its key in hexadecimal and its commit, as `list` shows them.

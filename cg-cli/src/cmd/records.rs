@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::content::{Content, ContentArg};
 use super::name_of;
-use crate::args::{AreaArg, DimensionArg, WorldArg, YesArg};
+use crate::args::{AreaArg, DimensionArg, WorldArg, WrittenWorldArg, YesArg};
 use crate::decimal::point;
 use crate::output::{Failure, Outcome, Output};
 use crate::shown::shown;
@@ -58,7 +58,7 @@ pub(crate) struct List {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Add {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     #[command(flatten)]
     dimension: DimensionArg,
     /// Where it is, in blocks: decimal numbers, of which every digit before the point counts.
@@ -77,13 +77,13 @@ pub(crate) struct Add {
     content: ContentArg,
 }
 
-/// Delete a record. Writes. Exit code 1 if there is none.
+/// Delete a record. Writes. Exit code 4 if there is none.
 ///
 /// JSON: `{"id","deleted":bool}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     #[arg(value_name = "UUID")]
     id: Uuid,
     #[command(flatten)]
@@ -163,7 +163,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let catalog = world.catalog();
     let dimension = args.dimension.find(&catalog)?;
     let mut query = RecordQuery::in_area(dimension, args.area.get()?.unwrap_or_else(BlockArea::everywhere));
@@ -192,7 +192,7 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
 fn add(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     let payload = args.content.read()?;
     let (block, fraction) = point(&args.at)?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let dimension = args.dimension.find(&world.catalog())?;
     let usage = |error: String| Failure::usage(error);
     let position = EntityPos::new(dimension, block, fraction).map_err(|error| usage(error.to_string()))?;
@@ -211,7 +211,7 @@ fn add(args: &Add, out: &Output) -> Result<Outcome, Failure> {
 fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     let id = RecordId::new(args.id);
     args.yes.confirm(&format!("record {id} would be deleted"))?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let deleted = world.transaction(|tx| {
         let is_there = tx.record(id)?.is_some();
         tx.delete_record(id);
@@ -220,11 +220,11 @@ fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     let deleted = deleted.value;
     world.close()?;
     out.print(&Deleted { id: args.id, deleted })?;
-    Ok(Outcome::good_if(deleted))
+    Ok(Outcome::good_if_there(deleted))
 }
 
 fn shape(args: &Shape, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let shape = world.records().shape();
     let leaf = match args.at.as_deref() {
         Some(&[x, y, z]) => {
@@ -232,7 +232,8 @@ fn shape(args: &Shape, out: &Output) -> Result<Outcome, Failure> {
             let table = RecordShape::table_name(leaf.dimension, leaf.table);
             Some(LeafReport { table, path: leaf.path.numbers().to_vec() })
         }
-        _ => None,
+        Some(_) => return Err(Failure::usage("--at takes three coordinates")),
+        None => None,
     };
     let RecordSettings { leaf_square_size, tree_degree, num_levels, roots_per_table } = shape.settings();
     out.print(&ShapeReport {

@@ -10,7 +10,7 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::name_of;
-use crate::args::{DimensionArg, YesArg, options};
+use crate::args::{DimensionArg, WaitArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// List, compact and delete the segments of a segmented world.
@@ -56,6 +56,8 @@ struct SegmentedArg {
     /// The directory of the segmented world, which holds `root` and `segments`.
     #[arg(value_name = "WORLD", value_hint = ValueHint::DirPath)]
     path: PathBuf,
+    #[command(flatten)]
+    wait: WaitArg,
 }
 
 #[derive(Debug, clap::Args)]
@@ -88,9 +90,9 @@ struct Done {
 }
 
 impl SegmentedArg {
-    fn open(&self) -> Result<SegmentedWorld<OnDisk>, Failure> {
+    fn open(&self, out: &Output) -> Result<SegmentedWorld<OnDisk>, Failure> {
         let options = SegmentOptions { world: options(), ..SegmentOptions::default() };
-        Ok(SegmentedWorld::open(&self.path, &[], &options)?)
+        Ok(self.wait.when_free(out, || SegmentedWorld::open(&self.path, &[], &options))?)
     }
 }
 
@@ -98,13 +100,13 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::List(args) => list(args, out),
         Command::Compact(args) => {
-            let world = args.world.open()?;
+            let world = args.world.open(out)?;
             let segment = args.segment.find(&world)?;
             world.compact_segment(segment)?;
             done(&world, "compacted", segment, out)
         }
         Command::Delete(args) => {
-            let world = args.world.open()?;
+            let world = args.world.open(out)?;
             let segment = args.segment.find(&world)?;
             args.yes.confirm(&format!("{segment} would be deleted with everything in it"))?;
             world.delete_segment(segment)?;
@@ -114,7 +116,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 }
 
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let segments = world.segments().into_iter().map(|segment| line(&world, segment)).collect();
     let report = Report { side_chunks: world.side_chunks(), segments };
     world.close()?;

@@ -21,7 +21,7 @@ use super::names::NamesArg;
 use super::snapshot::kinds::{self, ByKind, Kinds};
 use super::snapshot::limits;
 use super::snapshot::steps::StepsArg;
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 use crate::shown::shown;
 
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The block where the box's lowest corner goes, a multiple of 16 on each axis [default: where it was].
     #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     at: Option<Vec<i64>>,
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         args.names.check(&registration(&pack, &Catalog::new()))?;
     }
     let (done, catalog, new_names) = if !args.dry_run {
-        let world = open_or_create(args.world.path(), &args.world.options())?;
+        let world = args.world.when_free(out, || open_or_create(args.world.path(), &args.world.options()))?;
         check_lengths(&pack.info, &world)?;
         let registration = registration(&pack, &world.catalog());
         let new_names = args.names.check(&registration)?;
@@ -160,7 +160,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         // As the world that would be made: an empty one.
         would_do(args, &pack, &World::builder().options(&args.world.options()).in_memory()?, options)?
     } else {
-        would_do(args, &pack, &args.world.open()?, options)?
+        would_do(args, &pack, &args.world.open(out)?, options)?
     };
     let by_kind = done.kinds.by_name(&catalog);
     let Done { objects, region, transactions, .. } = done;

@@ -93,7 +93,7 @@ fn quoted(word: &str) -> String {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let depth = if args.quick { VerifyDepth::Quick } else { VerifyDepth::Full };
     let rows = world.usage()?.families.iter().map(|family| family.row_count).sum();
     let progress = out.progress_of("rows checked", rows);

@@ -1,7 +1,6 @@
 //! Rows as the engine holds them, past everything that a world checks when it is opened.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use cg_format::cluster::{Slot, StoredCluster};
 use cg_format::frame::FrameView;
@@ -9,13 +8,15 @@ use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, ClusterTier, Dimension, Space};
 use cg_registry::codec::is_registry_row;
 use cg_registry::{Catalog, ListKind};
+use cg_store::OpenError;
 use cg_store::directory::{self, WorldFile};
 use cg_store::engine::{
     ALL_KEYS, Access, Budget, Readable as _, ReadableExt as _, RocksEngine, RocksOptions,
 };
 
+use crate::args::WorldArg;
 use crate::cmd::name_of;
-use crate::output::{Failure, hex, unhex};
+use crate::output::{Failure, Output, hex, unhex};
 
 /// Memory for an engine that reads a handful of rows.
 const ENGINE_BYTES: usize = 32 << 20;
@@ -27,11 +28,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn open(world: &Path) -> Result<Self, Failure> {
-        WorldFile::read(world)?;
+    pub(super) fn open(world: &WorldArg, out: &Output) -> Result<Self, Failure> {
+        let path = world.path();
+        WorldFile::read(path)?;
         let options = RocksOptions::new(Budget::new(ENGINE_BYTES, 1)).with_access(Access::ReadOnly);
-        let engine = RocksEngine::open(&directory::engine_dir(world), &options)
-            .map_err(|error| Failure::failed(format!("{}: {error}", world.display())))?;
+        let engine = world.when_free(out, || RocksEngine::open(&directory::engine_dir(path), &options));
+        let engine = engine.map_err(|source| OpenError::Engine { path: path.into(), source })?;
         let catalog = read_catalog(&engine)?;
         Ok(Self { engine, catalog })
     }
@@ -39,7 +41,7 @@ impl Rows {
     /// The registry; a failure if it is damaged.
     pub(super) fn catalog(&self) -> Result<&Catalog, Failure> {
         self.catalog.as_ref().map_err(|error| {
-            Failure::failed(format!(
+            Failure::damaged(format!(
                 "the world's registry cannot be read ({error}); name the row itself with --row"
             ))
         })
@@ -67,7 +69,7 @@ impl Rows {
         }
         let (x, y, z) = (at.pos.x(), at.pos.y(), at.pos.z());
         let dimension = self.dimension(at.dimension);
-        Err(Failure::failed(format!("chunk {x} {y} {z} of {dimension} is not stored in any tier")))
+        Err(Failure::absent(format!("chunk {x} {y} {z} of {dimension} is not stored in any tier")))
     }
 
     /// A row by its family's name and its key, in hexadecimal or as a name.

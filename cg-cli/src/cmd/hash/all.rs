@@ -76,7 +76,7 @@ fn of_snapshot(name: &str, snapshot: Snapshot) -> Result<[u8; 32], Failure> {
     for (_, place) in snapshot.sections() {
         match place {
             Place::Absent => fields.number(0),
-            Place::Lost => return Err(Failure::failed(format!("snapshot `{name}` has lost a section"))),
+            Place::Lost => return Err(Failure::damaged(format!("snapshot `{name}` has lost a section"))),
             Place::Kept(kept) => {
                 fields.number(1);
                 fields.bytes(kept.bytes());

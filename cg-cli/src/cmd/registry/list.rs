@@ -71,7 +71,7 @@ struct PackReport {
 }
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let catalog = world.catalog();
     let lists = ListKind::ALL.into_iter().filter(|list| args.list.is_none_or(|only| only == *list));
     let report = Report {

@@ -9,7 +9,7 @@ use cg_store::{World, WorldOptions};
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output};
 
 /// Say what opening the world with some packs would change, and change nothing.
@@ -42,15 +42,15 @@ pub(super) struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// The tool's options with these choices.
-    pub(super) fn options(&self, world: &WorldArg) -> WorldOptions {
+    /// Options with these choices.
+    pub(super) fn options(&self, world: WorldOptions) -> WorldOptions {
         let packs = Policy {
             missing: self.missing.clone(),
             allow_shrink: self.allow_shrink,
             allow_takeover: self.allow_takeover,
             ..Policy::default()
         };
-        WorldOptions { packs, ..world.options() }
+        WorldOptions { packs, ..world }
     }
 }
 
@@ -73,8 +73,10 @@ struct ActionReport {
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let packs = read_packs(&args.packs)?;
-    let plan =
-        World::builder().packs(&packs).options(&args.policy.options(&args.world)).plan(args.world.path())?;
+    let options = args.policy.options(options());
+    let plan = args
+        .world
+        .when_free(out, || World::builder().packs(&packs).options(&options).plan(args.world.path()))?;
     let report = Report::from(&plan);
     out.print(&report)?;
     Ok(Outcome::good_if(report.accepted))

@@ -17,7 +17,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::plan::{self, PolicyArgs, read_packs};
-use crate::args::{WorldArg, YesArg};
+use crate::args::{WrittenWorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output, counted};
 use crate::shown::shown;
 
@@ -34,7 +34,7 @@ use crate::shown::shown;
 #[group(id = "what", required = true, multiple = true, args = ["packs", "blocks"])]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// A pack's manifest; may be given several times, once for each pack, all of them together.
     #[arg(long = "pack", value_name = "FILE", value_hint = ValueHint::FilePath)]
     packs: Vec<PathBuf>,
@@ -68,10 +68,13 @@ type Replacements = BTreeMap<BlockId, BlockId>;
 const CHUNKS_PER_TRANSACTION: usize = 64;
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let (packs, options) = (read_packs(&args.packs)?, args.policy.options(&args.world));
+    let (packs, options) = (read_packs(&args.packs)?, args.policy.options(args.world.options()));
     let plan = match &packs[..] {
         [] => None,
-        packs => Some(World::builder().packs(packs).options(&options).plan(args.world.path())?),
+        packs => Some(
+            args.world
+                .when_free(out, || World::builder().packs(packs).options(&options).plan(args.world.path()))?,
+        ),
     };
     let plan_report = plan.as_ref().map(plan::Report::from);
     if plan_report.as_ref().is_some_and(|plan| !plan.accepted) {
@@ -85,7 +88,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         })?;
         return Ok(Outcome::Findings);
     }
-    let mut world = args.world.open()?;
+    let mut world = args.world.open(out)?;
     // Names are checked before anything is written. What the registry would be counts: a pack may bring the new block.
     let mut catalog = Catalog::clone(&world.catalog());
     if let Some(plan) = &plan {
@@ -96,7 +99,9 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let mut replacements = replacements(&catalog, &args.blocks)?;
     if args.yes.given() {
         drop(world);
-        world = World::builder().packs(&packs).options(&options).open(args.world.path())?;
+        world = args
+            .world
+            .when_free(out, || World::builder().packs(&packs).options(&options).open(args.world.path()))?;
         replacements = self::replacements(&*world.registry().register(&new)?, &args.blocks)?;
     }
     let found = out.watch_chunks("chunks searched", &world, || count(&world, &replacements))??;

@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let Some(area) = area else {
         return Err(Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1, both corners included"));
     };
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let dimension = args.dimension.find(&world.catalog())?;
     let progress = out.progress_of("layers read and written", area.size()[1] as u64);
     let options = ExportOptions { data_version: args.data_version };

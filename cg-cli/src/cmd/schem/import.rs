@@ -11,7 +11,8 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::FileArg;
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
+use crate::failure::Code;
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
@@ -28,12 +29,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     file: FileArg,
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The block where the schematic's lowest corner goes.
     #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
     at: Vec<i64>,
     /// The dimension; one that the world does not have is made [default: the world's first, or minecraft:overworld].
-    #[arg(long = "dim", short = 'd', alias = "dimension", value_name = "NAME", value_hint = ValueHint::Other)]
+    #[arg(long, visible_alias = "dim", short = 'd', value_name = "NAME", value_hint = ValueHint::Other)]
     dimension: Option<String>,
 }
 
@@ -51,12 +52,12 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     check_place(&file, at).map_err(|error| Failure::usage(error.to_string()))?;
     let new_name = args.dimension.as_deref().map(new_name).transpose();
     let world = match &new_name {
-        Ok(_) => open_or_create(args.world.path(), &args.world.options())?,
+        Ok(_) => args.world.when_free(out, || open_or_create(args.world.path(), &args.world.options()))?,
         // It may be the name of a dimension all the same, if there is a world.
-        Err(failure) => World::builder()
-            .options(&args.world.options())
-            .open(args.world.path())
-            .map_err(|_| Failure::usage(failure.to_string()))?,
+        Err(failure) => args.world.open_for_writing(out).map_err(|error| match error.code() {
+            Code::Held => error,
+            _ => Failure::usage(failure.to_string()),
+        })?,
     };
     let dimension = dimension(&world, args.dimension.as_deref())?;
     let progress = out.progress_of("blocks imported", file.schematic.size().map(u64::from).iter().product());

@@ -10,7 +10,7 @@ use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
 use super::picture::MapArg;
 use super::watched::Watched;
 use super::{About, limit_bytes};
-use crate::args::{BoxArg, DimensionArg, WorldArg};
+use crate::args::{BoxArg, DimensionArg, WrittenWorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 use crate::shown::shown;
 
@@ -21,7 +21,7 @@ use crate::shown::shown;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The snapshot's name; the world must not keep one of that name.
     #[arg(value_name = "NAME")]
     name: String,
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let area = args.area.get("run `cg snapshot create` once for each box, with a name of its own")?;
     let area = area.ok_or_else(|| Failure::usage("say which box: --box X0 Y0 Z0 X1 Y1 Z1"))?;
     args.map.check()?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     if world.snapshots().open(&args.name)?.is_some() {
         return Err(cg_store::Error::SnapshotExists { name: args.name.clone() }.into());
     }

@@ -41,7 +41,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let catalog = world.catalog();
     let mut components_left: BTreeMap<String, u64> = BTreeMap::new();
     let mut kept = |name: &str| {

@@ -35,7 +35,7 @@ struct Unreadable {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let mut report = Report { snapshots: Vec::new(), unreadable: Vec::new() };
     for kept in world.snapshots().list()? {
         let kept = match kept {

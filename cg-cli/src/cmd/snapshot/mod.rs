@@ -21,7 +21,7 @@ use cg_store::World;
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::args::{WorldArg, YesArg};
+use crate::args::{WrittenWorldArg, YesArg};
 use crate::output::{Failure, Outcome, Output};
 use crate::shown::shown;
 
@@ -53,11 +53,11 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 
 /// Delete a snapshot of the world. Writes.
 ///
-/// JSON: `{"name","deleted":true}`. Exit code 1 if there is none of that name.
+/// JSON: `{"name","deleted":true}`. Exit code 4 if there is none of that name.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The snapshot's name.
     #[arg(value_name = "NAME")]
     name: String,
@@ -73,7 +73,7 @@ struct Deleted {
 
 fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(&format!("snapshot `{}` would be deleted", args.name))?;
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let deleted = world.snapshots().delete(&args.name)?;
     world.flush()?;
     world.close()?;
@@ -133,7 +133,7 @@ impl About {
 }
 
 fn not_there(name: &str) -> Failure {
-    Failure::failed(format!("the world keeps no snapshot `{name}`; `cg snapshot list` shows those it keeps"))
+    Failure::absent(format!("the world keeps no snapshot `{name}`; `cg snapshot list` shows those it keeps"))
 }
 
 /// The memory that reading a snapshot of this many stored bytes may take: the largest region's index fits, and as many

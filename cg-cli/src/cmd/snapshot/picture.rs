@@ -64,7 +64,7 @@ fn refuse_too_large(snapshot: &Snapshot) -> Result<(), Failure> {
         return Ok(());
     }
     let info = snapshot.info();
-    Err(Failure::failed(format!(
+    Err(Failure::refused(format!(
         "to draw snapshot `{}` takes {} of memory for {}, more than {}; restore it into a world of its own and draw \
          parts of that with `cg map --box`",
         info.name,

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::kinds::{self, ByKind, Kinds};
 use super::read_kept;
 use super::steps::{self, StepsArg};
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
 use crate::cmd::names::NamesArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted};
 use crate::shown::shown;
@@ -35,7 +35,7 @@ use crate::shown::shown;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The snapshot's name.
     #[arg(value_name = "NAME")]
     name: String,
@@ -82,7 +82,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
+    let world = if args.dry_run { args.world.open(out)? } else { args.world.open_for_writing(out)? };
     let unverifiable = if args.skip_damaged { Unverifiable::Skip } else { Unverifiable::Fail };
     let mut snapshot = read_kept(&world, &args.name, unverifiable)?.0;
     let mut options = RestoreOptions {

@@ -23,7 +23,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     args.map.check()?;
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let (snapshot, stored_bytes) = read_kept(&world, &args.name, Unverifiable::Fail)?;
     snapshot.check().map_err(Failure::failed)?;
     let map = args.map.draw(&snapshot, out)?;

@@ -30,7 +30,7 @@ impl StepsArg {
 /// Why a transaction was not begun, or was given up: what it would hold.
 pub(in crate::cmd) fn too_much(max_held_bytes: u64, known: &str) -> Failure {
     let max = bytes_text(max_held_bytes);
-    Failure::failed(format!(
+    Failure::refused(format!(
         "in one transaction it takes more than {max} of memory{known}; nothing of it was put there: --max-memory allows \
          more, --in-steps takes little"
     ))

@@ -10,7 +10,7 @@ use cg_snapshot::file::read_info;
 use clap::ValueHint;
 
 use super::{About, not_there, read};
-use crate::args::WorldArg;
+use crate::args::{WorldArg, WrittenWorldArg};
 use crate::output::{Failure, Outcome, Output};
 
 /// Write a snapshot of the world as a file. The names of all ids go with it.
@@ -37,14 +37,14 @@ pub(crate) struct Import {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The name under which it is kept [default: the one in the file].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
 pub(super) fn export(args: &Export, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open()?;
+    let world = args.world.open(out)?;
     let mut reader = world.snapshots().open(&args.name)?.ok_or_else(|| not_there(&args.name))?;
     let info = read_info(&mut reader).map_err(Failure::failed)?;
     let mut reader = world.snapshots().open(&args.name)?.ok_or_else(|| not_there(&args.name))?;
@@ -70,7 +70,7 @@ pub(super) fn import(args: &Import, out: &Output) -> Result<Outcome, Failure> {
     let snapshot = read(io::Cursor::new(&bytes), bytes.len() as u64, Unverifiable::Fail)?;
     snapshot.check().map_err(Failure::failed)?;
     let name = args.name.as_ref().unwrap_or(&snapshot.info().name);
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     world.snapshots().save(name, &bytes)?;
     world.flush()?;
     world.close()?;

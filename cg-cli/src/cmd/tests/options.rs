@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
-use crate::cmd::Args;
+use crate::cmd::{Args, EXIT_CODES};
+use crate::failure::Code;
 
 /// What an option means that may be given several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ const SEVERAL: [(&str, &str, Several); 12] = [
 ];
 
 /// Values of all kinds that options take.
-const VALUES: [&str; 4] = ["1", "30d", "minecraft:stone", "00000000-0000-0000-0000-000000000001"];
+const VALUES: [&str; 5] = ["1", "30d", "blocks", "minecraft:stone", "00000000-0000-0000-0000-000000000001"];
 
 /// Every command with its words, those with subcommands too.
 fn commands() -> Vec<(String, Command)> {
@@ -109,7 +110,7 @@ fn an_option_that_is_given_twice_is_refused_or_a_union() {
                 count += 1;
                 let twice = parse(&words, first.iter().chain(&given(&words, arg, name)));
                 let kind = twice.as_ref().map_err(clap::Error::kind);
-                let said = twice.as_ref().map_or_else(|error| error.to_string(), |()| String::new());
+                let said = twice.as_ref().map_or_else(ToString::to_string, |()| String::new());
                 let is_refused = kind == Err(ErrorKind::ArgumentConflict)
                     && said.contains("cannot be used multiple times");
                 assert_eq!(is_refused, several.is_none(), "`cg {words} {} … {name} …`: {said}", names[0]);
@@ -128,4 +129,65 @@ fn an_option_that_is_given_twice_is_refused_or_a_union() {
     let known: BTreeSet<_> = SEVERAL.iter().map(|(command, option, _)| (*command, *option)).collect();
     assert_eq!(met, known);
     assert!(count > 150, "{count} options");
+}
+
+#[test]
+fn a_dimension_is_named_the_same_way_everywhere() {
+    let mut count = 0;
+    for (words, command) in commands() {
+        for arg in options(&command) {
+            let names = names(arg);
+            if ["--dimension", "--dim", "-d"].iter().any(|name| names.iter().any(|other| other == name)) {
+                let visible = arg.get_visible_aliases().unwrap_or_default();
+                let found = (arg.get_long(), visible.as_slice(), arg.get_short());
+                assert_eq!(found, (Some("dimension"), &["dim"][..], Some('d')), "`cg {words}`");
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.contains("[default: "), "`cg {words}`: {help}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 10, "{count} commands");
+    let (_, hash) = commands().into_iter().find(|(words, _)| words == "hash").expect("is a command");
+    let help = options(&hash).find(|arg| arg.get_long() == Some("dimension")).and_then(Arg::get_help);
+    let help = help.expect("has a help").to_string();
+    assert!(
+        help.contains("[default: everything that the world holds; with `--box` the world's first]"),
+        "{help}"
+    );
+}
+
+#[test]
+fn room_on_the_disk_is_asked_for_where_something_is_written() {
+    // What these write has no limit of its own.
+    const WITHOUT: [&str; 3] = ["overlay salvage", "segments compact", "segments delete"];
+    for (words, command) in commands() {
+        let about =
+            command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
+        let writes = about.contains("Writes") && !WITHOUT.contains(&&*words);
+        let is_asked = options(&command).any(|arg| arg.get_long() == Some("min-free"));
+        assert_eq!(is_asked, writes, "`cg {words}`: {about}");
+    }
+}
+
+#[test]
+fn a_command_with_a_world_can_wait_for_it() {
+    for (words, command) in commands() {
+        let mut positions = command.get_positionals().map(|arg| arg.get_id().as_str());
+        let opens = positions.any(|id| id == "path") || words == "overlay salvage";
+        let waits = options(&command).any(|arg| arg.get_long() == Some("wait"));
+        assert_eq!(waits, opens, "`cg {words}`");
+    }
+}
+
+#[test]
+fn help_and_docs_have_every_code() {
+    let docs = include_str!("../../../../docs/operations.md");
+    for code in Code::ALL {
+        let row = format!("\n| `{}` | {} |", code.as_str(), code.exit());
+        assert!(docs.contains(&row), "{row}");
+        assert!(EXIT_CODES.contains(code.as_str()), "{code:?}");
+        assert!(EXIT_CODES.contains(&format!("\n  {}  ", code.exit())), "{code:?}");
+        assert!(docs.contains(&format!("\n| {} | ", code.exit())), "{code:?}");
+    }
 }

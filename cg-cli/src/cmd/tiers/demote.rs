@@ -6,7 +6,7 @@ use cg_store::tiers::MoveCounts;
 use serde::Serialize;
 
 use super::span::ticks;
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 
 /// Move every chunk to the tier that it would reach after this much game time without players. Writes.
@@ -17,7 +17,7 @@ use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// How much game time passes, as in 30d, 12h, 90m, 45s or 600t (ticks).
     #[arg(long, value_name = "SPAN", value_parser = ticks)]
     after: u64,
@@ -36,7 +36,7 @@ struct Report {
 }
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open_for_writing()?;
+    let world = args.world.open_for_writing(out)?;
     let progress = out.progress("chunks moved");
     let counts = world.tiers().demote_all(args.after, |counts| progress.set_position(counts.moved()));
     progress.finish_and_clear();

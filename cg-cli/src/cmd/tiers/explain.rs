@@ -45,7 +45,7 @@ pub(super) fn run(
     let dimension = dimension.find(&catalog)?;
     let pos = chunk_pos(place)?;
     let Some(found) = world.tiers().explain(ChunkAt::new(dimension, pos))? else {
-        return Err(Failure::failed(format!("chunk {pos} is not stored")));
+        return Err(Failure::absent(format!("chunk {pos} is not stored")));
     };
     let report = Report {
         dimension: name_of(&catalog, ListKind::Dimensions, dimension.get()),

@@ -22,7 +22,7 @@ use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 /// A shadowed copy is one that a hotter tier hides; it is dropped when a quarter of its cluster is. JSON:
 /// `{"tiers":{"l0":{"keys","chunks","shadowed","bytes"},…},"heat_rows":N,"clock_ticks":N,"damaged":N}`, with `--explain`
 /// `{"dimension","chunk":[X,Y,Z],"tier","version","last_access_ticks","moved_ticks","belongs_in","reason","next":{"tier","after_ticks"}}`.
-/// Exit code 1 if damaged rows were met, or the chunk is not stored.
+/// Exit code 1 if damaged rows were met, 4 if the chunk is not stored.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let Some(world) = &args.world else {
         return Err(Failure::usage("which world? `cg tiers WORLD`"));
     };
-    let world = world.open()?;
+    let world = world.open(out)?;
     if let Some(place) = &args.explain {
         return explain::run(&world, &args.dimension, place, out);
     }

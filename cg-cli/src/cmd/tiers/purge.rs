@@ -5,7 +5,7 @@ use std::fmt;
 use cg_store::engine::CommitSeq;
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 
 /// Allow the world to forget which chunks were deleted before a commit, for good. Writes.
@@ -19,7 +19,7 @@ use crate::output::{Failure, Outcome, Output, counted};
 #[command(group = clap::ArgGroup::new("which").required(true).args(["before", "all"]))]
 pub(crate) struct Args {
     #[command(flatten)]
-    world: WorldArg,
+    world: WrittenWorldArg,
     /// The oldest state from which a client may still ask what changed: deletions by commits before it are forgotten.
     #[arg(long, value_name = "COMMIT")]
     before: Option<u64>,
@@ -40,7 +40,7 @@ struct Report {
 }
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = if args.dry_run { args.world.open()? } else { args.world.open_for_writing()? };
+    let world = if args.dry_run { args.world.open(out)? } else { args.world.open_for_writing(out)? };
     let before = CommitSeq::new(args.before.unwrap_or(u64::MAX));
     let tombstone_horizon = if args.dry_run {
         before.min(world.last_commit().next()).max(world.tiers().tombstone_horizon())

@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let bytes = fs::read(&args.trace).map_err(|error| Failure::io("read", &args.trace, &error))?;
     let events =
         TraceReader::new(&bytes).and_then(Iterator::collect::<Result<Vec<Event>, _>>).map_err(|problem| {
-            Failure::failed(format!("{} is no sound trace: {problem}", args.trace.display()))
+            Failure::damaged(format!("{} is no sound trace: {problem}", args.trace.display()))
         })?;
     let default = TierPolicy::default();
     let mut settings = vec![("default".to_owned(), default)];

@@ -32,7 +32,7 @@ pub(super) fn check(file: File, limits: Limits) -> Result<Checked, Failure> {
             Part::Objects(page) => {
                 let own = page.iter().find(|object| object.key.starts_with(ObjectKey::STORES_OWN));
                 if let Some(object) = own {
-                    return Err(Failure::failed(format!(
+                    return Err(Failure::refused(format!(
                         "object `{}` of the pack is a store's own and holds of no other world; nothing was written",
                         object.key.escape_ascii()
                     )));

@@ -125,7 +125,7 @@ fn a_script_reads_components_and_entities() {
 fn an_absent_chunk_and_a_damaged_one_are_told_apart() {
     let sample = Sample::new();
     let said = sample.cg("get", &["--chunk", "9", "9", "9"]);
-    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    assert_eq!((said.code, said.out.as_str()), (4, ""));
     expect![[r#"
         cg: chunk 9 9 9 of game:overworld is not stored: it was never generated, or was deleted
     "#]]

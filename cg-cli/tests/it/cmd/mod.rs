@@ -2,6 +2,7 @@
 
 mod accept_loss;
 mod checkpoint;
+mod codes;
 mod damage;
 mod dump;
 mod get;

@@ -49,7 +49,7 @@ fn objects_go_in_and_out() {
 
     let deleted = sample.cg("object delete", &["block/1/bricks", "--yes"]).good();
     assert_eq!(deleted, "object `block/1/bricks` was deleted\n");
-    assert_eq!(sample.cg("object delete", &["block/1/bricks", "--yes"]).code, 1);
+    assert_eq!(sample.cg("object delete", &["block/1/bricks", "--yes"]).code, 4);
     assert_eq!(put("block/1/bricks", "three"), "object `block/1/bricks` is at version 2\n");
     assert_eq!(sample.cg("info", &["--json"]).json()["objects"], 3);
     assert_eq!(sample.cg("verify", &[]).code, 0);
@@ -65,7 +65,7 @@ fn what_is_refused_says_why() {
         &sample,
         "object get",
         &["b"],
-        1,
+        4,
         expect![[r#"
         cg: there is no object `b`
     "#]],

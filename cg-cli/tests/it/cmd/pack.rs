@@ -396,7 +396,7 @@ fn wrong_usage_and_refusals() {
     );
     check(
         &["--objects", "nobody/"],
-        1,
+        4,
         expect![[r#"
         cg: no object begins with `nobody/`; nothing was written
     "#]],
@@ -408,7 +408,7 @@ fn wrong_usage_and_refusals() {
     let said = unpack(&file, &sample.path(), &["--at", "0", "0", "0"]);
     assert_eq!((said.code, said.err.as_str()), (2, "cg: the pack holds no box, so --at moves nothing\n"));
     let said = unpack(&sample.beside("nothing"), &sample.path(), &[]);
-    assert_eq!(said.code, 1);
+    assert_eq!(said.code, 4);
     assert!(said.err.starts_with("cg: cannot read "), "{}", said.err);
 }
 

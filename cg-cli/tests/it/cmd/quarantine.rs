@@ -41,10 +41,10 @@ fn a_damaged_chunk_is_set_aside_listed_shown_and_forgotten() {
     assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key, &commit]).code, 2);
     assert_eq!(sample.cg("quarantine forget", &["ChunkL0", &key, "x", "--yes"]).code, 2);
     let said = sample.cg("quarantine forget", &["ChunkL0", &key, "1", "--yes"]);
-    assert_eq!((said.code, said.out), (1, format!("ChunkL0 {key} 1 is not in quarantine\n")));
+    assert_eq!((said.code, said.out), (4, format!("ChunkL0 {key} 1 is not in quarantine\n")));
     assert_eq!(sample.cg("quarantine forget", &["chunkl0", &key, &commit, "--yes"]).code, 0);
     let said = sample.cg("quarantine forget", &["chunkl0", &key, &commit, "--yes"]);
-    assert_eq!((said.code, said.out), (1, format!("chunkl0 {key} {commit} is not in quarantine\n")));
+    assert_eq!((said.code, said.out), (4, format!("chunkl0 {key} {commit} is not in quarantine\n")));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn records_are_added_listed_and_deleted() {
 
     assert_eq!(sample.cg("records delete", &[ONE, "--yes"]).good(), format!("record {ONE} was deleted\n"));
     let said = sample.cg("records delete", &[ONE, "--yes", "--json"]);
-    assert_eq!((said.code, said.json()), (1, json!({ "id": ONE, "deleted": false })));
+    assert_eq!((said.code, said.json()), (4, json!({ "id": ONE, "deleted": false })));
     assert_eq!(lines(&[]).lines().count(), 1);
     assert_eq!(sample.cg("verify", &[]).code, 0);
 }

@@ -51,7 +51,7 @@ fn segments_are_listed_compacted_and_deleted() {
     let missing = of("delete", &["--yes"]);
     assert_eq!(
         (missing.code, missing.err.as_str()),
-        (1, "cg: segment -1 0 0 of dimension 0 is not stored\n")
+        (4, "cg: segment -1 0 0 of dimension 0 is not stored\n")
     );
 }
 
@@ -62,7 +62,7 @@ fn a_world_that_is_not_segmented_is_refused() {
     World::builder().create(&path).expect("creates").close().expect("closes");
     let said = run(&["segments", "list", text(&path)]);
     let expected = format!("cg: {} is no segmented world: it has no directory `root`\n", text(&path));
-    assert_eq!((said.code, said.err), (1, expected));
+    assert_eq!((said.code, said.err), (4, expected));
 }
 
 #[test]

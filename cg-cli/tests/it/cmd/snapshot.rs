@@ -258,10 +258,10 @@ fn what_is_not_there_is_said() {
     let no = "cg: the world keeps no snapshot `x`; `cg snapshot list` shows those it keeps\n";
     for verb in ["snapshot restore", "snapshot diff"] {
         let said = sample.cg(verb, &["x"]);
-        assert_eq!((said.code, said.err.as_str()), (1, no));
+        assert_eq!((said.code, said.err.as_str()), (4, no));
     }
     let said = sample.cg("snapshot delete", &["x", "--yes"]);
-    assert_eq!((said.code, said.err.as_str()), (1, no));
+    assert_eq!((said.code, said.err.as_str()), (4, no));
     let said = sample.cg("snapshot delete", &["x"]);
     assert_eq!(said.code, 2);
     assert_eq!(sample.cg("snapshot create", &["x"]).code, 2, "no box");
@@ -407,7 +407,7 @@ fn a_snapshot_is_drawn_from_above_as_it_was() {
     assert_eq!((said.code, said.err), (2, message));
     let said = sample.cg("snapshot show", &["after"]);
     let message = "cg: the world keeps no snapshot `after`; `cg snapshot list` shows those it keeps\n";
-    assert_eq!((said.code, said.err.as_str()), (1, message));
+    assert_eq!((said.code, said.err.as_str()), (4, message));
 }
 
 #[test]
@@ -447,7 +447,7 @@ fn a_few_bytes_that_stand_for_a_gibibyte_are_not_drawn() {
     let args = ["new", "--box", "0", "0", "0", "175", "159", "159", "--map", text(&file)];
     let said = sample.cg("snapshot create", &args);
     assert_eq!((said.code, said.err), (1, message.replace("`bomb`", "`new`")));
-    assert_eq!(sample.cg("snapshot show", &["new"]).code, 1, "it is not kept");
+    assert_eq!(sample.cg("snapshot show", &["new"]).code, 4, "it is not kept");
 }
 
 #[test]

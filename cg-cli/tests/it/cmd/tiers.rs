@@ -80,7 +80,7 @@ fn tiers_are_counted_explained_and_settled() {
     assert_eq!((&explained["tier"], &explained["next"]), (&json!("l2"), &json!(null)));
 
     let absent = sample.cg("tiers", &["--explain", "99", "4", "-1"]);
-    assert_eq!((absent.code, absent.err.contains("is not stored")), (1, true), "{absent:?}");
+    assert_eq!((absent.code, absent.err.contains("is not stored")), (4, true), "{absent:?}");
     let wrong = sample.cg("tiers settle", &["--after", "30x"]);
     assert_eq!((wrong.code, wrong.err.contains("`30x` is no span of game time")), (2, true), "{wrong:?}");
     assert_eq!(super::run(&["tiers"]).code, 2);

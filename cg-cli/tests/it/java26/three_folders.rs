@@ -214,3 +214,25 @@ fn strays_are_not_taken_of_a_save_that_becomes_one_dimension() {
     assert!(why.contains("--take-strays") && why.contains("--as-dimension"), "{why}");
     assert!(!dir.at("world").exists(), "nothing was made");
 }
+
+#[test]
+fn the_folder_of_a_server_is_refused_with_the_commands_that_import_it() {
+    use crate::cmd::{run, text};
+    for layout in [Old, Dimensions] {
+        let dir = TestDir::new();
+        make(&dir, "server/world", layout);
+        let (server, world) = (dir.at("server"), dir.at("it"));
+        let said = run(&["import", text(&server), text(&world)]);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{}", said.err);
+        assert!(!world.exists(), "nothing was made");
+        let commands: Vec<_> = said.err.split('`').filter(|part| part.starts_with("cg import ")).collect();
+        assert_eq!(commands.len(), 3, "{}", said.err);
+        for command in commands {
+            let args: Vec<_> = command.split(' ').skip(1).collect();
+            let imported = run(&args);
+            assert_eq!((imported.code, imported.err.as_str()), (0, ""), "{command}: {}", imported.out);
+        }
+        let exported = dir.export("it", "out", &[]).good();
+        assert_eq!(exported["layout"], layouts(&VANILLA, layout));
+    }
+}
