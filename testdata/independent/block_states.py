@@ -11,7 +11,7 @@ string is not the same as a compound of it.
 
 import struct
 
-from typed_nbt import COMPOUND, INT, LIST, LONGS, STRING, field, number, show, text
+from typed_nbt import BYTE, COMPOUND, INT, LIST, LONG, LONGS, SHORT, STRING, field, number, show, text
 
 # Fields of an entry that is a compound: its name and its properties.
 FORMS = ((b"Name", b"Properties"), (b"id", b"properties"), (b"", None))
@@ -88,16 +88,34 @@ def data_version(chunk):
 
 
 def section_pairs(before, after):
-    """Which field has the palette, and the two sections, of each two sections at the same place of their lists."""
+    """Which field has the palette, and the two sections, of each two sections of one number."""
     for path in ((b"sections",), (b"Sections",), (b"Level", b"sections"), (b"Level", b"Sections")):
         lists = [field(chunk, *path) for chunk in (before, after)]
         if any(one is None or one[0] != LIST or one[1][0] != COMPOUND for one in lists):
             continue
-        for ours, theirs in zip(lists[0][1][1], lists[1][1][1]):
+        for _, ours, theirs in paired(lists[0][1][1], lists[1][1][1]):
             for name in (b"block_states", b"Palette"):
                 tag = COMPOUND if name == b"block_states" else LIST
                 if all(section.get(name, (0, None))[0] == tag for section in (ours, theirs)):
                     yield name, ours, theirs
+
+
+def paired(before, after):
+    """The sections that both lists have, each two with their number; by place where the numbers do not tell them apart."""
+    numbers = [section_numbers(sections) for sections in (before, after)]
+    if None in numbers:
+        return [(place, *pair) for place, pair in enumerate(zip(before, after))]
+    ours, theirs = (dict(zip(found, sections)) for found, sections in zip(numbers, (before, after)))
+    return [(number, section, theirs[number]) for number, section in ours.items() if number in theirs]
+
+
+def section_numbers(sections):
+    """The number of each section, whatever kind its Y has, or None where one has none or two have the same."""
+    ys = [section.get(b"Y", (0, b"")) for section in sections]
+    if any(tag not in (BYTE, SHORT, INT, LONG) for tag, _ in ys):
+        return None
+    numbers = [number(*y) for y in ys]
+    return numbers if len(set(numbers)) == len(numbers) else None
 
 
 def states(holder, names, padded, table):

@@ -7,7 +7,8 @@
 
 Both saves must have the same paths, every file that is no region the same bytes, and every chunk of a region file in
 `region`, `entities` or `poi` the same typed NBT at the same time: types of tags and of list elements, also of empty
-lists, and the order of lists count.
+lists, and the order of lists count. Sections are compared by their number, so that another order of them is one
+difference.
 
 These differences have no meaning for the game and are not seen:
 - the order of a compound's fields;
@@ -35,7 +36,7 @@ from region_file import NAME, Region, SlotError
 from typed_nbt import COMPOUND, ELEMENT_SIZES, LIST, NbtError, parse, show, text
 
 KINDS = ("region", "entities", "poi")
-EXTERNAL = re.compile(r"c\.-?\d+\.-?\d+\.mcc")
+SECTIONS = re.compile(r"(\.Level)?\.[sS]ections")
 SHOWN_DIFFERENCES = 50
 SHOWN_KINDS = 100
 
@@ -176,7 +177,7 @@ class Judge:
 
     def value(self, label, kind, path, what, line):
         path = path.removeprefix(".")
-        self.difference(f"{kind}: {re.sub('[0-9]+]', ']', path)} {what}", f"{label}: {path}: {line}")
+        self.difference(f"{kind}: {re.sub('-?[0-9]+]', ']', path)} {what}", f"{label}: {path}: {line}")
 
     def values(self, before, after, path, report):
         """Every place where two values differ."""
@@ -216,6 +217,8 @@ class Judge:
         (inner, ours), (other, theirs) = before, after
         if inner != other:
             report(path, "element type", f"{show((LIST, before))} became {show((LIST, after))}")
+        elif inner == COMPOUND and SECTIONS.fullmatch(path):
+            self.sections(ours, theirs, path, report)
         elif len(ours) != len(theirs):
             report(path, "length", f"{len(ours)} elements became {len(theirs)}")
         elif same_elements(inner, ours, theirs):
@@ -223,6 +226,24 @@ class Judge:
         else:
             for index, (one, two) in enumerate(zip(ours, theirs)):
                 self.values((inner, one), (inner, two), f"{path}[{index}]", report)
+
+
+    def sections(self, before, after, path, report):
+        """Two lists of sections: which there are, their order, and then each two of one number."""
+        if len(before) != len(after):
+            report(path, "length", f"{len(before)} elements became {len(after)}")
+        numbers = [block_states.section_numbers(sections) for sections in (before, after)]
+        if None not in numbers:
+            ours, theirs = ([y for y in one if y in other] for one, other in (numbers, numbers[::-1]))
+            if ours != theirs:
+                report(path, "order", f"the sections {ours} are in the order {theirs}")
+            if len(before) == len(after) and set(numbers[0]) != set(numbers[1]):
+                report(path, "numbers", f"the sections {sorted(numbers[0])} became {sorted(numbers[1])}")
+        elif len(before) == len(after) and same_elements(COMPOUND, before, after):
+            report(path, "order", f"the {len(before)} elements are in another order")
+            return
+        for number, one, two in block_states.paired(before, after):
+            self.values((COMPOUND, one), (COMPOUND, two), f"{path}[{number}]", report)
 
 
 def same_elements(inner, ours, theirs):

@@ -193,6 +193,10 @@ def section(save, index=NEW, place=0):
     return sections[1][1][place]
 
 
+def sections(save):
+    return fields(save)[b"sections"][1][1]
+
+
 def holder(save, index=NEW, place=0):
     found = section(save, index, place)
     return found[b"block_states"][1] if index in PADDED else found
@@ -377,6 +381,23 @@ CASES = (
         ["region: block_entities order"],
     ),
     ("block entity missing", lambda s: fields(s)[b"block_entities"][1][1].pop(), ["region: block_entities length"]),
+    ("sections reversed", lambda s: sections(s).reverse(), ["region: sections order"]),
+    (
+        "number of a section of another type",
+        lambda s: put(section(s), b"Y", make(INT, -4)),
+        ["region: sections[].Y type"],
+    ),
+    (
+        "sections reversed and a block",
+        lambda s: (change_block(s, NEW), sections(s).reverse()),
+        ["region: sections order", "region: sections[].block_states.palette states"],
+    ),
+    (
+        "section of another number",
+        lambda s: put(section(s, NEW, 1), b"Y", make(BYTE, 9)),
+        ["region: sections numbers"],
+    ),
+    ("section missing", lambda s: sections(s).pop(0), ["region: sections length"]),
     ("sign of zero", flip_zero, ["entities: Entities[].Pos[] value"]),
     (
         "section and field",

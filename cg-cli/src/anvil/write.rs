@@ -59,14 +59,15 @@ pub enum WriteError {
 /// # Errors
 /// [`WriteError`].
 pub fn column(column: &Column) -> Result<Vec<u8>, WriteError> {
+    let stated = column.stated.as_deref().map(|stated| check("version and place", stated)).transpose()?;
     let mut result = Ok(());
     let bytes = nbt::document(|root| {
-        root.int("DataVersion", column.data_version);
+        state(root, stated, "DataVersion", |root| root.int("DataVersion", column.data_version));
         result = if column.data_version < NO_LEVEL {
-            let beside = root.compound("Level", |level| fields(level, column, &OLD));
+            let beside = root.compound("Level", |level| fields(level, column, stated, &OLD));
             beside.and_then(|()| raw(root, "fields beside Level", column.beside.as_deref()))
         } else {
-            fields(root, column, &NEW)
+            fields(root, column, stated, &NEW)
         };
     });
     result.map(|()| bytes)
@@ -78,10 +79,11 @@ pub fn column(column: &Column) -> Result<Vec<u8>, WriteError> {
 /// [`WriteError::NotNbt`].
 pub fn entities(column: &EntityColumn) -> Result<Vec<u8>, WriteError> {
     column.entities.iter().try_for_each(|entity| check("entity", entity).map(drop))?;
+    let stated = column.stated.as_deref().map(|stated| check("version and place", stated)).transpose()?;
     let mut result = Ok(());
     let bytes = nbt::document(|root| {
-        root.int("DataVersion", column.data_version);
-        root.int_array("Position", &[column.x, column.z]);
+        state(root, stated, "DataVersion", |root| root.int("DataVersion", column.data_version));
+        state(root, stated, "Position", |root| root.int_array("Position", &[column.x, column.z]));
         list(root, "Entities", column.entities.iter().map(Vec::as_slice), Some(column.list));
         result = raw(root, "fields left over", column.left.as_deref());
     });
@@ -97,19 +99,33 @@ struct Names {
 const OLD: Names = Names { sections: "Sections", block_entities: "TileEntities", entities: "Entities" };
 const NEW: Names = Names { sections: "sections", block_entities: "block_entities", entities: "entities" };
 
-fn fields(out: &mut CompoundWriter<'_>, column: &Column, names: &Names) -> Result<(), WriteError> {
-    out.int("xPos", column.x);
-    out.int("zPos", column.z);
+/// Writes a field that states the version or the place: as it stands among those that were kept, if some were.
+fn state(
+    out: &mut CompoundWriter<'_>,
+    stated: Option<Compound<'_>>,
+    name: &str,
+    usual: impl FnOnce(&mut CompoundWriter<'_>),
+) {
+    match stated {
+        None => usual(out),
+        Some(stated) => stated.field(name).into_iter().for_each(|field| out.raw_fields(field.raw)),
+    }
+}
+
+fn fields(
+    out: &mut CompoundWriter<'_>,
+    column: &Column,
+    stated: Option<Compound<'_>>,
+    names: &Names,
+) -> Result<(), WriteError> {
+    state(out, stated, "xPos", |out| out.int("xPos", column.x));
+    state(out, stated, "zPos", |out| out.int("zPos", column.z));
     raw(out, "carried fields", Some(&column.carried))?;
     raw(out, "fields left over", column.left.as_deref())?;
     if !column.sections.is_empty() {
-        out.compounds(names.sections, column.sections.iter(), |out, section| {
-            write_section(
-                out,
-                section,
-                column.form.unwrap_or(Form::of(column.data_version)),
-                column.data_version,
-            )
+        let form = column.form.unwrap_or(Form::of(column.data_version));
+        out.compounds(names.sections, in_order(column).into_iter(), |out, (section, kind)| {
+            write_section(out, section, kind, form, column.data_version)
         })?;
     } else if let Some(kind) = column.lists.sections {
         out.empty_list(names.sections, kind);
@@ -121,6 +137,16 @@ fn fields(out: &mut CompoundWriter<'_>, column: &Column, names: &Names) -> Resul
     list(out, names.block_entities, block_entities, column.lists.block_entities);
     list(out, names.entities, entities, column.lists.entities);
     Ok(())
+}
+
+/// The sections in the order in which they stood, each with the kind of its `Y`.
+fn in_order(column: &Column) -> Vec<(&Section, Tag)> {
+    let place =
+        |section: &Section| column.order.as_ref().map_or((0, Tag::Byte), |order| order.place(section.y));
+    let mut sections: Vec<_> = column.sections.iter().map(|section| (section, place(section))).collect();
+    // Stable: sections that were not there ascend.
+    sections.sort_by_key(|(_, (place, _))| *place);
+    sections.into_iter().map(|(section, (_, kind))| (section, kind)).collect()
 }
 
 /// A list of compounds; one of this kind where there are none.
@@ -140,10 +166,17 @@ fn list<'a>(
 fn write_section(
     out: &mut CompoundWriter<'_>,
     section: &Section,
+    kind: Tag,
     form: Form,
     data_version: i32,
 ) -> Result<(), WriteError> {
-    out.byte("Y", i8::try_from(section.y).map_err(|_| WriteError::SectionY(section.y))?);
+    let y = i8::try_from(section.y).map_err(|_| WriteError::SectionY(section.y))?;
+    match kind {
+        Tag::Short => out.short("Y", y.into()),
+        Tag::Int => out.int("Y", y.into()),
+        Tag::Long => out.long("Y", y.into()),
+        _ => out.byte("Y", y),
+    }
     if let Some(blocks) = &section.blocks {
         if data_version < CONTAINERS {
             let names = ("Palette", "BlockStates");

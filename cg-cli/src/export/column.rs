@@ -297,7 +297,7 @@ impl<T> Kept<T> {
 fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
     if let Ok(Payload::Column(column)) = Decoder::default().decode(bytes) {
         // Nothing says whether what else an earlier release kept here is true of the blocks as they are.
-        return Some(Column { left: None, beside: None, ..column });
+        return Some(Column { left: None, beside: None, stated: None, order: None, ..column });
     }
     report.missed("records of columns that are none", 1);
     None

@@ -172,16 +172,17 @@ impl Region<'_> {
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new()));
         }
         for (slot, ((x, z), listed)) in columns {
-            let left = builder.entity_slot(x, z, report)?;
+            let kept = builder.entity_slot(x, z, report)?;
             let data_version = listed.iter().map(|listed| listed.data_version).max();
-            let data_version = data_version.or(left.as_ref().map(|left| left.data_version));
+            let data_version = data_version.or(kept.as_ref().map(|kept| kept.data_version));
             let data_version = data_version.unwrap_or(DATA_VERSION);
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
-            let mut column = EntityColumn { x, z, data_version, entities, list: Tag::End, left: None };
-            let had_fields = left.as_ref().is_some_and(EntitySlot::has_fields);
-            let was_empty = left.as_ref().is_some_and(EntitySlot::was_empty);
-            let timestamp = left.map_or(0, |left| left.put_back(&mut column));
+            let (stated, list, left) = (None, Tag::End, None);
+            let mut column = EntityColumn { x, z, data_version, stated, entities, list, left };
+            let had_fields = kept.as_ref().is_some_and(EntitySlot::has_fields);
+            let was_empty = kept.as_ref().is_some_and(EntitySlot::was_empty);
+            let timestamp = kept.map_or(0, |kept| kept.put_back(&mut column));
             if column.left.is_none() {
                 report.missed("fields of slots of entities/ of another data version", had_fields.into());
                 if column.entities.is_empty() && !was_empty {

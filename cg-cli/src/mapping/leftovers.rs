@@ -21,8 +21,8 @@ use super::layout::LAYOUT_PREFIX;
 use super::name;
 use super::slots::OLD_PREFIX;
 use crate::anvil::column::{
-    BlockEntity, BlocksDigest, Column, Lists, NO_LEVEL, is_carried, is_left_of_section, is_mapped,
-    is_of_other_slots,
+    BlockEntity, BlocksDigest, Column, Lists, NO_LEVEL, SectionOrder, is_carried, is_left_of_section,
+    is_mapped, is_of_column, is_of_other_slots,
 };
 use crate::anvil::nbt::{self, Compound, Field, List, Value};
 use crate::anvil::palette::{Form, MetPalette};
@@ -79,6 +79,9 @@ pub struct Leftovers {
     written: Option<Written>,
     left: Option<Vec<u8>>,
     beside: Option<Vec<u8>>,
+    /// [`Column::stated`].
+    stated: Option<Vec<u8>>,
+    order: Option<SectionOrder>,
     /// By section.
     sections: Vec<(i32, Vec<u8>)>,
     /// The form of its block states; `None` for that of the version.
@@ -237,6 +240,8 @@ impl Leftovers {
             written,
             left: column.left.take(),
             beside: column.beside.take(),
+            stated: column.stated.take(),
+            order: column.order.take(),
             sections: sections.filter_map(|section| Some((section.y, section.left.take()?))).collect(),
             form: column.form.take(),
             palettes,
@@ -253,6 +258,8 @@ impl Leftovers {
         if column.data_version != self.data_version {
             return Back::NOTHING;
         }
+        column.order = self.order;
+        column.stated = self.stated.filter(|stated| is_of_column(stated, column));
         let is_same = self.blocks.is_some_and(|blocks| column.blocks_digest() == blocks);
         let is_dark = (column.light_count() as i32) < self.light_count;
         let stays = |name: &[u8]| {
@@ -261,9 +268,15 @@ impl Leftovers {
             !is_wrong
         };
         let has_level = column.data_version < NO_LEVEL;
+        // Where there is a list of sections, or the version is stated, no such field makes another slot of a column.
+        let has_sections = !column.sections.is_empty() || column.lists.sections.is_some();
+        let is_versioned = column.stated.is_none();
+        let is_harmless = |field: &Field<'_>| {
+            has_level || has_sections || is_versioned && field.name.0 == b"Level" || !is_of_other_slots(field)
+        };
         let own = |field: &Field<'_>| {
             let name = field.name.0;
-            !is_mapped(name) && !is_carried(name) && (has_level || !is_of_other_slots(field))
+            !is_mapped(name) && !is_carried(name) && is_harmless(field)
         };
         column.left = only(self.left.as_deref(), |field| own(field) && stays(field.name.0));
         column.beside =
@@ -308,7 +321,11 @@ impl Leftovers {
             if let Some(written) = self.written {
                 written.encode(out);
             }
-            for (name, fields) in [("column", &self.left), ("beside", &self.beside)] {
+            if let Some(order) = &self.order {
+                out.byte_array("order", &order.encode());
+            }
+            for (name, fields) in [("column", &self.left), ("beside", &self.beside), ("stated", &self.stated)]
+            {
                 if let Some(fields) = fields {
                     out.raw_compound(name, fields);
                 }
@@ -346,6 +363,11 @@ impl Leftovers {
             Some(Value::ByteArray(lists)) => Some(Lists::decode(lists)?),
             Some(_) => return None,
         };
+        let order = match root.get("order") {
+            None => None,
+            Some(Value::ByteArray(order)) => Some(SectionOrder::decode(order)?),
+            Some(_) => return None,
+        };
         let block_entities = match root.get("block_entities") {
             None => Vec::new(),
             Some(Value::IntArray(known_by)) => known_by.values().collect(),
@@ -370,6 +392,8 @@ impl Leftovers {
             written: Written::decode(root),
             left: fields("column"),
             beside: fields("beside"),
+            stated: fields("stated"),
+            order,
             sections: root.list("sections")?.compounds().map(section).collect::<Option<_>>()?,
             form,
             palettes: palettes.map(palette).collect::<Option<_>>()?,
@@ -574,9 +598,46 @@ mod tests {
         leftovers.sections[0].1 = nbt::payload(|out| out.int("Y", 7));
         leftovers.beside = Some(nbt::payload(|out| out.int("DataVersion", 7)));
         let mut column = column("a:stone");
-        assert_eq!(leftovers.put_back(&mut column).blocks, Blocks::Same);
-        assert_eq!(names(column.left.as_ref()), ["mod:a"]);
-        assert_eq!((column.beside, column.sections[0].left.as_ref()), (None, None));
+        leftovers.stated = Some(nbt::payload(|out| {
+            out.int("DataVersion", 2230);
+            out.int("xPos", -1);
+            out.int("zPos", 33);
+        }));
+        let mut of_sections = column.clone();
+        assert_eq!(leftovers.clone().put_back(&mut of_sections).blocks, Blocks::Same);
+        // Beside sections they are fields as others.
+        assert_eq!(names(of_sections.left.as_ref()), ["Level", "Position", "mod:a"]);
+        assert_eq!((&of_sections.beside, of_sections.sections[0].left.as_ref()), (&None, None));
+        assert_eq!(of_sections.stated, None, "it is of another version");
+        let written = crate::anvil::write::column(&of_sections).expect("written");
+        let read = crate::anvil::Decoder::default().decode(&written).expect("a slot");
+        assert_eq!(read.position(), Some((-1, 33)));
+        column.sections.clear();
+        leftovers.lists = Some(Lists::NONE);
+        leftovers.clone().put_back(&mut column);
+        assert_eq!(names(column.left.as_ref()), ["Level", "mod:a"], "the version is one without it");
+        leftovers.data_version = NO_LEVEL;
+        column.data_version = NO_LEVEL;
+        leftovers.put_back(&mut column);
+        assert_eq!(names(column.left.as_ref()), ["mod:a"], "the version is stated as one with it");
+    }
+
+    #[test]
+    fn an_order_and_what_was_stated_come_back_and_cost_nothing_otherwise() {
+        let usual = Leftovers::take(&mut column("a:stone"), 0).encode();
+        let mut odd = column("a:stone");
+        odd.order = crate::anvil::column::SectionOrder::decode(&[4, 3]);
+        odd.stated = Some(nbt::payload(|out| {
+            out.long("DataVersion", 3955);
+            out.int("xPos", -1);
+            out.int("zPos", 33);
+        }));
+        let before = odd.clone();
+        let bytes = Leftovers::take(&mut odd, 0).encode();
+        assert_eq!((odd.order.as_ref(), odd.stated.as_ref()), (None, None));
+        assert!(!usual.windows(6).any(|bytes| bytes == b"stated"), "a usual column says nothing more");
+        Leftovers::decode(&bytes).expect("an object").put_back(&mut odd);
+        assert_eq!(odd, before);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use cg_store::Error;
 use cg_store::objects::ObjectKey;
 
 use super::leftovers::{Written, begin, key, only, parse};
-use crate::anvil::column::{ColumnError, EntityColumn, is_mapped_in_entities, sum_of_all};
+use crate::anvil::column::{
+    ColumnError, EntityColumn, NO_LEVEL, is_column, is_mapped_in_entities, is_of_entities, sum_of_all,
+};
 use crate::anvil::nbt::{self, Compound, Field, Tag, Value};
 use crate::anvil::{Decoder, Payload};
 
@@ -46,6 +48,8 @@ pub struct EntitySlot {
     pub data_version: i32,
     written: Option<Written>,
     left: Option<Vec<u8>>,
+    /// [`EntityColumn::stated`].
+    stated: Option<Vec<u8>>,
     was_empty: bool,
     /// The kind of the list of entities, if that held none.
     list: Tag,
@@ -118,12 +122,12 @@ impl EntitySlot {
     /// Takes from a slot that was just read, and written at this time, what its entities do not hold; `None` when that is
     /// nothing.
     pub fn take(column: &mut EntityColumn, timestamp: u32) -> Option<Self> {
-        let left = column.left.take();
+        let (left, stated) = (column.left.take(), column.stated.take());
         let was_empty = column.entities.is_empty();
-        let is_nothing = left.is_none() && timestamp == 0 && !was_empty;
+        let is_nothing = left.is_none() && stated.is_none() && timestamp == 0 && !was_empty;
         let written = Written::at(timestamp, || sum_of(column));
         let (data_version, list) = (column.data_version, column.list);
-        (!is_nothing).then_some(Self { data_version, written, left, was_empty, list })
+        (!is_nothing).then_some(Self { data_version, written, left, stated, was_empty, list })
     }
 
     /// Puts the fields back beside the entities, unless their names are of another layout; gives the time when the slot was
@@ -133,12 +137,17 @@ impl EntitySlot {
         if column.data_version != self.data_version {
             return 0;
         }
-        let is_own = |field: &Field<'_>| {
-            let name = field.name.0;
-            // A compound of that name would make a column of the slot.
-            !is_mapped_in_entities(name) && name != b"Level"
+        // A slot whose fields are a column's is one.
+        let kept = self.left.as_deref().and_then(|left| Compound::parse(left, &nbt::Limits::default()).ok());
+        let is_of_column = kept.is_some_and(is_column);
+        let is_own = |field: &Field<'_>| match field.name.0 {
+            // Before that version a compound of the name is a column.
+            b"Level" => column.data_version >= NO_LEVEL,
+            b"sections" => !is_of_column,
+            name => !is_mapped_in_entities(name),
         };
         column.left = only(self.left.as_deref(), is_own);
+        column.stated = self.stated.filter(|stated| is_of_entities(stated, column));
         Written::of(self.written, sum_of(column))
     }
 
@@ -163,6 +172,9 @@ impl EntitySlot {
             if let Some(left) = &self.left {
                 out.raw_compound("fields", left);
             }
+            if let Some(stated) = &self.stated {
+                out.raw_compound("stated", stated);
+            }
             if self.was_empty {
                 out.byte("empty", 1);
             }
@@ -183,6 +195,7 @@ impl EntitySlot {
             data_version: root.int("data_version")?,
             written: Written::decode(root),
             left,
+            stated: root.compound("stated").map(|stated| stated.raw().to_vec()),
             was_empty,
             list: list.unwrap_or(Tag::End),
         })
@@ -200,7 +213,7 @@ mod tests {
     fn slot() -> EntityColumn {
         let left = Some(nbt::payload(|out| out.int("mod:flag", 4)));
         let entities = [1, 2].map(|n| nbt::payload(|out| out.int("n", n))).into();
-        EntityColumn { x: 1, z: 2, data_version: 3955, entities, list: Tag::End, left }
+        EntityColumn { x: 1, z: 2, data_version: 3955, stated: None, entities, list: Tag::End, left }
     }
 
     #[test]
@@ -243,9 +256,39 @@ mod tests {
             out.int("Entities", 7);
             out.int("mod:a", 7);
         }));
+        let mut old = EntityColumn { data_version: 2843, ..slot() };
+        EntitySlot { data_version: 2843, ..kept.clone() }.put_back(&mut old);
+        assert_eq!(old.left, Some(nbt::payload(|out| out.int("mod:a", 7))));
+        // From 2844 on, `Level` is a field as others; a column it becomes with sections and a place.
+        kept.left = Some(nbt::payload(|out| {
+            out.compound("Level", |level| level.int("xPos", 7));
+            out.int("xPos", 7);
+            out.int("zPos", 7);
+            out.raw_compounds("sections", [].into_iter());
+        }));
         let mut column = slot();
         kept.put_back(&mut column);
-        assert_eq!(column.left, Some(nbt::payload(|out| out.int("mod:a", 7))));
+        let written = crate::anvil::write::entities(&column).expect("written");
+        let Ok(Payload::Entities(read)) = Decoder::default().decode(&written) else { panic!("entities") };
+        let names: Vec<_> = Compound::parse(read.left.as_deref().expect("fields"), &nbt::Limits::default())
+            .expect("a compound")
+            .fields()
+            .map(|field| field.name.lossy().into_owned())
+            .collect();
+        assert_eq!(names, ["Level", "xPos", "zPos"]);
+    }
+
+    #[test]
+    fn what_a_slot_states_otherwise_than_the_game_comes_back() {
+        let stated = nbt::payload(|out| out.int_array("Position", &[1, 2]));
+        let mut taken = EntityColumn { data_version: 0, stated: Some(stated), left: None, ..slot() };
+        let before = taken.clone();
+        let kept = EntitySlot::take(&mut taken, 0).expect("something is left");
+        EntitySlot::decode(&kept.encode()).expect("an object").put_back(&mut taken);
+        assert_eq!(taken, before);
+        let other = nbt::payload(|out| out.int_array("Position", &[1, 3]));
+        EntitySlot { stated: Some(other), ..kept }.put_back(&mut taken);
+        assert_eq!(taken.stated, None, "it would be another slot");
     }
 
     #[test]

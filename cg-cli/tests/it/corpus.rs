@@ -121,6 +121,7 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
         x: -1,
         z: 33,
         data_version: maker::DATA_VERSION,
+        stated: None,
         entities: full(maker::DATA_VERSION).entities,
         list: nbt::Tag::End,
         left: None,
@@ -149,14 +150,30 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
         })
         .expect("short");
     });
-    let newer_level = nbt::document(|root| {
-        root.int("DataVersion", maker::DATA_VERSION);
+    let level = |root: &mut nbt::CompoundWriter<'_>| {
         root.byte("mod:beside", 1);
         root.compound("Level", |level| {
             level.int("xPos", 0);
             level.int("zPos", 0);
             level.int_array("Position", &[7, 7]);
         });
+    };
+    let newer_level = nbt::document(|root| {
+        root.int("DataVersion", maker::DATA_VERSION);
+        level(root);
+    });
+    // Neither a version nor an order as the game has them.
+    let level_beside_sections = nbt::document(|root| {
+        level(root);
+        root.long("xPos", 0);
+        root.int("zPos", 0);
+        root.compounds("sections", [4, -4].into_iter(), |out, y| {
+            out.int("Y", y);
+            out.compound("block_states", |out| {
+                out.compounds("palette", ["a:b"].into_iter(), |entry, name| entry.string("Name", name))
+            })
+        })
+        .expect("short");
     });
     check(
         "column_decode",
@@ -170,7 +187,9 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
             ("heightmaps_stay_behind", with(&|root| root.compound("Heightmaps", |out| out.int("a", 1)))),
             ("section_twice", twice),
             ("wrong_indices", wrong_indices),
-            ("level_of_a_newer_version", newer_level),
+            ("level_beside_sections", level_beside_sections),
+            ("level_left_in_a_column", with(&level)),
+            ("bad_level_of_a_newer_version", newer_level),
             ("no_version", nbt::document(|root| ["xPos", "zPos"].map(|name| root.int(name, 0)))),
             ("bad_no_position", nbt::document(|root| root.int("xPos", 1))),
             ("bad_nothing", nbt::document(|_| ())),

@@ -69,6 +69,7 @@ pub(crate) fn hopeless(save: &Path) {
         x: 0,
         z: 0,
         data_version: maker::DATA_VERSION,
+        stated: None,
         entities: vec![pig; 1500],
         list: nbt::Tag::End,
         left: None,

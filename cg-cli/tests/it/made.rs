@@ -122,6 +122,7 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
         x: 0,
         z: 0,
         data_version: maker::DATA_VERSION,
+        stated: None,
         entities: vec![
             maker::entity("minecraft:minecart", [-1, 0, 0, 1], [1.5, 4.25, 1.5], &[boat]),
             // Above the stored sections.
@@ -384,6 +385,7 @@ fn entities_that_come_before_their_chunk_are_given_to_it() {
         x: 0,
         z: 0,
         data_version: maker::DATA_VERSION,
+        stated: None,
         entities: vec![cow, bat],
         list: nbt::Tag::End,
         left: None,

@@ -162,6 +162,7 @@ fn riders_three_deep_and_a_uuid_met_twice_are_records_of_their_own() {
         x: 0,
         z: 0,
         data_version: maker::DATA_VERSION,
+        stated: None,
         entities: vec![cart.clone()],
         list: nbt::Tag::End,
         left: None,

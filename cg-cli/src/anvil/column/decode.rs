@@ -1,7 +1,10 @@
 //! Reading a slot's NBT.
 
 use super::section::{self, Found, Read, States};
-use super::{BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Packing, Payload};
+use super::{
+    BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Packing, Payload,
+    SectionOrder, stated,
+};
 use crate::anvil::nbt::{self, Compound, Document, Field, List, Tag, Value};
 use crate::anvil::palette::Form;
 
@@ -49,18 +52,20 @@ impl Decoder {
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, ColumnError> {
         let root = Document::parse(bytes, &self.limits)?.root;
         let data_version = root.int("DataVersion").unwrap_or(0);
-        if let Some(level) = root.compound("Level") {
+        let level = root.compound("Level");
+        let is_column = is_column(root);
+        // From then on no game looks into it.
+        if let Some(level) = level.filter(|_| !is_column && data_version < NO_LEVEL) {
             if data_version < NAMED_STATES {
                 let pos = level.int("xPos").zip(level.int("zPos"));
                 return Err(ColumnError::TooOld { data_version, pos });
             }
-            // A newer game finds no sections in `Level`, so only a tool can have written this number.
-            let mut column = self.column(level, data_version.min(NO_LEVEL - 1))?;
+            let mut column = self.column(root, level, data_version)?;
             let beside = root.fields().filter(|field| !matches!(field.name.0, b"DataVersion" | b"Level"));
             column.beside = compound_of(beside.map(|field| field.raw));
             return Ok(Payload::Column(column));
         }
-        if let Some(Value::IntArray(position)) = root.get("Position") {
+        if let Some(Value::IntArray(position)) = root.get("Position").filter(|_| !is_column) {
             let mut position = position.values();
             let (Some(x), Some(z)) = (position.next(), position.next()) else {
                 return Err(ColumnError::NoPosition);
@@ -69,7 +74,10 @@ impl Decoder {
         }
         if root.list("sections").is_some() || root.get("xPos").is_some() {
             // Tools that leave the version out write this layout, and it can be of no version before.
-            return self.column(root, data_version.max(NO_LEVEL)).map(Payload::Column);
+            return self.column(root, root, data_version.max(NO_LEVEL)).map(Payload::Column);
+        }
+        if level.is_some() {
+            return Err(ColumnError::NoPosition);
         }
         if root.compound("Sections").is_some() {
             return Ok(Payload::PointsOfInterest);
@@ -77,18 +85,24 @@ impl Decoder {
         Err(ColumnError::NotAColumn)
     }
 
-    fn column(&mut self, level: Compound<'_>, data_version: i32) -> Result<Column, ColumnError> {
+    fn column(
+        &mut self,
+        root: Compound<'_>,
+        level: Compound<'_>,
+        data_version: i32,
+    ) -> Result<Column, ColumnError> {
         let (Some(x), Some(z)) = (level.int("xPos"), level.int("zPos")) else {
             return Err(ColumnError::NoPosition);
         };
-        let mut column = Column { lists: Lists::NONE, ..Column::new(x, z, data_version) };
-        let (mut left, mut read) = (Vec::new(), Vec::new());
+        let stated = stated::of_column(root, level, data_version);
+        let mut column = Column { stated, lists: Lists::NONE, ..Column::new(x, z, data_version) };
+        let (mut left, mut read, mut met) = (Vec::new(), Vec::new(), Vec::new());
         column.carried = nbt::payload(|carried| {
             for field in level.fields() {
                 if is_carried(field.name.0) {
                     carried.raw_fields(field.raw);
                 } else if is_mapped(field.name.0) {
-                    self.field(field, &mut column, &mut read);
+                    self.field(field, &mut column, &mut read, &mut met);
                 } else {
                     left.push(field.raw);
                 }
@@ -96,6 +110,7 @@ impl Decoder {
         });
         column.left = compound_of(left.into_iter());
         take_sections(read, &mut column);
+        column.order = SectionOrder::of(met);
         // A field may stand twice, once with something and once without.
         let Column { sections, block_entities, entities, lists, .. } = &mut column;
         for (is_empty, kind) in [
@@ -110,12 +125,19 @@ impl Decoder {
         Ok(column)
     }
 
-    fn field<'a>(&mut self, field: Field<'a>, column: &mut Column, read: &mut Vec<Read<'a>>) {
+    /// Takes a field that is read; notes in `met` in which order sections stand.
+    fn field<'a>(
+        &mut self,
+        field: Field<'a>,
+        column: &mut Column,
+        read: &mut Vec<Read<'a>>,
+        met: &mut Vec<(i8, Tag)>,
+    ) {
         match (field.name.0, field.value) {
             (b"DataVersion" | b"xPos" | b"zPos", _) => {}
             (b"sections" | b"Sections", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.sections = Some(Lists::kind(list));
-                self.sections(list, column, read);
+                self.sections(list, column, read, met);
             }
             (b"block_entities" | b"TileEntities", Value::List(list)) if is_of_compounds(list) => {
                 column.lists.block_entities = Some(Lists::kind(list));
@@ -133,12 +155,22 @@ impl Decoder {
         }
     }
 
-    fn sections<'a>(&mut self, list: List<'a>, column: &mut Column, read: &mut Vec<Read<'a>>) {
+    fn sections<'a>(
+        &mut self,
+        list: List<'a>,
+        column: &mut Column,
+        read: &mut Vec<Read<'a>>,
+        met: &mut Vec<(i8, Tag)>,
+    ) {
         let data_version = column.data_version;
         let Column { problems, not_carried, .. } = column;
         for nbt in list.compounds() {
             let mut found = Found { problems: &mut *problems, not_carried: &mut *not_carried };
-            read.extend(section::decode(nbt, data_version, &mut self.states, &mut found));
+            let Some(section) = section::decode(nbt, data_version, &mut self.states, &mut found) else {
+                continue;
+            };
+            met.extend(i8::try_from(section.section.y).map(|y| SectionOrder::note(y, nbt.get("Y"))));
+            read.push(section);
         }
     }
 }
@@ -161,6 +193,11 @@ fn take_sections(mut read: Vec<Read<'_>>, column: &mut Column) {
     let form = form.unwrap_or(of_version);
     column.form = (form != of_version).then_some(form);
     column.sections = read.into_iter().map(|read| read.of_form(form)).collect();
+}
+
+/// Whether the fields of a root are those of a column of the layout without `Level`, whatever stands beside them.
+pub(crate) fn is_column(root: Compound<'_>) -> bool {
+    root.list("sections").is_some() && root.int("xPos").is_some() && root.int("zPos").is_some()
 }
 
 /// Whether a list holds nothing but compounds. One of another kind would vanish.
@@ -198,6 +235,7 @@ fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> EntityColu
         x,
         z,
         data_version,
+        stated: stated::of_entities(root, data_version),
         entities: entities.map(|entity| entity.raw().to_vec()).collect(),
         list: list.map_or(Tag::End, Lists::kind),
         left: compound_of(left.map(|field| field.raw)),
@@ -209,7 +247,7 @@ pub(crate) fn is_mapped_in_entities(name: &[u8]) -> bool {
     matches!(name, b"DataVersion" | b"Position" | b"Entities")
 }
 
-/// Whether a field of a column's root would make a slot of something else of it.
+/// Whether a field of a root that [is no column](is_column) would make a slot of something else of it.
 pub(crate) fn is_of_other_slots(field: &Field<'_>) -> bool {
     match (field.name.0, field.value) {
         (b"Level", value) => matches!(value, Value::Compound(_)),

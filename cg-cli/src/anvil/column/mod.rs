@@ -1,8 +1,9 @@
 //! One column of a save: its sections of blocks, block entities and entities.
 //!
 //! A [`Decoder`] reads every layout from 1.13 on: `Level` with `Palette` and `BlockStates` (until 1.17, entries span
-//! words before 20w17a), and `sections` with `block_states` (since 1.18). What is damaged inside a column costs what
-//! it touches and stands in [`Column::problems`]; the rest of the column arrives.
+//! words before 20w17a), and `sections` with `block_states` (since 1.18). In the latter the root's fields are the column,
+//! and `Level` is one more field. What is damaged inside a column costs what it touches and stands in
+//! [`Column::problems`]; the rest of the column arrives.
 //!
 //! ```
 //! use cg_cli::anvil::{Column, Decoder, Payload, column::Blocks, column::Section, write};
@@ -18,9 +19,11 @@
 mod decode;
 mod digest;
 mod lists;
+mod order;
 mod packed;
 mod problem;
 mod section;
+mod stated;
 mod sum;
 
 #[cfg(test)]
@@ -31,13 +34,16 @@ use std::sync::Arc;
 
 pub use decode::Decoder;
 pub(crate) use decode::{
-    NAMED_STATES, NO_LEVEL, is_carried, is_mapped, is_mapped_in_entities, is_of_other_slots, packing,
+    NAMED_STATES, NO_LEVEL, is_carried, is_column, is_mapped, is_mapped_in_entities, is_of_other_slots,
+    packing,
 };
 pub(crate) use digest::BlocksDigest;
 pub use lists::Lists;
+pub use order::SectionOrder;
 pub(crate) use packed::{Packing, bits_for};
 pub use problem::{ColumnError, ColumnProblem, Fault};
 pub(crate) use section::is_left as is_left_of_section;
+pub(crate) use stated::{is_of_column, is_of_entities};
 pub(crate) use sum::sum_of_all;
 
 use super::nbt::{self, Compound, Tag};
@@ -70,8 +76,12 @@ pub struct Column {
     /// The number of the game's version that wrote it. A column that states none, or one that its layout cannot be of,
     /// gets the nearest that its layout can be of.
     pub data_version: i32,
+    /// A compound of `DataVersion`, `xPos` and `zPos` as they stand; `None` where they are as the game writes them.
+    pub stated: Option<Vec<u8>>,
     /// Ascending by y; also those that hold only light or biomes.
     pub sections: Vec<Section>,
+    /// In which order they stood; `None` where that is as here and each `Y` is a byte.
+    pub order: Option<SectionOrder>,
     /// In stored order.
     pub block_entities: Vec<BlockEntity>,
     /// Entities in the column itself (until 1.16, and in columns not fully generated): the compounds' bytes.
@@ -102,6 +112,8 @@ pub struct EntityColumn {
     pub z: i32,
     /// The number of the game's version that wrote it.
     pub data_version: i32,
+    /// A compound of `DataVersion` and `Position` as they stand; `None` where they are as the game writes them.
+    pub stated: Option<Vec<u8>>,
     /// The compounds' bytes, in stored order.
     pub entities: Vec<Vec<u8>>,
     /// The kind of the list of entities, if that holds none; else [`Tag::End`].
@@ -220,7 +232,9 @@ impl Column {
             x,
             z,
             data_version,
+            stated: None,
             sections: Vec::new(),
+            order: None,
             block_entities: Vec::new(),
             entities: Vec::new(),
             carried: Compound::EMPTY.raw().to_vec(),

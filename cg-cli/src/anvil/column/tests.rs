@@ -167,23 +167,190 @@ fn a_column_that_hides_its_version_is_of_the_first_with_its_layout() {
     }
 }
 
+/// A root of a column, with these fields too.
+fn root_with(more: impl Fn(&mut CompoundWriter<'_>)) -> Vec<u8> {
+    nbt::document(|root| {
+        more(root);
+        root.int("xPos", 1);
+        root.int("zPos", 2);
+    })
+}
+
+/// A `Level` that has all that a column of before 2844 needs.
+fn level(out: &mut CompoundWriter<'_>) {
+    out.compound("Level", |level| {
+        level.int("xPos", 7);
+        level.int("zPos", 7);
+        level.raw_compounds("Sections", [].into_iter());
+    });
+}
+
 #[test]
-fn a_column_with_level_of_a_newer_version_is_of_the_last_with_level() {
-    for version in [2843, 2844, i32::MAX] {
-        let bytes = nbt::document(|root| {
-            root.int("DataVersion", version);
-            root.byte("mod:beside", 1);
-            root.compound("Level", |level| {
-                level.int("xPos", 1);
-                level.int("zPos", 2);
-                // At the root, it would make a slot of entities of the column.
-                level.int_array("Position", &[7, 7]);
-            });
+fn a_level_of_a_version_without_it_or_beside_sections_is_one_more_field() {
+    let sections = |out: &mut CompoundWriter<'_>| {
+        out.compounds("sections", 0..1, |out, _| {
+            out.byte("Y", 0);
+            out.compound("block_states", |out| palette(out, 1))
+        })
+        .expect("short strings");
+    };
+    for version in [None, Some(0), Some(2230), Some(2843), Some(2844), Some(3117), Some(i32::MAX)] {
+        let bytes = root_with(|root| {
+            version.into_iter().for_each(|version| root.int("DataVersion", version));
+            level(root);
+            // Nor is it a slot of entities.
+            root.int_array("Position", &[7, 7]);
+            sections(root);
         });
         let column = read(&bytes).expect("a column");
-        let beside = nbt::payload(|out| out.byte("mod:beside", 1));
-        assert_eq!((column.data_version, column.beside.as_ref()), (2843, Some(&beside)), "{version}");
-        assert_eq!(read(&crate::anvil::write::column(&column).expect("written")), Ok(column), "{version}");
+        let left = nbt::payload(|out| {
+            level(out);
+            out.int_array("Position", &[7, 7]);
+        });
+        assert_eq!((column.x, column.z, column.left.as_ref()), (1, 2, Some(&left)), "{version:?}");
+        assert_eq!(column.beside, None, "{version:?}");
+        assert_eq!(column.data_version, version.unwrap_or(0).max(2844));
+        assert_eq!(column.state(16, 0, 32).map(|state| &**state), Some("a:b0"), "{version:?}");
+        assert_eq!(read(&crate::anvil::write::column(&column).expect("written")), Ok(column), "{version:?}");
+    }
+    // A column that has no sections yet.
+    let bytes = root_with(|root| {
+        root.int("DataVersion", 2844);
+        level(root);
+    });
+    let column = read(&bytes).expect("a column");
+    assert_eq!((column.x, column.left), (1, Some(nbt::payload(level))));
+}
+
+#[test]
+fn a_level_without_a_root_is_a_column_until_2843_and_none_from_then_on() {
+    let with = |version: i32| {
+        nbt::document(|root| {
+            root.int("DataVersion", version);
+            root.byte("mod:beside", 1);
+            level(root);
+            root.raw_compounds("sections", [].into_iter());
+        })
+    };
+    let column = read(&with(2843)).expect("a column");
+    let beside = nbt::payload(|out| {
+        out.byte("mod:beside", 1);
+        out.raw_compounds("sections", [].into_iter());
+    });
+    assert_eq!((column.x, column.data_version, column.beside.as_ref()), (7, 2843, Some(&beside)));
+    assert_eq!(read(&crate::anvil::write::column(&column).expect("written")), Ok(column));
+    for version in [2844, i32::MAX] {
+        check_error(&with(version), expect!["the column has no xPos and zPos"]);
+    }
+}
+
+#[test]
+fn a_version_and_a_place_go_out_as_they_were_met() {
+    type Add = fn(&mut CompoundWriter<'_>);
+    let versions: [Add; 6] = [
+        |_| {},
+        |out| out.int("DataVersion", 1343),
+        |out| out.short("DataVersion", 3117),
+        |out| out.long("DataVersion", 3117),
+        |out| out.string("DataVersion", "3117").expect("short"),
+        |out| out.raw_fields(b"\x05\0\x0bDataVersion\x45\x42\xd0\0"),
+    ];
+    let places: [Add; 2] = [
+        |out| ["xPos", "zPos"].map(|name| out.int(name, 5)).into_iter().collect(),
+        |out| {
+            out.long("xPos", 5);
+            out.byte("zPos", 5);
+        },
+    ];
+    for (number, (version, place)) in
+        versions.iter().flat_map(|version| places.iter().map(move |place| (version, place))).enumerate()
+    {
+        let bytes = nbt::document(|root| {
+            version(root);
+            place(root);
+            root.raw_compounds("sections", [].into_iter());
+        });
+        let column = read(&bytes).expect("a column");
+        let written = crate::anvil::write::column(&column).expect("written");
+        assert_eq!(fields_of(&written), fields_of(&bytes), "{number}");
+        assert_eq!(read(&written), Ok(column), "{number}");
+    }
+    // In the layout before, and of entities.
+    let old = nbt::document(|root| {
+        root.short("DataVersion", 2230);
+        root.compound("Level", |level| ["xPos", "zPos"].map(|name| level.long(name, 5)));
+    });
+    let column = read(&old).expect("a column");
+    assert_eq!((column.x, column.data_version), (5, 2230));
+    let written = crate::anvil::write::column(&column).expect("written");
+    assert_eq!(fields_of(&written), fields_of(&old));
+    for version in versions {
+        let slot = nbt::document(|root| {
+            version(root);
+            root.int_array("Position", &[5, 5, 5]);
+            root.raw_compounds("Entities", [].into_iter());
+        });
+        let Payload::Entities(entities) = Decoder::default().decode(&slot).expect("entities") else {
+            panic!("entities");
+        };
+        let written = crate::anvil::write::entities(&entities).expect("written");
+        assert_eq!(fields_of(&written), fields_of(&slot));
+    }
+}
+
+/// The fields of a root by name, those of `Level` too.
+fn fields_of(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let root = nbt::Document::parse(bytes, &nbt::Limits::default()).expect("NBT").root;
+    let level = root.compound("Level").into_iter().flat_map(Compound::fields);
+    let others = root.fields().filter(|field| field.name.0 != b"Level");
+    let mut fields: Vec<_> = others.chain(level).map(|field| field.raw.to_vec()).collect();
+    fields.sort();
+    fields
+}
+
+#[test]
+fn sections_go_out_in_the_order_and_of_the_kind_that_they_were_met() {
+    let stood = [(5, 0), (-3, 1), (127, 2), (-128, 3)];
+    let bytes = column(stood.len(), |out, index| {
+        let (y, kind) = stood[index];
+        match kind {
+            0 => out.byte("Y", y as i8),
+            1 => out.short("Y", y as i16),
+            2 => out.int("Y", y),
+            _ => out.long("Y", y.into()),
+        }
+        out.compound("block_states", |out| palette(out, 1))
+    });
+    let column = read(&bytes).expect("a column");
+    assert_eq!(column.sections.iter().map(|section| section.y).collect::<Vec<_>>(), [-128, -3, 5, 127]);
+    let written = crate::anvil::write::column(&column).expect("written");
+    let numbers = |bytes: &[u8]| -> Vec<Vec<u8>> {
+        let root = nbt::Document::parse(bytes, &nbt::Limits::default()).expect("NBT").root;
+        let sections = root.list("sections").expect("sections").compounds();
+        sections.map(|section| section.field("Y").expect("a number").raw.to_vec()).collect()
+    };
+    assert_eq!(numbers(&written), numbers(&bytes));
+    let order = column.order.clone().expect("not the game's");
+    assert_eq!(SectionOrder::decode(&order.encode()), Some(order));
+    // One that was added stands at the end, and those that are gone cost nothing.
+    let mut changed = column;
+    changed.sections.remove(1);
+    changed.sections.insert(0, Section { y: -128, ..changed.sections[0].clone() });
+    changed.sections[1].y = 0;
+    let written = crate::anvil::write::column(&changed).expect("written");
+    let read = read(&written).expect("a column").order.expect("not the game's");
+    assert_eq!([5, 127, -128, 0].map(|y| read.place(y).0), [0, 1, 2, 3]);
+}
+
+#[test]
+fn an_order_that_says_nothing_is_none() {
+    let ascending = |out: &mut CompoundWriter<'_>, index: usize| {
+        out.byte("Y", index as i8);
+        out.compound("block_states", |out| palette(out, 1))
+    };
+    assert_eq!(read(&column(3, ascending)).expect("a column").order, None);
+    for bytes in [&[][..], &[0, 1], &[1, 3, 1, 3], &[0, 3, 1], &[0, 5], &[0, 99]] {
+        assert_eq!(SectionOrder::decode(bytes), None, "{bytes:?}");
     }
 }
 

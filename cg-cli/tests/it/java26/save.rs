@@ -229,6 +229,7 @@ fn entities((x, z): At, mark: Mark, number: i32) -> Vec<u8> {
         x,
         z,
         data_version: NEW,
+        stated: None,
         entities: vec![pig],
         list: nbt::Tag::End,
         left: None,

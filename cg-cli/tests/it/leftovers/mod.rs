@@ -172,8 +172,15 @@ fn entity_slot(x: i32, entities: Vec<Vec<u8>>) -> Vec<u8> {
         out.int("mod:flag", x);
         out.compound("mod:empty", |_| ());
     }));
-    let column =
-        EntityColumn { x, z: 0, data_version: maker::DATA_VERSION, entities, list: nbt::Tag::End, left };
+    let column = EntityColumn {
+        x,
+        z: 0,
+        data_version: maker::DATA_VERSION,
+        stated: None,
+        entities,
+        list: nbt::Tag::End,
+        left,
+    };
     write::entities(&column).expect("entities")
 }
 

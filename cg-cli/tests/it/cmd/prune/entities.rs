@@ -42,7 +42,15 @@ impl Imported {
             if data_version == OLD {
                 column.entities = entities;
             } else {
-                let slot = EntityColumn { x, z: 0, data_version, entities, list: Tag::End, left: None };
+                let slot = EntityColumn {
+                    x,
+                    z: 0,
+                    data_version,
+                    stated: None,
+                    entities,
+                    list: Tag::End,
+                    left: None,
+                };
                 in_files.push(maker::zlib((x, 0), &write::entities(&slot).expect("entities")));
             }
             columns.push(maker::zlib((x, 0), &write::column(&column).expect("a column of the game's form")));
