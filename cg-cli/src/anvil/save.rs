@@ -1,5 +1,6 @@
 //! The region files of a save, and which dimension each belongs to.
 
+mod forms;
 mod layout;
 mod lock;
 mod other;
@@ -12,11 +13,12 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-pub use layout::{FOLDERS_OF_26, Layout, OVERWORLD, dimension_folder, is_moved, only_layout};
+pub use forms::{Form, OtherForm};
+pub use layout::{FOLDERS_OF_26, Layout, OVERWORLD, dimension_folder, found_folder, is_moved, only_layout};
 pub use lock::is_in_use;
-pub use other::{OtherFiles, file_path, is_region_part};
-use regions::{Found, REGION_FOLDERS};
-pub use regions::{is_found, region_pos};
+pub use other::{OtherFiles, file_path, is_named_as_region};
+use regions::{Bare, Found, REGION_FOLDERS};
+pub use regions::{is_found, is_region_part, region_pos};
 pub use server::ServerFolder;
 pub use strays::{Side, Strays, stray_name, stray_of};
 
@@ -44,7 +46,11 @@ pub struct Save {
     pub level: Option<Level>,
     /// Dimensions that were left out, and how many region files they have.
     pub left_out: BTreeMap<String, u64>,
-    /// Region files that bring nothing.
+    /// Files that hold chunks in a form that is not read.
+    pub other_forms: Vec<OtherForm>,
+    /// Files of a folder of region files that are copies of others in it, each with the name of that: none is read.
+    pub copies: Vec<(PathBuf, String)>,
+    /// Region files that bring nothing, and those of dimensions that were left out.
     dropped: Vec<PathBuf>,
     /// `None` where there are only region files.
     taken: Option<Taken>,
@@ -108,12 +114,14 @@ pub enum SaveError {
         .0.display()
     )]
     Schematic(PathBuf),
-    /// Old files by another name.
-    #[error(
-        "{} holds .mcr region files of Minecraft 1.1 and older, which are not read; open the save once in 1.13 or later",
-        .0.display()
-    )]
-    McRegion(PathBuf),
+    /// Chunks in another form, and no region file.
+    #[error("{} holds {form}, which are not read; {}", path.display(), form.advice())]
+    OtherForm {
+        /// What was to be imported.
+        path: PathBuf,
+        /// The form.
+        form: Form,
+    },
     /// The overworld was asked for.
     #[error("{} holds no overworld that another dimension could be made of", .0.display())]
     NoOverworld(PathBuf),
@@ -148,7 +156,8 @@ pub enum SaveError {
 /// A folder of a save that is a dimension's own, such as `DIM-1` or `dimensions/minecraft/the_end`, is that dimension, and
 /// so is `region/` in it or a file there. Files of any other folder without a save around it belong to [`OVERWORLD`],
 /// unless two of them have the same place in the name: then what stands before `r.X.Z.mca` names a dimension of its own,
-/// `file:<prefix>`, so that no column replaces another.
+/// `file:<prefix>`, so that no column replaces another. Copies of a file beside them, such as `r.0.0 (1).mca`, are left out.
+/// In the folder of a dimension a region is `r.X.Z.mca` as the game writes it, and every other file is a file of the save.
 ///
 /// Opens folders, `level.dat`, and the headers of region files of dimensions that both layouts hold.
 ///
@@ -160,42 +169,58 @@ pub fn find(path: &Path) -> Result<Save, SaveError> {
         return Err(SaveError::Schematic(path.to_owned()));
     }
     if path.is_file() {
+        if let Some(form) = Form::of_file(path) {
+            return Err(SaveError::OtherForm { path: path.to_owned(), form });
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
-        return Ok(Save::of(path, regions::bare(vec![path.to_owned()], own_dimension(folder)), None));
+        let file = regions::listed(vec![path.to_owned()], own_dimension(folder));
+        return Ok(Save::of(path, file, None));
     }
     let has_level = path.join(LEVEL).is_file();
     let own = if has_level { None } else { own_dimension(path) };
-    let bare = regions::bare(regions::files(path, "mca")?, own.clone());
+    let bare = regions::files(path, "mca")?;
     if let Some((dimension, layout)) = own {
         let mut found = Found::default();
         regions::of_dimension(path, &dimension, layout, &mut found)?;
-        if !found.dimensions.is_empty() || path.join("data").is_dir() {
+        let is_bare = found.dimensions.is_empty();
+        if !is_bare || path.join("data").is_dir() {
             let folder = dimension_folder(&dimension, layout).unwrap_or_default();
+            if is_bare {
+                found.files = regions::bare(bare, Some((dimension.clone(), layout))).files;
+            }
+            if let Some(other) = found.other_forms.first().filter(|_| found.files.is_empty()) {
+                return Err(SaveError::OtherForm { path: path.to_owned(), form: other.form });
+            }
             found.dimensions.insert((dimension, layout));
-            found.files.extend(bare);
             let to = format!("{}/", folder.display());
             let mut save = Save::of(path, found.files, Some(Taken { from: Some(String::new()), to }));
+            save.other_forms = found.other_forms;
             save.layouts = found.dimensions.into_iter().collect();
             return Ok(save);
         }
-        if !bare.is_empty() {
-            return Ok(Save::of(path, bare, None));
+        let Bare { files, copies } = regions::bare(bare.clone(), Some((dimension, layout)));
+        if !files.is_empty() {
+            return Ok(Save { other_forms: forms::of_bare(path)?, copies, ..Save::of(path, files, None) });
         }
     }
     whole(path, bare)
 }
 
 /// A folder that is no dimension's own.
-fn whole(path: &Path, bare: Vec<RegionFile>) -> Result<Save, SaveError> {
-    let mut found = Found { files: bare, ..Found::default() };
+fn whole(path: &Path, bare: Vec<PathBuf>) -> Result<Save, SaveError> {
+    let mut found = Found::default();
     regions::of_save(path, &mut found)?;
+    let mut copies = Vec::new();
+    if found.dimensions.is_empty() {
+        // Beside the folders of dimensions they are files as others.
+        let bare = regions::bare(bare, None);
+        (found.files, copies) = (bare.files, bare.copies);
+        found.other_forms.extend(forms::of_bare(path)?);
+    }
     let level = level(path)?;
     if found.files.is_empty() {
-        let region = path.join("region");
-        for folder in [path, region.as_path()].into_iter().filter(|folder| folder.is_dir()) {
-            if !regions::files(folder, "mcr")?.is_empty() {
-                return Err(SaveError::McRegion(path.to_owned()));
-            }
+        if let Some(other) = found.other_forms.first() {
+            return Err(SaveError::OtherForm { path: path.to_owned(), form: other.form });
         }
         // A save whose folders are there but empty is a save with nothing in it.
         if found.dimensions.is_empty() && level.is_none() {
@@ -214,7 +239,12 @@ fn whole(path: &Path, bare: Vec<RegionFile>) -> Result<Save, SaveError> {
         None => Layout::Old,
     };
     let strays::Parted { live, strays, dropped } = strays::part(found.files, looks);
-    let mut save = Save { strays, level, dropped, ..Save::of(path, live, taken) };
+    if is_save {
+        // They are files of it.
+        copies.clear();
+    }
+    let other_forms = found.other_forms;
+    let mut save = Save { strays, level, other_forms, copies, dropped, ..Save::of(path, live, taken) };
     for (dimension, layout) in found.dimensions {
         let has_regions = save.regions.iter().any(|file| file.dimension == dimension);
         // Of two empty folders, the one in which the game looks.
@@ -238,6 +268,8 @@ impl Save {
             strays,
             level: None,
             left_out: BTreeMap::new(),
+            other_forms: Vec::new(),
+            copies: Vec::new(),
             dropped: Vec::new(),
             taken,
             has_taken_strays: false,
@@ -298,8 +330,15 @@ impl Save {
                 *self.left_out.entry(file.dimension.clone()).or_default() += 1;
             }
         }
-        self.regions.retain(|file| is_of(&file.dimension));
-        self.strays.retain(|strays| strays.dimension == dimension);
+        let (regions, dropped): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.regions).into_iter().partition(|file| is_of(&file.dimension));
+        self.regions = regions;
+        let (strays, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.strays).into_iter().partition(|strays| strays.dimension == dimension);
+        self.strays = strays;
+        let dropped = dropped.into_iter().chain(others.into_iter().flat_map(|strays| strays.files));
+        self.dropped.extend(dropped.map(|file| file.path));
+        self.other_forms.retain(|other| other.dimension == dimension);
         self.layouts.retain(|met, _| is_of(met));
         let folder = self.layouts.get(dimension).and_then(|layout| dimension_folder(dimension, *layout));
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
@@ -320,6 +359,11 @@ impl Save {
         let only = of(self.regions.first()?);
         let is_only = self.regions.iter().all(|file| of(file) == only);
         (is_only && is_moved(&only) && only != OVERWORLD && self.has_level()).then_some(only)
+    }
+
+    /// Whether nothing was left out or refused of it that may hold columns.
+    pub fn is_all(&self) -> bool {
+        self.left_out.is_empty() && self.strays.is_empty() && self.other_forms.is_empty()
     }
 
     /// Whether the save has a `level.dat` of its own.

@@ -106,9 +106,9 @@ fn state(
     name: &str,
     usual: impl FnOnce(&mut CompoundWriter<'_>),
 ) {
-    match stated {
-        None => usual(out),
-        Some(stated) => stated.field(name).into_iter().for_each(|field| out.raw_fields(field.raw)),
+    let Some(stated) = stated else { return usual(out) };
+    if let Some(field) = stated.field(name) {
+        out.raw_fields(field.raw);
     }
 }
 

@@ -9,8 +9,8 @@ use cg_cli::anvil::Level;
 use cg_cli::anvil::save::{SaveError, Side, is_in_use};
 use cg_cli::export::UNFINISHED;
 use cg_cli::import::{
-    ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, Unfinished, abandon, import,
-    open_or_create,
+    ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, TooLarge, Unfinished,
+    abandon, import, open_or_create,
 };
 use clap::ValueHint;
 use serde::Serialize;
@@ -23,13 +23,16 @@ use crate::shown::shown;
 ///
 /// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again, also if
 /// the save changed; `cg import --abandon WORLD` gives it up instead. The save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. So are files that are left out: those
-/// of 64 MiB or more, names that are not UTF-8, links, and what is too deep. Columns of before
+/// of 64 MiB or more, names that are not UTF-8, links, and what is too deep. Regions are `r.X.Z.mca` in the folders of
+/// dimensions; copies such as `r.0.0 (1).mca` and regions in other folders are kept as files and named. Chunks in `.linear`,
+/// packed or other files are not read, and named with exit code 1, or refused where there is nothing else. Columns of before
 /// 1.13 are kept as bytes. A server's folder is refused with the commands that import its `world`, `world_nether` and
 /// `world_the_end`. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
 /// with exit code 1. The first line names a `DataVersion` that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
-/// "untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],…}`. Of one
+/// "untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],
+/// "regions_as_files":[FILE],"too_large":[{"file","bytes"}],"has_no_column":BOOL,…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
@@ -64,6 +67,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["merge", "merge_files", "take_strays", "as_dimension", "threads"])]
     abandon: bool,
 }
+
+/// How many region files that are kept as files the text names; JSON has them all.
+const SHOWN_FILES: usize = 10;
 
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
@@ -219,11 +225,38 @@ impl fmt::Display for Report {
             writeln!(f, "not carried: {}", names.join(", "))?;
             more(f, report.unlisted.not_carried, "mentions of fields that are not carried")?;
         }
+        show_regions(f, report)?;
+        show_too_large(f, report)?;
         match report.unreadable_count() {
+            0 if !report.too_large.is_empty() => writeln!(f, "everything else could be read"),
             0 => writeln!(f, "everything could be read"),
             count => writeln!(f, "could not be read: {}", grouped(count)),
         }
     }
+}
+
+/// Says which region files were imported as files, and whether the save has a column at all.
+fn show_regions(f: &mut fmt::Formatter<'_>, report: &ImportReport) -> fmt::Result {
+    let count = report.regions_as_files.len() as u64 + report.unlisted.regions_as_files;
+    if count > 0 {
+        writeln!(f, "kept as files: region files that no game reads where they are {}", grouped(count))?;
+        for file in report.regions_as_files.iter().take(SHOWN_FILES) {
+            writeln!(f, "  {}", shown(file))?;
+        }
+        more(f, count.saturating_sub(SHOWN_FILES as u64), "region files")?;
+    }
+    if report.has_no_column {
+        writeln!(f, "the save has no column")?;
+    }
+    Ok(())
+}
+
+/// Says which files were left out because an object cannot hold them, and how large they are.
+fn show_too_large(f: &mut fmt::Formatter<'_>, report: &ImportReport) -> fmt::Result {
+    for TooLarge { file, bytes } in &report.too_large {
+        writeln!(f, "left out, because it is too large: {}, {} bytes", shown(file), grouped(*bytes))?;
+    }
+    more(f, report.unlisted.too_large, "files that are too large")
 }
 
 /// Says what was refused of a dimension that both layouts hold.

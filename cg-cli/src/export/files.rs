@@ -45,8 +45,9 @@ pub(super) fn write(
         if !name.is_none_or(is_wanted) {
             return ControlFlow::Continue(());
         }
+        let has_regions = report.files > 0;
         let path =
-            name.filter(|name| !save::is_region_part(name)).and_then(|name| save::file_path(dir, name));
+            name.filter(|name| !is_region(name, has_regions)).and_then(|name| save::file_path(dir, name));
         let Some(path) = path else {
             report.missed("files that no save can hold at the path that they have", 1);
             return ControlFlow::Continue(());
@@ -85,6 +86,13 @@ fn names(world: &World) -> Result<Vec<String>, Error> {
         ControlFlow::<()>::Continue(())
     })?;
     Ok(names)
+}
+
+/// Whether a file would be read as a region of the save: it has the name of one in the folder of a dimension, or is in the
+/// save's own folder where there is no such folder.
+fn is_region(name: &str, has_regions: bool) -> bool {
+    let ends_so = Path::new(name).extension().is_some_and(|ending| ending == "mca");
+    ends_so && (save::is_region_part(name) || !has_regions && !name.contains('/'))
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::anvil::Level;
 use crate::anvil::save::{
-    FOLDERS_OF_26, Layout, dimension_folder, is_found, is_moved, only_layout, stray_of,
+    FOLDERS_OF_26, Layout, dimension_folder, found_folder, is_found, is_moved, only_layout, stray_of,
 };
 use crate::mapping::layout::{LevelDigest, MetLayout, digest_of_level, layout_key};
 use crate::mapping::leftovers::{FILE_PREFIX, file_key};
@@ -91,7 +91,7 @@ impl<'a> Layouts<'a> {
                 met.or(self.looks).unwrap_or(Layout::Old)
             }
         };
-        Ok(dimension_folder(dimension, layout).map(|folder| Placed { layout, folder }))
+        Ok(found_folder(dimension, layout).map(|folder| Placed { layout, folder }))
     }
 
     /// The layout in which the game of the stored `level.dat` looks for dimensions, if a `level.dat` is stored.

@@ -239,7 +239,7 @@ impl<'a> Importer<'a> {
 
     /// Gives entities to chunks that came after them, takes the other files, and forgets the progress.
     pub(super) fn finish(mut self) -> Result<ImportReport, ImportError> {
-        let mut report = ImportReport::default();
+        let mut report = ImportReport { has_no_column: self.source.save.is_all(), ..ImportReport::default() };
         for number in 0..self.numbers.len() {
             self.number = number;
             self.progress = progress::file(self.world, number)?.unwrap_or_default();
@@ -252,8 +252,10 @@ impl<'a> Importer<'a> {
                 self.adopt()?;
                 self.commit()?;
             }
+            report.has_no_column &= self.progress.brought.is_empty() && self.progress.unread.is_empty();
             report.add(std::mem::take(&mut self.progress.report));
         }
+        report.has_no_column &= report.unreadable.is_empty();
         self.files(&mut report)?;
         self.end(&mut report)?;
         Ok(report)

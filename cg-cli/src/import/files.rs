@@ -16,6 +16,7 @@ use super::source::Stamp;
 use super::{ImportError, ImportReport, Merge, Untested};
 use crate::anvil::Level;
 use crate::anvil::region::Slot;
+use crate::anvil::save::{self, OtherForm};
 use crate::mapping::layout::digest_of_level;
 use crate::mapping::{Points, leftovers, slots};
 
@@ -194,6 +195,18 @@ impl Importer<'_> {
         for (name, why) in &self.source.others.refused {
             all.note_left_out(name, why);
         }
+        for OtherForm { folder, form, files, .. } in &self.source.save.other_forms {
+            let name = match self.source.name(folder) {
+                name if name.is_empty() => ".".to_owned(),
+                name => name,
+            };
+            let noun = if *files == 1 { "file" } else { "files" };
+            let reason = format!("chunks in {files} {noun} are not read: {form}; {}", form.advice());
+            all.note_unreadable(&name, None, reason);
+        }
+        for (copy, of) in &self.source.save.copies {
+            all.note_left_out(&self.source.name(copy), &format!("it is a copy of {of}"));
+        }
         for foreign in &self.source.others.foreign {
             all.note_not_carried(foreign);
         }
@@ -211,9 +224,7 @@ impl Importer<'_> {
                     bytes
                 }
                 Ok(Err(len_bytes)) => {
-                    let limit_bytes = self.object_limit_bytes();
-                    let why = format!("it takes {len_bytes} bytes, more than the {limit_bytes} of an object");
-                    all.note_left_out(name, &why);
+                    all.note_too_large(name, len_bytes);
                     continue;
                 }
                 Err(error) => {
@@ -240,6 +251,9 @@ impl Importer<'_> {
                 continue;
             }
             all.imported_files += 1;
+            if save::is_named_as_region(name) {
+                all.note_region_as_file(name);
+            }
             if is_there {
                 continue;
             }

@@ -4,7 +4,7 @@
 //! and build chunks; one thread registers names and commits, in order, so the same save gives the same ids whatever
 //! the number of threads. At most a few jobs are in memory at once, however large the save is.
 //!
-//! Last come the files that are no regions, `level.dat` before all.
+//! Last come the files that are no regions of a dimension, `level.dat` before all.
 //!
 //! Every transaction also stores how far it came. An import that was killed continues after its last transaction when
 //! it is run again, and reports as if it had never stopped. If the save changed meanwhile, the rest is imported as it is
@@ -65,7 +65,7 @@ pub(crate) use apply::listed_block_entities;
 pub(crate) use entities::derived;
 pub(crate) use prepare::list_block_entities;
 pub(crate) use progress::PROGRESS_PREFIX;
-pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, Unlisted, Unreadable, Untested};
+pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, TooLarge, Unlisted, Unreadable, Untested};
 pub use target::{makes_world, open_or_create};
 pub use unfinished::{Unfinished, abandon, unfinished};
 

@@ -117,6 +117,7 @@ struct Read {
 }
 
 /// What a slot held.
+#[expect(clippy::large_enum_variant, reason = "sixteen are in memory at once, and most are columns")]
 enum Held {
     Payload(Payload),
     /// A column of before 1.13: its place, and its NBT.

@@ -25,8 +25,8 @@ const HEAD: &str = PROGRESS_PREFIX;
 /// How the properties begin that list the entities that the world had and that the import replaced or kept.
 const MET: &str = "minecraft:import-met/";
 /// The rules of imports that this release begins: 1 since strays are parted from a save, 2 since the progress of a file is
-/// found by its name.
-pub(super) const RULES: u32 = 2;
+/// found by its name, 3 since only what the game names so is a region of a save.
+pub(super) const RULES: u32 = 3;
 /// Waiting entities that are written anew with every transaction; more go to pages.
 pub(super) const WAITING: usize = 4096;
 
@@ -123,6 +123,11 @@ struct Region {
 }
 
 impl Brought {
+    /// Whether none came.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a column came.
     pub(super) fn contains(&self, x: i32, z: i32) -> bool {
         let (region, word, bit) = place(x, z);

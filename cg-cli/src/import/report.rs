@@ -72,8 +72,24 @@ pub struct ImportReport {
     /// What the save holds and the world does not, names of fields, and files that belong to no dimension: of each file the
     /// first thousand.
     pub not_carried: BTreeSet<String>,
+    /// Region files, and parts of them, that are of no dimension or are not named as the game names them, and that were
+    /// imported as files: the first thousand.
+    pub regions_as_files: BTreeSet<String>,
+    /// Files that are larger than an object may be, and were left out: the first thousand.
+    pub too_large: Vec<TooLarge>,
+    /// Whether the save has no column.
+    pub has_no_column: bool,
     /// What happened and is in none of the lists.
     pub unlisted: Unlisted,
+}
+
+/// A file of a save that is larger than an object may be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TooLarge {
+    /// The file, from the save's folder on.
+    pub file: String,
+    /// How long it is.
+    pub bytes: u64,
 }
 
 /// How much more there is than the lists of an [`ImportReport`] hold.
@@ -86,6 +102,10 @@ pub struct Unlisted {
     pub rekeyed: u64,
     /// How often a name was met that [`ImportReport::not_carried`] had no room for; the same name may be counted again.
     pub not_carried: u64,
+    /// Beside [`ImportReport::regions_as_files`].
+    pub regions_as_files: u64,
+    /// Beside [`ImportReport::too_large`].
+    pub too_large: u64,
 }
 
 /// Versions of the game that are newer than the newest of which saves were tested.
@@ -177,7 +197,7 @@ impl fmt::Display for Untested {
 impl ImportReport {
     /// Whether everything could be read, no file was left out, and nothing but this import had the save open.
     pub fn is_whole(&self) -> bool {
-        self.unreadable.is_empty() && self.strays.is_empty() && !self.in_use
+        self.unreadable.is_empty() && self.too_large.is_empty() && self.strays.is_empty() && !self.in_use
     }
 
     /// Everything that could not be read, listed or not.
@@ -198,6 +218,24 @@ impl ImportReport {
     /// Takes note of a file or folder that is left out.
     pub(super) fn note_left_out(&mut self, name: &str, why: &str) {
         self.note_unreadable(&shortened(name.to_owned()), None, format!("left out: {why}"));
+    }
+
+    /// Takes note of a file that is too large, so that it is left out.
+    pub(super) fn note_too_large(&mut self, file: &str, bytes: u64) {
+        if self.too_large.len() < LISTED {
+            self.too_large.push(TooLarge { file: file.to_owned(), bytes });
+        } else {
+            self.unlisted.too_large += 1;
+        }
+    }
+
+    /// Takes note of a region file that was imported as a file.
+    pub(super) fn note_region_as_file(&mut self, file: &str) {
+        if self.regions_as_files.len() < LISTED {
+            self.regions_as_files.insert(file.to_owned());
+        } else {
+            self.unlisted.regions_as_files += 1;
+        }
     }
 
     /// Takes note of an entity's new UUID.
@@ -240,9 +278,13 @@ impl ImportReport {
         self.unreadable.extend(part.unreadable);
         self.rekeyed.extend(part.rekeyed);
         self.not_carried.extend(part.not_carried);
+        self.regions_as_files.extend(part.regions_as_files);
+        self.too_large.extend(part.too_large);
         self.unlisted.unreadable += part.unlisted.unreadable;
         self.unlisted.rekeyed += part.unlisted.rekeyed;
         self.unlisted.not_carried += part.unlisted.not_carried;
+        self.unlisted.regions_as_files += part.unlisted.regions_as_files;
+        self.unlisted.too_large += part.unlisted.too_large;
     }
 }
 

@@ -92,7 +92,7 @@ fn a_report_beyond_any_property_keeps_its_counts_and_the_first_of_each_slot() {
     assert_eq!((in_slots.len(), files.len()), (1024 + 1 + 1, 1024));
     assert_eq!(whole.rekeyed.len(), 1024);
     let unlisted =
-        Unlisted { unreadable: 5000 - 1024 + 299 + 2000 - 1024, rekeyed: 1499 - 1024, not_carried: 0 };
+        Unlisted { unreadable: 5000 - 1024 + 299 + 2000 - 1024, rekeyed: 1499 - 1024, ..Unlisted::default() };
     assert_eq!(whole.unlisted, unlisted);
     assert!(!whole.is_whole());
 

@@ -196,7 +196,9 @@ fn a_level_of_a_version_without_it_or_beside_sections_is_one_more_field() {
     };
     for version in [None, Some(0), Some(2230), Some(2843), Some(2844), Some(3117), Some(i32::MAX)] {
         let bytes = root_with(|root| {
-            version.into_iter().for_each(|version| root.int("DataVersion", version));
+            if let Some(version) = version {
+                root.int("DataVersion", version);
+            }
             level(root);
             // Nor is it a slot of entities.
             root.int_array("Position", &[7, 7]);

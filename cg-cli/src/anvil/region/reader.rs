@@ -1,5 +1,6 @@
 //! Reading a region file one slot at a time.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -82,6 +83,16 @@ impl<R: Read + Seek> Region<R> {
     /// The slots that hold something, in header order.
     pub fn slots(&self) -> impl Iterator<Item = Slot> + use<'_, R> {
         Slot::all().zip(&self.entries).filter(|(_, entry)| !entry.is_absent()).map(|(slot, _)| slot)
+    }
+
+    /// The slots whose columns are in files of their own. Reads the head of each slot.
+    pub fn external_slots(&mut self) -> BTreeSet<Slot> {
+        let slots: Vec<_> = self.slots().collect();
+        let is_external = |slot: &Slot| {
+            let head = self.read_head(self.entry(*slot));
+            head.is_ok_and(|(_, compression)| compression & header::EXTERNAL_BIT != 0)
+        };
+        slots.into_iter().filter(is_external).collect()
     }
 
     /// When the slot was written last, in seconds since 1970, as the game noted it.

@@ -115,12 +115,32 @@ pub fn dimension_folder(dimension: &str, layout: Layout) -> Option<PathBuf> {
     Some(folder)
 }
 
+/// The folder of a dimension by whatever name: that of [`dimension_folder`], or one below `dimensions/` that the game cannot
+/// name, such as `dimensions/My Mod/Deep`, and that an import finds all the same.
+///
+/// `None` for a name that leads elsewhere or is no path.
+pub fn found_folder(dimension: &str, layout: Layout) -> Option<PathBuf> {
+    if let Some(folder) = dimension_folder(dimension, layout) {
+        return Some(folder);
+    }
+    let (namespace, name) = dimension.split_once(':')?;
+    let mut folder = PathBuf::from(DIMENSIONS);
+    for part in std::iter::once(namespace).chain(name.split('/')) {
+        let is_name = !part.bytes().all(|byte| byte == b'.') && part.len() <= MAX_NAME_BYTES;
+        if !is_name || part.contains(['\0', '\\', '/']) {
+            return None;
+        }
+        folder.push(part);
+    }
+    Some(folder)
+}
+
 /// The layout that a dimension's only folder is of; `None` for one that each layout keeps elsewhere, or that has none.
 pub fn only_layout(dimension: &str) -> Option<Layout> {
     if is_moved(dimension) {
         return None;
     }
-    let folder = dimension_folder(dimension, Layout::Dimensions)?;
+    let folder = found_folder(dimension, Layout::Dimensions)?;
     Some(if folder.starts_with(DIMENSIONS) { Layout::Dimensions } else { Layout::Old })
 }
 

@@ -1,11 +1,14 @@
 //! The files of a save that are no regions: `level.dat`, players, maps, data packs, whatever mods leave.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::{REGION_FOLDERS, Save, SaveError, layout, lock, regions};
+use super::{REGION_FOLDERS, Save, SaveError, is_region_part, layout, lock, regions};
+use crate::anvil::Region;
+use crate::anvil::region::{RegionPos, Slot};
 
 /// How deep folders are followed.
 const MAX_DEPTH: usize = 32;
@@ -19,7 +22,7 @@ pub struct OtherFiles {
     pub files: Vec<(String, PathBuf)>,
     /// The paths of what is there and cannot be taken, each with why.
     pub refused: Vec<(String, &'static str)>,
-    /// Worlds of CherryGrove and regions of no dimension, in words.
+    /// Worlds of CherryGrove, and regions that are read by another path, in words.
     pub foreign: Vec<String>,
     /// The paths of that, and of links that are not followed: what else is below them is the save's.
     pub not_entered: Vec<String>,
@@ -31,7 +34,9 @@ impl Save {
     /// Lists the files of a save that are no regions; those of a folder without a save around it, or beside a region file
     /// that is named by itself, are none of a save.
     ///
-    /// Links are not followed, but to a dimension's folder. Nothing is opened but folders.
+    /// Region files of no dimension, files that are not named as the game names regions, and files of columns to which no
+    /// region points are among them. Links are not followed, but to a dimension's folder. Nothing is opened but folders, and
+    /// region files beside which there are files of columns.
     ///
     /// # Errors
     /// [`SaveError::Io`] when a folder cannot be read.
@@ -41,11 +46,10 @@ impl Save {
         let strays = self.strays.iter().flat_map(|strays| &strays.files);
         let files: BTreeSet<_> = self.regions.iter().chain(strays).map(|file| file.path.as_path()).collect();
         let dropped: BTreeSet<_> = self.dropped.iter().map(PathBuf::as_path).collect();
-        let folders = files.union(&dropped).filter_map(|file| file.parent()).collect();
         let root = fs::canonicalize(&self.path)
             .map_err(|source| SaveError::Io { path: self.path.clone(), source })?;
-        Walk { root, files, dropped, folders, has_left_out: !self.left_out.is_empty() }
-            .folder(&self.path, "", 0, false, &mut found)?;
+        let external = RefCell::default();
+        Walk { root, files, dropped, external }.folder(&self.path, "", 0, false, &mut found)?;
         let count = found.files.len();
         let renamed = |name: &str| {
             let rest = name.strip_prefix(taken.from.as_deref()?)?;
@@ -74,17 +78,10 @@ impl OtherFiles {
     }
 }
 
-/// Whether a path from a save's folder on is that of a region or of a part of one, by its folder and ending.
-pub fn is_region_part(name: &str) -> bool {
-    let mut parts = name.rsplit('/');
-    let (file, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
-    if !name.contains('/') {
-        // Beside the folders of a save regions are found too.
-        return ending == "mca";
-    }
-    REGION_FOLDERS.iter().any(|(part, _)| *part == folder)
-        && ["mca", "mcc"].iter().any(|part| ending.eq_ignore_ascii_case(part))
+/// Whether a file is named as a region, or as a part of one, wherever it is and whatever else stands in its name.
+pub fn is_named_as_region(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    ["mca", "mcc"].iter().any(|part| ending.eq_ignore_ascii_case(part))
 }
 
 /// Where a file goes whose path from a save's folder on is this; `None` when it would leave the folder, or is no path on
@@ -112,12 +109,10 @@ struct Walk<'a> {
     root: PathBuf,
     /// The region files of the save.
     files: BTreeSet<&'a Path>,
-    /// Region files that bring nothing.
+    /// Region files that bring nothing, and those of dimensions that were left out.
     dropped: BTreeSet<&'a Path>,
-    /// The folders that hold some.
-    folders: BTreeSet<&'a Path>,
-    /// Whether there are more, which were left out.
-    has_left_out: bool,
+    /// The slots of region files whose columns are in files of their own, of those that were opened.
+    external: RefCell<BTreeMap<PathBuf, BTreeSet<Slot>>>,
 }
 
 impl Walk<'_> {
@@ -160,8 +155,10 @@ impl Walk<'_> {
                 found.refuse(&name, "it is neither a file nor a folder");
             } else if raw.to_str().is_none() {
                 found.refuse(&name, "its name is not UTF-8");
-            } else if is_region_part(&name) {
-                self.region_part(&path, &name, folder, found);
+            } else if self.is_external(folder, raw.to_str().unwrap_or_default()) {
+                // It was read with its region.
+            } else if is_linked && is_region_part(&name) {
+                found.note_foreign(&name, "file", "a region that is read by another path");
             } else {
                 found.files.push((name, path));
             }
@@ -192,16 +189,19 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Says what is not read of a region. A part of one in its own file was read with the region.
-    fn region_part(&self, path: &Path, name: &str, folder: &Path, found: &mut OtherFiles) {
-        let is_external = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mcc"));
-        if self.has_left_out {
-            // It may be of what was left out.
-        } else if !is_external {
-            found.note_foreign(name, "file", "a region of no dimension");
-        } else if !self.folders.contains(folder) {
-            found.note_foreign(name, "file", "a part of a region of no dimension");
+    /// Whether a file is that of a column to which a slot of the region beside it points.
+    fn is_external(&self, folder: &Path, name: &str) -> bool {
+        let Some((x, z)) = regions::external_column(name) else { return false };
+        let region = folder.join(RegionPos::of_column(x, z).file_name());
+        if !self.files.contains(region.as_path()) && !self.dropped.contains(region.as_path()) {
+            return false;
         }
+        let mut external = self.external.borrow_mut();
+        let slots = external.entry(region).or_insert_with_key(|path| {
+            // Of a region that cannot be opened, nothing points to it.
+            Region::open(path).map(|mut region| region.external_slots()).unwrap_or_default()
+        });
+        slots.contains(&Slot::of_column(x, z))
     }
 
     /// Whether a link leads into the folder of another dimension of the save, and brings no region by its own path.
@@ -263,6 +263,15 @@ mod tests {
                 "backups/world/world.cg",
                 "backups/world/db/CURRENT",
                 "R.0.0.MCA",
+                "r.9.9.mca",
+                "region/r.0.0 (1).mca",
+                "region/Copy of r.0.0.mca",
+                "region/r.-0.0.mca",
+                "region/r.01.0.mca",
+                "region/r.0.67108864.mca",
+                "entities/r.0.0.MCA",
+                "DIM07/region/r.0.0.mca",
+                "dimensions/dim/7/region/r.0.0.mca",
             ],
         );
         #[cfg(unix)]
@@ -275,18 +284,26 @@ mod tests {
             [
                 "level.dat",
                 "DIM-1/data/map_0.dat",
+                "DIM07/region/r.0.0.mca",
                 "R.0.0.MCA",
                 "data/raids.dat",
+                "dimensions/dim/7/region/r.0.0.mca",
+                "entities/r.0.0.MCA",
                 "icon.png",
-                "region/notes.txt"
+                "mods/some/region/c.1.1.mcc",
+                "mods/some/region/r.0.0.mca",
+                "r.9.9.mca",
+                "region/Copy of r.0.0.mca",
+                "region/c.1.1.mcc",
+                "region/notes.txt",
+                "region/r.-0.0.mca",
+                "region/r.0.0 (1).mca",
+                "region/r.0.67108864.mca",
+                "region/r.01.0.mca"
             ]
         );
         assert_eq!(found.refused, [("elsewhere".to_owned(), IS_LINK)]);
-        expect![[r"
-            file mods/some/region/c.1.1.mcc: a part of a region of no dimension
-            file mods/some/region/r.0.0.mca: a region of no dimension
-            folder backups/world: it is a world of CherryGrove"]]
-        .assert_eq(&found.foreign.join("\n"));
+        expect!["folder backups/world: it is a world of CherryGrove"].assert_eq(&found.foreign.join("\n"));
     }
 
     #[test]

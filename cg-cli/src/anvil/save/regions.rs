@@ -1,11 +1,12 @@
 //! The region files below a folder, wherever versions and tools put them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::forms::{self, OtherForm};
 use super::layout::{self, Layout, OVERWORLD};
 use super::{RegionFile, RegionKind, SaveError};
 use crate::anvil::region::RegionPos;
@@ -26,6 +27,16 @@ pub(super) struct Found {
     pub(super) files: Vec<RegionFile>,
     /// Dimensions with a folder for region files, also an empty one.
     pub(super) dimensions: BTreeSet<(String, Layout)>,
+    /// Files whose chunks are in another form.
+    pub(super) other_forms: Vec<OtherForm>,
+}
+
+/// What a folder of region files without a save around it holds.
+#[derive(Debug, Default)]
+pub(super) struct Bare {
+    pub(super) files: Vec<RegionFile>,
+    /// Copies of these, each with the name of the file that it is one of.
+    pub(super) copies: Vec<(PathBuf, String)>,
 }
 
 /// A path from the root on, without `..`. Links keep their names, unless the path leads up from one: then it leads to the
@@ -87,7 +98,7 @@ pub(super) fn of_save(save: &Path, found: &mut Found) -> Result<(), SaveError> {
     Ok(())
 }
 
-/// The region files of a dimension's folder.
+/// The region files of a dimension's folder: those that the game names so.
 pub(super) fn of_dimension(
     folder: &Path,
     dimension: &str,
@@ -98,22 +109,62 @@ pub(super) fn of_dimension(
         let folder = folder.join(name);
         if folder.is_dir() {
             found.dimensions.insert((dimension.to_owned(), layout));
-            found.files.extend(files(&folder, "mca")?.into_iter().map(|path| RegionFile {
+            let named = files(&folder, "mca")?.into_iter().filter_map(|path| Some((own_pos(&path)?, path)));
+            found.files.extend(named.map(|(pos, path)| RegionFile {
                 dimension: dimension.to_owned(),
                 kind,
-                pos: region_pos(&path),
+                pos: Some(pos),
                 path,
                 layout: Some(layout),
             }));
         }
     }
+    found.other_forms.extend(forms::of_dimension(folder, dimension)?);
     Ok(())
+}
+
+/// Whether a path from a save's folder on is that of a region of a dimension, or of a part of one, as the game names them.
+pub fn is_region_part(name: &str) -> bool {
+    let Some((folder, file)) = name.rsplit_once('/') else { return false };
+    let (dimension, part) = folder.rsplit_once('/').unwrap_or(("", folder));
+    REGION_FOLDERS.iter().any(|(known, _)| *known == part)
+        && is_dimension_folder(dimension)
+        && (own_pos(Path::new(file)).is_some() || external_column(file).is_some())
+}
+
+/// Whether an import looks for a dimension in a folder of a save.
+fn is_dimension_folder(folder: &str) -> bool {
+    if folder.is_empty() || layout::numbered(folder).is_some() {
+        return true;
+    }
+    let below = folder.strip_prefix(layout::DIMENSIONS).and_then(|below| below.strip_prefix('/'));
+    let Some((namespace, name)) = below.and_then(|below| below.split_once('/')) else { return false };
+    name.split('/').zip(0..).all(|(name, depth)| is_looked_for(name, depth))
+        && is_folder_of(Path::new(folder), &format!("{namespace}:{name}"))
+}
+
+/// Whether a folder below `dimensions/` is the one to which an export puts the dimension of its name.
+fn is_folder_of(folder: &Path, dimension: &str) -> bool {
+    layout::found_folder(dimension, Layout::Dimensions).is_some_and(|wanted| folder.ends_with(wanted))
+}
+
+/// The column of a file's name, if that is the game's of a column beside its region.
+pub(super) fn external_column(file: &str) -> Option<(i32, i32)> {
+    let (x, z) = file.strip_prefix("c.")?.strip_suffix(".mcc")?.split_once('.')?;
+    Some((layout::number(x)?, layout::number(z)?))
 }
 
 /// The region files that a folder itself holds, or the one file, without a save around them.
 ///
-/// Where two have the same place in their names, what stands before `r.X.Z.mca` names a dimension of its own.
-pub(super) fn bare(files: Vec<PathBuf>, of: Option<(String, Layout)>) -> Vec<RegionFile> {
+/// Where two have the same place in their names, what stands before `r.X.Z.mca` names a dimension of its own. A copy of a
+/// file beside it is none of them.
+pub(super) fn bare(files: Vec<PathBuf>, of: Option<(String, Layout)>) -> Bare {
+    let (files, copies) = without_copies(files);
+    Bare { files: listed(files, of), copies }
+}
+
+/// Region files without a save around them, whatever their names.
+pub(super) fn listed(files: Vec<PathBuf>, of: Option<(String, Layout)>) -> Vec<RegionFile> {
     let (dimension, layout) = match of {
         Some((dimension, layout)) => (dimension, Some(layout)),
         None => (OVERWORLD.to_owned(), None),
@@ -122,7 +173,7 @@ pub(super) fn bare(files: Vec<PathBuf>, of: Option<(String, Layout)>) -> Vec<Reg
     let collide = files.iter().filter_map(|path| region_pos(path)).any(|pos| !places.insert(pos));
     let file = |path: PathBuf| {
         let (prefix, pos) = match split_name(&path) {
-            Some((prefix, pos)) => (prefix.trim_end_matches(['_', '-', '.', ' ']), Some(pos)),
+            Some((prefix, pos)) => (name_of(prefix), Some(pos)),
             None => ("", None),
         };
         let (dimension, layout) = if collide && !prefix.is_empty() {
@@ -133,6 +184,65 @@ pub(super) fn bare(files: Vec<PathBuf>, of: Option<(String, Layout)>) -> Vec<Reg
         RegionFile { dimension, kind: RegionKind::ByContent, pos, path, layout }
     };
     files.into_iter().map(file).collect()
+}
+
+/// Parts copies from the files that they are copies of: `Copy of r.0.0.mca`, `r.0.0 (1).mca`, `r.-0.0.mca`, `r.0.0.MCA`.
+fn without_copies(files: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, String)>) {
+    let own: BTreeMap<_, _> = files
+        .iter()
+        .filter_map(|path| Some((own_pos(path)?, path.file_name()?.to_string_lossy().into_owned())))
+        .collect();
+    let original = |path: &Path| {
+        // A name before that of a region, without blanks, tells files of several saves apart.
+        let is_named = |(prefix, _): (&str, RegionPos)| {
+            !name_of(prefix).is_empty() && !prefix.contains(char::is_whitespace)
+        };
+        if own_pos(path).is_some() || split_name(path).is_some_and(is_named) {
+            return None;
+        }
+        own.get(&meant_pos(path)?).cloned()
+    };
+    let (mut regions, mut copies) = (Vec::new(), Vec::new());
+    for path in files {
+        match original(&path) {
+            Some(original) => copies.push((path, original)),
+            None if path.extension().is_some_and(|ending| ending == "mca") => regions.push(path),
+            // No game reads it, and nothing says what it is.
+            None => {}
+        }
+    }
+    (regions, copies)
+}
+
+/// What a prefix of a region's name names.
+fn name_of(prefix: &str) -> &str {
+    prefix.trim_end_matches(['_', '-', '.', ' '])
+}
+
+/// The place that the name of a copy means: the first `r.X.Z` in it, whatever stands around it and however the numbers are
+/// written.
+fn meant_pos(path: &Path) -> Option<RegionPos> {
+    fn number(text: &str) -> Option<(i32, &str)> {
+        let sign = usize::from(text.starts_with(['+', '-']));
+        let digits = text.get(sign..)?.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = text.split_at_checked(sign + digits)?;
+        Some((number.parse().ok()?, rest))
+    }
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    name.match_indices("r.").find_map(|(at, _)| {
+        let (before, from) = name.split_at_checked(at)?;
+        if before.ends_with(|last: char| last.is_ascii_alphanumeric()) {
+            return None;
+        }
+        let (x, rest) = number(from.strip_prefix("r.")?)?;
+        let (z, _) = number(rest.strip_prefix('.')?)?;
+        RegionPos::new(x, z)
+    })
+}
+
+/// The place in a file name that is `r.X.Z.mca` and nothing else, as the game writes it.
+pub(super) fn own_pos(path: &Path) -> Option<RegionPos> {
+    split_name(path).filter(|(prefix, _)| prefix.is_empty()).map(|(_, pos)| pos)
 }
 
 /// The place in a file name that ends in `r.X.Z.mca`, whatever stands before it.
@@ -170,7 +280,7 @@ fn is_looked_for(name: &str, depth: usize) -> bool {
 
 /// Whether an import of a save looks at the folder of a dimension of this name.
 pub fn is_found(dimension: &str) -> bool {
-    let folder = layout::dimension_folder(dimension, Layout::Dimensions).unwrap_or_default();
+    let folder = layout::found_folder(dimension, Layout::Dimensions).unwrap_or_default();
     let Ok(below) = folder.strip_prefix(layout::DIMENSIONS) else { return true };
     let names = below.iter().skip(1).map(|name| name.to_str().unwrap_or_default());
     names.zip(0..).all(|(name, depth)| is_looked_for(name, depth))
@@ -198,7 +308,9 @@ fn of_namespace(
             }
         }
         let dimension = format!("{prefix}{name}");
-        of_dimension(&entry, &dimension, Layout::Dimensions, found)?;
+        if is_folder_of(&entry, &dimension) {
+            of_dimension(&entry, &dimension, Layout::Dimensions, found)?;
+        }
         of_namespace(&entry, &format!("{dimension}/"), depth + 1, links, found)?;
     }
     Ok(())
@@ -217,14 +329,17 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, SaveError> {
     Ok(entries)
 }
 
-/// The files of a folder that have this ending, by name.
+/// The files of a folder that have this ending, in whichever case, by name.
 pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, SaveError> {
     let mut entries = entries(folder)?;
-    entries.retain(|path| path.extension().is_some_and(|found| found == extension) && path.is_file());
+    let has_ending =
+        |path: &PathBuf| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
+    entries.retain(|path| has_ending(path) && path.is_file());
     Ok(entries)
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, SaveError> {
+/// What a folder holds, by name.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, SaveError> {
     let fault = |source| SaveError::Io { path: folder.to_owned(), source };
     let entries: io::Result<Vec<_>> =
         fs::read_dir(folder).map_err(fault)?.map(|entry| entry.map(|entry| entry.path())).collect();

@@ -85,6 +85,81 @@ fn a_folder_of_files_is_the_overworld_unless_places_collide() {
 }
 
 #[test]
+fn only_the_games_own_names_are_regions_of_a_save() {
+    check(
+        &[
+            "level.dat",
+            "r.7.7.mca",
+            "region/r.0.0.mca",
+            "region/r.0.0 (1).mca",
+            "region/Copy of r.0.0.mca",
+            "region/a_r.0.0.mca",
+            "region/r.-0.1.mca",
+            "region/r.01.0.mca",
+            "region/r.+1.0.mca",
+            "region/r.67108864.0.mca",
+            "region/r.1.0.MCA",
+            "dimensions/My Mod/Deep/region/r.0.0.mca",
+            "dimensions/dim/7/region/r.0.0.mca",
+        ],
+        expect![[r#"
+            My Mod:Deep Blocks Some((0, 0)) dimensions/My Mod/Deep/region/r.0.0.mca
+            minecraft:overworld Blocks Some((0, 0)) region/r.0.0.mca
+        "#]],
+    );
+    // Without a save around them, copies of a file that is there are none.
+    check(
+        &[
+            "r.0.0.mca",
+            "Copy of r.0.0.mca",
+            "R.0.0.MCA",
+            "r.0.0 - Copy.mca",
+            "r.00.-0.mca",
+            "r.1.0 (1).mca",
+            "a_r.0.0.mca",
+            "_r.0.0.mca",
+            "Copy of r.2.0.mca",
+        ],
+        expect![[r#"
+            file:Copy of ByContent Some((2, 0)) Copy of r.2.0.mca
+            file:a ByContent Some((0, 0)) a_r.0.0.mca
+            minecraft:overworld ByContent None r.1.0 (1).mca
+            minecraft:overworld ByContent Some((0, 0)) r.0.0.mca
+        "#]],
+    );
+}
+
+#[test]
+fn paths_of_regions_are_told_by_their_names() {
+    for (name, expected) in [
+        ("region/r.0.0.mca", true),
+        ("poi/r.-1.0.mca", true),
+        ("entities/c.1.1.mcc", true),
+        ("DIM-1/region/r.0.0.mca", true),
+        ("DIM7/region/r.0.0.mca", true),
+        ("dimensions/a/b/c/region/r.0.0.mca", true),
+        ("dimensions/A b/C/region/r.0.0.mca", true),
+        ("r.0.0.mca", false),
+        ("region/r.0.0 (1).mca", false),
+        ("region/r.-0.0.mca", false),
+        ("region/c.01.1.mcc", false),
+        ("region/deeper/r.0.0.mca", false),
+        ("DIM07/region/r.0.0.mca", false),
+        ("DIM_MYST3/region/r.0.0.mca", false),
+        ("DIM-1/DIM1/region/r.0.0.mca", false),
+        ("backups/region/r.0.0.mca", false),
+        ("dimensions/region/r.0.0.mca", false),
+        ("dimensions/a/region/r.0.0.mca", false),
+        ("dimensions/dim/7/region/r.0.0.mca", false),
+        ("dimensions/a:b/c/region/r.0.0.mca", false),
+        ("dimensions/a/b/data/region/r.0.0.mca", false),
+        ("dimensions/a/b/c/d/e/f/g/h/i/j/region/r.0.0.mca", false),
+    ] {
+        assert_eq!(is_region_part(name), expected, "{name}");
+    }
+}
+
+#[test]
 fn what_is_no_save_is_refused() {
     check(
         &["notes.txt"],

@@ -265,3 +265,94 @@ fn an_empty_list_in_a_slot_of_entities_goes_back() {
         check_same(save.path(), &dir.at("out"));
     }
 }
+
+#[test]
+fn a_level_that_a_tool_left_is_one_more_field() {
+    for (what, version) in
+        [("of a tool", Some(NEW)), ("of no version", None), ("of an old version", Some(2230))]
+    {
+        let column = column(AT, LIVE);
+        let slot = nbt::document(|root| {
+            let whole = document(&column);
+            let whole = nbt::Document::parse(&whole, &nbt::Limits::default()).expect("NBT").root;
+            if let Some(version) = version {
+                root.int("DataVersion", version);
+            }
+            whole
+                .fields()
+                .filter(|field| field.name.0 != b"DataVersion")
+                .for_each(|field| root.raw_fields(field.raw));
+            root.compound("Level", |level| {
+                level.int("xPos", 7);
+                level.int("zPos", 7);
+                level.compound("Structures", |_| ());
+                level.raw_compounds("Sections", [].into_iter());
+            });
+        });
+        check(what, slot);
+    }
+}
+
+#[test]
+fn a_version_goes_out_as_it_came_in() {
+    type Add = fn(&mut CompoundWriter<'_>);
+    let versions: [(&str, Add); 5] = [
+        ("no version", |_| {}),
+        ("a short", |out| out.short("DataVersion", NEW as i16)),
+        ("a long", |out| out.long("DataVersion", NEW.into())),
+        ("a text", |out| out.string("DataVersion", "4788").expect("short")),
+        ("an old one", |out| out.int("DataVersion", 100)),
+    ];
+    for (what, version) in versions {
+        let slot = |whole: &[u8]| {
+            let whole = nbt::Document::parse(whole, &nbt::Limits::default()).expect("NBT").root;
+            nbt::document(|root| {
+                version(root);
+                let others = whole.fields().filter(|field| field.name.0 != b"DataVersion");
+                others.for_each(|field| root.raw_fields(field.raw));
+            })
+        };
+        check(what, slot(&document(&column(AT, LIVE))));
+        // Of a slot of entities too.
+        let dir = TestDir::new();
+        let save = dir.save("save");
+        save.level(OLD, what).dimension("", LIVE, &[AT]);
+        let path = save.path().join("entities/r.0.0.mca");
+        let (time, entities) = slots(&path).remove(&65).expect("a slot");
+        save.slots("entities", [(AT, slot(&entities), time)]);
+        dir.round("save", &[]);
+        check_same(save.path(), &dir.at("out"));
+    }
+}
+
+#[test]
+fn sections_keep_their_order_and_the_kind_of_their_number() {
+    for (what, kind) in [("ints", 3), ("longs", 4), ("bytes", 1)] {
+        check(
+            what,
+            nbt::document(|root| {
+                root.int("DataVersion", NEW);
+                root.int("xPos", AT.0);
+                root.int("zPos", AT.1);
+                root.string("Status", "minecraft:full").expect("short");
+                root.compounds("sections", [0, 1, 15, -1, -4, 16].into_iter(), |out, y: i8| {
+                    match kind {
+                        3 => out.int("Y", y.into()),
+                        4 => out.long("Y", y.into()),
+                        _ => out.byte("Y", y),
+                    }
+                    // Blocks, or light alone.
+                    if y == 15 {
+                        out.byte_array("SkyLight", &[7; 2048]);
+                        return Ok::<_, TooLong>(());
+                    }
+                    let name = format!("test:{}", i32::from(y) + 10);
+                    out.compound("block_states", |out| {
+                        out.compounds("palette", [name].iter(), |out, name| out.string("Name", name))
+                    })
+                })
+                .expect("short");
+            }),
+        );
+    }
+}

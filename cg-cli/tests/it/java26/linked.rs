@@ -113,7 +113,7 @@ fn a_linked_side_is_a_stray_as_any() {
 }
 
 #[test]
-fn names_that_the_game_cannot_have_are_imported_and_named_on_export() {
+fn names_that_the_game_cannot_have_go_out_where_they_came_in() {
     let dir = TestDir::new();
     let save = dir.save("save");
     save.level(NEW, "names").dimension(Dimensions.folder(OVERWORLD), LIVE, &[(0, 0)]);
@@ -122,13 +122,16 @@ fn names_that_the_game_cannot_have_are_imported_and_named_on_export() {
     }
     assert_eq!(dir.import("save", "world", &[]).good()["imported_columns"], 4);
     assert_eq!(dir.dimensions("world")["mod:ok"]["chunks"], 1);
-    let report = dir.export("world", "out", &[]).ended(1);
-    let missed: Vec<_> = report["not_exported"].as_object().expect("counts").keys().collect();
-    for name in ["My Mod:Deep", "mod:UPPER"] {
-        assert!(missed.iter().any(|missed| missed.contains(name)), "{missed:?}");
+    save.file("dimensions/mod/UPPER/region/r.0.0 (1).mca", "a copy");
+    dir.import("save", "world", &["--merge", "keep"]).ended(0);
+    for layout in ["as-imported", "old", "new"] {
+        let report = dir.export("world", layout, &["--layout", layout]).ended(0);
+        assert_eq!((&report["columns"], &report["not_exported"]), (&json!(4), &json!({})), "{layout}");
+        for folder in ["dimensions/My Mod/Deep", "dimensions/mod/UPPER"] {
+            check_marks(&dir.at(layout).join(folder), "live", &[(1, 1)]);
+        }
     }
-    assert_eq!(report["columns"], 2);
-    assert!(fs::metadata(dir.at("out/dimensions/mod/ok/region/r.0.0.mca")).is_ok());
+    check_same(save.path(), &dir.at("as-imported"));
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod own_folder;
 mod palettes;
 mod points;
 mod record;
+mod region_names;
 mod save;
 mod shared;
 mod strays;

@@ -208,14 +208,15 @@ fn files_beside_strays_are_files_as_any() {
     let save = dir.save("save");
     save.level(NEW, "both").file("DIM-1/data/raids.dat", "r").file("DIM-1/region/notes.txt", "n");
     both(&save, NETHER, Dimensions);
-    // Parts of regions go with them.
+    // A part of a region to which no slot points is a file too.
     save.file("DIM-1/region/c.1.0.mcc", "a column that is too large");
     let report = dir.import("save", "world", &[]).ended(1);
-    assert_eq!((&report["imported_files"], &report["not_carried"]), (&json!(3), &json!([])));
+    assert_eq!((&report["imported_files"], &report["not_carried"]), (&json!(4), &json!([])));
+    assert_eq!(report["regions_as_files"], json!(["DIM-1/region/c.1.0.mcc"]));
     assert_eq!(list(&report["strays"]).len(), 1);
     dir.export("world", "out", &[]).good();
     assert_eq!(fs::read(dir.at("out/DIM-1/data/raids.dat")).expect("there"), b"r");
-    assert_eq!(super::folder::paths(&dir.at("out/DIM-1")).len(), 2);
+    assert_eq!(super::folder::paths(&dir.at("out/DIM-1")).len(), 3);
 }
 
 #[test]

@@ -114,17 +114,22 @@ fn a_bare_column_takes_the_place_of_all_of_a_column() {
 #[test]
 fn of_points_of_interest_met_twice_the_first_are_taken_and_the_others_named() {
     let dir = tempfile::tempdir().expect("a folder");
-    let [save, out] = ["save", "out"].map(|name| dir.path().join(name));
+    let [save, out, bare] = ["save", "out", "bare"].map(|name| dir.path().join(name));
     make_with_times(&save);
+    // In a folder of region files, neither has the name of the other.
     let other = nbt::document(|root| root.compound("Sections", |out| out.int("other", 1)));
-    maker::region(&save.join("poi/z_r.0.0.mca"), &[maker::zlib((1, 0), &other)]);
-    maker::region(&save.join("entities/z_r.0.0.mca"), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);
-    let world = in_memory();
-    let report = taken(&save, &world, None);
+    fs::create_dir(&bare).expect("a folder");
+    fs::copy(save.join("poi/r.0.0.mca"), bare.join("-r.0.0.mca")).expect("copied");
+    maker::region(&bare.join("_r.0.0.mca"), &[maker::zlib((1, 0), &other)]);
+    let report = taken(&bare, &in_memory(), None);
     let lost: Vec<_> =
         report.unreadable.iter().map(|lost| format!("{}: {}", lost.file, lost.reason)).collect();
-    expect!["poi/z_r.0.0.mca: points of interest of column (1, 0) were met before in this save"]
+    expect!["_r.0.0.mca: points of interest of column (1, 0) were met before in this save"]
         .assert_eq(&lost.join("\n"));
+    // A file that was renamed, whose slot says where it is of.
+    maker::region(&save.join("entities/r.1.0.mca"), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);
+    let world = in_memory();
+    let report = taken(&save, &world, None);
     let named: Vec<_> = report.not_carried.iter().map(String::as_str).collect();
     assert_eq!(named, ["fields of a second slot of entities/ for one column"]);
     exported(&world, &out);
