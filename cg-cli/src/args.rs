@@ -235,7 +235,7 @@ impl AreaArg {
 }
 
 /// The boxes of six numbers each.
-fn boxes(corners: &[i64]) -> Result<Vec<BlockBox>, Failure> {
+pub(crate) fn boxes(corners: &[i64]) -> Result<Vec<BlockBox>, Failure> {
     let boxes = corners.chunks(6).map(|corners| match corners {
         &[x0, y0, z0, x1, y1, z1] => Ok(BlockBox::new(BlockPos::new(x0, y0, z0), BlockPos::new(x1, y1, z1))),
         _ => Err(Failure::usage("--box takes six numbers: X0 Y0 Z0 X1 Y1 Z1")),

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use forms::{Form, OtherForm};
 pub use layout::{FOLDERS_OF_26, Layout, OVERWORLD, dimension_folder, found_folder, is_moved, only_layout};
-pub use lock::is_in_use;
+pub use lock::{SaveLock, is_in_use};
 pub use other::{OtherFiles, file_path, is_named_as_region};
 use regions::{Bare, Found, REGION_FOLDERS};
 pub use regions::{is_found, is_region_part, region_pos};
@@ -26,7 +26,7 @@ use super::Level;
 use super::region::RegionPos;
 
 /// What tells a save from a folder of region files.
-const LEVEL: &str = "level.dat";
+pub(crate) const LEVEL: &str = "level.dat";
 /// The longest `level.dat` that is read.
 const MAX_LEVEL_BYTES: u64 = 64 << 20;
 
@@ -388,7 +388,7 @@ fn own_dimension(folder: &Path) -> Option<(String, Layout)> {
 }
 
 /// What a save's `level.dat` says, or `level.dat_old` where that cannot be read.
-fn level(save: &Path) -> Result<Option<Level>, SaveError> {
+pub(crate) fn level(save: &Path) -> Result<Option<Level>, SaveError> {
     for name in [LEVEL, "level.dat_old"] {
         let path = save.join(name);
         if !path.is_file() {

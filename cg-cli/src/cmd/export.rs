@@ -1,5 +1,7 @@
 //! `cg export`: a world as region files that other tools open.
 
+mod into;
+
 use std::fmt;
 use std::path::PathBuf;
 
@@ -11,13 +13,15 @@ use cg_registry::{Catalog, ListKind};
 use clap::ValueHint;
 use serde::Serialize;
 
+use self::into::IntoArgs;
 use super::unfinished_text;
 use crate::args::{self, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
-/// Write a world as a Minecraft Java save: region files and the files beside them.
+/// Write a world as a Minecraft Java save, or put columns of it back into one.
 ///
+/// `--mca DIR` writes a new save: region files and the files beside them.
 /// The overworld, the nether and the end go to the folders from which they were imported: `region/`, `DIM-1/`, `DIM1/` until
 /// 1.21.11, or `dimensions/minecraft/NAME/` since 26.1; other dimensions to `dimensions/NAMESPACE/NAME/`. Where the game
 /// of the exported `level.dat`, or an import, looks elsewhere, a warning says so, and unless `--layout` names the layout the
@@ -31,15 +35,29 @@ use crate::shown::shown;
 /// Until it is done, the folder holds the file `cg-export.unfinished`. One that was killed or failed continues when it is run
 /// again: regions that are done stay, if neither the world nor the options changed; else it deletes what it wrote and begins
 /// anew. A folder that holds another file is refused.
+///
+/// `--into SAVE --box …` puts the columns that the boxes touch into a save that is there, whole, with their entities and
+/// points of interest; every other slot of it keeps its bytes. A column that the world does not have stays as the save has
+/// it. The save is locked meanwhile, as games from 1.16 on lock it, and refused while one has it open; a game before 1.16
+/// does not lock it, and has to be stopped. Columns of a newer game than that of `level.dat` are left out, and so are
+/// entities that the save has elsewhere; each is named, and then the exit code is 1. What is replaced is kept as region files
+/// in a folder beside the save, `SAVE.cg-replaced-1` or of the next number, which `cg import` reads. Each region file is
+/// the old or the new one at any moment; a command that was killed is run again, and its folder ends with `.part` until
+/// then. JSON: `{"dry_run","dimension","layout","files":N,"columns":COUNTS,"entity_slots":COUNTS,"points":COUNTS,"entities":N,
+/// "removed_entities":N,"kept_columns":N,"changed_columns":N,"newer_columns":{"count":N,"first":[{"x","z","data_version"}]},
+/// "elsewhere":{"count":N,"first":[{"uuid","file","column"}]},"taken":…,"unsearched_slots":N,"backups":[PATH],
+/// "warnings":[TEXT],"not_exported":{WHAT:N}}`, where COUNTS is `{"new":N,"replaced":N,"equal":N,"removed":N}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
     /// The new folder; it must not exist, or be empty, or hold an unfinished export of the same world.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    mca: PathBuf,
-    /// Only this dimension, and the files in its own folder [default: all]; the part of its name after the colon is enough
-    /// where it is not ambiguous.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "into")]
+    mca: Option<PathBuf>,
+    #[command(flatten)]
+    into: IntoArgs,
+    /// Only this dimension, and the files in its own folder [default: all; with `--into` the world's first]; the part of its
+    /// name after the colon is enough where it is not ambiguous.
     #[arg(long, visible_alias = "dim", short = 'd', value_name = "NAME")]
     dimension: Option<String>,
     /// The folders of the overworld, the nether and the end.
@@ -56,12 +74,15 @@ struct Report(ExportReport);
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open(out)?;
-    // How many there are is told with the first.
-    let progress = out.progress_of("regions written", 0);
     let dimension =
         args.dimension.as_deref().map(|wanted| dimension(&world.catalog(), wanted)).transpose()?;
+    let Some(mca) = &args.mca else {
+        return into::run(&args.into, &world, dimension, args.damaged, out);
+    };
+    // How many there are is told with the first.
+    let progress = out.progress_of("regions written", 0);
     let options = ExportOptions { dimension, layout: args.layout, damaged: args.damaged };
-    let exported = export(&world, &args.mca, &options, |now| {
+    let exported = export(&world, mca, &options, |now| {
         progress.set_length(now.regions as u64);
         progress.set_position(now.regions_done as u64);
     });

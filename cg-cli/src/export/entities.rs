@@ -94,6 +94,27 @@ pub(super) fn root<S: EntitySource<Error = Error>>(
     Ok(column.map_or(Root::In(listed_in, (i32::MAX, i32::MAX)), |column| Root::In(listed_in, column)))
 }
 
+/// The column in whose list the vehicle at the bottom of those that a rider rides is; `None` where they ride in a circle, or
+/// the last is in no list.
+pub(super) fn vehicle_column<S: EntitySource<Error = Error>>(
+    world: &S,
+    catalog: &Catalog,
+    rider: &Entity,
+) -> Result<Option<(i32, i32)>, Error> {
+    let ids = Ids::find(catalog);
+    let mut next = origin(&ids, rider).and_then(|origin| origin.vehicle);
+    for _ in 0..=MAX_RIDER_DEPTH {
+        let Some(id) = next else { break };
+        let Some(vehicle) = world.entity(id)? else { break };
+        match root(world, catalog, id, &vehicle)? {
+            Root::In(_, column) => return Ok(Some(column)),
+            Root::NoNbt => break,
+            Root::Rides => next = origin(&ids, &vehicle).and_then(|origin| origin.vehicle),
+        }
+    }
+    Ok(None)
+}
+
 /// An entity with its riders, outside of any list.
 pub(crate) enum Whole {
     /// It is inside the vehicle that it rides.

@@ -29,9 +29,11 @@ mod column;
 mod damaged;
 mod entities;
 mod files;
+pub mod into;
 mod journal;
 mod layout;
 mod region;
+mod scope;
 mod slots;
 mod survey;
 
@@ -51,6 +53,7 @@ pub use self::journal::UNFINISHED;
 use self::journal::{Done, Journal};
 pub use self::layout::{LayoutChoice, Layouts, Placed};
 use self::region::Region;
+use self::scope::Scope;
 use self::slots::RegionFiles;
 use self::survey::{Survey, survey};
 use crate::anvil::save::{self, Layout};
@@ -234,7 +237,8 @@ pub fn export(
     let layouts = Layouts::read(world)?;
     let level = layouts.data_version();
     let folders = folders(&layouts, &catalog, only, options, &mut report)?;
-    let Survey { regions, riders, heights } = survey(world, &catalog, only, &mut report)?;
+    let Survey { regions, riders, heights } =
+        survey(world, &catalog, only.map_or(Scope::World, Scope::Dimension), &mut report)?;
     let mut joined = 0;
     let count = regions.len();
     for (done, ((dimension, pos), contents)) in regions.into_iter().enumerate() {
@@ -246,8 +250,17 @@ pub fn export(
                 } else {
                     let heights = heights.get(&dimension).cloned().unwrap_or(SECTION_Y);
                     let (catalog, damaged) = (&catalog, options.damaged);
-                    let region =
-                        Region { world, catalog, dimension, dimension_name, pos, heights, damaged, level };
+                    let region = Region {
+                        world,
+                        catalog,
+                        dimension,
+                        dimension_name,
+                        pos,
+                        heights,
+                        damaged,
+                        level,
+                        columns: None,
+                    };
                     let mut part = ExportReport::default();
                     let folder = dir.join(placed);
                     let mut files = RegionFiles::new(&folder, pos);

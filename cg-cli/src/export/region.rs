@@ -11,6 +11,7 @@ use cg_store::view::Area;
 use super::column::{Built, ColumnBuilder};
 use super::damaged::Damaged;
 use super::entities::{self, Listed, Lists};
+use super::scope::Columns;
 use super::slots::{Part, Slots};
 use super::survey::Contents;
 use super::{DATA_VERSION, ExportError, ExportReport, SECTION_Y};
@@ -48,6 +49,8 @@ pub(super) struct Region<'a> {
     pub(super) damaged: Damaged,
     /// The version that `level.dat` says.
     pub(super) level: Option<i32>,
+    /// The only columns that are written.
+    pub(super) columns: Option<&'a Columns>,
 }
 
 impl Region<'_> {
@@ -214,6 +217,9 @@ impl Region<'_> {
                     Ok(stored) => {
                         let pos = stored.at.pos;
                         let column = (pos.x() as i32, pos.z() as i32);
+                        if self.columns.is_some_and(|columns| !columns.contains(column)) {
+                            return ControlFlow::<()>::Continue(());
+                        }
                         columns.entry(slot_of(column)).or_insert((column, Vec::new())).1.push(pos.y() as i32);
                     }
                     Err(_) => is_whole = false,

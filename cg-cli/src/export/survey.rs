@@ -1,14 +1,14 @@
-//! Which regions a world has: one look at every key and every entity before anything is written.
+//! Which regions a world, or a part of it, has: one look at every key and every entity before anything is written.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 
-use cg_format::{Dimension, EntityId};
+use cg_format::{BlockPos, Dimension, EntityId};
 use cg_registry::{Catalog, ListKind};
 use cg_store::objects::ObjectKey;
-use cg_store::view::Area;
 use cg_store::{Error, World};
 
+use super::scope::Scope;
 use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
 use crate::import::PROGRESS_PREFIX;
@@ -17,7 +17,7 @@ use crate::mapping::slots::OLD_PREFIX;
 use crate::mapping::{name, place};
 
 /// What a region has besides chunks.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Contents {
     /// Columns that an import brought; asked for only where rows of chunks are damaged.
     pub(super) imported: Vec<(i32, i32)>,
@@ -43,44 +43,50 @@ pub(super) struct Survey {
     pub(super) heights: BTreeMap<Dimension, RangeInclusive<i64>>,
 }
 
-/// The regions of a world, or of one of its dimensions.
+/// The regions of a part of a world.
 pub(super) fn survey(
     world: &World,
     catalog: &Catalog,
-    only: Option<Dimension>,
+    scope: Scope<'_>,
     report: &mut ExportReport,
 ) -> Result<Survey, Error> {
     let mut regions = BTreeMap::<(Dimension, RegionPos), Contents>::new();
     let mut riders = 0;
-    let wanted = |dimension: Dimension| only.is_none_or(|only| only == dimension);
+    let wanted = |dimension: Dimension| scope.has(dimension);
     let (mut outside, mut damaged) = (0, 0);
     let mut heights = BTreeMap::<_, RangeInclusive<i64>>::new();
-    world.read_view(|view| {
-        view.for_each_place(Area::World, |stored| {
-            match stored {
-                Err(_) => damaged += 1,
-                Ok(stored) if !wanted(stored.at.dimension) => {}
-                Ok(stored) => {
-                    let pos = stored.at.pos;
-                    match place::column_of(pos).and_then(region_of).filter(|_| SECTION_Y.contains(&pos.y())) {
-                        Some(region) => {
-                            regions.entry((stored.at.dimension, region)).or_default();
-                            let known = heights.entry(stored.at.dimension).or_insert(pos.y()..=pos.y());
-                            *known = pos.y().min(*known.start())..=pos.y().max(*known.end());
+    for area in scope.areas() {
+        world.read_view(|view| {
+            view.for_each_place(area, |stored| {
+                match stored {
+                    Err(_) => damaged += 1,
+                    Ok(stored) if !wanted(stored.at.dimension) => {}
+                    Ok(stored) => {
+                        let pos = stored.at.pos;
+                        match place::column_of(pos)
+                            .and_then(region_of)
+                            .filter(|_| SECTION_Y.contains(&pos.y()))
+                        {
+                            Some(region) => {
+                                regions.entry((stored.at.dimension, region)).or_default();
+                                let known = heights.entry(stored.at.dimension).or_insert(pos.y()..=pos.y());
+                                *known = pos.y().min(*known.start())..=pos.y().max(*known.end());
+                            }
+                            None => outside += 1,
                         }
-                        None => outside += 1,
                     }
                 }
-            }
-            ControlFlow::<()>::Continue(())
-        })
-    })?;
+                ControlFlow::<()>::Continue(())
+            })
+        })?;
+    }
     report.missed("chunks outside of what region files reach", outside);
     report.missed("damaged rows of chunks", damaged);
     world.read_view(|view| {
         view.for_each_property(name::COLUMN_PROPERTY, |property| {
             let column = property.map(|(property, _)| name::column_of_property(property));
             match column {
+                Ok(Some((_, x, z))) if !scope.has_column((x, z)) => {}
                 Ok(Some((dimension, x, z))) => {
                     let dimension =
                         name::of(&dimension).ok().and_then(|name| catalog.dimension(name.as_str()));
@@ -95,12 +101,12 @@ pub(super) fn survey(
             ControlFlow::<()>::Continue(())
         })
     })?;
-    not_for_saves(world, only, report)?;
+    not_for_saves(world, scope, report)?;
     for (number, name) in (0..).zip(catalog.list(ListKind::Dimensions).names()) {
         let dimension = Dimension::new(number);
         if wanted(dimension) {
             let name = name::text(name.as_str());
-            kept_slots(world, dimension, &name, damaged > 0, &mut regions, report)?;
+            kept_slots(world, (dimension, scope), &name, damaged > 0, &mut regions, report)?;
         }
     }
     let failed = world.read_view(|view| {
@@ -112,10 +118,20 @@ pub(super) fn survey(
             if !wanted(entity.position.dimension()) {
                 return ControlFlow::Continue(());
             }
+            let is_here = is_in_columns(scope, entity.position.block());
             match entities::root(world, catalog, id, &entity) {
                 Err(error) => return ControlFlow::Break(error),
-                Ok(entities::Root::Rides) => riders += 1,
-                Ok(entities::Root::NoNbt) => report.missed("entities that never were in a save", 1),
+                Ok(entities::Root::Rides) if scope.columns().is_none() => riders += 1,
+                Ok(entities::Root::Rides) => match entities::vehicle_column(world, catalog, &entity) {
+                    Err(error) => return ControlFlow::Break(error),
+                    Ok(column) => {
+                        riders += u64::from(column.map_or(is_here, |column| scope.has_column(column)));
+                    }
+                },
+                Ok(entities::Root::NoNbt) => {
+                    report.missed("entities that never were in a save", is_here.into());
+                }
+                Ok(entities::Root::In(_, column)) if !scope.has_column(column) => {}
                 Ok(entities::Root::In(_, column)) => match region_of(column) {
                     Some(region) => {
                         let region = regions.entry((entity.position.dimension(), region)).or_default();
@@ -131,16 +147,17 @@ pub(super) fn survey(
 }
 
 /// Counts what no save has a place for. What belongs to no dimension counts only if all are exported.
-fn not_for_saves(world: &World, only: Option<Dimension>, report: &mut ExportReport) -> Result<(), Error> {
+fn not_for_saves(world: &World, scope: Scope<'_>, report: &mut ExportReport) -> Result<(), Error> {
     world.records().for_each(|record| {
         match record {
-            Ok((_, record)) if only.is_some_and(|only| only != record.position.dimension()) => {}
+            Ok((_, record)) if !scope.has(record.position.dimension()) => {}
+            Ok((_, record)) if !is_in_columns(scope, record.position.block()) => {}
             Ok(_) => report.missed("records", 1),
             Err(_) => report.missed("damaged records", 1),
         }
         ControlFlow::<()>::Continue(())
     })?;
-    if only.is_some() {
+    if scope.dimension().is_some() {
         return Ok(());
     }
     world.objects().for_each([], |object| {
@@ -171,7 +188,7 @@ fn not_for_saves(world: &World, only: Option<Dimension>, report: &mut ExportRepo
 /// Finds the slots of which an import kept objects.
 fn kept_slots(
     world: &World,
-    dimension: Dimension,
+    (dimension, scope): (Dimension, Scope<'_>),
     name: &str,
     with_columns: bool,
     regions: &mut BTreeMap<(Dimension, RegionPos), Contents>,
@@ -190,7 +207,8 @@ fn kept_slots(
         world.objects().for_each(&prefix, |object| {
             match object {
                 Ok((key, ..)) => {
-                    if let Some(column) = leftovers::column_of(key, &prefix) {
+                    let column = leftovers::column_of(key, &prefix);
+                    if let Some(column) = column.filter(|column| scope.has_column(*column)) {
                         let region = regions.entry((dimension, RegionPos::of_column(column.0, column.1)));
                         columns(region.or_default()).push(column);
                     }
@@ -203,6 +221,12 @@ fn kept_slots(
         })?;
     }
     Ok(())
+}
+
+/// Whether a block is in one of the columns that are written.
+fn is_in_columns(scope: Scope<'_>, block: BlockPos) -> bool {
+    place::column_of(block.chunk())
+        .map_or_else(|| scope.columns().is_none(), |column| scope.has_column(column))
 }
 
 fn region_of((x, z): (i32, i32)) -> Option<RegionPos> {

@@ -84,6 +84,21 @@ pub fn compress(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Compresses in this way.
+pub fn compress_as(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+    match compression {
+        Compression::Zlib => compress(bytes),
+        Compression::Gzip => {
+            let mut encoder = flate2::read::GzEncoder::new(bytes, flate2::Compression::default());
+            let mut out = Vec::new();
+            encoder.read_to_end(&mut out).expect("memory is read without errors");
+            out
+        }
+        Compression::None => bytes.to_vec(),
+        Compression::Lz4 => lz4::compress(bytes),
+    }
+}
+
 /// The low-level loop, because the reader of the library ends silently where the input does.
 fn inflate(stored: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -> Result<(), SlotError> {
     const STEP_BYTES: usize = 64 << 10;

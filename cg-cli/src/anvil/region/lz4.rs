@@ -25,6 +25,31 @@ pub(super) const COMPRESSED: u8 = 0x20;
 /// The largest block that lz4-java writes.
 const MAX_BLOCK_BYTES: usize = 32 << 20;
 
+/// Bytes of a block as lz4-java makes them.
+const BLOCK_BYTES: usize = 64 << 10;
+/// The log2 of that less 10.
+const BLOCK_LEVEL: u8 = 6;
+
+/// A stream as lz4-java writes it.
+pub(super) fn compress(raw: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for block in raw.chunks(BLOCK_BYTES).chain([&[][..]]) {
+        let mut packed = vec![0; lz4_flex::block::get_maximum_output_size(block.len())];
+        let packed_len = lz4_flex::block::compress_into(block, &mut packed);
+        packed.truncate(packed_len.expect("the largest output has room"));
+        let is_packed = packed.len() < block.len();
+        let (method, stored) = if is_packed { (COMPRESSED, &packed[..]) } else { (STORED, block) };
+        let hash = if block.is_empty() { 0 } else { XxHash32::oneshot(HASH_SEED, block) & HASH_MASK };
+        out.extend(MAGIC);
+        out.push(method | BLOCK_LEVEL);
+        for number in [stored.len() as u32, block.len() as u32, hash] {
+            out.extend(number.to_le_bytes());
+        }
+        out.extend(stored);
+    }
+    out
+}
+
 pub(super) fn decompress(stored: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -> Result<(), SlotError> {
     let mut rest = stored;
     while out.is_empty() || !rest.is_empty() {

@@ -35,13 +35,15 @@ mod header;
 mod lz4;
 mod pos;
 mod reader;
+mod rewrite;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
-pub use compression::{Compression, compress, decompress};
+pub use compression::{Compression, compress, compress_as, decompress};
 pub use error::SlotError;
 pub use pos::{RegionPos, Slot};
 pub use reader::{ReadLimits, Region};
+pub use rewrite::{SlotChange, is_external, rewrite};
 pub use writer::{RegionWriter, region_of_file};

@@ -141,6 +141,14 @@ impl<R: Read + Seek> Region<R> {
         decompressed.map(|()| Some(compression))
     }
 
+    /// How a slot says that it is compressed, and whether it is in a `.mcc` file; `None` where it says neither.
+    pub fn storage(&mut self, slot: Slot) -> Option<(Compression, bool)> {
+        let entry = self.entry(slot);
+        let (_, compression) = if entry.is_absent() { return None } else { self.read_head(entry).ok()? };
+        let is_external = compression & header::EXTERNAL_BIT != 0;
+        Some((Compression::from_byte(compression & !header::EXTERNAL_BIT).ok()?, is_external))
+    }
+
     /// How many bytes of payload a slot may take before it overlaps too many others.
     fn room_bytes(&self, entry: Entry) -> Result<u64, SlotError> {
         let from = self.first_sectors.partition_point(|sector| *sector < entry.first_sector);

@@ -17,7 +17,8 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 12] = [
+const SEVERAL: [(&str, &str, Several); 13] = [
+    ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
     ("map", "box", Several::Union),
     ("pack", "box", Several::OneBox),

@@ -9,6 +9,7 @@ mod folder;
 mod holders;
 mod hostile_level;
 mod hostile_object;
+mod into;
 mod layout;
 mod level;
 mod linked;

@@ -154,7 +154,7 @@ impl TestDir {
 }
 
 /// Runs a verb with `--json`.
-fn done(verb: &str, paths: &[&Path], options: &[&str]) -> Done {
+pub(super) fn done(verb: &str, paths: &[&Path], options: &[&str]) -> Done {
     let words = [verb].into_iter().chain(paths.iter().map(|path| text(path))).chain(options.iter().copied());
     let said = run(&words.chain(["--json"]).collect::<Vec<_>>());
     let report = if said.out.is_empty() { Value::Null } else { said.json() };

@@ -1,0 +1,62 @@
+//! The save that columns are put into, and where in it a dimension is.
+
+use std::path::{Path, PathBuf};
+
+use super::IntoError;
+use crate::anvil::save::{self, FOLDERS_OF_26, Layout};
+
+/// A save, as the game of its `level.dat` looks at it.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The save's folder, without links.
+    pub(super) root: PathBuf,
+    /// The layout in which the game looks for dimensions.
+    pub(super) looks: Layout,
+    /// The `DataVersion` of `level.dat`; `None` before 1.9, and where it cannot be read.
+    pub(super) data_version: Option<i32>,
+    /// The dimension's folder, from the save's on.
+    pub(super) folder: PathBuf,
+}
+
+impl Target {
+    pub(super) fn find(save: &Path, dimension: &str) -> Result<Self, IntoError> {
+        let failed = |source| IntoError::Io { path: save.to_owned(), source };
+        if !save.join(save::LEVEL).is_file() {
+            return Err(IntoError::NoSave(save.to_owned()));
+        }
+        let root = save.canonicalize().map_err(failed)?;
+        let level = save::level(&root)?;
+        let files_of_26 = FOLDERS_OF_26.iter().any(|folder| root.join(folder).is_dir());
+        let looks = match &level {
+            Some(level) => Layout::of_level(level, files_of_26),
+            None if files_of_26 => Layout::Dimensions,
+            None => Layout::Old,
+        };
+        let folder = Some(dimension).filter(|dimension| save::stray_of(dimension).is_none());
+        let folder = folder.and_then(|dimension| save::dimension_folder(dimension, looks));
+        let folder = folder.ok_or_else(|| IntoError::NoFolder(dimension.to_owned()))?;
+        Ok(Self { root, looks, data_version: level.and_then(|level| level.data_version), folder })
+    }
+
+    /// Whether a column of this version is newer than the save's game.
+    pub(super) fn is_older_than(&self, data_version: i32) -> bool {
+        self.data_version.is_none_or(|own| own < data_version)
+    }
+
+    /// Says that the save keeps a dimension where its game does not look.
+    pub(super) fn misfit(&self, dimension: &str) -> Option<String> {
+        let elsewhere = match self.looks {
+            Layout::Old => Layout::Dimensions,
+            Layout::Dimensions => Layout::Old,
+        };
+        let region = |folder: &Path| self.root.join(folder).join("region");
+        let kept = save::dimension_folder(dimension, elsewhere).filter(|kept| *kept != self.folder)?;
+        (region(&kept).is_dir() && !region(&self.folder).is_dir()).then(|| {
+            format!(
+                "the save keeps {dimension} in {}/, where the game of its level.dat does not look; what is put back is in {}/",
+                kept.join("region").display(),
+                self.folder.join("region").display()
+            )
+        })
+    }
+}
