@@ -6,7 +6,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use cg_cli::export::{
-    Damaged, DamagedColumn, ExportError, ExportOptions, ExportReport, LayoutChoice, Placed, export,
+    Damaged, DamagedColumn, DroppedSlot, ExportError, ExportOptions, ExportReport, LayoutChoice, Placed,
+    export,
 };
 use cg_cli::mapping::name;
 use cg_registry::{Catalog, ListKind};
@@ -16,7 +17,7 @@ use serde::Serialize;
 use self::into::IntoArgs;
 use super::unfinished_text;
 use crate::args::{self, WorldArg};
-use crate::output::{Failure, Outcome, Output, grouped};
+use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 use crate::shown::shown;
 
 /// Write a world as a Minecraft Java save, or put columns of it back into one.
@@ -27,9 +28,12 @@ use crate::shown::shown;
 /// of the exported `level.dat`, or an import, looks elsewhere, a warning says so, and unless `--layout` names the layout the
 /// exit code is 1. What a save cannot hold is counted by kind, and then the
 /// exit code is 1 too: records, and with all dimensions also snapshots, named properties and the host's own objects. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
-/// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
+/// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"kept_slots":N,
+/// "kept_slot_bytes":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
 /// "not_exported":{WHAT:N}}`; where chunks cannot be read `"damaged_columns":[{"dimension","x","z","sections":[Y],"is_written"}]`
-/// too. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and the
+/// too. Slots that an import kept as bytes, because something of them could not be read, go out as they were. Where the world
+/// has something else by then, the place is named, what the world has is written, and the exit code is 1:
+/// `"dropped_slots":[{"dimension","folder","x","z","reason"}],"dropped_slot_count":N`. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and the
 /// exit code is 1.
 ///
 /// Until it is done, the folder holds the file `cg-export.unfinished`. One that was killed or failed continues when it is run
@@ -120,6 +124,19 @@ fn dimension(catalog: &Catalog, wanted: &str) -> Result<String, Failure> {
     Ok(found.map_or_else(|| wanted.to_owned(), |found| name::text(found.as_str())))
 }
 
+/// Says of which slot something is not written.
+fn show_dropped(f: &mut fmt::Formatter<'_>, dropped: &DroppedSlot) -> fmt::Result {
+    let DroppedSlot { dimension, folder, x, z, reason } = dropped;
+    let why = match reason.as_str() {
+        "" => "a part of it could not be read when it was imported, and is missing".to_owned(),
+        reason => format!(
+            "its slot of {folder}/ could not be read when it was imported ({}) and is dropped, because it was changed since",
+            shown(reason)
+        ),
+    };
+    writeln!(f, "{} column ({x}, {z}): {why}", shown(dimension))
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
@@ -133,6 +150,13 @@ impl fmt::Display for Report {
             let (dimension, lost) = (shown(dimension), ranges(sections));
             let done = if *is_written { "written to be generated again" } else { "left out" };
             writeln!(f, "{dimension} column ({x}, {z}): sections {lost} cannot be read; {done}")?;
+        }
+        for dropped in &report.dropped_slots {
+            show_dropped(f, dropped)?;
+        }
+        let unlisted = report.dropped_slot_count.saturating_sub(report.dropped_slots.len() as u64);
+        if unlisted > 0 {
+            writeln!(f, "… and {} more slots that could not be read and are dropped", grouped(unlisted))?;
         }
         for (what, count) in &report.not_exported {
             writeln!(f, "not exported: {} ({count})", shown(what))?;
@@ -154,6 +178,13 @@ impl fmt::Display for Report {
         if report.left_old_slots > 0 {
             let count = grouped(report.left_old_slots);
             writeln!(f, "columns of before 1.13 left out, because the world has blocks there: {count}")?;
+        }
+        if report.kept_slots > 0 {
+            let (count, size) = (grouped(report.kept_slots), bytes_text(report.kept_slot_bytes));
+            writeln!(
+                f,
+                "exported: slots that could not be read when they came, as they were {count} ({size})"
+            )?;
         }
         let layouts: Vec<_> = report
             .layout

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cg_cli::mapping::kept::{self, Folder};
+use cg_cli::mapping::{KeptSlot, name, place};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockPos, ChunkAt, ChunkPos, EntityId, SchemaView};
 use cg_registry::{Catalog, ListKind};
@@ -19,7 +21,7 @@ use crate::snbt::snbt;
 /// Show what a chunk or a block holds, as the current registry names it.
 ///
 /// Data of a block that is NBT is shown whole, as SNBT; JSON has it in `"snbt"`, and all bytes in `"hex"`. Exit code 4 if the
-/// chunk is not stored, 1 if it is damaged.
+/// chunk is not stored, 1 if it is damaged. Where an import could not read the column's slot, the message says so.
 #[derive(Debug, clap::Args)]
 #[group(id = "place", required = true, multiple = false, args = ["chunk", "block"])]
 pub(crate) struct Args {
@@ -145,9 +147,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let (Some(stored), Some(chunk)) = (found, world.load(at)?) else {
         let [x, y, z] = xyz(pos);
         let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
-        return Err(Failure::absent(format!(
-            "chunk {x} {y} {z} of {name} is not stored: it was never generated, or was deleted"
-        )));
+        let why = match unread(&world, &name, pos)? {
+            None => "it was never generated, or was deleted".to_owned(),
+            Some(why) => why,
+        };
+        return Err(Failure::absent(format!("chunk {x} {y} {z} of {name} is not stored: {why}")));
     };
     let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
     match block {
@@ -155,6 +159,25 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         None => out.print(&chunk_report(&world, &catalog, name, pos, stored, &chunk))?,
     }
     Ok(Outcome::Good)
+}
+
+/// Why an import could not read the slot of a chunk, if it kept that as bytes.
+fn unread(world: &World, dimension: &str, pos: ChunkPos) -> Result<Option<String>, Failure> {
+    let Some((x, z)) = place::column_of(pos) else { return Ok(None) };
+    let Ok(key) = kept::slot_key(Folder::Region, &name::text(dimension), x, z) else { return Ok(None) };
+    let Some(object) = world.objects().get(&key)? else { return Ok(None) };
+    let kept = KeptSlot::decode(&object.bytes, Folder::Region, (x, z));
+    Ok(Some(match kept {
+        Some(kept) if kept.is_old() => {
+            format!("column ({x}, {z}) is of before 1.13, and is kept as bytes that an export writes again")
+        }
+        kept => {
+            let reason = kept.map_or_else(String::new, |kept| format!(" ({})", kept.reason));
+            format!(
+                "the slot of column ({x}, {z}) could not be read when it was imported{reason}; its bytes are kept, and an export writes them again until the column is changed"
+            )
+        }
+    }))
 }
 
 fn chunk_report(

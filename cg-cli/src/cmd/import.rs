@@ -9,20 +9,21 @@ use cg_cli::anvil::Level;
 use cg_cli::anvil::save::{SaveError, Side, is_in_use};
 use cg_cli::export::UNFINISHED;
 use cg_cli::import::{
-    ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Rekeyed, Stray, TooLarge, Unfinished,
-    abandon, import, open_or_create,
+    ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Part, Reason, Rekeyed, Stray, TooLarge,
+    Unfinished, abandon, import, open_or_create,
 };
 use clap::ValueHint;
 use serde::Serialize;
 
 use crate::args::WrittenWorldArg;
-use crate::output::{Failure, Outcome, Output, counted, grouped};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 use crate::shown::shown;
 
 /// Import a Minecraft Java save (1.13 to 26.x), one dimension of it, a folder of region files, or one region file.
 ///
 /// Writes: WORLD is made if it is not there. An import that was stopped or killed continues when it is run again, also if
-/// the save changed; `cg import --abandon WORLD` gives it up instead. The save is only read. What cannot be read is listed and costs nothing else; then the exit code is 1. So are files that are left out: those
+/// the save changed; `cg import --abandon WORLD` gives it up instead. The save is only read. What cannot be read is listed by its
+/// reason and costs nothing else; then the exit code is 1. The slot that it is in is kept as bytes, and an export writes it as it was until its column is changed. Files are left out too: those
 /// of 64 MiB or more, names that are not UTF-8, links, and what is too deep. Regions are `r.X.Z.mca` in the folders of
 /// dimensions; copies such as `r.0.0 (1).mca` and regions in other folders are kept as files and named. Chunks in `.linear`,
 /// packed or other files are not read, and named with exit code 1, or refused where there is nothing else. Columns of before
@@ -31,9 +32,10 @@ use crate::shown::shown;
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
 /// with exit code 1. The first line names a `DataVersion` that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
-/// "untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"not_carried":[NAME],
+/// "kept_slots":N,"kept_slot_bytes":N,"untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"reasons":[{"reason","count","first":[{"file","slot"}]}],"not_carried":[NAME],
 /// "regions_as_files":[FILE],"too_large":[{"file","bytes"}],"has_no_column":BOOL,…}`. Of one
-/// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond.
+/// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond. `"reasons"` counts all
+/// that could not be read or was left out, up to a hundred reasons.
 #[derive(Debug, clap::Args)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct Args {
@@ -160,14 +162,9 @@ impl fmt::Display for Report {
         if let Some(untested) = &report.untested {
             writeln!(f, "{untested}")?;
         }
-        for lost in &report.unreadable {
-            let (file, reason) = (shown(&lost.file), shown(&lost.reason));
-            match lost.slot {
-                Some(slot) => writeln!(f, "{file} slot {slot}: {reason}")?,
-                None => writeln!(f, "{file}: {reason}")?,
-            }
+        for reason in &report.reasons {
+            show_reason(f, reason)?;
         }
-        more(f, report.unlisted.unreadable, "parts that could not be read")?;
         for stray in &report.strays {
             show_stray(f, stray)?;
         }
@@ -201,6 +198,14 @@ impl fmt::Display for Report {
             writeln!(
                 f,
                 "kept as bytes: columns of before 1.13 {count}; a game or server that upgrades them (--forceUpgrade) gives them blocks"
+            )?;
+        }
+        if report.kept_slots > 0 {
+            writeln!(
+                f,
+                "kept as bytes: slots of which something could not be read {} ({}); an export writes them as they were until their column is changed",
+                grouped(report.kept_slots),
+                bytes_text(report.kept_slot_bytes)
             )?;
         }
         show_files(f, report)?;
@@ -257,6 +262,25 @@ fn show_too_large(f: &mut fmt::Formatter<'_>, report: &ImportReport) -> fmt::Res
         writeln!(f, "left out, because it is too large: {}, {} bytes", shown(file), grouped(*bytes))?;
     }
     more(f, report.unlisted.too_large, "files that are too large")
+}
+
+/// Says why parts could not be read, how many, and which are the first.
+fn show_reason(f: &mut fmt::Formatter<'_>, Reason { reason, count, first }: &Reason) -> fmt::Result {
+    let place = |part: &Part| match part.slot {
+        Some(slot) => format!("{} slot {slot}", shown(&part.file)),
+        None => shown(&part.file).to_string(),
+    };
+    let (is_other, more) = (reason.is_empty(), count.saturating_sub(1));
+    let reason = shown(reason);
+    match first.split_first() {
+        Some((first, _)) if *count == 1 && !is_other => writeln!(f, "{}: {reason}", place(first)),
+        Some((first, others)) if !is_other => {
+            write!(f, "{}: {reason}; and {} more like it", place(first), grouped(more))?;
+            let others: Vec<_> = others.iter().map(place).collect();
+            if others.is_empty() { writeln!(f) } else { writeln!(f, ", first in {}", others.join(", ")) }
+        }
+        _ => writeln!(f, "… and {} more parts for other reasons", grouped(*count)),
+    }
 }
 
 /// Says what was refused of a dimension that both layouts hold.

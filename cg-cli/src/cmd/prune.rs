@@ -33,7 +33,8 @@ const ENTITIES_AT_ONCE: usize = 4096;
 ///
 /// Of several conditions all must hold. A chunk goes only as a whole, with its entities: of boxes, the chunks that lie
 /// in their union with every block; of a radius, those no block of which is within it. With the last chunk of a column goes what an
-/// import kept of the column beside its chunks: height maps, structures, points of interest. Detached entities, which belong to
+/// import kept of the column beside its chunks: height maps, structures, points of interest, slots that could not be read; of a
+/// column without chunks such slots go if all of it lies there, from block -2048 to 2047. Detached entities, which belong to
 /// no chunk, go if there is none where they stand, and that place lies where chunks go, or the column's last chunk goes; those
 /// that a host detached for another reason stay and are counted. Every entity of the world is read once. Spatial records stay
 /// unless `--with-records` is given, other objects always. Stopped in the middle, it may be run again.
@@ -91,6 +92,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let mut choice = Choice::new(args, &world, dimension)?;
     let chosen = choice.chosen()?;
     let mut columns = Columns::of(&world, dimension, &chosen, |pos| choice.goes_empty(pos))?;
+    let kept = columns.kept_without_chunks(&world, |x, z| choice.takes_column(x, z))?;
     let mut entities = columns.detached;
     let (mut bytes, mut record_count, mut leftover_count) = (0, 0, 0);
     let progress = out.progress_of("chunks deleted", chosen.len() as u64);
@@ -124,11 +126,20 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         }
     }
     progress.finish_and_clear();
+    leftover_count += kept.len() as u64;
     if args.yes.given() {
         for ids in columns.alone.chunks(ENTITIES_AT_ONCE) {
             world.transaction_at(Durability::Process, |tx| {
                 for id in ids {
                     tx.delete_entity(*id);
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
+        for keys in kept.chunks(CHUNKS_AT_ONCE) {
+            world.transaction_at(Durability::Process, |tx| {
+                for key in keys {
+                    tx.delete_object(key.clone())?;
                 }
                 Ok::<_, Error>(())
             })?;

@@ -5,15 +5,17 @@ use std::fmt;
 use std::path::Path;
 
 use cg_cli::import::{Unfinished, unfinished};
+use cg_cli::mapping::kept::{self, KeptCount};
 use cg_format::ChunkPos;
 use cg_registry::{Catalog, ListKind};
+use cg_store::World;
 use cg_store::quarantine::LostChunks;
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
 use serde::Serialize;
 
 use super::{name_of, unfinished_text};
 use crate::args::WorldArg;
-use crate::output::{Failure, Outcome, Output, counted, grouped, hex};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
 use crate::shown::shown;
 
 /// Look at every row of the world and report what is wrong. Changes nothing.
@@ -23,7 +25,9 @@ use crate::shown::shown;
 /// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
 /// `cg dump --row` takes, and key is empty for rows that cannot be listed. A problem that costs chunks has
 /// `"dimension","min":[X,Y,Z],"max":[X,Y,Z]` in chunks and `"command"` too. Where the engine rewrites files of some spaces no
-/// more because one was damaged, `"held":[SPACE]` too. While an import is unfinished,
+/// more because one was damaged, `"held":[SPACE]` too. Where an import could not read all of a save,
+/// `"unread":{"columns":N,"kept_slots":N,"kept_bytes":N}` too: that is no damage of the world, and does not count against
+/// `ok`; with --quick only columns of which slots are kept as bytes are counted. While an import is unfinished,
 /// `"unfinished_import":{"save","begun","imported_columns"}` too, and `ok` is false. Exit code 1 if `ok` is false.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -42,6 +46,8 @@ struct Report {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    unread: Option<Unread>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     unfinished_import: Option<Unfinished>,
 }
 
@@ -52,6 +58,24 @@ struct Problem {
     what: String,
     #[serde(flatten)]
     lost: Option<Lost>,
+}
+
+/// What an import could not read.
+#[derive(Debug, Serialize)]
+struct Unread {
+    columns: u64,
+    kept_slots: u64,
+    kept_bytes: u64,
+}
+
+impl Unread {
+    /// Counts it; `None` where all was read.
+    fn count(world: &World, depth: VerifyDepth) -> Result<Option<Self>, Failure> {
+        let KeptCount { slots, bytes, old_slots, .. } = kept::count(world)?;
+        let is_quick = depth == VerifyDepth::Quick;
+        let columns = if is_quick { slots - old_slots } else { kept::torn_columns(world)? };
+        Ok((columns > 0).then_some(Self { columns, kept_slots: slots, kept_bytes: bytes }))
+    }
 }
 
 /// Chunks that cannot be read.
@@ -102,6 +126,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let mut report = Report::new(found?, args.world.path(), &world.catalog());
     let families = world.usage()?.families.into_iter().filter(|family| family.is_held);
     report.held = families.map(|family| family.family.name()).collect();
+    report.unread = Unread::count(&world, depth)?;
     report.unfinished_import = unfinished(&world)?;
     report.ok &= report.unfinished_import.is_none();
     out.print(&report)?;
@@ -118,7 +143,7 @@ impl Report {
             lost: finding.lost.map(|lost| Lost::new(&lost, world, catalog)),
         };
         let problems = found.findings.into_iter().map(problem).collect();
-        Self { ok, checked: found.checked, problems, held: Vec::new(), unfinished_import: None }
+        Self { ok, checked: found.checked, problems, held: Vec::new(), unread: None, unfinished_import: None }
     }
 }
 
@@ -144,6 +169,14 @@ impl fmt::Display for Report {
             } else {
                 writeln!(f, "; every row can be read, so if it was replaced, delete db/DAMAGED")?;
             }
+        }
+        if let Some(Unread { columns, kept_slots, kept_bytes }) = &self.unread {
+            let (columns, slots) = (counted(*columns, "column"), counted(*kept_slots, "slot"));
+            let size = bytes_text(*kept_bytes);
+            writeln!(
+                f,
+                "could not be read when imported: parts of {columns}; kept as bytes: {slots} ({size})"
+            )?;
         }
         if let Some(import) = &self.unfinished_import {
             writeln!(f, "{}", unfinished_text(import))?;

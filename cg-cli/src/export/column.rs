@@ -10,12 +10,14 @@ use cg_store::objects::ObjectKey;
 use cg_store::prelude::Property;
 use cg_store::{Error, ErrorKind, World};
 
+use super::kept::KeptSlots;
 use super::{DATA_VERSION, ExportReport};
 use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};
-use crate::anvil::{Decoder, Payload, nbt, water};
+use crate::anvil::{Decoder, Payload, Slot, nbt, water};
 use crate::import::listed_block_entities;
+use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::leftovers::{self, Back, Blocks};
-use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, name, place, slots};
+use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, name, place};
 
 /// A column of a world as one of a save.
 pub(super) struct Built {
@@ -24,6 +26,8 @@ pub(super) struct Built {
     pub(super) back: Back,
     /// Whether something was kept of it that belongs to other blocks.
     pub(super) is_changed: bool,
+    /// Whether a part of it could not be read when it was imported.
+    pub(super) is_torn: bool,
     /// Heights at which chunks cannot be read, ascending.
     pub(super) lost: Vec<i32>,
 }
@@ -111,13 +115,14 @@ impl<'a> ColumnBuilder<'a> {
         beside.sort_by_key(|section| section.y);
         block_entities.append(unplaced);
         *unplaced = block_entities;
-        let mut is_changed = false;
+        let (mut is_changed, mut is_torn) = (false, false);
         let back = left.map_or(Back::NOTHING, |left| {
+            is_torn = left.is_torn();
             let back = left.put_back(&mut column);
             is_changed = back.blocks == Blocks::Changed;
             back
         });
-        Ok(Built { column, back, is_changed, lost })
+        Ok(Built { column, back, is_changed, is_torn, lost })
     }
 
     /// The points of interest of a column, as the slot of a save held them.
@@ -137,16 +142,22 @@ impl<'a> ColumnBuilder<'a> {
         Ok(kept.told_once("objects of points of interest", report))
     }
 
-    /// A column of before 1.13, as the slot of a save held it.
-    pub(super) fn old_slot(
+    /// The slots of a folder that are kept as they were.
+    pub(super) fn kept_slots(
         &self,
-        x: i32,
-        z: i32,
+        folder: Folder,
+        columns: Vec<(i32, i32)>,
         report: &mut ExportReport,
-    ) -> Result<Option<OldSlot>, Error> {
-        let decode = |bytes: &[u8]| OldSlot::decode(bytes, (x, z));
-        let kept = self.object(slots::old_key(self.dimension_name, x, z), decode)?;
-        Ok(kept.told_once("objects of columns of before 1.13", report))
+    ) -> Result<KeptSlots, Error> {
+        let mut all = KeptSlots::new();
+        for (x, z) in columns {
+            let decode = |bytes: &[u8]| Some((KeptSlot::decode(bytes, folder, (x, z))?, bytes.len() as u64));
+            let kept = self.object(slot_key(folder, self.dimension_name, x, z), decode)?;
+            if let Some((kept, len_bytes)) = kept.told_once("objects of kept slots", report) {
+                all.insert(Slot::of_column(x, z), ((x, z), kept, len_bytes));
+            }
+        }
+        Ok(all)
     }
 
     /// What a slot of `entities/` held beside entities.

@@ -31,6 +31,7 @@ mod entities;
 mod files;
 pub mod into;
 mod journal;
+mod kept;
 mod layout;
 mod region;
 mod scope;
@@ -51,6 +52,7 @@ pub use self::damaged::{Damaged, DamagedColumn};
 pub(crate) use self::entities::{Whole, whole_entity};
 pub use self::journal::UNFINISHED;
 use self::journal::{Done, Journal};
+pub use self::kept::DroppedSlot;
 pub use self::layout::{LayoutChoice, Layouts, Placed};
 use self::region::Region;
 use self::scope::Scope;
@@ -97,6 +99,17 @@ pub struct ExportReport {
     pub old_slots: u64,
     /// Columns of before 1.13 that were left out, because the world has blocks there.
     pub left_old_slots: u64,
+    /// Slots of which something could not be read when they were imported, and that went back as they came.
+    pub kept_slots: u64,
+    /// The bytes of these.
+    pub kept_slot_bytes: u64,
+    /// Slots of which something could not be read and is not written, because the world has something else there: the
+    /// first thousand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped_slots: Vec<DroppedSlot>,
+    /// How many of these there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dropped_slot_count: u64,
     /// The layout of each dimension that a save has a folder for.
     pub layout: BTreeMap<String, Placed>,
     /// The import that is not done, of which the save holds a part.
@@ -160,6 +173,11 @@ pub enum ExportError {
     },
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl ExportReport {
     /// Whether the world is whole and everything was exported, to where the game looks for it or where these options say.
     pub fn is_whole(&self, options: &ExportOptions) -> bool {
@@ -167,6 +185,7 @@ impl ExportReport {
         self.unfinished_import.is_none()
             && self.not_exported.is_empty()
             && self.damaged_columns.is_empty()
+            && self.dropped_slot_count == 0
             && (is_asked_for || self.warnings.is_empty())
     }
 
@@ -181,6 +200,10 @@ impl ExportReport {
             changed_columns,
             old_slots,
             left_old_slots,
+            kept_slots,
+            kept_slot_bytes,
+            dropped_slots,
+            dropped_slot_count,
             layout,
             unfinished_import: _,
             warnings,
@@ -195,6 +218,11 @@ impl ExportReport {
         self.changed_columns += changed_columns;
         self.old_slots += old_slots;
         self.left_old_slots += left_old_slots;
+        self.kept_slots += kept_slots;
+        self.kept_slot_bytes += kept_slot_bytes;
+        let has_room = kept::LISTED.saturating_sub(self.dropped_slots.len());
+        self.dropped_slots.extend(dropped_slots.into_iter().take(has_room));
+        self.dropped_slot_count += dropped_slot_count;
         self.layout.extend(layout);
         self.warnings.extend(warnings);
         self.damaged_columns.extend(damaged_columns);
@@ -265,7 +293,9 @@ pub fn export(
                     let folder = dir.join(placed);
                     let mut files = RegionFiles::new(&folder, pos);
                     let riders = region.write(contents, &mut files, &mut part)?;
-                    part.files += files.finish()?;
+                    let written = files.finish()?;
+                    part.files += written.files;
+                    part.missed("slots of which the save had no byte of their own", written.left_out);
                     let finished = Done { report: part, riders };
                     journal.end(placed, pos, &finished)?;
                     finished

@@ -1,4 +1,4 @@
-//! One region of a world as the slots of a save's files.
+//! One region of a world as the files of a save.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
@@ -11,15 +11,17 @@ use cg_store::view::Area;
 use super::column::{Built, ColumnBuilder};
 use super::damaged::Damaged;
 use super::entities::{self, Listed, Lists};
+use super::kept::{KeptSlots, put_kept};
 use super::scope::Columns;
 use super::slots::{Part, Slots};
 use super::survey::Contents;
 use super::{DATA_VERSION, ExportError, ExportReport, SECTION_Y};
-use crate::anvil::column::EntityColumn;
+use crate::anvil::column::{Column, EntityColumn};
 use crate::anvil::nbt::Tag;
 use crate::anvil::region::{RegionPos, Slot};
 use crate::anvil::write;
 use crate::mapping::EntitySlot;
+use crate::mapping::kept::{self, Folder, Mapped};
 use crate::mapping::leftovers::Blocks;
 use crate::mapping::origin::ListedIn;
 
@@ -69,19 +71,10 @@ impl Region<'_> {
         entities::into_columns(&mut listed, self.level);
         let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
+        let points = contents.points.into_iter().chain(contents.kept_points.iter().copied());
         let mut with_points: BTreeMap<Slot, _> =
-            contents.points.into_iter().map(|column| (slot_of(column), (column, Beside::Nothing))).collect();
-        for column in contents.old_slots {
-            let slot = slot_of(column);
-            let Some(old) = builder.old_slot(column.0, column.1, report)? else { continue };
-            if columns.contains_key(&slot) {
-                report.left_old_slots += 1;
-                continue;
-            }
-            slots.put(Part::Region, slot, &old.slot, old.timestamp)?;
-            report.old_slots += 1;
-            with_points.entry(slot).and_modify(|(_, beside)| *beside = Beside::Same);
-        }
+            points.map(|column| (slot_of(column), (column, Beside::Nothing))).collect();
+        let kept = builder.kept_slots(Folder::Region, contents.kept_slots, report)?;
         let mut without_chunks = BTreeSet::new();
         if !is_whole {
             // Which chunks there are is only known of each place, and of some columns none may be left.
@@ -96,49 +89,92 @@ impl Region<'_> {
                 heights.clone_from(&all);
             }
         }
+        let (mut kept, alone): (KeptSlots, KeptSlots) =
+            kept.into_iter().partition(|(slot, _)| columns.contains_key(slot));
+        for (slot, (column, kept, len_bytes)) in alone {
+            if kept.mapped == Mapped::Nothing {
+                put_kept(slots, Folder::Region, slot, (&kept, len_bytes), report)?;
+                with_points.entry(slot).and_modify(|(_, beside)| *beside = Beside::Same);
+            } else {
+                self.drop_kept(Folder::Region, column, &kept, report);
+            }
+        }
         for (slot, ((x, z), heights)) in columns {
             let mut built = builder.build(x, z, &heights, report)?;
+            let kept = kept.remove(&slot);
             if without_chunks.contains(&slot) && built.lost.is_empty() {
                 // A host deleted it.
+                if let Some((column, kept, _)) = kept {
+                    self.drop_kept(Folder::Region, column, &kept, report);
+                }
+                continue;
+            }
+            // Entities whose column is not stored go to a file of their own.
+            let in_column = listed.get(&(ListedIn::Column, (x, z))).map_or(&[][..], Vec::as_slice);
+            let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
+            built.column.entities.extend(in_column.iter().map(|listed| listed.nbt.clone()));
+            let mut count_column = |column: &Column, report: &mut ExportReport| {
+                listed.remove(&(ListedIn::Column, (x, z)));
+                report.columns += 1;
+                report.chunks += column.sections.iter().filter(|it| it.blocks.is_some()).count() as u64;
+                report.entities += entity_count;
+            };
+            let as_kept = kept.as_ref().filter(|(_, kept, _)| kept.is_of(&built.column));
+            if let Some((_, kept, len_bytes)) = as_kept {
+                put_kept(slots, Folder::Region, slot, (kept, *len_bytes), report)?;
+                with_points.entry(slot).and_modify(|(_, beside)| *beside = Beside::Same);
+                count_column(&built.column, report);
                 continue;
             }
             let beside = if built.back.blocks == Blocks::Same { Beside::Same } else { Beside::Others };
             with_points.entry(slot).and_modify(|(_, known)| *known = beside);
+            if let Some((column, kept, _)) = &kept {
+                self.drop_kept(Folder::Region, *column, kept, report);
+            } else if built.is_torn {
+                // An earlier release kept nothing of what it could not read.
+                self.note_dropped(Folder::Region, (x, z), "", report);
+            }
             if !self.may_write(&mut built, report) {
                 continue;
             }
-            let Built { mut column, back, is_changed, .. } = built;
+            let Built { column, back, is_changed, .. } = built;
             report.changed_columns += u64::from(is_changed);
-            // Entities whose column is not stored go to a file of their own.
-            let in_column = listed.remove(&(ListedIn::Column, (x, z))).unwrap_or_default();
-            let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
-            column.entities.extend(in_column.into_iter().map(|listed| listed.nbt));
             match write::column(&column) {
                 Ok(nbt) => {
                     slots.put(Part::Region, slot, &nbt, back.timestamp(&column))?;
-                    report.columns += 1;
-                    report.chunks +=
-                        column.sections.iter().filter(|section| section.blocks.is_some()).count() as u64;
-                    report.entities += entity_count;
+                    count_column(&column, report);
                 }
                 Err(error) => {
                     report.missed(format!("column ({x}, {z}) of `{}`: {error}", self.dimension_name), 1);
                 }
             }
         }
-        Self::write_points(&builder, with_points, slots, report)?;
-        self.write_entities(&builder, listed, contents.entity_slots, slots, report)?;
+        let kept = builder.kept_slots(Folder::Poi, contents.kept_points, report)?;
+        self.write_points(&builder, with_points, kept, slots, report)?;
+        let kept = builder.kept_slots(Folder::Entities, contents.kept_entities, report)?;
+        self.write_entities(&builder, listed, contents.entity_slots, kept, slots, report)?;
         Ok(riders)
     }
 
     /// Writes points of interest: those of blocks that are as they were, and those that came without blocks.
     fn write_points(
+        &self,
         builder: &ColumnBuilder<'_>,
         columns: BTreeMap<Slot, ((i32, i32), Beside)>,
+        mut kept: KeptSlots,
         slots: &mut dyn Slots,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
         for (slot, ((x, z), beside)) in columns {
+            if let Some((column, kept, len_bytes)) = kept.remove(&slot) {
+                let is_alone = kept.mapped == Mapped::Points { is_alone: true };
+                if beside == Beside::Same || beside == Beside::Nothing && is_alone {
+                    put_kept(slots, Folder::Poi, slot, (&kept, len_bytes), report)?;
+                } else {
+                    self.drop_kept(Folder::Poi, column, &kept, report);
+                }
+                continue;
+            }
             let Some(points) = builder.points_of_interest(x, z, report)? else { continue };
             if beside == Beside::Same || beside == Beside::Nothing && points.is_alone {
                 slots.put(Part::Points, slot, &points.slot, points.timestamp)?;
@@ -154,6 +190,7 @@ impl Region<'_> {
         builder: &ColumnBuilder<'_>,
         listed: Lists,
         entity_slots: Vec<(i32, i32)>,
+        mut kept: KeptSlots,
         slots: &mut dyn Slots,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
@@ -171,21 +208,30 @@ impl Region<'_> {
             }
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
         }
-        for column in entity_slots {
+        for column in entity_slots.into_iter().chain(kept.values().map(|(column, ..)| *column)) {
             columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new()));
         }
         for (slot, ((x, z), listed)) in columns {
-            let kept = builder.entity_slot(x, z, report)?;
+            if let Some((column, kept, len_bytes)) = kept.remove(&slot) {
+                let sum = kept::sum_of_entities(listed.iter().map(|listed| listed.nbt.as_slice()));
+                if kept.mapped == Mapped::Entities(sum) {
+                    put_kept(slots, Folder::Entities, slot, (&kept, len_bytes), report)?;
+                    report.entities += listed.iter().map(|listed| listed.count).sum::<u64>();
+                    continue;
+                }
+                self.drop_kept(Folder::Entities, column, &kept, report);
+            }
+            let slot_left = builder.entity_slot(x, z, report)?;
             let data_version = listed.iter().map(|listed| listed.data_version).max();
-            let data_version = data_version.or(kept.as_ref().map(|kept| kept.data_version));
+            let data_version = data_version.or(slot_left.as_ref().map(|left| left.data_version));
             let data_version = data_version.unwrap_or(DATA_VERSION);
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
             let (stated, list, left) = (None, Tag::End, None);
             let mut column = EntityColumn { x, z, data_version, stated, entities, list, left };
-            let had_fields = kept.as_ref().is_some_and(EntitySlot::has_fields);
-            let was_empty = kept.as_ref().is_some_and(EntitySlot::was_empty);
-            let timestamp = kept.map_or(0, |kept| kept.put_back(&mut column));
+            let had_fields = slot_left.as_ref().is_some_and(EntitySlot::has_fields);
+            let was_empty = slot_left.as_ref().is_some_and(EntitySlot::was_empty);
+            let timestamp = slot_left.map_or(0, |left| left.put_back(&mut column));
             if column.left.is_none() {
                 report.missed("fields of slots of entities/ of another data version", had_fields.into());
                 if column.entities.is_empty() && !was_empty {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::ExportError;
-use crate::anvil::region::{RegionPos, RegionWriter, Slot};
+use crate::anvil::region::{RawSlot, RegionPos, RegionWriter, Slot};
+use crate::mapping::kept::Folder;
 
 /// A file of a region, by what it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +20,9 @@ pub(super) enum Part {
 /// Takes slots: where each belongs, its NBT, and when it was written. Those of one part come together.
 pub(super) trait Slots {
     fn put(&mut self, part: Part, slot: Slot, nbt: &[u8], timestamp: u32) -> Result<(), ExportError>;
+
+    /// Takes a slot as it stood in the file that it came from.
+    fn put_raw(&mut self, part: Part, slot: Slot, raw: &RawSlot) -> Result<(), ExportError>;
 }
 
 /// Writes slots as the new files of a region, one file at a time.
@@ -28,9 +32,28 @@ pub(super) struct RegionFiles<'a> {
     pos: RegionPos,
     open: Option<(Part, RegionWriter)>,
     finished: u64,
+    /// Slots without a byte of their own, whose places would be those of others.
+    left_out: u64,
+}
+
+/// What was written of a region.
+pub(super) struct Finished {
+    /// Files.
+    pub(super) files: u64,
+    /// Slots that are not written, because the save had no byte of their own.
+    pub(super) left_out: u64,
 }
 
 impl Part {
+    /// The file of a slot of a folder.
+    pub(super) const fn of(folder: Folder) -> Self {
+        match folder {
+            Folder::Region => Self::Region,
+            Folder::Entities => Self::Entities,
+            Folder::Poi => Self::Points,
+        }
+    }
+
     /// The folder in that of a dimension.
     pub(super) const fn folder(self) -> &'static str {
         match self {
@@ -43,17 +66,29 @@ impl Part {
 
 impl<'a> RegionFiles<'a> {
     pub(super) const fn new(folder: &'a Path, pos: RegionPos) -> Self {
-        Self { folder, pos, open: None, finished: 0 }
+        Self { folder, pos, open: None, finished: 0, left_out: 0 }
     }
 
-    /// Finishes the last file; gives how many there are.
-    pub(super) fn finish(mut self) -> Result<u64, ExportError> {
+    /// Finishes the last file.
+    pub(super) fn finish(mut self) -> Result<Finished, ExportError> {
         self.close()?;
-        Ok(self.finished)
+        Ok(Finished { files: self.finished, left_out: self.left_out })
+    }
+
+    /// The file of a part, which is begun with its first slot.
+    fn writer(&mut self, part: Part) -> Result<&mut RegionWriter, ExportError> {
+        if self.open.as_ref().is_none_or(|(open, _)| *open != part) {
+            self.close()?;
+            let created = RegionWriter::create(&self.folder.join(part.folder()), self.pos);
+            self.open = Some((part, created.map_err(|source| self.failed(part, source))?));
+        }
+        let (_, writer) = self.open.as_mut().expect("it was opened above");
+        Ok(writer)
     }
 
     fn close(&mut self) -> Result<(), ExportError> {
-        let Some((part, writer)) = self.open.take() else { return Ok(()) };
+        let Some((part, mut writer)) = self.open.take() else { return Ok(()) };
+        self.left_out += writer.point_at_nothing();
         writer.finish().map_err(|source| self.failed(part, source))?;
         self.finished += 1;
         Ok(())
@@ -66,12 +101,12 @@ impl<'a> RegionFiles<'a> {
 
 impl Slots for RegionFiles<'_> {
     fn put(&mut self, part: Part, slot: Slot, nbt: &[u8], timestamp: u32) -> Result<(), ExportError> {
-        if self.open.as_ref().is_none_or(|(open, _)| *open != part) {
-            self.close()?;
-            let created = RegionWriter::create(&self.folder.join(part.folder()), self.pos);
-            self.open = Some((part, created.map_err(|source| self.failed(part, source))?));
-        }
-        let (_, writer) = self.open.as_mut().expect("it was opened above");
-        writer.put(slot, nbt, timestamp).map_err(|source| self.failed(part, source))
+        let written = self.writer(part)?.put(slot, nbt, timestamp);
+        written.map_err(|source| self.failed(part, source))
+    }
+
+    fn put_raw(&mut self, part: Part, slot: Slot, raw: &RawSlot) -> Result<(), ExportError> {
+        let written = self.writer(part)?.put_raw(slot, raw);
+        written.map_err(|source| self.failed(part, source))
     }
 }

@@ -13,8 +13,10 @@ use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
 use crate::import::PROGRESS_PREFIX;
 use crate::mapping::leftovers::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
-use crate::mapping::slots::OLD_PREFIX;
-use crate::mapping::{name, place};
+use crate::mapping::{kept, name, place};
+
+/// What an export counts of kept slots that cannot be read.
+const DAMAGED_SLOTS: &str = "damaged objects of kept slots";
 
 /// What a region has besides chunks.
 #[derive(Debug, Clone, Default)]
@@ -25,8 +27,12 @@ pub(super) struct Contents {
     pub(super) bare_columns: Vec<(i32, i32)>,
     /// Columns of which points of interest are kept.
     pub(super) points: Vec<(i32, i32)>,
-    /// Columns of before 1.13 that are kept as bytes.
-    pub(super) old_slots: Vec<(i32, i32)>,
+    /// Columns whose slot of `region/` is kept as bytes.
+    pub(super) kept_slots: Vec<(i32, i32)>,
+    /// Columns whose slot of `entities/` is kept as bytes.
+    pub(super) kept_entities: Vec<(i32, i32)>,
+    /// Columns whose slot of `poi/` is kept as bytes.
+    pub(super) kept_points: Vec<(i32, i32)>,
     /// Columns of whose slot of `entities/` something is kept beside entities.
     pub(super) entity_slots: Vec<(i32, i32)>,
     /// Entities that ride nothing.
@@ -197,9 +203,11 @@ fn kept_slots(
     type Columns = fn(&mut Contents) -> &mut Vec<(i32, i32)>;
     let imported: (_, Columns, _) =
         (COLUMN_PREFIX, |contents| &mut contents.imported, "damaged objects of columns");
-    let kinds: [(&str, Columns, &str); 3] = [
+    let kinds: [(&str, Columns, &str); 5] = [
         (POI_PREFIX, |contents| &mut contents.points, "damaged objects of points of interest"),
-        (OLD_PREFIX, |contents| &mut contents.old_slots, "damaged objects of columns of before 1.13"),
+        (kept::REGION_PREFIX, |contents| &mut contents.kept_slots, DAMAGED_SLOTS),
+        (kept::ENTITIES_PREFIX, |contents| &mut contents.kept_entities, DAMAGED_SLOTS),
+        (kept::POI_PREFIX, |contents| &mut contents.kept_points, DAMAGED_SLOTS),
         (ENTITIES_PREFIX, |contents| &mut contents.entity_slots, "damaged objects of slots of entities/"),
     ];
     for (prefix, columns, damaged) in kinds.into_iter().chain(with_columns.then_some(imported)) {

@@ -19,7 +19,7 @@ use super::stored::{ByColumn, RegionChunks, without_chunk};
 use super::{ImportError, ImportReport, Merge};
 use crate::anvil::nbt;
 use crate::anvil::region::Slot;
-use crate::anvil::save::{RegionFile, RegionKind};
+use crate::anvil::save::RegionFile;
 use crate::mapping::layout::LevelDigest;
 use crate::mapping::{Ids, kind, name};
 
@@ -182,28 +182,11 @@ impl<'a> Importer<'a> {
             .collect();
         for (slot, content) in slots {
             match content {
-                Content::Unreadable(reason) => {
-                    // Only a slot of blocks may have held a column.
-                    let may_be_column =
-                        matches!(self.region().kind, RegionKind::Blocks | RegionKind::ByContent);
-                    let pos = self.region().pos.filter(|_| may_be_column);
-                    if let Some((x, z)) = pos.map(|region| region.column(slot)) {
-                        self.progress.unread.insert(x, z);
-                    }
-                    self.unreadable(slot, reason);
-                }
-                Content::OldSlot(column, bytes) => self.old_slot(slot, column, bytes)?,
+                Content::Unreadable(lost) => self.unread(slot, lost)?,
+                Content::OldSlot(column, bytes) => self.keep_region_slot(slot, column, bytes, true)?,
                 Content::PointsOfInterest(column, points) => self.points_of_interest(slot, column, points)?,
                 Content::NoPlace(what) => self.progress.report.note_not_carried(what),
-                Content::Entities(mut entities) => {
-                    if self.fits(slot, entities.len_bytes()) {
-                        let (column, left) = (entities.column, entities.left.take());
-                        self.entities(slot, &catalog, entities)?;
-                        if let Some(left) = left {
-                            self.put_entity_slot(column, left)?;
-                        }
-                    }
-                }
+                Content::Entities(entities) => self.entity_slot(slot, &catalog, entities)?,
                 Content::Column(column) => self.column(slot, &catalog, &blocks, *column)?,
             }
             self.progress.next_slot = slot.index() + 1;
@@ -349,12 +332,13 @@ impl<'a> Importer<'a> {
         }
     }
 
+    /// Takes the entities of a column. Returns which of the list are too large for the world.
     pub(super) fn entities(
         &mut self,
         slot: Slot,
         catalog: &Catalog,
         entities: PreparedEntities,
-    ) -> Result<(), ImportError> {
+    ) -> Result<BTreeSet<usize>, ImportError> {
         for name in &entities.not_carried {
             self.progress.report.note_not_carried(name);
         }

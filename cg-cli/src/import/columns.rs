@@ -20,6 +20,7 @@ use super::{ImportError, Merge, Untested};
 use crate::anvil::column::Column;
 use crate::anvil::region::Slot;
 use crate::anvil::write;
+use crate::mapping::kept::Folder;
 use crate::mapping::{Ids, NO_CHUNK, name, place};
 
 /// The chunks of a column that the world has.
@@ -34,7 +35,8 @@ impl Importer<'_> {
         blocks: &[BlockId],
         column: PreparedColumn,
     ) -> Result<(), ImportError> {
-        let PreparedColumn { x, z, chunks, rest, left, entities, problems, is_torn, len_bytes } = column;
+        let PreparedColumn { x, z, chunks, rest, left, entities, problems, .. } = column;
+        let PreparedColumn { is_torn, mut mask, kept, len_bytes, .. } = column;
         for problem in problems {
             self.unreadable(slot, problem);
         }
@@ -42,13 +44,13 @@ impl Importer<'_> {
             self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
             return Ok(());
         }
-        if !self.fits(slot, len_bytes) {
-            return Ok(());
+        if !self.fits(len_bytes) {
+            return self.unread_again(slot, Folder::Region, self.too_large(len_bytes));
         }
         self.progress.brought.insert(x, z);
         let untested = Untested::of(entities.data_version, 1);
         self.progress.report.untested = Untested::and(self.progress.report.untested, untested);
-        let count = chunks.len();
+        let (count, met) = (chunks.len(), mask.clone());
         let mut replaced = self.replaceable(slot, x, z, count)?;
         let mut new = BTreeMap::new();
         if replaced.is_some() {
@@ -58,7 +60,7 @@ impl Importer<'_> {
                 let chunk = conform(chunk, &schema, &self.ids).map_err(Error::from)?;
                 new.insert(place::chunk_at(self.dimension, x, y, z), chunk);
             }
-            self.drop_too_large(slot, &mut new);
+            mask.heights.extend(self.drop_too_large(slot, &mut new));
             // Half of a column takes the place of none.
             let is_torn = is_torn || new.len() < count;
             replaced = replaced.filter(|(stored, _)| !(is_torn && stored.is_there()));
@@ -66,14 +68,17 @@ impl Importer<'_> {
         let keeps = self.head.choices.merge == Some(Merge::Keep);
         if let Some((_, old)) = replaced.as_ref().filter(|(stored, _)| keeps && stored.is_there()) {
             let added = self.complete(slot, old, new, rest);
+            if added > 0 {
+                self.drop_old_slot(x, z);
+            }
             self.progress.kept.insert(x, z);
             self.progress.report.kept_chunks += (count - added) as u64;
-            return self.entities(slot, catalog, entities);
+            return self.entities(slot, catalog, entities).map(drop);
         }
         let Some((stored, old)) = replaced else {
             self.progress.kept.insert(x, z);
             self.progress.report.kept_chunks += count as u64;
-            return self.entities(slot, catalog, entities);
+            return self.entities(slot, catalog, entities).map(drop);
         };
         self.progress.report.imported_columns += 1;
         self.columns += 1;
@@ -81,6 +86,7 @@ impl Importer<'_> {
         let rest = if self.rest_fits(slot, lowest, &rest) {
             rest
         } else {
+            mask.is_bare = true;
             // The record says that the column is there, if nothing else.
             write::column(&Column::new(x, z, entities.data_version)).expect("an empty column can be written")
         };
@@ -93,7 +99,12 @@ impl Importer<'_> {
         }
         self.pending.chunks.extend(new.into_iter().map(|(at, chunk)| (at, Some(chunk))));
         self.pending.len_bytes += len_bytes;
-        self.entities(slot, catalog, entities)
+        mask.entities = self.entities(slot, catalog, entities)?;
+        let is_masked_since = mask != met;
+        if kept.is_some() || is_masked_since {
+            self.keep_torn(slot, (x, z), kept, &mask, is_masked_since)?;
+        }
+        Ok(())
     }
 
     /// Adds to a column that the world keeps the chunks that it lacks, which were quarantined or deleted, if all that it has
@@ -131,7 +142,7 @@ impl Importer<'_> {
         let lacks_none =
             |stored: &StoredColumn| stored.chunks.is_empty() || stored.chunks.len() >= chunk_count;
         let found = match self.stored(x, z)? {
-            Ok(stored) if keeps && stored.is_there() && (stored.is_old || lacks_none(&stored)) => {
+            Ok(stored) if keeps && stored.is_there() && (!stored.is_readable() || lacks_none(&stored)) => {
                 return Ok(None);
             }
             Ok(stored) => self.load_column(&stored)?.map(|old| (stored, old)),

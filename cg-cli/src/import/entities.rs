@@ -1,5 +1,7 @@
 //! Entities of a save as entities of a world: each with a UUID of its own and an owner, or detached.
 
+use std::collections::BTreeSet;
+
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId};
 use cg_registry::Catalog;
@@ -8,16 +10,19 @@ use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
 use super::apply::Importer;
-use super::prepare::PreparedEntities;
+use super::prepare::{PreparedEntities, not_kept};
 use super::{ImportError, Merge, Rekeyed, progress};
-use crate::anvil::EntityRecord;
-use crate::anvil::region::Slot;
+use crate::anvil::region::{Extent, ReadLimits, Slot};
 use crate::anvil::save::{RegionKind, stray_of};
+use crate::anvil::{EntityRecord, Region, entity};
+use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{NO_CHUNK, Origin, name, place, unless_damaged};
 
 /// What an entity's frame, position and owner add to its components, generously.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
+/// What an entity's origin takes besides its riders, at most.
+const ORIGIN_BYTES: usize = 43;
 /// Entities that are given to their chunks in one transaction.
 pub(super) const ADOPTIONS: usize = 512;
 
@@ -57,16 +62,83 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Takes the entities of a column, whose kinds are registered.
+    /// Takes a slot of `entities/`.
+    pub(super) fn entity_slot(
+        &mut self,
+        slot: Slot,
+        catalog: &Catalog,
+        mut entities: PreparedEntities,
+    ) -> Result<(), ImportError> {
+        let (column, left, len_bytes) = (entities.column, entities.left.take(), entities.len_bytes());
+        let len_bytes = len_bytes + left.as_ref().map_or(0, Vec::len);
+        if !self.fits(len_bytes) {
+            return self.unread_again(slot, Folder::Entities, self.too_large(len_bytes));
+        }
+        if !self.keeps(column.0, column.1)? {
+            self.drop_kept(Folder::Entities, column.0, column.1)?;
+        }
+        let sums = self.sums_of_large(&entities);
+        let refused = self.entities(slot, catalog, entities)?;
+        if let Some(left) = left {
+            self.put_entity_slot(column, left)?;
+        }
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let there = sums.iter().enumerate().filter(|(index, _)| !refused.contains(index));
+        let sum = kept::sum_of_entities(there.map(|(_, nbt)| nbt.as_slice()));
+        let region = Region::open(&self.region().path)
+            .and_then(|mut region| region.raw(slot, Extent::Length, &ReadLimits::default()));
+        match region {
+            Ok(Some(raw)) => {
+                let reason = "an entity is too large for the world".to_owned();
+                let (bytes, mapped) = (Bytes::Raw(raw), Mapped::Entities(sum));
+                self.keep_entities(slot, column, &KeptSlot { bytes, mapped, reason })
+            }
+            Ok(None) => Ok(()),
+            Err(error) => {
+                self.unreadable(slot, not_kept(&error.to_string()));
+                Ok(())
+            }
+        }
+    }
+
+    /// The NBT of each entity with its riders, if one of them is too large for the world.
+    fn sums_of_large(&self, entities: &PreparedEntities) -> Vec<Vec<u8>> {
+        let is_large = |record: &EntityRecord| record_bytes(record) > self.world.limits().entity_bytes;
+        if !entities.groups.iter().flatten().any(is_large) {
+            return Vec::new();
+        }
+        let whole = |group: &Vec<EntityRecord>| {
+            let whole = group.first().map(|first| entity::join(first, |rider| group.get(*rider)));
+            whole.and_then(Result::ok).unwrap_or_default()
+        };
+        entities.groups.iter().map(whole).collect()
+    }
+
+    /// Takes the entities of a column, whose kinds are registered. Returns which of the list are too large for the world,
+    /// or have such a rider: these are left out whole.
     pub(super) fn put_entities(
         &mut self,
         slot: Slot,
         catalog: &Catalog,
         entities: PreparedEntities,
-    ) -> Result<(), ImportError> {
+    ) -> Result<BTreeSet<usize>, ImportError> {
         let PreparedEntities { place, column, data_version, groups, .. } = entities;
         let is_kept = self.keeps(column.0, column.1)?;
+        let limit_bytes = self.world.limits().entity_bytes;
+        let mut refused = BTreeSet::new();
         for (index, group) in (0..).zip(groups) {
+            if let Some(large) = group.iter().find(|record| record_bytes(record) > limit_bytes) {
+                let (kind, len_bytes) = (&large.kind, record_bytes(large));
+                let id = large.uuid.map_or_else(String::new, |id| format!("{id} "));
+                let reason = format!(
+                    "entity {id}({kind}) takes {len_bytes} bytes, more than the world's {limit_bytes}"
+                );
+                self.unreadable(slot, reason);
+                refused.insert(index as usize);
+                continue;
+            }
             let mut ids = Vec::with_capacity(group.len());
             for record in &group {
                 ids.push(self.take_id(slot, record, &ids)?);
@@ -86,15 +158,14 @@ impl Importer<'_> {
                 let riders = record.riders.clone();
                 let schematic = None;
                 let origin = Origin { place, data_version, column, index, vehicle, riders, schematic };
-                self.put_entity(slot, catalog, id, record, &origin)?;
+                self.put_entity(catalog, id, record, &origin)?;
             }
         }
-        Ok(())
+        Ok(refused)
     }
 
     fn put_entity(
         &mut self,
-        slot: Slot,
         catalog: &Catalog,
         id: EntityId,
         record: EntityRecord<EntityId>,
@@ -102,14 +173,6 @@ impl Importer<'_> {
     ) -> Result<(), ImportError> {
         let origin_bytes = origin.encode();
         let len_bytes = (record.nbt.len() + origin_bytes.len()) as u64 + ENTITY_OVERHEAD_BYTES;
-        let limit_bytes = self.world.limits().entity_bytes;
-        if len_bytes > limit_bytes {
-            let kind = &record.kind;
-            let reason =
-                format!("entity {id} ({kind}) takes {len_bytes} bytes, more than the world's {limit_bytes}");
-            self.unreadable(slot, reason);
-            return Ok(());
-        }
         let kind = name::of_entity_kind(&record.kind);
         let kind = catalog.entity_type(kind.as_str()).expect("the job's kinds are registered");
         let position = place::of_entity(self.dimension, record.pos, origin.column);
@@ -266,4 +329,10 @@ pub(crate) fn derived(uuid: Option<Uuid>, nbt: &[u8], n: u64) -> EntityId {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);
     EntityId::new(Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+/// About how many bytes an entity takes.
+fn record_bytes(record: &EntityRecord) -> u64 {
+    let riders = record.riders.as_ref().map_or(0, |riders| riders.ids.len());
+    (record.nbt.len() + ORIGIN_BYTES + 16 * riders) as u64 + ENTITY_OVERHEAD_BYTES
 }

@@ -17,8 +17,9 @@ use super::{ImportError, ImportReport, Merge, Untested};
 use crate::anvil::Level;
 use crate::anvil::region::Slot;
 use crate::anvil::save::{self, OtherForm};
+use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::layout::digest_of_level;
-use crate::mapping::{Points, leftovers, slots};
+use crate::mapping::{Points, leftovers};
 
 /// What a transaction holds besides an object's bytes, generously.
 const OVERHEAD_BYTES: u64 = 4096;
@@ -36,12 +37,16 @@ impl Importer<'_> {
         {
             // They belong to what is replaced, unless they came with this save.
             let points = leftovers::poi_key(dimension, x, z);
-            if !self.earlier.points.contains(x, z) && !self.progress.points.contains(x, z) {
+            if !self.has_points(x, z) {
                 self.pending.objects.extend(points.map(|key| (key, None)));
+                self.pending.objects.extend(slot_key(Folder::Poi, dimension, x, z).map(|key| (key, None)));
             }
             let slot = leftovers::entities_key(dimension, x, z);
             if !self.earlier.entity_slots.contains(x, z) && !self.progress.entity_slots.contains(x, z) {
                 self.pending.objects.extend(slot.map(|key| (key, None)));
+                self.pending
+                    .objects
+                    .extend(slot_key(Folder::Entities, dimension, x, z).map(|key| (key, None)));
             }
         }
         self.put_object(key, bytes, "what is left of columns").map(drop)
@@ -49,7 +54,7 @@ impl Importer<'_> {
 
     /// Puts an object that goes with a column's slot into the next transaction, unless the world keeps its own. Says whether
     /// it did.
-    fn put_object(
+    pub(super) fn put_object(
         &mut self,
         key: Result<ObjectKey, Error>,
         bytes: Vec<u8>,
@@ -83,19 +88,23 @@ impl Importer<'_> {
         Ok(true)
     }
 
-    /// Puts the slot of a column of before 1.13 into the next transaction. Blocks that the world has are not replaced by
-    /// what cannot be read.
-    pub(super) fn old_slot(
+    /// Puts a slot of `region/` of which no block can be read into the next transaction: a column of before 1.13, or what
+    /// cannot be read at all. Blocks that the world has are not replaced by it.
+    pub(super) fn keep_region_slot(
         &mut self,
         slot: Slot,
         (x, z): (i32, i32),
         bytes: Vec<u8>,
+        is_old: bool,
     ) -> Result<(), ImportError> {
         if self.is_brought(x, z) {
-            self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
+            if is_old {
+                self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
+            }
             return Ok(());
         }
-        if !self.fits(slot, bytes.len()) {
+        if !self.fits(bytes.len()) {
+            self.unreadable(slot, self.too_large(bytes.len()));
             return Ok(());
         }
         self.progress.brought.insert(x, z);
@@ -109,7 +118,7 @@ impl Importer<'_> {
         };
         if stored.is_readable() {
             self.progress.kept.insert(x, z);
-            if self.head.choices.merge != Some(Merge::Keep) {
+            if is_old && self.head.choices.merge != Some(Merge::Keep) {
                 let reason = format!(
                     "column ({x}, {z}) is of before 1.13 and does not replace the blocks that the world has there"
                 );
@@ -117,19 +126,36 @@ impl Importer<'_> {
             }
             return Ok(());
         }
-        let key = slots::old_key(&self.dimension_name, x, z);
-        self.pending.len_bytes += bytes.len();
-        if self.put_object(key, bytes, "columns of before 1.13")? {
-            self.progress.report.old_slots += 1;
+        let is_put = if is_old {
+            let key = slot_key(Folder::Region, &self.dimension_name, x, z);
+            self.pending.len_bytes += bytes.len();
+            let is_put = self.put_object(key, bytes, "columns of before 1.13")?;
+            self.progress.report.old_slots += u64::from(is_put);
+            is_put
         } else {
+            self.put_kept(slot, Folder::Region, (x, z), bytes)?
+        };
+        if !is_put {
             self.progress.kept.insert(x, z);
         }
         Ok(())
     }
 
-    /// Forgets what the world has of a column of before 1.13, whose blocks arrive.
+    /// Forgets what the world keeps of a slot of `region/`, whose blocks arrive.
     pub(super) fn drop_old_slot(&mut self, x: i32, z: i32) {
-        self.pending.objects.extend(slots::old_key(&self.dimension_name, x, z).map(|key| (key, None)));
+        let key = slot_key(Folder::Region, &self.dimension_name, x, z);
+        self.pending.objects.extend(key.map(|key| (key, None)));
+    }
+
+    /// Whether this import met points of interest of a column.
+    pub(super) fn has_points(&self, x: i32, z: i32) -> bool {
+        self.earlier.points.contains(x, z) || self.progress.points.contains(x, z)
+    }
+
+    /// Whether the save has points of interest without a column.
+    pub(super) fn is_alone(&self, x: i32, z: i32) -> bool {
+        let is_unread = self.earlier.unread.contains(x, z) || self.progress.unread.contains(x, z);
+        !self.is_brought(x, z) && !is_unread
     }
 
     pub(super) fn points_of_interest(
@@ -138,21 +164,21 @@ impl Importer<'_> {
         (x, z): (i32, i32),
         mut points: Points,
     ) -> Result<(), ImportError> {
-        if self.earlier.points.contains(x, z) || self.progress.points.contains(x, z) {
+        if self.has_points(x, z) {
             let reason = format!("points of interest of column ({x}, {z}) were met before in this save");
             self.unreadable(slot, reason);
             return Ok(());
         }
-        let is_unread = self.earlier.unread.contains(x, z) || self.progress.unread.contains(x, z);
-        points.is_alone = !self.is_brought(x, z) && !is_unread;
+        points.is_alone = self.is_alone(x, z);
         let bytes = points.encode();
-        if !self.fits(slot, bytes.len()) {
-            return Ok(());
+        if !self.fits(bytes.len()) {
+            return self.unread_again(slot, Folder::Poi, self.too_large(bytes.len()));
         }
         self.progress.points.insert(x, z);
         if self.is_of_other_blocks(x, z)? {
             return Ok(());
         }
+        self.drop_kept(Folder::Poi, x, z)?;
         self.pending.len_bytes += bytes.len();
         let key = leftovers::poi_key(&self.dimension_name, x, z);
         self.put_object(key, bytes, "points of interest").map(drop)
@@ -181,7 +207,7 @@ impl Importer<'_> {
 
     /// Whether the world has a column that this import did not bring. Versions do not tell: entities that are given to a
     /// chunk make it another.
-    fn is_of_other_blocks(&mut self, x: i32, z: i32) -> Result<bool, ImportError> {
+    pub(super) fn is_of_other_blocks(&mut self, x: i32, z: i32) -> Result<bool, ImportError> {
         if self.keeps(x, z)? {
             return Ok(true);
         }
@@ -283,7 +309,7 @@ impl Importer<'_> {
     }
 
     /// Bytes that an object can have in a transaction of its own.
-    fn object_limit_bytes(&self) -> u64 {
+    pub(super) fn object_limit_bytes(&self) -> u64 {
         let limits = self.world.limits();
         limits.object_bytes.min(limits.batch_bytes).saturating_sub(OVERHEAD_BYTES)
     }

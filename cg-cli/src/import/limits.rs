@@ -12,22 +12,26 @@ use crate::anvil::region::Slot;
 const ROW_OVERHEAD_BYTES: u64 = 256;
 
 impl Importer<'_> {
-    /// Whether one transaction can hold a column; reports it if not.
-    pub(super) fn fits(&mut self, slot: Slot, len_bytes: usize) -> bool {
-        // Some of what is pending may go with it.
-        let limit_bytes = (self.world.limits().batch_bytes as usize).saturating_sub(2 * TRANSACTION_BYTES);
-        if len_bytes > limit_bytes {
-            let reason =
-                format!("it takes {len_bytes} bytes, more than the {limit_bytes} of one transaction");
-            self.unreadable(slot, reason);
-        }
-        len_bytes <= limit_bytes
+    /// Whether one transaction can hold so much.
+    pub(super) fn fits(&self, len_bytes: usize) -> bool {
+        len_bytes <= self.transaction_limit_bytes()
     }
 
-    /// Leaves out chunks that the world's limits refuse.
-    pub(super) fn drop_too_large(&mut self, slot: Slot, new: &mut BTreeMap<ChunkAt, Chunk>) {
+    /// Says that it cannot.
+    pub(super) fn too_large(&self, len_bytes: usize) -> String {
+        let limit_bytes = self.transaction_limit_bytes();
+        format!("it takes {len_bytes} bytes, more than the {limit_bytes} of one transaction")
+    }
+
+    /// Some of what is pending may go with it.
+    fn transaction_limit_bytes(&self) -> usize {
+        (self.world.limits().batch_bytes as usize).saturating_sub(2 * TRANSACTION_BYTES)
+    }
+
+    /// Leaves out chunks that the world's limits refuse. Returns their heights.
+    pub(super) fn drop_too_large(&mut self, slot: Slot, new: &mut BTreeMap<ChunkAt, Chunk>) -> Vec<i32> {
         let limit_bytes = self.world.limits().chunk_bytes;
-        let mut refused = Vec::new();
+        let (mut refused, mut heights) = (Vec::new(), Vec::new());
         new.retain(|at, chunk| {
             // What a chunk takes in memory is never less than half of what it takes in a row.
             if (chunk.memory_bytes() as u64) < limit_bytes / 2 {
@@ -35,6 +39,7 @@ impl Importer<'_> {
             }
             let len_bytes = chunk.to_bytes().len() as u64 + ROW_OVERHEAD_BYTES;
             if len_bytes > limit_bytes {
+                heights.extend(i32::try_from(at.pos.y()));
                 refused.push(format!(
                     "section {}: it takes {len_bytes} bytes, more than the world's {limit_bytes}",
                     at.pos.y()
@@ -45,6 +50,7 @@ impl Importer<'_> {
         for reason in refused {
             self.unreadable(slot, reason);
         }
+        heights
     }
 
     /// Whether the world's limits take what stands beside a column's chunks; reports it if not.

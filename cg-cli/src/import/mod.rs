@@ -39,6 +39,7 @@ mod begin;
 mod columns;
 mod entities;
 mod files;
+mod kept;
 mod layouts;
 mod limits;
 mod prepare;
@@ -65,7 +66,9 @@ pub(crate) use apply::listed_block_entities;
 pub(crate) use entities::derived;
 pub(crate) use prepare::list_block_entities;
 pub(crate) use progress::PROGRESS_PREFIX;
-pub use report::{ImportReport, Rekeyed, ReplacedLevel, Stray, TooLarge, Unlisted, Unreadable, Untested};
+pub use report::{
+    ImportReport, Part, Reason, Rekeyed, ReplacedLevel, Stray, TooLarge, Unlisted, Unreadable, Untested,
+};
 pub use target::{makes_world, open_or_create};
 pub use unfinished::{Unfinished, abandon, unfinished};
 
@@ -73,7 +76,7 @@ use self::apply::Importer;
 use self::prepare::{Job, Prepared, SLOTS_PER_JOB, prepare};
 use self::source::Source;
 use crate::anvil::region::Slot;
-use crate::anvil::save::{Save, SaveError};
+use crate::anvil::save::{RegionFile, Save, SaveError};
 use crate::anvil::{Decoder, save};
 use crate::mapping::Ids;
 
@@ -289,7 +292,7 @@ pub fn import(
     let decoders = Mutex::new(Vec::new());
     for file in 0..source.files().len() {
         importer.open(file)?;
-        let path = &source.files()[file].path;
+        let RegionFile { path, kind, .. } = &source.files()[file];
         pool.in_place_scope_fifo(|scope| {
             let mut waiting: VecDeque<(Job, Receiver<Prepared>)> = VecDeque::new();
             let mut jobs = jobs(file, importer.next_slot());
@@ -304,7 +307,7 @@ pub fn import(
                         let decoder = decoders.lock().ok().and_then(|mut free| free.pop());
                         let mut decoder: Decoder = decoder.unwrap_or_default();
                         // The importer may have stopped; then no thread takes this.
-                        let _ = sender.send(prepare(path, job, &ids, &mut decoder));
+                        let _ = sender.send(prepare(path, *kind, job, &ids, &mut decoder));
                         if let Ok(mut free) = decoders.lock() {
                             free.push(decoder);
                         }

@@ -12,10 +12,12 @@ use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, LocalPos, Schem
 use cg_registry::{Name, NameError};
 
 use crate::anvil::column::{self, Blocks, Column, ColumnError, EntityColumn, Fault, Place, cell};
-use crate::anvil::region::{ReadLimits, RegionPos, Slot};
-use crate::anvil::{Decoder, EntityRecord, Payload, Region, entity, nbt, water, write};
+use crate::anvil::region::{Extent, RawSlot, ReadLimits, RegionPos, Slot};
+use crate::anvil::save::RegionKind;
+use crate::anvil::{Decoder, EntityRecord, Payload, Region, SlotError, entity, nbt, water, write};
+use crate::mapping::kept::{Bytes, Mapped, MappedColumn, Mask};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{EntitySlot, Ids, Leftovers, OldSlot, Points, kind, name};
+use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, kind, name};
 
 /// Slots that are read, decoded and registered together: half a row of a region.
 ///
@@ -65,7 +67,16 @@ pub(super) enum Content {
     PointsOfInterest((i32, i32), Points),
     /// A slot of a file whose place nothing tells.
     NoPlace(&'static str),
-    Unreadable(String),
+    Unreadable(Lost),
+}
+
+/// A slot of which nothing can be read.
+#[derive(Debug)]
+pub(super) struct Lost {
+    /// Why.
+    pub(super) reason: String,
+    /// The slot as it stands, unless that cannot be read either.
+    pub(super) raw: Option<RawSlot>,
 }
 
 /// A column on its way into the world.
@@ -84,6 +95,10 @@ pub(super) struct PreparedColumn {
     pub(super) problems: Vec<String>,
     /// Whether blocks are among that.
     pub(super) is_torn: bool,
+    /// What of that was read and makes no part of a world.
+    pub(super) mask: Mask,
+    /// The slot as it was, if anything is lost.
+    pub(super) kept: Option<KeptSlot>,
     /// About how many bytes all this takes.
     pub(super) len_bytes: usize,
 }
@@ -127,7 +142,7 @@ enum Held {
 }
 
 /// Reads a job's slots.
-pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -> Prepared {
+pub(super) fn prepare(path: &Path, kind: RegionKind, job: Job, ids: &Ids, decoder: &mut Decoder) -> Prepared {
     let mut region = match Region::open(path) {
         Ok(region) => region,
         Err(error) => return Prepared { broken: Some(error.to_string()), ..Prepared::default() },
@@ -135,9 +150,9 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
     let wanted = job.from_slot..job.end_slot;
     let slots: Vec<_> = region.slots().filter(|slot| wanted.contains(&slot.index())).collect();
     let mut bytes = Vec::new();
-    let mut read = |slot| {
-        let held = decode(&mut region, slot, &mut bytes, decoder)?;
-        Ok(Read { held, timestamp: region.timestamp(slot) })
+    let mut read = |slot| match decode(&mut region, kind, slot, &mut bytes, decoder) {
+        Ok(held) => Ok(Read { held, timestamp: region.timestamp(slot) }),
+        Err((reason, extent)) => Err(lost(&mut region, slot, reason, extent)),
     };
     let payloads: Vec<_> = slots.into_iter().map(|slot| (slot, read(slot))).collect();
     let mut builder =
@@ -146,7 +161,7 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
         .into_iter()
         .map(|(slot, payload)| {
             let content = match payload {
-                Err(reason) => Content::Unreadable(reason),
+                Err(lost) => Content::Unreadable(lost),
                 Ok(Read { held, timestamp }) => match held {
                     Held::Points(Some(column), slot) => {
                         Content::PointsOfInterest(column, Points { timestamp, slot, is_alone: false })
@@ -154,12 +169,22 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
                     Held::Points(None, _) | Held::Payload(Payload::PointsOfInterest) => {
                         Content::NoPlace("points of interest in a file without r.X.Z.mca in its name")
                     }
-                    Held::Old(column, slot) => Content::OldSlot(column, OldSlot { timestamp, slot }.encode()),
+                    Held::Old(column, slot) => {
+                        let (bytes, mapped) = (Bytes::Old(timestamp, slot), Mapped::Nothing);
+                        Content::OldSlot(column, KeptSlot { bytes, mapped, reason: String::new() }.encode())
+                    }
                     Held::Payload(Payload::Entities(column)) => {
                         Content::Entities(entities_of(column, timestamp))
                     }
                     Held::Payload(Payload::Column(column)) => {
-                        Content::Column(Box::new(builder.column(column, timestamp)))
+                        let mut column = builder.column(column, timestamp);
+                        if let Some(reason) = column.problems.first() {
+                            match keep_column(&mut region, slot, decoder, &column.mask, reason) {
+                                Ok(kept) => column.kept = Some(kept),
+                                Err(why) => column.problems.push(not_kept(&why)),
+                            }
+                        }
+                        Content::Column(Box::new(column))
                     }
                 },
             };
@@ -169,41 +194,109 @@ pub(super) fn prepare(path: &Path, job: Job, ids: &Ids, decoder: &mut Decoder) -
     Prepared { states: builder.states, slots, broken: None }
 }
 
+/// Says of a slot that its bytes are not kept either.
+pub(super) fn not_kept(why: &str) -> String {
+    format!("the slot is not kept as bytes: {why}")
+}
+
+/// A slot of which nothing can be read, with its bytes.
+pub(super) fn lost(region: &mut Region, slot: Slot, mut reason: String, extent: Extent) -> Lost {
+    let raw = region.raw(slot, extent, &ReadLimits::default());
+    if let Err(error) = &raw {
+        reason = format!("{reason}; {}", not_kept(&error.to_string()));
+    }
+    Lost { reason, raw: raw.ok().flatten() }
+}
+
+/// A column's slot as it was, with what of it is in the world: all but what the mask says.
+pub(super) fn keep_column(
+    region: &mut Region,
+    slot: Slot,
+    decoder: &mut Decoder,
+    mask: &Mask,
+    reason: &str,
+) -> Result<KeptSlot, String> {
+    let mut bytes = Vec::new();
+    region.read(slot, &ReadLimits::default(), &mut bytes).map_err(|error| error.to_string())?;
+    let raw = region.raw(slot, Extent::Length, &ReadLimits::default()).map_err(|error| error.to_string())?;
+    match (decoder.decode(&bytes), raw) {
+        (Ok(Payload::Column(column)), Some(raw)) => {
+            let mapped = Mapped::Column(MappedColumn::masked(column, mask));
+            Ok(KeptSlot { bytes: Bytes::Raw(raw), mapped, reason: reason.to_owned() })
+        }
+        _ => Err("it changed while it was read".to_owned()),
+    }
+}
+
+/// What a slot holds, or why that cannot be read, and how far the slot reaches then.
 fn decode(
     region: &mut Region,
+    kind: RegionKind,
     slot: Slot,
     bytes: &mut Vec<u8>,
     decoder: &mut Decoder,
-) -> Result<Held, String> {
-    region.read(slot, &ReadLimits::default(), bytes).map_err(|error| error.to_string())?;
+) -> Result<Held, (String, Extent)> {
+    let sectors = |error: SlotError| (error.to_string(), Extent::Sectors);
+    region.read(slot, &ReadLimits::default(), bytes).map_err(sectors)?;
+    decode_read(region.pos(), kind, slot, bytes, decoder).map_err(|error| (error.to_string(), Extent::Length))
+}
+
+fn decode_read(
+    region: Option<RegionPos>,
+    kind: RegionKind,
+    slot: Slot,
+    bytes: &mut Vec<u8>,
+    decoder: &mut Decoder,
+) -> Result<Held, ColumnError> {
     let payload = match decoder.decode(bytes) {
         Ok(payload) => payload,
         Err(error @ ColumnError::TooOld { pos, .. }) => {
-            let of_slot = || region.pos().map(|region| region.column(slot));
-            let column = pos.or_else(of_slot).ok_or_else(|| error.to_string())?;
-            check_place(column, region.pos(), slot)?;
+            check_folder(kind, RegionKind::Blocks, "a column")?;
+            let of_slot = || region.map(|region| region.column(slot));
+            let column = pos.or_else(of_slot).ok_or(error)?;
+            check_place(column, region, kind, slot)?;
             return Ok(Held::Old(column, std::mem::take(bytes)));
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error),
     };
+    match &payload {
+        Payload::Column(_) => check_folder(kind, RegionKind::Blocks, "a column")?,
+        Payload::Entities(_) => check_folder(kind, RegionKind::Entities, "entities")?,
+        Payload::PointsOfInterest => check_folder(kind, RegionKind::PointsOfInterest, "points of interest")?,
+    }
     match payload.position() {
-        None => Ok(Held::Points(region.pos().map(|region| region.column(slot)), std::mem::take(bytes))),
+        None => Ok(Held::Points(region.map(|region| region.column(slot)), std::mem::take(bytes))),
         Some(column) => {
-            check_place(column, region.pos(), slot)?;
+            check_place(column, region, kind, slot)?;
             Ok(Held::Payload(payload))
         }
     }
 }
 
+/// Checks that a slot is in the folder where the game looks for what it holds.
+fn check_folder(kind: RegionKind, of: RegionKind, found: &'static str) -> Result<(), ColumnError> {
+    if kind == of || kind == RegionKind::ByContent {
+        return Ok(());
+    }
+    Err(ColumnError::OtherFolder { found })
+}
+
 /// Checks that a column may be taken where it says that it is.
-fn check_place((x, z): (i32, i32), region: Option<RegionPos>, slot: Slot) -> Result<(), String> {
+fn check_place(
+    (x, z): (i32, i32),
+    region: Option<RegionPos>,
+    kind: RegionKind,
+    slot: Slot,
+) -> Result<(), ColumnError> {
     match column::check_place((x, z), region, slot) {
-        // A renamed file: its columns say where they are, and so do their block entities.
-        Ok(()) | Err(ColumnError::OtherRegion { .. }) => {}
-        Err(error) => return Err(error.to_string()),
+        Ok(()) => {}
+        // A file that was renamed: its columns say where they are, and so do their block entities. In a save it may be a
+        // copy of another.
+        Err(ColumnError::OtherRegion { .. }) if kind == RegionKind::ByContent => {}
+        Err(error) => return Err(error),
     }
     if region_of(x, z).is_none() {
-        return Err(format!("no region can hold column ({x}, {z})"));
+        return Err(ColumnError::NoRegion { x, z });
     }
     Ok(())
 }
@@ -214,7 +307,7 @@ fn region_of(x: i32, z: i32) -> Option<RegionPos> {
 }
 
 /// Blocks of other namespaces that are seen with a block entity.
-fn owners_seen(payloads: &[(Slot, Result<Read, String>)]) -> HashSet<String> {
+fn owners_seen(payloads: &[(Slot, Result<Read, Lost>)]) -> HashSet<String> {
     let mut seen = HashSet::new();
     for (_, payload) in payloads {
         let Ok(Read { held: Held::Payload(Payload::Column(column)), .. }) = payload else { continue };
@@ -247,6 +340,9 @@ impl Builder<'_> {
         let Column { not_carried, problems, .. } = column;
         let mut is_torn = problems.iter().any(|problem| !matches!(problem.fault, Fault::LightLength { .. }));
         let mut problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        let of_other_kind = not_carried.iter();
+        problems.extend(of_other_kind.map(|name| format!("{name}: it is not as the game writes it")));
+        let mut mask = Mask::default();
         let mut rest = Column { carried, ..Column::new(x, z, data_version) };
         // By section: the component of a cell, or one more that no block can own.
         let mut inside: HashMap<usize, Vec<Inside>> = HashMap::new();
@@ -286,19 +382,22 @@ impl Builder<'_> {
                 }
                 Err(error) => {
                     problems.push(format!("section {}: {error}", section.y));
+                    mask.heights.insert(section.y);
                     is_torn = true;
                 }
             }
         }
         let rest = write::column(&rest).unwrap_or_else(|error| {
             problems.push(format!("what stands beside the sections: {error}"));
+            mask.is_bare = true;
             write::column(&Column::new(x, z, data_version)).expect("an empty column can be written")
         });
         let groups = groups_of(&entities);
         let (place, column) = (ListedIn::Column, (x, z));
         let entities = PreparedEntities { place, column, data_version, groups, not_carried, left: None };
         len_bytes += rest.len() + left.len() + entities.len_bytes();
-        PreparedColumn { x, z, chunks, rest, left, entities, problems, is_torn, len_bytes }
+        let kept = None;
+        PreparedColumn { x, z, chunks, rest, left, entities, problems, is_torn, mask, kept, len_bytes }
     }
 
     /// A section's blocks with the block entities in it, each with the cell at which it is the first.

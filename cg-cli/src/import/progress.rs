@@ -25,7 +25,7 @@ const HEAD: &str = PROGRESS_PREFIX;
 /// How the properties begin that list the entities that the world had and that the import replaced or kept.
 const MET: &str = "minecraft:import-met/";
 /// The rules of imports that this release begins: 1 since strays are parted from a save, 2 since the progress of a file is
-/// found by its name, 3 since only what the game names so is a region of a save.
+/// found by its name, 3 since only what the game names so is a region of a save, and slots that cannot be read are kept.
 pub(super) const RULES: u32 = 3;
 /// Waiting entities that are written anew with every transaction; more go to pages.
 pub(super) const WAITING: usize = 4096;

@@ -15,6 +15,10 @@ use crate::game::NEWEST_TESTED;
 
 /// Entries that each list holds of one file, besides the first of each slot.
 pub(super) const LISTED: usize = 1024;
+/// Reasons that are told apart.
+const REASONS: usize = 100;
+/// Places that are named of each reason.
+const PARTS: usize = 4;
 /// Bytes of a text in a list.
 const TEXT_BYTES: usize = 256;
 
@@ -51,6 +55,10 @@ pub struct ImportReport {
     /// What of the save is of a version that was not tested; `None` if nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untested: Option<Untested>,
+    /// Slots of which something could not be read, which are kept as bytes and go back on export.
+    pub kept_slots: u64,
+    /// The bytes of these.
+    pub kept_slot_bytes: u64,
     /// The layout in which each dimension of the save was met.
     pub layout: BTreeMap<String, Layout>,
     /// What the save holds of dimensions where the game does not look for them, which was not imported.
@@ -67,6 +75,8 @@ pub struct ImportReport {
     pub in_use: bool,
     /// What could not be read, and files that were left out: of each file the first thousand, and of every slot the first.
     pub unreadable: Vec<Unreadable>,
+    /// The same by reason, all of it: each reason once, whatever its numbers and names, with its first places.
+    pub reasons: Vec<Reason>,
     /// Entities with another UUID than the save gives them: of each file the first thousand.
     pub rekeyed: Vec<Rekeyed>,
     /// What the save holds and the world does not, names of fields, and files that belong to no dimension: of each file the
@@ -151,6 +161,26 @@ pub struct Unreadable {
     pub reason: String,
 }
 
+/// Why parts of a save could not be read, or were left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// As the first part gives it; empty for all reasons beyond the first hundred.
+    pub reason: String,
+    /// How many parts give it, with whatever numbers and names.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<Part>,
+}
+
+/// A place in a save.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The file, from the save's folder on.
+    pub file: String,
+    /// The slot, 0 … 1023; `None` for the whole file.
+    pub slot: Option<u16>,
+}
+
 /// An entity whose UUID was met before, or that has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rekeyed {
@@ -207,11 +237,36 @@ impl ImportReport {
 
     /// Takes note of a loss. Those of one slot come together.
     pub(super) fn note_unreadable(&mut self, file: &str, slot: Option<u16>, reason: String) {
+        let part = Part { file: file.to_owned(), slot };
+        self.note_reason(Reason { reason: shortened(reason.clone()), count: 1, first: vec![part] });
         let is_first = self.unreadable.last().is_none_or(|last| last.slot != slot);
         if is_first || self.unreadable.len() < LISTED {
             self.unreadable.push(Unreadable { file: file.to_owned(), slot, reason: shortened(reason) });
         } else {
             self.unlisted.unreadable += 1;
+        }
+    }
+
+    /// Adds to the parts of a reason.
+    fn note_reason(&mut self, more: Reason) {
+        let has_room = self.reasons.len() < REASONS;
+        let is_alike = |known: &&mut Reason| kind(&known.reason).eq(kind(&more.reason));
+        let known = self.reasons.iter_mut().find(is_alike);
+        let known = match known {
+            Some(known) => known,
+            None if has_room => return self.reasons.push(more),
+            None => {
+                if self.reasons.len() == REASONS {
+                    self.reasons.push(Reason { reason: String::new(), count: 0, first: Vec::new() });
+                }
+                self.reasons.last_mut().expect("it was just made")
+            }
+        };
+        known.count += more.count;
+        for part in more.first {
+            if known.first.len() < PARTS && !known.first.contains(&part) {
+                known.first.push(part);
+            }
         }
     }
 
@@ -275,7 +330,10 @@ impl ImportReport {
         self.kept_files += part.kept_files;
         self.old_slots += part.old_slots;
         self.untested = Untested::and(self.untested, part.untested);
+        self.kept_slots += part.kept_slots;
+        self.kept_slot_bytes += part.kept_slot_bytes;
         self.unreadable.extend(part.unreadable);
+        part.reasons.into_iter().for_each(|reason| self.note_reason(reason));
         self.rekeyed.extend(part.rekeyed);
         self.not_carried.extend(part.not_carried);
         self.regions_as_files.extend(part.regions_as_files);
@@ -288,6 +346,30 @@ impl ImportReport {
     }
 }
 
+/// A reason without what differs from part to part: numbers, and what is between quotation marks.
+fn kind(reason: &str) -> impl Iterator<Item = char> {
+    let mut chars = reason.chars().peekable();
+    std::iter::from_fn(move || {
+        let first = chars.next()?;
+        let first = match first {
+            '-' => chars.next_if(char::is_ascii_digit).unwrap_or('-'),
+            first => first,
+        };
+        if first == '"' {
+            let mut is_escaped = false;
+            while chars.next_if(|c| *c != '"' || is_escaped).is_some_and(|c| {
+                is_escaped = c == '\\' && !is_escaped;
+                true
+            }) {}
+            chars.next();
+        } else if first.is_ascii_digit() || first == '?' {
+            while chars.next_if(char::is_ascii_digit).is_some() {}
+            return Some('#');
+        }
+        Some(first)
+    })
+}
+
 /// The text, or its beginning and how much more there is: names in a save can be 65,535 bytes long.
 fn shortened(text: String) -> String {
     if text.len() <= TEXT_BYTES {
@@ -296,4 +378,40 @@ fn shortened(text: String) -> String {
     let end = (0..=TEXT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (kept, left_out) = text.split_at(end);
     format!("{kept}… ({} bytes more)", left_out.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_reason_is_one_entry_whatever_its_numbers_and_names() {
+        let mut report = ImportReport::default();
+        for slot in 0..3600 {
+            let reason =
+                format!("section {}: property \"l{slot}\\\"\" of \"a:b\" is no string", slot % 24 - 4);
+            report.note_unreadable("region/r.0.0.mca", Some(slot as u16), reason);
+        }
+        report.note_unreadable("region/r.0.1.mca", None, "it is gone".into());
+        let [first, gone] = &report.reasons[..] else { panic!("{:?}", report.reasons) };
+        assert_eq!(first.reason, "section -4: property \"l0\\\"\" of \"a:b\" is no string");
+        let slots: Vec<_> = first.first.iter().filter_map(|part| part.slot).collect();
+        assert_eq!((first.count, slots.as_slice(), gone.count), (3600, &[0, 1, 2, 3][..], 1));
+        let mut all = ImportReport::default();
+        all.add(report.clone());
+        all.add(report);
+        assert_eq!((all.reasons.len(), all.reasons[0].count, all.reasons[0].first.len()), (2, 7200, 4));
+    }
+
+    #[test]
+    fn reasons_without_end_are_counted_together() {
+        let mut report = ImportReport::default();
+        for reason in 0..10_000_u32 {
+            let letters = reason.to_string().bytes().map(|digit| char::from(digit + 49)).collect();
+            report.note_unreadable("f", None, letters);
+        }
+        assert_eq!(report.reasons.len(), REASONS + 1);
+        let last = report.reasons.last().expect("a hundred and one");
+        assert_eq!((last.reason.as_str(), last.count, last.first.len()), ("", 9900, 1));
+    }
 }

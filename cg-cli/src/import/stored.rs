@@ -14,7 +14,8 @@ use cg_store::{Error, ErrorKind, World};
 use super::apply::Importer;
 use super::{ImportError, Merge};
 use crate::anvil::region::RegionPos;
-use crate::mapping::{NO_CHUNK, leftovers, name, place, slots};
+use crate::mapping::kept::{Folder, slot_key};
+use crate::mapping::{NO_CHUNK, leftovers, name, place};
 
 /// Sections that a save can have.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
@@ -26,7 +27,7 @@ pub(super) struct StoredColumn {
     pub(super) chunks: Vec<ChunkAt>,
     /// Whether it has a record without chunks.
     pub(super) has_record: bool,
-    /// Whether it is kept as a slot of before 1.13.
+    /// Whether its slot is kept as bytes: of before 1.13, or not readable as a whole.
     pub(super) is_old: bool,
 }
 
@@ -135,8 +136,8 @@ impl Importer<'_> {
         };
         let objects = self.world.objects();
         let mut is_old = false;
-        let keys =
-            [slots::old_key(&self.dimension_name, x, z), leftovers::column_key(&self.dimension_name, x, z)];
+        let kept = slot_key(Folder::Region, &self.dimension_name, x, z);
+        let keys = [kept, leftovers::column_key(&self.dimension_name, x, z)];
         for (key, is_slot) in keys.into_iter().zip([true, false]) {
             // Of a dimension whose name is too long for a key there is none.
             let Ok(key) = key else { continue };

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use cg_store::{Error, World};
 
+use super::kept;
 use super::leftovers::{self, COLUMN_PREFIX, ENTITIES_PREFIX, FILE_PREFIX, POI_PREFIX};
-use super::slots::{self, OLD_PREFIX};
 
 /// Objects and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,11 +26,11 @@ pub struct ImportedObjects {
     pub points: ObjectCount,
     /// What of slots of `entities/` is no entity.
     pub entity_slots: ObjectCount,
-    /// Slots that are kept as bytes, because no world has a form for what is in them: columns of before 1.13.
+    /// Slots that are kept as bytes: columns of before 1.13, and slots of which something could not be read.
     pub kept_slots: ObjectCount,
     /// Files of saves that are no regions.
     pub files: ObjectCount,
-    /// Columns by their `DataVersion`, kept slots too; `None` of a kept object that says none.
+    /// Columns by their `DataVersion`, those of before 1.13 too; `None` of a kept object that says none.
     pub data_versions: BTreeMap<Option<i32>, u64>,
 }
 
@@ -54,8 +54,11 @@ impl ImportedObjects {
         let is_of = |prefix: &str| key.starts_with(prefix.as_bytes());
         let (count, version) = if is_of(COLUMN_PREFIX) {
             (&mut self.columns, Some(leftovers::data_version(bytes)))
-        } else if is_of(OLD_PREFIX) {
-            (&mut self.kept_slots, Some(slots::old_data_version(bytes)))
+        } else if is_of(kept::REGION_PREFIX) {
+            // What could be read of another one is a column too.
+            (&mut self.kept_slots, kept::is_of_old_column(bytes).then(|| kept::old_data_version(bytes)))
+        } else if is_of(kept::PREFIX) {
+            (&mut self.kept_slots, None)
         } else if is_of(POI_PREFIX) {
             (&mut self.points, None)
         } else if is_of(ENTITIES_PREFIX) {
@@ -78,7 +81,8 @@ mod tests {
     use super::*;
     use crate::anvil::column::Column;
     use crate::anvil::nbt;
-    use crate::mapping::{Leftovers, OldSlot};
+    use crate::mapping::Leftovers;
+    use crate::mapping::kept::{Bytes, KeptSlot, Mapped};
 
     #[test]
     fn each_column_counts_with_its_version() {
@@ -94,7 +98,8 @@ mod tests {
                     level.int("zPos", 0);
                 });
             });
-            OldSlot { timestamp: 0, slot }.encode()
+            let (mapped, reason) = (Mapped::Nothing, String::new());
+            KeptSlot { bytes: Bytes::Old(0, slot), mapped, reason }.encode()
         };
         for version in [3955, 2586, 3955] {
             found.add(b"minecraft/column/minecraft:overworld/r.0.0/0/0", &column(version));

@@ -5,7 +5,7 @@
 //! | `minecraft/column/<dimension>/r.X.Z/<x>/<z>` | [`Leftovers`] of a column |
 //! | `minecraft/poi/<dimension>/r.X.Z/<x>/<z>` | [`Points`](super::slots::Points): what the slot of `poi/` held |
 //! | `minecraft/entities/<dimension>/r.X.Z/<x>/<z>` | [`EntitySlot`](super::slots::EntitySlot): what of a slot of `entities/` is no entity |
-//! | `minecraft/slot/<dimension>/r.X.Z/<x>/<z>` | [`OldSlot`](super::slots::OldSlot): a column of before 1.13 as it was |
+//! | `minecraft/slot…/<dimension>/r.X.Z/<x>/<z>` | [`KeptSlot`](super::KeptSlot): a slot of which something could not be read |
 //! | `minecraft/layout/<dimension>` | [`MetLayout`](super::layout::MetLayout): in which folder the dimension was met |
 //! | `minecraft/file/<path>` | a file of the save, from the save's folder on |
 //!
@@ -17,9 +17,9 @@ use std::collections::{HashMap, VecDeque};
 use cg_store::Error;
 use cg_store::objects::ObjectKey;
 
+use super::kept::{self, Folder, slot_key};
 use super::layout::LAYOUT_PREFIX;
 use super::name;
-use super::slots::OLD_PREFIX;
 use crate::anvil::column::{
     BlockEntity, BlocksDigest, Column, Lists, NO_LEVEL, SectionOrder, is_carried, is_left_of_section,
     is_mapped, is_of_column, is_of_other_slots,
@@ -142,14 +142,17 @@ pub fn entities_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error>
 ///
 /// # Errors
 /// As [`column_key`].
-pub fn keys_of_column(dimension: &str, x: i32, z: i32) -> Result<[ObjectKey; 3], Error> {
-    Ok([column_key(dimension, x, z)?, poi_key(dimension, x, z)?, entities_key(dimension, x, z)?])
+pub fn keys_of_column(dimension: &str, x: i32, z: i32) -> Result<[ObjectKey; 6], Error> {
+    let [region, entities, poi] = Folder::ALL.map(|folder| slot_key(folder, dimension, x, z));
+    let [column, points] = [column_key(dimension, x, z)?, poi_key(dimension, x, z)?];
+    Ok([column, points, entities_key(dimension, x, z)?, region?, entities?, poi?])
 }
 
 /// Whether a key is of an object that an import makes.
 pub(crate) fn is_of_import(key: &[u8]) -> bool {
-    let prefixes = [COLUMN_PREFIX, POI_PREFIX, ENTITIES_PREFIX, OLD_PREFIX, LAYOUT_PREFIX, FILE_PREFIX];
-    prefixes.iter().any(|prefix| key.starts_with(prefix.as_bytes()))
+    let kept = [kept::REGION_PREFIX, kept::ENTITIES_PREFIX, kept::POI_PREFIX];
+    let prefixes = [COLUMN_PREFIX, POI_PREFIX, ENTITIES_PREFIX, LAYOUT_PREFIX, FILE_PREFIX];
+    prefixes.into_iter().chain(kept).any(|prefix| key.starts_with(prefix.as_bytes()))
 }
 
 /// How the keys of all columns of a dimension begin that begin with a prefix.
@@ -246,6 +249,11 @@ impl Leftovers {
             form: column.form.take(),
             palettes,
         }
+    }
+
+    /// Whether a part of the column could not be read, so that no blocks are those of the save.
+    pub const fn is_torn(&self) -> bool {
+        self.blocks.is_none()
     }
 
     /// Puts the fields back where they were taken from.

@@ -12,6 +12,7 @@
 //! | biomes, light, generation status | side data of the chunk |
 //! | light of no section of blocks, times of a column | side data [`COLUMN`] of the column's lowest chunk |
 //! | every other field of a column, and files that are no regions | objects, see [`leftovers`] |
+//! | slot of which something could not be read | object, see [`kept`] |
 //! | column without a chunk of ours | property, see [`name::column_property`] |
 //! | entity, rider | entity with components [`ENTITY_NBT`] and [`ENTITY_ORIGIN`] |
 //!
@@ -19,6 +20,7 @@
 
 pub mod ids;
 pub mod imported;
+pub mod kept;
 pub mod kind;
 pub mod layout;
 pub mod leftovers;
@@ -32,10 +34,11 @@ use cg_store::{Error, ErrorKind};
 
 pub use ids::Ids;
 pub use imported::{ImportedObjects, ObjectCount};
+pub use kept::KeptSlot;
 pub use layout::MetLayout;
 pub use leftovers::Leftovers;
 pub use origin::{InSchematic, Origin};
-pub use slots::{EntitySlot, OldSlot, Points};
+pub use slots::{EntitySlot, Points};
 pub use visits::Visits;
 
 /// The component of blocks that can have a block entity: its NBT compound, or nothing.

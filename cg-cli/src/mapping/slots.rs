@@ -1,17 +1,11 @@
 //! What is kept of a slot of `poi/` or `entities/`, as an object of a world.
 
-use cg_store::Error;
-use cg_store::objects::ObjectKey;
-
-use super::leftovers::{Written, begin, key, only, parse};
+use super::leftovers::{Written, begin, only, parse};
 use crate::anvil::column::{
-    ColumnError, EntityColumn, NO_LEVEL, is_column, is_mapped_in_entities, is_of_entities, sum_of_all,
+    EntityColumn, NO_LEVEL, is_column, is_mapped_in_entities, is_of_entities, sum_of_all,
 };
 use crate::anvil::nbt::{self, Compound, Field, Tag, Value};
 use crate::anvil::{Decoder, Payload};
-
-/// How the keys of columns of before 1.13 begin.
-pub(crate) const OLD_PREFIX: &str = "minecraft/slot/";
 
 /// Points of interest of a column, as a slot of `poi/` held them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,23 +16,6 @@ pub struct Points {
     pub slot: Vec<u8>,
     /// Whether the save had no column there, so that they belong to no blocks.
     pub is_alone: bool,
-}
-
-/// A column of before 1.13, whose blocks have numbers that no world knows: a slot as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OldSlot {
-    /// When the slot was written, in seconds since 1970.
-    pub timestamp: u32,
-    /// The slot's NBT.
-    pub slot: Vec<u8>,
-}
-
-/// The object of a column of before 1.13.
-///
-/// # Errors
-/// [`Error::ObjectKey`] when the dimension's name is too long for a key.
-pub fn old_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    key(OLD_PREFIX, dimension, x, z)
 }
 
 /// What of a slot of `entities/` is no entity.
@@ -74,34 +51,6 @@ impl Points {
         let Ok(Payload::PointsOfInterest) = Decoder::default().decode(slot) else { return None };
         let is_alone = root.int("alone").map_or(!has_column, |alone| alone != 0);
         Some(Self { timestamp, slot: slot.to_vec(), is_alone })
-    }
-}
-
-impl OldSlot {
-    /// The object's bytes: a compound.
-    pub fn encode(&self) -> Vec<u8> {
-        nbt::payload(|out| begin_slot(out, self.timestamp, &self.slot))
-    }
-
-    /// Reads an object; `None` when it is none of this format, or holds no column of before 1.13, or that of another
-    /// place.
-    pub fn decode(bytes: &[u8], column: (i32, i32)) -> Option<Self> {
-        let (_, timestamp, slot) = slot_of(bytes)?;
-        match Decoder::default().decode(slot) {
-            Err(ColumnError::TooOld { pos, .. }) if pos.is_none_or(|pos| pos == column) => {
-                Some(Self { timestamp, slot: slot.to_vec() })
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The data version of the object of a column of before 1.13, 0 of one of before 1.9; `None` when it is none of this format.
-pub(super) fn old_data_version(bytes: &[u8]) -> Option<i32> {
-    let (_, _, slot) = slot_of(bytes)?;
-    match Decoder::default().decode(slot) {
-        Err(ColumnError::TooOld { data_version, .. }) => Some(data_version),
-        _ => None,
     }
 }
 

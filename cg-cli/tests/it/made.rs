@@ -156,6 +156,13 @@ fn hash(world: &World) -> String {
     world.content_hash(cg_store::view::Area::World).expect("no damage").to_string()
 }
 
+/// The region files of a save, from its folder on.
+fn region_names(save: &Path) -> Vec<String> {
+    let files = save::find(save).expect("a save").regions;
+    let name = |path: &Path| path.strip_prefix(save).expect("inside").display().to_string();
+    files.iter().map(|file| name(&file.path)).collect()
+}
+
 #[test]
 fn every_awkward_shape_arrives_and_comes_back() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -177,6 +184,8 @@ fn every_awkward_shape_arrives_and_comes_back() {
           "imported_files": 0,
           "kept_files": 0,
           "old_slots": 0,
+          "kept_slots": 0,
+          "kept_slot_bytes": 0,
           "layout": {
             "minecraft:overworld": "old",
             "minecraft:the_nether": "old",
@@ -189,6 +198,7 @@ fn every_awkward_shape_arrives_and_comes_back() {
           "left_files": 0,
           "in_use": false,
           "unreadable": [],
+          "reasons": [],
           "rekeyed": [
             {
               "file": "entities/r.0.0.mca",
@@ -238,11 +248,7 @@ fn every_awkward_shape_arrives_and_comes_back() {
     ));
 
     round::exported(&world, &out);
-    let files = save::find(&out).expect("a save").regions;
-    let names: Vec<_> = files
-        .iter()
-        .map(|file| file.path.strip_prefix(&out).expect("inside").display().to_string())
-        .collect();
+    let names = region_names(&out);
     expect![[r#"
         [
             "region/r.0.0.mca",

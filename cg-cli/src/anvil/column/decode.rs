@@ -70,7 +70,7 @@ impl Decoder {
             let (Some(x), Some(z)) = (position.next(), position.next()) else {
                 return Err(ColumnError::NoPosition);
             };
-            return Ok(Payload::Entities(entities(root, x, z, data_version)));
+            return entities(root, x, z, data_version).map(Payload::Entities);
         }
         if root.list("sections").is_some() || root.get("xPos").is_some() {
             // Tools that leave the version out write this layout, and it can be of no version before.
@@ -227,11 +227,15 @@ pub(crate) const fn packing(data_version: i32) -> Packing {
     if data_version < PADDED_WORDS { Packing::Spanning } else { Packing::Padded }
 }
 
-fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> EntityColumn {
-    let list = root.list("Entities");
+fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> Result<EntityColumn, ColumnError> {
+    let list = match root.get("Entities") {
+        None => None,
+        Some(Value::List(list)) if is_of_compounds(list) => Some(list),
+        Some(_) => return Err(ColumnError::NoEntities),
+    };
     let entities = list.into_iter().flat_map(List::compounds);
     let left = root.fields().filter(|field| !is_mapped_in_entities(field.name.0));
-    EntityColumn {
+    Ok(EntityColumn {
         x,
         z,
         data_version,
@@ -239,7 +243,7 @@ fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> EntityColu
         entities: entities.map(|entity| entity.raw().to_vec()).collect(),
         list: list.map_or(Tag::End, Lists::kind),
         left: compound_of(left.map(|field| field.raw)),
-    }
+    })
 }
 
 /// Whether a field of a slot of `entities/` is read, so that no other of its name may stand beside what is written for it.

@@ -23,9 +23,26 @@ pub enum ColumnError {
     /// NBT that is neither a column, nor entities, nor points of interest.
     #[error("the NBT is no column: it has neither Level nor sections, Entities or Sections")]
     NotAColumn,
+    /// A slot of `entities/` whose entities are not a list of compounds.
+    #[error("its Entities are no list of compounds")]
+    NoEntities,
+    /// A slot of another folder: columns are in `region/`, entities in `entities/`, points of interest in `poi/`.
+    #[error("the slot holds {found}, which is of another folder")]
+    OtherFolder {
+        /// What it holds.
+        found: &'static str,
+    },
     /// The column does not say where it is.
     #[error("the column has no xPos and zPos")]
     NoPosition,
+    /// The column says that it is where no region file can be.
+    #[error("no region can hold column ({x}, {z})")]
+    NoRegion {
+        /// Its x.
+        x: i32,
+        /// Its z.
+        z: i32,
+    },
     /// The slot shows another slot's column, whose own slot has it too: to take it twice would double it.
     #[error("the slot of column ({slot_x}, {slot_z}) shows column ({x}, {z})")]
     WrongPlace {

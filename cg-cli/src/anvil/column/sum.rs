@@ -6,11 +6,20 @@ impl Column {
     /// CRC-32C over the biomes and light of every section, what is carried, block entities and entities. What is left over
     /// does not count.
     pub(crate) fn sum_beside_blocks(&self) -> u32 {
+        self.sum_of_parts(3)
+    }
+
+    /// As [`Column::sum_beside_blocks`], without light.
+    pub(crate) fn sum_beside_light(&self) -> u32 {
+        self.sum_of_parts(1)
+    }
+
+    /// The checksum of the first so many parts of every section, and of what no section holds.
+    fn sum_of_parts(&self, count: usize) -> u32 {
         let mut sum = crc32c::crc32c(&self.carried);
         for section in &self.sections {
-            for (part, bytes) in
-                [&section.biomes, &section.block_light, &section.sky_light].into_iter().enumerate()
-            {
+            let parts = [&section.biomes, &section.block_light, &section.sky_light];
+            for (part, bytes) in parts.into_iter().take(count).enumerate() {
                 if let Some(bytes) = bytes {
                     sum = crc32c::crc32c_append(sum, &section.y.to_le_bytes());
                     sum = crc32c::crc32c_append(sum, &[part as u8]);
@@ -80,5 +89,11 @@ mod tests {
             assert!(!others[..at].iter().any(|(before, _)| before == other), "{at}");
         }
         assert_eq!(others.map(|(_, lights)| lights), [0, 0, 0, 0, 0, 0, 1, 1, 1]);
+        let unlit = column.sum_beside_light();
+        column.sections[0].block_light = Some(vec![7]);
+        column.sections[1].sky_light = Some(vec![7]);
+        assert_eq!(column.sum_beside_light(), unlit);
+        column.sections[1].biomes = Some(vec![7]);
+        assert_ne!(column.sum_beside_light(), unlit);
     }
 }

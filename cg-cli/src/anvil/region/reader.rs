@@ -25,10 +25,10 @@ pub struct ReadLimits {
 /// no more than four times the file to read.
 #[derive(Debug)]
 pub struct Region<R = File> {
-    source: R,
-    file_bytes: u64,
-    pos: Option<RegionPos>,
-    directory: PathBuf,
+    pub(super) source: R,
+    pub(super) file_bytes: u64,
+    pub(super) pos: Option<RegionPos>,
+    pub(super) directory: PathBuf,
     entries: Vec<Entry>,
     /// The first sectors of all slots that hold something, ascending.
     first_sectors: Vec<u32>,
@@ -150,7 +150,7 @@ impl<R: Read + Seek> Region<R> {
     }
 
     /// How many bytes of payload a slot may take before it overlaps too many others.
-    fn room_bytes(&self, entry: Entry) -> Result<u64, SlotError> {
+    pub(super) fn room_bytes(&self, entry: Entry) -> Result<u64, SlotError> {
         let from = self.first_sectors.partition_point(|sector| *sector < entry.first_sector);
         match self.first_sectors.get(from + 1 + OVERLAPPED) {
             None => Ok(u64::MAX),
@@ -165,7 +165,7 @@ impl<R: Read + Seek> Region<R> {
         }
     }
 
-    fn entry(&self, slot: Slot) -> Entry {
+    pub(super) fn entry(&self, slot: Slot) -> Entry {
         self.entries.get(usize::from(slot.index())).copied().unwrap_or_default()
     }
 
@@ -204,7 +204,11 @@ impl<R: Read + Seek> Region<R> {
     }
 }
 
-fn read_limited(source: impl Read, limit_bytes: usize, out: &mut Vec<u8>) -> Result<(), SlotError> {
+pub(super) fn read_limited(
+    source: impl Read,
+    limit_bytes: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), SlotError> {
     source.take(limit_bytes as u64 + 1).read_to_end(out)?;
     if out.len() > limit_bytes { Err(SlotError::TooLarge { limit_bytes }) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::header::{self, Entry};
-use super::{Compression, RegionPos, Slot, compress};
+use super::{Compression, RawSlot, RegionPos, Slot, compress};
 use crate::folder;
 
 /// A region file in the making: columns are appended as they come, the header is written last.
@@ -19,6 +19,8 @@ pub struct RegionWriter {
     partial: PathBuf,
     entries: Vec<Entry>,
     next_sector: u32,
+    /// Slots without a byte: where the header says that they are, and when they were written.
+    without_bytes: Vec<(Slot, Option<u32>, u32)>,
     finished: bool,
 }
 
@@ -39,6 +41,7 @@ impl RegionWriter {
             partial,
             entries: vec![Entry::default(); usize::from(Slot::COUNT)],
             next_sector: header::HEADER_SECTORS,
+            without_bytes: Vec::new(),
             finished: false,
         })
     }
@@ -49,11 +52,7 @@ impl RegionWriter {
     /// # Errors
     /// The slot was put before ([`io::ErrorKind::AlreadyExists`]), or a file cannot be written.
     pub fn put(&mut self, slot: Slot, nbt: &[u8], timestamp: u32) -> io::Result<()> {
-        let entry = self.entries.get_mut(usize::from(slot.index())).expect("a slot is below the slot count");
-        if !entry.is_absent() {
-            let message = format!("slot {slot} of {} is put twice", self.pos.file_name());
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
-        }
+        self.check_free(slot)?;
         let stored = compress(nbt);
         let inline_bytes = header::SLOT_HEAD_BYTES + stored.len() as u64;
         let inline_sectors = inline_bytes.div_ceil(header::SECTOR_BYTES);
@@ -71,6 +70,71 @@ impl RegionWriter {
                 1
             }
         };
+        self.end_slot(slot, sectors, timestamp)
+    }
+
+    /// Appends a slot as it stood in another file. One of more than 255 sectors goes to a `.mcc` file beside the region.
+    ///
+    /// Of one without a byte only its place in the header is written, by [`RegionWriter::point_at_nothing`].
+    ///
+    /// # Errors
+    /// As [`RegionWriter::put`].
+    pub fn put_raw(&mut self, slot: Slot, raw: &RawSlot) -> io::Result<()> {
+        self.check_free(slot)?;
+        if raw.stored.is_empty() {
+            self.without_bytes.push((slot, raw.place, raw.timestamp));
+            return Ok(());
+        }
+        let external = raw.external.as_deref().filter(|_| raw.is_external());
+        let (mut stored, mut external) = (raw.stored.as_slice(), external);
+        let head;
+        if stored.len() as u64 > u64::from(header::MAX_SECTORS) * header::SECTOR_BYTES
+            && let Some((before, payload)) = stored.split_first_chunk()
+        {
+            let (_, compression) = header::slot_head(*before);
+            head = header::write_slot_head(1, compression | header::EXTERNAL_BIT);
+            (stored, external) = (&head, Some(payload));
+        }
+        if let Some(external) = external {
+            replace_file(&self.directory.join(self.pos.external_name(slot)), external)?;
+        }
+        self.file.write_all(stored)?;
+        let stated = raw.place.map_or(0, |place| place & 0xFF);
+        let sectors = (stored.len() as u64).div_ceil(header::SECTOR_BYTES) as u32;
+        self.end_slot(slot, sectors.max(stated), raw.timestamp)
+    }
+
+    /// Writes the places of slots without a byte into the header, where they point into it or past the end of the file, as
+    /// they did. Returns how many would point at another slot and are left out. No slot may be put afterwards.
+    pub fn point_at_nothing(&mut self) -> u64 {
+        let mut left_out = 0;
+        for (slot, place, timestamp) in std::mem::take(&mut self.without_bytes) {
+            let entry =
+                place.map(|place| Entry { first_sector: place >> 8, sectors: place & 0xFF, timestamp });
+            let is_outside = |entry: &Entry| {
+                entry.first_sector < header::HEADER_SECTORS || entry.first_sector >= self.next_sector
+            };
+            let entry = entry.filter(is_outside);
+            match (self.entries.get_mut(usize::from(slot.index())), entry) {
+                (Some(known), Some(entry)) => *known = entry,
+                _ => left_out += 1,
+            }
+        }
+        left_out
+    }
+
+    fn check_free(&self, slot: Slot) -> io::Result<()> {
+        let entry = self.entries.get(usize::from(slot.index())).copied().unwrap_or_default();
+        if entry.is_absent() && self.without_bytes.iter().all(|(other, ..)| *other != slot) {
+            return Ok(());
+        }
+        let message = format!("slot {slot} of {} is put twice", self.pos.file_name());
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, message))
+    }
+
+    /// Notes where a slot is that was just written, and fills its last sector.
+    fn end_slot(&mut self, slot: Slot, sectors: u32, timestamp: u32) -> io::Result<()> {
+        let entry = self.entries.get_mut(usize::from(slot.index())).expect("a slot is below the slot count");
         *entry = Entry { first_sector: self.next_sector, sectors, timestamp };
         self.next_sector += sectors;
         // Tools expect whole sectors, the last one too.

@@ -67,6 +67,13 @@ impl<'a> Choice<'a> {
         self.args.not_visited_for.is_none() && self.lies_there(pos)
     }
 
+    /// Whether a column without a chunk goes: from the lowest section of a save to the highest, and not by its visits, which
+    /// are not known.
+    pub(super) fn takes_column(&self, x: i32, z: i32) -> bool {
+        let at = |y| ChunkPos::new(x.into(), y, z.into()).is_ok_and(|pos| self.goes_empty(pos));
+        at(-128) && at(127)
+    }
+
     /// Whether a chunk as a whole lies where chunks go.
     fn lies_there(&self, pos: ChunkPos) -> bool {
         let (first, last) =

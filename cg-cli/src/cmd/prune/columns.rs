@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use cg_cli::mapping::{leftovers, name, place};
+use cg_cli::mapping::{kept, leftovers, name, place};
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_registry::ListKind;
 use cg_store::World;
@@ -77,6 +77,21 @@ impl Columns {
             }
         }
         Ok(columns)
+    }
+
+    /// The kept slots of columns that have no chunk, where a column goes.
+    pub(super) fn kept_without_chunks(
+        &self,
+        world: &World,
+        goes: impl Fn(i32, i32) -> bool,
+    ) -> Result<Vec<ObjectKey>, Failure> {
+        let mut found = Vec::new();
+        for (key, (x, z)) in kept::keys_of_dimension(world, &self.dimension)? {
+            if !self.chunks.contains_key(&(x, z)) && goes(x, z) {
+                found.push(key);
+            }
+        }
+        Ok(found)
     }
 
     /// What goes with the columns whose last chunks these are.

@@ -179,6 +179,11 @@ pub fn export_into(
         "entities that ride in a circle, or a vehicle that cannot be exported",
         riders.saturating_sub(joined),
     );
+    exported.missed(
+        "columns of which an import could not read a slot: the save keeps its own",
+        plan.unread_count(),
+    );
+    exported.missed("slots that could not be read, and were changed since", exported.dropped_slot_count);
     let mut report = IntoReport {
         dry_run: options.dry_run,
         dimension: options.dimension.clone(),

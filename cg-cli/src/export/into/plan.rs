@@ -8,7 +8,7 @@ use super::lists;
 use super::report::{IntoReport, NewerColumn};
 use super::target::Target;
 use crate::anvil::nbt::{self, Document};
-use crate::anvil::region::{RegionPos, Slot};
+use crate::anvil::region::{RawSlot, RegionPos, Slot};
 use crate::export::slots::{Part, Slots};
 use crate::export::{DamagedColumn, ExportError};
 
@@ -18,6 +18,8 @@ pub(super) struct Plan {
     columns: BTreeMap<(i32, i32), Planned>,
     /// Columns of the world that are left out.
     left_out: BTreeSet<(i32, i32)>,
+    /// Of these, columns of which an import kept a slot as bytes: what they hold cannot be told from the save's.
+    unread: BTreeSet<(i32, i32)>,
 }
 
 /// What the world has of a column.
@@ -53,6 +55,11 @@ impl Plan {
             }
         }
         self.columns.retain(|column, _| !self.left_out.contains(column));
+    }
+
+    /// How many columns are left out because an import kept a slot of them as bytes.
+    pub(super) fn unread_count(&self) -> u64 {
+        self.unread.len() as u64
     }
 
     /// Whether the world has something of a column, whatever becomes of it.
@@ -93,6 +100,12 @@ impl Slots for Planner<'_> {
                 planned.entities.extend(lists::uuids(root).into_iter().flatten());
             }
         }
+        Ok(())
+    }
+    fn put_raw(&mut self, _: Part, slot: Slot, _: &RawSlot) -> Result<(), ExportError> {
+        let column = self.pos.column(slot);
+        self.plan.left_out.insert(column);
+        self.plan.unread.insert(column);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use super::search::Searched;
 use super::target::Target;
 use super::{IntoError, IntoOptions, IntoProgress, IntoReport, lists};
 use crate::anvil::nbt::{self, Document};
-use crate::anvil::region::{Region, RegionPos, Slot};
+use crate::anvil::region::{RawSlot, Region, RegionPos, Slot};
 use crate::anvil::save;
 use crate::export::ExportError;
 use crate::export::scope::Columns;
@@ -194,6 +194,11 @@ impl Slots for RegionParts<'_, '_> {
             let path = self.files.get(&part).map_or_else(PathBuf::new, |file| file.path().to_owned());
             ExportError::Io { path, source }
         })
+    }
+
+    /// The plan leaves its column out.
+    fn put_raw(&mut self, _: Part, _: Slot, _: &RawSlot) -> Result<(), ExportError> {
+        Ok(())
     }
 }
 

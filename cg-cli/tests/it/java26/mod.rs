@@ -10,6 +10,7 @@ mod holders;
 mod hostile_level;
 mod hostile_object;
 mod into;
+mod kept_slots;
 mod layout;
 mod level;
 mod linked;

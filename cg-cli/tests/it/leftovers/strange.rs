@@ -34,10 +34,10 @@ fn what_is_over_the_limits_is_named_with_its_size() {
     make(save.path());
     fs::write(save.path().join("data/huge.dat"), vec![7; 300_000]).expect("written");
     fs::write(save.path().join("data/n".to_owned() + &"o".repeat(200)), "short").expect("written");
-    let mut heavy = column(2);
+    let mut heavy = column(162);
     heavy.left = Some(nbt::payload(|out| out.byte_array("mod:heavy", &vec![1; 300_000])));
-    let slots = [maker::zlib((2, 0), &write::column(&heavy).expect("a column"))];
-    maker::region(&save.path().join("region/r.5.5.mca"), &slots);
+    let slots = [maker::zlib((162, 0), &write::column(&heavy).expect("a column"))];
+    maker::region(&save.path().join("region/r.5.0.mca"), &slots);
     let limits = StoreLimits { object_bytes: 200_000, ..StoreLimits::default() };
     let options = WorldOptions { limits, ..WorldOptions::default() };
     let world: World = World::builder().options(&options).in_memory().expect("a world in memory");
@@ -49,7 +49,7 @@ fn what_is_over_the_limits_is_named_with_its_size() {
     assert_eq!(report.unreadable, []);
     expect![[r#"
         data/huge.dat: 300000 bytes
-        what is left of columns: minecraft/column/minecraft:overworld/r.0.0/2/0 takes 300173 bytes, more than 195904"#]].assert_eq(&named.join("\n"));
+        what is left of columns: minecraft/column/minecraft:overworld/r.5.0/162/0 takes 300173 bytes, more than 195904"#]].assert_eq(&named.join("\n"));
 }
 
 #[test]
