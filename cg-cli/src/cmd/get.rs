@@ -21,7 +21,7 @@ use crate::snbt::snbt;
 /// Show what a chunk or a block holds, as the current registry names it.
 ///
 /// Data of a block that is NBT is shown whole, as SNBT; JSON has it in `"snbt"`, and all bytes in `"hex"`. Exit code 4 if the
-/// chunk is not stored, 1 if it is damaged. Where an import could not read the column's slot, the message says so.
+/// chunk is not stored; 1 if it is damaged, or if an import could not read the column's slot, as the message says then.
 #[derive(Debug, clap::Args)]
 #[group(id = "place", required = true, multiple = false, args = ["chunk", "block"])]
 pub(crate) struct Args {
@@ -147,11 +147,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let (Some(stored), Some(chunk)) = (found, world.load(at)?) else {
         let [x, y, z] = xyz(pos);
         let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
-        let why = match unread(&world, &name, pos)? {
-            None => "it was never generated, or was deleted".to_owned(),
-            Some(why) => why,
-        };
-        return Err(Failure::absent(format!("chunk {x} {y} {z} of {name} is not stored: {why}")));
+        let place = format!("chunk {x} {y} {z} of {name} is not stored");
+        return Err(match unread(&world, &name, pos)? {
+            None => Failure::absent(format!("{place}: it was never generated, or was deleted")),
+            // It was there, and is in the bytes that are kept.
+            Some(why) => Failure::damaged(format!("{place}: {why}")),
+        });
     };
     let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
     match block {

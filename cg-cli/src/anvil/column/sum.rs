@@ -14,7 +14,7 @@ impl Column {
         self.sum_of_parts(1)
     }
 
-    /// The checksum of the first so many parts of every section, and of what no section holds.
+    /// The checksum of the first `count` parts of every section, and of what no section holds.
     fn sum_of_parts(&self, count: usize) -> u32 {
         let mut sum = crc32c::crc32c(&self.carried);
         for section in &self.sections {

@@ -170,7 +170,7 @@ fn what_is_no_save_makes_no_world() {
     std::fs::write(world.join("precious.txt"), "mine").expect("written");
     made::make(&save);
     let said = run(&args("import", &[&save, &world], &[]));
-    assert_eq!(said.code, 1, "{}", said.err);
+    assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(std::fs::read_dir(&world).expect("readable").count(), 1);
 }
 
