@@ -21,8 +21,11 @@ use crate::mapping::{NO_CHUNK, Origin, name, place, unless_damaged};
 
 /// What an entity's frame, position and owner add to its components, generously.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
-/// What an entity's origin takes besides its riders, at most.
-const ORIGIN_BYTES: usize = 43;
+/// What the [origin](Origin) takes of an entity that neither rides nor is ridden.
+const ORIGIN_BYTES: usize = 19;
+/// What it takes more for a vehicle and for each rider, and once where there are riders.
+const ORIGIN_ID_BYTES: usize = 16;
+const ORIGIN_RIDERS_BYTES: usize = 8;
 /// Entities that are given to their chunks in one transaction.
 pub(super) const ADOPTIONS: usize = 512;
 
@@ -105,8 +108,8 @@ impl Importer<'_> {
 
     /// The NBT of each entity with its riders, if one of them is too large for the world.
     fn sums_of_large(&self, entities: &PreparedEntities) -> Vec<Vec<u8>> {
-        let is_large = |record: &EntityRecord| record_bytes(record) > self.world.limits().entity_bytes;
-        if !entities.groups.iter().flatten().any(is_large) {
+        let limit_bytes = self.world.limits().entity_bytes;
+        if entities.groups.iter().all(|group| too_large(group, limit_bytes).is_none()) {
             return Vec::new();
         }
         let whole = |group: &Vec<EntityRecord>| {
@@ -129,8 +132,8 @@ impl Importer<'_> {
         let limit_bytes = self.world.limits().entity_bytes;
         let mut refused = BTreeSet::new();
         for (index, group) in (0..).zip(groups) {
-            if let Some(large) = group.iter().find(|record| record_bytes(record) > limit_bytes) {
-                let (kind, len_bytes) = (&large.kind, record_bytes(large));
+            if let Some((large, len_bytes)) = too_large(&group, limit_bytes) {
+                let kind = &large.kind;
                 let id = large.uuid.map_or_else(String::new, |id| format!("{id} "));
                 let reason = format!(
                     "entity {id}({kind}) takes {len_bytes} bytes, more than the world's {limit_bytes}"
@@ -331,8 +334,17 @@ pub(crate) fn derived(uuid: Option<Uuid>, nbt: &[u8], n: u64) -> EntityId {
     EntityId::new(Builder::from_custom_bytes(bytes).into_uuid())
 }
 
-/// About how many bytes an entity takes.
-fn record_bytes(record: &EntityRecord) -> u64 {
-    let riders = record.riders.as_ref().map_or(0, |riders| riders.ids.len());
-    (record.nbt.len() + ORIGIN_BYTES + 16 * riders) as u64 + ENTITY_OVERHEAD_BYTES
+/// The first of an entity and its riders that takes more than a world allows, and how many bytes it takes.
+fn too_large(group: &[EntityRecord], limit_bytes: u64) -> Option<(&EntityRecord, u64)> {
+    let mut taken = group.iter().enumerate().map(|(index, record)| {
+        // All but the first ride.
+        let vehicle = if index == 0 { 0 } else { ORIGIN_ID_BYTES };
+        let riders = record
+            .riders
+            .as_ref()
+            .map_or(0, |riders| ORIGIN_RIDERS_BYTES + ORIGIN_ID_BYTES * riders.ids.len());
+        let len_bytes = record.nbt.len() + ORIGIN_BYTES + vehicle + riders;
+        (record, len_bytes as u64 + ENTITY_OVERHEAD_BYTES)
+    });
+    taken.find(|(_, len_bytes)| *len_bytes > limit_bytes)
 }

@@ -433,7 +433,7 @@ fn a_column_in_two_files_is_taken_once() {
     maker::region(&save.join("region/r.5.5.mca"), &other);
     let (world, report) = imported(&save, &dir.path().join("world"));
     assert_eq!((report.imported_columns, report.imported_chunks), (1, 1));
-    expect![[r#"[Unreadable { file: "region/r.5.5.mca", slot: Some(3), reason: "column (3, 0) was met before in this save" }]"#]].assert_eq(&format!("{:?}", report.unreadable));
+    expect![[r#"[Unreadable { file: "region/r.5.5.mca", slot: Some(3), reason: "column (3, 0) lies in a file that is named r.5.5.mca: it was renamed" }]"#]].assert_eq(&format!("{:?}", report.unreadable));
     assert_eq!(held::count(&world).states.len(), 2);
 }
 
@@ -482,9 +482,9 @@ fn the_first_of_two_files_with_one_column_wins_however_it_is_merged() {
             .collect()
     };
     expect![[r#"
-        region/r.5.5.mca Some(3): column (3, 0) was met before in this save
-        region/r.5.5.mca Some(4): column (4, 0) was met before in this save
-        region/r.5.5.mca Some(5): column (5, 0) was met before in this save"#]]
+        region/r.5.5.mca Some(3): column (3, 0) lies in a file that is named r.5.5.mca: it was renamed
+        region/r.5.5.mca Some(4): column (4, 0) lies in a file that is named r.5.5.mca: it was renamed
+        region/r.5.5.mca Some(5): column (5, 0) lies in a file that is named r.5.5.mca: it was renamed"#]]
     .assert_eq(&lost(&report).join("\n"));
     // What the world has is what the first file brings, so that file changes nothing in it; the second loses all the same.
     for merge in [Merge::Replace, Merge::Keep, Merge::Replace] {

@@ -169,8 +169,21 @@ fn a_section_that_is_lost_keeps_what_follows_from_blocks_from_coming_back() {
     maker::region(&save.join("region/r.0.0.mca"), &slots);
     let world = in_memory();
     let report = taken(&save, &world, None);
-    assert_eq!((report.imported_chunks, report.unreadable.len()), (1, 1));
-    assert_eq!(exported(&world, &out).changed_columns, 1);
+    assert_eq!((report.imported_chunks, report.unreadable.len(), report.kept_slots), (1, 1, 1));
+    // Until the column is changed its slot goes back as it was.
+    let whole = dir.path().join("whole");
+    assert_eq!(exported(&world, &whole).kept_slots, 1);
+    let region = |save: &Path| crate::leftovers::slots(&save.join("region/r.0.0.mca"));
+    assert_eq!(region(&whole), region(&save));
+    let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
+    let at = BlockPos::new(0, 16 * i64::from(torn.sections[0].y), 0);
+    let committed = world.transaction(|tx| {
+        let other = tx.catalog().block_id("test:block[n=2]").expect("registered");
+        tx.set_block(overworld, at, other)
+    });
+    committed.expect("committed");
+    let report = exported(&world, &out);
+    assert_eq!((report.changed_columns, report.kept_slots, report.dropped_slot_count), (1, 0, 1));
     let left = names_left(&out, 0);
     assert!(left.iter().any(|name| name == "structures"), "{left:?}");
     assert!(!left.iter().any(|name| name == "Heightmaps"), "{left:?}");

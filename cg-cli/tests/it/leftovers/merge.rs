@@ -126,13 +126,22 @@ fn of_points_of_interest_met_twice_the_first_are_taken_and_the_others_named() {
         report.unreadable.iter().map(|lost| format!("{}: {}", lost.file, lost.reason)).collect();
     expect!["_r.0.0.mca: points of interest of column (1, 0) were met before in this save"]
         .assert_eq(&lost.join("\n"));
-    // A file that was renamed, whose slot says where it is of.
-    maker::region(&save.join("entities/r.1.0.mca"), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);
-    let world = in_memory();
-    let report = taken(&save, &world, None);
+    // Two slots of one column's entities, in such a folder too.
+    let listed = dir.path().join("listed");
+    fs::create_dir(&listed).expect("a folder");
+    fs::copy(save.join("entities/r.0.0.mca"), listed.join("-r.0.0.mca")).expect("copied");
+    maker::region(&listed.join("_r.0.0.mca"), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);
+    let report = taken(&listed, &in_memory(), None);
     let named: Vec<_> = report.not_carried.iter().map(String::as_str).collect();
     assert_eq!(named, ["fields of a second slot of entities/ for one column"]);
+    // In a save, a slot that says another place than its file is kept where it was met.
+    let renamed = "entities/r.1.0.mca";
+    maker::region(&save.join(renamed), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);
+    let world = in_memory();
+    let report = taken(&save, &world, None);
+    assert_eq!((report.kept_slots, report.not_carried.len()), (1, 0));
     exported(&world, &out);
     check_fields("points", &save.join("poi/r.0.0.mca"), &out.join("poi/r.0.0.mca"));
+    assert_eq!(fs::read(out.join(renamed)).ok(), fs::read(save.join(renamed)).ok());
     assert_eq!(times(&out.join("entities/r.0.0.mca"))[1], (1, 1_700_000_001));
 }
