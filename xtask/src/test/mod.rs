@@ -1,5 +1,6 @@
 //! `cargo xtask test`: set-up, then every test there is, then the proof that the pure crates need no C or C++.
 
+mod scratch;
 pub(crate) mod selection;
 mod slowest;
 
@@ -13,6 +14,7 @@ use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
 use crate::{independent, pure, setup};
 
+use scratch::Scratch;
 use selection::Selection;
 
 /// Tells tests that have a long form to take it, as `testdata/long.rs` reads it.
@@ -80,19 +82,16 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
         println!("no package is different: there is nothing to test");
         return Ok(());
     }
-    let mut environment = setup::prepare(context)?;
+    let environment = setup::prepare(context)?;
     let after_failure = if options.keep_going { AfterFailure::KeepGoing } else { AfterFailure::Stop };
     let mut report = Report::new(context, after_failure);
-    Form::stated().apply(&mut environment);
-    steps(context, &environment, &mut report, &selection, options);
+    steps(context, &environment, &mut report, &selection, options, Form::stated());
     report.finish()
 }
 
 /// All steps, for `ci` too.
 pub(crate) fn everything(context: &Context, environment: &Environment, report: &mut Report, form: Form) {
-    let mut environment = environment.clone();
-    form.apply(&mut environment);
-    steps(context, &environment, report, &Selection::Everything, &Options::default());
+    steps(context, environment, report, &Selection::Everything, &Options::default(), form);
 }
 
 fn steps(
@@ -101,8 +100,10 @@ fn steps(
     report: &mut Report,
     selection: &Selection,
     options: &Options,
+    form: Form,
 ) {
     let mut environment = environment.clone();
+    form.apply(&mut environment);
     report.step("real worlds", || match context.worlds()? {
         Some(dir) => {
             println!("found in {}", dir.display());
@@ -126,6 +127,20 @@ fn steps(
         Ok(Outcome::Passed)
     });
     report.step("tests: run", || {
+        let scratch = match form {
+            Form::Usual => Scratch::in_memory(),
+            Form::Long => Err("the long form is that on the disk".to_owned()),
+        };
+        let runs = match &scratch {
+            Ok(scratch) => {
+                println!("what the tests write is in {}, in memory", scratch.path().display());
+                runs.iter().map(|tool| tool.clone().env("TMPDIR", scratch.path())).collect()
+            }
+            Err(why) => {
+                println!("what the tests write is on the disk: {why}");
+                runs.clone()
+            }
+        };
         if options.slowest {
             slowest::list(&runs, &options.filter)?;
         } else {
