@@ -7,6 +7,7 @@ use cg_format::Tier;
 use cg_store::prelude::*;
 use serde_json::Value;
 
+use crate::long::size;
 use crate::{held, round, worlds};
 
 /// Imports into a new world and opens that again.
@@ -56,8 +57,17 @@ fn check(file: &str) {
     if report.imported_columns + report.entities > 0 {
         round::check(file, &folder.join(file), &world);
     }
-    check_settled(file, truth, dir.path(), world, &folder.join(file));
+    if size(SETTLED.contains(&file), true) {
+        check_settled(file, truth, dir.path(), world, &folder.join(file));
+    }
 }
+
+/// The files that are settled too where the tests do not have their long form.
+const SETTLED: [&str; 3] = [
+    "mca_old/1.16_debugworld_17112states_r.0.0.mca",
+    "mca/1.18_superflat_r.0.0.mca",
+    "mca/1.20.6_prismarine_r.0.0.mca",
+];
 
 /// Lets a month pass with nobody near: all of the world lies in cold clusters, holds what it held, and is small.
 #[track_caller]

@@ -12,6 +12,8 @@ mod import;
 mod java26;
 mod leftovers;
 mod limits;
+#[path = "../../../testdata/long.rs"]
+mod long;
 mod lz4;
 mod made;
 mod maker;

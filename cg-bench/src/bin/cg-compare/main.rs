@@ -75,6 +75,9 @@ struct Options {
     /// How often everything is repeated.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
+    /// How many seconds all waits for a quiet machine may take together [default: 600, with --quick 20].
+    #[arg(long, value_name = "SECONDS")]
+    patience: Option<u64>,
     /// The folder for the report, and for the stores while they are measured.
     #[arg(long, default_value = "target/bench")]
     out: PathBuf,
@@ -111,7 +114,7 @@ fn run(options: Options) -> Result<(), Failure> {
         columns: options.columns.map_or(columns, |count| count as usize),
         rounds: options.rounds.unwrap_or(rounds),
         enough: Duration::from_millis(enough_ms),
-        patience: Duration::from_secs(patience_s),
+        patience: Duration::from_secs(options.patience.unwrap_or(patience_s)),
         quick: options.quick,
         only: options.only,
         subjects: options.subjects,

@@ -13,6 +13,7 @@ use super::folder::check_same;
 use super::save::{Dimensions, LIVE, NEW, Old, level};
 use super::test_dir::TestDir;
 use crate::cmd::text;
+use crate::long::size;
 use crate::maker;
 
 /// What an import of a hostile save may take.
@@ -133,8 +134,8 @@ fn a_level_that_promises_gigabytes_takes_no_memory() {
         ("a list of lists", 9, Some(9)),
         ("a list of nothing", 9, Some(0)),
     ] {
-        for count in [i32::MAX, 3 << 28] {
-            let bytes = data(&claim(tag, element, count));
+        for count in size(&[i32::MAX][..], &[i32::MAX, 3 << 28]) {
+            let bytes = data(&claim(tag, element, *count));
             check_level(&format!("{count} of {what}"), &maker::gzip(&bytes));
         }
     }

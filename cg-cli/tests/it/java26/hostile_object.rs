@@ -9,6 +9,7 @@ use super::folder::{check_same, paths};
 use super::save::{Dimensions, LIVE, NEW, STRAY, VANILLA};
 use super::test_dir::TestDir;
 use crate::cmd::text;
+use crate::long::size;
 
 /// A world whose strays were taken, so that its records name folders.
 fn with_records(dir: &TestDir) -> Vec<String> {
@@ -108,8 +109,8 @@ fn a_record_of_a_byte_that_is_wrong_leads_nowhere() {
     let keys = with_records(&dir);
     let wholes: Vec<_> = keys.iter().map(|key| bytes(&dir, key)).collect();
     let longest = wholes.iter().map(Vec::len).max().expect("a record");
-    // Some twenty places, of all records at once.
-    for at in (0..longest).step_by((longest / 20).max(1)) {
+    // Some places, of all records at once.
+    for at in (0..longest).step_by((longest / size(6, 20)).max(1)) {
         for (key, whole) in keys.iter().zip(&wholes) {
             let mut bytes = whole.clone();
             if let Some(byte) = bytes.get_mut(at) {

@@ -7,6 +7,7 @@ use cg_cli::anvil::region::{ReadLimits, Region, RegionPos, RegionWriter};
 use super::super::folder::{check_same, copy, paths};
 use super::super::save::{Dimensions, NETHER, OVERWORLD};
 use super::super::test_dir::TestDir;
+use crate::long::size;
 use crate::worlds;
 
 /// Takes every third slot out of each region file of a dimension, and changes the time of every other third.
@@ -40,8 +41,8 @@ fn write(folder: &std::path::Path, pos: RegionPos, slots: &[(cg_cli::anvil::regi
 
 #[test]
 fn a_dimension_of_a_shared_save_that_was_spoilt_is_put_back_whole() {
-    for (name, dimension) in [("java26/26.1.1_paper_server", NETHER), ("java26/26.2_upgraded_map", OVERWORLD)]
-    {
+    let saves = [("java26/26.1.1_paper_server", NETHER), ("java26/26.2_upgraded_map", OVERWORLD)];
+    for (name, dimension) in size(&saves[..1], &saves) {
         let dir = TestDir::new();
         let Some(source) = worlds::folder() else { return };
         copy(&source.join(name), &dir.at("before"));
