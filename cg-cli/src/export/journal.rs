@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::slots::Part;
 use super::{ExportError, ExportOptions, ExportReport};
-use crate::anvil::region::{RegionPos, region_of_file};
+use crate::anvil::region::{Region, RegionPos, region_of_file};
 use crate::anvil::save;
 use crate::folder;
 
@@ -115,8 +115,9 @@ impl Journal {
         let known = found.check(dir)?;
         let continues = found.head.as_ref() == Some(&head);
         for path in known {
-            // The files that are no regions are written in one go; so are they again.
-            if !continues || found.files.contains(&path) {
+            // The files that are no regions are written in one go; so are they again. A column of a region that is done may have
+            // the name of such a file, which then is left out again.
+            if !continues || found.files.contains(&path) && !found.is_of_done(dir, &path) {
                 fs::remove_file(&path).map_err(|source| ExportError::Io { path, source })?;
             }
         }
@@ -229,6 +230,20 @@ impl Found {
             found.len_bytes += line.len() as u64;
         }
         Ok(found)
+    }
+
+    /// Whether a file is that of a column to which a slot of a region points that is done.
+    fn is_of_done(&self, dir: &Path, path: &Path) -> bool {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
+        else {
+            return false;
+        };
+        let Some(pos) = region_of_file(name) else { return false };
+        let mut places = self.done.keys().filter(|place| (place.x, place.z) == (pos.x(), pos.z()));
+        places.any(|place| REGION_FOLDERS.iter().any(|part| dir.join(&place.folder).join(part) == folder))
+            && Region::open(&folder.join(pos.file_name())).is_ok_and(|mut region| {
+                region.external_slots().into_iter().any(|slot| pos.external_name(slot) == name)
+            })
     }
 
     /// The files of the export in the folder. One that is not of it is an error.

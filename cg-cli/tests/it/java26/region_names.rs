@@ -1,8 +1,12 @@
 //! Which files of a save are its regions: those that the game names so, in the folder of a dimension. All others are files.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use cg_cli::export::{ExportOptions, ExportProgress, UNFINISHED, export};
+use cg_store::objects::ObjectKey;
+use cg_store::prelude::*;
 use serde_json::json;
 
 use super::folder::{check_same, copy, paths};
@@ -198,9 +202,8 @@ fn a_killed_import_of_such_files_ends_as_one_that_was_not() {
     check_same(save.path(), &dir.at("out"));
 }
 
-#[test]
-fn a_file_of_a_column_to_which_no_slot_points_is_a_file() {
-    let dir = TestDir::new();
+/// A save with a column in a file of its own, `region/c.40.1.mcc`.
+fn with_large_column(dir: &TestDir) -> Save {
     let save = dir.save("save");
     save.level(OLD, "parts").vanilla(Old, LIVE);
     let mut noise = 1_u32;
@@ -214,6 +217,41 @@ fn a_file_of_a_column_to_which_no_slot_points_is_a_file() {
     large.left = Some(cg_cli::anvil::nbt::payload(|out| out.byte_array("mod:noise", &bytes)));
     save.slots("region", [((40, 1), super::save::document(&large), LIVE.time)]);
     assert!(save.path().join("region/c.40.1.mcc").is_file());
+    save
+}
+
+#[test]
+fn a_continued_export_keeps_a_column_whose_file_has_the_name_of_another() {
+    let dir = TestDir::new();
+    with_large_column(&dir);
+    dir.import("save", "world", &[]).good();
+    let world = World::builder().open(dir.at("world")).expect("it is whole");
+    let key = ObjectKey::new("minecraft/file/region/c.40.1.mcc").expect("short");
+    world.objects().put(key, b"of no slot".to_vec()).expect("the store takes it");
+    let export_to = |name: &str, watch: &mut dyn FnMut(ExportProgress)| {
+        export(&world, &dir.at(name), &ExportOptions::default(), watch).expect("it is writable")
+    };
+    let stopped = catch_unwind(AssertUnwindSafe(|| {
+        export_to("out", &mut |now| assert!(now.regions_done < now.regions, "stopped"));
+    }));
+    stopped.expect_err("it was stopped");
+    // As a process leaves it that is killed after it named the files and wrote none.
+    let journal = dir.at("out").join(UNFINISHED);
+    let lines = fs::read_to_string(&journal).expect("text");
+    fs::write(&journal, lines + "{\"files\":[\"region/c.40.1.mcc\"]}\n").expect("writes");
+    let continued = export_to("out", &mut |_| ());
+    let whole = export_to("whole", &mut |_| ());
+    assert_eq!(whole.not_exported.get("files where another file or folder is"), Some(&1));
+    assert_eq!(continued, whole);
+    check_same(&dir.at("whole"), &dir.at("out"));
+    let column = |root: &str| fs::read(dir.at(root).join("region/c.40.1.mcc")).expect("there");
+    assert!(column("out") == column("whole") && column("out") != b"of no slot");
+}
+
+#[test]
+fn a_file_of_a_column_to_which_no_slot_points_is_a_file() {
+    let dir = TestDir::new();
+    let save = with_large_column(&dir);
     let stale =
         ["region/c.0.0.mcc", "region/c.41.1.mcc", "region/c.99.99.mcc", "region/c.01.1.mcc", "poi/c.0.0.mcc"];
     for name in stale {
