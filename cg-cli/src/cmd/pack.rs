@@ -6,10 +6,12 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cg_cli::mapping::{kept, name};
 use cg_cli::new_file::NewFile;
 use cg_format::codec::Codec;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockBox, ChunkAt, LocalPos};
+use cg_registry::ListKind;
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
 use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
 use cg_store::World;
@@ -18,6 +20,7 @@ use cg_store::records::RecordQuery;
 use clap::ValueHint;
 use serde::Serialize;
 
+use super::name_of;
 use super::object::key_bytes;
 use super::snapshot::watched::Watched;
 use crate::args::{BoxArg, DimensionArg, WorldArg};
@@ -27,10 +30,11 @@ use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 ///
 /// The box is of whole chunks; with them go components, side data, the entities that belong to them, and the names of all
 /// that they use. A pack holds no spatial records and no detached entities, which belong to no chunk, nor entities of its chunks
-/// that stand outside of the box. Where the box has some, nothing is written and the exit code is 1, unless `--without-records` is given; to count them, every entity of the world is
-/// read once. Properties, and objects under other prefixes, belong to no box and are not in the pack: so is what an import kept
-/// of columns beside their chunks. FILE must not exist. JSON:
-/// `{"objects":N,"object_bytes":N,"sections":N,"present":N,"entities":N,"left_records":N,"left_detached":N,"left_outside":N,"parts":N,"bytes":N}`.
+/// that stand outside of the box, nor the kept slots of its columns, which are objects: `--objects minecraft/slot` packs all of
+/// them. Where the box has some, nothing is written and the exit code is 1, unless `--without-records` is given; to count them,
+/// every entity of the world is read once. Properties, and objects under other prefixes, belong to no box and are not in the
+/// pack: so is what an import kept of columns beside their chunks. FILE must not exist. JSON:
+/// `{"objects":N,"object_bytes":N,"sections":N,"present":N,"entities":N,"left_records":N,"left_detached":N,"left_outside":N,"left_kept_slots":N,"parts":N,"bytes":N}`.
 /// Exit code 4 if no object begins with one of the prefixes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -46,7 +50,7 @@ pub(crate) struct Args {
     area: BoxArg,
     #[command(flatten)]
     dimension: DimensionArg,
-    /// Pack the box without its spatial records and detached entities; they are counted.
+    /// Pack the box without its spatial records, detached entities and kept slots; they are counted.
     #[arg(long)]
     without_records: bool,
 }
@@ -61,6 +65,7 @@ struct Report {
     left_records: u64,
     left_detached: u64,
     left_outside: u64,
+    left_kept_slots: u64,
     parts: u32,
     bytes: u64,
 }
@@ -72,6 +77,8 @@ struct Left {
     detached: u64,
     /// Entities that belong to chunks of the box and stand elsewhere.
     outside: u64,
+    /// Slots of its columns that are kept as bytes.
+    kept_slots: u64,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
@@ -85,7 +92,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     area.map_or(Ok(()), check_aligned)?;
     let prefixes = prefixes(&args.prefixes)?;
     let world = args.world.open(out)?;
-    let left = area.map_or(Ok(Left::default()), |area| left_in(&world, area, args))?;
+    let left = area.map_or(Ok(Left::default()), |area| left_in(&world, area, args, &prefixes))?;
     if !args.without_records && !left.is_nothing() {
         return Err(Failure::refused(format!(
             "the box has {left}, which a pack does not hold; nothing was written, and with --without-records it is packed \
@@ -110,6 +117,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         left_records: left.records,
         left_detached: left.detached,
         left_outside: left.outside,
+        left_kept_slots: left.kept_slots,
         parts: info.part_count,
         bytes: info.len_bytes,
     })?;
@@ -129,9 +137,10 @@ fn check_aligned(area: BlockBox) -> Result<(), Failure> {
     )))
 }
 
-/// What of a box no pack holds, counted. A damaged record or entity ends it: it may be of the box.
-fn left_in(world: &World, area: BlockBox, args: &Args) -> Result<Left, Failure> {
-    let dimension = args.dimension.find(&world.catalog())?;
+/// What of a box the pack does not hold, counted. A damaged record or entity ends it: it may be of the box.
+fn left_in(world: &World, area: BlockBox, args: &Args, prefixes: &[Vec<u8>]) -> Result<Left, Failure> {
+    let catalog = world.catalog();
+    let dimension = args.dimension.find(&catalog)?;
     let mut records = 0;
     let failed = world.records().for_each_in(&RecordQuery::new(dimension, area), |record| match record {
         Ok((_, record)) => {
@@ -158,12 +167,20 @@ fn left_in(world: &World, area: BlockBox, args: &Args) -> Result<Left, Failure> 
         })
     })?;
     failed.map_or(Ok(()), Err)?;
-    Ok(Left { records, detached, outside })
+    let dimension_name = name::text(&name_of(&catalog, ListKind::Dimensions, dimension.get()));
+    let kept = kept::keys_of_dimension(world, &dimension_name)?.into_iter();
+    let kept_slots = kept.filter(|(key, (x, z))| {
+        let (x, z) = (i64::from(*x), i64::from(*z));
+        let is_inside = (chunks.min().x()..=chunks.max().x()).contains(&x)
+            && (chunks.min().z()..=chunks.max().z()).contains(&z);
+        is_inside && !prefixes.iter().any(|prefix| key.as_bytes().starts_with(prefix))
+    });
+    Ok(Left { records, detached, outside, kept_slots: kept_slots.count() as u64 })
 }
 
 impl Left {
     const fn is_nothing(&self) -> bool {
-        self.records + self.detached + self.outside == 0
+        self.records + self.detached + self.outside + self.kept_slots == 0
     }
 }
 
@@ -176,8 +193,9 @@ impl fmt::Display for Left {
         };
         let records = (self.records > 0).then(|| counted(self.records, "record"));
         let outside = entities(self.outside, "").map(|it| format!("{it} of its chunks outside of it"));
-        let all: Vec<_> =
-            [records, entities(self.detached, "detached "), outside].into_iter().flatten().collect();
+        let kept_slots = (self.kept_slots > 0).then(|| counted(self.kept_slots, "kept slot"));
+        let all = [records, entities(self.detached, "detached "), outside, kept_slots];
+        let all: Vec<_> = all.into_iter().flatten().collect();
         f.write_str(&all.join(", "))
     }
 }
@@ -246,8 +264,12 @@ impl fmt::Display for Report {
             let entities = if *entities == 1 { "1 entity".into() } else { format!("{entities} entities") };
             writeln!(f, "  {} of {}, {entities}", counted(*present, "chunk"), counted(*sections, "place"))?;
         }
-        let Self { left_records: records, left_detached: detached, left_outside: outside, .. } = *self;
-        let left = Left { records, detached, outside };
+        let left = Left {
+            records: self.left_records,
+            detached: self.left_detached,
+            outside: self.left_outside,
+            kept_slots: self.left_kept_slots,
+        };
         if !left.is_nothing() {
             writeln!(f, "  without {left}")?;
         }

@@ -140,7 +140,7 @@ fn another_world_gets_it_by_names() {
     assert_eq!(bytes, std::fs::metadata(&file).expect("written").len());
     let expected = json!({
         "objects": 2, "object_bytes": 3, "sections": 4, "present": 2, "entities": 1, "left_records": 0,
-        "left_detached": 1, "left_outside": 0, "parts": 2, "bytes": null,
+        "left_detached": 1, "left_outside": 0, "left_kept_slots": 0, "parts": 2, "bytes": null,
     });
     assert_eq!(said, expected);
 

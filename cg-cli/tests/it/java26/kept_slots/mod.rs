@@ -185,3 +185,31 @@ fn what_is_kept_is_packed_with_the_other_objects() {
     assert_eq!(info(&dir, "other"), info(&dir, "world"));
     assert!(fs::metadata(pack).expect("a file").len() > 0);
 }
+
+#[test]
+fn a_pack_of_a_box_is_refused_where_it_would_leave_kept_slots() {
+    let dir = TestDir::new();
+    make(&dir.save("save"));
+    dir.import("save", "world", &[]).ended(1);
+    let file = dir.at("pack");
+    // The region, and the columns beside it, of which none is in the save.
+    let (all, none) = (["0", "0", "0", "511", "15", "511"], ["-512", "0", "0", "-1", "15", "511"]);
+    let pack = |area: &[&str], more: &[&str]| {
+        dir.cg("pack", "world", &[&[crate::cmd::text(&file), "--box"], area, more].concat())
+    };
+    let slots = number(&info(&dir, "world"), "objects");
+    let refused = format!(
+        "cg: the box has {slots} kept slots, which a pack does not hold; nothing was written, and with --without-records \
+         it is packed without them\n"
+    );
+    let said = pack(&all, &[]);
+    assert_eq!((said.code, said.err), (1, refused));
+    assert!(!file.exists());
+    let report = pack(&all, &["--without-records", "--json"]).json();
+    assert_eq!(report["left_kept_slots"], slots);
+    fs::remove_file(&file).expect("a file");
+    let report = pack(&all, &["--objects", "minecraft/slot", "--json"]).json();
+    assert_eq!((&report["left_kept_slots"], &report["objects"]), (&json!(0), &json!(slots)));
+    fs::remove_file(&file).expect("a file");
+    pack(&none, &[]).good();
+}
