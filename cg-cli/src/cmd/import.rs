@@ -228,7 +228,7 @@ impl fmt::Display for Report {
         if !report.not_carried.is_empty() {
             let names: Vec<_> = report.not_carried.iter().map(|name| shown(name).to_string()).collect();
             writeln!(f, "not carried: {}", names.join(", "))?;
-            more(f, report.unlisted.not_carried, "mentions of fields that are not carried")?;
+            more(f, report.unlisted.not_carried, "that are not carried")?;
         }
         show_regions(f, report)?;
         show_too_large(f, report)?;

@@ -16,8 +16,8 @@ use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Secti
 use crate::anvil::{Decoder, Payload, Slot, nbt, water};
 use crate::import::listed_block_entities;
 use crate::mapping::kept::{Folder, slot_key};
-use crate::mapping::leftovers::{self, Back, Blocks};
-use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, name, place};
+use crate::mapping::leftovers::{Back, Blocks};
+use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, key, name, place};
 
 /// A column of a world as one of a save.
 pub(super) struct Built {
@@ -132,13 +132,13 @@ impl<'a> ColumnBuilder<'a> {
         z: i32,
         report: &mut ExportReport,
     ) -> Result<Option<Points>, Error> {
-        let column = leftovers::column_key(self.dimension_name, x, z);
+        let column = key::column_key(self.dimension_name, x, z);
         let has_column = match self.object(column, |_| Some(()))? {
             Kept::Nothing => false,
             Kept::Here(()) | Kept::Damaged | Kept::Strange => true,
         };
         let decode = |bytes: &[u8]| Points::decode(bytes, has_column);
-        let kept = self.object(leftovers::poi_key(self.dimension_name, x, z), decode)?;
+        let kept = self.object(key::poi_key(self.dimension_name, x, z), decode)?;
         Ok(kept.told_once("objects of points of interest", report))
     }
 
@@ -167,12 +167,12 @@ impl<'a> ColumnBuilder<'a> {
         z: i32,
         report: &mut ExportReport,
     ) -> Result<Option<EntitySlot>, Error> {
-        let kept = self.object(leftovers::entities_key(self.dimension_name, x, z), EntitySlot::decode)?;
+        let kept = self.object(key::entities_key(self.dimension_name, x, z), EntitySlot::decode)?;
         Ok(kept.told_once("objects of slots of entities/", report))
     }
 
     fn leftovers(&self, x: i32, z: i32, report: &mut ExportReport) -> Result<Option<Leftovers>, Error> {
-        let kept = self.object(leftovers::column_key(self.dimension_name, x, z), Leftovers::decode)?;
+        let kept = self.object(key::column_key(self.dimension_name, x, z), Leftovers::decode)?;
         Ok(kept.told("objects of columns", report))
     }
 

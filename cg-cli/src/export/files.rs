@@ -11,7 +11,7 @@ use cg_store::{Error, World};
 use super::journal::Journal;
 use super::{ExportError, ExportReport};
 use crate::anvil::save::{self, Layout};
-use crate::mapping::leftovers::FILE_PREFIX;
+use crate::mapping::key::FILE_PREFIX;
 
 /// How the paths begin of the files that are a dimension's own: those in its folder in each layout, and in that in which it
 /// is placed.

@@ -10,8 +10,8 @@ use crate::anvil::Level;
 use crate::anvil::save::{
     FOLDERS_OF_26, Layout, dimension_folder, found_folder, is_found, is_moved, only_layout, stray_of,
 };
+use crate::mapping::key::{FILE_PREFIX, file_key};
 use crate::mapping::layout::{LevelDigest, MetLayout, digest_of_level, layout_key};
-use crate::mapping::leftovers::{FILE_PREFIX, file_key};
 
 /// The layout that is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]

@@ -12,7 +12,7 @@ use super::scope::Scope;
 use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
 use crate::import::PROGRESS_PREFIX;
-use crate::mapping::leftovers::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
+use crate::mapping::key::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
 use crate::mapping::{kept, name, place};
 
 /// What an export counts of kept slots that cannot be read.
@@ -169,9 +169,9 @@ fn not_for_saves(world: &World, scope: Scope<'_>, report: &mut ExportReport) -> 
     world.objects().for_each([], |object| {
         match object {
             // What an import made is written, or counted, with what it belongs to.
-            Ok((key, ..)) if leftovers::is_of_import(key) || key.starts_with(ObjectKey::STORES_OWN) => {}
+            Ok((key, ..)) if key::is_of_import(key) || key.starts_with(ObjectKey::STORES_OWN) => {}
             Ok(_) => report.missed("objects of the host", 1),
-            Err(Error::Corrupt(damage)) if leftovers::is_of_import(&damage.key) => {}
+            Err(Error::Corrupt(damage)) if key::is_of_import(&damage.key) => {}
             Err(_) => report.missed("damaged objects", 1),
         }
         ControlFlow::<()>::Continue(())
@@ -211,11 +211,11 @@ fn kept_slots(
         (ENTITIES_PREFIX, |contents| &mut contents.entity_slots, "damaged objects of slots of entities/"),
     ];
     for (prefix, columns, damaged) in kinds.into_iter().chain(with_columns.then_some(imported)) {
-        let prefix = leftovers::dimension_prefix(prefix, name);
+        let prefix = key::dimension_prefix(prefix, name);
         world.objects().for_each(&prefix, |object| {
             match object {
                 Ok((key, ..)) => {
-                    let column = leftovers::column_of(key, &prefix);
+                    let column = key::column_of(key, &prefix);
                     if let Some(column) = column.filter(|column| scope.has_column(*column)) {
                         let region = regions.entry((dimension, RegionPos::of_column(column.0, column.1)));
                         columns(region.or_default()).push(column);

@@ -12,7 +12,7 @@ use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, World};
 use uuid::Uuid;
 
-use super::prepare::{Content, Job, LocalState, Prepared, PreparedEntities};
+use super::prepare::{Content, Job, LocalState, Prepared};
 use super::progress::{self, Earlier, FileProgress, Head, Stored};
 use super::source::Source;
 use super::stored::{ByColumn, RegionChunks, without_chunk};
@@ -185,7 +185,7 @@ impl<'a> Importer<'a> {
                 Content::Unreadable(lost) => self.unread(slot, lost)?,
                 Content::OldSlot(column, bytes) => self.keep_region_slot(slot, column, bytes, true)?,
                 Content::PointsOfInterest(column, points) => self.points_of_interest(slot, column, points)?,
-                Content::NoPlace(what) => self.progress.report.note_not_carried(what),
+                Content::NoPlace(what) => self.unreadable(slot, what.to_owned()),
                 Content::Entities(entities) => self.entity_slot(slot, &catalog, entities)?,
                 Content::Column(column) => self.column(slot, &catalog, &blocks, *column)?,
             }
@@ -247,6 +247,11 @@ impl<'a> Importer<'a> {
     pub(super) fn unreadable(&mut self, slot: Slot, reason: String) {
         let file = &self.source.names[self.file];
         self.progress.report.note_unreadable(file, Some(slot.index()), reason);
+    }
+
+    /// Takes note of a loss of the file that is read.
+    pub(super) fn lost(&mut self, reason: String) {
+        self.progress.report.note_unreadable(&self.source.names[self.file], None, reason);
     }
 
     /// Registers what a job met and the world has no name of yet: by name, so that the order is always the same.
@@ -330,19 +335,6 @@ impl<'a> Importer<'a> {
             Some(count) if self.transactions >= count => Err(ImportError::Stopped(self.transactions)),
             _ => Ok(()),
         }
-    }
-
-    /// Takes the entities of a column. Returns which of the list are too large for the world.
-    pub(super) fn entities(
-        &mut self,
-        slot: Slot,
-        catalog: &Catalog,
-        entities: PreparedEntities,
-    ) -> Result<BTreeSet<usize>, ImportError> {
-        for name in &entities.not_carried {
-            self.progress.report.note_not_carried(name);
-        }
-        self.put_entities(slot, catalog, entities)
     }
 }
 

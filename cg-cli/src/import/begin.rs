@@ -11,7 +11,7 @@ use super::progress::{self, Head, RULES};
 use super::source::Source;
 use super::{ImportError, ImportOptions, Merge, MergeFiles, ReplacedLevel};
 use crate::anvil::{Level, save};
-use crate::mapping::leftovers;
+use crate::mapping::key;
 
 /// The path of the file that makes a folder a save.
 pub(super) const LEVEL: &str = "level.dat";
@@ -76,7 +76,7 @@ pub(super) fn begin(
 fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
     world.transaction(|tx| {
         for name in deleted {
-            tx.delete_object(leftovers::file_key(name)?)?;
+            tx.delete_object(key::file_key(name)?)?;
         }
         progress::put_head(tx, head);
         progress::Stored::Ok(())
@@ -86,7 +86,7 @@ fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
 
 /// The bytes of the `level.dat` that a world holds.
 pub(super) fn stored_level(world: &World) -> Result<Option<Vec<u8>>, Error> {
-    let level = world.objects().get(leftovers::file_key(LEVEL)?)?;
+    let level = world.objects().get(key::file_key(LEVEL)?)?;
     Ok(level.map(|level| level.bytes.to_vec()))
 }
 
@@ -103,10 +103,10 @@ pub(super) fn files_of_before(world: &World, source: &Source) -> Result<Vec<Stri
         names.contains(name) || around.any(|place| not_entered.contains(place))
     };
     let mut gone = Vec::new();
-    world.objects().for_each(leftovers::FILE_PREFIX, |object| {
+    world.objects().for_each(key::FILE_PREFIX, |object| {
         // What is damaged has no name here and stays.
         if let Ok((key, ..)) = object
-            && let Some(name) = key.strip_prefix(leftovers::FILE_PREFIX.as_bytes())
+            && let Some(name) = key.strip_prefix(key::FILE_PREFIX.as_bytes())
             && let Ok(name) = std::str::from_utf8(name)
             && !is_there(name)
         {
@@ -131,6 +131,6 @@ fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLeve
 fn is_empty(world: &World) -> Result<bool, Error> {
     let chunk = world.read_view(|view| view.for_each_place(Area::World, |_| ControlFlow::Break(())))?;
     let entity = world.read_view(|view| view.for_each_entity(|_| ControlFlow::Break(())))?;
-    let object = world.objects().for_each(leftovers::PREFIX, |_| ControlFlow::Break(()))?;
+    let object = world.objects().for_each(key::PREFIX, |_| ControlFlow::Break(()))?;
     Ok(chunk.is_none() && entity.is_none() && object.is_none())
 }

@@ -14,7 +14,8 @@ use cg_registry::Catalog;
 use cg_store::Error;
 
 use super::apply::{Importer, listed_block_entities};
-use super::prepare::{PreparedColumn, list_block_entities};
+use super::builder::list_block_entities;
+use super::prepare::PreparedColumn;
 use super::stored::StoredColumn;
 use super::{ImportError, Merge, Untested};
 use crate::anvil::column::Column;
@@ -73,12 +74,12 @@ impl Importer<'_> {
             }
             self.progress.kept.insert(x, z);
             self.progress.report.kept_chunks += (count - added) as u64;
-            return self.entities(slot, catalog, entities).map(drop);
+            return self.put_entities(slot, catalog, entities).map(drop);
         }
         let Some((stored, old)) = replaced else {
             self.progress.kept.insert(x, z);
             self.progress.report.kept_chunks += count as u64;
-            return self.entities(slot, catalog, entities).map(drop);
+            return self.put_entities(slot, catalog, entities).map(drop);
         };
         self.progress.report.imported_columns += 1;
         self.columns += 1;
@@ -99,7 +100,7 @@ impl Importer<'_> {
         }
         self.pending.chunks.extend(new.into_iter().map(|(at, chunk)| (at, Some(chunk))));
         self.pending.len_bytes += len_bytes;
-        mask.entities = self.entities(slot, catalog, entities)?;
+        mask.entities = self.put_entities(slot, catalog, entities)?;
         let is_masked_since = mask != met;
         if kept.is_some() || is_masked_since {
             self.keep_torn(slot, (x, z), kept, &mask, is_masked_since)?;

@@ -81,7 +81,7 @@ impl Importer<'_> {
             self.drop_kept(Folder::Entities, column.0, column.1)?;
         }
         let sums = self.sums_of_large(&entities);
-        let refused = self.entities(slot, catalog, entities)?;
+        let refused = self.put_entities(slot, catalog, entities)?;
         if let Some(left) = left {
             self.put_entity_slot(column, left)?;
         }

@@ -19,7 +19,7 @@ use crate::anvil::region::Slot;
 use crate::anvil::save::{self, OtherForm};
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::layout::digest_of_level;
-use crate::mapping::{Points, leftovers};
+use crate::mapping::{Points, key};
 
 /// What a transaction holds besides an object's bytes, generously.
 const OVERHEAD_BYTES: u64 = 4096;
@@ -30,18 +30,18 @@ impl Importer<'_> {
     /// Puts what is left of a column into the next transaction, unless the world keeps its own.
     pub(super) fn put_leftovers(&mut self, x: i32, z: i32, bytes: Vec<u8>) -> Result<(), ImportError> {
         let dimension = &self.dimension_name;
-        let key = leftovers::column_key(dimension, x, z);
+        let key = key::column_key(dimension, x, z);
         if self.head.choices.merge == Some(Merge::Replace)
             && let Ok(key) = &key
             && self.world.objects().get(key)?.is_none_or(|stored| *stored.bytes != *bytes)
         {
             // They belong to what is replaced, unless they came with this save.
-            let points = leftovers::poi_key(dimension, x, z);
+            let points = key::poi_key(dimension, x, z);
             if !self.has_points(x, z) {
                 self.pending.objects.extend(points.map(|key| (key, None)));
                 self.pending.objects.extend(slot_key(Folder::Poi, dimension, x, z).map(|key| (key, None)));
             }
-            let slot = leftovers::entities_key(dimension, x, z);
+            let slot = key::entities_key(dimension, x, z);
             if !self.earlier.entity_slots.contains(x, z) && !self.progress.entity_slots.contains(x, z) {
                 self.pending.objects.extend(slot.map(|key| (key, None)));
                 self.pending
@@ -61,7 +61,7 @@ impl Importer<'_> {
         what: &str,
     ) -> Result<bool, ImportError> {
         let Ok(key) = key else {
-            self.progress.report.note_not_carried(&format!("{what}: the dimension's name is too long"));
+            self.lost(format!("{what}: the dimension's name is too long"));
             return Ok(false);
         };
         if self.head.choices.merge.is_some() {
@@ -69,8 +69,7 @@ impl Importer<'_> {
                 Ok(Some(_)) if self.head.choices.merge == Some(Merge::Keep) => return Ok(false),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Damaged => {
-                    let reason = format!("the world keeps its object `{key}`, which is damaged: {error}");
-                    self.progress.report.note_unreadable(&self.source.names[self.file], None, reason);
+                    self.lost(format!("the world keeps its object `{key}`, which is damaged: {error}"));
                     return Ok(false);
                 }
                 Err(error) => return Err(error.into()),
@@ -79,8 +78,7 @@ impl Importer<'_> {
         let limit_bytes = self.object_limit_bytes();
         if bytes.len() as u64 > limit_bytes {
             let len_bytes = bytes.len();
-            let what = format!("{what}: {key} takes {len_bytes} bytes, more than {limit_bytes}");
-            self.progress.report.note_not_carried(&what);
+            self.lost(format!("{what}: {key} takes {len_bytes} bytes, more than {limit_bytes}"));
             self.pending.objects.insert(key, None);
             return Ok(false);
         }
@@ -180,7 +178,7 @@ impl Importer<'_> {
         }
         self.drop_kept(Folder::Poi, x, z)?;
         self.pending.len_bytes += bytes.len();
-        let key = leftovers::poi_key(&self.dimension_name, x, z);
+        let key = key::poi_key(&self.dimension_name, x, z);
         self.put_object(key, bytes, "points of interest").map(drop)
     }
 
@@ -188,7 +186,7 @@ impl Importer<'_> {
     /// earlier slot of the save was of the same column.
     pub(super) fn put_entity_slot(&mut self, (x, z): (i32, i32), bytes: Vec<u8>) -> Result<(), ImportError> {
         if self.earlier.entity_slots.contains(x, z) || self.progress.entity_slots.contains(x, z) {
-            self.progress.report.note_not_carried("fields of a second slot of entities/ for one column");
+            self.lost(format!("fields of a second slot of entities/ for column ({x}, {z})"));
             return Ok(());
         }
         self.progress.entity_slots.insert(x, z);
@@ -196,7 +194,7 @@ impl Importer<'_> {
             return Ok(());
         }
         self.pending.len_bytes += bytes.len();
-        let key = leftovers::entities_key(&self.dimension_name, x, z);
+        let key = key::entities_key(&self.dimension_name, x, z);
         self.put_object(key, bytes, "fields beside entities").map(drop)
     }
 
@@ -233,12 +231,19 @@ impl Importer<'_> {
         for (copy, of) in &self.source.save.copies {
             all.note_left_out(&self.source.name(copy), &format!("it is a copy of {of}"));
         }
-        for foreign in &self.source.others.foreign {
-            all.note_not_carried(foreign);
+        for name in &self.source.others.read_elsewhere {
+            all.note_not_carried(&format!("file {name}: a region that is read by another path"));
+        }
+        for (name, path) in &self.source.others.worlds {
+            if self.is_own_world(path) {
+                all.note_not_carried(&format!("folder {name}: it is this world"));
+            } else {
+                all.note_left_out(name, "it is a world of CherryGrove");
+            }
         }
         let (mut pending, mut pending_bytes) = (Vec::new(), 0);
         for (name, path) in &self.source.others.files {
-            let Ok(key) = leftovers::file_key(name) else {
+            let Ok(key) = key::file_key(name) else {
                 all.note_left_out(name, "its path is too long");
                 continue;
             };
@@ -296,6 +301,12 @@ impl Importer<'_> {
         }
         report.add(all);
         Ok(())
+    }
+
+    /// Whether a folder is that of the world that the import is into.
+    fn is_own_world(&self, folder: &Path) -> bool {
+        let canonical = |path: &Path| fs::canonicalize(path).ok();
+        self.world.directory().and_then(canonical).is_some_and(|own| canonical(folder) == Some(own))
     }
 
     fn put_files(&mut self, files: Vec<(ObjectKey, Vec<u8>)>) -> Result<(), ImportError> {

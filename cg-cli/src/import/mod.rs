@@ -36,6 +36,7 @@
 
 mod apply;
 mod begin;
+mod builder;
 mod columns;
 mod entities;
 mod files;
@@ -63,8 +64,8 @@ use rayon::ThreadPoolBuilder;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use apply::listed_block_entities;
+pub(crate) use builder::list_block_entities;
 pub(crate) use entities::derived;
-pub(crate) use prepare::list_block_entities;
 pub(crate) use progress::PROGRESS_PREFIX;
 pub use report::{
     ImportReport, Part, Reason, Rekeyed, ReplacedLevel, Stray, TooLarge, Unlisted, Unreadable, Untested,

@@ -3,21 +3,20 @@
 //! Workers do this beside each other. Blocks have numbers of the job's own, in the order in which the job meets them;
 //! the one thread that commits gives them the world's.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 
-use cg_format::chunk::{CellLayer, Chunk, EditError};
-use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, LocalPos, SchemaView};
-use cg_registry::{Name, NameError};
+use cg_format::chunk::Chunk;
+use cg_registry::Name;
 
-use crate::anvil::column::{self, Blocks, Column, ColumnError, EntityColumn, Fault, Place, cell};
+use super::builder::Builder;
+use crate::anvil::column::{self, ColumnError, EntityColumn};
 use crate::anvil::region::{Extent, RawSlot, ReadLimits, RegionPos, Slot};
 use crate::anvil::save::RegionKind;
-use crate::anvil::{Decoder, EntityRecord, Payload, Region, SlotError, entity, nbt, water, write};
+use crate::anvil::{Decoder, EntityRecord, Payload, Region, SlotError, entity, nbt};
 use crate::mapping::kept::{Bytes, Mapped, MappedColumn, Mask};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, kind, name};
+use crate::mapping::{EntitySlot, Ids, KeptSlot, Points, kind};
 
 /// Slots that are read, decoded and registered together: half a row of a region.
 ///
@@ -111,7 +110,6 @@ pub(super) struct PreparedEntities {
     pub(super) data_version: i32,
     /// Each with its riders, vehicles first.
     pub(super) groups: Vec<Vec<EntityRecord>>,
-    pub(super) not_carried: BTreeSet<String>,
     /// The object of what in a slot of `entities/` is no entity.
     pub(super) left: Option<Vec<u8>>,
 }
@@ -155,8 +153,7 @@ pub(super) fn prepare(path: &Path, kind: RegionKind, job: Job, ids: &Ids, decode
         Err((reason, extent)) => Err(lost(&mut region, slot, reason, extent)),
     };
     let payloads: Vec<_> = slots.into_iter().map(|slot| (slot, read(slot))).collect();
-    let mut builder =
-        Builder { ids, seen: owners_seen(&payloads), states: Vec::new(), numbers: HashMap::new() };
+    let mut builder = Builder::new(ids, owners_seen(&payloads));
     let slots = payloads
         .into_iter()
         .map(|(slot, payload)| {
@@ -191,7 +188,7 @@ pub(super) fn prepare(path: &Path, kind: RegionKind, job: Job, ids: &Ids, decode
             (slot, content)
         })
         .collect();
-    Prepared { states: builder.states, slots, broken: None }
+    Prepared { states: builder.into_states(), slots, broken: None }
 }
 
 /// Says of a slot that its bytes are not kept either.
@@ -321,180 +318,15 @@ fn owners_seen(payloads: &[(Slot, Result<Read, Lost>)]) -> HashSet<String> {
     seen
 }
 
-/// A block entity of a section: the cell at which it is the first, and its NBT.
-type Inside = (Option<u16>, Vec<u8>);
-
-struct Builder<'a> {
-    ids: &'a Ids,
-    seen: HashSet<String>,
-    states: Vec<LocalState>,
-    numbers: HashMap<Arc<str>, u64>,
-}
-
-impl Builder<'_> {
-    fn column(&mut self, mut column: Column, timestamp: u32) -> PreparedColumn {
-        let left = Leftovers::take(&mut column, timestamp).encode();
-        let places = column.block_entity_places();
-        let status = column.status();
-        let Column { x, z, data_version, sections, block_entities, entities, carried, .. } = column;
-        let Column { not_carried, problems, .. } = column;
-        let mut is_torn = problems.iter().any(|problem| !matches!(problem.fault, Fault::LightLength { .. }));
-        let mut problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        let of_other_kind = not_carried.iter();
-        problems.extend(of_other_kind.map(|name| format!("{name}: it is not as the game writes it")));
-        let mut mask = Mask::default();
-        let mut rest = Column { carried, ..Column::new(x, z, data_version) };
-        // By section: the component of a cell, or one more that no block can own.
-        let mut inside: HashMap<usize, Vec<Inside>> = HashMap::new();
-        for (block_entity, place) in block_entities.into_iter().zip(places) {
-            match place {
-                Place::Cell { section, cell } => {
-                    inside.entry(section).or_default().push((Some(cell), block_entity.nbt));
-                }
-                Place::Doubled { section, .. } => {
-                    inside.entry(section).or_default().push((None, block_entity.nbt));
-                }
-                Place::NoSection | Place::Elsewhere => rest.block_entities.push(block_entity),
-            }
-        }
-        let mut chunks = Vec::new();
-        let mut len_bytes = 0;
-        for (index, mut section) in sections.into_iter().enumerate() {
-            let Some(blocks) = section.blocks.take() else {
-                rest.sections.push(section);
-                continue;
-            };
-            match self.chunk(&blocks, inside.remove(&index).unwrap_or_default()) {
-                Ok(mut chunk) => {
-                    let sides = [
-                        (self.ids.biomes, section.biomes),
-                        (self.ids.block_light, section.block_light),
-                        (self.ids.sky_light, section.sky_light),
-                        (self.ids.status, status.clone().map(String::into_bytes)),
-                    ];
-                    for (kind, bytes) in sides {
-                        if let (Some(kind), Some(bytes)) = (kind, bytes) {
-                            chunk.set_side(kind, bytes);
-                        }
-                    }
-                    len_bytes += chunk.memory_bytes();
-                    chunks.push((section.y, chunk));
-                }
-                Err(error) => {
-                    problems.push(format!("section {}: {error}", section.y));
-                    mask.heights.insert(section.y);
-                    is_torn = true;
-                }
-            }
-        }
-        let rest = write::column(&rest).unwrap_or_else(|error| {
-            problems.push(format!("what stands beside the sections: {error}"));
-            mask.is_bare = true;
-            write::column(&Column::new(x, z, data_version)).expect("an empty column can be written")
-        });
-        let groups = groups_of(&entities);
-        let (place, column) = (ListedIn::Column, (x, z));
-        let entities = PreparedEntities { place, column, data_version, groups, not_carried, left: None };
-        len_bytes += rest.len() + left.len() + entities.len_bytes();
-        let kept = None;
-        PreparedColumn { x, z, chunks, rest, left, entities, problems, is_torn, mask, kept, len_bytes }
-    }
-
-    /// A section's blocks with the block entities in it, each with the cell at which it is the first.
-    fn chunk(&mut self, blocks: &Blocks, block_entities: Vec<Inside>) -> Result<Chunk, SectionError> {
-        // What no cell shows is not there: a palette entry without cells gets no id.
-        let kinds: Result<Vec<_>, _> = blocks
-            .palette
-            .iter()
-            .zip(blocks.counts())
-            .map(|(state, count)| if count == 0 { Ok((BlockId::new(0), false)) } else { self.kind(state) })
-            .collect();
-        let kinds = kinds?;
-        let kind_of = |cell: u16| {
-            let index = usize::from(blocks.index(cell));
-            *kinds.get(index).expect("the decoder checked every index against the palette")
-        };
-        let any_wet = kinds.iter().any(|(_, wet)| *wet);
-        let water = if any_wet { Some(self.number(&Arc::from(water::WATER))?) } else { None };
-        let schema = LocalSchema::new(&self.states, self.ids.block_entity);
-        let mut chunk = if blocks.indices.is_none() {
-            Chunk::filled(kind_of(0).0, &schema)?
-        } else {
-            let mut cells: Box<[BlockId; LocalPos::COUNT]> =
-                vec![BlockId::new(0); LocalPos::COUNT].try_into().expect("it was made with this length");
-            for (block, cell) in cells.iter_mut().zip(0..) {
-                *block = kind_of(cell).0;
-            }
-            Chunk::from_blocks(&cells, CellOrder::Yzx, &schema)?
-        };
-        if let Some(water) = water {
-            for cell in LocalPos::all().filter(|cell| kind_of(CellOrder::Yzx.index(*cell)).1) {
-                chunk.push_layer(cell, water, &schema)?;
-            }
-        }
-        let mut beside = Vec::new();
-        for (at, nbt) in block_entities {
-            let cell = at.and_then(|at| CellOrder::Yzx.cell(at));
-            let owner = cell.filter(|cell| self.owns(chunk.block(*cell)));
-            match (owner, self.ids.block_entity) {
-                (Some(cell), Some(component)) => {
-                    chunk.set_component(CellLayer::base(cell), component, &nbt)?;
-                }
-                _ => beside.push(nbt),
-            }
-        }
-        if let Some(side) = self.ids.block_entities.filter(|_| !beside.is_empty()) {
-            chunk.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
-        }
-        Ok(chunk)
-    }
-
-    /// The job's number of a state's layer 0, and whether water belongs into layer 1.
-    fn kind(&mut self, state: &Arc<str>) -> Result<(BlockId, bool), NameError> {
-        Ok(match water::split(state) {
-            Some(dry) => (self.number(&Arc::from(dry))?, true),
-            None => (self.number(state)?, false),
-        })
-    }
-
-    fn number(&mut self, state: &Arc<str>) -> Result<BlockId, NameError> {
-        if let Some(number) = self.numbers.get(state) {
-            return Ok(BlockId::new(*number));
-        }
-        let number = self.states.len() as u64;
-        let owns = kind::owns_block_entity(state) || self.seen.contains(kind::base(state));
-        self.states.push(LocalState { name: name::of(state)?, is_opaque: kind::is_opaque(state), owns });
-        self.numbers.insert(Arc::clone(state), number);
-        Ok(BlockId::new(number))
-    }
-
-    fn owns(&self, block: BlockId) -> bool {
-        self.states.get(block.get() as usize).is_some_and(|state| state.owns)
-    }
-}
-
-/// Why a section's blocks make no chunk.
-#[derive(Debug, thiserror::Error)]
-enum SectionError {
-    #[error("a block state's name: {0}")]
-    Name(#[from] NameError),
-    #[error(transparent)]
-    Edit(#[from] EditError),
-}
-
-/// The side data that lists block entities which no block owns.
-pub(crate) fn list_block_entities<'a>(entities: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
-    nbt::payload(|out| out.raw_compounds("block_entities", entities))
-}
-
 fn entities_of(mut column: EntityColumn, timestamp: u32) -> PreparedEntities {
     let left = EntitySlot::take(&mut column, timestamp).map(|left| left.encode());
     let EntityColumn { x, z, data_version, entities, .. } = column;
-    let (place, not_carried) = (ListedIn::EntityFile, BTreeSet::new());
-    PreparedEntities { place, column: (x, z), data_version, groups: groups_of(&entities), not_carried, left }
+    let (place, column) = (ListedIn::EntityFile, (x, z));
+    PreparedEntities { place, column, data_version, groups: groups_of(&entities), left }
 }
 
-fn groups_of(entities: &[Vec<u8>]) -> Vec<Vec<EntityRecord>> {
+/// Each entity with its riders, vehicles first.
+pub(super) fn groups_of(entities: &[Vec<u8>]) -> Vec<Vec<EntityRecord>> {
     let limits = nbt::Limits::default();
     let split = |raw: &Vec<u8>| {
         entity::split(raw, &limits).expect("part of an NBT that was checked with the same limits")
@@ -502,36 +334,4 @@ fn groups_of(entities: &[Vec<u8>]) -> Vec<Vec<EntityRecord>> {
     entities.iter().map(split).collect()
 }
 
-/// The schema of a job's own numbers.
-struct LocalSchema<'a> {
-    states: &'a [LocalState],
-    block_entity: Option<ComponentId>,
-}
-
-impl<'a> LocalSchema<'a> {
-    const fn new(states: &'a [LocalState], block_entity: Option<ComponentId>) -> Self {
-        Self { states, block_entity }
-    }
-}
-
-impl SchemaView for LocalSchema<'_> {
-    fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {
-        let owns = self.states.get(block.get() as usize)?.owns;
-        Some(if owns { self.block_entity.as_slice() } else { &[] })
-    }
-
-    fn shape(&self, component: ComponentId) -> Option<ComponentShape> {
-        (Some(component) == self.block_entity).then_some(ComponentShape::Variable)
-    }
-
-    fn default_bytes(&self, _: ComponentId) -> &[u8] {
-        &[]
-    }
-
-    fn is_opaque(&self, _: BlockId) -> bool {
-        true
-    }
-}
-
-const _: () = assert!(cell(0, 1, 0) == 256 && cell(0, 0, 1) == 16, "the game's order is CellOrder::Yzx");
 const _: () = assert!(Slot::COUNT.is_multiple_of(SLOTS_PER_JOB), "jobs cover a region");

@@ -79,8 +79,8 @@ pub struct ImportReport {
     pub reasons: Vec<Reason>,
     /// Entities with another UUID than the save gives them: of each file the first thousand.
     pub rekeyed: Vec<Rekeyed>,
-    /// What the save holds and the world does not, names of fields, and files that belong to no dimension: of each file the
-    /// first thousand.
+    /// What is not imported and loses nothing: region files of dimensions that were not asked for, or that are read by another
+    /// path, and the world itself where it is inside of the save. The first thousand.
     pub not_carried: BTreeSet<String>,
     /// Region files, and parts of them, that are of no dimension or are not named as the game names them, and that were
     /// imported as files: the first thousand.

@@ -15,7 +15,7 @@ use super::apply::Importer;
 use super::{ImportError, Merge};
 use crate::anvil::region::RegionPos;
 use crate::mapping::kept::{Folder, slot_key};
-use crate::mapping::{NO_CHUNK, leftovers, name, place};
+use crate::mapping::{NO_CHUNK, key, name, place};
 
 /// Sections that a save can have.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
@@ -137,7 +137,7 @@ impl Importer<'_> {
         let objects = self.world.objects();
         let mut is_old = false;
         let kept = slot_key(Folder::Region, &self.dimension_name, x, z);
-        let keys = [kept, leftovers::column_key(&self.dimension_name, x, z)];
+        let keys = [kept, key::column_key(&self.dimension_name, x, z)];
         for (key, is_slot) in keys.into_iter().zip([true, false]) {
             // Of a dimension whose name is too long for a key there is none.
             let Ok(key) = key else { continue };

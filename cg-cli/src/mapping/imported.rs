@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use cg_store::{Error, World};
 
 use super::kept;
-use super::leftovers::{self, COLUMN_PREFIX, ENTITIES_PREFIX, FILE_PREFIX, POI_PREFIX};
+use super::key::{self, COLUMN_PREFIX, ENTITIES_PREFIX, FILE_PREFIX, POI_PREFIX};
+use super::leftovers;
 
 /// Objects and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,7 +42,7 @@ impl ImportedObjects {
     /// If the engine fails.
     pub fn count(world: &World) -> Result<Self, Error> {
         let mut found = Self::default();
-        world.objects().for_each(leftovers::PREFIX, |object| {
+        world.objects().for_each(key::PREFIX, |object| {
             if let Ok((key, _, bytes)) = object {
                 found.add(key, bytes);
             }

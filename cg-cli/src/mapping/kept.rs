@@ -15,7 +15,8 @@ use std::ops::ControlFlow;
 use cg_store::objects::ObjectKey;
 use cg_store::{Error, World};
 
-use super::leftovers::{COLUMN_PREFIX, begin, column_of, dimension_prefix, key, parse};
+use super::key::{COLUMN_PREFIX, column_of, dimension_prefix, of_column};
+use super::leftovers::{begin, parse};
 use crate::anvil::Decoder;
 use crate::anvil::column::{BlocksDigest, Column, ColumnError, Place, sum_of_all};
 use crate::anvil::nbt::{self, Compound, Value};
@@ -172,7 +173,7 @@ impl MappedColumn {
 /// # Errors
 /// [`Error::ObjectKey`] when the dimension's name is too long for a key.
 pub fn slot_key(folder: Folder, dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    key(folder.prefix(), dimension, x, z)
+    of_column(folder.prefix(), dimension, x, z)
 }
 
 impl KeptSlot {

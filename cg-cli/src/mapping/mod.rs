@@ -11,7 +11,7 @@
 //! | block entity that no block can own | side data [`BLOCK_ENTITIES`] of its chunk |
 //! | biomes, light, generation status | side data of the chunk |
 //! | light of no section of blocks, times of a column | side data [`COLUMN`] of the column's lowest chunk |
-//! | every other field of a column, and files that are no regions | objects, see [`leftovers`] |
+//! | every other field of a column, and files that are no regions | objects, see [`key`] and [`leftovers`] |
 //! | slot of which something could not be read | object, see [`kept`] |
 //! | column without a chunk of ours | property, see [`name::column_property`] |
 //! | entity, rider | entity with components [`ENTITY_NBT`] and [`ENTITY_ORIGIN`] |
@@ -21,6 +21,7 @@
 pub mod ids;
 pub mod imported;
 pub mod kept;
+pub mod key;
 pub mod kind;
 pub mod layout;
 pub mod leftovers;

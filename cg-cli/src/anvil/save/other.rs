@@ -22,8 +22,10 @@ pub struct OtherFiles {
     pub files: Vec<(String, PathBuf)>,
     /// The paths of what is there and cannot be taken, each with why.
     pub refused: Vec<(String, &'static str)>,
-    /// Worlds of CherryGrove, and regions that are read by another path, in words.
-    pub foreign: Vec<String>,
+    /// Worlds of CherryGrove: the paths of their folders, and where they are.
+    pub worlds: Vec<(String, PathBuf)>,
+    /// The paths of regions that are read by another path.
+    pub read_elsewhere: Vec<String>,
     /// The paths of that, and of links that are not followed: what else is below them is the save's.
     pub not_entered: Vec<String>,
     /// How many files belong to what is left out of the save.
@@ -61,7 +63,8 @@ impl Save {
         found.left_out = (count - found.files.len()) as u64;
         found.files.sort_by(|(a, _), (b, _)| (a != "level.dat", a).cmp(&(b != "level.dat", b)));
         found.refused.sort();
-        found.foreign.sort();
+        found.worlds.sort();
+        found.read_elsewhere.sort();
         Ok(found)
     }
 }
@@ -69,11 +72,6 @@ impl Save {
 impl OtherFiles {
     fn refuse(&mut self, name: &str, why: &'static str) {
         self.refused.push((name.to_owned(), why));
-        self.not_entered.push(name.to_owned());
-    }
-
-    fn note_foreign(&mut self, name: &str, kind: &str, what: &str) {
-        self.foreign.push(format!("{kind} {name}: {what}"));
         self.not_entered.push(name.to_owned());
     }
 }
@@ -158,7 +156,8 @@ impl Walk<'_> {
             } else if self.is_external(folder, raw.to_str().unwrap_or_default()) {
                 // It was read with its region.
             } else if is_linked && is_region_part(&name) {
-                found.note_foreign(&name, "file", "a region that is read by another path");
+                found.not_entered.push(name.clone());
+                found.read_elsewhere.push(name);
             } else {
                 found.files.push((name, path));
             }
@@ -178,7 +177,8 @@ impl Walk<'_> {
     ) -> Result<(), SaveError> {
         if path.join(cg_store::directory::FILE_NAME).is_file() {
             // Its files change while they are read, and would become objects of themselves.
-            found.note_foreign(name, "folder", "it is a world of CherryGrove");
+            found.not_entered.push(name.to_owned());
+            found.worlds.push((name.to_owned(), path.to_owned()));
         } else if depth >= MAX_DEPTH {
             found.refuse(name, "the folder is too deep");
         } else if raw.is_none() {
@@ -228,8 +228,6 @@ fn has_below(files: &BTreeSet<&Path>, folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use expect_test::expect;
-
     use super::*;
     use crate::anvil::save;
 
@@ -303,7 +301,8 @@ mod tests {
             ]
         );
         assert_eq!(found.refused, [("elsewhere".to_owned(), IS_LINK)]);
-        expect!["folder backups/world: it is a world of CherryGrove"].assert_eq(&found.foreign.join("\n"));
+        let world = ("backups/world".to_owned(), folder.path().join("backups/world"));
+        assert_eq!((found.worlds, found.read_elsewhere), (vec![world], vec![]));
     }
 
     #[test]

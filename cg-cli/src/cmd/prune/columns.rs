@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use cg_cli::mapping::{kept, leftovers, name, place};
+use cg_cli::mapping::{kept, key, name, place};
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_registry::ListKind;
 use cg_store::World;
@@ -105,7 +105,7 @@ impl Columns {
                 continue;
             }
             gone.entities.extend(self.entities.remove(&column).unwrap_or_default());
-            for key in leftovers::keys_of_column(&self.dimension, column.0, column.1)? {
+            for key in key::keys_of_column(&self.dimension, column.0, column.1)? {
                 if world.objects().version(&key)?.is_some() {
                     gone.objects.push(key);
                 }

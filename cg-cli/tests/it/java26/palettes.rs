@@ -294,6 +294,23 @@ fn a_default_state_is_one_state_however_it_is_spelled() {
 }
 
 #[test]
+fn a_snapshot_of_one_spelling_equals_the_world_with_the_other() {
+    let dir = check(IDS, &shown(vec![vec![Text("minecraft:oak_slab")]]));
+    let area = ["--box", "0", "-64", "0", "15", "-49", "15"];
+    dir.cg("snapshot create", "world", &[&["short"], &area[..]].concat()).good();
+    let at_slot = |name: &str, entry: Entry| {
+        let column = column(IDS, &shown(vec![vec![entry]]));
+        dir.save(name).level(NAMED, name).slots(REGION, [(AT, column, LIVE.time)]);
+        dir.import(name, "world", &["--merge", "replace"]).good();
+        dir.cg("snapshot diff", "world", &["short", "--json"]).json()
+    };
+    let same = json!({"sections": 0, "blocks": 0, "components": 0, "entities": 0, "by_kind": {}});
+    assert_eq!(at_slot("spelled", Id(BOTTOM)), same);
+    let other = at_slot("other", Id("minecraft:oak_slab[type=top,waterlogged=false]"));
+    assert_eq!((&other["sections"], &other["blocks"]), (&json!(1), &json!(4096)));
+}
+
+#[test]
 fn a_changed_column_keeps_its_form() {
     for (version, entries, expected) in [
         (

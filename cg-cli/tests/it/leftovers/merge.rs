@@ -132,8 +132,9 @@ fn of_points_of_interest_met_twice_the_first_are_taken_and_the_others_named() {
     fs::copy(save.join("entities/r.0.0.mca"), listed.join("-r.0.0.mca")).expect("copied");
     maker::region(&listed.join("_r.0.0.mca"), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);
     let report = taken(&listed, &in_memory(), None);
-    let named: Vec<_> = report.not_carried.iter().map(String::as_str).collect();
-    assert_eq!(named, ["fields of a second slot of entities/ for one column"]);
+    let lost: Vec<_> =
+        report.unreadable.iter().map(|lost| (lost.file.as_str(), lost.reason.as_str())).collect();
+    assert_eq!(lost, [("_r.0.0.mca", "fields of a second slot of entities/ for column (1, 0)")]);
     // In a save, a slot that says another place than its file is kept where it was met.
     let renamed = "entities/r.1.0.mca";
     maker::region(&save.join(renamed), &[maker::zlib((1, 0), &entity_slot(1, vec![]))]);

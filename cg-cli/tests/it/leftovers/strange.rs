@@ -45,11 +45,11 @@ fn what_is_over_the_limits_is_named_with_its_size() {
     assert_eq!((report.imported_columns, report.imported_files), (3, 6));
     assert!(!report.is_whole());
     let lost = report.too_large.iter().map(|lost| format!("{}: {} bytes", lost.file, lost.bytes));
-    let named: Vec<_> = lost.chain(report.not_carried.iter().cloned()).collect();
-    assert_eq!(report.unreadable, []);
+    let unread = report.unreadable.iter().map(|lost| format!("{}: {}", lost.file, lost.reason));
+    let named: Vec<_> = lost.chain(unread).collect();
     expect![[r#"
         data/huge.dat: 300000 bytes
-        what is left of columns: minecraft/column/minecraft:overworld/r.5.0/162/0 takes 300173 bytes, more than 195904"#]].assert_eq(&named.join("\n"));
+        region/r.5.0.mca: what is left of columns: minecraft/column/minecraft:overworld/r.5.0/162/0 takes 300173 bytes, more than 195904"#]].assert_eq(&named.join("\n"));
 }
 
 #[test]
@@ -178,9 +178,14 @@ fn a_world_inside_of_the_save_is_no_part_of_it() {
     let save = tempfile::tempdir().expect("a folder");
     make(save.path());
     let (world, report) = imported(save.path(), &save.path().join("worlds/mine"));
-    assert_eq!(report.imported_files, 5);
-    let named: Vec<_> = report.not_carried.iter().map(String::as_str).collect();
-    assert_eq!(named, ["folder worlds/mine: it is a world of CherryGrove"]);
+    assert_eq!((report.imported_files, report.is_whole()), (5, true));
+    assert!(report.not_carried.iter().eq(["folder worlds/mine: it is this world"]), "{report:?}");
     let inside = world.objects().list("minecraft/file/worlds", None, 1).expect("no damage").entries;
     assert_eq!(inside, []);
+    // Another world that is there is left out.
+    let (_, report) = imported(save.path(), &save.path().join("worlds/other"));
+    assert_eq!((report.imported_files, report.is_whole()), (5, false));
+    let lost: Vec<_> =
+        report.unreadable.iter().map(|lost| (lost.file.as_str(), lost.reason.as_str())).collect();
+    assert_eq!(lost, [("worlds/mine", "left out: it is a world of CherryGrove")]);
 }
