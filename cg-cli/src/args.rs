@@ -139,7 +139,8 @@ pub(crate) fn options() -> WorldOptions {
 /// A dimension of the world.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DimensionArg {
-    /// A dimension's name; the part after the colon is enough where it is not ambiguous [default: the world's first].
+    /// A dimension's name; the part after the colon is enough where it is not ambiguous [default: minecraft:overworld, or the
+    /// world's first].
     #[arg(id = "dimension", long, visible_alias = "dim", short = 'd', value_name = "NAME")]
     name: Option<String>,
 }
@@ -151,18 +152,18 @@ impl DimensionArg {
 
     /// Finds the dimension by name.
     pub(crate) fn find(&self, catalog: &Catalog) -> Result<Dimension, Failure> {
-        dimension_or_first(catalog, self.name.as_deref())
+        dimension_or_default(catalog, self.name.as_deref())
     }
 }
 
-/// Finds a dimension by name; without one, the world's first.
-pub(crate) fn dimension_or_first(catalog: &Catalog, wanted: Option<&str>) -> Result<Dimension, Failure> {
+/// Finds a dimension by name; without one, the overworld of a save, or else the world's first.
+pub(crate) fn dimension_or_default(catalog: &Catalog, wanted: Option<&str>) -> Result<Dimension, Failure> {
     match wanted {
         Some(wanted) => find_dimension(catalog, wanted),
         None if catalog.list(ListKind::Dimensions).names().is_empty() => {
             Err(Failure::usage("the world has no dimension yet; nothing was ever stored in it"))
         }
-        None => Ok(Dimension::new(0)),
+        None => Ok(catalog.dimension("minecraft:overworld").unwrap_or(Dimension::new(0))),
     }
 }
 

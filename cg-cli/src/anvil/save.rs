@@ -255,9 +255,21 @@ fn whole(path: &Path, bare: Vec<PathBuf>) -> Result<Save, SaveError> {
     Ok(save)
 }
 
+/// Sorts region files, of a dimension and kind those behind the others whose names are of no region: of two columns of one
+/// place the first counts.
+fn sort(regions: &mut [RegionFile]) {
+    regions.sort_by(|one, other| {
+        let key = |file: &RegionFile| (file.kind, file.pos.is_none(), file.pos);
+        one.dimension
+            .cmp(&other.dimension)
+            .then_with(|| key(one).cmp(&key(other)))
+            .then_with(|| one.path.cmp(&other.path))
+    });
+}
+
 impl Save {
     fn of(path: &Path, mut regions: Vec<RegionFile>, taken: Option<Taken>) -> Self {
-        regions.sort();
+        sort(&mut regions);
         let layouts =
             regions.iter().filter_map(|file| Some((file.dimension.clone(), file.layout?))).collect();
         let (path, strays) = (path.to_owned(), Vec::new());
@@ -295,7 +307,7 @@ impl Save {
                 strays.files.into_iter().map(|file| RegionFile { dimension: dimension.clone(), ..file }),
             );
         }
-        self.regions.sort();
+        sort(&mut self.regions);
         Ok(())
     }
 

@@ -26,6 +26,9 @@ pub enum StateError {
     /// No `Name`, `id` or string, or one that is no text.
     #[error("a palette entry has no name")]
     NoName,
+    /// A compound with fields of two shapes, or with one of them twice.
+    #[error("a palette entry says its state in two ways")]
+    Mixed,
     /// Properties that are no compound.
     #[error("the properties of {0:?} are no compound")]
     NoProperties(String),
@@ -105,6 +108,12 @@ pub fn from_nbt(entry: Value<'_>) -> Result<Entry, StateError> {
     } else {
         (Shape::Wrapped, "", None)
     };
+    let of_shapes = [b"Name".as_slice(), b"Properties", b"id", b"properties", b""];
+    let met = entry.fields().map(|field| field.name.0).filter(|met| of_shapes.contains(met));
+    let own = [Some(name), properties].into_iter().flatten();
+    if met.count() > own.filter(|own| entry.field(own).is_some()).count() {
+        return Err(StateError::Mixed);
+    }
     let mut text = name_of(entry.text(name))?;
     let inside = match properties.and_then(|properties| entry.get(properties)) {
         None => None,

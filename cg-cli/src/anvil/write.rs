@@ -4,14 +4,11 @@
 //! `sections` since 1.18, indices that span words before 20w17a. So is the form of block states, unless another was met.
 
 use super::column::{
-    Blocks, Column, EntityColumn, LIGHT_BYTES, NO_LEVEL, Packing, Section, bits_for, packing,
+    Blocks, CONTAINERS, Column, EntityColumn, LIGHT_BYTES, NO_LEVEL, Packing, Section, bits_for, packing,
 };
 use super::nbt::{self, Compound, CompoundWriter, NbtError, Tag, TooLong};
 use super::palette::{Form, Spelling};
 use super::state::StateError;
-
-/// The first version whose sections hold `block_states` (21w37a).
-const CONTAINERS: i32 = 2834;
 
 /// Why a column cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -60,7 +60,7 @@ pub(crate) struct Args {
     mca: Option<PathBuf>,
     #[command(flatten)]
     into: IntoArgs,
-    /// Only this dimension, and the files in its own folder [default: all; with `--into` the world's first]; the part of its
+    /// Only this dimension, and the files in its own folder [default: all; with `--into` minecraft:overworld, or the world's first]; the part of its
     /// name after the colon is enough where it is not ambiguous.
     #[arg(long, visible_alias = "dim", short = 'd', value_name = "NAME")]
     dimension: Option<String>,

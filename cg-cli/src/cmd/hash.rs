@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::args::{AreaArg, WorldArg, dimension_or_first};
+use crate::args::{AreaArg, WorldArg, dimension_or_default};
 use crate::output::{Failure, Outcome, Output};
 
 /// Print the hash of the world's content: equal for equal content, whatever its tier, ids or order of writing.
@@ -19,7 +19,7 @@ use crate::output::{Failure, Outcome, Output};
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
-    /// Only this dimension [default: everything that the world holds; with `--box` the world's first]; the part of its name
+    /// Only this dimension [default: everything that the world holds; with `--box` minecraft:overworld, or the world's first]; the part of its name
     /// after the colon is enough where it is not ambiguous.
     #[arg(long, visible_alias = "dim", short = 'd', value_name = "NAME")]
     dimension: Option<String>,
@@ -40,11 +40,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open(out)?;
     let hash = match args.area.get()? {
         Some(area) => {
-            let dimension = dimension_or_first(&world.catalog(), args.dimension.as_deref())?;
+            let dimension = dimension_or_default(&world.catalog(), args.dimension.as_deref())?;
             world.content_hash(cg_store::view::Area::Blocks(dimension, &area))?
         }
         None if args.dimension.is_some() => {
-            let dimension = dimension_or_first(&world.catalog(), args.dimension.as_deref())?;
+            let dimension = dimension_or_default(&world.catalog(), args.dimension.as_deref())?;
             world.content_hash(cg_store::view::Area::Box(dimension, cg_format::ChunkBox::EVERYTHING))?
         }
         None => {

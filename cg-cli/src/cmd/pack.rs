@@ -1,5 +1,6 @@
 //! `cg pack`: objects and a box of chunks into one file.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
@@ -10,13 +11,14 @@ use cg_cli::mapping::{kept, name};
 use cg_cli::new_file::NewFile;
 use cg_format::codec::Codec;
 use cg_format::entity::{Entity, Owner};
-use cg_format::{BlockBox, ChunkAt, LocalPos};
+use cg_format::{BlockBox, ChunkAt, ChunkBox, ChunkPos, Dimension, LocalPos};
 use cg_registry::ListKind;
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
 use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
 use cg_store::World;
 use cg_store::objects::ObjectKey;
 use cg_store::records::RecordQuery;
+use cg_store::view::Area;
 use clap::ValueHint;
 use serde::Serialize;
 
@@ -29,7 +31,8 @@ use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 /// Write objects and a box of chunks into one file, which `cg unpack` puts into another world.
 ///
 /// The box is of whole chunks; with them go components, side data, the entities that belong to them, and the names of all
-/// that they use. A pack holds no spatial records and no detached entities, which belong to no chunk, nor entities of its chunks
+/// that they use. A pack holds no spatial records and no detached entities, which belong to no chunk
+/// (nor those above and below the box in a column all of whose chunks it has), nor entities of its chunks
 /// that stand outside of the box, nor the kept slots of its columns, which are objects: `--objects minecraft/slot` packs all of
 /// them. Where the box has some, nothing is written and the exit code is 1, unless `--without-records` is given; to count them,
 /// every entity of the world is read once. Properties, and objects under other prefixes, belong to no box and are not in the
@@ -152,13 +155,20 @@ fn left_in(world: &World, area: BlockBox, args: &Args, prefixes: &[Vec<u8>]) -> 
     failed.map_or(Ok(()), Err)?;
     let chunks = area.chunks();
     let (mut detached, mut outside) = (0, 0);
+    let packed = packed_columns(world, dimension, chunks)?;
     let failed = world.read_view(|view| {
         view.for_each_entity(|entity| match entity {
             Ok((_, Entity { owner, position, .. })) => {
-                let stands_in = position.dimension() == dimension && area.contains(position.block());
+                let is_here = position.dimension() == dimension;
+                let stands_in = is_here && area.contains(position.block());
                 let is_owned = |at: ChunkAt| at.dimension == dimension && chunks.contains(at.pos);
+                let chunk = position.block().chunk();
                 match owner {
-                    Owner::Detached(_) => detached += u64::from(stands_in),
+                    // Above and below, `cg prune` takes them with the column's last chunk.
+                    Owner::Detached(_) => {
+                        let is_of_column = || is_here && packed.contains(&(chunk.x(), chunk.z()));
+                        detached += u64::from(stands_in || is_of_column());
+                    }
                     Owner::Chunk(at) => outside += u64::from(is_owned(at) && !stands_in),
                 }
                 ControlFlow::Continue(())
@@ -176,6 +186,31 @@ fn left_in(world: &World, area: BlockBox, args: &Args, prefixes: &[Vec<u8>]) -> 
         is_inside && !prefixes.iter().any(|prefix| key.as_bytes().starts_with(prefix))
     });
     Ok(Left { records, detached, outside, kept_slots: kept_slots.count() as u64 })
+}
+
+/// The columns of which all chunks are in a box.
+fn packed_columns(
+    world: &World,
+    dimension: Dimension,
+    chunks: ChunkBox,
+) -> Result<HashSet<(i64, i64)>, Failure> {
+    let at = |corner: ChunkPos, y: i64| ChunkPos::new(corner.x(), y, corner.z());
+    let [bottom, top] = [at(chunks.min(), i64::from(i8::MIN)), at(chunks.max(), i64::from(i8::MAX))];
+    let (Ok(bottom), Ok(top)) = (bottom, top) else { return Ok(HashSet::new()) };
+    let (mut inside, mut beyond) = (HashSet::new(), HashSet::new());
+    let failed = world.read_view(|view| {
+        view.for_each_place(Area::Box(dimension, ChunkBox::new(bottom, top)), |stored| match stored {
+            Ok(stored) => {
+                let pos = stored.at.pos;
+                let columns = if chunks.contains(pos) { &mut inside } else { &mut beyond };
+                columns.insert((pos.x(), pos.z()));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        })
+    })?;
+    failed.map_or(Ok(()), Err)?;
+    Ok(inside.difference(&beyond).copied().collect())
 }
 
 impl Left {

@@ -28,6 +28,8 @@ pub(super) struct Built {
     pub(super) is_changed: bool,
     /// Whether a part of it could not be read when it was imported.
     pub(super) is_torn: bool,
+    /// Whether it came from a save, and not with its lowest chunk: its version is not known.
+    pub(super) is_part: bool,
     /// Heights at which chunks cannot be read, ascending.
     pub(super) lost: Vec<i32>,
 }
@@ -107,6 +109,8 @@ impl<'a> ColumnBuilder<'a> {
         // Of a version before, nothing that is written here could be read.
         let of_left = left.as_ref().map(|left| left.data_version).filter(|version| *version >= NAMED_STATES);
         let data_version = data_version.or(of_left);
+        // What tells of the column is with its lowest chunk, and each chunk that came from a save says its status.
+        let is_part = rest.is_none() && status.is_some() && data_version.is_none();
         let mut column =
             rest.unwrap_or_else(|| new_column(x, z, data_version.unwrap_or(DATA_VERSION), status.as_deref()));
         let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
@@ -122,7 +126,7 @@ impl<'a> ColumnBuilder<'a> {
             is_changed = back.blocks == Blocks::Changed;
             back
         });
-        Ok(Built { column, back, is_changed, is_torn, lost })
+        Ok(Built { column, back, is_changed, is_torn, is_part, lost })
     }
 
     /// The points of interest of a column, as the slot of a save held them.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Cursor, Write as _};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cg_store::{Error, World};
 
 use super::journal::Journal;
 use super::{ExportError, ExportReport};
+use crate::anvil::Region;
 use crate::anvil::save::{self, Layout};
 use crate::mapping::key::FILE_PREFIX;
 
@@ -46,8 +47,8 @@ pub(super) fn write(
             return ControlFlow::Continue(());
         }
         let has_regions = report.files > 0;
-        let path =
-            name.filter(|name| !is_region(name, has_regions)).and_then(|name| save::file_path(dir, name));
+        let is_file = |name: &&str| !is_region(name, has_regions) || holds_no_slot(bytes);
+        let path = name.filter(is_file).and_then(|name| save::file_path(dir, name));
         let Some(path) = path else {
             report.missed("files that no save can hold at the path that they have", 1);
             return ControlFlow::Continue(());
@@ -93,6 +94,12 @@ fn names(world: &World) -> Result<Vec<String>, Error> {
 fn is_region(name: &str, has_regions: bool) -> bool {
     let ends_so = Path::new(name).extension().is_some_and(|ending| ending == "mca");
     ends_so && (save::is_region_part(name) || !has_regions && !name.contains('/'))
+}
+
+/// Whether the bytes of a region file say that it has no slot.
+fn holds_no_slot(bytes: &[u8]) -> bool {
+    let region = Region::new(Cursor::new(bytes), None, PathBuf::new());
+    region.is_ok_and(|region| region.slots().next().is_none())
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {

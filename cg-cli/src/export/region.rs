@@ -102,6 +102,13 @@ impl Region<'_> {
         for (slot, ((x, z), heights)) in columns {
             let mut built = builder.build(x, z, &heights, report)?;
             let kept = kept.remove(&slot);
+            if built.is_part && self.columns.is_some() {
+                slots.leave_out(slot);
+                report.missed("columns of which the world has only a part: the save keeps its own", 1);
+                continue;
+            }
+            let of_part = "columns of which the world has only a part: their version is not known, and 1.21.1 is stated";
+            report.missed(of_part, built.is_part.into());
             if without_chunks.contains(&slot) && built.lost.is_empty() {
                 // A host deleted it.
                 if let Some((column, kept, _)) = kept {

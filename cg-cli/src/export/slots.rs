@@ -21,6 +21,9 @@ pub(super) enum Part {
 pub(super) trait Slots {
     fn put(&mut self, part: Part, slot: Slot, nbt: &[u8], timestamp: u32) -> Result<(), ExportError>;
 
+    /// Says that a column of the world is none to be put into a save.
+    fn leave_out(&mut self, _column: Slot) {}
+
     /// Takes a slot as it stood in the file that it came from.
     fn put_raw(&mut self, part: Part, slot: Slot, raw: &RawSlot) -> Result<(), ExportError>;
 }

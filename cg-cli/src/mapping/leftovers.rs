@@ -178,7 +178,8 @@ impl Leftovers {
                 || is_dark && FOLLOWS_FROM_LIGHT.contains(&name);
             !is_wrong
         };
-        let has_level = column.data_version < NO_LEVEL;
+        let data_version = column.data_version;
+        let has_level = data_version < NO_LEVEL;
         // Where there is a list of sections, or the version is stated, no such field makes another slot of a column.
         let has_sections = !column.sections.is_empty() || column.lists.sections.is_some();
         let is_versioned = column.stated.is_none();
@@ -187,7 +188,7 @@ impl Leftovers {
         };
         let own = |field: &Field<'_>| {
             let name = field.name.0;
-            !is_mapped(name) && !is_carried(name) && is_harmless(field)
+            !is_mapped(name, data_version) && !is_carried(name) && is_harmless(field)
         };
         column.left = only(self.left.as_deref(), |field| own(field) && stays(field.name.0));
         column.beside =
@@ -204,7 +205,7 @@ impl Leftovers {
             if let Ok(index) = column.sections.binary_search_by_key(&y, |section| section.y)
                 && let Some(section) = column.sections.get_mut(index)
             {
-                let kept = only(Some(&left), |field| is_left_of_section(field, section));
+                let kept = only(Some(&left), |field| is_left_of_section(field, section, data_version));
                 section.left = kept;
             }
         }

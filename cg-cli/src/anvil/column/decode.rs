@@ -1,34 +1,30 @@
 //! Reading a slot's NBT.
 
+use std::collections::BTreeSet;
+
 use super::section::{self, Found, Read, States};
 use super::{
     BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Packing, Payload,
     SectionOrder, stated,
 };
-use crate::anvil::nbt::{self, Compound, Document, Field, List, Tag, Value};
+use crate::anvil::nbt::{self, Compound, Document, Field, List, Tag, Text, Value};
 use crate::anvil::palette::Form;
 
 /// The first version with states by name (17w47a).
 pub(crate) const NAMED_STATES: i32 = 1451;
 /// The first version whose indices do not span words (20w17a).
 pub(crate) const PADDED_WORDS: i32 = 2529;
+/// The first version whose sections hold `block_states` (21w37a).
+pub(crate) const CONTAINERS: i32 = 2834;
 /// The first version without `Level` (21w43a).
 pub(crate) const NO_LEVEL: i32 = 2844;
 
 /// Fields that stay true whatever becomes of the blocks, or that say how the others are read.
 const CARRIED: [&[u8]; 5] = [b"Status", b"LastUpdate", b"InhabitedTime", b"yPos", b"Biomes"];
-/// Fields that are read, or follow from what is.
-const MAPPED: [&[u8]; 9] = [
-    b"DataVersion",
-    b"xPos",
-    b"zPos",
-    b"sections",
-    b"Sections",
-    b"block_entities",
-    b"TileEntities",
-    b"entities",
-    b"Entities",
-];
+/// Fields of a root that are read, or follow from what is.
+const MAPPED: [&[u8]; 6] = [b"DataVersion", b"xPos", b"zPos", b"sections", b"block_entities", b"entities"];
+/// The same of `Level`.
+const MAPPED_IN_LEVEL: [&[u8]; 5] = [b"xPos", b"zPos", b"Sections", b"TileEntities", b"Entities"];
 
 /// Reads columns, one after the other: the texts of block states are shared between them.
 ///
@@ -50,7 +46,18 @@ impl Decoder {
     /// # Errors
     /// [`ColumnError`], when nothing of it can be read. Damage inside a section is in [`Column::problems`] instead.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, ColumnError> {
-        let root = Document::parse(bytes, &self.limits)?.root;
+        let Document { name, root, trailing } = Document::parse(bytes, &self.limits)?;
+        let mut payload = self.root(root)?;
+        if let Payload::Column(column) = &mut payload {
+            let beside =
+                [("the root's name", !name.0.is_empty()), ("bytes behind the root", !trailing.is_empty())];
+            let beside = beside.into_iter().filter(|(_, is_there)| *is_there);
+            column.not_carried.extend(beside.map(|(what, _)| what.to_owned()));
+        }
+        Ok(payload)
+    }
+
+    fn root(&mut self, root: Compound<'_>) -> Result<Payload, ColumnError> {
         let data_version = root.int("DataVersion").unwrap_or(0);
         let level = root.compound("Level");
         let is_column = is_column(root);
@@ -61,6 +68,7 @@ impl Decoder {
                 return Err(ColumnError::TooOld { data_version, pos });
             }
             let mut column = self.column(root, level, data_version)?;
+            note_doubled(root, "", &mut column.not_carried);
             let beside = root.fields().filter(|field| !matches!(field.name.0, b"DataVersion" | b"Level"));
             column.beside = compound_of(beside.map(|field| field.raw));
             return Ok(Payload::Column(column));
@@ -96,12 +104,13 @@ impl Decoder {
         };
         let stated = stated::of_column(root, level, data_version);
         let mut column = Column { stated, lists: Lists::NONE, ..Column::new(x, z, data_version) };
+        note_doubled(level, "", &mut column.not_carried);
         let (mut left, mut read, mut met) = (Vec::new(), Vec::new(), Vec::new());
         column.carried = nbt::payload(|carried| {
             for field in level.fields() {
                 if is_carried(field.name.0) {
                     carried.raw_fields(field.raw);
-                } else if is_mapped(field.name.0) {
+                } else if is_mapped(field.name.0, data_version) {
                     self.field(field, &mut column, &mut read, &mut met);
                 } else {
                     left.push(field.raw);
@@ -111,7 +120,7 @@ impl Decoder {
         column.left = compound_of(left.into_iter());
         take_sections(read, &mut column);
         column.order = SectionOrder::of(met);
-        // A field may stand twice, once with something and once without.
+        // Of a field that stands twice, one may hold nothing.
         let Column { sections, block_entities, entities, lists, .. } = &mut column;
         for (is_empty, kind) in [
             (sections.is_empty(), &mut lists.sections),
@@ -147,10 +156,8 @@ impl Decoder {
                 column.lists.entities = Some(Lists::kind(list));
                 column.entities.extend(list.compounds().map(|entity| entity.raw().to_vec()));
             }
-            (_, value) => {
-                if !value.is_empty() {
-                    column.not_carried.insert(field.name.lossy().into_owned());
-                }
+            _ => {
+                column.not_carried.insert(field.name.lossy().into_owned());
             }
         }
     }
@@ -210,9 +217,24 @@ pub(crate) fn is_carried(name: &[u8]) -> bool {
     CARRIED.contains(&name)
 }
 
-/// Whether a field of a column is read, so that no other of its name may stand beside what is written for it.
-pub(crate) fn is_mapped(name: &[u8]) -> bool {
-    MAPPED.contains(&name)
+/// Whether a field of a column of this version is read, so that no other of its name may stand beside what is written for
+/// it.
+///
+/// The names of the other layout are those of fields that no game of the version reads.
+pub(crate) fn is_mapped(name: &[u8], data_version: i32) -> bool {
+    if data_version < NO_LEVEL { MAPPED_IN_LEVEL.contains(&name) } else { MAPPED.contains(&name) }
+}
+
+/// The first field whose name stands before it in the compound.
+pub(super) fn doubled(compound: Compound<'_>) -> Option<Text<'_>> {
+    let mut names: Vec<_> = compound.fields().map(|field| field.name.0).collect();
+    names.sort_unstable();
+    names.windows(2).find_map(|pair| matches!(pair, [one, other] if one == other).then(|| Text(pair[0])))
+}
+
+/// Takes note of a name that stands twice in a compound: no game reads both.
+pub(super) fn note_doubled(compound: Compound<'_>, place: &str, not_carried: &mut BTreeSet<String>) {
+    not_carried.extend(doubled(compound).map(|name| format!("{place}{} (twice)", name.lossy())));
 }
 
 /// A compound of these fields, unless there are none.
@@ -228,6 +250,9 @@ pub(crate) const fn packing(data_version: i32) -> Packing {
 }
 
 fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> Result<EntityColumn, ColumnError> {
+    if let Some(name) = doubled(root) {
+        return Err(ColumnError::Doubled { name: name.lossy().into_owned() });
+    }
     let list = match root.get("Entities") {
         None => None,
         Some(Value::List(list)) if is_of_compounds(list) => Some(list),

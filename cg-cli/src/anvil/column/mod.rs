@@ -34,8 +34,8 @@ use std::sync::Arc;
 
 pub use decode::Decoder;
 pub(crate) use decode::{
-    NAMED_STATES, NO_LEVEL, is_carried, is_column, is_mapped, is_mapped_in_entities, is_of_other_slots,
-    packing,
+    CONTAINERS, NAMED_STATES, NO_LEVEL, is_carried, is_column, is_mapped, is_mapped_in_entities,
+    is_of_other_slots, packing,
 };
 pub(crate) use digest::BlocksDigest;
 pub use lists::Lists;

@@ -26,6 +26,12 @@ pub enum ColumnError {
     /// A slot of `entities/` whose entities are not a list of compounds.
     #[error("its Entities are no list of compounds")]
     NoEntities,
+    /// A slot of `entities/` with two fields of one name.
+    #[error("its field {name:?} is there twice")]
+    Doubled {
+        /// The name.
+        name: String,
+    },
     /// A slot of another folder: columns are in `region/`, entities in `entities/`, points of interest in `poi/`.
     #[error("the slot holds {found}, which is of another folder")]
     OtherFolder {
@@ -88,6 +94,9 @@ pub enum Fault {
     /// A second section of the same y; the first is kept.
     #[error("it is there twice")]
     Doubled,
+    /// Blocks in the form of versions before or since 21w37a, in a column of another. They are read.
+    #[error("its blocks are in the form of another version")]
+    OtherForm,
     /// Block states without a palette.
     #[error("its blocks have no palette")]
     NoPalette,

@@ -3,23 +3,59 @@
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 
-use super::decode::compound_of;
+use super::decode::{CONTAINERS, compound_of, note_doubled};
 use super::{Blocks, CELLS, ColumnProblem, Fault, LIGHT_BYTES, Section, packing};
 use crate::anvil::nbt::{Compound, Field, List, Tag, Value};
 use crate::anvil::palette::{Form, Forms, Met, MetPalette, forms_of};
 use crate::anvil::state::StateError;
 use crate::game;
 
-/// Fields that are read.
-const MAPPED: [&[u8]; 7] =
-    [b"Y", b"block_states", b"Palette", b"BlockStates", b"biomes", b"BlockLight", b"SkyLight"];
+/// Where a section has its blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In `block_states`.
+    Container,
+    /// In `Palette` and `BlockStates`.
+    Lists,
+}
 
-/// Whether a field may stand beside what is written of this section: none of the name of one that is.
-pub(crate) fn is_left(field: &Field<'_>, section: &Section) -> bool {
+impl Place {
+    /// Where the game of a version looks.
+    const fn of(data_version: i32) -> Self {
+        if data_version < CONTAINERS { Self::Lists } else { Self::Container }
+    }
+
+    /// Where they are read: where the game looks, unless they are only in the other place.
+    fn of_section(nbt: Compound<'_>, data_version: i32) -> Self {
+        let is_there = |place: Self| place.names().iter().any(|name| nbt.field(name).is_some());
+        match (Self::of(data_version), is_there(Self::Container), is_there(Self::Lists)) {
+            (Self::Lists, true, false) => Self::Container,
+            (Self::Container, false, true) => Self::Lists,
+            (usual, ..) => usual,
+        }
+    }
+
+    const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Container => &["block_states"],
+            Self::Lists => &["Palette", "BlockStates"],
+        }
+    }
+
+    /// Whether a field of this name is read where blocks are in this place.
+    fn is_mapped(self, name: &[u8]) -> bool {
+        matches!(name, b"Y" | b"biomes" | b"BlockLight" | b"SkyLight")
+            || self.names().iter().any(|own| own.as_bytes() == name)
+    }
+}
+
+/// Whether a field may stand beside what is written of this section in a column of this version: none of the name of one
+/// that is.
+pub(crate) fn is_left(field: &Field<'_>, section: &Section, data_version: i32) -> bool {
     match (field.name.0, field.value) {
         (b"BlockLight", Value::ByteArray([])) => section.block_light.is_none(),
         (b"SkyLight", Value::ByteArray([])) => section.sky_light.is_none(),
-        (name, _) => !MAPPED.contains(&name),
+        (name, _) => !Place::of(data_version).is_mapped(name),
     }
 }
 
@@ -96,15 +132,19 @@ pub(super) fn decode<'a>(
         return None;
     };
     let mut section = Section::new(y);
+    note_doubled(nbt, "sections.", found.not_carried);
+    let place = Place::of_section(nbt, data_version);
     let (mut palette, mut indices, mut has_blocks) = (None, None, false);
     let mut left = Vec::new();
     for field in nbt.fields() {
         match (field.name.0, field.value) {
             (b"Y", _) => {}
+            (name, _) if !place.is_mapped(name) => left.push(field.raw),
             (b"block_states", Value::Compound(container)) => {
                 has_blocks = true;
                 palette = container.field("palette");
                 indices = container.field("data");
+                note_in_container(container, found.not_carried);
             }
             (b"Palette", Value::List(_)) => {
                 has_blocks = true;
@@ -123,17 +163,17 @@ pub(super) fn decode<'a>(
             (b"SkyLight", Value::ByteArray(bytes)) => {
                 section.sky_light = light("SkyLight", bytes, y, found.problems);
             }
-            (name, _) if !MAPPED.contains(&name) => left.push(field.raw),
-            (_, value) => {
-                if !value.is_empty() {
-                    found.not_carried.insert(format!("sections.{}", field.name.lossy()));
-                }
+            _ => {
+                found.not_carried.insert(format!("sections.{}", field.name.lossy()));
             }
         }
     }
     section.left = compound_of(left.into_iter());
     let mut read = Read { section, forms: Forms::ALL, entries: Vec::new(), palette, indices };
     if has_blocks {
+        if place != Place::of(data_version) {
+            found.problems.push(ColumnProblem { y: Some(y), fault: Fault::OtherForm });
+        }
         match blocks(&read, data_version, states) {
             Ok((blocks, entries, kind)) => {
                 read.forms = forms_of(&entries, kind, || blocks.counts());
@@ -146,6 +186,20 @@ pub(super) fn decode<'a>(
         }
     }
     Some(read)
+}
+
+/// Takes note of what is not written again of `block_states`.
+fn note_in_container(container: Compound<'_>, not_carried: &mut BTreeSet<String>) {
+    const PLACE: &str = "sections.block_states.";
+    note_doubled(container, PLACE, not_carried);
+    let is_written = |field: &Field<'_>| match (field.name.0, field.value) {
+        // One that is no list is a fault of the section.
+        (b"palette", _) => true,
+        (b"data", Value::LongArray(words)) => !words.is_empty(),
+        _ => false,
+    };
+    let others = container.fields().filter(|field| !is_written(field));
+    not_carried.extend(others.map(|field| format!("{PLACE}{}", field.name.lossy())));
 }
 
 /// The blocks of a section, its palette's entries, and the kind of their list.

@@ -85,6 +85,31 @@ impl<R: Read + Seek> Region<R> {
         Slot::all().zip(&self.entries).filter(|(_, entry)| !entry.is_absent()).map(|(slot, _)| slot)
     }
 
+    /// Whether no slot holds anything, and other bytes than zeros are where slots or their places would be: what is left of a
+    /// file whose header was lost, or of columns that were deleted. Reads the file up to the first such byte.
+    ///
+    /// # Errors
+    /// The source cannot be read.
+    pub fn is_remains(&mut self) -> io::Result<bool> {
+        if self.slots().next().is_some() {
+            return Ok(false);
+        }
+        self.source.rewind()?;
+        let (mut bytes, mut at) = (vec![0; 64 << 10], 0);
+        loop {
+            let count = self.source.read(&mut bytes)?;
+            if count == 0 {
+                return Ok(false);
+            }
+            // The times of slots that are empty are no loss.
+            let is_time = |at: usize| (header::HEADER_BYTES / 2..header::HEADER_BYTES).contains(&at);
+            if bytes.iter().take(count).zip(at..).any(|(byte, at)| *byte != 0 && !is_time(at)) {
+                return Ok(true);
+            }
+            at += count;
+        }
+    }
+
     /// The slots whose columns are in files of their own. Reads the head of each slot.
     pub fn external_slots(&mut self) -> BTreeSet<Slot> {
         let slots: Vec<_> = self.slots().collect();

@@ -36,9 +36,9 @@ impl Save {
     /// Lists the files of a save that are no regions; those of a folder without a save around it, or beside a region file
     /// that is named by itself, are none of a save.
     ///
-    /// Region files of no dimension, files that are not named as the game names regions, and files of columns to which no
-    /// region points are among them. Links are not followed, but to a dimension's folder. Nothing is opened but folders, and
-    /// region files beside which there are files of columns.
+    /// Region files of no dimension, files that are not named as the game names regions, files of columns to which no region
+    /// points, and region files without a slot that hold bytes all the same are among them. Links are not followed, but to a
+    /// dimension's folder. Of region files the headers are read.
     ///
     /// # Errors
     /// [`SaveError::Io`] when a folder cannot be read.
@@ -130,7 +130,14 @@ impl Walk<'_> {
             let (path, raw) = (entry.path(), entry.file_name());
             let name = format!("{prefix}{}", raw.to_string_lossy());
             let is_region = [&self.files, &self.dropped].iter().any(|files| files.contains(path.as_path()));
-            if is_region || name == lock::NAME {
+            if name == lock::NAME {
+                continue;
+            }
+            if is_region {
+                // One without a column is not read, and what it holds all the same is kept as a file.
+                if Region::open(&path).and_then(|mut region| region.is_remains()).unwrap_or(false) {
+                    found.files.push((name, path));
+                }
                 continue;
             }
             if kind.is_dir() {

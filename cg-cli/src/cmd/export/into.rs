@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::ranges;
 use crate::args;
-use crate::cmd::unfinished_text;
+use crate::cmd::{name_of, unfinished_text};
 use crate::failure::{Code, Failure};
 use crate::output::{Outcome, Output, grouped};
 use crate::shown::shown;
@@ -77,7 +77,7 @@ pub(super) fn run(
     out: &Output,
 ) -> Result<Outcome, Failure> {
     let Some(save) = &args.into else { return Err(Failure::usage("a save is wanted")) };
-    let dimension = dimension.map_or_else(|| first_dimension(world), Ok)?;
+    let dimension = dimension.map_or_else(|| default_dimension(world), Ok)?;
     let options = IntoOptions {
         dimension,
         boxes: args::boxes(&args.corners)?,
@@ -117,11 +117,11 @@ pub(super) fn run(
     Ok(Outcome::good_if(report.0.is_whole()))
 }
 
-/// The name that the world's first dimension has in a save.
-fn first_dimension(world: &World) -> Result<String, Failure> {
+/// The name that the dimension has in a save which commands take where none is named.
+fn default_dimension(world: &World) -> Result<String, Failure> {
     let catalog = world.catalog();
-    let first = catalog.list(ListKind::Dimensions).name(0).map(|first| name::text(first.as_str()));
-    first.ok_or_else(|| Failure::usage("the world has no dimension yet; nothing was ever stored in it"))
+    let dimension = args::dimension_or_default(&catalog, None)?;
+    Ok(name::text(&name_of(&catalog, ListKind::Dimensions, dimension.get())))
 }
 
 impl fmt::Display for Report {
@@ -148,6 +148,7 @@ impl fmt::Display for Report {
             writeln!(f, "slots of the save that could not be searched for entities: {count}")?;
         }
         let done = if report.dry_run { "would be put" } else { "put" };
+        writeln!(f, "dimension: {}", shown(&report.dimension))?;
         for (what, counts) in [
             ("columns", report.columns),
             ("slots of entities", report.entity_slots),

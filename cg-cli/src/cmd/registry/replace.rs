@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// A pack's manifest; may be given several times, once for each pack, all of them together.
     #[arg(long = "pack", value_name = "FILE", value_hint = ValueHint::FilePath)]
     packs: Vec<PathBuf>,
-    /// Put NEW in place of every stored OLD; may be given several times.
+    /// Put NEW in place of every stored OLD; may be given several times, each time for other blocks.
     #[arg(long = "block", num_args = 2, value_names = ["OLD", "NEW"], action = clap::ArgAction::Append)]
     blocks: Vec<String>,
     /// Register each NEW that the world does not have, as an import of it would: a block of Minecraft as the tool's tables
@@ -166,7 +166,15 @@ fn replacements(catalog: &Catalog, pairs: &[String]) -> Result<Replacements, Fai
                 "the world has no block `{old}`; `cg registry list` shows what it has"
             )));
         }
-        all.extend(old_ids.into_iter().filter(|old| *old != new_id).map(|old| (old, new_id)));
+        for old_id in old_ids.into_iter().filter(|old| *old != new_id) {
+            if all.insert(old_id, new_id).is_some_and(|before| before != new_id) {
+                let name =
+                    catalog.list(ListKind::Blocks).name(old_id.get()).map_or(&**old, |name| name.as_str());
+                return Err(Failure::usage(format!(
+                    "two --block name `{name}`, and put different blocks in its place; name each block once"
+                )));
+            }
+        }
     }
     Ok(all)
 }

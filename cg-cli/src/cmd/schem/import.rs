@@ -11,7 +11,7 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::FileArg;
-use crate::args::WrittenWorldArg;
+use crate::args::{self, WrittenWorldArg};
 use crate::failure::Code;
 use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// The block where the schematic's lowest corner goes.
     #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true, required = true)]
     at: Vec<i64>,
-    /// The dimension; one that the world does not have is made [default: the world's first, or minecraft:overworld].
+    /// The dimension; one that the world does not have is made [default: minecraft:overworld, or the world's first].
     #[arg(long, visible_alias = "dim", short = 'd', value_name = "NAME", value_hint = ValueHint::Other)]
     dimension: Option<String>,
 }
@@ -78,11 +78,11 @@ fn dimension(world: &World, wanted: Option<&str>) -> Result<Dimension, Failure> 
     let names = catalog.list(ListKind::Dimensions).names();
     let Some(wanted) = wanted else {
         let is_new = names.is_empty();
-        return Ok(if is_new {
-            world.registry().register_dimension("minecraft:overworld")?
+        return if is_new {
+            Ok(world.registry().register_dimension("minecraft:overworld")?)
         } else {
-            Dimension::new(0)
-        });
+            args::dimension_or_default(&catalog, None)
+        };
     };
     if let Some(found) = catalog.dimension(wanted) {
         return Ok(found);

@@ -153,7 +153,7 @@ fn a_dimension_is_named_the_same_way_everywhere() {
     let help = options(&hash).find(|arg| arg.get_long() == Some("dimension")).and_then(Arg::get_help);
     let help = help.expect("has a help").to_string();
     assert!(
-        help.contains("[default: everything that the world holds; with `--box` the world's first]"),
+        help.contains("[default: everything that the world holds; with `--box` minecraft:overworld, or the world's first]"),
         "{help}"
     );
 }

@@ -71,6 +71,12 @@ impl Backup {
         self.keep(file, false)
     }
 
+    /// Whether a file of the save is kept in the folder that is not finished.
+    pub(super) fn has(&self, file: &Path) -> bool {
+        let place = self.open.zip(file.strip_prefix(&self.root).ok());
+        place.is_some_and(|(number, below)| self.folder(number, true).join(below).is_file())
+    }
+
     /// Keeps files as they are, each unless one of its name is there.
     pub(super) fn keep_all(&mut self, files: &[PathBuf], is_overwritten: bool) -> io::Result<()> {
         files.iter().try_for_each(|file| self.keep(file, is_overwritten))

@@ -184,12 +184,19 @@ pub fn export_into(
         plan.unread_count(),
     );
     exported.missed("slots that could not be read, and were changed since", exported.dropped_slot_count);
+    let nothing =
+        (count == 0).then(|| format!("the world has nothing of {} in the boxes", options.dimension));
     let mut report = IntoReport {
         dry_run: options.dry_run,
         dimension: options.dimension.clone(),
         layout: Some(target.looks),
         unfinished_import: unfinished(world)?,
-        warnings: target.misfit(&options.dimension).into_iter().collect(),
+        warnings: target
+            .misfit(&options.dimension)
+            .into_iter()
+            .chain(target.unread_level())
+            .chain(nothing)
+            .collect(),
         changed_columns: exported.changed_columns,
         not_exported: exported.not_exported,
         damaged_columns: exported.damaged_columns,

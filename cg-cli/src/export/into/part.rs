@@ -30,8 +30,10 @@ pub(super) struct PartFile {
     old: Option<Region>,
     changes: BTreeMap<Slot, SlotChange>,
     externals: Vec<(PathBuf, Partial)>,
-    /// Slots that will have no `.mcc` file.
+    /// Slots that have a `.mcc` file and will have none.
     inline: BTreeSet<Slot>,
+    /// Slots that neither had nor will have one. A file of their name is of a run that was killed, if that kept it.
+    never: BTreeSet<Slot>,
     is_dry: bool,
 }
 
@@ -53,8 +55,8 @@ impl PartFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let (changes, externals, inline) = Default::default();
-        Ok(Self { folder, path, pos, old, changes, externals, inline, is_dry })
+        let (changes, externals, inline, never) = Default::default();
+        Ok(Self { folder, path, pos, old, changes, externals, inline, never, is_dry })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -74,16 +76,29 @@ impl PartFile {
         self.old.as_ref().map_or(0, |old| old.timestamp(slot))
     }
 
-    /// Leaves a slot as it is, but for a `.mcc` file that it does not refer to.
+    /// Leaves a slot as it is, but for a `.mcc` file that a run left that was killed.
     pub(super) fn leave(&mut self, slot: Slot) {
-        let storage = self.old.as_mut().and_then(|old| old.storage(slot));
-        if storage.is_some_and(|(_, is_external)| !is_external) {
+        if !self.is_external(slot) {
+            self.never.insert(slot);
+        }
+    }
+
+    /// Whether the slot refers to a `.mcc` file.
+    fn is_external(&mut self, slot: Slot) -> bool {
+        self.old.as_mut().and_then(|old| old.storage(slot)).is_some_and(|(_, is_external)| is_external)
+    }
+
+    /// Takes note that the slot will have no `.mcc` file.
+    fn put_inside(&mut self, slot: Slot) {
+        if self.is_external(slot) {
             self.inline.insert(slot);
+        } else {
+            self.never.insert(slot);
         }
     }
 
     pub(super) fn remove(&mut self, slot: Slot) {
-        self.inline.insert(slot);
+        self.put_inside(slot);
         self.changes.insert(slot, SlotChange::Remove);
     }
 
@@ -96,7 +111,7 @@ impl PartFile {
         let compression = Compression::Zlib;
         let stored = compress_as(compression, nbt);
         if !is_external(stored.len()) {
-            self.inline.insert(slot);
+            self.put_inside(slot);
             self.changes.insert(slot, SlotChange::Put { stored, compression, timestamp });
             return Ok(());
         }
@@ -117,15 +132,32 @@ impl PartFile {
         Ok(())
     }
 
+    /// Whether a slot of it changes.
+    pub(super) fn is_changed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Keeps the file as it is, if it is there.
+    pub(super) fn keep(&mut self, backup: &mut Backup) -> io::Result<()> {
+        // One that is kept was changed by a run that was killed.
+        if self.old.is_none() || backup.has(&self.path) {
+            return Ok(());
+        }
+        let externals: Vec<_> = self.referenced().into_iter().collect();
+        backup.keep_region(&self.path, &externals)
+    }
+
     /// Writes the file, if it changes; says whether it does.
     pub(super) fn commit(
         mut self,
         backup: Option<&mut Backup>,
         watch: &mut dyn FnMut(IntoProgress<'_>),
     ) -> io::Result<bool> {
-        let is_changed = !self.changes.is_empty();
-        let unreferenced: Vec<_> =
-            self.inline.iter().map(|slot| self.external(*slot)).filter(|path| path.is_file()).collect();
+        let is_changed = self.is_changed();
+        let is_of_killed = |path: &PathBuf| backup.as_deref().is_some_and(|backup| backup.has(path));
+        let never = self.never.iter().map(|slot| self.external(*slot)).filter(is_of_killed);
+        let inline = self.inline.iter().map(|slot| self.external(*slot));
+        let unreferenced: Vec<_> = inline.chain(never).filter(|path| path.is_file()).collect();
         if self.is_dry || !is_changed && unreferenced.is_empty() {
             return Ok(is_changed);
         }

@@ -102,6 +102,11 @@ impl Slots for Planner<'_> {
         }
         Ok(())
     }
+
+    fn leave_out(&mut self, column: Slot) {
+        self.plan.left_out.insert(self.pos.column(column));
+    }
+
     fn put_raw(&mut self, _: Part, slot: Slot, _: &RawSlot) -> Result<(), ExportError> {
         let column = self.pos.column(slot);
         self.plan.left_out.insert(column);

@@ -126,13 +126,24 @@ impl RegionParts<'_, '_> {
     pub(super) fn commit(mut self, watch: &mut dyn FnMut(IntoProgress<'_>)) -> Result<(), IntoError> {
         self.empty_slots();
         let Self { putting, mut files, .. } = self;
-        for part in PARTS {
-            let Some(mut file) = files.remove(&part) else { continue };
+        for file in files.values_mut() {
             if let Some((_, taken)) = putting.taken.remove(file.path()) {
-                let path = file.path().to_owned();
-                take(&mut file, &taken).map_err(|source| IntoError::Io { path, source })?;
+                take(file, &taken)
+                    .map_err(|source| IntoError::Io { path: file.path().to_owned(), source })?;
             }
-            putting.commit(file, watch)?;
+        }
+        // A backup without a file says that the region had none. So one that stays is kept with one that changes.
+        if files.values().any(PartFile::is_changed)
+            && let Some(backup) = &mut putting.backup
+        {
+            let failed = |source| IntoError::Backup { path: putting.target.root.clone(), source };
+            let others = files.values_mut().filter(|file| !file.is_changed());
+            others.into_iter().try_for_each(|file| file.keep(backup)).map_err(failed)?;
+        }
+        for part in PARTS {
+            if let Some(file) = files.remove(&part) {
+                putting.commit(file, watch)?;
+            }
         }
         Ok(())
     }

@@ -14,6 +14,8 @@ pub(super) struct Target {
     pub(super) looks: Layout,
     /// The `DataVersion` of `level.dat`; `None` before 1.9, and where it cannot be read.
     pub(super) data_version: Option<i32>,
+    /// Whether `level.dat` could be read.
+    has_level: bool,
     /// The dimension's folder, from the save's on.
     pub(super) folder: PathBuf,
 }
@@ -35,12 +37,21 @@ impl Target {
         let folder = Some(dimension).filter(|dimension| save::stray_of(dimension).is_none());
         let folder = folder.and_then(|dimension| save::dimension_folder(dimension, looks));
         let folder = folder.ok_or_else(|| IntoError::NoFolder(dimension.to_owned()))?;
-        Ok(Self { root, looks, data_version: level.and_then(|level| level.data_version), folder })
+        let has_level = level.is_some();
+        Ok(Self { root, looks, data_version: level.and_then(|level| level.data_version), has_level, folder })
     }
 
     /// Whether a column of this version is newer than the save's game.
     pub(super) fn is_older_than(&self, data_version: i32) -> bool {
-        self.data_version.is_none_or(|own| own < data_version)
+        // Before 1.9 neither states one.
+        let own = self.data_version.or(self.has_level.then_some(0));
+        own.is_none_or(|own| own < data_version)
+    }
+
+    /// Says that it is not known which columns the save's game reads.
+    pub(super) fn unread_level(&self) -> Option<String> {
+        let text = "level.dat cannot be read, so that each column counts as newer than the save; --allow-newer puts them";
+        (!self.has_level).then(|| text.to_owned())
     }
 
     /// Says that the save keeps a dimension where its game does not look.

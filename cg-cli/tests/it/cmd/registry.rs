@@ -191,3 +191,23 @@ fn a_block_that_the_world_lacks_is_registered_if_asked() {
         "cg: `no name` cannot be registered: it has no namespace; write `namespace:identifier`\n"
     );
 }
+
+#[test]
+fn a_block_that_two_pairs_name_is_refused() {
+    let sample = Sample::new();
+    let replace = |pairs: [&str; 6]| sample.cg("registry replace", &[&pairs[..], &["--yes"]].concat());
+    let said = replace(["--block", "game:stone", "game:water", "--block", "game:stone", "game:chest"]);
+    let refused =
+        "cg: two --block name `game:stone`, and put different blocks in its place; name each block once\n";
+    assert_eq!((said.code, said.err.as_str()), (2, refused));
+    let said = replace([
+        "--block",
+        "game:oak_slab",
+        "game:water",
+        "--block",
+        "game:oak_slab[type=bottom]",
+        "game:chest",
+    ]);
+    assert_eq!((said.code, said.err), (2, refused.replace("game:stone", "game:oak_slab[type=bottom]")));
+    replace(["--block", "game:stone", "game:water", "--block", "game:stone", "game:water"]).good();
+}

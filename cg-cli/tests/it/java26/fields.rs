@@ -22,7 +22,7 @@ fn empty_list(name: &str, tag: u8) -> Vec<u8> {
 
 /// A slot goes through a world and is the same tree.
 #[track_caller]
-fn check(what: &str, slot: Vec<u8>) {
+fn check(what: &str, slot: Vec<u8>) -> TestDir {
     let dir = TestDir::new();
     let save = dir.save("save");
     save.level(OLD, what).slots(REGION, [(AT, slot, LIVE.time)]);
@@ -31,6 +31,7 @@ fn check(what: &str, slot: Vec<u8>) {
     assert_eq!((&imported["imported_columns"], &imported["not_carried"]), (&json!(1), &json!([])), "{what}");
     assert_eq!((&exported["columns"], &exported["changed_columns"]), (&json!(1), &json!(0)), "{what}");
     check_same(save.path(), &dir.at("out"));
+    dir
 }
 
 /// A chunk of 26.x that is being generated, with these fields instead of lists that the game writes.
@@ -91,6 +92,48 @@ fn other_empty_lists_go_back() {
     for name in ["block_ticks", "fluid_ticks", "Lights", "PostProcessing", "mod:list"] {
         check_empty(name);
     }
+}
+
+/// A section of blocks as versions before 21w37a have it.
+fn old_section(section: &mut CompoundWriter<'_>, y: i8) -> Result<(), TooLong> {
+    section.byte("Y", y);
+    section.compounds("Palette", ["minecraft:dirt"].iter(), |entry, name| entry.string("Name", name))?;
+    section.long_array("BlockStates", &[0; 256]);
+    Ok(())
+}
+
+#[test]
+fn fields_of_a_layout_that_no_game_of_the_version_reads_are_fields() {
+    let slot = unfinished("minecraft:full", |out| {
+        let written = out.compounds("sections", [-4_i8, -3].iter(), |section, y| {
+            if *y == -4 {
+                old_section(section, *y)?;
+            } else {
+                section.byte("Y", *y);
+            }
+            section.compound("block_states", |states| {
+                states.compounds("palette", ["minecraft:stone"].iter(), |entry, name| {
+                    entry.string("Name", name)
+                })
+            })
+        });
+        written
+            .and_then(|()| out.compounds("Sections", [3].iter(), |section, y| old_section(section, *y)))
+            .expect("short");
+        let chest = block_entity("minecraft:chest", [17, -60, 33]);
+        out.raw_compounds("TileEntities", [chest.nbt.as_slice()].into_iter());
+        out.raw_compounds("Entities", [chest.nbt.as_slice()].into_iter());
+        out.raw_fields(&empty_list("block_entities", 0));
+    });
+    let dir = check("fields of before", slot);
+    let block = |y: &str| dir.cg("get", "world", &["--block", "17", y, "33"]);
+    for y in ["-60", "-40"] {
+        let said = block(y).good();
+        assert!(said.contains("minecraft:stone") && !said.contains("chest"), "{said}");
+    }
+    assert_eq!(block("50").code, 4, "no section was made of it");
+    let said = dir.cg("info", "world", &["--json"]).json();
+    assert_eq!(said["entities"], 0, "{said}");
 }
 
 #[test]

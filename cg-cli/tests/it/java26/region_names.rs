@@ -444,3 +444,61 @@ fn a_save_without_a_column_says_so() {
     assert_eq!(again["has_no_column"], json!(false));
     assert_eq!(dir.dimensions("world")[OVERWORLD]["chunks"], 1);
 }
+
+#[test]
+fn a_region_file_whose_header_was_lost_is_kept_as_a_file() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    save.level(OLD, "wiped").vanilla(Old, LIVE);
+    save.blocks("", STRAY, &[(40, 1)]);
+    let wiped = save.path().join("region/r.1.0.mca");
+    let mut bytes = fs::read(&wiped).expect("there");
+    bytes[..4096].fill(0);
+    fs::write(&wiped, &bytes).expect("written");
+    save.file("region/r.2.0.mca", "x");
+    // As the game leaves them.
+    save.file("region/r.3.0.mca", "");
+    fs::write(save.path().join("poi/r.3.0.mca"), [0; 8192]).expect("written");
+    let (imported, exported) = dir.round("save", &[]);
+    assert_eq!(imported["regions_as_files"], json!(["region/r.1.0.mca", "region/r.2.0.mca"]));
+    assert_eq!(exported["not_exported"], json!({}));
+    for name in ["region/r.1.0.mca", "region/r.2.0.mca"] {
+        assert_eq!(fs::read(dir.at("out").join(name)).ok(), fs::read(save.path().join(name)).ok(), "{name}");
+    }
+    assert!(!dir.at("out/region/r.3.0.mca").exists());
+}
+
+#[test]
+fn in_a_folder_of_regions_a_name_that_is_none_counts_for_less() {
+    let dir = TestDir::new();
+    let bytes = older(&dir);
+    let folder = dir.at("loose");
+    fs::create_dir(&folder).expect("a folder");
+    let save = dir.save("save");
+    save.blocks("", LIVE, &[AT]);
+    fs::copy(save.path().join("region/r.0.0.mca"), folder.join("r.0.0.mca")).expect("copied");
+    for name in ["r.0,0.mca", "r.0.mca", "a.mca"] {
+        fs::write(folder.join(name), &bytes).expect("written");
+    }
+    let report = dir.import("loose", "world", &[]).ended(1);
+    let lost: Vec<_> = report["unreadable"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|lost| (&lost["file"], &lost["slot"]))
+        .collect();
+    assert_eq!(
+        lost,
+        [
+            (&json!("a.mca"), &json!(0)),
+            (&json!("r.0,0.mca"), &json!(0)),
+            (&json!("r.0,0.mca"), &json!(197)),
+            (&json!("r.0.mca"), &json!(0)),
+            (&json!("r.0.mca"), &json!(197))
+        ],
+        "their columns of these places were met before"
+    );
+    dir.import("save", "alone", &[]).good();
+    let block = |world: &str| dir.cg("get", world, &["--block", "0", "64", "0"]).good();
+    assert_eq!(block("world"), block("alone"));
+}

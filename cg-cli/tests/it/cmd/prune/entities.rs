@@ -105,6 +105,14 @@ fn those_of_a_column_go_with_its_last_chunk() {
         let dry = imported.prune(area, &["--dry-run"]).good();
         assert!(dry.starts_with("1 chunk of minecraft:overworld, 2 entities ("), "{dry}");
         assert_eq!(imported.entities(), json!(4));
+        // A pack of the box would not bring back what goes with the column.
+        let file = imported.dir.path().join("pack");
+        let pack = |top| {
+            let area = ["--box", "320", "0", "0", "335", top, "15"];
+            run(&[&["pack", text(&imported.world()), text(&file)], &area[..]].concat())
+        };
+        let refused = "cg: the box has 2 detached entities, which a pack does not hold; nothing was written";
+        assert!(pack("15").err.starts_with(refused), "{:?}", pack("15"));
         assert_eq!(imported.pruned(area), json!([1, 2, 2, 0]), "{data_version}");
         assert_eq!(imported.entities(), json!(2), "those of the other column stay");
         let (out, said) = imported.export();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cg_cli::anvil::nbt;
 use cg_cli::anvil::region::{Compression, ReadLimits, Region, Slot, compress_as};
+use serde_json::json;
 
 use super::super::folder::{check_bytes, copy, paths, slots};
 use super::super::save::{At, Dimensions, LATER, LIVE, Mark, NEW, OVERWORLD, column, document};
@@ -115,5 +116,23 @@ fn a_file_that_is_replaced_before_its_region_is_compressed_as_the_region_says() 
         let mut region = Region::open(&path).expect("opens");
         region.read(slot, &ReadLimits::default(), &mut found).expect("readable");
         assert!(found == before[&slot.index()].1, "{compression}");
+    }
+}
+
+#[test]
+fn a_file_that_no_slot_refers_to_stays() {
+    let dir = TestDir::new();
+    make(&dir);
+    // Beside a slot that stays as it is, one that changes, and one that is not there.
+    let stray = |at: At| dir.at("save").join(REGION).join(format!("c.{}.{}.mcc", at.0, at.1));
+    let strays = [GROWS, SMALL, (20, 20)].map(stray);
+    for path in &strays[1..] {
+        fs::write(path, "of no slot").expect("writes");
+    }
+    dir.put_into("world", "save", &BOX, &["--no-backup"]).good();
+    let again = dir.put_into("world", "save", &BOX, &[]).good();
+    assert_eq!((&again["files"], &again["backups"]), (&json!(0), &json!([])));
+    for path in &strays[1..] {
+        assert_eq!(fs::read(path).expect("it stays"), b"of no slot", "{}", path.display());
     }
 }

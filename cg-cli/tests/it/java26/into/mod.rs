@@ -11,12 +11,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use cg_cli::anvil::column::Section;
 use serde_json::{Value, json};
 
 use super::folder::{check_bytes, copy, paths, slots};
-use super::save::{At, Dimensions, LATER, LIVE, Layout, NETHER, NEW, OLD, OVERWORLD, Old, below};
+use super::save::{
+    At, Dimensions, LATER, LIVE, Layout, NETHER, NEW, OLD, OVERWORLD, Old, below, column, document,
+};
 use super::test_dir::{Done, TestDir};
-use crate::cmd::text;
+use crate::cmd::{run, text};
 
 /// Places in four regions.
 const COLUMNS: [At; 6] = [(0, 0), (1, 0), (-1, 33), (40, 2), (40, 3), (-40, -40)];
@@ -227,8 +230,8 @@ fn what_the_world_does_not_have_stays_and_what_belongs_to_a_replaced_column_goes
         assert!(!is.contains_key(&index((0, 0))), "{part}");
     }
     assert!(raw_slots(&folder.join("entities/r.0.0.mca")).contains_key(&index((3, 3))));
-    // In a place that nothing reaches there is nothing to do.
-    let report = dir.put_into("world", "save", &[[1 << 30, 0, 0, 1 << 30, 0, 0]], &[]).good();
+    // In a place that nothing reaches there is nothing to do, which is said.
+    let report = dir.put_into("world", "save", &[[1 << 30, 0, 0, 1 << 30, 0, 0]], &[]).ended(1);
     assert_eq!((&report["columns"], &report["files"]), (&counts(0, 0, 0, 0), &json!(0)));
 }
 
@@ -263,4 +266,64 @@ fn a_save_that_keeps_the_dimension_elsewhere_is_warned_of() {
             "the save keeps minecraft:overworld in region/, where the game of its level.dat does not look; what is put back is in dimensions/minecraft/overworld/region/"
         ])
     );
+}
+
+#[test]
+fn the_backup_holds_all_parts_of_a_region_so_that_it_undoes_the_change() {
+    let dir = TestDir::new();
+    make(&dir, Dimensions, NEW);
+    let folder = Dimensions.folder(OVERWORLD);
+    // Of the columns themselves other ones; entities and points of interest are the same.
+    dir.save("save")
+        .blocks(folder, LIVE, &COLUMNS)
+        .entities(folder, LIVE, &COLUMNS)
+        .points(folder, LIVE, &COLUMNS);
+    dir.save("save").blocks(folder, LATER, &COLUMNS);
+    let before = files(&dir.at("save"));
+    dir.put_into("world", "save", &BOXES, &[]).good();
+    assert_ne!(files(&dir.at("save")), before);
+    dir.import("save.cg-replaced-1", "undo", &[]).good();
+    let report = dir.put_into("undo", "save", &BOXES, &["--no-backup"]).good();
+    assert_eq!((&report["entity_slots"]["removed"], &report["points"]["removed"]), (&json!(0), &json!(0)));
+    let after = files(&dir.at("save"));
+    assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    for (name, bytes) in after.iter().filter(|(name, _)| name.ends_with(".mca")) {
+        let path = dir.at("before-change");
+        fs::write(&path, &before[name]).expect("writes");
+        check_bytes(name, &slots(&path), &slots(&dir.at("save").join(name)));
+        assert!(!bytes.is_empty());
+    }
+}
+
+#[test]
+fn boxes_in_which_the_world_has_nothing_are_said() {
+    let dir = TestDir::new();
+    make(&dir, Dimensions, NEW);
+    let report = dir.put_into("world", "save", &[[900_000, 0, 0, 900_001, 1, 1]], &[]).ended(1);
+    let said = format!("the world has nothing of {OVERWORLD} in the boxes");
+    assert_eq!((&report["warnings"], &report["files"]), (&json!([said]), &json!(0)));
+    assert!(files(&dir.at("save")) == files(&dir.at("was")));
+}
+
+#[test]
+fn a_part_of_a_column_is_put_into_no_save_and_named_by_an_export() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    let mut two = column((0, 0), LIVE);
+    two.sections.push(Section { y: 5, ..two.sections[0].clone() });
+    save.level(NEW, "two").file("session.lock", "☃");
+    save.slots(&below(Dimensions.folder(OVERWORLD), "region"), [((0, 0), document(&two), 7)]);
+    dir.import("save", "world", &[]).good();
+    let pack = dir.at("pack");
+    dir.cg("pack", "world", &[text(&pack), "--box", "0", "80", "0", "15", "95", "15"]).good();
+    run(&["unpack", text(&pack), text(&dir.at("part"))]).good();
+    let part = "columns of which the world has only a part";
+    let report = dir.export("part", "out", &[]).ended(1);
+    let said = format!("{part}: their version is not known, and 1.21.1 is stated");
+    assert_eq!(report["not_exported"], json!({ said: 1 }));
+    let before = files(save.path());
+    let report = dir.put_into("part", "save", &[[0, 0, 0, 15, 95, 15]], &[]).ended(1);
+    let said = format!("{part}: the save keeps its own");
+    assert_eq!((&report["not_exported"], &report["files"]), (&json!({ said: 1 }), &json!(0)));
+    assert!(files(save.path()) == before);
 }

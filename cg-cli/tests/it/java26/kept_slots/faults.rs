@@ -23,7 +23,7 @@ pub(super) fn place(index: usize) -> At {
 type Fields = fn(&mut CompoundWriter<'_>);
 
 /// Sections that cannot be mapped, each beside one that can.
-pub(super) const SECTIONS: [(&str, Fields); 15] = [
+pub(super) const SECTIONS: [(&str, Fields); 19] = [
     ("too few words", |out| states(out, 3, &[0; 255])),
     ("too many words", |out| states(out, 3, &[0; 257])),
     ("no words", |out| states(out, 3, &[])),
@@ -45,6 +45,30 @@ pub(super) const SECTIONS: [(&str, Fields); 15] = [
         palette(out, |entry| {
             entry.string("Name", "test:a").expect("short");
             entry.compound("Properties", |out| out.string("a", "b[c").expect("short"));
+        });
+    }),
+    ("a state in two shapes", |out| {
+        palette(out, |entry| {
+            entry.string("id", "test:a").expect("short");
+            entry.compound("Properties", |out| out.string("type", "top").expect("short"));
+        });
+    }),
+    ("two names of a state", |out| {
+        palette(out, |entry| {
+            entry.string("Name", "test:a").expect("short");
+            entry.string("id", "test:b").expect("short");
+        });
+    }),
+    ("a wrapped name beside another", |out| {
+        palette(out, |entry| {
+            entry.string("", "test:a").expect("short");
+            entry.string("id", "test:b").expect("short");
+        });
+    }),
+    ("a name twice in a state", |out| {
+        palette(out, |entry| {
+            entry.string("Name", "test:a").expect("short");
+            entry.string("Name", "test:b").expect("short");
         });
     }),
     ("a palette of numbers", |out| out.compound("block_states", |out| out.doubles("palette", &[1.0]))),
@@ -164,6 +188,74 @@ pub(super) fn torn_columns() -> Vec<(String, Vec<u8>)> {
         },
         none,
     );
+    add(
+        "blocks in the form of before 21w37a",
+        |out| {
+            out.byte("Y", 5);
+            let written = out.compounds("Palette", 0..1, |entry, _| entry.string("Name", "test:old"));
+            written.expect("short");
+            out.long_array("BlockStates", &[0; 256]);
+        },
+        none,
+    );
+    add(
+        "a field beside the palette",
+        |out| {
+            out.byte("Y", 5);
+            out.compound("block_states", |out| {
+                let written = out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
+                written.expect("short");
+                out.int("foo", 1);
+            });
+        },
+        none,
+    );
+    add(
+        "no indices of another kind",
+        |out| {
+            out.byte("Y", 5);
+            out.compound("block_states", |out| {
+                let written = out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
+                written.expect("short");
+                out.int_array("data", &[]);
+            });
+        },
+        none,
+    );
+    add(
+        "no biomes of another kind",
+        |out| {
+            out.byte("Y", 5);
+            out.byte_array("biomes", &[]);
+            named(out, "test:live");
+        },
+        none,
+    );
+    add(
+        "no light of another kind",
+        |out| {
+            out.byte("Y", 5);
+            out.string("BlockLight", "").expect("short");
+            named(out, "test:live");
+        },
+        none,
+    );
+    add(
+        "a field of a section twice",
+        |out| {
+            out.byte("Y", 5);
+            out.int("mod:a", 1);
+            out.int("mod:a", 2);
+            named(out, "test:live");
+        },
+        none,
+    );
+    add("no entities of another kind", sound, |root| root.compound("entities", |_| ()));
+    add("no block entities of another kind", sound, |root| root.string("block_entities", "").expect("short"));
+    add("a field twice", sound, |root| {
+        root.int("mod:a", 1);
+        root.int("mod:a", 2);
+    });
     add("block entities that are numbers", sound, |root| root.doubles("block_entities", &[1.0]));
     add("entities that are a number", sound, |root| root.int("entities", 3));
     all
