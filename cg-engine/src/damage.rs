@@ -7,7 +7,7 @@ use cg_format::key::Family;
 
 use super::{EngineError, KeyRange, Readable, ReadableExt as _, RowVisitor, Scan};
 
-/// What a scan visits.
+/// An item that a scan visits.
 #[derive(Debug)]
 pub enum Met<'a> {
     /// A row: its key and its bytes.
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// What a scan of a range visits. A gap is listed as the key after it.
+    /// Lists the items that a scan of a range visits. A gap is listed as the key after it.
     fn met(rows: &[(&str, bool)], from: Bound<&[u8]>, to: Bound<&[u8]>) -> Vec<String> {
         let rows = rows.iter().map(|(key, is_sound)| (key.as_bytes().to_vec(), *is_sound)).collect();
         let mut met = Vec::new();

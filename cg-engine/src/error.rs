@@ -147,7 +147,7 @@ pub enum EngineError {
     NotAnEngineDir {
         /// The directory.
         dir: PathBuf,
-        /// What is absent.
+        /// The reason: the file or directory that is absent.
         reason: String,
     },
     /// The directory already holds an engine.

@@ -1,10 +1,10 @@
-//! What a caller can do about an error.
+//! Kinds of errors, by the action that the caller can take.
 
 use std::io;
 
 use crate::EngineError;
 
-/// What a caller can do about an error.
+/// The kind of an error, by the action that the caller can take.
 ///
 /// Match the kind to decide, and print the error to explain. An error that wraps another one has the kind of what the
 /// caller can do now. So a world that stopped writing because its disk is full returns [`ReadOnly`](Self::ReadOnly):
@@ -90,7 +90,7 @@ impl ErrorKind {
 }
 
 impl EngineError {
-    /// What the caller can do about the error.
+    /// The kind of the error, by the action that the caller can take.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Conflict { .. } => ErrorKind::Conflict,

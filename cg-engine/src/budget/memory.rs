@@ -2,7 +2,7 @@
 
 use rocksdb::{Cache, Env, LruCacheOptions, WriteBufferManager};
 
-/// What the engines that share a [`Budget`](crate::Budget) have in common in RocksDB.
+/// Resources of RocksDB that are common to the engines of one [`Budget`](crate::Budget).
 pub(crate) struct Memory {
     pub(crate) blocks: Cache,
     pub(crate) blobs: Cache,

@@ -11,8 +11,8 @@ use crate::EngineError;
 
 /// RocksDB's threads use the default stack size of the operating system, usually 8 MiB of addresses.
 const STACK_BYTES: usize = 8 << 20;
-/// What opening needs, without caches and stacks. When a thread first allocates, the system's allocator reserves 64 MiB
-/// of addresses, for a moment 128 MiB. While other processes run, two threads may do so at once.
+/// Memory that opening needs, without caches and stacks. When a thread first allocates, the system's allocator reserves
+/// 64 MiB of addresses, for a moment 128 MiB. While other processes run, two threads may do so at once.
 const OPENING_BYTES: usize = 192 << 20;
 
 /// Allocates the threads and the addresses that RocksDB needs with this memory and these threads, and releases them.

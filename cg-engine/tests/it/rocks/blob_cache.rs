@@ -6,7 +6,7 @@ use rocksdb::perf::{PerfContext, PerfStatsLevel, set_perf_stats};
 
 use super::*;
 
-/// What RocksDB counted on this thread: blobs read from files, and found in the cache.
+/// Counts of RocksDB on this thread: blobs read from files, and found in the cache.
 #[derive(Debug, PartialEq, Eq)]
 struct Blobs {
     read: u64,

@@ -187,7 +187,7 @@ fn a_loss_is_accepted_once_and_for_good() {
     assert_eq!(examined.open().expect("opens").last_commit(), CommitSeq::new(1));
 }
 
-/// What is said without a file of a database; it is put back.
+/// Checks the error of opening without a file of a database, and puts the file back.
 #[track_caller]
 fn without(dir: &Dir, path: &Path, expected: Expect) {
     let bytes = fs::read(path).expect("reads");
@@ -238,7 +238,7 @@ fn missing_files_are_named_with_what_is_there_and_what_helps() {
     assert!(rows(&open(&dir.db())).expect("reads") == expected);
 }
 
-/// What a disk writes at once.
+/// Bytes that a disk writes at once.
 const SECTOR_BYTES: usize = 512;
 
 /// A database that was not closed, with so many commits of 3 kB in its log; the ends of their records, and the log.
