@@ -1,4 +1,4 @@
-//! What chunk bytes do not contain: the components of a block kind, and their shapes.
+//! Schemas, which chunk bytes do not contain: the components of a block kind, and their shapes.
 
 use crate::{BlockId, ComponentId};
 

@@ -82,7 +82,7 @@ fn layouts() -> Vec<Layout> {
     ]
 }
 
-/// What is read from the golden files of a folder whose names have a prefix.
+/// Traces the golden files of a folder whose names have a prefix.
 #[track_caller]
 fn traces(folder: &str, prefix: &str, trace: impl Fn(&str, &[u8]) -> Traced) -> Vec<Vec<Span>> {
     let mut traces = Vec::new();

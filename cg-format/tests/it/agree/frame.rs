@@ -20,7 +20,7 @@ fn key() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..40)
 }
 
-/// What ours makes of a row, in the naive form.
+/// Opens a row with our reader, and returns it in the naive form.
 fn opened(space: Space, key: &[u8], row: &[u8]) -> Option<Frame> {
     let view = FrameView::open(space, key, row).ok()?;
     let header = view.header();
@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// What random rows seldom are: compressed, with a right checksum, and too short for the length in front.
+/// Rows that are seldom random: compressed, with a right checksum, and too short for the length in front.
 #[test]
 fn a_length_that_is_cut_off_is_refused_by_both() {
     for (kind, codec, len_bytes) in [1, 4].into_iter().flat_map(|kind| {

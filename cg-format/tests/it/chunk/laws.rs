@@ -1,4 +1,4 @@
-//! What holds for every chunk and for every input.
+//! Laws for every chunk and for every input.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

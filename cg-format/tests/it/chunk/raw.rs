@@ -2,7 +2,7 @@
 
 use super::model::{BYTE, LIST, TEXT, WIDE};
 
-/// What a value holds, before anything is derived from it.
+/// The fields of a value, before anything is derived from them.
 #[derive(Debug, Clone)]
 pub(super) struct Raw {
     pub(super) version: u64,

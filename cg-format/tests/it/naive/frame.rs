@@ -72,7 +72,7 @@ pub(crate) fn decode(row: &[u8], checked_len: usize, space: u8, key: &[u8]) -> R
     Ok(Frame { kind, codec, version, schema_generation, payload: payload.to_vec() })
 }
 
-/// What a payload with a codec holds: itself, or for LZ4 a u32 of the raw length and a block.
+/// Unpacks a payload with a codec. It holds the raw bytes, or for LZ4 a u32 of the raw length and a block.
 pub(crate) fn raw_payload(frame: &Frame) -> Result<Vec<u8>, Refused> {
     match frame.codec {
         0 => Ok(frame.payload.clone()),

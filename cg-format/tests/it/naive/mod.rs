@@ -172,7 +172,7 @@ pub(crate) fn unzstd(frames: &[u8], raw_len: u32) -> Result<Vec<u8>, Refused> {
     if len == out.len() { Ok(out) } else { Err(format!("frames of {len} bytes, not {raw_len}")) }
 }
 
-/// What a world knows of its blocks and components.
+/// A world's knowledge of its blocks and components.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schema {
     /// The components of each known block kind, ascending.

@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use cg_format::Section;
 use cg_format::wire::Span;
 
-/// What one table describes.
+/// The layout that one table describes.
 pub(crate) struct Layout {
     pub(crate) name: &'static str,
     pub(crate) sections: &'static [Section],
-    /// What a decoder reads from each golden file.
+    /// Fields that a decoder reads from each golden file.
     pub(crate) traces: Vec<Vec<Span>>,
 }
 

@@ -7,7 +7,7 @@ use crate::naive::cluster::directory::{Directory, Entry};
 use crate::naive::cluster::{self, fields};
 use crate::naive::{Schema, put};
 
-/// What a row with one group says of itself.
+/// The form that a row with one group states for itself.
 #[derive(Debug, Clone, Copy)]
 struct Claim {
     scale_level: u8,

@@ -137,7 +137,7 @@ fn slabs() -> Stored {
     Stored { scale_level: 1, chunks }
 }
 
-/// What is wrong, and how it becomes so.
+/// A name for the fault, and the change that causes it.
 type Lie = (&'static str, fn(&mut Pieces));
 
 #[test]

@@ -8,7 +8,7 @@ use crate::naive::cluster::directory::{self, Directory, Entry};
 use crate::naive::frame::{self, Frame};
 use crate::naive::{Dice, crc32c, put};
 
-/// What a row is put together from.
+/// The parts from which a row is assembled.
 pub(super) struct Pieces {
     pub(super) codec: u8,
     pub(super) directory: Directory,

@@ -3,7 +3,7 @@
 use super::super::{Cursor, Refused};
 use super::{group, side, unpacked};
 
-/// What a directory says of a group; of one without chunks only zeros.
+/// A directory's entry for a group; for one without chunks only zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Entry {
     /// Bit i: the chunk at place i is present.
@@ -26,7 +26,7 @@ pub(crate) struct Directory {
     pub(crate) chunks: Vec<(u64, u32)>,
 }
 
-/// What a directory begins with.
+/// The fields at the beginning of a directory.
 struct Head {
     version: u8,
     scale_level: u8,
