@@ -91,7 +91,7 @@ pub enum OverlayError {
     NotAnOverlay {
         /// The directory.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         why: &'static str,
     },
     /// The arena was released or reclaimed while a handle was still held.
@@ -139,7 +139,7 @@ impl From<OverlayError> for Error {
 }
 
 impl OverlayError {
-    /// What the caller can do about it. See [`ErrorKind`].
+    /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::WrongBase { .. }

@@ -309,8 +309,8 @@ impl<S: Base> MergeTarget for Overlay<S> {
 
 /// A layer that an overlay can be merged into.
 pub trait MergeTarget: Base {
-    /// What the overlay holds while it is merged, besides its own right to write; `None` if the target's transactions
-    /// suffice.
+    /// The lock that the overlay holds while it is merged, besides its own right to write; `None` if the target's
+    /// transactions suffice.
     ///
     /// # Errors
     /// [`Error::Nested`] where waiting for it could wait for this thread.

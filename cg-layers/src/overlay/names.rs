@@ -19,7 +19,7 @@ const HEAD_VERSION: u8 = 1;
 /// How many names of each list are the base's.
 pub(super) type Shared = [u64; ListKind::ALL.len()];
 
-/// What an overlay stores of its base, and its own identity.
+/// The base that an overlay stores, and the overlay's own identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     /// The identity of the store of overlays.
@@ -148,7 +148,7 @@ impl Names {
         Ok(Some(Self { own: Some(Arc::new(grown)), shared }))
     }
 
-    /// What a base must register to have the overlay's own names under the same ids.
+    /// The names that a base must register to have the overlay's own names under the same ids.
     pub(super) fn own_names(&self) -> Option<Registration> {
         let own = self.own.as_deref()?;
         let names = |list: ListKind| {

@@ -107,7 +107,7 @@ pub enum SegmentError {
     NotSegmented {
         /// The directory.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         why: &'static str,
     },
     /// The world in the place of a segment is not a segment.
@@ -115,7 +115,7 @@ pub enum SegmentError {
     NotASegment {
         /// The segment.
         segment: SegmentPos,
-        /// What is wrong.
+        /// The fault.
         why: &'static str,
     },
     /// A segment belongs to another root.
@@ -155,7 +155,7 @@ pub enum SegmentError {
     DamagedRoot {
         /// Which row.
         what: String,
-        /// What is wrong.
+        /// The fault.
         problem: cg_format::DecodeError,
     },
 }
@@ -190,7 +190,7 @@ impl From<SegmentError> for Error {
 }
 
 impl SegmentError {
-    /// What the caller can do about it. See [`ErrorKind`].
+    /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Side { .. }

@@ -1,4 +1,4 @@
-//! What overlays show and take after a write that failed.
+//! Reads and writes of overlays after a write that failed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What happens below an overlay, or to its arena, in the middle of one of its calls.
+//! Events below an overlay, or in its arena, in the middle of one of its calls.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl<S: Base> Base for Played<S> {
     }
 }
 
-/// What the base changed between a transaction's look and its commit is not undone by promoting.
+/// A change of the base between a transaction's look and its commit is not undone by promoting.
 #[test]
 fn what_the_base_changes_during_a_transaction_is_not_undone() {
     let (base, ids) = template();
@@ -320,7 +320,7 @@ fn what_an_overlay_remembers_of_its_base_is_written_there() {
     assert_eq!(base.engine().last_commit(), base.last_commit());
 }
 
-/// What survives a power cut in the overlay does so in the base, whatever is between them.
+/// Data that survives a power cut in the overlay does so in the base, whatever is between them.
 #[test]
 fn an_overlay_that_is_synced_syncs_its_base_before() {
     let (base, ids) = template();

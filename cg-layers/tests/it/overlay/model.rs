@@ -41,7 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-/// What a layer holds: the marked cell of each chunk, and where each cow is.
+/// Content of a layer: the marked cell of each chunk, and where each cow is.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Model {
     chunks: BTreeMap<i64, u16>,

@@ -1,4 +1,4 @@
-//! What an overlay refuses, by its exact words.
+//! Refusals of an overlay, by their exact words.
 
 use cg_format::key::Family;
 use expect_test::{Expect, expect};

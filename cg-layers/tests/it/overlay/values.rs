@@ -155,7 +155,7 @@ fn a_promotion_brings_objects_with_their_versions_and_records() {
     assert_eq!(base.objects().put("a/1", *b"x").expect("writes"), 4);
 }
 
-/// Who saw it in the arena at its last version sees no lower one in the base.
+/// A reader that saw it in the arena at its last version sees no lower one in the base.
 #[test]
 fn an_object_that_came_and_went_in_an_arena_keeps_its_count() {
     let (base, _) = furnished();
@@ -313,7 +313,8 @@ fn a_small_change_of_a_large_chunk_is_a_small_row() {
     assert_sound(&base);
 }
 
-/// What was not written follows the base, what was written stays on top; a promotion says that the base changed.
+/// Content that was not written follows the base, content that was written stays on top; a promotion says that the base
+/// changed.
 #[test]
 fn a_delta_stays_on_top_of_a_base_that_goes_on() {
     let (base, ids) = template();

@@ -1,4 +1,4 @@
-//! What others do in the middle of a call, and segments whose storage fails while the world goes on.
+//! Changes by others in the middle of a call, and segments whose storage fails while the world goes on.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -342,7 +342,7 @@ fn a_merge_whose_storage_failed_goes_on_when_it_is_called_again() {
     assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.machine, ids.glass].map(Some));
 }
 
-/// What a merge left in the base when it was stopped is no conflict for an overlay that is edited since.
+/// Changes that a stopped merge left in the base are no conflict for an overlay that is edited since.
 #[test]
 fn an_overlay_is_edited_between_two_calls_of_its_merge() {
     let home = Staged::default();
@@ -404,7 +404,7 @@ fn a_conflict_in_the_middle_of_a_merge_keeps_the_rest_in_the_overlay() {
     assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.stone, ids.machine].map(Some));
 }
 
-/// What is changed between its segment's part and its transfer is not written over.
+/// An entity that is changed between its segment's part and its transfer is not written over.
 #[test]
 fn an_entity_that_is_changed_before_its_transfer_is_a_conflict() {
     let home = Staged::default();

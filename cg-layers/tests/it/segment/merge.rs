@@ -64,7 +64,7 @@ fn edit_again<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
     assert!(edited.expect("edits"));
 }
 
-/// What is in all places, and where the cows are.
+/// The chunks of all places, and where the cows are.
 type Content = (Vec<Option<Chunk>>, Vec<Option<Owner>>);
 
 fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Content {

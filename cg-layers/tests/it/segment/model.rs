@@ -162,7 +162,7 @@ fn perform<H: SegmentHome>(
     }
 }
 
-/// What a step merges, in an overlay.
+/// Edits an overlay as a step does before it merges.
 fn edit<H: SegmentHome>(
     overlay: &Overlay<SegmentedWorld<H>>,
     world: &SegmentedWorld<H>,
@@ -224,7 +224,7 @@ fn promote_twice(
     (world, merged)
 }
 
-/// What a world holds, by the model's terms; panics if an entity is lost, doubled, or at odds with its chunk.
+/// Reads the state of a world in the model's terms; panics if an entity is lost, doubled, or at odds with its chunk.
 fn state<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Model {
     let places = PLACES.map(|x| ids.at(x, 0, 0));
     let mut model = Model::default();

@@ -1,4 +1,4 @@
-//! What a segmented world refuses, by its exact words.
+//! Refusals of a segmented world, by their exact words.
 
 use std::fs;
 
@@ -192,7 +192,8 @@ fn a_segment_with_names_that_its_root_does_not_have() {
     );
 }
 
-/// What an earlier version wrote into a root, byte for byte: a merge into one segment, of one chunk that is deleted.
+/// Rows that an earlier version wrote into a root, byte for byte: a merge into one segment, of one chunk that is
+/// deleted.
 const OLD_MERGE: (&[u8], &[u8]) = (
     b"\x02\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\x31\
       \x00\x00\x00\x00\x01\x00\x00\x00\
