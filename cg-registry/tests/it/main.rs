@@ -1,4 +1,4 @@
-//! What the registry promises, over real lists and stored chunks.
+//! Promises of the registry, over real lists and stored chunks.
 #![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by a tool that adds them")]
 
 mod laws;

@@ -86,7 +86,7 @@ impl World {
         Ok(Stored { generation, value: chunk.to_bytes() })
     }
 
-    /// What a component of the box holds after decoding with the newest generation.
+    /// The bytes of a component of the box after decoding with the newest generation.
     #[track_caller]
     fn read(&self, stored: &Stored, component: &str) -> Option<Vec<u8>> {
         assert_eq!(stored.generation, self.catalog.current_generation());
@@ -94,7 +94,7 @@ impl World {
         chunk.component(here(), self.catalog.component_id(component).unwrap()).map(<[u8]>::to_vec)
     }
 
-    /// What is kept aside in a chunk.
+    /// The components that are kept aside in a chunk.
     fn kept(&self, stored: &Stored) -> Vec<(Owner, Vec<u8>)> {
         let chunk = Chunk::decode(&stored.value, &self.catalog.schema(stored.generation).unwrap()).unwrap();
         let side = chunk.side(LOST_COMPONENTS);
