@@ -26,7 +26,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the clients of a game would be sent.
+/// The number of changes that the clients of a game would be sent.
 #[derive(Debug, Default)]
 struct Sent(u64);
 

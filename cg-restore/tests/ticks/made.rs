@@ -122,7 +122,7 @@ pub(crate) fn restore_of(snapshot: &Arc<Snapshot>) -> Operation {
     Operation::Restore { snapshot, options: RestoreOptions::default(), relight: true }
 }
 
-/// What a game was told.
+/// Notifications that a game received.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) blocks: Vec<BlockChange>,
