@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 const MATCHES: u64 = 3;
 const CRATERS: u64 = 60;
 
-/// What the clients of a game would be sent, whose chunks are in memory.
+/// Counts of the changes that the clients of a game would be sent, whose chunks are in memory.
 #[derive(Debug, Default)]
 struct Sent {
     blocks: u64,

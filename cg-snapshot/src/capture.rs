@@ -30,7 +30,7 @@ pub struct CaptureOptions {
     pub name: String,
     /// The time of the capture, in milliseconds since 1970. Stored for display only.
     pub created_ms: u64,
-    /// What is captured in addition to the blocks. Default: everything.
+    /// The contents that are captured in addition to the blocks. Default: everything.
     pub contents: Contents,
 }
 

@@ -106,7 +106,7 @@ pub enum SnapshotError {
         "a box in a pack is of whole chunks, with components, side data and entities; this one is {found}"
     )]
     NotWhole {
-        /// What is missing.
+        /// The missing part.
         found: &'static str,
     },
     /// A box or object was added to a pack out of order: at most one box first, then objects ascending by key.

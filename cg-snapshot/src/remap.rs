@@ -17,7 +17,7 @@ use crate::region::Region;
 use crate::section::Prepared;
 use crate::snapshot::{Snapshot, SnapshotInfo, moved_entity};
 
-/// What a snapshot lost when it was converted to another registry.
+/// Losses of a snapshot that was converted to another registry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemapReport {
     /// Dropped component data: the number of instances by component. The catalog has another shape for the component,

@@ -11,7 +11,7 @@ use cg_format::{BlockId, CellOrder, LocalPos, SchemaView, Section as Part, SideK
 
 use crate::region::Section;
 
-/// What a capture includes in addition to blocks.
+/// The contents that a capture includes in addition to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contents {
     /// The components of blocks. Without them restored blocks have their defaults, and unchanged blocks keep their

@@ -27,7 +27,7 @@ pub struct SnapshotInfo {
     pub dimension: Name,
     /// The time of the capture as the caller gave it: milliseconds since 1970.
     pub created_ms: u64,
-    /// What was captured in addition to the blocks.
+    /// The contents that were captured in addition to the blocks.
     pub contents: Contents,
     /// The number of sections of the box.
     pub section_count: u64,
@@ -247,8 +247,8 @@ impl Snapshot {
         self.kept.share_with(&other.kept)
     }
 
-    /// What must be registered before it can [arrive](Self::arrive) in a catalog, including its dimension; empty if
-    /// nothing is missing.
+    /// The names that must be registered before it can [arrive](Self::arrive) in a catalog, including its dimension;
+    /// empty if nothing is missing.
     pub fn registration(&self, catalog: &Catalog) -> Registration {
         let dimension = &self.info.dimension;
         let is_new = catalog.dimension(dimension.as_str()).is_none();

@@ -20,7 +20,7 @@ pub struct BlockChange {
     pub new: Option<BlockId>,
 }
 
-/// What a restore did so far.
+/// The progress of a restore so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RestoreReport {
     /// Sections processed.
@@ -50,6 +50,6 @@ pub struct RestoreReport {
     pub entities_put: u64,
     /// Entities that were deleted.
     pub entities_deleted: u64,
-    /// What was dropped because the target's registry differs.
+    /// The data that was dropped because the target's registry differs.
     pub remap: RemapReport,
 }

@@ -28,7 +28,7 @@ pub(super) struct Input<R: Read> {
     skipped_left: u64,
 }
 
-/// What a walk does with the bytes.
+/// The destination of the bytes of a walk.
 pub(super) enum Walked<'a> {
     Held(&'a mut Vec<u8>),
     Skipped,

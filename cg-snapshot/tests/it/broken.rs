@@ -1,4 +1,4 @@
-//! What is no schematic is refused with the reason, at once, in little memory.
+//! Files that are no schematics are refused with the reason, at once, in little memory.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! What is written is read back; what is cut or changed is refused, or read as something that can be written.
+//! Laws of schematics: what is written is read back; what is cut or changed is refused, or read as something that can
+//! be written.
 
 use cg_snapshot::nbt;
 use cg_snapshot::schem::{

@@ -18,7 +18,7 @@ fn through_a_file(snapshot: &Snapshot) -> Snapshot {
     file.load(Unverifiable::Fail).expect("sound")
 }
 
-/// What a chunk holds, by names.
+/// Lists the content of a chunk by names.
 fn by_names(host: &Memory, catalog: &Catalog, at: ChunkAt) -> Option<Vec<String>> {
     let chunk = host.lookup(at).map_or_else(|never| match never {}, Lookup::here)?;
     let all = cg_format::LocalPos::all().map(|cell| (CellLayer::base(cell), chunk.block(cell)));

@@ -1,4 +1,4 @@
-//! What waits in a queue: within the budget, and for what it meets where it will work.
+//! Operations that wait in a queue: within the budget, and for what they meet where they will work.
 
 use std::sync::Arc;
 use std::time::Duration;
