@@ -56,7 +56,7 @@ pub enum MessageError {
     /// A field has an invalid value.
     #[error("the message says what cannot be: {reason}")]
     Fields {
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The request exceeds the server's limits.
@@ -139,7 +139,7 @@ pub enum SyncError {
 }
 
 impl MessageError {
-    /// What the caller can do about the error. See [`ErrorKind`].
+    /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::TooLong { .. } | Self::TooMany { .. } => ErrorKind::TooLarge,
@@ -151,7 +151,7 @@ impl MessageError {
 }
 
 impl SyncError {
-    /// What the caller can do about the error. See [`ErrorKind`].
+    /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::World(error) => error.kind(),

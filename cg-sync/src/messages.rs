@@ -53,7 +53,7 @@ impl Default for SyncLimits {
     }
 }
 
-/// What a client has and what it asks about. [`SyncClient`](crate::SyncClient) makes it, and
+/// A client's state and its questions. [`SyncClient`](crate::SyncClient) makes the request, and
 /// [`SyncServer::answer`](crate::SyncServer::answer) answers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncRequest {

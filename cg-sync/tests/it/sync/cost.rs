@@ -1,4 +1,4 @@
-//! What an answer costs, and what is remembered so that it does.
+//! The cost of an answer, and what is remembered to keep it low.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn an_area_costs_what_changed_in_it(server: &World) {
     cost(0);
 }
 
-/// What the answers say is the same whether or not the changes are remembered, moved and changed again in between.
+/// Answers say the same whether or not the changes are remembered, moved and changed again in between.
 fn what_is_remembered_of_changes_is_what_the_rows_say(server: &World) {
     let (ids, cache) = (Ids::register(server), client());
     save(server, (0..64).map(|i| (ids.at(i % 4, i / 16, i / 4 % 4), machine(server, &ids, 1))));
