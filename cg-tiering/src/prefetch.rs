@@ -152,7 +152,7 @@ impl Axis {
     }
 }
 
-/// What changed for a player between two updates.
+/// A change for a player between two updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Course {
     /// The chunks that the player will need, the earliest first, and no others. Empty if it turned or stopped.

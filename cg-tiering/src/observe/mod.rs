@@ -1,4 +1,4 @@
-//! What is known of a place: its last use, the players there or near it, and its pins.
+//! Observation of a place: its last use, the players there or near it, and its pins.
 
 mod last_access;
 mod motion;
@@ -156,7 +156,7 @@ impl Observers {
         self.pinned.pins()
     }
 
-    /// What is known of the chunks of a cube in a tier.
+    /// The observation of the chunks of a cube in a tier.
     pub fn observe(&self, cube: CubeAt, tier: Tier) -> Observation {
         let blocks_of = |tier| cube.cluster(tier).blocks();
         let nearest = |tier| self.distance.nearest_blocks(cube.dimension(), &blocks_of(tier));
