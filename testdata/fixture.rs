@@ -107,7 +107,7 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("a name")
 }
 
-/// What [`Ids`] stands for.
+/// The registration of the names that [`Ids`] stands for.
 pub(crate) fn registration() -> Registration {
     let block = |text| BlockOffer::new(name(text));
     Registration {
@@ -201,7 +201,7 @@ pub(crate) fn uuid(n: u128) -> EntityId {
     EntityId::new(uuid::Uuid::from_u128(n))
 }
 
-/// What a full verification finds.
+/// The findings of a full verification.
 pub(crate) fn findings(world: &World) -> Vec<String> {
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
     report
