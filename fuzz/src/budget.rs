@@ -1,4 +1,4 @@
-//! What one input may cost, whatever its bytes say: memory and time.
+//! Limits of the cost of one input, whatever its bytes say: memory and time.
 
 use std::time::{Duration, Instant};
 

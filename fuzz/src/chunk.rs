@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a chunk. The fuzz target and the replay of its corpus both call this.
+//! Laws for any bytes that are taken for a chunk. The fuzz target and the replay of its corpus both call this.
 
 use cg_format::chunk::{CellLayer, Chunk, ChunkView, trace};
 use cg_format::{BlockId, ComponentId, ComponentShape, LocalPos, SchemaView};

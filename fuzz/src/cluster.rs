@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a cluster: in the seed form, and as directory and groups of a row whose
+//! Laws for any bytes that are taken for a cluster: in the seed form, and as directory and groups of a row whose
 //! checksums are right.
 //!
 //! The first byte chooses tier and codec of the row, and whether a warm one has four groups or, as in earlier drafts,

@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for a slot's NBT: what is read of a column, of entities or of neither is
-//! sound, and is read again as it is written.
+//! Laws for any bytes that are taken for a slot's NBT: what is read of a column, of entities or of neither is sound,
+//! and is read again as it is written.
 
 use std::collections::BTreeSet;
 

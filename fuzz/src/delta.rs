@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for a delta: what decodes encodes to the same, and a dump explains every
-//! byte of it.
+//! Laws for any bytes that are taken for a delta: what decodes encodes to the same, and a dump explains every byte of
+//! it.
 
 use cg_format::delta::Delta;
 

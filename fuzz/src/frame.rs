@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for a row: as they are, and with the checksum that they would need to be
-//! taken for whole.
+//! Laws for any bytes that are taken for a row: as they are, and with the checksum that they would need to be taken for
+//! whole.
 
 use cg_format::frame::{Codec, Draft, FrameHeader, FrameKind, FrameView, LEN_BYTES, trace, version_of};
 use cg_format::{Limits, Space};

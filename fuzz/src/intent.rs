@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for an intent or for a part of what one rolls forward: what decodes encodes to
-//! the same, and a dump explains every byte of it.
+//! Laws for any bytes that are taken for an intent or for a part of what one rolls forward: what decodes encodes to the
+//! same, and a dump explains every byte of it.
 
 use cg_format::staged::{Intent, PartWriter, StagedOps};
 use cg_format::wire::Span;

@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a key of each kind: what decodes encodes to the same.
+//! Laws for any bytes that are taken for a key of each kind: what decodes encodes to the same.
 
 use cg_format::{ChunkAt, ClusterTier, key};
 

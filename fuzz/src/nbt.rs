@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for NBT: what parses is walked whole, encodes to the same, and needs exactly
-//! the limits that a walk counts.
+//! Laws for any bytes that are taken for NBT: what parses is walked whole, encodes to the same, and needs exactly the
+//! limits that a walk counts.
 #![expect(clippy::big_endian_bytes, reason = "NBT is big-endian by its own definition")]
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a tile or a patch: what decodes answers every question and encodes to the
+//! Laws for any bytes that are taken for a tile or a patch: what decodes answers every question and encodes to the
 //! same.
 
 use cg_format::ChunkPos;

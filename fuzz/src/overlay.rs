@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a row of an overlay or for an arena: what decodes encodes to the same, and
+//! Laws for any bytes that are taken for a row of an overlay or for an arena: what decodes encodes to the same, and
 //! every byte of it is explained.
 
 use cg_format::overlay::{ArenaRow, OverlayRow, OverlayValue};

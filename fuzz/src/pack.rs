@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a pack: what is read is written so that it is read again, and the fields
+//! Laws for any bytes that are taken for a pack: what is read is written so that it is read again, and the fields
 //! explain every byte that a reader reads.
 
 use cg_format::Limits;

@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for a region file, and for the sectors of one whose header is right: a slot
-//! is read, within the limits, or says why not; what is read is then taken for a column.
+//! Laws for any bytes that are taken for a region file, and for the sectors of one whose header is right: a slot is
+//! read, within the limits, or says why not; what is read is then taken for a column.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use cg_cli::anvil::region::{Compression, ReadLimits, RegionPos, Slot, SlotError,
 
 use super::column;
 
-/// What a slot may take: enough for any column of a small input, too little for what a small input can promise.
+/// Limits of a slot: enough for any column of a small input, too little for what a small input can promise.
 const LIMITS: ReadLimits = ReadLimits { stored_bytes: 64 << 10, raw_bytes: 256 << 10 };
 /// Slots of a file that are read: they may all show the same bytes.
 const SLOTS: usize = 8;

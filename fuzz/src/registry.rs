@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for the registry's rows: a catalog that encodes to exactly them, or an error.
+//! Laws for any bytes that are taken for the registry's rows: a catalog that encodes to exactly them, or an error.
 //!
 //! The input is ten rows one after another, each as u16 length and bytes; what is left over is side data of the
 //! registry's own kinds.

@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for a schematic's NBT: it is refused, or everything that it says can be read,
-//! adds up, and is the same when it is written and read again.
+//! Laws for any bytes that are taken for a schematic's NBT: it is refused, or everything that it says can be read, adds
+//! up, and is the same when it is written and read again.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! What holds for any bytes that are taken for a snapshot file: what is read is written so that it is read again, its
+//! Laws for any bytes that are taken for a snapshot file: what is read is written so that it is read again, its
 //! sections are chunks or are named as damaged, and the head alone says the same.
 
 use std::io::Cursor;

@@ -1,6 +1,6 @@
-//! What holds for any bytes that are taken for a message between a server and a cache of it: what is read is written so
-//! that it is read again; a server answers any request or refuses it, and changes nothing; a cache that applies any
-//! reply has chunks where it asked for some, whole ones, and few more names than the message has bytes.
+//! Laws for any bytes that are taken for a message between a server and a cache of it: what is read is written so that
+//! it is read again; a server answers any request or refuses it, and changes nothing; a cache that applies any reply
+//! has chunks where it asked for some, whole ones, and few more names than the message has bytes.
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;

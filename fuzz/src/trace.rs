@@ -1,5 +1,5 @@
-//! What holds for any bytes that are taken for a trace or for the heat of a cube: what is read is written to the same
-//! bytes, and a dump explains every byte of a trace.
+//! Laws for any bytes that are taken for a trace or for the heat of a cube: what is read is written to the same bytes,
+//! and a dump explains every byte of a trace.
 
 use cg_tiering::Heat;
 use cg_tiering::trace::{TraceReader, TraceWriter, explain};
