@@ -25,10 +25,10 @@ use uuid::Uuid;
 type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 const TICK: Duration = Duration::from_millis(50);
-/// What the world may take of a tick for its own work.
+/// The time of a tick that the world may spend on its own work.
 const BUDGET: Duration = Duration::from_millis(5);
 const VIEW_CHUNKS: u8 = 2;
-/// What a new chest holds.
+/// The number of goods in a new chest.
 const GOODS: u8 = 100;
 const PLAYER: EntityId = EntityId::new(Uuid::from_u128(1));
 
@@ -376,7 +376,7 @@ impl<'w> Server<'w> {
     }
 }
 
-/// What the server did between opening and closing.
+/// Results of the server between opening and closing.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) ticks: u64,

@@ -13,7 +13,7 @@ use crate::rt::stats::{Durations, Stats};
 pub struct Metrics {
     /// Work done, by kind.
     pub stats: Stats,
-    /// What the chunks in memory take.
+    /// Memory that the cached chunks take.
     pub cache: CacheStats,
     /// The newest commit that readers see.
     pub last_commit: CommitSeq,
@@ -34,13 +34,13 @@ pub struct Metrics {
     /// By how much ticks worked longer than their budgets; most by nothing. What a tick waited for another one is only in
     /// [`ticks`](Self::ticks).
     pub tick_excess: Durations,
-    /// What maintenance knows to be left, as the last tick left it: steps of moves, each of one 4³ cube.
+    /// Steps of moves that maintenance knows to be left, as the last tick left it; each is of one 4³ cube.
     pub moves_waiting: u64,
     /// Opacity tiles that are known to have patches.
     pub tiles_waiting: u64,
     /// Chunks with deltas, which are folded once they have many or are left alone.
     pub chunks_with_deltas: u64,
-    /// What the system says is free where the world lies, if it can say.
+    /// Free bytes where the world lies, as the system reports them, if it can.
     pub free_bytes: Option<u64>,
 }
 

@@ -1,14 +1,14 @@
 //! The public modules of the crate: what a host needs for one topic.
 
 pub mod cache {
-    //! What a world has in memory.
+    //! The cached chunks of a world.
     pub use crate::api::cache::WorldCache;
     pub use crate::api::guards::CachePin;
     pub use crate::read::cache::{CacheStats, Column};
 }
 
 pub mod error {
-    //! What errors are made of.
+    //! Parts of errors.
     pub use crate::storage::error::{ConflictKey, Damage, DamageCause, NotResumed};
 }
 
@@ -61,7 +61,7 @@ pub mod tiers {
 }
 
 pub mod verify {
-    //! What a world holds, and whether it is sound.
+    //! Contents of a world, and checks that they are sound.
     pub use crate::admin::census::{Census, TierCensus};
     pub use crate::admin::hash::ContentHash;
     pub use crate::admin::verify::{Finding, VerifyDepth, VerifyReport};

@@ -32,7 +32,7 @@ const PART_FOR_SHRINKING: u64 = 4;
 pub(crate) struct DiskGuard {
     /// The limit that the host set. `None`: in proportion to the disk.
     min_free_bytes: Option<u64>,
-    /// What the operating system reported.
+    /// The last report of the operating system.
     asked: Mutex<Option<Asked>, rank::DiskGuard>,
     /// The bytes that were committed since the operating system was asked.
     committed_bytes: AtomicU64,

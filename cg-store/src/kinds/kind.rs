@@ -19,11 +19,11 @@ use crate::storage::object_key::ObjectKey;
 
 /// A kind of values: what names one, what is stored of it, and what a transaction writes.
 pub trait Kind: 'static {
-    /// What names a value.
+    /// The key that names a value.
     type Key: Clone + Ord + Hash + fmt::Debug;
-    /// What is stored.
+    /// The value that is stored.
     type Value: Clone + PartialEq + fmt::Debug;
-    /// What a transaction writes.
+    /// The write of a transaction.
     type Write: Clone + fmt::Debug;
 
     /// How a conflict, and damage, names a key.

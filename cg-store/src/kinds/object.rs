@@ -26,7 +26,7 @@ use crate::storage::object_key::ObjectKey;
 pub struct Object {
     /// The number of changes since it was first written.
     pub version: i64,
-    /// What it holds.
+    /// The content.
     pub bytes: Arc<[u8]>,
 }
 
@@ -36,7 +36,7 @@ pub struct Object {
 pub struct StoredObject {
     /// The number of changes since it was first written.
     pub version: i64,
-    /// What it holds; `None` if it was deleted.
+    /// The content; `None` if it was deleted.
     pub bytes: Option<Arc<[u8]>>,
 }
 

@@ -43,7 +43,7 @@ pub struct SavedSnapshot {
 pub struct DamagedSnapshot {
     /// Its name, if that can be read.
     pub name: Option<String>,
-    /// What is damaged.
+    /// The error of its damaged part.
     #[source]
     pub error: Error,
 }

@@ -1,5 +1,5 @@
-//! What an overlay needs of the layer below it: chunks, entities, properties, objects and records with where they come from,
-//! names, and an identity.
+//! The interface that an overlay needs of the layer below it: chunks, entities, properties, objects and records with
+//! where they come from, names, and an identity.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -72,7 +72,7 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     /// [`Error::Corrupt`] at the first that is damaged.
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error>;
 
-    /// What is stored of an object, of a deleted one too, and its origin. One key read for each layer.
+    /// The stored state of an object, of a deleted one too, and its origin. One key read for each layer.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is stored and damaged.
@@ -114,7 +114,7 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     fn keep_found(&self, level: Level) -> Result<(), Error>;
 }
 
-/// What a world has, with the commit that wrote it.
+/// A value that a world has, with the commit that wrote it.
 fn found<T>(stored: Option<(T, u64)>) -> Found<T> {
     match stored {
         Some((value, version)) => Lookup::Found((value, Origin { layer: 0, version })),
@@ -127,7 +127,7 @@ fn with_origin(stored: Lookup<Stored>) -> Found<Arc<Chunk>> {
     stored.map(|stored| (stored.chunk, Origin { layer: 0, version: stored.version }))
 }
 
-/// What was found, as the origin that a later look can be compared with.
+/// The origin of what was found, which a later look can be compared with.
 pub fn origin_of<T>(found: &Found<T>) -> Origin {
     match found {
         Lookup::Found((_, origin)) => *origin,

@@ -1,4 +1,4 @@
-//! What a crate needs that puts a layer over worlds, as `cg-layers` does. A game needs nothing of it.
+//! Interfaces for a crate that puts a layer over worlds, as `cg-layers` does. A game needs none of them.
 //!
 //! A layer keeps rows of its own in an engine and reads through to a [`Base`]. Its rows have the frames, the checks and the
 //! large commits of a world's, and its transactions are [`Tx`] over a [`TxStore`] of its own. What is here may

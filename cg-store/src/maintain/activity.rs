@@ -1,4 +1,4 @@
-//! What maintenance records about reads and commits, for its later decisions.
+//! Records of reads and commits, by which maintenance decides later.
 
 use std::sync::Arc;
 

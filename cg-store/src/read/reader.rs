@@ -225,7 +225,7 @@ pub(crate) struct Reader<'r> {
     deltas: DeltasOf<'r>,
 }
 
-/// What a reader knows of deltas.
+/// A reader's knowledge of deltas.
 enum DeltasOf<'r> {
     /// Those of the places that it reads. Other chunks have none.
     Places(HashMap<ChunkAt, Deltas>),

@@ -1,4 +1,4 @@
-//! What can go wrong with a world, sorted by what the caller can do.
+//! Errors of a world, sorted by what the caller can do.
 
 mod damage;
 mod kind;
@@ -30,7 +30,7 @@ pub enum Error {
     /// Another transaction changed something that this transaction read, before it committed. Nothing was written.
     #[error("{key} was changed by another transaction since this one read it; run the transaction again")]
     Conflict {
-        /// What was changed.
+        /// The changed value.
         key: ConflictKey,
     },
     /// A snapshot was to be saved under a name that is not allowed.
@@ -269,7 +269,7 @@ pub enum Error {
     NotUpgraded {
         /// The chunk.
         at: ChunkAt,
-        /// What is missing.
+        /// The reason: what is missing.
         why: cg_registry::UpgradeError,
     },
     /// A stored entity cannot be upgraded to the current schema generation. It stays as it is stored.
@@ -277,7 +277,7 @@ pub enum Error {
     EntityNotUpgraded {
         /// The entity.
         id: EntityId,
-        /// What is missing.
+        /// The reason: what is missing.
         why: cg_registry::UpgradeError,
     },
     /// A value is too long for its stored length field.
@@ -320,7 +320,7 @@ pub enum Error {
     /// An overlay or a segmented world refused; [`layer`](Self::layer) has the reason.
     #[error("{error}")]
     Layer {
-        /// What the caller can do about it.
+        /// The kind of the error, by the action that the caller can take.
         kind: ErrorKind,
         /// The reason.
         error: Box<dyn std::error::Error + Send + Sync>,
@@ -364,7 +364,7 @@ impl From<EngineError> for Error {
     }
 }
 
-/// What two transactions can conflict about.
+/// The key of a value that two transactions can conflict about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConflictKey {

@@ -41,8 +41,8 @@ pub(crate) const TOMBSTONE_HORIZON: MetaRow<u64> = MetaRow {
     decode: |payload| decode_u64(payload, "forgotten before", "bytes after the commit"),
 };
 
-/// What `world.cg` is to a directory: the UUID of a world without one, that of its incarnation, and its signature, if it
-/// has one.
+/// The row that replaces `world.cg` in a world without a directory: the world's UUID, that of its incarnation, and its
+/// signature, if it has one.
 pub(crate) const IDENTITY: MetaRow<WorldFile> = MetaRow {
     key: "identity",
     what: "the row of the world's identity",
@@ -232,7 +232,7 @@ pub fn open_row<'r, T, W: Into<String>>(
 pub struct MetaRow<T: 'static> {
     /// Its key.
     pub key: &'static str,
-    /// What it holds, for errors.
+    /// The name of the row's content, for errors.
     pub what: &'static str,
     /// Appends a value.
     pub encode: fn(&T, &mut Vec<u8>),

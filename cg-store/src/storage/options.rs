@@ -20,7 +20,7 @@ pub(crate) const MAX_COLUMN_CHUNKS: u64 = 4096;
 /// which are stored when it is created.
 #[derive(Debug, Clone)]
 pub struct WorldOptions {
-    /// What a returned commit survives. Default: [`Durability::Safe`].
+    /// The failures that a returned commit survives. Default: [`Durability::Safe`].
     pub durability: Durability,
     /// Memory for commits that are accepted and not written yet. Default 64 MiB. A commit that does not fit fails with
     /// [`Error::Busy`](crate::Error::Busy). A commit larger than the whole queue is taken when the queue is empty.
@@ -58,7 +58,7 @@ pub struct WorldOptions {
     /// After how long, and from what distance, chunks move to colder tiers, and what makes them hot again. Only
     /// [`tick`](crate::World::tick) moves them.
     pub tiers: cg_tiering::TierPolicy,
-    /// What [`tick`](crate::World::tick) prefetches for moving players. Default: nothing.
+    /// Chunks that [`tick`](crate::World::tick) prefetches for moving players. Default: none.
     pub prefetch: Option<PrefetchOptions>,
     /// The shape of the record tree. Default: the stored one; a new world gets leaves of 16 blocks in roots of 128 and
     /// tables of 256. The shape of a world never changes, and another one is refused at open.
@@ -156,7 +156,7 @@ impl WorldOptions {
     }
 }
 
-/// What is prefetched for moving players.
+/// Options of the prefetch for moving players.
 ///
 /// With the defaults, a player who moves along an axis causes some 150 fetched chunks for each chunk of the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

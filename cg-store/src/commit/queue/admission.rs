@@ -22,7 +22,7 @@ const REMEMBERED_REFUSALS: usize = 256;
 /// How often a caller that waits for room checks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// What is queued, and how much may be.
+/// The queued bytes, and their limit.
 #[derive(Debug, Clone, Copy)]
 struct Fill {
     bytes: u64,

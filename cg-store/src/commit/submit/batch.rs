@@ -248,7 +248,7 @@ impl WriteBatch {
 
     /// About the memory that it holds until it is written.
     pub(super) fn memory_bytes(&self) -> u64 {
-        /// What an entry takes here and later in the queue.
+        /// Memory of an entry here and later in the queue.
         const ENTRY_BYTES: usize = 256;
         let entity_bytes = |entity: &Entity| entity.components().map(|(_, bytes)| bytes.len()).sum();
         let chunks = self.chunks.iter().map(|(_, write)| write.memory_bytes(|chunk| chunk.memory_bytes()));

@@ -1,4 +1,4 @@
-//! What readers see while nothing is accepted. Only these tests can cause that state.
+//! Reads while nothing is accepted. Only these tests can cause that state.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -22,10 +22,10 @@ use crate::storage::object_key::ObjectKey;
 
 /// A kind as a commit changes it.
 pub(crate) trait Changeable: Checked {
-    /// What becomes of a value.
+    /// A change of a value.
     type Change: fmt::Debug;
 
-    /// What is stored from then on; `None` if nothing is.
+    /// The value that is stored after the change; `None` if nothing is.
     fn new(change: &Self::Change) -> Option<&Self::Value>;
 
     /// The maximum size of the change's rows, but for frames.
@@ -55,9 +55,9 @@ pub(crate) struct Changes {
 /// One chunk before and after.
 #[derive(Debug)]
 pub struct ChunkChange {
-    /// What is stored.
+    /// The stored chunk before the change.
     pub old: Lookup<Stored>,
-    /// What it becomes; `None` is a deletion.
+    /// The chunk after the change; `None` is a deletion.
     pub new: Option<Arc<Chunk>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a world refuses to store: content that could not be read again, has no name, or is too large.
+//! Checks of content that a world refuses to store: it could not be read again, has no name, or is too large.
 //!
 //! Everything is checked before a transaction is accepted. After acceptance nothing can be refused.
 

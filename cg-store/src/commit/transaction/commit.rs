@@ -132,7 +132,7 @@ fn new_in_listings(tx: &Transaction<'_>, committing: &Committing<'_>) -> Option<
 /// The result of a committed transaction: the value of the closure and the commit of its changes.
 #[derive(Debug)]
 pub struct Committed<T> {
-    /// What the closure returned.
+    /// The value that the closure returned.
     pub value: T,
     /// The number of the commit; that of the last commit if nothing was changed.
     pub seq: CommitSeq,

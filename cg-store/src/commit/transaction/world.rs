@@ -70,7 +70,7 @@ pub trait ValueStore: TxStore {
     /// As [`chunk`](TxStore::chunk).
     fn property(&mut self, property: &Property) -> Result<Option<Vec<u8>>, Error>;
 
-    /// What is stored of an object, deleted or not.
+    /// The stored state of an object, deleted or not.
     ///
     /// # Errors
     /// As [`chunk`](TxStore::chunk).

@@ -59,7 +59,7 @@ pub(super) struct Search {
     number: u64,
 }
 
-/// What to fold or search next.
+/// The next work: a tile to fold, or a part of the map to search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A tile that has patches.
@@ -141,7 +141,7 @@ impl DirtyTiles {
         self.search.clone()
     }
 
-    /// What to fold or search next at a tick.
+    /// The next tile to fold or part of the map to search at a tick.
     pub(super) fn next(&mut self, now: GameTick) -> Option<Next> {
         while let Some((until, tile)) = self.ends.front().copied().filter(|(until, _)| *until <= now) {
             self.ends.pop_front();

@@ -11,7 +11,7 @@ use crate::storage::error::Error;
 use crate::storage::meta::MetaRow;
 use crate::storage::options::WorldOptions;
 
-/// What is known of the patches of a whole map.
+/// Tiles of a whole map that are known to have patches.
 #[derive(Debug, PartialEq, Eq)]
 struct Unfolded {
     /// The last commit that is considered. After a later one, the row says nothing.

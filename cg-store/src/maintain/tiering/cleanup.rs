@@ -1,5 +1,5 @@
-//! What moves leave behind in colder tiers and among the heat rows: shadowed slots, tombstones that hide nothing, and
-//! heat rows of cubes with nothing to demote.
+//! Removal of what moves leave behind in colder tiers and among the heat rows: shadowed slots, tombstones that hide
+//! nothing, and heat rows of cubes with nothing to demote.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{AddAssign, Bound, ControlFlow};
@@ -24,7 +24,7 @@ const REMEMBERED_CLUSTERS: usize = 1 << 17;
 /// The shadows of a cluster are counted again after this time, if it is not certain that there are enough of them.
 const COUNT_AGAIN_TICKS: u64 = 30 * GameTick::PER_SECOND;
 
-/// What is obsolete and waits to be removed, and what is known of where more is.
+/// Obsolete rows and slots that wait to be removed, and what is known of where more are.
 #[derive(Debug, Default)]
 pub(crate) struct Cleanup {
     /// The rows above clusters.

@@ -14,7 +14,7 @@ const REMEMBERED: usize = 1 << 12;
 pub struct DamageReport {
     /// Where, as exactly as is known.
     pub place: Place,
-    /// What is wrong, with the message of the error that a load returns.
+    /// The fault, with the message of the error that a load returns.
     pub message: String,
 }
 

@@ -34,7 +34,7 @@ struct DueMoves {
     from_warm: Option<Decision>,
 }
 
-/// What is known of a cube when it was decided about, and where its chunks are to be moved.
+/// The known state of a cube when it was decided about, and where its chunks are to be moved.
 type Selected = (IndexedCube, Option<DueMoves>);
 
 /// Why nothing was decided about a cube.
@@ -277,7 +277,7 @@ enum Who {
 }
 
 impl Due {
-    /// What is due at a tick with the current players, until a deadline.
+    /// Decisions that are due at a tick with the current players, until a deadline.
     pub(crate) const fn until(at: GameTick, deadline: Option<Instant>) -> Self {
         Self { at, who: Who::AsSeen, deadline }
     }
@@ -289,7 +289,7 @@ impl Due {
         Self { deadline, ..self }
     }
 
-    /// What will be due at a tick if no player comes until then.
+    /// Decisions that will be due at a tick if no player comes until then.
     pub(crate) const fn when_nobody_comes(at: GameTick) -> Self {
         Self { at, who: Who::Nobody, deadline: None }
     }

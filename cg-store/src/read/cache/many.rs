@@ -1,4 +1,4 @@
-//! What is cached together: the chunks of a load, and absence by cubes.
+//! Caching of several chunks together: the chunks of a load, and absence by cubes.
 
 use cg_format::{ChunkAt, ClusterPos, Dimension, Lookup};
 

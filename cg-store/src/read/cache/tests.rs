@@ -1,4 +1,4 @@
-//! What the cache keeps, whatever the order of loads and commits.
+//! Content of the cache, whatever the order of loads and commits.
 
 use super::*;
 use cg_format::schema::NoComponents;

@@ -71,7 +71,7 @@ struct CubeWalk<'v, F> {
     visit: F,
 }
 
-/// What is below the hot rows of a range of keys.
+/// Clusters below the hot rows of a range of keys.
 enum Below<'b, 'r> {
     /// The cold cluster alone.
     Cold,

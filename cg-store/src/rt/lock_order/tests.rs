@@ -1,4 +1,4 @@
-//! What the order refuses and what it permits.
+//! Refusals and permissions of the lock order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};

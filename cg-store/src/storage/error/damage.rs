@@ -15,11 +15,11 @@ pub struct Damage {
     pub key: Vec<u8>,
     /// A description of the row.
     pub place: String,
-    /// What is wrong with it.
+    /// The fault.
     pub problem: DamageCause,
 }
 
-/// What is wrong with a damaged row.
+/// The fault of a damaged row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamageCause {
@@ -32,7 +32,7 @@ pub enum DamageCause {
 }
 
 impl Damage {
-    /// What a host or a person can do about it.
+    /// Advice to a host or a person.
     pub(super) const fn advice(&self) -> &'static str {
         match self.space {
             Space::ChunkL0 | Space::Entity if self.is_of_overlay() => {

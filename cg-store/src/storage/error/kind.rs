@@ -1,10 +1,10 @@
-//! What a caller can do about an error of the store.
+//! Kinds of the store's errors, by the action that the caller can take.
 
 use super::{Error, NotResumed, OpenError};
 use crate::engine::ErrorKind;
 
 impl Error {
-    /// What the caller can do about it. See [`ErrorKind`].
+    /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Corrupt(_) | Self::Registry(_) | Self::UnknownGeneration { .. } => ErrorKind::Damaged,
@@ -61,7 +61,7 @@ impl Error {
 }
 
 impl OpenError {
-    /// What the caller can do about it. See [`ErrorKind`].
+    /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotAWorld { .. } => ErrorKind::NotFound,
@@ -83,7 +83,7 @@ impl OpenError {
 }
 
 impl NotResumed {
-    /// What the caller can do about it. See [`ErrorKind`].
+    /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::SyncFailed { .. } => ErrorKind::InDoubt,

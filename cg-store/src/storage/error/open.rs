@@ -20,7 +20,7 @@ pub enum OpenError {
     NotAWorld {
         /// The directory.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
     /// A world was to be created in a directory that is not empty.
@@ -52,7 +52,7 @@ pub enum OpenError {
     DamagedWorldFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The record tree of the world has another shape than the requested one.
@@ -122,7 +122,7 @@ pub enum OpenError {
         family: Family,
         /// Its key.
         key: Box<[u8]>,
-        /// What is wrong with it.
+        /// The fault of the row.
         what: String,
     },
     /// The operating system refused to create threads.

@@ -21,7 +21,7 @@ use crate::engine::{Batch, Engine, EngineError, Level, Met, Place, Readable, sca
 pub(crate) struct LostRow {
     /// The key of the intent or of a part.
     pub(crate) key: Vec<u8>,
-    /// What is wrong with it.
+    /// The fault of the row.
     pub(crate) what: String,
     /// Empty if the engine cannot read the bytes, or if the row is missing.
     bytes: Vec<u8>,

@@ -145,7 +145,7 @@ fn a_world_is_opened_in_few_calls() {
     }
 }
 
-/// What a tick's thread calls never waits for a network. A tick in which something is due still does.
+/// Calls of a tick's thread never wait for a network. A tick in which something is due still does.
 #[test]
 fn a_ticks_thread_calls_no_engine_over_a_network() {
     let (engine, counter) = Counting::over(MemEngine::new());

@@ -1,4 +1,4 @@
-//! What a returned commit survives, and what a world does when its disk fails.
+//! Failures that a returned commit survives, and a world whose disk fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

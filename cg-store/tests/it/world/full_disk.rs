@@ -85,7 +85,7 @@ impl Drop for Ballast {
     }
 }
 
-/// What the system says, by way of an engine's own question.
+/// Free bytes, as the system answers the question that an engine asks.
 fn free(disk: &Path) -> u64 {
     let said = Command::new("stat").args(["-f", "-c", "%a %S"]).arg(disk).output().expect("runs");
     let said = String::from_utf8(said.stdout).expect("is text");

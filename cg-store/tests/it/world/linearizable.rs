@@ -24,7 +24,7 @@ use cg_tiering::GameTick;
 const KEYS: u64 = 64;
 const THREADS: u64 = 4;
 
-/// What a key holds: which transaction wrote it; `None` if it is absent.
+/// The value of a key: the transaction that wrote it; `None` if it is absent.
 type Value = Option<u64>;
 
 /// A call, with the moments of its beginning and its end.
@@ -62,7 +62,7 @@ impl Versions {
         Ok(Self(keys))
     }
 
-    /// What a key holds after a commit.
+    /// The value of a key after a commit.
     fn at(&self, key: u64, seq: u64) -> Value {
         *self.0[key as usize].range(..=seq).next_back().expect("the empty world is there").1
     }
@@ -334,7 +334,7 @@ fn commit(
     finish(done.map(|done| (done.seq.get(), read)), written)
 }
 
-/// What a transaction did; nothing if it lost against another one, or changed nothing.
+/// The effect of a transaction; nothing if it lost against another one, or changed nothing.
 fn finish(done: Result<(u64, Vec<(u64, Value)>), Error>, written: BTreeMap<u64, Value>) -> Option<What> {
     match done {
         Ok((_, read))

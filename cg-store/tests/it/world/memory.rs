@@ -1,4 +1,4 @@
-//! What memory remembers beside single chunks: columns, what a thread was shown, whole absent cubes, areas that are kept.
+//! Memory of a world beside single chunks: columns, what a thread was shown, whole absent cubes, areas that are kept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What ticks fold of the opacity map, and when.
+//! Folding of the opacity map by ticks, and when it happens.
 
 use std::time::Duration;
 

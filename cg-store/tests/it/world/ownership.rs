@@ -1,4 +1,4 @@
-//! Who holds which entity: each rule by itself, then random histories against a naive model.
+//! Ownership of entities: each rule by itself, then random histories against a naive model.
 
 use super::*;
 use cg_store::{RELEASED, WriteBatch};
@@ -360,7 +360,7 @@ struct Model {
 }
 
 impl Model {
-    /// What the rules make of a transaction; `None` if they refuse it.
+    /// Applies a transaction by the rules; `None` if they refuse it.
     fn apply(&self, changes: &[Change]) -> Option<Self> {
         // What the host leaves behind: references of the chunks it wrote, and entities it put or removed.
         let mut written: BTreeMap<usize, Option<Vec<usize>>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a tick costs does not depend on how many chunks are stored.
+//! The cost of a tick does not depend on how many chunks are stored.
 
 use super::moves::{play, player, tiers};
 use super::*;

@@ -232,7 +232,7 @@ fn whichever_commit_is_the_last_a_snapshot_is_whole_or_leaves_nothing() {
     assert!(without > 5 && with > 5, "{without} without, {with} with");
 }
 
-/// Whoever is not waiting for the snapshot itself goes on.
+/// Callers that do not wait for the snapshot itself go on.
 #[test]
 fn commits_are_accepted_while_a_long_snapshot_is_written() {
     let steps: Arc<Mutex<Option<Receiver<()>>>> = Arc::default();
@@ -349,7 +349,7 @@ fn remove(world: &World, name: &str, parts: &[u32]) {
     world.engine().commit(batch, &[], Level::Process).expect("memory is left");
 }
 
-/// What verification finds, each with the name and part that its key says.
+/// The findings of verification, each with the name and part that its key says.
 fn found(world: &World) -> Vec<String> {
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("readable");
     let said = |finding: cg_store::verify::Finding| {
@@ -460,7 +460,7 @@ fn a_still_view_sees_no_later_commit(world: &World) {
     assert_eq!(height(world.entity(id).expect("sound")), 2);
 }
 
-/// What stands in some chunks, one of which is asked for twice.
+/// The blocks of some chunks, one of which is asked for twice.
 fn blocks(source: &dyn ChunkSource<Error = Error>, at: impl Fn(i64) -> ChunkAt) -> Vec<Option<BlockId>> {
     let found = source.lookup_many(&[at(0), at(1), at(2), at(0)]);
     let block = |found: Result<Lookup<std::sync::Arc<Chunk>>, _>| {

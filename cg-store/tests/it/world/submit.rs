@@ -177,7 +177,7 @@ fn batch_of_nothing_there(ids: &Ids) -> WriteBatch {
     batch
 }
 
-/// Who holds the commit lock must not wait for what waits for it.
+/// The holder of the commit lock must not wait for what waits for it.
 #[test]
 fn deletions_are_forgotten_beside_hand_overs() {
     let world = in_memory();

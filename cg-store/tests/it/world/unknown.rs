@@ -1,4 +1,4 @@
-//! What a world refuses to store, because it could not be read again or would mean nothing.
+//! Content that a world refuses to store, because it could not be read again or would mean nothing.
 
 use super::*;
 use cg_format::schema::NoComponents;

@@ -59,7 +59,7 @@ fn point(at: [i64; 3]) -> [f64; 3] {
     at.map(|axis| axis as f64 + 0.5)
 }
 
-/// What a world should hold.
+/// The expected content of a world.
 #[derive(Debug, Default)]
 struct Model {
     /// Version and content; `None` is a deletion that is remembered.

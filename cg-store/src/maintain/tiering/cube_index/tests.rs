@@ -1,4 +1,4 @@
-//! What is remembered, what is doubted, and what happens when there is no room.
+//! Remembered cubes, doubtful cubes, and an index without room.
 
 use super::*;
 use cg_format::{ChunkAt, ChunkPos, Dimension};

@@ -1,4 +1,4 @@
-//! What is forgotten after a search, and what is done while the threads are busy or end.
+//! Forgetting after a search, and work while the threads are busy or end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

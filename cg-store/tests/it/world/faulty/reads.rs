@@ -11,7 +11,7 @@ use cg_store::verify::ContentHash;
 use cg_store::view::Area;
 use cg_tiering::GameTick;
 
-/// What a host calls.
+/// A call of a host.
 type Call = fn(&Failing) -> Result<(), Error>;
 
 const CALLS: [(&str, Call); 10] = [
@@ -176,7 +176,7 @@ fn by_request(error: &Error) {
     assert_eq!(source.to_string(), "read failed by request");
 }
 
-/// What a world holds, apart from deletions that may be forgotten.
+/// The hash of a world's content, apart from deletions that may be forgotten.
 fn hash(failing: &Failing) -> ContentHash {
     failing.world.content_hash(cg_store::view::Area::World).expect("reads")
 }

@@ -1,4 +1,4 @@
-//! What is not resumed, and who goes on reading meanwhile.
+//! Failures that are not resumed, and readers that go on meanwhile.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! What `demote_all` compacts, as the engine's files show it.
+//! Compaction by `demote_all`, as the engine's files show it.
 
 use super::*;
 use cg_format::key::Family;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What may happen to a world that is played.
+/// An event in a world that is played.
 #[derive(Debug, Clone)]
 enum Happening {
     Save { chunk: usize, cell: u16 },

@@ -1,4 +1,4 @@
-//! What a world is asked, recorded for policies to be tried on.
+//! Requests to a world, recorded for policies to be tried on.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who gets room in a queue that is full.
+//! Admission of callers to a queue that is full.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

@@ -7,7 +7,7 @@ use cg_engine::conformance::{Call, Counter, Counting};
 use cg_store::Durable;
 use cg_store::engine::{CommitSeq, Failure, Guard, Readable, Reopen, RowVisitor, Scan};
 
-/// What the engine says before it writes a commit, and what it waits for then.
+/// The signal that the engine sends before it writes a commit, and the answer that it waits for then.
 type Step = Arc<Mutex<Option<(Sender<()>, Receiver<Option<Fault>>)>>>;
 
 /// A world of whose engine a commit is being written, until it gets a word: `None` lets it through. When the sender is

@@ -1,4 +1,4 @@
-//! What a world with an intent says to whoever opens it, damaged or not.
+//! Messages to the opener of a world with an intent, damaged or not.
 
 use super::*;
 use cg_format::staged::{Intent, PartWriter, StagedOp};
@@ -163,7 +163,7 @@ fn set_aside(disk: &Disk) -> Option<SalvagedCommit> {
     World::builder().options(&options()).salvage_commit(disk.path()).expect("the files are sound")
 }
 
-/// What is left of [`with_intent`] after damage to one row: its objects, what was told, and what lies in quarantine.
+/// The remains of [`with_intent`] after damage to one row: its objects, what was told, and what lies in quarantine.
 #[track_caller]
 fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     let disk = Disk::new();
@@ -250,7 +250,7 @@ fn parts_that_an_intent_does_not_count_are_never_carried_out() {
     assert_nothing_is_left(&world);
 }
 
-/// Who opens a world whose parts nobody could list gives their numbers out again.
+/// A caller that opens a world whose parts nobody could list issues their numbers again.
 #[test]
 fn parts_behind_damage_that_never_counted_are_gone_once_the_world_was_open_for_writing() {
     let fuse = Fuse::new();

@@ -36,7 +36,7 @@ fn limited(batch_bytes: u64) -> WorldOptions {
     WorldOptions { limits, deltas: true, cache_bytes: 0, ..options() }
 }
 
-/// What is there before a large transaction: chunks that will be changed in every way, one with a delta.
+/// Writes the content before a large transaction: chunks that will be changed in every way, one with a delta.
 fn begin(world: &World) -> Ids {
     let ids = Ids::register(world);
     save(world, (0..CHUNKS / 2).map(|x| (ids.at(x, 0, 0), marked(world, &ids, x as u16))));

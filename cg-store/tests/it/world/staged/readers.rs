@@ -1,4 +1,4 @@
-//! Who reads while a commit is rolled forward.
+//! Readers while a commit is rolled forward.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

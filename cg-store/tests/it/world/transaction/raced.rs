@@ -1,5 +1,5 @@
-//! What another thread commits between a transaction's reads and its commit is a conflict, also where it made the writes
-//! impossible: the caller tries again, and finds the world as it is now.
+//! Commits of another thread between a transaction's reads and its commit are a conflict, also where they made the
+//! writes impossible: the caller tries again, and finds the world as it is now.
 
 use std::thread;
 

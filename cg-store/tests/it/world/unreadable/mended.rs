@@ -20,7 +20,7 @@ fn walked(world: &World) -> BTreeSet<ChunkAt> {
     shown
 }
 
-/// What verification says is lost, which is one box.
+/// The area that verification reports as lost, which is one box.
 #[track_caller]
 fn lost(world: &World) -> ChunkBox {
     let found = world.verify(VerifyDepth::Full, |_| {}).expect("goes on").findings;
