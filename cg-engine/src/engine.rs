@@ -174,7 +174,7 @@ pub struct Caps {
     pub read_only: bool,
     /// The largest batch, in bytes of its keys and frames.
     pub max_batch_bytes: u64,
-    /// The slowest resource that a call waits for.
+    /// The resource that a call waits for.
     pub latency: Latency,
     /// Other processes may have the same rows open. One engine writes at a time: commits of the others fail with
     /// [`Fenced`](crate::EngineError::Fenced).
@@ -189,7 +189,7 @@ pub struct Caps {
     pub stages: bool,
 }
 
-/// The slowest resource that a call of an engine waits for.
+/// The resource that a call of an engine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Latency {
     /// Only memory: less than a microsecond for a row.

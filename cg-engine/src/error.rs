@@ -147,7 +147,7 @@ pub enum EngineError {
     NotAnEngineDir {
         /// The directory.
         dir: PathBuf,
-        /// The reason: the file or directory that is absent.
+        /// The absent part.
         reason: String,
     },
     /// The directory already holds an engine.

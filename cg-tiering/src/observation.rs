@@ -4,7 +4,7 @@ use cg_format::Tier;
 
 use crate::GameTick;
 
-/// Knowledge of the chunks of one cube in one tier.
+/// The observed state of the chunks of one cube in one tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Observation {
     /// The tier of the chunks. A cube with chunks in several tiers has one observation for each.

@@ -2,7 +2,7 @@
 
 use rocksdb::{Cache, Env, LruCacheOptions, WriteBufferManager};
 
-/// Resources of RocksDB that are common to the engines of one [`Budget`](crate::Budget).
+/// RocksDB's resources that the engines of one [`Budget`](crate::Budget) share.
 pub(crate) struct Memory {
     pub(crate) blocks: Cache,
     pub(crate) blobs: Cache,

@@ -19,7 +19,7 @@ const HEAD_VERSION: u8 = 1;
 /// How many names of each list are the base's.
 pub(super) type Shared = [u64; ListKind::ALL.len()];
 
-/// The base that an overlay stores, and the overlay's own identity.
+/// The identity and the name counts of an overlay's base, and the overlay's own identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     /// The identity of the store of overlays.

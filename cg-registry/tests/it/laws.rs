@@ -16,7 +16,7 @@ fn name(pack: u8, kind: &str, number: u8) -> Name {
     Name::new(format!("p{pack}:{kind}{number}")).unwrap()
 }
 
-/// An offer of a pack at one opening: widths of its components, components of its blocks, a rename.
+/// Generates the offer of a pack at one opening: widths of its components, components of its blocks, a rename.
 fn any_pack(pack: u8) -> impl Strategy<Value = Option<PackManifest>> {
     let components = prop::collection::vec(1..4_u8, usize::from(NAMES));
     let owned = prop::option::of(prop::collection::vec((0..PACKS, 0..NAMES), 0..4));

@@ -89,7 +89,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A world's view of cubes at the end: decisions, what comes next, and the plan.
+/// A world's answers about cubes at the end: decisions, what comes next, and the plan.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     decisions: Vec<(CubeAt, Decision, Option<NextMove>)>,

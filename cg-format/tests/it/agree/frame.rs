@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// Rows that are seldom random: compressed, with a right checksum, and too short for the length in front.
+/// Rows as random ones seldom are: compressed, with a right checksum, and too short for the length in front.
 #[test]
 fn a_length_that_is_cut_off_is_refused_by_both() {
     for (kind, codec, len_bytes) in [1, 4].into_iter().flat_map(|kind| {

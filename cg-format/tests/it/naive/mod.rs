@@ -172,7 +172,7 @@ pub(crate) fn unzstd(frames: &[u8], raw_len: u32) -> Result<Vec<u8>, Refused> {
     if len == out.len() { Ok(out) } else { Err(format!("frames of {len} bytes, not {raw_len}")) }
 }
 
-/// A world's knowledge of its blocks and components.
+/// The blocks and components that a world knows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Schema {
     /// The components of each known block kind, ascending.

@@ -160,7 +160,7 @@ fn a_damaged_group_costs_its_sections_and_the_rest_is_restored() {
     assert_eq!(cut.lost_count(), lost);
 }
 
-/// Prints the content of a golden as text.
+/// Formats the content of a golden as text.
 fn text(snapshot: &Snapshot) -> String {
     let mut out = format!("{:#?}\n", snapshot.info());
     for (id, name) in snapshot.names().blocks() {

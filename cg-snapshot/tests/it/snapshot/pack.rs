@@ -362,7 +362,7 @@ fn what_is_there_is_kept() {
     assert_eq!((again.changed, again.entities_put), (0, 0));
 }
 
-/// Prints the content of a golden as text.
+/// Formats the content of a golden as text.
 fn text(bytes: &[u8]) -> String {
     let (_, info) = explain(bytes, Limits::default());
     let mut out = format!("{:#?}\n", info.expect("sound"));

@@ -1,4 +1,4 @@
-//! Rows as they are written now: L1 with a directory of version 3, L2 with one of version 2 and groups by field.
+//! Rows as the writer now forms them: L1 with a directory of version 3, L2 with one of version 2 and groups by field.
 
 use std::collections::BTreeMap;
 
