@@ -123,7 +123,7 @@ fn save(world: &World, column: &Column, durability: Durability) -> CommitSeq {
     saved.expect("the disk has room").seq
 }
 
-/// What a commit that saved a column has put.
+/// Rows that a commit of a saved column has put.
 fn rows_of_commit(world: &World, column: &Column, seq: CommitSeq) -> Rows {
     let chunks = column.iter().flat_map(|(at, _)| {
         let patch = (Space::OpacityPatch, key::opacity_patch(*at).to_vec());
@@ -154,7 +154,7 @@ fn batch_of(raw: &raw::Db, rows: &Rows) -> rocksdb::WriteBatch {
     batch
 }
 
-/// What is measured of handing a column over.
+/// The part of submitting a column that is measured.
 #[derive(Clone, Copy)]
 enum Measured {
     /// A call that finds the queue empty, until it returns.
@@ -402,7 +402,7 @@ fn synced(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What worlds use while nothing comes, in a tenth of a second after a commit in each.
+/// Measures the processor time that worlds use while nothing comes, in a tenth of a second after a commit in each.
 fn idle(criterion: &mut Criterion) {
     const WORLDS: usize = 96;
     let options = WorldOptions { cache_bytes: 1 << 20, durability: Durability::Fast, ..options() };

@@ -106,7 +106,7 @@ enum Direction {
     Out,
 }
 
-/// What else can be done with the same bytes.
+/// Measures other work on the same bytes, as references.
 fn references(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, bytes: &[u8], direction: Direction) {
     let mut copy = vec![0; bytes.len()];
     group.bench_function(BenchmarkId::new("ref: memcpy", name), |bench| {

@@ -25,7 +25,7 @@ use criterion::{
 use fastanvil::{JavaChunk, SectionTower};
 use tempfile::TempDir;
 
-/// What was read, so that both sides are seen to read the same.
+/// Counts of the content that was read, so that both sides are seen to read the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Amount {
     columns: u64,

@@ -119,7 +119,7 @@ fn read(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a commit writes for one chunk or more, rows finished.
+/// Rows that a commit writes for one chunk or more, finished.
 type Rows = Vec<(Space, Vec<u8>, Vec<u8>)>;
 
 /// The rows with which a world stores new chunks.

@@ -34,9 +34,9 @@ pub struct Agreement {
 pub struct Difference {
     /// Where: a chunk, an entity or a property, and the part of it.
     pub place: String,
-    /// What the store gives back.
+    /// The part as the store returns it.
     pub stored: String,
-    /// What was generated.
+    /// The part as it was generated.
     pub generated: String,
 }
 

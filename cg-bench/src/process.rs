@@ -1,4 +1,4 @@
-//! What the system says of this process, and of a folder.
+//! Figures that the system reports of this process, and of a folder.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// What has been transferred until now.
+    /// The bytes that have been transferred until now.
     ///
     /// # Errors
     /// The system has no `/proc/self/io`.
@@ -28,7 +28,7 @@ impl Transfer {
         Ok(Self { written_bytes: field(&text, "wchar:")?, read_bytes: field(&text, "rchar:")? })
     }
 
-    /// What was transferred after `before`.
+    /// The bytes that were transferred after `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {

@@ -30,14 +30,14 @@ const VIEW: i64 = 11;
 /// The lowest chunk of a column of a real save.
 const SAVED_BOTTOM: i64 = -4;
 
-/// What a stored world holds.
+/// Contents of a stored world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
     /// Generated hills in all of [`area`].
     Hills,
     /// Chunks of air alone in all of [`area`].
     Empty,
-    /// What a region file holds.
+    /// The chunks of a region file.
     Save(PathBuf),
 }
 
@@ -62,12 +62,12 @@ pub struct Stored {
 /// Chunks by the row that has them, ascending by key.
 pub type Rows = Vec<([u8; key::CHUNK_LEN_BYTES], Vec<ChunkAt>)>;
 
-/// What is generated: 16×24×16 chunks, which cut the cubes of 16³ in half on one axis.
+/// The area that is generated: 16×24×16 chunks, which cut the cubes of 16³ in half on one axis.
 pub fn area() -> ChunkBox {
     ChunkBox::new(ChunkPos::constant(-8, -12, -8), ChunkPos::constant(7, 11, 7))
 }
 
-/// What is asked for of [`area`]: 11×11 columns of 24 chunks around the middle.
+/// The part of [`area`] that is asked for: 11×11 columns of 24 chunks around the middle.
 pub fn view() -> ChunkBox {
     ChunkBox::new(ChunkPos::constant(-5, -12, -5), ChunkPos::constant(5, 11, 5))
 }

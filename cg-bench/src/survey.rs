@@ -1,4 +1,4 @@
-//! What a stored world holds, in numbers.
+//! Contents of a stored world, in numbers.
 
 use std::collections::BTreeMap;
 use std::fmt;

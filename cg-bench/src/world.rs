@@ -30,7 +30,7 @@ use ground::{Biome, Column};
 use names::Ids;
 use noise::Noise;
 
-/// What a generated world looks like.
+/// The landscape of a generated world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scene {
     /// Hills, caves, lakes, trees, huts and animals, between the heights -64 and 127.

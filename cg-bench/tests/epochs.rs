@@ -14,7 +14,7 @@ use loom::thread;
 use epoch::{Epochs, Slot};
 
 mod primitives {
-    //! What epochs are built from, in loom's world.
+    //! Primitives from which epochs are built, in loom's world.
 
     pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
 

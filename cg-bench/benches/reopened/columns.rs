@@ -21,7 +21,7 @@ const CACHE_BYTES: u64 = 64 << 10;
 /// A column's place and heights, and its chunks.
 type Column = ((i64, i64), Vec<ChunkAt>);
 
-/// What is stored, by its name. What a name filter leaves out is not made.
+/// A stored world, made when it is first needed. A world that a name filter leaves out is not made.
 type Lazy = LazyCell<Stored, Box<dyn FnOnce() -> Stored>>;
 
 fn all() -> Vec<(&'static str, Tier, Lazy)> {

@@ -1,4 +1,5 @@
-//! What a server finds again: columns of a world that was closed, chunks after their deltas, entities on the move.
+//! Content that a server finds again: columns of a world that was closed, chunks after their deltas, entities on the
+//! move.
 //!
 //! | group | reference | what is allowed |
 //! |---|---|---|

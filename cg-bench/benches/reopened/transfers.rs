@@ -93,7 +93,8 @@ impl Walk {
         if waits { begun.elapsed() } else { returned }
     }
 
-    /// What a second of crossings writes: rows as the world hands them over, and what RocksDB logs of them.
+    /// Prints the bytes that a second of crossings writes: rows as the world hands them over, and what RocksDB logs of
+    /// them.
     fn print_bytes(&mut self, name: &str) {
         const TICKS: u64 = 20;
         let logged = |walk: &Self| -> u64 {

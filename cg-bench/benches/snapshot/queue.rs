@@ -15,7 +15,7 @@ use super::arena::Arena;
 #[derive(Debug, Default)]
 struct Told(u64);
 
-/// What the ticks of one or more restores took.
+/// Durations of the ticks of one or more restores.
 #[derive(Debug, Default)]
 struct Ticks {
     count: u64,

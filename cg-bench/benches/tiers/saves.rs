@@ -16,7 +16,7 @@ use criterion::{Criterion, SamplingMode};
 const SAVES: usize = 2000;
 /// The longest time in which nothing moves, unless ticks have failed.
 const LONGEST: Duration = Duration::from_secs(60);
-/// What a tick may take: a tenth of a server's.
+/// The time that a tick may take: a tenth of a server's.
 const BUDGET: Duration = Duration::from_millis(5);
 
 /// One chunk in each save, changed each time, one save after the other at level `Process`. Chunks move all the time: a

@@ -121,7 +121,7 @@ pub(super) fn sign(canvas: &mut Canvas, ids: &Ids, at: BlockPos, text: &str) {
     canvas.describe(at, ids.components.text, text.as_bytes().to_vec());
 }
 
-/// What a container holds: for each thing its slot, how many, and its name after the name's length.
+/// Contents of a container: for each thing its slot, how many, and its name after the name's length.
 pub(super) fn things(noise: Noise, at: BlockPos, count: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for slot in 0..count {

@@ -27,7 +27,7 @@ const BEDROCK: Salt = Salt(11);
 const PLANT: Salt = Salt(12);
 const BED: Salt = Salt(13);
 
-/// What grows on a column of blocks. The numbers are what side data holds.
+/// The biome of a column of blocks, which decides what grows on it. The numbers are what side data holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Biome {
     Ocean = 0,
@@ -92,7 +92,7 @@ pub(super) fn is_firm(noise: Noise, column: Column, x: i64, z: i64) -> bool {
     !column.is_flooded() && !is_hollow(noise, column, BlockPos::new(x, column.height, z))
 }
 
-/// What stands in a cell above the ground.
+/// The block in a cell above the ground.
 fn over(noise: Noise, blocks: &Blocks, column: Column, at: BlockPos) -> BlockId {
     let BlockPos { x, y, z } = at;
     if y <= SEA_Y {
@@ -174,7 +174,7 @@ fn is_hollow(noise: Noise, column: Column, BlockPos { x, y, z }: BlockPos) -> bo
         && noise.solid(CAVE_TOO, at, 26).abs() < 0.14
 }
 
-/// What grows on the ground of a lake: in the water that is around it, some of it with algae on top.
+/// Sets the plants on the ground of a lake: in the water that is around it, some of it with algae on top.
 fn bed(canvas: &mut Canvas, noise: Noise, blocks: &Blocks, column: Column, x: i64, z: i64) {
     let at = BlockPos::new(x, column.height + 1, z);
     if at.y >= SEA_Y || !noise.one_in(PLANT, [x, 2, z], 25) {

@@ -1,4 +1,4 @@
-//! What reading a box asks of memory: room for one cold cluster, however many the box has.
+//! Memory that reading a box needs: room for one cold cluster, however many the box has.
 
 use cg_format::CellOrder;
 use cg_store::prelude::*;

@@ -1,4 +1,4 @@
-//! What code asks of memory.
+//! Counts of the memory that code allocates.
 //!
 //! A test binary of its own, because counting replaces the allocator of the whole process.
 

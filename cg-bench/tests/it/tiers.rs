@@ -1,4 +1,4 @@
-//! What coming back costs, and what only passing by writes, by counters.
+//! Costs of coming back, and the writes of only passing by, by counters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ fn distance_blocks(cube: CubeAt, block: BlockPos) -> u64 {
         .unwrap_or_default() as u64
 }
 
-/// What moves cost: the bytes of all rows that they read and wrote.
+/// The cost of moves: the bytes of all rows that they read and wrote.
 fn work(moves: &MoveCounts) -> u64 {
     moves.bytes_read + moves.bytes_written
 }

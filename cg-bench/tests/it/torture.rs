@@ -16,7 +16,7 @@ fn torture(arguments: &[&str]) -> (Output, String) {
     (output, text)
 }
 
-/// What is printed when nothing is wrong must be there: a torture that did nothing is no success.
+/// Checks the text that is printed when nothing is wrong: a torture that did nothing is no success.
 #[track_caller]
 fn check(arguments: &[&str], done: &[&str]) {
     let (output, text) = torture(arguments);

@@ -1,4 +1,5 @@
-//! What every subject stores: columns of real terrain or of hills from a seed, the names of their blocks, and air.
+//! Content that every subject stores: columns of real terrain or of hills from a seed, the names of their blocks, and
+//! air.
 
 use std::fs;
 use std::path::Path;
@@ -167,7 +168,7 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is left of the file.
+/// The unread rest of the file.
 struct Input<'a> {
     path: &'a Path,
     rest: &'a [u8],

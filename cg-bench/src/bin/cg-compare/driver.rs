@@ -54,7 +54,7 @@ fn unmeasured(workload: Workload, subjects: &[About]) -> Measured {
     }
 }
 
-/// What a run has at hand, and what it has found beside the workloads.
+/// The resources of a run, and its findings beside the workloads.
 struct Run<'p> {
     plan: &'p Plan,
     begun: Instant,
@@ -64,7 +64,7 @@ struct Run<'p> {
     columns: String,
     go: Option<Program>,
     subjects: Vec<About>,
-    /// What came of preparing each of them.
+    /// The outcome of preparing each of them.
     ready: Vec<Outcome>,
     conditions: Vec<String>,
     limits: Limits,
@@ -129,7 +129,7 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    /// What was found.
+    /// The report of the findings.
     fn report(self, workloads: Vec<Measured>) -> Report {
         let Self { columns, subjects, mut conditions, limits, quiet, begun, .. } = self;
         conditions.push(quiet.sentence());
@@ -137,7 +137,7 @@ impl<'p> Run<'p> {
         Report { conditions, columns, rounds: self.plan.rounds, limits, subjects, workloads }
     }
 
-    /// What the machine needs for the bytes of a column, measured in a process of its own.
+    /// Measures the time that the machine needs for the bytes of a column, in a process of its own.
     fn measure_machine(&mut self) -> Result<(), Failure> {
         let scratch = self.home.join("scratch");
         fs::create_dir_all(&scratch)?;

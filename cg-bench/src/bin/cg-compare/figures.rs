@@ -1,11 +1,11 @@
-//! What a measuring process prints of one workload.
+//! Figures that a measuring process prints of one workload.
 
 use serde::{Deserialize, Serialize};
 
 /// The figures of one run of a workload by one subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
-    /// What is compared: nanoseconds, or bytes, for one unit of the workload.
+    /// The compared value: nanoseconds, or bytes, for one unit of the workload.
     pub(crate) value: f64,
     /// How many units were measured.
     pub(crate) units: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Figures {
     pub(crate) effort: Option<Effort>,
 }
 
-/// What was used while a workload was timed: why it takes as long as it does.
+/// Resources that were used while a workload was timed: why it takes as long as it does.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Effort {
     /// Processor time of all threads for one unit.
@@ -58,7 +58,7 @@ impl Latency {
     }
 }
 
-/// What came of a workload.
+/// The outcome of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
     /// It was measured, and the content was what had been saved.

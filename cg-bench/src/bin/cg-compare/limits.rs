@@ -1,4 +1,4 @@
-//! What the machine needs for the bytes of one terrain column: copying, compressing, appending, syncing, reading.
+//! Times that the machine needs for the bytes of one terrain column: copying, compressing, appending, syncing, reading.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -79,7 +79,7 @@ fn bytes_of(column: &Column) -> Vec<u8> {
     column.0.iter().flat_map(|chunk| chunk.to_bytes()).collect()
 }
 
-/// What files cost: appended and synced one by one, appended and synced at the end, and read in one go.
+/// Measures the cost of files: appended and synced one by one, appended and synced at the end, and read in one go.
 fn files(bytes: &[Vec<u8>], scratch: &Path, times: &mut Times) -> Result<(), Failure> {
     let path = scratch.join("file");
     let mut file = File::create(&path)?;

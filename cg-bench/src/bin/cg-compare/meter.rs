@@ -34,7 +34,7 @@ pub(crate) struct Meter {
     saved_bytes: u64,
 }
 
-/// What the system counts of the process, and of the thread that calls.
+/// Counts of the system for the process, and for the thread that calls.
 #[derive(Debug, Clone, Copy)]
 struct Counted {
     transfer: Transfer,

@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     pub(crate) only: Option<String>,
     /// Only subjects whose names contain one of these.
     pub(crate) subjects: Vec<String>,
-    /// What the caller knows of the machine and the commit.
+    /// Conditions that the caller knows of the machine and the commit.
     pub(crate) conditions: Vec<String>,
     /// The folder of the stores while they are measured.
     pub(crate) home: PathBuf,

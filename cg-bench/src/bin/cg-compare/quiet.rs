@@ -11,7 +11,7 @@ const WATCH: Duration = Duration::from_millis(100);
 /// The share of all processors that others may use.
 const BUSY: f64 = 0.15;
 
-/// What was seen of other work.
+/// Counts of the waits for other work on the machine to end.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Quiet {
     /// Waits that ended with a quiet machine.

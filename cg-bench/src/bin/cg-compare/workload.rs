@@ -4,7 +4,7 @@ mod table;
 
 use crate::failure::Failure;
 
-/// What a workload compares.
+/// The unit of the values that a workload compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Unit {
     Nanoseconds,
@@ -51,18 +51,18 @@ pub(crate) enum Workload {
     Grown6,
 }
 
-/// What a reader has to know of a workload.
+/// Facts of a workload that a reader has to know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     pub(crate) of: Workload,
     /// The name on the command line.
     pub(crate) name: &'static str,
-    /// What is done.
+    /// The work that is done.
     pub(crate) title: &'static str,
-    /// What one unit is.
+    /// The meaning of one unit.
     pub(crate) per: &'static str,
     pub(crate) unit: Unit,
-    /// What is in memory and in the system's page cache.
+    /// The contents of memory and of the system's page cache.
     pub(crate) state: &'static str,
     /// Whether content is written.
     pub(crate) writes: bool,

@@ -1,4 +1,4 @@
-//! What the chunks of a large world hold: some hundred chunks of the hills, over and over.
+//! Contents of the chunks of a large world: some hundred chunks of the hills, over and over.
 
 use std::sync::Arc;
 

@@ -24,10 +24,10 @@ use crate::side::{Flat, Side, Tiered};
 use crate::table::{Row, Unit, print};
 use cg_bench::process::{Transfer, disk_bytes};
 
-/// What maintenance may take of a tick: a tenth of a server's.
+/// The time of a tick that maintenance may take: a tenth of a server's.
 const BUDGET: Duration = Duration::from_millis(5);
 const DAY: u64 = 24 * 3600 * GameTick::PER_SECOND;
-/// What the world may use beside RocksDB's memory: its decoded chunks. The reference gets as much for its blocks.
+/// The memory that the world may use beside RocksDB's: its decoded chunks. The reference gets as much for its blocks.
 const CACHE_BYTES: u64 = 128 << 20;
 const ENGINE_BYTES: u64 = 256 << 20;
 
@@ -53,7 +53,7 @@ fn scenario(name: &str) -> Result<Scenario, String> {
         .ok_or_else(|| "not one of explorers, town, mine, admin, spread, fliers".to_owned())
 }
 
-/// What a side did.
+/// Results of a side.
 struct Played {
     ticks: Vec<Duration>,
     transfer: Transfer,
@@ -179,7 +179,7 @@ fn fill(side: &mut impl Side, contents: &Contents, known: &BTreeSet<ChunkAt>) ->
     Ok(())
 }
 
-/// What is stored of each chunk that was saved.
+/// The stored content of each chunk that was saved.
 type Saved = HashMap<ChunkAt, Arc<Chunk>>;
 
 /// Plays the trace: a second of it is spread over the ticks of a second.

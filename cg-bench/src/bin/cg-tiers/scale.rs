@@ -40,7 +40,7 @@ pub(crate) struct Measure {
     world: PathBuf,
 }
 
-/// What is measured, in this order, and what it counts.
+/// Measured figures, in this order, with their units and aims.
 const FIGURES: [(&str, Unit, Option<f64>); 8] = [
     ("time to open", Unit::Nanoseconds, Some(AIM)),
     ("resident after opening", Unit::Bytes, Some(AIM)),

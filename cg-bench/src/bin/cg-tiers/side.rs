@@ -1,4 +1,4 @@
-//! What a host asks of a store in a tick, of a world and of RocksDB with one key per chunk.
+//! Requests of a host to a store in a tick, to a world and to RocksDB with one key per chunk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) trait Side {
 pub(crate) struct Tiered {
     pub(crate) world: World,
     pub(crate) moves: MoveCounts,
-    /// What maintenance may take of a tick.
+    /// The time of a tick that maintenance may take.
     budget: Duration,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unit {
     Bytes,

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// What it told.
+/// Messages of a child process.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// Of each batch, what it is.
     pub(crate) words: Vec<String>,
-    /// What it said when it was done; `None` if it was killed.
+    /// The message that it ended with; `None` if it was killed.
     pub(crate) end: Option<String>,
 }
 

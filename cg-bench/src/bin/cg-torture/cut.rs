@@ -24,7 +24,7 @@ const LAST_SECTORS: usize = 16;
 const BLOCK_BYTES: usize = 32 << 10;
 const HEADER_BYTES: usize = 7;
 const FLOOR_SLOT_BYTES: usize = 64;
-/// What a disk writes at once.
+/// Bytes that a disk writes at once.
 const SECTOR_BYTES: usize = 512;
 
 /// Cuts the log of a world at every byte of its last records, or a part of them if it is to be short, and the log of a
@@ -94,7 +94,7 @@ struct Record {
     end: usize,
 }
 
-/// What is done to the end of a log.
+/// Damage to the end of a log.
 #[derive(Debug, Clone, Copy)]
 enum Tear {
     /// It is cut to this many bytes.
@@ -103,7 +103,7 @@ enum Tear {
     Zeros(usize),
 }
 
-/// What came of it.
+/// The outcome of opening a world with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// With this many steps, whole.

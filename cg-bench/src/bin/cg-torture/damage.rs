@@ -1,4 +1,4 @@
-//! What can be done to a copy of a world, as a line of text that goes from process to process.
+//! Damage that can be done to a copy of a world, as a line of text that goes from process to process.
 
 use std::fmt;
 use std::fs;

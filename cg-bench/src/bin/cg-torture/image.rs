@@ -24,7 +24,7 @@ pub(crate) struct Image {
     pub(crate) seed: u64,
 }
 
-/// What the last synced step of an image is followed by.
+/// The state of the floor after the last synced step of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Floor {
     /// The floor was raised to it.
@@ -95,7 +95,7 @@ impl Image {
     }
 }
 
-/// What a world must hold after each of its steps, from none on.
+/// The content that a world must have after each of its steps, from none on.
 pub(crate) fn history(seed: u64, steps: u64) -> Vec<Picture> {
     let mut model = Model::new(seed);
     let mut history = vec![model.picture()];

@@ -32,7 +32,7 @@ const CONTROL_KILLS: u64 = 200;
 const MAX_DELAY_MS: u64 = 300;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a number of kills came to.
+/// Results of a number of kills.
 #[derive(Debug, Default)]
 struct Tally {
     kills: u64,

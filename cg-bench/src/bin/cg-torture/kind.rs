@@ -6,7 +6,7 @@ use std::path::Path;
 /// The kind of RocksDB's list of files.
 pub(crate) const MANIFEST: &str = "MANIFEST";
 
-/// What a file is; `None` for RocksDB's own lock, which is empty.
+/// The kind of a file; `None` for RocksDB's own lock, which is empty.
 pub(crate) fn kind_of(file: &str) -> Option<&'static str> {
     let name = file.rsplit('/').next().unwrap_or(file);
     let by_prefix = [("MANIFEST-", MANIFEST), ("OPTIONS-", "OPTIONS")];

@@ -27,7 +27,7 @@ pub(crate) struct Model {
 /// A chunk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ground {
-    /// What its blocks are made from.
+    /// The number from which its blocks are made.
     pub(crate) content: u64,
     /// Cells that were changed since.
     pub(crate) edits: BTreeMap<u16, u64>,
@@ -67,7 +67,7 @@ pub(crate) enum Thing {
     Record,
 }
 
-/// What every thing holds, as a digest. What is absent is not in the map.
+/// Content of every thing, as a digest. An absent thing is not in the map.
 pub(crate) type Picture = BTreeMap<Thing, u64>;
 
 impl Model {
@@ -278,7 +278,7 @@ pub(crate) fn digest(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// What the checks demand of a world must hold of the expected one.
+    /// Demands of the checks on a world must hold for the expected one.
     #[test]
     fn steps_move_coins_and_items_and_neither_make_nor_lose_any() {
         let mut model = Model::new(1);

@@ -64,7 +64,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an undamaged copy would show.
+/// The state that an undamaged copy would show.
 struct Expected {
     seed: u64,
     synced: u64,

@@ -93,7 +93,7 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
 struct Torture<'p> {
     made: &'p Path,
     copy: &'p Path,
-    /// What the batches of a promotion are, in order.
+    /// The stages of the batches of a promotion, in order.
     stages: &'p [Stage],
     /// Before and after.
     hashes: [ContentHash; 2],
@@ -141,7 +141,7 @@ impl Torture<'_> {
     }
 }
 
-/// What a promotion told.
+/// Messages of a promotion.
 #[derive(Debug, Default)]
 struct Told {
     stages: Vec<Stage>,

@@ -111,7 +111,7 @@ pub(crate) fn peak_bytes() -> Result<u64, Failure> {
     Ok(kib << 10)
 }
 
-/// What chunks and entities are made of.
+/// The registered kinds of which chunks and entities are made.
 pub(crate) struct Kinds {
     blocks: [BlockId; 3],
     light: SideKind,

@@ -15,9 +15,9 @@ use crate::subject::{self, Ids, at, entity_id, entity_number, layered_cell, numb
 /// Everything that was read from a world.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
-    /// What was read, by thing.
+    /// The content that was read, by thing.
     pub(crate) picture: Picture,
-    /// What could not be read, with the error.
+    /// Things that could not be read, with the error.
     pub(crate) unreadable: BTreeMap<Thing, String>,
     /// How many steps the world says it has taken, if that could be read.
     pub(crate) steps: Option<u64>,

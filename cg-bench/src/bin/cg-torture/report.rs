@@ -1,4 +1,4 @@
-//! What is printed.
+//! The report that is printed.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -15,7 +15,7 @@ const CONTROL_KILLS: u64 = 20;
 /// The process goes on for so long at most after the batch at which it is to be killed.
 const MAX_DELAY_US: u64 = 1000;
 
-/// What a batch of a merge into segments is.
+/// The step to which a batch of a merge into segments belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     /// The root notes where entities are, or that they are transferred.
@@ -121,7 +121,7 @@ struct Torture<'p> {
     made: &'p Path,
     copy: &'p Path,
     chunks: u64,
-    /// What the batches of a merge are, in order.
+    /// The steps of the batches of a merge, in order.
     steps: Vec<Step>,
     /// Before and after.
     looks: [Look; 2],
@@ -136,7 +136,7 @@ enum When {
     Later,
 }
 
-/// What a kill left in the base.
+/// The state in which a kill left the base.
 #[derive(Debug, Clone, Copy)]
 enum Left {
     Before,
@@ -145,7 +145,7 @@ enum Left {
 }
 
 struct Killed {
-    /// What was told last.
+    /// The step that was told last.
     last: Step,
     left: Left,
     /// How long it took to open.

@@ -8,7 +8,7 @@ pub(crate) const ITEMS: u16 = 64;
 pub(crate) const ENTITIES: u16 = ITEMS + 16;
 /// Players, which hold coins.
 pub(crate) const PLAYERS: u8 = 4;
-/// What each player begins with. Coins are never made nor lost, only moved.
+/// Coins with which each player begins. They are never made nor lost, only moved.
 pub(crate) const COINS_EACH: u64 = 1000;
 /// Properties that come and go.
 pub(crate) const NOTES: u8 = 24;

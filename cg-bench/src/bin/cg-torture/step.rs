@@ -21,7 +21,7 @@ pub(crate) struct Step {
     pub(crate) durability: Durability,
     /// Whether a name is registered before it, in a commit of its own.
     pub(crate) registers: bool,
-    /// What it changes, in order.
+    /// The changes, in order.
     pub(crate) actions: Vec<Action>,
 }
 

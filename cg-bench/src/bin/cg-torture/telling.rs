@@ -39,7 +39,7 @@ impl Stage {
 #[derive(Debug)]
 pub(crate) struct Telling {
     engine: RocksEngine,
-    /// What it says first.
+    /// The text that it tells first.
     name: &'static str,
     tells: Arc<AtomicBool>,
     batches: AtomicU64,

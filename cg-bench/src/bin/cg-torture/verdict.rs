@@ -1,6 +1,6 @@
 //! The verdict on a damaged world.
 
-/// What a reader noticed.
+/// The verdict of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// The world did not open.

@@ -47,7 +47,7 @@ pub(crate) struct Orders {
     pub(crate) broken: Option<Break>,
 }
 
-/// What a worker tells.
+/// A message of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The world is open.

@@ -1,4 +1,4 @@
-//! What changed since an earlier report, beyond the noise of both.
+//! Changes since an earlier report, beyond the noise of both.
 
 use std::fmt::Write as _;
 

@@ -125,7 +125,7 @@ fn grid(out: &mut String, lines: &[Vec<String>], numbers: &[usize], targets: &[&
     out.push_str("</table></div>\n");
 }
 
-/// What the machine needs for the bytes of a column.
+/// Writes the times that the machine needs for the bytes of a column.
 fn limits(out: &mut String, report: &Report) {
     out.push_str("<h2>What the machine needs for the bytes of one terrain column</h2>\n");
     let drawn = report.limits.iter().filter_map(|(name, values)| {
@@ -272,7 +272,7 @@ fn amounts(out: &mut String, rows: &[&Row]) {
     out.push_str("</details>\n");
 }
 
-/// What each subject is, and what its saves survive.
+/// Writes the facts of each subject, with what its saves survive.
 fn subjects(out: &mut String, report: &Report) {
     out.push_str("<h2>Subjects</h2><div class=\"scroll\"><table><tr><th>subject</th><th>version</th><th>what a save survives</th><th>options</th></tr>\n");
     for about in &report.subjects {

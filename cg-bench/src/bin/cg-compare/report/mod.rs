@@ -1,4 +1,4 @@
-//! What a run found: the samples of every row, and what they say together.
+//! Findings of a run: the samples of every row, and what they say together.
 
 pub(crate) mod changes;
 pub(crate) mod html;
@@ -26,7 +26,8 @@ pub(crate) struct Report {
     /// Where the columns come from, and how many a store has.
     pub(crate) columns: String,
     pub(crate) rounds: u64,
-    /// What the machine needs for the bytes of a terrain column, by the name of the work; one value for each round.
+    /// Times that the machine needs for the bytes of a terrain column, by the name of the work; one value for each
+    /// round.
     pub(crate) limits: Vec<(String, Vec<f64>)>,
     pub(crate) subjects: Vec<About>,
     pub(crate) workloads: Vec<Measured>,
@@ -72,7 +73,7 @@ impl Row {
         Some(stats::summary(values?)?.median)
     }
 
-    /// What is compared, over all rounds.
+    /// The summary of the compared values, over all rounds.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let figures = self.figures()?;
         stats::summary(figures.iter().map(|figures| figures.value))
@@ -101,7 +102,8 @@ impl Measured {
         summed.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))
     }
 
-    /// What one unit is, what was in memory, and how many rounds there were if they were fewer than those of others.
+    /// The meaning of one unit, what was in memory, and how many rounds there were if they were fewer than those of
+    /// others.
     pub(crate) fn facts(&self, rounds: u64) -> String {
         let Self { name, per, state, rows, .. } = self;
         let mine = rows.iter().map(|row| row.outcomes.len()).max().unwrap_or_default();

@@ -16,7 +16,7 @@ const MANY: f64 = 1_000.0;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loss<'r> {
     pub(crate) measured: &'r Measured,
-    /// What ours takes more of.
+    /// The costs of which ours takes more.
     pub(crate) why: String,
     /// A head, and a line for each of the subjects.
     pub(crate) lines: Vec<Vec<String>>,
@@ -96,7 +96,7 @@ pub(crate) fn loss<'r>(measured: &'r Measured, subjects: &[About]) -> Option<Los
     Some(Loss { measured, why: why(measured.unit, ours, other), lines })
 }
 
-/// What ours takes more of than the other.
+/// Names the costs of which ours takes more than the other.
 fn why(unit: Unit, ours: &Cost, other: &Cost) -> String {
     let gap = ours.value - other.value;
     let mut parts = vec![format!("{} more", value(unit, gap))];

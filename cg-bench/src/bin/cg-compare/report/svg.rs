@@ -32,7 +32,7 @@ pub(crate) struct Bar {
     pub(crate) value: f64,
     /// The least and the most of all rounds.
     pub(crate) range: (f64, f64),
-    /// What is written after it.
+    /// The text after it.
     pub(crate) text: String,
 }
 

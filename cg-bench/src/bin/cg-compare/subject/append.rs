@@ -54,7 +54,7 @@ struct Log {
     places: BTreeMap<Place, (u64, usize)>,
     /// Bytes of the file.
     end: u64,
-    /// What follows them in memory.
+    /// Bytes that follow them in memory.
     waiting: Vec<u8>,
 }
 

@@ -33,7 +33,8 @@ use crate::failure::Failure;
 use crate::place::Place;
 use crate::workload::Workload;
 
-/// What a save waits for. A store that cannot wait for less waits for more, and says so in [`About::durability`].
+/// The state that a save waits for. A store that cannot wait for less waits for more, and says so in
+/// [`About::durability`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
     /// The store has the column, and nothing more.
@@ -116,7 +117,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// What a server gives its world.
+    /// The memory that a server gives its world.
     pub(crate) const SERVER: Self = Self { cache_bytes: 128 << 20, engine_bytes: 256 << 20 };
     /// Less than any working set: a column is read again from the system.
     pub(crate) const TINY: Self = Self { cache_bytes: 64 << 10, engine_bytes: 16 << 20 };
@@ -137,7 +138,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) memory: Memory,
 }
 
-/// What a subject is in the table.
+/// The role of a subject in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Role {
     /// A store of this workspace.
@@ -148,7 +149,7 @@ pub(crate) enum Role {
     Limit,
 }
 
-/// What a reader has to know of a subject.
+/// Facts of a subject that a reader has to know.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct About {
     /// The name in tables.
@@ -156,7 +157,7 @@ pub(crate) struct About {
     pub(crate) role: Role,
     /// Name and version of the software.
     pub(crate) version: String,
-    /// What its saves survive.
+    /// The failures that its saves survive.
     pub(crate) durability: String,
     /// How it is tuned, and what it stores.
     pub(crate) options: String,

@@ -36,10 +36,10 @@ pub(super) trait Rows {
     fn close(self: Box<Self>) -> Result<(), Failure>;
 }
 
-/// What is done with the bytes of a row.
+/// A function that takes the bytes of a row.
 pub(super) type Take<'t> = dyn FnMut(Option<&[u8]>) -> Result<(), Failure> + 't;
 
-/// What the host does to bytes before they are stored.
+/// Compression of bytes by the host, before they are stored.
 #[cfg_attr(
     not(feature = "rivals"),
     allow(dead_code, reason = "stores that need the others may not be compiled")

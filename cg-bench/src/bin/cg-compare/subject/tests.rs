@@ -187,7 +187,7 @@ fn check_all(store: &mut dyn Subject, expected: &BTreeMap<Place, Column>) -> Res
     check(store, expected.iter().map(|(at, column)| (*at, column)))
 }
 
-/// What a save waits for, in turns.
+/// The states that a save waits for, in turns.
 const UNTILS: [Until; 4] = [Until::Submitted, Until::Accepted, Until::Process, Until::Synced];
 
 /// Saves nine columns at negative places too; one is of air.
@@ -220,7 +220,7 @@ fn edit(
     store.sync()
 }
 
-/// What a store of every kind must have after it was closed and opened again, twice.
+/// Checks the content that a store of every kind must have after it was closed and opened again, twice.
 fn round_trip(kind: &dyn Kind, columns: &Columns) -> Result<(), Failure> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("store");

@@ -1,4 +1,4 @@
-//! What every workload has at hand: the subject, the columns, stores that were prepared, and a folder of its own.
+//! Resources of every workload: the subject, the columns, stores that were prepared, and a folder of its own.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::meter::Meter;
 use crate::place::{Place, square};
 use crate::subject::{Kind, Memory, Setting, Subject, Until};
 
-/// What a prepared store holds.
+/// Contents of a prepared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contents {
     Terrain,

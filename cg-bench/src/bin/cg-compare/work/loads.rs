@@ -136,7 +136,7 @@ pub(super) fn open(bench: &Bench<'_>) -> Result<Figures, Failure> {
     bench.end_unchanged(meter, Contents::Terrain)
 }
 
-/// What an open store adds to the memory of a process that has opened none.
+/// Measures the memory that an open store adds to that of a process that has opened none.
 pub(super) fn open_memory(bench: &Bench<'_>) -> Result<Figures, Failure> {
     let before = resident_bytes()?;
     let mut meter = Meter::begin()?;

@@ -1,4 +1,4 @@
-//! What the workloads do: the same code for every subject.
+//! Code of the workloads, which is the same for every subject.
 
 mod bench;
 mod growth;

@@ -69,7 +69,7 @@ pub(super) fn calls(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure>
     bench.end(meter, changed.iter().map(|(at, column)| (*at, column)))
 }
 
-/// What is stored, saved again from other memory, each column synced.
+/// Saves the stored content again from other memory, each column synced.
 pub(super) fn equal(bench: &Bench<'_>, contents: Contents) -> Result<Figures, Failure> {
     let mut meter = Meter::begin()?;
     let mut store = meter.apart(|| loaded_copy(bench, contents))?;

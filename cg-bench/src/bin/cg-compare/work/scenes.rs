@@ -27,7 +27,7 @@ const FLOOD: usize = 64;
 const ARENA: i64 = 4;
 const ARENA_BLOCKS: usize = 64;
 
-/// What each column holds after changes of single blocks.
+/// The expected content of each column after changes of single blocks.
 struct Expected<'b>(&'b Bench<'b>, BTreeMap<Place, Column>);
 
 /// One cell that gets another block.

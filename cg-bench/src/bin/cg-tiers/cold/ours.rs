@@ -25,13 +25,13 @@ const GROUPS: [(&str, &[Family]); 6] = [
     ("rest", &[Family::WorldMeta, Family::WorldProperties, Family::Index, Family::Record, Family::Snapshot]),
 ];
 
-/// What the world takes on disk once it is closed.
+/// Bytes that the world takes on disk once it is closed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ours {
     pub(super) chunks: u64,
     /// Sorted files and blob files of each of [`GROUPS`].
     groups: [u64; GROUPS.len()],
-    /// What every world has: the log, the manifest, records of options and messages, and `world.cg`.
+    /// Files that every world has: the log, the manifest, records of options and messages, and `world.cg`.
     pub(super) engine_files_bytes: u64,
 }
 

@@ -33,9 +33,9 @@ use players::{Crowd, HEIGHT_CHUNKS, VIEW_COLUMNS};
 
 const CACHE_BYTES: u64 = 128 << 20;
 const ENGINE_BYTES: u64 = 256 << 20;
-/// What maintenance may take of a tick.
+/// The time of a tick that maintenance may take.
 const BUDGET: Duration = Duration::from_millis(1);
-/// What a tick may cost.
+/// The time that a tick may take.
 const AIM: Duration = Duration::from_millis(5);
 /// Of the chunks that were saved, one in this many is compared at the end.
 const COMPARED: usize = 7;
@@ -57,7 +57,7 @@ pub(crate) struct Options {
     alone: bool,
 }
 
-/// What came of one store.
+/// Results of one store.
 struct Played {
     name: &'static str,
     ticks: Vec<Duration>,
@@ -239,7 +239,7 @@ fn print(played: &mut [Played]) {
     }
 }
 
-/// What the world says of itself.
+/// Prints the world's own figures.
 fn tell(metrics: &Metrics) {
     println!("\nThe world: {metrics}.");
     let stats = metrics.stats;

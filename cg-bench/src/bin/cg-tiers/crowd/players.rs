@@ -1,4 +1,4 @@
-//! What a crowd asks of a store: explorers that walk into new land, and some that follow them later.
+//! Requests of a crowd to a store: explorers that walk into new land, and some that follow them later.
 //!
 //! Each explorer walks along x in a lane of its own, far from the others'. What comes into its view is loaded, and made
 //! if there is none; what leaves it is saved, if it was not since it was changed. Now and then it changes a block. All
@@ -25,7 +25,7 @@ const AUTOSAVE_EVERY_TICKS: u64 = 5 * 60 * GameTick::PER_SECOND;
 /// Ten columns: an autosave of fifty players takes ten seconds.
 const AUTOSAVED_PER_TICK: usize = 20 * HEIGHT_CHUNKS as usize;
 
-/// What is asked in one tick.
+/// Requests in one tick.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// Chunks that come into view, of which there are none yet.
@@ -92,7 +92,7 @@ impl Crowd {
         asked
     }
 
-    /// What is in memory and was not saved: what a host saves when it stops.
+    /// The chunks in memory that were not saved: a host saves them when it stops.
     pub(super) fn stop(self) -> Vec<(ChunkAt, u64)> {
         let unsaved = self.loaded.into_iter().filter(|(_, loaded)| !loaded.is_saved);
         unsaved.map(|(at, loaded)| (at, loaded.changes)).collect()
