@@ -24,7 +24,8 @@ pub(crate) enum Audience {
 pub(crate) struct Context {
     /// The workspace root, absolute.
     pub(crate) root: PathBuf,
-    /// What outlives `target/`: `$CG_CACHE_DIR`, else `$XDG_CACHE_HOME/cherrygrove`, else `~/.cache/cherrygrove`.
+    /// The folder of files that outlive `target/`: `$CG_CACHE_DIR`, else `$XDG_CACHE_HOME/cherrygrove`, else
+    /// `~/.cache/cherrygrove`.
     pub(crate) cache: PathBuf,
     /// The target triple of the compiler, which is also what it compiles for.
     pub(crate) host: String,

@@ -1,4 +1,4 @@
-//! What we export, judged by readers in another language: the same totals as the file that was imported, the same
+//! Exports, judged by readers in another language: the same totals as the file that was imported, the same
 //! content as the schematic, the same save.
 
 use std::fs;

@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, cg: &Cg, worlds: &Path, folder: &Path) -> R
     Ok(Outcome::Passed)
 }
 
-/// What the judge is to compare.
+/// The files that the judge is to compare.
 #[derive(Debug, Clone, Copy)]
 enum Compared {
     /// Whole folders.

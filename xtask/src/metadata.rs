@@ -1,4 +1,4 @@
-//! What cargo knows about the workspace.
+//! Cargo's metadata of the workspace.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub(crate) fn targets<'a>(package: &'a Value, kind: &str) -> Vec<&'a str> {
     of_kind.filter_map(|target| target["name"].as_str()).collect()
 }
 
-/// What `cargo metadata` says with these arguments.
+/// Reads the output of `cargo metadata` with these arguments.
 pub(crate) fn of(context: &Context, args: &[&str]) -> Result<Value> {
     let text = context.cargo().args(["metadata", "--format-version", "1"]).args(args).capture()?;
     serde_json::from_str(&text).context("`cargo metadata` wrote no JSON")

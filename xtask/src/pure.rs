@@ -77,7 +77,7 @@ pub(crate) fn variants(context: &Context, environment: &Environment) -> Result<O
 #[derive(Debug)]
 struct Stubs {
     dir: PathBuf,
-    /// What `PATH` is with them.
+    /// The value of `PATH` with them.
     path: OsString,
 }
 

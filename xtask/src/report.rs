@@ -27,7 +27,7 @@ enum Mark {
     Failed(Error),
 }
 
-/// What to do after a step that failed.
+/// The reaction to a step that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterFailure {
     Stop,

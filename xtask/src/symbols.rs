@@ -42,7 +42,7 @@ fn read(path: &Path) -> Result<Symbols> {
     Ok(symbols)
 }
 
-/// What a linker would take from a file.
+/// Symbols that a linker would take from a file.
 #[derive(Debug, Default)]
 struct Symbols {
     strong: BTreeSet<String>,

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::context::Context;
 use crate::process::{Tool, which};
 
-/// What a step needs of rustup.
+/// The parts of rustup that a step needs.
 #[derive(Debug, Default)]
 pub(crate) struct Needs<'a> {
     /// A toolchain; the one in use when left out.

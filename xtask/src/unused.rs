@@ -50,14 +50,14 @@ pub(crate) fn run(context: &Context) -> Result<Outcome> {
 #[derive(Debug)]
 struct Dependency<'a> {
     name: &'a str,
-    /// What the code calls it.
+    /// The name by which the code calls it.
     word: String,
     is_of_tests: bool,
     is_optional: bool,
     features: BTreeSet<&'a str>,
 }
 
-/// What a package states, given the names of [`libraries`].
+/// The dependencies that a package states, given the names of [`libraries`].
 fn dependencies<'a>(package: &'a Value, libraries: &BTreeMap<&str, &str>) -> Vec<Dependency<'a>> {
     let stated = package["dependencies"].as_array().into_iter().flatten();
     stated.map(|stated| Dependency::read(stated, libraries)).collect()
@@ -178,7 +178,7 @@ mod tests {
 
     use super::{Words, collect, dependencies, libraries, shared, violations};
 
-    /// What is said of a package that names `serde_json` in its code and `tempfile` in its tests.
+    /// Checks the findings for a package that names `serde_json` in its code and `tempfile` in its tests.
     #[track_caller]
     fn check(stated: &Value, expected: &[&str]) {
         let mut words = Words::default();

@@ -19,7 +19,7 @@ use crate::report::Outcome;
 use crate::setup::Environment;
 use crate::toolchain::Needs;
 
-/// What makes the listings. Another version may write the same items otherwise.
+/// The version of the program that makes the listings. Another one may write the same items otherwise.
 const VERSION: &str = "0.52.0";
 
 /// Libraries of the tools and of tests, which no host uses.

@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<()> {
     environment.apply(tool).run()
 }
 
-/// What the program is told of the options.
+/// The program's arguments for the options.
 fn arguments(options: &Options) -> Result<Vec<String>> {
     let mut arguments: Vec<String> = options.of.clone();
     if options.quick {

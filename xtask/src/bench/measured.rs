@@ -1,4 +1,4 @@
-//! What criterion wrote of one benchmark.
+//! Results that criterion wrote of one benchmark.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) struct Measured {
     pub(super) work: Option<Work>,
 }
 
-/// What one iteration does.
+/// The work of one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Work {
     Bytes(f64),
@@ -81,7 +81,7 @@ impl Measured {
         parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("/")
     }
 
-    /// What others of the group are compared with: its name.
+    /// The name of the reference with which others of the group are compared; `None` if this is none.
     pub(super) fn reference(&self) -> Option<&str> {
         let named = self.function.strip_prefix(REFERENCE)?;
         Some(named.split_once(AIM).map_or(named, |(name, _)| name))

@@ -59,14 +59,14 @@ pub(crate) struct Options {
 pub(crate) const PEERS: [&str; 2] = ["--features", "peers"];
 
 const AT_THE_END: &str = "at the end";
-/// What holds of a whole run, beside its results.
+/// The file with the conditions of a whole run, beside its results.
 const CONDITIONS: &str = "conditions.txt";
 /// Begins the conditions of a run that was no full one.
 const PARTIAL: &str = "partial: ";
 
 /// The store beside others.
 const COMPARE: &str = "compare";
-/// What is too long to be repeated: subcommands of `cg-tiers`.
+/// Programs that take too long to be repeated: subcommands of `cg-tiers`.
 const PROGRAMS: [&str; 4] = ["scale", "hour", "crowd", "cold"];
 
 /// Measures and prints.
@@ -152,7 +152,7 @@ pub(crate) fn with_worlds(context: &Context, tool: Tool) -> Result<Tool> {
     })
 }
 
-/// What a reader has to know to compare these figures with others.
+/// The conditions that a reader has to know to compare these figures with others.
 ///
 /// `when` says at which moment of the run the load is read.
 fn conditions(context: &Context, when: &str) -> String {

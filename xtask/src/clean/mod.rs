@@ -129,7 +129,7 @@ fn remove_old_sessions(profile: &Path, units: &[Unit], live: &BTreeSet<String>) 
     Ok(bytes)
 }
 
-/// What is in a folder, in name order; nothing if it is none.
+/// The entries of a folder, in name order; nothing if it is none.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

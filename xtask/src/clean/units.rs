@@ -1,4 +1,4 @@
-//! What cargo remembers of each unit that it compiled, and which of them the newest build still needs.
+//! Cargo's records of each unit that it compiled, and which of them the newest build still needs.
 //!
 //! Cargo keeps a folder `.fingerprint/<package>-<hash>` for each unit. In it the file `<kind>-<target>.json` holds the compiler's
 //! hash and the fingerprints of the units below, and `<kind>-<target>` the unit's own fingerprint in hex, least byte first.
@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(super) struct Unit {
     /// The package and the hash by which cargo names the unit's files: `serde-0123456789abcdef`.
     pub(super) name: String,
-    /// What of the package it is: `lib-serde`, `test-integration-test-it`.
+    /// The part of the package that it is: `lib-serde`, `test-integration-test-it`.
     pub(super) kind: String,
     features: String,
     /// Which compiler it was.

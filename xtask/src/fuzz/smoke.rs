@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::process::Tool;
 
-/// What makes the compiler count the branches that an input takes, as cargo-fuzz asks for it.
+/// Flags by which the compiler counts the branches that an input takes, as cargo-fuzz sets them.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";

@@ -1,4 +1,4 @@
-//! What the tokens of one file say of modules: those that it declares, and the paths that it names.
+//! Modules in the tokens of one file: those that it declares, and the paths that it names.
 //!
 //! Tokens rather than text, so that strings and comments are no code; rather than a syntax tree, so that what stands
 //! in the arguments of a macro is. What only tests compile is left out.
@@ -6,7 +6,7 @@
 use anyhow::{Result, anyhow};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What is read of a file.
+/// The facts that are read from a file.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     /// The modules that have a file of their own, each after the inline modules around it.
@@ -24,7 +24,7 @@ pub(super) struct Path {
     /// The inline modules around it.
     pub(super) inside: Vec<String>,
     pub(super) segments: Vec<String>,
-    /// What an import calls it here. `None` when it is no import.
+    /// The name that an import gives it here. `None` when it is no import.
     pub(super) name: Option<String>,
 }
 
@@ -183,7 +183,7 @@ fn asks_for_test(condition: &[TokenTree]) -> bool {
     }
 }
 
-/// What follows the item, field, variant, arm or statement at the beginning.
+/// Skips the item, field, variant, arm or statement at the beginning.
 fn after_item(mut rest: &[TokenTree]) -> &[TokenTree] {
     while let [hash, attribute, tail @ ..] = rest
         && is_punct(hash, '#')

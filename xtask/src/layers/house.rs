@@ -9,7 +9,7 @@ use super::code::{Code, Path};
 /// The sources of a crate by their path from the workspace root, with `/`.
 pub(super) type Sources = BTreeMap<String, String>;
 
-/// What a crate's modules call the root, which stands above all of them.
+/// The name by which a crate's modules call the root, which stands above all of them.
 pub(super) const ROOT: &str = "the root";
 
 /// The outermost level of a crate.
@@ -81,7 +81,7 @@ fn collect(names: Vec<String>, file: &str, sources: &Sources, modules: &mut Vec<
     Ok(())
 }
 
-/// Whose the names are that the root has by an import or as a macro. `None` for those of other crates.
+/// The owners of the names that the root has by an import or as a macro. `None` for those of other crates.
 fn owners(tops: &BTreeSet<String>, modules: &[Module]) -> Result<BTreeMap<String, Option<String>>> {
     let mut owners = BTreeMap::new();
     for module in modules.iter().filter(|module| !module.names.is_empty()) {

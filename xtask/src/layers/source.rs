@@ -1,4 +1,4 @@
-//! What a single source file may say.
+//! Rules for the text of a single source file.
 
 /// The one place that knows RocksDB, and where code could be outside what the compiler checks.
 const ENGINE: &str = "cg-engine/src/";
@@ -12,7 +12,7 @@ const BENCH: &str = "cg-bench/";
 /// The first line of a crate whose documentation begins with its README.
 pub(super) const README: &str = "#![doc = include_str!(\"../README.md\")]\n";
 
-/// What is wrong with the file at `path` (from the workspace root, with `/`), one line each.
+/// The violations in the file at `path` (from the workspace root, with `/`), one line each.
 pub(super) fn violations(path: &str, text: &str) -> Vec<String> {
     let mut violations = Vec::new();
     if !text.starts_with("//!") && !text.starts_with(README) {

@@ -43,7 +43,7 @@ pub(super) fn install(context: &Context, why: &str, packages: impl Fn() -> Vec<S
     install_listed(context, &packages).with_context(|| why.to_owned())
 }
 
-/// What a person can do where this program may not install `packages`.
+/// Advice to a person where this program may not install `packages`.
 pub(super) fn advice(packages: &[String]) -> String {
     if !exists() {
         return format!("Install it with this system's package manager (on Debian: {})", packages.join(" "));

@@ -9,7 +9,7 @@ use super::{apt, libclang, remedy, say};
 use crate::context::Context;
 use crate::process::Tool;
 
-/// Whose compiler it is.
+/// The vendor of a compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Gcc,

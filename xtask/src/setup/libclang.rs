@@ -50,7 +50,7 @@ pub(super) fn ensure(context: &Context, environment: &mut Environment) -> Result
     with_headers(environment)
 }
 
-/// What an administrator would have to install for [`ensure`] to find the library.
+/// The packages that an administrator would have to install for [`ensure`] to find the library.
 pub(super) fn missing_packages() -> Vec<String> {
     if env::var_os("LIBCLANG_PATH").is_some() || on_system() { Vec::new() } else { packages() }
 }

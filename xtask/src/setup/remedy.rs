@@ -1,4 +1,4 @@
-//! What a person can do about a set-up that failed for a reason outside the sources.
+//! Remedies for a set-up that failed for a reason outside the sources.
 
 use std::path::Path;
 

@@ -26,7 +26,7 @@ const CASES: [&str; 2] = ["PROPTEST_CASES", "64"];
 /// How much each test tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// What fits into the time of a run of CI.
+    /// The part that fits into the time of a run of CI.
     Usual,
     /// All of it, for `ci --full`.
     Long,

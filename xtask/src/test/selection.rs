@@ -58,7 +58,7 @@ impl Selection {
         Ok(affected(&members(&metadata::stated(context)?), &context.root, &files))
     }
 
-    /// What `cargo test` is told, once for each profile: the profile and the packages.
+    /// The arguments of `cargo test`, once for each profile: the profile and the packages.
     pub(crate) fn runs(&self, context: &Context) -> Result<Vec<Vec<String>>> {
         Ok(match self {
             Self::Everything => in_profiles(members(&metadata::stated(context)?).into_keys()),
@@ -66,7 +66,7 @@ impl Selection {
         })
     }
 
-    /// What `cargo test --doc` is told; `None` if no package has a library, and so doc tests.
+    /// The arguments of `cargo test --doc`; `None` if no package has a library, and so doc tests.
     pub(crate) fn with_library(&self, context: &Context) -> Result<Option<Vec<String>>> {
         let Self::Packages(names) = self else { return Ok(Some(vec!["--workspace".to_owned()])) };
         let metadata = metadata::stated(context)?;

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Who runs the commands.
+/// The user that runs the commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum User {
     Root,
@@ -14,7 +14,7 @@ pub(crate) enum User {
     Plain,
 }
 
-/// What its `apt-get` can do.
+/// The state of its package lists, which decides what `apt-get` can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lists {
     /// The package lists are there.
@@ -81,7 +81,7 @@ impl Machine {
         write_program(&self.dir.join("bin").join(name), body);
     }
 
-    /// What `apt-get install` does when the package lists are there.
+    /// Sets what `apt-get install` does when the package lists are there.
     pub(crate) fn installs(&self, body: &str) {
         write_program(&self.dir.join("install"), body);
     }
@@ -100,7 +100,7 @@ impl Machine {
         command
     }
 
-    /// What `apt-get` and `sudo` were asked, a line each.
+    /// The requests to `apt-get` and `sudo`, a line each.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.log_file()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the workspace's manifest says of the checks in compiled programs.
+//! Settings of the workspace's manifest for the checks in compiled programs.
 
 use std::fs;
 use std::path::Path;

@@ -77,7 +77,7 @@ fn run(machine: &Machine) -> Output {
     setup(machine).output().unwrap()
 }
 
-/// What the cache holds, without hashes and process ids.
+/// The entries of the cache, without hashes and process ids.
 fn cache(machine: &Machine) -> Vec<String> {
     let is_hex = |character: char| character.is_ascii_hexdigit();
     let short = |name: String| match name.split_once('-') {

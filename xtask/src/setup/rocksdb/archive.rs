@@ -11,7 +11,7 @@ use crate::setup::say;
 
 pub(super) const ARCHIVE: &str = "librocksdb.a";
 
-/// What an unfinished entry's folder has after the entry's name; a process id follows.
+/// The suffix of an unfinished entry's folder after the entry's name; a process id follows.
 pub(super) const STAGED: &str = ".new-";
 
 /// Whether the entry holds what the recipe makes.

@@ -35,7 +35,7 @@ use crate::context::Context;
 
 const PACKAGE: &str = "librocksdb-sys";
 
-/// What the folder of a build has after the name of its entry; a process id follows, so that a compiler that a killed
+/// The suffix of a build's folder after the name of its entry; a process id follows, so that a compiler that a killed
 /// build left running cannot write into the next one.
 const BUILD: &str = ".build";
 

@@ -18,7 +18,7 @@ pub(super) struct Turn {
     pub(super) unit: Unit,
 }
 
-/// What follows from the end of a turn.
+/// The consequence of the end of a turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The unit's object is there.

@@ -1,4 +1,4 @@
-//! What an archive depends on, as the text that names it.
+//! Inputs of an archive, as the text that names it.
 
 use std::env;
 use std::fs;

@@ -23,7 +23,7 @@ use crate::setup::compiler;
 pub(super) struct Recorded {
     /// The folder in which the compiler runs; paths are relative to it.
     pub(super) dir: PathBuf,
-    /// What the compiler is given besides the source and the object.
+    /// Arguments of the compiler besides the source and the object.
     pub(super) flags: Vec<String>,
     /// The sources, sorted.
     pub(super) sources: Vec<String>,
@@ -111,7 +111,7 @@ fn parse(call: &[u8]) -> Result<(PathBuf, Vec<String>, String)> {
     Ok((PathBuf::from(dir), flags, source.to_owned()))
 }
 
-/// What the calls have in common, which is all but the source.
+/// The common part of the calls, which is all but the source.
 fn agree(calls: &[Vec<u8>]) -> Result<Recorded> {
     let mut recorded: Option<Recorded> = None;
     for call in calls {

@@ -53,8 +53,8 @@ impl Unit {
         }
     }
 
-    /// What the compiler reads, in the crate's folder and from its standard input: then `__FILE__`, from which RocksDB
-    /// cuts the names in its log, is the same as in a build file by file.
+    /// The text that the compiler reads, in the crate's folder and from its standard input: then `__FILE__`, from which
+    /// RocksDB cuts the names in its log, is the same as in a build file by file.
     pub(super) fn text(&self) -> String {
         self.sources.iter().map(|source| format!("#include \"{}\"\n", source.path)).collect()
     }

@@ -1,4 +1,4 @@
-//! What the end of a compiler says: only the compiler's own complaint about the source is a reason to compile
+//! The verdict on the end of a compiler: only the compiler's own complaint about the source is a reason to compile
 //! otherwise.
 
 use crate::setup::remedy::is_disk_full;
@@ -18,7 +18,7 @@ pub(super) enum Verdict {
     Broken,
 }
 
-/// What g++ and clang say in the language `C`, and the assembler and the linker with them.
+/// Messages of g++ and clang in the language `C`, and of the assembler and the linker with them.
 const KILLED: [&str; 9] = [
     "signal terminated program",
     "internal compiler error: Killed",
