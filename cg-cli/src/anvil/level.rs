@@ -1,4 +1,4 @@
-//! What a `level.dat` says of its save.
+//! Name and version of a save, from its `level.dat`.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::region::{Compression, decompress};
 /// The largest tree that is read; those of large mod packs take a few megabytes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What a `level.dat` says of its save.
+/// Name and version of a save, from its `level.dat`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
     /// The save's name; empty if it has none.

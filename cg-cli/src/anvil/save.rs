@@ -25,7 +25,7 @@ pub use strays::{Side, Strays, stray_name, stray_of};
 use super::Level;
 use super::region::RegionPos;
 
-/// What tells a save from a folder of region files.
+/// File that tells a save from a folder of region files.
 pub(crate) const LEVEL: &str = "level.dat";
 /// The longest `level.dat` that is read.
 const MAX_LEVEL_BYTES: u64 = 64 << 20;
@@ -40,9 +40,9 @@ pub struct Save {
     pub regions: Vec<RegionFile>,
     /// The layout in which each dimension was met, also without a region file.
     pub layouts: BTreeMap<String, Layout>,
-    /// What the save holds of dimensions where the game does not look.
+    /// Region files of dimensions that the save holds where the game does not look.
     pub strays: Vec<Strays>,
-    /// What `level.dat` says; of a save whose `level.dat` cannot be read, `level.dat_old`.
+    /// Name and version from `level.dat`; of a save whose `level.dat` cannot be read, from `level.dat_old`.
     pub level: Option<Level>,
     /// Dimensions that were left out, and how many region files they have.
     pub left_out: BTreeMap<String, u64>,
@@ -63,7 +63,7 @@ pub struct Save {
 struct Taken {
     /// How the paths begin of those that are taken; `None` if none is.
     from: Option<String>,
-    /// What takes the place of that.
+    /// Prefix that takes the place of that.
     to: String,
 }
 
@@ -72,7 +72,7 @@ struct Taken {
 pub struct RegionFile {
     /// The dimension, `namespace:name`.
     pub dimension: String,
-    /// What the file's folder says about its content.
+    /// Kind of content, as the file's folder tells it.
     pub kind: RegionKind,
     /// The place in the file's name; `None` when it has none, and only the columns tell theirs.
     pub pos: Option<RegionPos>,
@@ -82,7 +82,7 @@ pub struct RegionFile {
     pub layout: Option<Layout>,
 }
 
-/// What a region file's folder says about its content. Blocks come before entities, which belong to their chunks.
+/// Kind of a region file's content, as its folder tells it. Blocks come before entities, which belong to their chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RegionKind {
     /// `region/`: columns.
@@ -117,7 +117,7 @@ pub enum SaveError {
     /// Chunks in another form, and no region file.
     #[error("{} holds {form}, which are not read; {}", path.display(), form.advice())]
     OtherForm {
-        /// What was to be imported.
+        /// Path that was to be imported.
         path: PathBuf,
         /// The form.
         form: Form,
@@ -144,9 +144,9 @@ pub enum SaveError {
     /// A folder or file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What was read.
+        /// Path that was read.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
@@ -399,7 +399,7 @@ fn own_dimension(folder: &Path) -> Option<(String, Layout)> {
     regions::dimension_of(own).or_else(|| regions::dimension_of(&absolute))
 }
 
-/// What a save's `level.dat` says, or `level.dat_old` where that cannot be read.
+/// Reads a save's `level.dat`, or `level.dat_old` where that cannot be read.
 pub(crate) fn level(save: &Path) -> Result<Option<Level>, SaveError> {
     for name in [LEVEL, "level.dat_old"] {
         let path = save.join(name);

@@ -36,7 +36,7 @@ pub enum WriteError {
     NotNbt {
         /// Which bytes, such as `block entity` or `carried fields`.
         what: &'static str,
-        /// What is wrong with them.
+        /// Error in them.
         error: NbtError,
     },
     /// Light that does not cover its section.

@@ -58,7 +58,7 @@ struct Report {
     records: u64,
     imported: BTreeMap<&'static str, ObjectsReport>,
     data_versions: Vec<VersionReport>,
-    /// What of it is newer than what was tested.
+    /// Versions in it that are newer than the newest that was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     untested: Option<Untested>,
     /// Blocks of the game, of whatever states, whose default state is not known; `None` if there are none.
@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(is_sound && report.unfinished_import.is_none()))
 }
 
-/// What is newer than the newest version that was tested.
+/// Versions that are newer than the newest that was tested.
 fn untested(layouts: &Layouts<'_>, imported: &ImportedObjects) -> Option<Untested> {
     let level = layouts.data_version().and_then(|version| Untested::of(version, 0));
     let columns = imported.data_versions.iter();
@@ -176,7 +176,7 @@ fn unknown_defaults(catalog: &Catalog) -> Option<usize> {
     Some(unknown.collect::<BTreeSet<_>>().len()).filter(|count| *count > 0)
 }
 
-/// What imports left, by kind.
+/// Objects that imports left, by kind.
 fn objects(imported: &ImportedObjects) -> [(&'static str, ObjectCount); 5] {
     [
         ("columns", imported.columns),

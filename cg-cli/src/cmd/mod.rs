@@ -140,7 +140,7 @@ fn name_of(catalog: &Catalog, list: ListKind, id: u64) -> String {
     catalog.list(list).name(id).map_or_else(|| format!("#{id}"), Name::to_string)
 }
 
-/// What a command says of a world with an unfinished import.
+/// Message of a command on a world with an unfinished import.
 fn unfinished_text(import: &Unfinished) -> String {
     let import = import.to_string();
     format!("UNFINISHED {}; run it again, or give it up with `cg import --abandon`", shown(&import))

@@ -4,7 +4,7 @@ use cg_registry::Registration;
 
 use crate::output::{Failure, bytes_text, grouped};
 
-/// What all new names may take together, with what is said of them.
+/// Most bytes that all new names may take, with the fields and defaults of their components.
 const MAX_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, Copy, clap::Args)]

@@ -185,7 +185,7 @@ fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if_there(deleted))
 }
 
-/// What a key that is no printable text begins with.
+/// Prefix of a key in hexadecimal: one that is no printable text.
 const HEX: &str = "hex:";
 
 /// A key as it is printed, so that it can be given back.

@@ -73,7 +73,7 @@ struct Report {
     bytes: u64,
 }
 
-/// What of a box no pack holds.
+/// Contents of a box that no pack holds.
 #[derive(Debug, Default)]
 struct Left {
     records: u64,
@@ -140,7 +140,7 @@ fn check_aligned(area: BlockBox) -> Result<(), Failure> {
     )))
 }
 
-/// What of a box the pack does not hold, counted. A damaged record or entity ends it: it may be of the box.
+/// Counts the contents of a box that the pack does not hold. A damaged record or entity ends it: it may be of the box.
 fn left_in(world: &World, area: BlockBox, args: &Args, prefixes: &[Vec<u8>]) -> Result<Left, Failure> {
     let catalog = world.catalog();
     let dimension = args.dimension.find(&catalog)?;

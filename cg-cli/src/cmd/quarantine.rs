@@ -109,7 +109,7 @@ struct Row {
 /// At most this many chunks are looked at, which takes about a minute.
 const MAX_BOX_CHUNKS: u128 = 1 << 24;
 
-/// What is to be quarantined.
+/// Chunks or row to be quarantined.
 enum Damaged {
     Box(ChunkBox),
     Chunk(ChunkPos),
@@ -148,7 +148,7 @@ impl Add {
     }
 }
 
-/// What was done to one chunk or row.
+/// Result for one chunk or row.
 #[derive(Debug, Serialize)]
 struct Done {
     done: bool,
@@ -220,7 +220,7 @@ fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(done))
 }
 
-/// What is asked before a commit is quarantined.
+/// Loss to confirm before a commit is quarantined.
 pub(crate) const LOST: &str = "what the damaged parts of the commit would have written would be lost";
 
 fn salvage_commit(args: &Add, out: &Output) -> Result<Outcome, Failure> {

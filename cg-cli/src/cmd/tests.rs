@@ -1,4 +1,4 @@
-//! What every command has in common that writes a file.
+//! Rule for every command that writes a file.
 
 mod options;
 

@@ -80,15 +80,15 @@ impl From<MergeArg> for Merge {
 /// A pack that was checked from its first byte to its last.
 struct Checked {
     file: File,
-    /// What reading it may take of memory.
+    /// Limits of the memory that reading it may take.
     limits: Limits,
     info: PackInfo,
     region: Option<Arc<Snapshot>>,
-    /// What each page of objects is known by when it is read again.
+    /// Digest of each page of objects, by which the page is known when it is read again.
     pages: Vec<[u8; 16]>,
 }
 
-/// What became of the objects.
+/// Objects by their outcome.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     put: u64,
@@ -96,7 +96,7 @@ struct Tally {
     kept: u64,
 }
 
-/// What was done, or would be.
+/// Result of an unpack, or of a dry run.
 #[derive(Default)]
 struct Done {
     objects: Tally,
@@ -187,7 +187,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(report.components_left.is_empty()))
 }
 
-/// What would be done to a world, its names after that, and how many of them are new.
+/// Result that an unpack would have, the world's names after that, and how many of them are new.
 fn would_do(
     args: &Args,
     pack: &Checked,
@@ -202,7 +202,7 @@ fn would_do(
     Ok((put::dry_run(pack, world, &catalog, options)?, Arc::new(catalog), new_names))
 }
 
-/// What a pack uses and a catalog does not have.
+/// Names that a pack uses and a catalog does not have.
 fn registration(pack: &Checked, catalog: &Catalog) -> Registration {
     pack.region.as_deref().map(|region| region.registration(catalog)).unwrap_or_default()
 }

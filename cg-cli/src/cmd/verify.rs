@@ -60,7 +60,7 @@ struct Problem {
     lost: Option<Lost>,
 }
 
-/// What an import could not read.
+/// Columns and slots that an import could not read.
 #[derive(Debug, Serialize)]
 struct Unread {
     columns: u64,

@@ -1,4 +1,4 @@
-//! What the blocks of a column come to: equal for equal blocks, however they are stored.
+//! Digest of the blocks of a column: equal for equal blocks, however they are stored.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::{Blocks, CELLS, Column};
 pub(crate) type BlocksDigest = [u8; 16];
 
 impl Column {
-    /// What the blocks come to. Costs the hash of about 8 KiB for each section with blocks.
+    /// Digest of the blocks. Costs the hash of about 8 KiB for each section with blocks.
     pub(crate) fn blocks_digest(&self) -> BlocksDigest {
         let mut hash = Sha256::new();
         for section in &self.sections {

@@ -26,7 +26,7 @@ impl Lists {
     /// No list is there.
     pub const NONE: Self = Self { sections: None, block_entities: None, entities: None };
 
-    /// What is noted of a list that is there.
+    /// Kind to note for a list that is there.
     pub(super) const fn kind(list: List<'_>) -> Tag {
         if list.is_empty() { list.tag() } else { Tag::End }
     }

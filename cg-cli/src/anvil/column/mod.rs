@@ -55,7 +55,7 @@ pub const CELLS: usize = 4096;
 /// Bytes of one kind of light of a section: four bits a cell.
 pub const LIGHT_BYTES: usize = 2048;
 
-/// What a slot holds.
+/// Contents of a slot.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Payload {
     /// Blocks: a slot of `region/`.
@@ -99,7 +99,7 @@ pub struct Column {
     pub beside: Option<Vec<u8>>,
     /// Names of fields that hold something and are not read, because they are not of the kind that the game gives them.
     pub not_carried: BTreeSet<String>,
-    /// What of this column is lost, and why.
+    /// Losses of this column, with their reasons.
     pub problems: Vec<ColumnProblem>,
 }
 

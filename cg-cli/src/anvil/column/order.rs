@@ -22,7 +22,7 @@ impl SectionOrder {
         (!is_usual && heights.is_sorted_by(|a, b| a < b)).then_some(Self(met))
     }
 
-    /// What is noted of a section of this height, whose `Y` is this.
+    /// Note of a section at this height with this `Y`.
     pub(super) const fn note(y: i8, value: Option<Value<'_>>) -> (i8, Tag) {
         let tag = match value {
             Some(Value::Short(_)) => Tag::Short,

@@ -35,7 +35,7 @@ pub enum ColumnError {
     /// A slot of another folder: columns are in `region/`, entities in `entities/`, points of interest in `poi/`.
     #[error("the slot holds {found}, which is of another folder")]
     OtherFolder {
-        /// What it holds.
+        /// Contents of the slot, in words.
         found: &'static str,
     },
     /// The column does not say where it is.
@@ -80,11 +80,11 @@ pub enum ColumnError {
 pub struct ColumnProblem {
     /// The section, when it is known.
     pub y: Option<i32>,
-    /// What is wrong.
+    /// Fault of the part.
     pub fault: Fault,
 }
 
-/// What is wrong in a section.
+/// Fault in a section.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {

@@ -69,7 +69,7 @@ pub(super) struct States {
 
 type ByBytes = HashMap<Box<[u8]>, Met>;
 
-/// What a section adds to its column.
+/// Additions of a section to its column.
 pub(super) struct Found<'a> {
     pub(super) problems: &'a mut Vec<ColumnProblem>,
     pub(super) not_carried: &'a mut BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! What a slot holds beside blocks, in one number: equal for equal contents, whatever their order.
+//! Checksum of a slot's contents beside blocks: equal for equal contents, whatever their order.
 
 use super::Column;
 

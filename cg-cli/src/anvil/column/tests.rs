@@ -1,4 +1,4 @@
-//! What is damaged inside a column costs what it touches, and says so.
+//! Damage inside a column costs what it touches, and is reported.
 
 use expect_test::{Expect, expect};
 

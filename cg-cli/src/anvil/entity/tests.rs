@@ -97,7 +97,7 @@ fn very_deep_riders_stay_inside_and_come_back() {
     assert_eq!(join(&records[0], |&id| records.get(id)), Ok(raw));
 }
 
-/// What an entity says of its place, as it is, as fields that are moved, and as fields that are none.
+/// Positions of an entity: one as it is, as fields that are moved, and as fields that are none.
 fn places() -> [(&'static str, Vec<u8>); 5] {
     let fields = |fields: fn(&mut nbt::CompoundWriter<'_>)| {
         let mut raw = nbt::payload(fields);

@@ -97,7 +97,7 @@ pub struct MetPalette {
 }
 
 impl MetPalette {
-    /// What is kept of a palette and its indices, both as fields.
+    /// Keeps a palette, and its indices if two entries are of one state; both are given as fields.
     pub(in crate::anvil) fn new(entries: &[Met], palette: Field<'_>, indices: Option<Field<'_>>) -> Self {
         let mut texts: Vec<&str> = entries.iter().map(|entry| &*entry.text).collect();
         texts.sort_unstable();

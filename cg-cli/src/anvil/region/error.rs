@@ -80,7 +80,7 @@ pub enum SlotError {
     Damaged {
         /// How the payload was compressed.
         compression: Compression,
-        /// What the decompressor found.
+        /// Fault that the decompressor found.
         what: String,
     },
     /// The file cannot be read.

@@ -30,7 +30,7 @@ pub struct RawSlot {
 pub enum Extent {
     /// As much as its length says: its content was decompressed.
     Length,
-    /// What its sectors hold, 1 MiB at most: nothing else tells where it ends.
+    /// Contents of its sectors, 1 MiB at most: nothing else tells where it ends.
     Sectors,
 }
 

@@ -9,7 +9,7 @@ use super::header::{self, Entry};
 use super::{Compression, RegionPos, Slot, SlotError, decompress};
 use crate::anvil::save;
 
-/// What one column may take in memory.
+/// Limits of the memory that one column may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
     /// Bytes of a column as it is stored. Default 64 MiB.

@@ -14,7 +14,7 @@ use super::{Compression, Slot};
 /// Sectors that an entry can count to.
 const MAX_SECTOR: u32 = 0xFF_FFFF;
 
-/// What becomes of a slot.
+/// Change of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlotChange {
     /// It holds this.
@@ -258,7 +258,7 @@ mod tests {
         writer.finish().expect("finished")
     }
 
-    /// What reading each slot gives, and its time.
+    /// Result of reading each slot, in words, and its time.
     fn read(path: &Path) -> BTreeMap<u16, (u32, String)> {
         let mut region = Region::open(path).expect("opens");
         let slots: Vec<_> = region.slots().collect();

@@ -41,7 +41,7 @@ pub struct OtherForm {
 }
 
 impl Form {
-    /// What is to be done with such files.
+    /// Advice on what to do with such files.
     pub const fn advice(self) -> &'static str {
         match self {
             Self::McRegion => "open the save once in 1.13 or later",

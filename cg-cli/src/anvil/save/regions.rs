@@ -21,7 +21,7 @@ pub(super) const REGION_FOLDERS: [(&str, RegionKind); 3] = [
     ("poi", RegionKind::PointsOfInterest),
 ];
 
-/// What is found below a folder.
+/// Files and dimensions that were found below a folder.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) files: Vec<RegionFile>,
@@ -31,7 +31,7 @@ pub(super) struct Found {
     pub(super) other_forms: Vec<OtherForm>,
 }
 
-/// What a folder of region files without a save around it holds.
+/// Contents of a folder of region files without a save around it.
 #[derive(Debug, Default)]
 pub(super) struct Bare {
     pub(super) files: Vec<RegionFile>,
@@ -214,7 +214,7 @@ fn without_copies(files: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, String)>)
     (regions, copies)
 }
 
-/// What a prefix of a region's name names.
+/// Name in a prefix of a region's name, without the separators at its end.
 fn name_of(prefix: &str) -> &str {
     prefix.trim_end_matches(['_', '-', '.', ' '])
 }
@@ -338,7 +338,7 @@ pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, Save
     Ok(entries)
 }
 
-/// What a folder holds, by name.
+/// Entries of a folder, in order of their names.
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, SaveError> {
     let fault = |source| SaveError::Io { path: folder.to_owned(), source };
     let entries: io::Result<Vec<_>> =

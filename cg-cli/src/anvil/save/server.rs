@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::LEVEL;
 
-/// What a save has, besides `level.dat`.
+/// Folders that mark a save, each by itself, as `level.dat` does.
 const PARTS: [&str; 4] = ["region", "DIM-1", "DIM1", "dimensions"];
 
 /// How the folders of the nether and of the end are named after that of the overworld.
@@ -57,7 +57,7 @@ impl ServerFolder {
         of_world.collect()
     }
 
-    /// What is wrong, and the commands into a world.
+    /// Message that says what is wrong and gives the commands that import into a world.
     pub fn message(&self, world: &Path) -> String {
         let saves: Vec<_> = self.worlds.iter().flatten().map(|save| format!("`{save}`")).collect();
         let commands: Vec<_> =

@@ -12,7 +12,7 @@ use crate::anvil::Region;
 /// The namespace of dimensions that are made of strays.
 const STRAY: &str = "stray";
 
-/// What a save holds of a dimension in the layout in which the game does not look for it.
+/// Region files of a dimension in the layout in which the game does not look for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strays {
     /// The dimension.
@@ -21,15 +21,15 @@ pub struct Strays {
     pub layout: Layout,
     /// The files: blocks, entities and points of interest.
     pub files: Vec<RegionFile>,
-    /// What the files hold.
+    /// Summary of the files.
     pub side: Side,
     /// The files that cannot be opened, and why.
     pub unread: Vec<(PathBuf, String)>,
-    /// What the files hold in which the game looks for the dimension.
+    /// Summary of the files in which the game looks for the dimension.
     pub live: Side,
 }
 
-/// What a save holds of a dimension in one layout.
+/// Summary of the region files of a dimension in one layout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     /// The dimension's folder, from the save's folder on; `.` for that itself.
@@ -51,7 +51,7 @@ pub(super) struct Parted {
     pub(super) dropped: Vec<PathBuf>,
 }
 
-/// What the headers of some files say.
+/// Sums over the headers of some files.
 #[derive(Debug, Default)]
 struct Headers {
     slots: u64,
@@ -122,7 +122,8 @@ pub(super) fn part(files: Vec<RegionFile>, looks: Layout) -> Parted {
     Parted { live, strays, dropped }
 }
 
-/// What of the files is not the same file as one of the live ones, and what is: one folder may be a link to the other.
+/// Parts files into those that are not the same file as a live one and those that are: one folder may be a link to the
+/// other.
 fn others_than(live: &[RegionFile], files: Vec<RegionFile>) -> (Vec<RegionFile>, Vec<RegionFile>) {
     let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let live: BTreeSet<PathBuf> = live.iter().map(|file| place(&file.path)).collect();

@@ -24,7 +24,7 @@ pub(super) struct Part {
 /// Fields, and why there are no more.
 type Explained = (Vec<Span>, Option<Problem>);
 
-/// What is wrong with a value.
+/// Problem with a value.
 enum Problem {
     /// Its bytes, at an offset from its first one.
     Bytes(DecodeError),

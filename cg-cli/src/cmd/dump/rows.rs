@@ -95,7 +95,7 @@ impl Rows {
         Ok((space_of(key.as_bytes())?, key.into()))
     }
 
-    /// What a key names, in words.
+    /// Place that a key names, in words.
     pub(super) fn place(&self, space: Space, key: &[u8]) -> String {
         let cube = |tier| {
             let (dimension, pos) = key::decode_cluster(tier, key)?;

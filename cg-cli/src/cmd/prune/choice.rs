@@ -21,7 +21,7 @@ pub(super) struct Choice<'a> {
     area: BlockArea,
     /// When a 4³ cube was accessed last; `None` where that is unknown.
     accessed: HashMap<ClusterPos, Option<GameTick>>,
-    /// What the save said of its columns, once that was asked.
+    /// Visits of the columns, as the save had them; read when they are first asked for.
     imported: Option<Visits>,
     pub(super) unknown: u64,
 }

@@ -1,4 +1,4 @@
-//! What belongs to columns beside their chunks, and when it goes.
+//! Columns' contents beside their chunks, and when they go.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use super::detached::{DetachedEntity, detached};
 use crate::cmd::name_of;
 use crate::output::Failure;
 
-/// What goes with the chunks that are chosen.
+/// Contents of columns that go with the chosen chunks.
 pub(super) struct Columns {
     /// The dimension's name in a save.
     dimension: String,
@@ -30,7 +30,7 @@ pub(super) struct Columns {
     pub(super) left: u64,
 }
 
-/// What goes with the last chunks of some columns.
+/// Objects and entities that go with the last chunks of some columns.
 #[derive(Debug, Default)]
 pub(super) struct Emptied {
     pub(super) objects: Vec<ObjectKey>,
@@ -94,7 +94,7 @@ impl Columns {
         Ok(found)
     }
 
-    /// What goes with the columns whose last chunks these are.
+    /// Collects the objects and entities that go with the columns whose last chunks these are.
     pub(super) fn emptied_by(&mut self, chunks: &[ChunkAt], world: &World) -> Result<Emptied, Failure> {
         let mut gone = Emptied::default();
         for at in chunks {

@@ -184,7 +184,7 @@ fn stored(catalog: &Catalog, state: &str) -> Option<BlockId> {
     catalog.block_id(&complete(state, NEWEST_TESTED)).or_else(|| catalog.block_id(state))
 }
 
-/// What would be replaced.
+/// Places and blocks that would be replaced.
 #[derive(Debug, Default)]
 struct Found {
     places: Vec<ChunkAt>,

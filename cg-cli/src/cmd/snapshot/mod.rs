@@ -90,7 +90,7 @@ impl fmt::Display for Deleted {
     }
 }
 
-/// What a snapshot is of, in every report that shows one.
+/// Description of a snapshot, in every report that shows one.
 #[derive(Debug, Serialize)]
 pub(super) struct About {
     name: String,

@@ -15,9 +15,9 @@ use crate::output::{Failure, Output, bytes_text, counted};
 /// Chunks that are written at once into the world that is drawn.
 const CHUNKS_AT_ONCE: usize = 1024;
 
-/// What a drawing may take of memory.
+/// Most bytes of memory that a drawing may take.
 const MAX_DRAWN_BYTES: u64 = 1 << 30;
-/// What a chunk takes in the world that is drawn, beside its bytes.
+/// Bytes of a chunk in the world that is drawn, beside its content.
 const CHUNK_BYTES: u64 = 256;
 
 /// Where to draw it, if at all.

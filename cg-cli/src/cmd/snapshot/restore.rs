@@ -154,7 +154,7 @@ fn block(catalog: &Catalog, wanted: &str) -> Result<BlockId, Failure> {
     })
 }
 
-/// What was done, or would be.
+/// Result of a restore, or of a dry run.
 struct Done {
     report: RestoreReport,
     held_bytes: u64,
@@ -162,7 +162,7 @@ struct Done {
     transactions: u64,
 }
 
-/// What would be done in a world with the names of a catalog.
+/// Counts what a restore would do in a world with the names of a catalog.
 fn dry_run(
     world: &World,
     snapshot: Arc<Snapshot>,

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use crate::cmd::{Args, EXIT_CODES};
 use crate::failure::Code;
 
-/// What an option means that may be given several times.
+/// Meaning of an option that is given several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Several {
     /// All of them together: its help says so.

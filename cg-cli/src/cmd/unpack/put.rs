@@ -17,7 +17,7 @@ use super::{Checked, Done, Tally};
 use crate::cmd::snapshot::steps::{self, StepsArg, too_much};
 use crate::output::{Failure, bytes_text};
 
-/// What a transaction holds of an object beside its bytes, which are there twice: as a value and as a row.
+/// Bytes of an object in a transaction, beside its content, which is there twice: as a value and as a row.
 const OBJECT_BYTES: u64 = 1024;
 
 /// Reads a pack from its first byte to its last.
@@ -46,7 +46,7 @@ pub(super) fn check(file: File, limits: Limits) -> Result<Checked, Failure> {
     Ok(Checked { file, limits, info, region, pages })
 }
 
-/// What a page of objects is known by: the first 16 bytes of SHA-256 over all of it.
+/// Digest of a page of objects: the first 16 bytes of SHA-256 over all of it.
 fn known_by(page: &ObjectPage) -> [u8; 16] {
     let mut hash = Sha256::new();
     for PackedObject { key, version, bytes } in page.iter() {
@@ -60,7 +60,7 @@ fn known_by(page: &ObjectPage) -> [u8; 16] {
     std::array::from_fn(|at| whole[at])
 }
 
-/// What would be done, with names as if they were registered.
+/// Counts what would be done, with names as if they were registered.
 pub(super) fn dry_run(
     pack: &Checked,
     world: &World,
@@ -215,7 +215,8 @@ mod tests {
 
     type Put = fn(&Checked, &World, RestoreOptions) -> Result<Done, Failure>;
 
-    /// What is put of a file that is another one when it is read again, equal in its first page.
+    /// Outcome for a file that is another one when it is read again, equal in its first page: the error, and the
+    /// objects that were put.
     fn put_of_changed(put: Put, later: &[u8]) -> (String, Vec<(String, u8)>) {
         let dir = tempfile::tempdir().expect("a directory");
         let mut file = tempfile::tempfile().expect("a file");
