@@ -17,7 +17,7 @@ use cg_store::engine::{EngineError, ErrorKind};
 use cg_store::error::NotResumed;
 use cg_store::{OpenError, directory};
 
-/// What tells failures apart, for scripts. A code never changes.
+/// Code by which scripts tell failures apart. A code never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
     /// The command was asked for something that it cannot do.
@@ -242,7 +242,7 @@ impl Failure {
         Self::Known(Code::Absent, message.into())
     }
 
-    /// What is asked for would be wrong here, and nothing was changed.
+    /// Refusal of a request that would be wrong here; nothing was changed.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self::Known(Code::Refused, message.into())
     }
@@ -256,13 +256,13 @@ impl Failure {
         Self::Failed(error.into())
     }
 
-    /// What the system said about a file.
+    /// Error of the system about a file.
     pub(crate) fn io(action: &str, path: &Path, error: &io::Error) -> Self {
         let message = format!("cannot {action} {}: {error}", path.display());
         Self::Known(Code::of_io(error).unwrap_or(Code::Failed), message)
     }
 
-    /// What a script tells failures apart by.
+    /// Code by which a script tells failures apart.
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Known(code, _) => *code,

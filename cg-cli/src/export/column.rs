@@ -164,7 +164,7 @@ impl<'a> ColumnBuilder<'a> {
         Ok(all)
     }
 
-    /// What a slot of `entities/` held beside entities.
+    /// Leftovers of a slot of `entities/`, beside its entities.
     pub(super) fn entity_slot(
         &self,
         x: i32,
@@ -180,7 +180,7 @@ impl<'a> ColumnBuilder<'a> {
         Ok(kept.told("objects of columns", report))
     }
 
-    /// What an object holds. One that is damaged, or none of its kind, costs nothing else.
+    /// Reads and decodes an object. One that is damaged, or none of its kind, costs nothing else.
     fn object<T>(
         &self,
         key: Result<ObjectKey, Error>,
@@ -280,7 +280,7 @@ impl<'a> ColumnBuilder<'a> {
     }
 }
 
-/// What an export finds of an object.
+/// Result of reading an object for an export.
 enum Kept<T> {
     Here(T),
     Nothing,
@@ -291,7 +291,7 @@ enum Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// What is there; what is not as it should be is counted.
+    /// Value that was read; an object that is damaged or none of its kind is counted.
     fn told(self, what: &str, report: &mut ExportReport) -> Option<T> {
         match self {
             Self::Here(value) => return Some(value),
@@ -308,7 +308,7 @@ impl<T> Kept<T> {
     }
 }
 
-/// What a column's record says; the chunks are not in it.
+/// Decodes a column's record; the chunks are not in it.
 fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
     if let Ok(Payload::Column(column)) = Decoder::default().decode(bytes) {
         // Nothing says whether what else an earlier release kept here is true of the blocks as they are.

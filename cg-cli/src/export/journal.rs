@@ -24,8 +24,8 @@ pub const UNFINISHED: &str = "cg-export.unfinished";
 /// The folders of a dimension that hold regions.
 const REGION_FOLDERS: [&str; 3] = [Part::Region.folder(), Part::Points.folder(), Part::Entities.folder()];
 
-/// What an export is of. Only one of the same world in the same state, with the same options and by the same release, is
-/// continued; what another one of that world left is deleted.
+/// Identity of an export. Only one of the same world in the same state, with the same options and by the same release,
+/// is continued; what another one of that world left is deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
     release: String,
@@ -43,7 +43,7 @@ struct Place {
     z: i32,
 }
 
-/// What a region came to.
+/// Result of a region.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) report: ExportReport,
@@ -72,7 +72,7 @@ pub(super) struct Journal {
     done: BTreeMap<Place, Done>,
 }
 
-/// What a journal that was found says.
+/// Contents of a journal that was found.
 #[derive(Debug, Default)]
 struct Found {
     head: Option<Head>,
@@ -135,7 +135,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// What a region came to that an earlier run finished; else notes that it is begun.
+    /// Result of a region that an earlier run finished; else notes that it is begun.
     pub(super) fn begin(&mut self, folder: &Path, pos: RegionPos) -> Result<Option<Done>, ExportError> {
         let place = Place::new(folder, pos);
         if let Some(done) = self.done.remove(&place) {

@@ -24,7 +24,7 @@ pub struct DroppedSlot {
     pub x: i32,
     /// Its place.
     pub z: i32,
-    /// What could not be read, if that is known.
+    /// Fault for which it could not be read, in words; empty if that is not known.
     pub reason: String,
 }
 

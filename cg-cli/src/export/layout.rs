@@ -26,7 +26,7 @@ pub enum LayoutChoice {
     New,
 }
 
-/// What a world says of the layout of its save.
+/// Layout of a world's save, as the world tells it.
 #[derive(Debug)]
 pub struct Layouts<'a> {
     world: &'a World,

@@ -74,11 +74,11 @@ pub struct ExportOptions {
     pub dimension: Option<String>,
     /// In which folders the overworld, the nether and the end go. Default: as they were imported.
     pub layout: LayoutChoice,
-    /// What becomes of columns of which chunks cannot be read. Default: they are left out.
+    /// Treatment of columns with unreadable chunks. Default: they are left out.
     pub damaged: Damaged,
 }
 
-/// What an export wrote, also in earlier runs that were stopped.
+/// Report of an export, with its earlier runs that were stopped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExportReport {
@@ -120,7 +120,7 @@ pub struct ExportReport {
     /// Columns of which chunks cannot be read, each by its place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged_columns: Vec<DamagedColumn>,
-    /// What region files cannot hold, or could not be read: in words, and how often.
+    /// Content that region files cannot hold, or that could not be read: in words, and how often.
     pub not_exported: BTreeMap<String, u64>,
 }
 
@@ -168,7 +168,7 @@ pub enum ExportError {
     Io {
         /// The file or its directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }

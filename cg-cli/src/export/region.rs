@@ -28,7 +28,7 @@ use crate::mapping::origin::ListedIn;
 /// The columns of a region with the heights of their chunks, in slot order.
 type Heights = BTreeMap<Slot, ((i32, i32), Vec<i32>)>;
 
-/// What blocks an export writes where points of interest are.
+/// Blocks that an export writes where points of interest are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beside {
     /// None.

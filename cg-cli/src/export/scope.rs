@@ -117,7 +117,7 @@ impl Rectangle {
         meet(&self.x, &other.x) && meet(&self.z, &other.z)
     }
 
-    /// What of the rectangle is outside of another.
+    /// Parts of the rectangle that are outside of another.
     fn without(self, other: &Self) -> Vec<Self> {
         if !self.overlaps(other) {
             return vec![self];

@@ -39,7 +39,7 @@ pub(super) struct RegionFiles<'a> {
     left_out: u64,
 }
 
-/// What was written of a region.
+/// Counts of what was written of a region.
 pub(super) struct Finished {
     /// Files.
     pub(super) files: u64,

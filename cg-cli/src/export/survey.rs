@@ -15,10 +15,10 @@ use crate::import::PROGRESS_PREFIX;
 use crate::mapping::key::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
 use crate::mapping::{kept, name, place};
 
-/// What an export counts of kept slots that cannot be read.
+/// Name under which an export counts kept slots that cannot be read.
 const DAMAGED_SLOTS: &str = "damaged objects of kept slots";
 
-/// What a region has besides chunks.
+/// Contents of a region besides chunks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Contents {
     /// Columns that an import brought; asked for only where rows of chunks are damaged.
@@ -39,7 +39,7 @@ pub(super) struct Contents {
     pub(super) entities: Vec<EntityId>,
 }
 
-/// What a world has to be exported.
+/// Contents of a world that are to be exported.
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) regions: BTreeMap<(Dimension, RegionPos), Contents>,

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-/// What of a block's cell is full.
+/// Part of a block's cell that is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// In every state it is a cube that hides what is behind it.

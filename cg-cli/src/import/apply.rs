@@ -46,7 +46,7 @@ pub(super) struct Importer<'a> {
     pub(super) dimension: Dimension,
     pub(super) dimension_name: String,
     pub(super) progress: FileProgress,
-    /// What the files of the dimension brought that were begun before.
+    /// Columns in the files of the dimension that were begun before.
     pub(super) earlier: Earlier,
     /// The same of the other dimensions.
     others: BTreeMap<String, Earlier>,
@@ -57,14 +57,14 @@ pub(super) struct Importer<'a> {
     pub(super) without_chunk: ByColumn,
     /// The entities that the world had and that this import replaced or kept.
     pub(super) met: HashSet<Uuid>,
-    /// What the save's `level.dat` is known by, once it was read.
+    /// Digest of the save's `level.dat`, once it was read.
     pub(super) level: Option<LevelDigest>,
     transactions: u64,
     stop_after: Option<u64>,
     pub(super) columns: u64,
 }
 
-/// What the next transaction will write.
+/// Writes of the next transaction.
 #[derive(Default)]
 pub(super) struct Pending {
     /// `None` for those that go.
@@ -73,7 +73,7 @@ pub(super) struct Pending {
     /// Entities of replaced chunks.
     pub(super) deleted: BTreeSet<EntityId>,
     pub(super) properties: BTreeMap<Name, Option<Vec<u8>>>,
-    /// What is new among the [met](Importer::met).
+    /// Entities that are new among the [met](Importer::met).
     pub(super) met: Vec<Uuid>,
     /// `None` for those that go.
     pub(super) objects: BTreeMap<ObjectKey, Option<Vec<u8>>>,

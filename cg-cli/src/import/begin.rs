@@ -117,7 +117,7 @@ pub(super) fn files_of_before(world: &World, source: &Source) -> Result<Vec<Stri
     Ok(gone)
 }
 
-/// What both `level.dat` say, where the save has another one than the world.
+/// Contents of both `level.dat`, where the save has another one than the world.
 fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLevel> {
     let (_, path) = source.others.files.iter().find(|(name, _)| name == LEVEL)?;
     let stored = stored?;

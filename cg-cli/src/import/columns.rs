@@ -130,7 +130,7 @@ impl Importer<'_> {
         added
     }
 
-    /// What the world has of a column that may be replaced or completed by one of this many chunks; `None` if the world keeps
+    /// Column of the world that may be replaced or completed by one of this many chunks; `None` if the world keeps
     /// it, which is reported if it is because of damage.
     fn replaceable(
         &mut self,

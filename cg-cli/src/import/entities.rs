@@ -19,11 +19,11 @@ use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{NO_CHUNK, Origin, name, place, unless_damaged};
 
-/// What an entity's frame, position and owner add to its components, generously.
+/// Bytes that an entity's frame, position and owner add to its components; an upper bound.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
-/// What the [origin](Origin) takes of an entity that neither rides nor is ridden.
+/// Bytes of the [origin](Origin) of an entity that neither rides nor is ridden.
 const ORIGIN_BYTES: usize = 19;
-/// What it takes more for a vehicle and for each rider, and once where there are riders.
+/// Further bytes of it for a vehicle and for each rider, and those once where there are riders.
 const ORIGIN_ID_BYTES: usize = 16;
 const ORIGIN_RIDERS_BYTES: usize = 8;
 /// Entities that are given to their chunks in one transaction.

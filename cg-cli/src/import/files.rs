@@ -1,5 +1,5 @@
-//! What an import makes objects of: what is left of columns, points of interest, what in slots of `entities/` is no entity,
-//! and files that are no regions.
+//! Objects that an import makes: of what is left of columns, of points of interest, of what in slots of `entities/` is
+//! no entity, and of files that are no regions.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -21,9 +21,9 @@ use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::layout::digest_of_level;
 use crate::mapping::{Points, key};
 
-/// What a transaction holds besides an object's bytes, generously.
+/// Bytes of a transaction besides an object's; an upper bound.
 const OVERHEAD_BYTES: u64 = 4096;
-/// What an object takes besides its key and its bytes, generously.
+/// Bytes of an object besides its key and its content; an upper bound.
 const OBJECT_BYTES: usize = 512;
 
 impl Importer<'_> {

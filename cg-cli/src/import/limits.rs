@@ -1,4 +1,4 @@
-//! What a world's limits do not take of a save: it is reported and costs nothing else.
+//! Parts of a save that a world's limits do not take: each is reported and costs nothing else.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use cg_format::chunk::Chunk;
 use super::apply::{Importer, TRANSACTION_BYTES};
 use crate::anvil::region::Slot;
 
-/// What a row's frame and key add to its bytes, generously.
+/// Bytes that a row's frame and key add to its content; an upper bound.
 const ROW_OVERHEAD_BYTES: u64 = 256;
 
 impl Importer<'_> {

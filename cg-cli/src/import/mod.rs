@@ -84,9 +84,9 @@ use crate::mapping::Ids;
 /// Choices of an import.
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
-    /// What happens where the world has something already. Default: only an empty world is imported into.
+    /// Treatment of places where the world has something already. Default: only an empty world is imported into.
     pub merge: Option<Merge>,
-    /// What happens to files of the save that the world was, and that this save does not have. Default: they stay.
+    /// Treatment of files of the save that the world was, and that this save does not have. Default: they stay.
     pub merge_files: MergeFiles,
     /// Imports what a save holds of a dimension where the game does not look for it, as a dimension of its own. Default:
     /// that is refused.
@@ -121,7 +121,7 @@ pub enum MergeFiles {
     Replace,
 }
 
-/// What an import that continues must agree on with its beginning.
+/// Choices in which an import that continues must agree with its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices {
     merge: Option<Merge>,
@@ -148,7 +148,7 @@ pub struct ImportProgress {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// What is to be imported is no save.
+    /// Path that is no save.
     #[error(transparent)]
     Save(#[from] SaveError),
     /// The world refused something.
@@ -193,7 +193,7 @@ pub enum ImportError {
     Progress {
         /// The property.
         property: String,
-        /// What is wrong with it.
+        /// Fault of the progress, in words.
         why: String,
     },
     /// The system gave no threads.
@@ -232,7 +232,7 @@ impl fmt::Display for Choices {
 }
 
 impl ImportOptions {
-    /// What is stored of them.
+    /// Choices that are stored.
     fn choices(&self) -> Choices {
         let Self { merge, merge_files, take_strays, as_dimension, .. } = self.clone();
         Choices { merge, merge_files, take_strays, as_dimension }

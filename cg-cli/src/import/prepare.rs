@@ -23,7 +23,7 @@ use crate::mapping::{EntitySlot, Ids, KeptSlot, Points, kind};
 /// The same whatever runs beside it, so a save gives the same ids every time it is imported.
 pub(super) const SLOTS_PER_JOB: u16 = 16;
 
-/// What an entity takes besides its NBT, generously.
+/// Bytes of an entity besides its NBT; an upper bound.
 const ENTITY_BYTES: usize = 512;
 
 /// A range of slots of one file.
@@ -35,7 +35,7 @@ pub(super) struct Job {
     pub(super) end_slot: u16,
 }
 
-/// What a job's slots hold.
+/// Contents of a job's slots.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     /// The block states by the job's own numbers.
@@ -55,7 +55,7 @@ pub(super) struct LocalState {
     pub(super) owns: bool,
 }
 
-/// What a slot holds.
+/// Contents of a slot.
 #[derive(Debug)]
 pub(super) enum Content {
     Column(Box<PreparedColumn>),
@@ -85,16 +85,16 @@ pub(super) struct PreparedColumn {
     pub(super) z: i32,
     /// Ascending by y; blocks by the job's own numbers.
     pub(super) chunks: Vec<(i32, Chunk)>,
-    /// What no chunk holds.
+    /// Record of the column, beside its chunks.
     pub(super) rest: Vec<u8>,
     /// The object of what has no place anywhere else.
     pub(super) left: Vec<u8>,
     pub(super) entities: PreparedEntities,
-    /// What is lost, in words.
+    /// Losses, in words.
     pub(super) problems: Vec<String>,
     /// Whether blocks are among that.
     pub(super) is_torn: bool,
-    /// What of that was read and makes no part of a world.
+    /// Parts of that which were read and make no part of a world.
     pub(super) mask: Mask,
     /// The slot as it was, if anything is lost.
     pub(super) kept: Option<KeptSlot>,
@@ -122,14 +122,14 @@ impl PreparedEntities {
     }
 }
 
-/// What a slot held.
+/// Contents of a slot, and its time.
 struct Read {
     held: Held,
     /// When the slot was written.
     timestamp: u32,
 }
 
-/// What a slot held.
+/// Contents of a slot.
 #[expect(clippy::large_enum_variant, reason = "sixteen are in memory at once, and most are columns")]
 enum Held {
     Payload(Payload),
@@ -225,7 +225,7 @@ pub(super) fn keep_column(
     }
 }
 
-/// What a slot holds, or why that cannot be read, and how far the slot reaches then.
+/// Contents of a slot, or why they cannot be read, and how far the slot reaches then.
 fn decode(
     region: &mut Region,
     kind: RegionKind,

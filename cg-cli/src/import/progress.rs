@@ -30,7 +30,7 @@ pub(super) const RULES: u32 = 3;
 /// Waiting entities that are written anew with every transaction; more go to pages.
 pub(super) const WAITING: usize = 4096;
 
-/// What is imported.
+/// Description of the import, the same for all its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     /// Which rules the import follows; an import continues by the rules by which it began.
@@ -67,14 +67,14 @@ pub(super) struct FileProgress {
     pub(super) name: String,
     /// The dimension that it is of.
     pub(super) dimension: String,
-    /// What the file was when its reading began.
+    /// Stamp of the file when its reading began.
     pub(super) stamp: Stamp,
     /// Whether the report says that the file was changed since, or is gone.
     #[serde(default)]
     pub(super) is_change_told: bool,
     /// The first slot that is not in the world yet.
     pub(super) next_slot: u16,
-    /// What was reported of the slots before.
+    /// Report of the slots before.
     pub(super) report: ImportReport,
     /// Entities without a chunk so far; one may have come with a later file.
     pub(super) waiting: Vec<Uuid>,
@@ -104,7 +104,7 @@ pub(super) struct FileProgress {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Brought(Vec<Region>);
 
-/// What came with the files of a dimension.
+/// Columns in the files of a dimension, by what came of them.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     pub(super) columns: Brought,

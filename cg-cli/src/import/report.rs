@@ -1,4 +1,4 @@
-//! What an import did, and what it could not do.
+//! Report of an import: what it did, and what it could not do.
 //!
 //! The report of each file travels with the import's progress, in one property that every transaction writes anew, so
 //! its lists have an end: what no longer fits is counted.
@@ -22,7 +22,7 @@ const PARTS: usize = 4;
 /// Bytes of a text in a list.
 const TEXT_BYTES: usize = 256;
 
-/// What an import did. Of one that was killed and run again, everything it did in all its runs.
+/// Report of an import. Of one that was killed and run again, everything it did in all its runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImportReport {
@@ -52,7 +52,7 @@ pub struct ImportReport {
     pub kept_files: u64,
     /// Slots of columns of before 1.13, which are kept as bytes.
     pub old_slots: u64,
-    /// What of the save is of a version that was not tested; `None` if nothing is.
+    /// Versions in the save that were not tested; `None` if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untested: Option<Untested>,
     /// Slots of which something could not be read, which are kept as bytes and go back on export.
@@ -61,7 +61,7 @@ pub struct ImportReport {
     pub kept_slot_bytes: u64,
     /// The layout in which each dimension of the save was met.
     pub layout: BTreeMap<String, Layout>,
-    /// What the save holds of dimensions where the game does not look for them, which was not imported.
+    /// Strays of the save, which were not imported: region files where the game does not look for their dimension.
     pub strays: Vec<Stray>,
     /// The `level.dat` that was replaced, where the world had another one.
     pub replaced_level: Option<ReplacedLevel>,
@@ -73,14 +73,15 @@ pub struct ImportReport {
     pub left_files: u64,
     /// Whether another process had the save open.
     pub in_use: bool,
-    /// What could not be read, and files that were left out: of each file the first thousand, and of every slot the first.
+    /// Parts that could not be read, and files that were left out: of each file the first thousand, and of every slot
+    /// the first.
     pub unreadable: Vec<Unreadable>,
     /// The same by reason, all of it: each reason once, whatever its numbers and names, with its first places.
     pub reasons: Vec<Reason>,
     /// Entities with another UUID than the save gives them: of each file the first thousand.
     pub rekeyed: Vec<Rekeyed>,
-    /// What is not imported and loses nothing: region files of dimensions that were not asked for, or that are read by another
-    /// path, and the world itself where it is inside of the save. The first thousand.
+    /// Parts that are not imported and lose nothing: region files of dimensions that were not asked for, or that are
+    /// read by another path, and the world itself where it is inside of the save. The first thousand.
     pub not_carried: BTreeSet<String>,
     /// Region files, and parts of them, that are of no dimension or are not named as the game names them, and that were
     /// imported as files: the first thousand.
@@ -89,7 +90,7 @@ pub struct ImportReport {
     pub too_large: Vec<TooLarge>,
     /// Whether the save has no column.
     pub has_no_column: bool,
-    /// What happened and is in none of the lists.
+    /// Counts of what happened and is in none of the lists.
     pub unlisted: Unlisted,
 }
 
@@ -129,24 +130,24 @@ pub struct Untested {
     pub level: bool,
 }
 
-/// What a save holds of a dimension where the game does not look for it.
+/// Region files of a dimension where the game does not look for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stray {
     /// The dimension.
     pub dimension: String,
-    /// What was not imported.
+    /// Summary of the files that were not imported.
     #[serde(flatten)]
     pub side: Side,
-    /// What was imported instead.
+    /// Summary of the files that were imported instead.
     pub live: Side,
 }
 
 /// The `level.dat` of a world's save, which that of another save replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacedLevel {
-    /// What the world's said; `None` if it could not be read.
+    /// Name and version in the world's; `None` if it could not be read.
     pub was: Option<Level>,
-    /// What the new one says; `None` if it cannot be read.
+    /// Name and version in the new one; `None` if it cannot be read.
     pub is: Option<Level>,
 }
 

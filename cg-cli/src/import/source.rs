@@ -25,7 +25,7 @@ pub(super) struct Source {
     stamps: Vec<Stamp>,
 }
 
-/// What tells that a file was changed.
+/// Length and time of a file, by which a change of it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     len_bytes: u64,
@@ -86,7 +86,7 @@ impl Source {
         Ok(())
     }
 
-    /// What a region file was when it was listed.
+    /// Stamp of a region file when it was listed.
     pub(super) fn stamp(&self, file: usize) -> Stamp {
         self.stamps.get(file).copied().unwrap_or_default()
     }

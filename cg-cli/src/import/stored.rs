@@ -1,4 +1,4 @@
-//! What the world has of a column that a save may bring.
+//! Contents in the world of a column that a save may bring.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ use crate::mapping::{NO_CHUNK, key, name, place};
 /// Sections that a save can have.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
 
-/// What the world has of a column.
+/// Contents of a column in the world.
 #[derive(Debug, Default)]
 pub(super) struct StoredColumn {
     /// Its chunks, of any height.
@@ -43,7 +43,7 @@ impl StoredColumn {
     }
 }
 
-/// What is damaged of a column, in words.
+/// Damage of a column, in words.
 pub(super) type Damaged = String;
 
 /// The chunks of the columns of a region.
@@ -102,8 +102,8 @@ pub(super) fn without_chunk(world: &World) -> Result<ByColumn, Error> {
 }
 
 impl Importer<'_> {
-    /// What the world has of a column that this import did not bring, or what of it is damaged. Of a region, and of the next
-    /// columns of the same, its keys are looked at once.
+    /// Contents in the world of a column that this import did not bring, or its damage in words. Columns of one region
+    /// that follow each other cost one look at its keys.
     pub(super) fn stored(&mut self, x: i32, z: i32) -> Result<Result<StoredColumn, Damaged>, ImportError> {
         let damaged = |error: Error| {
             if error.kind() == ErrorKind::Damaged {

@@ -8,7 +8,7 @@ use cg_store::directory::{ENGINE_DIR, FILE_NAME};
 use cg_store::prelude::{OpenError, WorldOptions};
 use cg_store::{Error, StoreLimits, World};
 
-/// What one entity may take in a world made by an import: saves hold carts of chests of books.
+/// Most bytes of one entity in a world made by an import: saves hold carts of chests of books.
 const ENTITY_BYTES: u64 = 16 << 20;
 
 /// Opens a world, or makes one in a directory that is empty or not there.

@@ -1,4 +1,4 @@
-//! What was replaced, as region files in a folder beside the save.
+//! Backup of the slots that were replaced, as region files in a folder beside the save.
 //!
 //! The folder of the save `world` is `world.cg-replaced-1`, or of the next number that is free, and has the save's own
 //! paths. It ends with `.part` until the command is done, so that the same command goes on with it after a kill.

@@ -102,7 +102,7 @@ fn add(entity: Compound<'_>, depth: usize, found: &mut Vec<Option<Uuid>>) {
     }
 }
 
-/// What stays of an entity and its riders.
+/// Remainder of an entity and its riders without those in `gone`.
 fn kept_of(entity: Compound<'_>, gone: &HashSet<Uuid>, count: &mut u64) -> Vec<Vec<u8>> {
     let whole = || vec![entity.raw().to_vec()];
     let Ok(mut records) = entity::split(entity.raw(), &nbt::Limits::default()) else { return whole() };

@@ -49,7 +49,7 @@ pub struct IntoOptions {
     pub dimension: String,
     /// The columns that these touch at any height are put.
     pub boxes: Vec<BlockBox>,
-    /// What becomes of columns of which chunks cannot be read. Default: they are left out.
+    /// Treatment of columns with unreadable chunks. Default: they are left out.
     pub damaged: Damaged,
     /// Puts columns also if their `DataVersion` is higher than that of the save's `level.dat`.
     pub allow_newer: bool,
@@ -116,7 +116,7 @@ pub enum IntoError {
     Backup {
         /// The save.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A file could not be read or written.
@@ -124,7 +124,7 @@ pub enum IntoError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }

@@ -37,7 +37,7 @@ pub(super) struct PartFile {
     is_dry: bool,
 }
 
-/// What a slot of the save has.
+/// State of a slot of the save.
 pub(super) enum Old {
     Nothing,
     Unreadable,

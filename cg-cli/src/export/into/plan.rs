@@ -1,4 +1,4 @@
-//! What a world has in the boxes: asked before anything is written.
+//! Contents of the world in the boxes: asked before anything is written.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     unread: BTreeSet<(i32, i32)>,
 }
 
-/// What the world has of a column.
+/// Contents of a column in the world.
 #[derive(Debug, Default)]
 struct Planned {
     parts: BTreeSet<Part>,

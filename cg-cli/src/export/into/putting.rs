@@ -37,7 +37,7 @@ pub(super) struct Putting<'a> {
     pub(super) entities: &'a HashSet<Uuid>,
     /// Those of them that are not put.
     pub(super) left_out: HashSet<Uuid>,
-    /// What is taken out of slots that are not put, by file.
+    /// Entities that are taken out of slots that are not put, by file.
     pub(super) taken: BTreeMap<PathBuf, (Searched, Taken)>,
     pub(super) backup: Option<Backup>,
     pub(super) judge: Judge,

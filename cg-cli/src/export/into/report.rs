@@ -1,4 +1,4 @@
-//! What putting columns back changed, and what of the boxes it left out.
+//! Report of putting columns back: what changed, and what of the boxes was left out.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::import::Unfinished;
 /// Entries that each list holds.
 const LISTED: usize = 1000;
 
-/// What putting columns back into a save changed, or would.
+/// Changes to a save by putting columns back, done or only counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct IntoReport {
     /// Whether nothing was written.
@@ -50,12 +50,12 @@ pub struct IntoReport {
     /// The import that is not done, of which the world holds a part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished_import: Option<Unfinished>,
-    /// What a game with the save's `level.dat` would not find.
+    /// Dimensions that a game with the save's `level.dat` would not find, in words.
     pub warnings: Vec<String>,
     /// Columns of which chunks cannot be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged_columns: Vec<DamagedColumn>,
-    /// What region files cannot hold, or could not be read: in words, and how often.
+    /// Content that region files cannot hold, or that could not be read: in words, and how often.
     pub not_exported: BTreeMap<String, u64>,
 }
 
