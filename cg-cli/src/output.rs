@@ -1,4 +1,4 @@
-//! What a command says and how it ends: one value as text or as JSON, and an exit code.
+//! Output and end of a command: one value as text or as JSON, and an exit code.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};

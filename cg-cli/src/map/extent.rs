@@ -28,7 +28,7 @@ pub(super) struct Extent {
     pub(super) unreadable: Vec<String>,
 }
 
-/// What a tile has.
+/// Contents of a tile.
 #[derive(Debug, Default)]
 struct Parts {
     /// The cubes of chunks, by y.

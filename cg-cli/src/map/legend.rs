@@ -1,4 +1,4 @@
-//! What stands below a map: its title, a scale bar, and the colours of the most frequent blocks or of the tiers.
+//! Legend below a map: its title, a scale bar, and the colours of the most frequent blocks or of the tiers.
 
 use cg_format::Tier;
 

@@ -50,7 +50,7 @@ const MAX_PX: u64 = 1 << 27;
 /// A map that is smaller than this on its longer side is drawn with several pixels per block.
 const ENOUGH_PX: u64 = 768;
 
-/// What to draw.
+/// Choices of a map.
 #[derive(Debug, Clone)]
 pub struct MapOptions {
     /// The dimension.
@@ -62,14 +62,14 @@ pub struct MapOptions {
     pub scale_blocks: Option<u32>,
     /// Whether title, scale bar and the meaning of the colours are drawn below the map.
     pub legend: bool,
-    /// What the colours say.
+    /// Meaning of the colours.
     pub colours: Colours,
 }
 
-/// What the colours of a map say.
+/// Meaning of the colours of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Colours {
-    /// Of which block the ground is.
+    /// Block that the ground is made of.
     #[default]
     Blocks,
     /// In which tier the chunk lies whose ground is seen.
@@ -97,7 +97,7 @@ pub struct Map {
     pub scale_blocks: u32,
     /// Pixels per block, for maps of small areas; 1 if several blocks share a pixel.
     pub zoom_px: u32,
-    /// What the ground is made of, most frequent first; states of one block count together.
+    /// Blocks that the ground is made of, most frequent first; states of one block count together.
     pub surface: Vec<SurfaceBlock>,
     /// In which tiers the chunks lie that are seen, the hottest first; empty if the colours do not say it.
     pub tiers: Vec<TierColumns>,

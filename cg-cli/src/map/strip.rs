@@ -25,7 +25,7 @@ pub(super) struct Seen {
     pub(super) max: [u32; 2],
 }
 
-/// What the columns of one pixel add up to.
+/// Sum of the columns of one pixel.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     rgb: [f32; 3],

@@ -1,4 +1,4 @@
-//! What is seen of a column of blocks from above: its colour through plants, glass and water, and its height.
+//! View of a column of blocks from above: its colour through plants, glass and water, and its height.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -54,7 +54,7 @@ pub(super) struct Tally {
 /// The y of the chunks of a column of chunks, each with whether it is stored; damaged rows may hold the others.
 type Heights = BTreeMap<i64, bool>;
 
-/// What was seen so far of one column of blocks.
+/// Sight of one column of blocks so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sight {
     rgb: [f32; 3],

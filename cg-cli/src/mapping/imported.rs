@@ -18,14 +18,14 @@ pub struct ObjectCount {
     pub bytes: u64,
 }
 
-/// What imports left in a world beside chunks and entities.
+/// Objects that imports left in a world beside chunks and entities.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportedObjects {
-    /// What of columns no chunk holds.
+    /// Leftovers of columns, which no chunk holds.
     pub columns: ObjectCount,
     /// Slots of points of interest.
     pub points: ObjectCount,
-    /// What of slots of `entities/` is no entity.
+    /// Leftovers of slots of `entities/`, which are no entities.
     pub entity_slots: ObjectCount,
     /// Slots that are kept as bytes: columns of before 1.13, and slots of which something could not be read.
     pub kept_slots: ObjectCount,

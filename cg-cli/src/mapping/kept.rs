@@ -49,7 +49,7 @@ pub enum Folder {
 pub struct KeptSlot {
     /// Its bytes.
     pub bytes: Bytes,
-    /// What of it is in the world.
+    /// Part of it that is in the world.
     pub mapped: Mapped,
     /// Why it is kept, in words.
     pub reason: String,
@@ -64,7 +64,7 @@ pub enum Bytes {
     Raw(RawSlot),
 }
 
-/// What of a slot was mapped, by which an export knows whether it was changed.
+/// Part of a slot that was mapped, by which an export knows whether it was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mapped {
     /// Nothing: the world has nothing at its place.
@@ -80,19 +80,19 @@ pub enum Mapped {
     },
 }
 
-/// What the world has of a column.
+/// Digest and checksum of a column as the world has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappedColumn {
     blocks: BlocksDigest,
     sum: u32,
 }
 
-/// What of a column that could be read did not come into the world.
+/// Parts of a column that could be read and did not come into the world.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mask {
     /// Sections that make no chunk, with the block entities in them.
     pub heights: BTreeSet<i32>,
-    /// What no section holds.
+    /// Whether all that no section holds is missing.
     pub is_bare: bool,
     /// Entities, by their place in the list.
     pub entities: BTreeSet<usize>,
@@ -139,12 +139,12 @@ impl Mask {
 }
 
 impl MappedColumn {
-    /// What a column comes to: its blocks, and all beside them but light.
+    /// Digest and checksum of a column: of its blocks, and of all beside them but light.
     pub(crate) fn of(column: &Column) -> Self {
         Self { blocks: column.blocks_digest(), sum: column.sum_beside_light() }
     }
 
-    /// What a column of a save comes to in the world, which lacks what the mask says.
+    /// Digest and checksum that a column of a save has in the world, which lacks what the mask says.
     pub(crate) fn masked(mut column: Column, mask: &Mask) -> Self {
         let places = column.block_entity_places();
         let is_there = |place: &Place| match place {

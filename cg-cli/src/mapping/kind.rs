@@ -58,7 +58,7 @@ pub fn is_opaque_in_game(state: &str) -> Option<bool> {
     })
 }
 
-/// What is registered for a block state.
+/// Offer that registers a block state.
 pub fn offer(name: Name, owns_block_entity: bool, opaque: bool) -> BlockOffer {
     let components = owns_block_entity.then(|| Name::new(BLOCK_ENTITY).expect("a literal name"));
     BlockOffer { components: components.into_iter().collect(), opaque, ..BlockOffer::new(name) }

@@ -38,7 +38,7 @@ pub fn layout_key(dimension: &str) -> Result<ObjectKey, Error> {
     ObjectKey::new(format!("{LAYOUT_PREFIX}{}", name::escaped(dimension)))
 }
 
-/// What a `level.dat` is known by.
+/// Digest by which a `level.dat` is known.
 pub fn digest_of_level(bytes: &[u8]) -> LevelDigest {
     let whole: [u8; 32] = Sha256::digest(bytes).into();
     std::array::from_fn(|at| whole[at])

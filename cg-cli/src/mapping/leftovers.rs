@@ -1,4 +1,4 @@
-//! What of a column no chunk, entity or column record holds, as an object of a world.
+//! Leftovers of a column, as an object of a world: all that no chunk, entity or column record holds.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -32,15 +32,15 @@ const FOLLOWS_FROM_BLOCKS: [&[u8]; 13] = [
 /// Fields that say of the light that it is there and done: wrong without it.
 const FOLLOWS_FROM_LIGHT: [&[u8]; 3] = [b"isLightOn", b"LightPopulated", b"starlight.light_version"];
 
-/// What an object's tree may hold: somewhat more than a slot's, which is inside.
+/// Limits of an object's tree: somewhat more than a slot's, which is inside.
 pub(super) const LIMITS: nbt::Limits = nbt::Limits { depth: 512 + 8, elements: (8 << 20) + 4096 };
 
-/// What of a column is kept beside its chunks, its record and its entities.
+/// Parts of a column that are kept beside its chunks, its record and its entities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftovers {
     /// The column's data version: what the fields' layout is of.
     pub data_version: i32,
-    /// What the column's blocks came to when the fields were written; `None` if they were not all readable, so that no
+    /// Digest of the column's blocks when the fields were written; `None` if they were not all readable, so that no
     /// blocks are those.
     blocks: Option<BlocksDigest>,
     /// How many arrays of light there were.
@@ -70,7 +70,7 @@ pub(crate) struct Written {
     pub(crate) sum: u32,
 }
 
-/// What an export is told of a column's leftovers.
+/// Facts about a column's leftovers for an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Back {
     /// Whether the column's blocks are those that they belong to.
@@ -88,7 +88,7 @@ pub enum Blocks {
 }
 
 impl Written {
-    /// What is noted of a slot that was written at a time and holds this; of one without a time, nothing.
+    /// Note for a slot that was written at a time and holds this; of one without a time, nothing.
     pub(crate) fn at(timestamp: u32, sum: impl FnOnce() -> u32) -> Option<Self> {
         (timestamp > 0).then(|| Self { timestamp, sum: sum() })
     }
@@ -114,7 +114,7 @@ impl Written {
 }
 
 impl Back {
-    /// What there is to be told of a column of which nothing is left over.
+    /// Facts about a column without leftovers.
     pub(crate) const NOTHING: Self = Self { blocks: Blocks::Changed, written: None };
 
     /// When the slot was written that holds the column as it is now; zero if it is not what was written then.
@@ -318,7 +318,7 @@ pub(super) fn data_version(bytes: &[u8]) -> Option<i32> {
     parse(bytes)?.int("data_version")
 }
 
-/// What tells a block entity from the others of its column: where it is, or all of it when it does not say.
+/// Checksum that tells a block entity from the others of its column: of its place, or of all of it when it has none.
 fn known_by(nbt: &[u8]) -> i32 {
     let at = Compound::parse(nbt, &nbt::Limits::default()).ok();
     let at = at.and_then(|entity| Some([entity.int("x")?, entity.int("y")?, entity.int("z")?]));

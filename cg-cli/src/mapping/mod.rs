@@ -1,4 +1,4 @@
-//! What a Java save's things are called in a world, the same for import and export.
+//! Mapping of a Java save to a world, the same for import and export.
 //!
 //! `docs/format/anvil-mapping.md` describes the whole mapping for people. In short:
 //!
@@ -67,7 +67,7 @@ pub const BLOCK_BIOMES: &str = "minecraft:block_biomes";
 /// Why an imported entity is detached.
 pub const NO_CHUNK: &str = "no chunk here";
 
-/// What was read, or nothing where it is damaged.
+/// Value that was read, or nothing where it is damaged.
 pub(crate) fn unless_damaged<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Err(error) if error.kind() == ErrorKind::Damaged => Ok(None),

@@ -13,7 +13,7 @@ use cg_registry::{Catalog, Name, NameError};
 pub const COLUMN_PROPERTY: &str = "minecraft:column/";
 
 const ESCAPED: &str = "escaped:";
-/// What the engine itself calls the absence of blocks, and the game's word for it.
+/// Name that the engine itself has for the absence of blocks, and the game's word for it.
 const OUR_AIR: (&str, &str) = (":air", AIR);
 
 /// The game's word for the absence of blocks.

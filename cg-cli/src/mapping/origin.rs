@@ -41,7 +41,7 @@ pub struct Origin {
     pub column: (i32, i32),
     /// Which of the list, from 0; a rider has its vehicle's.
     pub index: u32,
-    /// What it rides.
+    /// Entity that it rides.
     pub vehicle: Option<EntityId>,
     /// Its riders.
     pub riders: Option<Riders<EntityId>>,

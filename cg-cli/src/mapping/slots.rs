@@ -1,4 +1,4 @@
-//! What is kept of a slot of `poi/` or `entities/`, as an object of a world.
+//! Parts of a slot of `poi/` or `entities/` that are kept, as an object of a world.
 
 use super::leftovers::{Written, begin, only, parse};
 use crate::anvil::column::{
@@ -18,7 +18,7 @@ pub struct Points {
     pub is_alone: bool,
 }
 
-/// What of a slot of `entities/` is no entity.
+/// Leftovers of a slot of `entities/`: all that is no entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntitySlot {
     /// The slot's data version: what the fields' layout is of.

@@ -19,7 +19,7 @@ pub struct Visits {
     newest: i64,
 }
 
-/// What a column's record says, in game ticks.
+/// Times in a column's record, in game ticks.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     last_update: i64,
@@ -60,7 +60,7 @@ impl Visits {
     }
 }
 
-/// What a column's record says of its times, if it says both.
+/// Times in a column's record, if it has both.
 fn times(decoder: &mut Decoder, record: &[u8]) -> Option<Times> {
     let Ok(Payload::Column(column)) = decoder.decode(record) else { return None };
     let [last_update, inhabited] = ["LastUpdate", "InhabitedTime"].map(|name| column.carried_long(name));

@@ -32,7 +32,7 @@ impl Biomes {
         Self { names: Vec::new(), cells }
     }
 
-    /// What a chunk says; `None` when it says no biomes, or none that can be read.
+    /// Biomes of a chunk; `None` when it says none, or none that can be read.
     pub(super) fn read(chunk: &Chunk, ids: &Ids) -> Option<Self> {
         let raw = chunk.side(ids.biomes?)?;
         let mut biomes = Self::coarse(raw)?;

@@ -10,7 +10,7 @@ use cg_snapshot::schem::BlockEntity;
 
 use crate::anvil::nbt::{self, Compound, Field, NbtError};
 
-/// What is put after data without a place, and without place and kind.
+/// Fields that are put after data without a place, and without place and kind.
 const PLACE: [&str; 3] = ["z", "y", "x"];
 const PLACE_AND_KIND: [&str; 4] = ["z", "y", "id", "x"];
 

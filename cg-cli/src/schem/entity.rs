@@ -11,7 +11,7 @@ use crate::anvil::nbt::{self, Compound, NbtError};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{Ids, InSchematic, Origin, place};
 
-/// What is needed to take a schematic's entities into a world.
+/// Parameters for taking a schematic's entities into a world.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) ids: Ids,

@@ -24,7 +24,7 @@ pub struct ExportOptions {
     pub data_version: Option<i32>,
 }
 
-/// What an export wrote.
+/// Report of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
     /// Blocks along x.
@@ -47,7 +47,7 @@ pub struct ExportReport {
     pub biomes: u64,
     /// Chunks of the box that are not stored, and were written as air.
     pub absent_chunks: u64,
-    /// What a schematic cannot hold, or could not be read: in words, and how often.
+    /// Content that a schematic cannot hold, or that could not be read: in words, and how often.
     pub not_exported: BTreeMap<String, u64>,
 }
 
@@ -72,7 +72,7 @@ pub enum ExportError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is in the way.
+        /// Error of writing it.
         source: SchemError,
     },
 }

@@ -9,18 +9,18 @@ use cg_snapshot::schem::{Cells, Grid, SchemError, SchemLimits, Schematic};
 /// A schematic that was read and checked, and the file that its blocks are still in.
 #[derive(Debug)]
 pub struct SchemFile {
-    /// What it is.
+    /// Schematic, but for its blocks.
     pub schematic: Schematic,
     path: PathBuf,
 }
 
-/// What is wrong with which file.
+/// Error in a file, with the file's path.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct SchemFileError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Error in it.
     pub source: SchemError,
 }
 

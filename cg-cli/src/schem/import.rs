@@ -25,7 +25,7 @@ use crate::mapping::{Ids, name};
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 const TRANSACTION_BYTES: usize = 12 << 20;
 
-/// What an import did.
+/// Report of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Blocks that were put, those of air too.
@@ -46,7 +46,7 @@ pub struct ImportReport {
     pub biomes: u64,
     /// In how many transactions: one is all or nothing.
     pub transactions: u64,
-    /// What the schematic holds and the world does not: in words, and how often.
+    /// Content that the schematic holds and the world does not: in words, and how often.
     pub not_carried: BTreeMap<String, u64>,
 }
 
@@ -164,7 +164,7 @@ pub(super) struct Importer<'a> {
     written: HashSet<ChunkPos>,
 }
 
-/// What the next transaction will write.
+/// Writes of the next transaction.
 #[derive(Default)]
 pub(super) struct Pending {
     chunks: BTreeMap<ChunkAt, Chunk>,

@@ -8,7 +8,7 @@ use super::slab::Part;
 use crate::import::{list_block_entities, listed_block_entities};
 use crate::mapping::Ids;
 
-/// What a schematic's index becomes: the block of layer 0, and whether water lies over it.
+/// Block that a schematic's index becomes: that of layer 0, and whether water lies over it.
 pub(super) type Kind = (BlockId, bool);
 
 /// A block entity of a chunk: its cell and its NBT.
@@ -20,7 +20,7 @@ pub(super) struct Paste<'a, S: SchemaView> {
     pub(super) ids: Ids,
     /// By index of the schematic.
     pub(super) kinds: &'a [Option<Kind>],
-    /// What fills the rest of a chunk that was not there.
+    /// Block that fills the rest of a chunk that was not there.
     pub(super) air: BlockId,
     pub(super) water: BlockId,
 }

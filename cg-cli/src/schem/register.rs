@@ -1,4 +1,4 @@
-//! What a schematic names and a world has no id for yet: its states and kinds of entities.
+//! Names in a schematic for which a world has no id yet: its states and kinds of entities.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use super::import::{ImportError, Importer};
 use crate::import::derived;
 use crate::mapping::{NO_CHUNK, name};
 
-/// What an entity takes besides its NBT, generously.
+/// Bytes of an entity besides its NBT; an upper bound.
 const ENTITY_BYTES: usize = 512;
 
 /// An entity that waits for its chunk.

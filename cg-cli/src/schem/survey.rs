@@ -56,7 +56,7 @@ impl Shown {
     }
 }
 
-/// What a box holds.
+/// Contents of a box.
 pub(super) struct Survey<'s, 'w> {
     view: &'s ReadView<'w>,
     catalog: Arc<Catalog>,
@@ -190,7 +190,7 @@ impl<'s, 'w> Survey<'s, 'w> {
         (0..).zip(&self.biomes.counts).max_by_key(|(_, count)| **count).map_or(0, |(number, _)| number)
     }
 
-    /// What was found of a chunk; one that is damaged counts as absent, in both ways through the box. It is noted once,
+    /// Result of reading a chunk; a damaged chunk counts as absent, in both ways through the box, and is noted once,
     /// however many parts it has.
     fn found(
         &mut self,
@@ -374,7 +374,7 @@ impl<'s, 'w> Survey<'s, 'w> {
     }
 }
 
-/// What a way through a box is for.
+/// Purpose of a way through a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pass {
     /// Everything is counted and noted.

@@ -48,7 +48,7 @@ fn at(x: i64) -> ChunkAt {
     ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, 0, 0))
 }
 
-/// What is done to a world or an overlay in one transaction.
+/// Change that is made to a world or an overlay in one transaction.
 trait Edit {
     fn edit<T: Editor<Error = Error>>(&mut self, tx: &mut T) -> Result<(), Failed>;
 }
@@ -93,7 +93,7 @@ impl Edit for Restore {
     }
 }
 
-/// What is restored into.
+/// Target of a restore.
 trait Target: ChunkSource<Error = Error> + EntitySource<Error = Error> + Sync + Sized {
     fn names(&self) -> Arc<Catalog>;
     fn change(&self, edit: impl Edit) -> Result<(), Failed>;

@@ -19,7 +19,7 @@ struct Sample {
     world: World,
 }
 
-/// What the sample's export writes.
+/// Files that the sample's export writes.
 const FILES: [&str; 5] =
     ["DIM1/region/r.0.0.mca", "data/raids.dat", "icon.png", "region/r.-1.0.mca", "region/r.0.0.mca"];
 

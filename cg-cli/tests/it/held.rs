@@ -1,4 +1,4 @@
-//! What a world holds, counted from its chunks and entities as another decoder counted the save.
+//! Contents of a world, counted from its chunks and entities as another decoder counted the save.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! What a save has more of than one property of a world holds.
+//! Saves that have more of something than one property of a world holds.
 
 use std::ops::ControlFlow;
 use std::path::Path;

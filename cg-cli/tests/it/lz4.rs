@@ -10,7 +10,7 @@ use lz4_java_wrc::{Context, Lz4BlockInput, Lz4BlockOutput};
 use crate::maker::{self, Stored, patterned};
 use crate::worlds;
 
-/// What lz4-java writes when a stream is closed, and this encoder does not.
+/// End mark that lz4-java writes when a stream is closed, and this encoder does not.
 const END: &[u8; 21] = b"LZ4Block\x10\0\0\0\0\0\0\0\0\0\0\0\0";
 const LIMIT_BYTES: usize = 1 << 20;
 

@@ -1,4 +1,4 @@
-//! What no shared world has: made saves with every awkward shape.
+//! Saves made with every awkward shape that no shared world has.
 
 use cg_cli::anvil::column::{Blocks, Column, EntityColumn, Place, Section, cell};
 use cg_cli::anvil::region::{ReadLimits, RegionPos, RegionWriter, Slot};

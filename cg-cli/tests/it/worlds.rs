@@ -23,7 +23,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
     None
 }
 
-/// What the other decoder found, by path below the folder.
+/// Findings of the other decoder, by path below the folder.
 pub(crate) fn truth(folder: &Path) -> BTreeMap<String, Value> {
     let text = std::fs::read_to_string(folder.join("TRUTH.json")).expect("TRUTH.json is readable");
     serde_json::from_str(&text).expect("TRUTH.json is JSON")

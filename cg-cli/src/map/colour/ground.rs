@@ -35,7 +35,7 @@ pub(super) fn ground(identifier: &str) -> Result<[u8; 3], &str> {
     words(identifier).ok_or(identifier)
 }
 
-/// What is dyed.
+/// Suffixes of blocks that are dyed.
 const DYED: [&str; 9] = [
     "_wool",
     "_carpet",
@@ -48,7 +48,7 @@ const DYED: [&str; 9] = [
     "_candle_cake",
 ];
 
-/// What is made of planks.
+/// Suffixes of blocks that are made of planks.
 const WOODEN: [&str; 11] = [
     "_planks",
     "_stairs",
@@ -63,10 +63,10 @@ const WOODEN: [&str; 11] = [
     "_mosaic_stairs",
 ];
 
-/// What a block can be cut into.
+/// Suffixes of the shapes that a block can be cut into.
 const SHAPES: [&str; 6] = ["_stairs", "_slab", "_wall", "_fence", "_bars", "_pillar"];
 
-/// What can be done to a block without changing its colour much.
+/// Prefixes of finishes, which hardly change a block's colour.
 const FINISHES: [&str; 12] = [
     "infested_",
     "waxed_",
@@ -313,7 +313,7 @@ fn ore(identifier: &str) -> Option<[u8; 3]> {
     Some(mixed(grains, known(stone)?, 0.7))
 }
 
-/// What single words in a name say, for blocks that no table has.
+/// Colour by single words in a name, for blocks that no table has.
 fn words(identifier: &str) -> Option<[u8; 3]> {
     let has = |word: &str| identifier.split('_').any(|part| part == word);
     if has("leaves") || has("ore") {

@@ -1,4 +1,4 @@
-//! What is not simply ground: air, water, and what the ground is seen through.
+//! Blocks that are not simply ground: air, water, and those that the ground is seen through.
 
 use super::ground::{copper, dye, ground, known, planks};
 use super::{Paint, meant};
@@ -28,7 +28,7 @@ pub(super) fn sheer(identifier: &str) -> Option<Paint> {
     (identifier.ends_with("_air") && !identifier.contains("stair")).then_some(Paint::Air)
 }
 
-/// What grows: its colour, and the share of light that it keeps.
+/// Colour of a plant, and the share of light that it keeps.
 fn plant(identifier: &str) -> Option<([u8; 3], f32)> {
     Some(match identifier {
         "lily_pad" => ([32, 112, 40], 0.75),
@@ -74,7 +74,7 @@ fn plant(identifier: &str) -> Option<([u8; 3], f32)> {
     })
 }
 
-/// What was made or does not grow.
+/// Colour of a block that was made or does not grow, and the share of light that it keeps.
 fn thing(identifier: &str) -> Option<([u8; 3], f32)> {
     Some(match identifier {
         "glass" | "glass_pane" => ([205, 225, 230], 0.35),

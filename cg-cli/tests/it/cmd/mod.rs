@@ -40,7 +40,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// What a run of `cg` said.
+/// Result of a run of `cg`.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: i32,

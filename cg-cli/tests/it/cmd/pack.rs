@@ -49,7 +49,7 @@ fn other_order(path: &Path) {
     world.close().expect("the disk takes it");
 }
 
-/// What lies in the sample's full chunk, by names.
+/// Checks the contents of the sample's full chunk, by names.
 #[track_caller]
 fn check_ground(world: &World, at: ChunkPos) {
     let catalog = world.catalog();

@@ -116,7 +116,7 @@ fn a_file_carries_it_into_another_world_by_names() {
     assert!(damaged.err.starts_with("cg: snapshot group: checksum is "), "{}", damaged.err);
 }
 
-/// What a dry run says, as if it had been none.
+/// Report of a dry run, as if it had been none.
 fn as_real(mut dry: serde_json::Value) -> serde_json::Value {
     dry["dry_run"] = json!(false);
     dry["transactions"] = json!(1);

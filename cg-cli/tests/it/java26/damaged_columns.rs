@@ -31,7 +31,7 @@ fn at((x, z): At, y: i64) -> ChunkAt {
     ChunkAt::new(Dimension::new(0), ChunkPos::constant(x.into(), y, z.into()))
 }
 
-/// What a report says of a column.
+/// Entry of a column in a report.
 fn damaged((x, z): At, sections: &[i32], is_written: bool) -> Value {
     json!({ "dimension": OVERWORLD, "x": x, "z": z, "sections": sections, "is_written": is_written })
 }

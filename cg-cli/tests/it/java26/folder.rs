@@ -100,7 +100,7 @@ pub(super) fn check_bytes(name: &str, before: &Slots, after: &Slots) {
     }
 }
 
-/// What each column of a dimension's folder is made of; empty where there is no region file.
+/// Mark of each column of a dimension's folder, from its blocks; empty where there is no region file.
 pub(super) fn marks(folder: &Path) -> BTreeMap<At, String> {
     let mut marks = BTreeMap::new();
     let Ok(files) = fs::read_dir(folder.join("region")) else { return marks };

@@ -16,7 +16,7 @@ use crate::cmd::text;
 use crate::long::size;
 use crate::maker;
 
-/// What an import of a hostile save may take.
+/// Most time that an import of a hostile save may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Above what any import of a few columns takes, far below what the made files promise.
 const MEMORY_KIB: u64 = 700 << 10;

@@ -92,7 +92,7 @@ fn names_versions(text: &str) -> bool {
     ["26.1", "1.21"].iter().any(|version| text.contains(version))
 }
 
-/// What an export with an option makes of a save: where it puts dimensions, its exit code, and whether it warns.
+/// Checks an export of a save with an option: where it puts dimensions, its exit code, and whether it warns.
 #[track_caller]
 fn check(save: (i32, Layout), option: &[&str], wanted: (Layout, i32, bool)) {
     let dir = TestDir::new();

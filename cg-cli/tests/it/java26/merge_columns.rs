@@ -44,7 +44,7 @@ fn exported(dir: &TestDir, out: &str) -> (Vec<i32>, String, usize) {
     (heights.collect(), column.status().unwrap_or_default(), count)
 }
 
-/// What a report counts of chunks: new, replaced, unchanged, removed, kept.
+/// Counts of chunks in a report: new, replaced, unchanged, removed, kept.
 fn chunks(report: &Value) -> [u64; 5] {
     ["new", "replaced", "unchanged", "removed", "kept"]
         .map(|what| report[format!("{what}_chunks")].as_u64().unwrap_or_else(|| panic!("{what}: {report}")))

@@ -23,7 +23,7 @@ pub(super) const VANILLA: [&str; 3] = [OVERWORLD, NETHER, END];
 /// A column's place.
 pub(super) type At = (i32, i32);
 
-/// What tells the content of one folder from that of another.
+/// Mark that tells the content of one folder from that of another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     /// The blocks are `test:<name>`.

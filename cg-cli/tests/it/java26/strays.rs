@@ -24,7 +24,7 @@ fn shown(folder: &str) -> &str {
     if folder.is_empty() { "." } else { folder }
 }
 
-/// What a report says of [`both`].
+/// Entry of the strays of [`both`] in a report.
 fn refused(dimension: &str, live: Layout) -> Value {
     json!({
         "dimension": dimension,

@@ -161,7 +161,7 @@ pub(super) fn done(verb: &str, paths: &[&Path], options: &[&str]) -> Done {
     Done { code: said.code, report, err: said.err }
 }
 
-/// What reports say of dimensions that all have one layout.
+/// Layouts in a report, for dimensions that all have one layout.
 pub(super) fn layouts(dimensions: &[&str], layout: Layout) -> Value {
     let named = dimensions.iter().map(|name| ((*name).to_owned(), json!(layout.text())));
     Value::Object(named.collect())

@@ -1,4 +1,4 @@
-//! What two trees of NBT differ in: typed, fields in any order, block states by cell.
+//! Difference of two trees of NBT: typed, fields in any order, block states by cell.
 
 use std::collections::BTreeMap;
 

@@ -131,7 +131,7 @@ fn an_import_that_is_stopped_reports_as_if_it_was_not() {
     assert_eq!(list(&whole["strays"]).len(), 1);
 }
 
-/// What an older `cg` knew a save by: name, dimension, length and time of each region file.
+/// Identity that an older `cg` gave a save: name, dimension, length and time of each region file.
 fn identity(save: &Path) -> String {
     use sha2::{Digest, Sha256};
     let mut hash = Sha256::new();

@@ -1,4 +1,4 @@
-//! What comes back from a world, and what the blocks decide.
+//! Export of leftovers: what comes back from a world, and what the blocks decide.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is left over of a save that meets what a world holds.
+//! Leftovers of a save that meet the content of a world.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What no chunk of a world holds goes into a world and comes out again: fields of columns, points of interest, files.
+//! Leftovers that no chunk holds go into a world and come out again: fields of columns, points of interest, files.
 
 mod back;
 mod merge;

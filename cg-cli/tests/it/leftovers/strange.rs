@@ -1,4 +1,4 @@
-//! What is stopped, too large, damaged or strange, and what it costs.
+//! Imports that are stopped, and content that is too large, damaged or strange: what each costs.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is written of a world, and what a schematic cannot hold.
+//! Export of a schematic: what is written of a world, and what a schematic cannot hold.
 
 use super::*;
 

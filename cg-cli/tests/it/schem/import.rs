@@ -1,4 +1,4 @@
-//! What comes into a world, what stays where it was, and what is named.
+//! Import of a schematic: what comes into a world, what stays where it was, and what is named.
 
 use super::*;
 

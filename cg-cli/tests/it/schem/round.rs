@@ -1,4 +1,4 @@
-//! What goes through a world comes out equal.
+//! Round trip through a world: a schematic comes out equal.
 
 use cg_cli::game::complete;
 

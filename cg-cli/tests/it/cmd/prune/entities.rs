@@ -74,7 +74,7 @@ impl Imported {
         run(&[&["prune", text(&self.world()), "--box"], &area[..], more].concat())
     }
 
-    /// What a prune says of chunks and entities.
+    /// Counts of chunks and entities that a prune reports.
     fn pruned(&self, area: [&str; 6]) -> Value {
         let said = self.prune(area, &["--yes", "--json"]);
         assert_eq!(said.code, 0, "{said:?}");

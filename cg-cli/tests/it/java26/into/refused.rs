@@ -1,4 +1,4 @@
-//! What is refused: a held save, columns of a newer game, damaged columns, and options that do not go together.
+//! Refusals: a held save, columns of a newer game, damaged columns, and options that do not go together.
 
 use std::fs::{self, File};
 

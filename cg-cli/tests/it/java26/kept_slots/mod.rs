@@ -1,4 +1,4 @@
-//! What an import cannot read is kept as bytes, and goes back until its column is changed.
+//! Content that an import cannot read is kept as bytes, and goes back until its column is changed.
 
 mod changed;
 mod faults;
@@ -16,7 +16,7 @@ use self::faults::{make, place, raw_slots, torn_columns, unread_slots};
 use super::save::{At, OVERWORLD};
 use super::test_dir::{TestDir, list};
 
-/// What `cg info` counts of kept slots.
+/// Counts of kept slots in `cg info`.
 fn info(dir: &TestDir, world: &str) -> Value {
     dir.cg("info", world, &["--json"]).json()["imported"]["kept_slots"].clone()
 }
