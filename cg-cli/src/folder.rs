@@ -1,4 +1,4 @@
-//! Folders of which the names survive a power cut.
+//! Folders whose names survive a power cut.
 
 use std::cell::Cell;
 use std::fs::{self, File};

@@ -384,7 +384,7 @@ impl Save {
     }
 }
 
-/// The dimension of which a folder, or the folder around `region/`, is the own one.
+/// The dimension whose own folder is a folder, or the folder around `region/`.
 fn own_dimension(folder: &Path) -> Option<(String, Layout)> {
     let absolute = regions::absolute(folder).ok()?;
     let is_part = |name| REGION_FOLDERS.iter().any(|(part, _)| *part == name);

@@ -124,7 +124,7 @@ fn dimension(catalog: &Catalog, wanted: &str) -> Result<String, Failure> {
     Ok(found.map_or_else(|| wanted.to_owned(), |found| name::text(found.as_str())))
 }
 
-/// Says of which slot something is not written.
+/// Names a slot with a part that is not written.
 fn show_dropped(f: &mut fmt::Formatter<'_>, dropped: &DroppedSlot) -> fmt::Result {
     let DroppedSlot { dimension, folder, x, z, reason } = dropped;
     let why = match reason.as_str() {

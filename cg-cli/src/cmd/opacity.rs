@@ -69,7 +69,7 @@ fn apply_game_table(world: &World) -> Result<u64, Failure> {
     Ok(wrong.len() as u64)
 }
 
-/// The game's blocks of which the world says another opacity than the table, with what the table says.
+/// The game's blocks whose opacity in the world is not the table's, with that of the table.
 fn wrong_by_game_table(catalog: &Catalog) -> BTreeMap<BlockId, bool> {
     let schema = catalog.current_schema();
     let blocks = (0..).map(BlockId::new).zip(catalog.list(ListKind::Blocks).names());

@@ -1,4 +1,4 @@
-//! Columns of which chunks are lost: what a game would make of them if they were written as they are.
+//! Columns with lost chunks: what a game would make of them if they were written as they are.
 //!
 //! A column that says that it is generated to the end is never generated again. Where chunks of it cannot be read there
 //! would be nothing for ever, so such a column is left out, or says that it was only begun.
@@ -23,7 +23,7 @@ pub enum Damaged {
     Regenerate,
 }
 
-/// A column of which chunks cannot be read.
+/// A column with unreadable chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DamagedColumn {
     /// Its dimension, by the name that the save has.
@@ -39,7 +39,7 @@ pub struct DamagedColumn {
 }
 
 impl Region<'_> {
-    /// Whether a column that was built may be written. One of which chunks are lost is noted in the report.
+    /// Whether a column that was built may be written. One with lost chunks is noted in the report.
     pub(super) fn may_write(&self, built: &mut Built, report: &mut ExportReport) -> bool {
         let Built { column, back, lost, .. } = built;
         // The blocks that it came with are all there: what cannot be read is the place of no chunk of it.

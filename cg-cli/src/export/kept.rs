@@ -13,7 +13,7 @@ use crate::mapping::kept::{Bytes, Folder, KeptSlot};
 /// Places that a report lists.
 pub(super) const LISTED: usize = 1024;
 
-/// A slot of which something could not be read and does not go back, or a column of which a part is not there.
+/// A slot with an unreadable part that does not go back, or a column with a missing part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DroppedSlot {
     /// Its dimension, by the name that the save has.
@@ -69,7 +69,7 @@ impl Region<'_> {
         }
     }
 
-    /// Notes a place of which something that could not be read is not written.
+    /// Notes a place with an unreadable part that is not written.
     pub(super) fn note_dropped(
         &self,
         folder: Folder,

@@ -99,12 +99,12 @@ pub struct ExportReport {
     pub old_slots: u64,
     /// Columns of before 1.13 that were left out, because the world has blocks there.
     pub left_old_slots: u64,
-    /// Slots of which something could not be read when they were imported, and that went back as they came.
+    /// Slots that had an unreadable part when they were imported, and that went back as they came.
     pub kept_slots: u64,
     /// The bytes of these.
     pub kept_slot_bytes: u64,
-    /// Slots of which something could not be read and is not written, because the world has something else there: the
-    /// first thousand.
+    /// Slots with an unreadable part that is not written, because the world has something else there: the first
+    /// thousand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped_slots: Vec<DroppedSlot>,
     /// How many of these there are.
@@ -112,12 +112,12 @@ pub struct ExportReport {
     pub dropped_slot_count: u64,
     /// The layout of each dimension that a save has a folder for.
     pub layout: BTreeMap<String, Placed>,
-    /// The import that is not done, of which the save holds a part.
+    /// The unfinished import; the save holds a part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished_import: Option<Unfinished>,
     /// Which dimensions a game with the exported `level.dat`, or an import, would not find, and why.
     pub warnings: Vec<String>,
-    /// Columns of which chunks cannot be read, each by its place.
+    /// Columns with unreadable chunks, each by its place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged_columns: Vec<DamagedColumn>,
     /// Content that region files cannot hold, or that could not be read: in words, and how often.

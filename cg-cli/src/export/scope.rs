@@ -18,7 +18,7 @@ pub(super) enum Scope<'a> {
     Columns(Dimension, &'a Columns),
 }
 
-/// The columns that boxes touch, as rectangles of which no two overlap.
+/// The columns that boxes touch, as rectangles that do not overlap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Columns(Vec<Rectangle>);
 

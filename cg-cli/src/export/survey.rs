@@ -25,7 +25,7 @@ pub(super) struct Contents {
     pub(super) imported: Vec<(i32, i32)>,
     /// Columns that have no chunk.
     pub(super) bare_columns: Vec<(i32, i32)>,
-    /// Columns of which points of interest are kept.
+    /// Columns whose points of interest are kept.
     pub(super) points: Vec<(i32, i32)>,
     /// Columns whose slot of `region/` is kept as bytes.
     pub(super) kept_slots: Vec<(i32, i32)>,
@@ -191,7 +191,7 @@ fn not_for_saves(world: &World, scope: Scope<'_>, report: &mut ExportReport) -> 
     Ok(())
 }
 
-/// Finds the slots of which an import kept objects.
+/// Finds the slots with objects that an import kept.
 fn kept_slots(
     world: &World,
     (dimension, scope): (Dimension, Scope<'_>),

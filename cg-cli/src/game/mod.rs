@@ -12,5 +12,5 @@ pub(crate) use blocks::{Fill, find};
 pub use defaults::{complete, is_known};
 pub(crate) use defaults::{default_value, era, is_default};
 
-/// The newest `DataVersion` of which saves were tested: that of 26.2.
+/// The newest `DataVersion` whose saves were tested: that of 26.2.
 pub const NEWEST_TESTED: i32 = 4903;

@@ -51,7 +51,7 @@ pub(super) struct Importer<'a> {
     /// The same of the other dimensions.
     others: BTreeMap<String, Earlier>,
     pub(super) pending: Pending,
-    /// The chunks of the region of which a column was asked for last.
+    /// The chunks of the region whose column was asked for last.
     pub(super) chunks: Option<RegionChunks>,
     /// The entities without a chunk that the world had, if its columns are replaced.
     pub(super) without_chunk: ByColumn,

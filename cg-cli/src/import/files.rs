@@ -86,7 +86,7 @@ impl Importer<'_> {
         Ok(true)
     }
 
-    /// Puts a slot of `region/` of which no block can be read into the next transaction: a column of before 1.13, or what
+    /// Puts a slot of `region/` without a readable block into the next transaction: a column of before 1.13, or what
     /// cannot be read at all. Blocks that the world has are not replaced by it.
     pub(super) fn keep_region_slot(
         &mut self,

@@ -1,4 +1,4 @@
-//! Slots of which something cannot be read, as objects: their bytes wait for an export.
+//! Slots with an unreadable part, as objects: their bytes wait for an export.
 
 use cg_store::ErrorKind;
 
@@ -14,7 +14,7 @@ use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped, Mask};
 const OUTSIDE: &str = "its place or its length is outside of its sectors";
 
 impl Importer<'_> {
-    /// Reports a slot of which nothing can be read, and keeps its bytes where the world has nothing.
+    /// Reports a slot that cannot be read at all, and keeps its bytes where the world has nothing.
     pub(super) fn unread(&mut self, slot: Slot, lost: Lost) -> Result<(), ImportError> {
         let folder = match self.region().kind {
             RegionKind::Blocks | RegionKind::ByContent => Folder::Region,
@@ -62,7 +62,7 @@ impl Importer<'_> {
         self.unread_of(slot, folder, lost)
     }
 
-    /// Keeps the slot of a column of which only a part is in the world: all but what the mask says.
+    /// Keeps the slot of a column that is in the world only in part: all but what the mask says.
     pub(super) fn keep_torn(
         &mut self,
         slot: Slot,

@@ -8,7 +8,7 @@
 //!
 //! Every transaction also stores how far it came. An import that was killed continues after its last transaction when
 //! it is run again, and reports as if it had never stopped. If the save changed meanwhile, the rest is imported as it is
-//! now, and the report names the files of which a part was read before. The save is only read.
+//! now, and the report names the files that were read in part before. The save is only read.
 //!
 //! ```
 //! use cg_cli::anvil::column::{Blocks, Column, Section};

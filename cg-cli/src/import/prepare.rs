@@ -69,7 +69,7 @@ pub(super) enum Content {
     Unreadable(Lost),
 }
 
-/// A slot of which nothing can be read.
+/// A slot that cannot be read at all.
 #[derive(Debug)]
 pub(super) struct Lost {
     /// Why.
@@ -196,7 +196,7 @@ pub(super) fn not_kept(why: &str) -> String {
     format!("the slot is not kept as bytes: {why}")
 }
 
-/// A slot of which nothing can be read, with its bytes.
+/// A slot that cannot be read at all, with its bytes.
 pub(super) fn lost(region: &mut Region, slot: Slot, mut reason: String, extent: Extent) -> Lost {
     let raw = region.raw(slot, extent, &ReadLimits::default());
     if let Err(error) = &raw {

@@ -80,8 +80,8 @@ pub(super) struct FileProgress {
     pub(super) waiting: Vec<Uuid>,
     /// The columns that it brought.
     pub(super) brought: Brought,
-    /// The columns of which the world keeps something that it had. Their versions do not tell: entities that are given to a
-    /// chunk make it another.
+    /// The columns in which the world keeps something that it had. Their versions do not tell: entities that are given to
+    /// a chunk make it another.
     #[serde(default)]
     pub(super) kept: Brought,
     /// The columns whose points of interest it brought.

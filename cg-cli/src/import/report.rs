@@ -55,7 +55,7 @@ pub struct ImportReport {
     /// Versions in the save that were not tested; `None` if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untested: Option<Untested>,
-    /// Slots of which something could not be read, which are kept as bytes and go back on export.
+    /// Slots with an unreadable part, which are kept as bytes and go back on export.
     pub kept_slots: u64,
     /// The bytes of these.
     pub kept_slot_bytes: u64,
@@ -119,7 +119,7 @@ pub struct Unlisted {
     pub too_large: u64,
 }
 
-/// Versions of the game that are newer than the newest of which saves were tested.
+/// Versions of the game that are newer than the newest whose saves were tested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untested {
     /// The newest `DataVersion` that was met.

@@ -118,7 +118,7 @@ pub struct SurfaceBlock {
     pub columns: u64,
 }
 
-/// A tier of which chunks are seen from above.
+/// A tier whose chunks are seen from above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TierColumns {
     /// The tier.

@@ -64,7 +64,7 @@ pub(super) struct Sight {
     /// The y of the ground, or of the water's surface.
     height: Option<i64>,
     ground: Option<BlockId>,
-    /// Where the chunk lies of which something was seen first.
+    /// Where the chunk lies that was seen first.
     tier: Option<Tier>,
     /// Whether the ground may be in a damaged chunk.
     is_unreadable: bool,

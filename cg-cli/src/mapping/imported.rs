@@ -27,7 +27,7 @@ pub struct ImportedObjects {
     pub points: ObjectCount,
     /// Leftovers of slots of `entities/`, which are no entities.
     pub entity_slots: ObjectCount,
-    /// Slots that are kept as bytes: columns of before 1.13, and slots of which something could not be read.
+    /// Slots that are kept as bytes: columns of before 1.13, and slots with an unreadable part.
     pub kept_slots: ObjectCount,
     /// Files of saves that are no regions.
     pub files: ObjectCount,

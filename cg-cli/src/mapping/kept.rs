@@ -330,8 +330,8 @@ pub fn keys_of_dimension(world: &World, dimension: &str) -> Result<Vec<KeyOfColu
     Ok(keys)
 }
 
-/// Counts the columns of a world of which something could not be read when they were imported: those with kept slots, and
-/// those of earlier releases, which kept none. Reads every kept slot, and what is left of every column.
+/// Counts a world's columns that had an unreadable part when they were imported: those with kept slots, and those of
+/// earlier releases, which kept none. Reads every kept slot, and what is left of every column.
 ///
 /// # Errors
 /// As [`count`].

@@ -5,7 +5,7 @@
 //! | `minecraft/column/<dimension>/r.X.Z/<x>/<z>` | [`Leftovers`](super::Leftovers) of a column |
 //! | `minecraft/poi/<dimension>/r.X.Z/<x>/<z>` | [`Points`](super::slots::Points): what the slot of `poi/` held |
 //! | `minecraft/entities/<dimension>/r.X.Z/<x>/<z>` | [`EntitySlot`](super::slots::EntitySlot): what of a slot of `entities/` is no entity |
-//! | `minecraft/slot…/<dimension>/r.X.Z/<x>/<z>` | [`KeptSlot`](super::KeptSlot): a slot of which something could not be read |
+//! | `minecraft/slot…/<dimension>/r.X.Z/<x>/<z>` | [`KeptSlot`](super::KeptSlot): a slot with an unreadable part |
 //! | `minecraft/layout/<dimension>` | [`MetLayout`](super::layout::MetLayout): in which folder the dimension was met |
 //! | `minecraft/file/<path>` | a file of the save, from the save's folder on |
 //!

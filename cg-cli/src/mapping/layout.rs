@@ -1,7 +1,7 @@
 //! In which layout a dimension of a world was met, as an object of the world.
 //!
 //! The object `minecraft/layout/<dimension>` is a compound: byte `format_version`, string `layout`, byte array `level` and
-//! byte `stray`. It counts only beside the `level.dat` that it came with, of which `level` is the digest: another save's
+//! byte `stray`. It counts only beside the `level.dat` that it came with, whose digest `level` is: another save's
 //! `level.dat` says where a game looks then.
 
 use cg_store::Error;

@@ -12,7 +12,7 @@
 //! | biomes, light, generation status | side data of the chunk |
 //! | light of no section of blocks, times of a column | side data [`COLUMN`] of the column's lowest chunk |
 //! | every other field of a column, and files that are no regions | objects, see [`key`] and [`leftovers`] |
-//! | slot of which something could not be read | object, see [`kept`] |
+//! | slot with an unreadable part | object, see [`kept`] |
 //! | column without a chunk of ours | property, see [`name::column_property`] |
 //! | entity, rider | entity with components [`ENTITY_NBT`] and [`ENTITY_ORIGIN`] |
 //!

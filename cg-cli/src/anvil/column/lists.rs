@@ -1,4 +1,4 @@
-//! Which lists of a column are there, and of which kind those are that hold nothing.
+//! Lists that a column has, and the kind of those that hold nothing.
 
 use crate::anvil::nbt::{List, Tag};
 

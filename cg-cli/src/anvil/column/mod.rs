@@ -62,7 +62,7 @@ pub enum Payload {
     Column(Column),
     /// Entities: a slot of `entities/`.
     Entities(EntityColumn),
-    /// Points of interest: a slot of `poi/`, which does not say of which column.
+    /// Points of interest: a slot of `poi/`, which does not name its column.
     PointsOfInterest,
 }
 

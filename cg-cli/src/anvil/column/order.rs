@@ -1,4 +1,4 @@
-//! In which order the sections of a column stood, and of which kind the number of each was.
+//! Order in which the sections of a column stood, and the kind of the number of each.
 
 use crate::anvil::nbt::{Tag, Value};
 

@@ -16,7 +16,7 @@ pub(in crate::anvil) struct Forms(u8);
 impl Forms {
     pub(in crate::anvil) const ALL: Self = Self(0b1111);
     const NONE: Self = Self(0);
-    /// Those until 26.3, of which entries without a cell have no meaning.
+    /// Those until 26.3, whose entries without a cell have no meaning.
     const OLD: Self = Self(Self::one(Form::Named).0 | Self::one(Form::Padded).0);
 
     pub(in crate::anvil) const fn has(self, form: Form) -> bool {

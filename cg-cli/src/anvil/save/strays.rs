@@ -1,4 +1,4 @@
-//! Dimensions of which both layouts hold region files: one side is the game's, the other is left over.
+//! Dimensions with region files in both layouts: one side is the game's, the other is left over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

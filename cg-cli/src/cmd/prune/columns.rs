@@ -115,7 +115,7 @@ impl Columns {
     }
 }
 
-/// The columns of which all chunks are chosen.
+/// The columns whose chunks are all chosen.
 fn emptied(chunks: &HashMap<(i32, i32), u64>, chosen: &[ChunkAt]) -> HashSet<(i32, i32)> {
     let mut going = HashMap::<_, u64>::new();
     for column in chosen.iter().filter_map(|at| place::column_of(at.pos)) {

@@ -21,7 +21,7 @@ pub(super) struct DetachedEntity {
     pub(super) is_without_chunk: bool,
 }
 
-/// The detached entities of a dimension, of which the place is wanted. Reads every entity of the world once; a damaged one
+/// A dimension's detached entities whose place is wanted. Reads every entity of the world once; a damaged one
 /// ends it, because its place is unknown.
 pub(super) fn detached(
     world: &World,

@@ -18,7 +18,7 @@ pub(super) struct Plan {
     columns: BTreeMap<(i32, i32), Planned>,
     /// Columns of the world that are left out.
     left_out: BTreeSet<(i32, i32)>,
-    /// Of these, columns of which an import kept a slot as bytes: what they hold cannot be told from the save's.
+    /// Of these, columns with a slot that an import kept as bytes: what they hold cannot be told from the save's.
     unread: BTreeSet<(i32, i32)>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Planner<'a> {
 }
 
 impl Plan {
-    /// Leaves out columns of which chunks are lost, and those of newer games unless they are allowed.
+    /// Leaves out columns with lost chunks, and those of newer games unless they are allowed.
     pub(super) fn leave_out(
         &mut self,
         damaged: &[DamagedColumn],

@@ -81,7 +81,7 @@ impl<'a> Putting<'a> {
         Ok(RegionParts { putting: self, pos, files })
     }
 
-    /// Takes entities out of the regions of which nothing else changes.
+    /// Takes entities out of the regions in which nothing else changes.
     pub(super) fn take_elsewhere(
         &mut self,
         watch: &mut dyn FnMut(IntoProgress<'_>),

@@ -47,12 +47,12 @@ pub struct IntoReport {
     pub unsearched_slots: u64,
     /// The folders with what was replaced.
     pub backups: Vec<String>,
-    /// The import that is not done, of which the world holds a part.
+    /// The unfinished import; the world holds a part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished_import: Option<Unfinished>,
     /// Dimensions that a game with the save's `level.dat` would not find, in words.
     pub warnings: Vec<String>,
-    /// Columns of which chunks cannot be read.
+    /// Columns with unreadable chunks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged_columns: Vec<DamagedColumn>,
     /// Content that region files cannot hold, or that could not be read: in words, and how often.

@@ -1,4 +1,4 @@
-//! A real world of which one byte of a file was changed: mended by the commands that the tool names.
+//! A real world with one changed byte in a file: mended by the commands that the tool names.
 
 use std::fs;
 use std::path::{Path, PathBuf};

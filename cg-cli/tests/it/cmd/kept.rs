@@ -1,4 +1,4 @@
-//! A kept snapshot of which a part is lost: it is found, and the rest can be put back.
+//! A kept snapshot with a lost part: it is found, and the rest can be put back.
 
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{CellOrder, Space, key};

@@ -1,4 +1,4 @@
-//! Columns of which chunks cannot be read: a game that loads the export makes new ones, and each is named.
+//! Columns with unreadable chunks: a game that loads the export makes new ones, and each is named.
 
 use cg_cli::anvil::column::{Blocks, Column, Section};
 use cg_format::{ClusterTier, Space, key};

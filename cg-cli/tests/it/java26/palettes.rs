@@ -73,7 +73,7 @@ fn palette(out: &mut CompoundWriter<'_>, name: &'static str, entries: &[Entry]) 
     })
 }
 
-/// Indices of 4,096 cells, of which cell n shows entry n modulo this many.
+/// Indices of 4,096 cells: cell n shows entry n modulo this many.
 fn words(entries: usize, shown: u16) -> Vec<i64> {
     let bits = (usize::BITS - (entries - 1).leading_zeros()).max(4);
     let mut cells = (0..4096_u64).map(|cell| cell % u64::from(shown)).peekable();

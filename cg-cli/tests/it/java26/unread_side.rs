@@ -1,4 +1,4 @@
-//! A side of a dimension of which a region file cannot be opened: it is not taken for an empty one.
+//! A side of a dimension with a region file that cannot be opened: it is not taken for an empty one.
 #![cfg(target_os = "linux")]
 
 use std::fs;

@@ -56,7 +56,7 @@ impl Imported {
         self.cg(&["prune"], &["--not-visited-for", span, "--json", "--yes"]).json()
     }
 
-    /// The columns that have a chunk, and those of which an import kept something.
+    /// The columns that have a chunk, and those with something that an import kept.
     fn left(&self) -> (Vec<i32>, usize) {
         let world = World::builder().open_read_only(self.world()).expect("opens");
         let has_chunk = |x: &i32| {

@@ -37,7 +37,7 @@ fn large(at: At, mark: Mark) -> Vec<u8> {
     document(&column)
 }
 
-/// A save of which the world is one before.
+/// A save, and a world of its earlier state.
 pub(super) fn make(dir: &TestDir) {
     for (name, mark, large_ones) in
         [("before", LIVE, &[GROWS, STAYS_LARGE][..]), ("save", LATER, &[SHRINKS, STAYS_LARGE, OUTSIDE])]

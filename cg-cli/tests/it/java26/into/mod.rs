@@ -82,7 +82,7 @@ fn region_name((x, z): At) -> String {
     format!("r.{}.{}.mca", x >> 5, z >> 5)
 }
 
-/// A save of which the world is one before; the save itself is later, in all columns.
+/// A save, and a world of its earlier state; the save is later in all columns.
 fn make(dir: &TestDir, layout: Layout, level: i32) {
     for (name, mark) in [("before", LIVE), ("save", LATER)] {
         let save = dir.save(name);

@@ -96,7 +96,7 @@ fn a_deleted_column_takes_its_slot_along() {
     dir.cg("prune", "world", &["--box", "64", "-2048", "0", "79", "2047", "15", "--yes"]).good();
     assert_eq!(dir.objects("world", "minecraft/slot/").len(), before - 1);
     assert_eq!(dropped(&dir.export("world", "again", &[]).ended(1)), [("region".to_owned(), (3, 0))]);
-    // Slots of which nothing could be read go with their whole column: all is gone of a box around them.
+    // Slots that could not be read at all go with their whole column: all is gone of a box around them.
     let prune = |top| dir.cg("prune", "world", &["--box", "0", "-2048", "0", "511", top, "511", "--yes"]);
     prune("2046").good();
     assert_ne!(dir.objects("world", "minecraft/slot"), [""; 0]);

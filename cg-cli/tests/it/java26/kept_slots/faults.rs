@@ -132,7 +132,7 @@ pub(super) fn torn(
     bytes
 }
 
-/// All columns of which a part can be read: what is wrong with each, and its NBT.
+/// All columns that can be read in part: what is wrong with each, and its NBT.
 pub(super) fn torn_columns() -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<(String, Vec<u8>)> = Vec::new();
     let none = |_: &mut CompoundWriter<'_>| ();
@@ -266,7 +266,7 @@ pub(super) fn slot_of(at: At, nbt: &[u8]) -> Stored {
     maker::zlib(at, nbt)
 }
 
-/// Slots of `region/` of which nothing can be read, from an index on: what is wrong with each, and what it holds.
+/// Slots of `region/` that cannot be read at all, from an index on: what is wrong with each, and what it holds.
 pub(super) fn unread_slots(from: usize) -> Vec<(&'static str, Stored)> {
     let mut all: Vec<(&'static str, Stored)> = Vec::new();
     let mut add = |what, stored: &dyn Fn(At) -> (u8, Vec<u8>)| {
