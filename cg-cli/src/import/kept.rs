@@ -5,7 +5,7 @@ use cg_store::ErrorKind;
 use super::apply::Importer;
 use super::prepare::{self, Lost, not_kept};
 use super::{ImportError, Merge};
-use crate::anvil::region::{Extent, Slot};
+use crate::anvil::region::{Extent, RawSlot, Slot};
 use crate::anvil::save::RegionKind;
 use crate::anvil::{Decoder, Region};
 use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped, Mask};
@@ -42,7 +42,10 @@ impl Importer<'_> {
         let reason = if raw.place.is_some() { OUTSIDE.to_owned() } else { reason };
         let kept = KeptSlot { bytes: Bytes::Raw(raw), mapped, reason };
         match folder {
-            Folder::Region => self.keep_region_slot(slot, place, kept.encode(), false),
+            Folder::Region => {
+                let bytes = self.encoded(slot, &kept);
+                self.keep_region_slot(slot, place, bytes, false)
+            }
             Folder::Entities => self.keep_entities(slot, place, &kept),
             Folder::Poi => self.keep_points(slot, place, &kept),
         }
@@ -87,7 +90,8 @@ impl Importer<'_> {
             kept
         };
         let Some(kept) = kept else { return Ok(()) };
-        self.put_kept(slot, Folder::Region, (x, z), kept.encode()).map(drop)
+        let bytes = self.encoded(slot, &kept);
+        self.put_kept(slot, Folder::Region, (x, z), bytes).map(drop)
     }
 
     /// Keeps a slot of `entities/`, unless the world keeps the column as it is.
@@ -101,7 +105,8 @@ impl Importer<'_> {
             return Ok(());
         }
         self.progress.entity_slots.insert(x, z);
-        self.put_kept(slot, Folder::Entities, (x, z), kept.encode()).map(drop)
+        let bytes = self.encoded(slot, kept);
+        self.put_kept(slot, Folder::Entities, (x, z), bytes).map(drop)
     }
 
     fn keep_points(&mut self, slot: Slot, (x, z): (i32, i32), kept: &KeptSlot) -> Result<(), ImportError> {
@@ -109,7 +114,23 @@ impl Importer<'_> {
             return Ok(());
         }
         self.progress.points.insert(x, z);
-        self.put_kept(slot, Folder::Poi, (x, z), kept.encode()).map(drop)
+        let bytes = self.encoded(slot, kept);
+        self.put_kept(slot, Folder::Poi, (x, z), bytes).map(drop)
+    }
+
+    /// The object of a kept slot; of one that is too large for the world, without its bytes.
+    fn encoded(&mut self, slot: Slot, kept: &KeptSlot) -> Vec<u8> {
+        let bytes = kept.encode();
+        let limit_bytes = self.object_limit_bytes();
+        let is_large = bytes.len() as u64 > limit_bytes || !self.fits(bytes.len());
+        let Bytes::Raw(raw) = &kept.bytes else { return bytes };
+        if !is_large {
+            return bytes;
+        }
+        let why = format!("it takes {} bytes, more than the {limit_bytes} of an object", bytes.len());
+        self.unreadable(slot, not_kept(&why));
+        let bytes = Bytes::Raw(RawSlot::without_bytes(raw.timestamp));
+        KeptSlot { bytes, mapped: kept.mapped, reason: kept.reason.clone() }.encode()
     }
 
     /// Puts a kept slot into the next transaction, unless the world keeps its own. Says whether it did.
@@ -120,12 +141,7 @@ impl Importer<'_> {
         (x, z): (i32, i32),
         bytes: Vec<u8>,
     ) -> Result<bool, ImportError> {
-        let (len_bytes, limit_bytes) = (bytes.len() as u64, self.object_limit_bytes());
-        if len_bytes > limit_bytes {
-            let why = format!("it takes {len_bytes} bytes, more than the {limit_bytes} of an object");
-            self.unreadable(slot, not_kept(&why));
-            return Ok(false);
-        }
+        let len_bytes = bytes.len() as u64;
         let key = kept::slot_key(folder, &self.dimension_name, x, z);
         if key.is_err() {
             self.unreadable(slot, not_kept("the dimension's name is too long"));

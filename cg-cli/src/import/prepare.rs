@@ -202,7 +202,9 @@ pub(super) fn lost(region: &mut Region, slot: Slot, mut reason: String, extent: 
     if let Err(error) = &raw {
         reason = format!("{reason}; {}", not_kept(&error.to_string()));
     }
-    Lost { reason, raw: raw.ok().flatten() }
+    // That it was there is known.
+    let raw = raw.unwrap_or_else(|_| Some(RawSlot::without_bytes(region.timestamp(slot))));
+    Lost { reason, raw }
 }
 
 /// A column's slot as it was, with what of it is in the world: all but what the mask says.

@@ -19,7 +19,7 @@ pub struct RawSlot {
     pub stored: Vec<u8>,
     /// Where the header says that it is, if the stored length does not: the count of sectors that the file has of it, or of
     /// a slot without a byte the first sector and in the low byte the count. `None` also for a slot whose bytes are those
-    /// of too many others.
+    /// of too many others, or cannot be kept.
     pub place: Option<u32>,
     /// The bytes of its `.mcc` file, if there is one.
     pub external: Option<Vec<u8>>,
@@ -35,6 +35,11 @@ pub enum Extent {
 }
 
 impl RawSlot {
+    /// A slot whose bytes are too many to be kept, or cannot be read.
+    pub const fn without_bytes(timestamp: u32) -> Self {
+        Self { timestamp, stored: Vec::new(), place: None, external: None }
+    }
+
     /// Whether the column is in an `.mcc` file.
     pub(super) fn is_external(&self) -> bool {
         self.stored.get(LENGTH_BYTES as usize).is_some_and(|compression| compression & EXTERNAL_BIT != 0)

@@ -502,3 +502,22 @@ fn in_a_folder_of_regions_a_name_that_is_none_counts_for_less() {
     let block = |world: &str| dir.cg("get", world, &["--block", "0", "64", "0"]).good();
     assert_eq!(block("world"), block("alone"));
 }
+
+#[test]
+fn a_slot_that_is_too_large_to_be_kept_is_not_forgotten() {
+    let dir = TestDir::new();
+    let save = with_large_column(&dir);
+    let large = fs::File::options().write(true).open(save.path().join("region/c.40.1.mcc")).expect("there");
+    large.set_len(65 << 20).expect("a hole");
+    let report = dir.import("save", "world", &[]).ended(1);
+    assert_eq!((&report["kept_slots"], report["unreadable"].as_array().map(Vec::len)), (&json!(1), Some(1)));
+    let said = dir.cg("get", "world", &["--block", "640", "64", "16"]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.err.contains("the slot of column (40, 1) could not be read when it was imported"),
+        "{}",
+        said.err
+    );
+    let report = dir.export("world", "out", &[]).ended(1);
+    assert_eq!(report["not_exported"], json!({ "slots of which no byte is kept": 1 }));
+}

@@ -287,7 +287,8 @@ fn the_backup_holds_all_parts_of_a_region_so_that_it_undoes_the_change() {
     assert_eq!((&report["entity_slots"]["removed"], &report["points"]["removed"]), (&json!(0), &json!(0)));
     let after = files(&dir.at("save"));
     assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
-    for (name, bytes) in after.iter().filter(|(name, _)| name.ends_with(".mca")) {
+    for (name, bytes) in after.iter().filter(|(name, _)| Path::new(name).extension() == Some("mca".as_ref()))
+    {
         let path = dir.at("before-change");
         fs::write(&path, &before[name]).expect("writes");
         check_bytes(name, &slots(&path), &slots(&dir.at("save").join(name)));

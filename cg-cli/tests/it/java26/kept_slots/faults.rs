@@ -132,6 +132,89 @@ pub(super) fn torn(
     bytes
 }
 
+/// Columns with fields that are not as the game has them.
+fn wrong_kinds() -> [(&'static str, Fields, Fields); 9] {
+    let none: Fields = |_| ();
+    let sound: Fields = |out| {
+        out.byte("Y", 5);
+        named(out, "test:live");
+    };
+    [
+        (
+            "blocks in the form of before 21w37a",
+            |out| {
+                out.byte("Y", 5);
+                let written = out.compounds("Palette", 0..1, |entry, _| entry.string("Name", "test:old"));
+                written.expect("short");
+                out.long_array("BlockStates", &[0; 256]);
+            },
+            none,
+        ),
+        (
+            "a field beside the palette",
+            |out| {
+                out.byte("Y", 5);
+                out.compound("block_states", |out| {
+                    let written =
+                        out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
+                    written.expect("short");
+                    out.int("foo", 1);
+                });
+            },
+            none,
+        ),
+        (
+            "no indices of another kind",
+            |out| {
+                out.byte("Y", 5);
+                out.compound("block_states", |out| {
+                    let written =
+                        out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
+                    written.expect("short");
+                    out.int_array("data", &[]);
+                });
+            },
+            none,
+        ),
+        (
+            "no biomes of another kind",
+            |out| {
+                out.byte("Y", 5);
+                out.byte_array("biomes", &[]);
+                named(out, "test:live");
+            },
+            none,
+        ),
+        (
+            "no light of another kind",
+            |out| {
+                out.byte("Y", 5);
+                out.string("BlockLight", "").expect("short");
+                named(out, "test:live");
+            },
+            none,
+        ),
+        (
+            "a field of a section twice",
+            |out| {
+                out.byte("Y", 5);
+                out.int("mod:a", 1);
+                out.int("mod:a", 2);
+                named(out, "test:live");
+            },
+            none,
+        ),
+        ("no entities of another kind", sound, |root| root.compound("entities", |_| ())),
+        ("no block entities of another kind", sound, |root| {
+            root.string("block_entities", "").expect("short");
+        }),
+        ("a field twice", sound, |root| {
+            root.int("mod:a", 1);
+            root.int("mod:a", 2);
+        }),
+    ]
+}
+
 /// All columns that can be read in part: what is wrong with each, and its NBT.
 pub(super) fn torn_columns() -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<(String, Vec<u8>)> = Vec::new();
@@ -188,74 +271,9 @@ pub(super) fn torn_columns() -> Vec<(String, Vec<u8>)> {
         },
         none,
     );
-    add(
-        "blocks in the form of before 21w37a",
-        |out| {
-            out.byte("Y", 5);
-            let written = out.compounds("Palette", 0..1, |entry, _| entry.string("Name", "test:old"));
-            written.expect("short");
-            out.long_array("BlockStates", &[0; 256]);
-        },
-        none,
-    );
-    add(
-        "a field beside the palette",
-        |out| {
-            out.byte("Y", 5);
-            out.compound("block_states", |out| {
-                let written = out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
-                written.expect("short");
-                out.int("foo", 1);
-            });
-        },
-        none,
-    );
-    add(
-        "no indices of another kind",
-        |out| {
-            out.byte("Y", 5);
-            out.compound("block_states", |out| {
-                let written = out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
-                written.expect("short");
-                out.int_array("data", &[]);
-            });
-        },
-        none,
-    );
-    add(
-        "no biomes of another kind",
-        |out| {
-            out.byte("Y", 5);
-            out.byte_array("biomes", &[]);
-            named(out, "test:live");
-        },
-        none,
-    );
-    add(
-        "no light of another kind",
-        |out| {
-            out.byte("Y", 5);
-            out.string("BlockLight", "").expect("short");
-            named(out, "test:live");
-        },
-        none,
-    );
-    add(
-        "a field of a section twice",
-        |out| {
-            out.byte("Y", 5);
-            out.int("mod:a", 1);
-            out.int("mod:a", 2);
-            named(out, "test:live");
-        },
-        none,
-    );
-    add("no entities of another kind", sound, |root| root.compound("entities", |_| ()));
-    add("no block entities of another kind", sound, |root| root.string("block_entities", "").expect("short"));
-    add("a field twice", sound, |root| {
-        root.int("mod:a", 1);
-        root.int("mod:a", 2);
-    });
+    for (what, section, more) in wrong_kinds() {
+        add(what, section, more);
+    }
     add("block entities that are numbers", sound, |root| root.doubles("block_entities", &[1.0]));
     add("entities that are a number", sound, |root| root.int("entities", 3));
     all
