@@ -13,6 +13,9 @@ use crate::process::Tool;
 /// A file system in memory, on Linux.
 const MEMORY: &str = "/dev/shm";
 
+/// How the names of the folders begin, before the number of the process.
+const PREFIX: &str = "cherrygrove-tests-";
+
 /// How much has to be free there, and of the memory: more than twice what the tests took at once.
 const ROOM_MIB: u64 = 4 << 10;
 
@@ -26,6 +29,7 @@ impl Scratch {
         if let Some(stated) = env::var_os("TMPDIR") {
             return Err(format!("TMPDIR says {}", stated.display()));
         }
+        remove_abandoned(Path::new(MEMORY));
         let free = Tool::new("df").args(["--output=fstype,avail", "--block-size=1M", MEMORY]).capture();
         let available = fs::read_to_string("/proc/meminfo").ok();
         let room_mib =
@@ -36,7 +40,7 @@ impl Scratch {
             Some(room_mib) => return Err(format!("{MEMORY} has room for {room_mib} of {ROOM_MIB} MiB")),
             None => return Err(format!("{MEMORY} is no file system in memory")),
         }
-        let folder = Path::new(MEMORY).join(format!("cherrygrove-tests-{}", process::id()));
+        let folder = Path::new(MEMORY).join(format!("{PREFIX}{}", process::id()));
         fs::create_dir(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
         Ok(Self(folder))
     }
@@ -50,6 +54,19 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
             eprintln!("cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
+
+/// Removes the folders of processes that were killed.
+fn remove_abandoned(memory: &Path) {
+    let Ok(entries) = fs::read_dir(memory) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let process = name.strip_prefix(PREFIX).and_then(|number| number.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+            // One of another user stays, and costs room alone.
+            let _stays = fs::remove_dir_all(&path);
         }
     }
 }
@@ -71,7 +88,24 @@ fn available_mib(listed: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{available_mib, free_mib};
+    use super::{PREFIX, available_mib, free_mib, remove_abandoned};
+
+    #[test]
+    fn what_a_killed_process_left_goes_and_what_is_in_use_stays() {
+        let memory = tempfile::tempdir().expect("a folder");
+        let own = format!("{PREFIX}{}", std::process::id());
+        // No system gives such a number to a process.
+        let killed = format!("{PREFIX}{}", u32::MAX);
+        for name in [own.as_str(), killed.as_str(), "cherrygrove-tests-", "other-1"] {
+            std::fs::create_dir_all(memory.path().join(name).join("world")).expect("a folder");
+        }
+        remove_abandoned(memory.path());
+        let is_there = |name: &str| memory.path().join(name).exists();
+        assert_eq!(
+            [own.as_str(), &killed, "cherrygrove-tests-", "other-1"].map(is_there),
+            [true, false, true, true]
+        );
+    }
 
     #[test]
     fn room_is_that_of_a_file_system_in_memory() {
