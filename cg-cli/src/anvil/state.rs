@@ -274,9 +274,16 @@ mod tests {
         check(
             |entry| {
                 entry.string("", "a:b")?;
-                entry.compound("properties", |p| p.string("axis", "x"))
+                entry.compound("mod:data", |p| p.string("axis", "x"))
             },
             expect!["Wrapped a:b, and more"],
+        );
+        check(
+            |entry| {
+                entry.string("", "a:b")?;
+                entry.compound("properties", |p| p.string("axis", "x"))
+            },
+            expect!["error: a palette entry says its state in two ways"],
         );
         check(
             |entry| {

@@ -442,19 +442,26 @@ fn words_of_both_packings_are_as_the_wiki_has_them() {
 
 #[test]
 fn a_list_of_anything_else_is_named() {
-    for names in [["sections", "block_entities", "entities"], ["Sections", "TileEntities", "Entities"]] {
+    let (new, old) = (["sections", "block_entities", "entities"], ["Sections", "TileEntities", "Entities"]);
+    let fields = |out: &mut CompoundWriter<'_>| {
+        out.int("xPos", 1);
+        out.int("zPos", 2);
+        for name in new.into_iter().chain(old) {
+            out.doubles(name, &[1.0]);
+        }
+    };
+    for (names, others, data_version) in [(new, old, 2975), (old, new, 2586)] {
         let bytes = nbt::document(|root| {
-            root.int("DataVersion", 2975);
-            root.int("xPos", 1);
-            root.int("zPos", 2);
-            for name in names {
-                root.doubles(name, &[1.0]);
-            }
+            root.int("DataVersion", data_version);
+            if data_version < NO_LEVEL { root.compound("Level", fields) } else { fields(root) }
         });
         let column = read(&bytes).expect("a column");
         let mut expected = names;
         expected.sort_unstable();
         assert!(column.not_carried.iter().eq(expected), "{:?}", column.not_carried);
         assert_eq!(column.lists, Lists::NONE);
+        let left = column.left.expect("fields of the other layout");
+        let left = Compound::parse(&left, &nbt::Limits::default()).expect("a compound");
+        assert!(left.fields().map(|field| field.name.lossy().into_owned()).eq(others), "{data_version}");
     }
 }

@@ -69,9 +69,9 @@ fn a_folder_of_files_is_the_overworld_unless_places_collide() {
     check(
         &["r.0.0.mca", "1.18_flat_r.0.1.mca", "odd.mca"],
         expect![[r#"
-        minecraft:overworld ByContent None odd.mca
         minecraft:overworld ByContent Some((0, 0)) r.0.0.mca
         minecraft:overworld ByContent Some((0, 1)) 1.18_flat_r.0.1.mca
+        minecraft:overworld ByContent None odd.mca
     "#]],
     );
     check(
@@ -123,8 +123,8 @@ fn only_the_games_own_names_are_regions_of_a_save() {
         expect![[r#"
             file:Copy of ByContent Some((2, 0)) Copy of r.2.0.mca
             file:a ByContent Some((0, 0)) a_r.0.0.mca
-            minecraft:overworld ByContent None r.1.0 (1).mca
             minecraft:overworld ByContent Some((0, 0)) r.0.0.mca
+            minecraft:overworld ByContent None r.1.0 (1).mca
         "#]],
     );
 }
