@@ -20,7 +20,8 @@ use selection::Selection;
 /// Tells tests that have a long form to take it, as `testdata/long.rs` reads it.
 const LONG: &str = "CG_LONG_TESTS";
 
-/// How many cases a property has that states no number; proptest's own number is 256.
+/// How many cases a property has of the crates that are tested unoptimised; proptest's own number is 256. To proptest the
+/// variable counts for more than a number that a property states: other crates have properties of two cases on the disk.
 const CASES: [&str; 2] = ["PROPTEST_CASES", "64"];
 
 /// How much each test tries.
@@ -39,12 +40,15 @@ impl Form {
     }
 
     fn apply(self, environment: &mut Environment) {
-        let [name, count] = CASES;
-        match self {
-            Self::Usual if env::var_os(name).is_none() => environment.set(name, count),
-            Self::Usual => {}
-            Self::Long => environment.set(LONG, "1"),
+        if self == Self::Long {
+            environment.set(LONG, "1");
         }
+    }
+
+    /// The variable that limits the cases of a run's properties, if it does.
+    fn cases(self, run: &[String]) -> Option<[&'static str; 2]> {
+        let is_limited = self == Self::Usual && env::var_os(CASES[0]).is_none();
+        (is_limited && selection::is_unoptimised(run)).then_some(CASES)
     }
 }
 
@@ -119,8 +123,12 @@ fn steps(
         for run in selection.runs(context)? {
             // Not `--all-targets`: that would run the benchmarks too, which `ci` does in their own step.
             let tool =
-                context.cargo().arg("test").args(run).args(["--lib", "--bins", "--tests", "--examples"]);
+                context.cargo().arg("test").args(&run).args(["--lib", "--bins", "--tests", "--examples"]);
             let tool = environment.apply(tool);
+            let tool = match form.cases(&run) {
+                Some([name, count]) => tool.env(name, count),
+                None => tool,
+            };
             tool.clone().arg("--no-run").run()?;
             runs.push(tool);
         }

@@ -85,6 +85,14 @@ impl Selection {
     }
 }
 
+/// The profile that optimises nothing of the workspace.
+const UNOPTIMISED: &str = "test";
+
+/// Whether the arguments of a run are of that profile.
+pub(crate) fn is_unoptimised(run: &[String]) -> bool {
+    run.iter().any(|arg| arg == UNOPTIMISED)
+}
+
 /// The arguments of each run over the packages of these names.
 fn in_profiles(names: impl Iterator<Item = String>) -> Vec<Vec<String>> {
     let (dev, test) = names.partition::<BTreeSet<_>, _>(|name| !SHORT.contains(&name.as_str()));
@@ -92,7 +100,7 @@ fn in_profiles(names: impl Iterator<Item = String>) -> Vec<Vec<String>> {
         let packages = names.into_iter().flat_map(|name| ["--package".to_owned(), name]);
         ["--profile".to_owned(), profile.to_owned()].into_iter().chain(packages).collect()
     };
-    [("dev", dev), ("test", test)].into_iter().filter(|(_, names)| !names.is_empty()).map(run).collect()
+    [("dev", dev), (UNOPTIMISED, test)].into_iter().filter(|(_, names)| !names.is_empty()).map(run).collect()
 }
 
 /// A package of the workspace.
