@@ -1,3 +1,5 @@
+//! Leftovers of a column: taken, as bytes, and put back.
+
 use super::*;
 use crate::anvil::column::{Blocks as Palette, Section};
 
