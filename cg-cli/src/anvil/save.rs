@@ -68,7 +68,7 @@ struct Taken {
 }
 
 /// One region file of a save.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegionFile {
     /// The dimension, `namespace:name`.
     pub dimension: String,
@@ -255,16 +255,13 @@ fn whole(path: &Path, bare: Vec<PathBuf>) -> Result<Save, SaveError> {
     Ok(save)
 }
 
-/// Sorts region files, of a dimension and kind those behind the others whose names are of no region: of two columns of one
+/// Sorts region files by dimension, kind and place. A file without a place in its name comes last: of two columns at one
 /// place the first counts.
 fn sort(regions: &mut [RegionFile]) {
-    regions.sort_by(|one, other| {
-        let key = |file: &RegionFile| (file.kind, file.pos.is_none(), file.pos);
-        one.dimension
-            .cmp(&other.dimension)
-            .then_with(|| key(one).cmp(&key(other)))
-            .then_with(|| one.path.cmp(&other.path))
-    });
+    fn key(file: &RegionFile) -> (&str, RegionKind, bool, Option<RegionPos>, &Path) {
+        (&file.dimension, file.kind, file.pos.is_none(), file.pos, &file.path)
+    }
+    regions.sort_by(|one, other| key(one).cmp(&key(other)));
 }
 
 impl Save {

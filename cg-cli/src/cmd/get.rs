@@ -173,10 +173,14 @@ fn unread(world: &World, dimension: &str, pos: ChunkPos) -> Result<Option<String
             format!("column ({x}, {z}) is of before 1.13, and is kept as bytes that an export writes again")
         }
         kept => {
+            let has_bytes = kept.as_ref().is_none_or(|kept| kept.bytes.are_there());
             let reason = kept.map_or_else(String::new, |kept| format!(" ({})", kept.reason));
-            format!(
-                "the slot of column ({x}, {z}) could not be read when it was imported{reason}; its bytes are kept, and an export writes them again until the column is changed"
-            )
+            let becomes = if has_bytes {
+                "its bytes are kept, and an export writes them again until the column is changed"
+            } else {
+                "its bytes are not kept, and an export counts it as left out"
+            };
+            format!("the slot of column ({x}, {z}) could not be read when it was imported{reason}; {becomes}")
         }
     }))
 }

@@ -295,7 +295,7 @@ pub fn export(
                     let riders = region.write(contents, &mut files, &mut part)?;
                     let written = files.finish()?;
                     part.files += written.files;
-                    part.missed("slots of which no byte is kept", written.left_out);
+                    part.missed("slots whose bytes are not kept", written.left_out);
                     let finished = Done { report: part, riders };
                     journal.end(placed, pos, &finished)?;
                     finished

@@ -104,10 +104,11 @@ impl Region<'_> {
             let kept = kept.remove(&slot);
             if built.is_part && self.columns.is_some() {
                 slots.leave_out(slot);
-                report.missed("columns of which the world has only a part: the save keeps its own", 1);
+                report.missed("columns that the world has only in part: the save keeps its own", 1);
                 continue;
             }
-            let of_part = "columns of which the world has only a part: their version is not known, and 1.21.1 is stated";
+            let of_part =
+                "columns that the world has only in part: their version is not known, and 1.21.1 is stated";
             report.missed(of_part, built.is_part.into());
             if without_chunks.contains(&slot) && built.lost.is_empty() {
                 // A host deleted it.

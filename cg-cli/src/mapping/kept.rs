@@ -109,6 +109,16 @@ pub struct KeptCount {
     pub old_slots: u64,
 }
 
+impl Bytes {
+    /// Whether an export can write the slot, or at least its place in the header.
+    pub fn are_there(&self) -> bool {
+        match self {
+            Self::Old(..) => true,
+            Self::Raw(raw) => !raw.stored.is_empty() || raw.place.is_some(),
+        }
+    }
+}
+
 impl Folder {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Region, Self::Entities, Self::Poi];

@@ -247,19 +247,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether the value is an empty list, compound, array or string.
-    pub const fn is_empty(self) -> bool {
-        match self {
-            Self::ByteArray(bytes) | Self::IntArray(Ints(bytes)) | Self::LongArray(Longs(bytes)) => {
-                bytes.is_empty()
-            }
-            Self::String(text) => text.0.is_empty(),
-            Self::List(list) => list.count == 0,
-            Self::Compound(compound) => compound.bytes.len() <= 1,
-            _ => false,
-        }
-    }
-
     fn read(cursor: &mut Cursor<'a>, tag: Tag) -> Option<Self> {
         Some(match tag {
             Tag::End => return None,

@@ -97,7 +97,8 @@ pub struct Column {
     pub left: Option<Vec<u8>>,
     /// A compound of the fields that stand beside `Level`, as they stand; `None` in layouts without `Level`.
     pub beside: Option<Vec<u8>>,
-    /// Names of fields that hold something and are not read, because they are not of the kind that the game gives them.
+    /// Fields that are not as the game writes them: of another kind, or twice in one compound. Also a name of the root, and
+    /// bytes after it.
     pub not_carried: BTreeSet<String>,
     /// Losses of this column, with their reasons.
     pub problems: Vec<ColumnProblem>,

@@ -1,7 +1,6 @@
 //! Reading one section of a column.
 
-use std::collections::BTreeSet;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::decode::{CONTAINERS, compound_of, note_doubled};
 use super::{Blocks, CELLS, ColumnProblem, Fault, LIGHT_BYTES, Section, packing};
@@ -28,11 +27,12 @@ impl Place {
     /// Where they are read: where the game looks, unless they are only in the other place.
     fn of_section(nbt: Compound<'_>, data_version: i32) -> Self {
         let is_there = |place: Self| place.names().iter().any(|name| nbt.field(name).is_some());
-        match (Self::of(data_version), is_there(Self::Container), is_there(Self::Lists)) {
-            (Self::Lists, true, false) => Self::Container,
-            (Self::Container, false, true) => Self::Lists,
-            (usual, ..) => usual,
-        }
+        let usual = Self::of(data_version);
+        let other = match usual {
+            Self::Container => Self::Lists,
+            Self::Lists => Self::Container,
+        };
+        if !is_there(usual) && is_there(other) { other } else { usual }
     }
 
     const fn names(self) -> &'static [&'static str] {

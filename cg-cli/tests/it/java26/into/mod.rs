@@ -318,7 +318,7 @@ fn a_part_of_a_column_is_put_into_no_save_and_named_by_an_export() {
     let pack = dir.at("pack");
     dir.cg("pack", "world", &[text(&pack), "--box", "0", "80", "0", "15", "95", "15"]).good();
     run(&["unpack", text(&pack), text(&dir.at("part"))]).good();
-    let part = "columns of which the world has only a part";
+    let part = "columns that the world has only in part";
     let report = dir.export("part", "out", &[]).ended(1);
     let said = format!("{part}: their version is not known, and 1.21.1 is stated");
     assert_eq!(report["not_exported"], json!({ said: 1 }));

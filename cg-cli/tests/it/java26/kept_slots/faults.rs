@@ -132,6 +132,16 @@ pub(super) fn torn(
     bytes
 }
 
+/// A section of `test:live` with one more field in `block_states`.
+fn live_with(out: &mut CompoundWriter<'_>, more: Fields) {
+    out.byte("Y", 5);
+    out.compound("block_states", |out| {
+        let written = out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
+        written.expect("short");
+        more(out);
+    });
+}
+
 /// Columns with fields that are not as the game has them.
 fn wrong_kinds() -> [(&'static str, Fields, Fields); 9] {
     let none: Fields = |_| ();
@@ -153,26 +163,14 @@ fn wrong_kinds() -> [(&'static str, Fields, Fields); 9] {
         (
             "a field beside the palette",
             |out| {
-                out.byte("Y", 5);
-                out.compound("block_states", |out| {
-                    let written =
-                        out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
-                    written.expect("short");
-                    out.int("foo", 1);
-                });
+                live_with(out, |out| out.int("foo", 1));
             },
             none,
         ),
         (
             "no indices of another kind",
             |out| {
-                out.byte("Y", 5);
-                out.compound("block_states", |out| {
-                    let written =
-                        out.compounds("palette", 0..1, |entry, _| entry.string("Name", "test:live"));
-                    written.expect("short");
-                    out.int_array("data", &[]);
-                });
+                live_with(out, |out| out.int_array("data", &[]));
             },
             none,
         ),

@@ -87,7 +87,7 @@ fn slots_that_share_a_sector_multiply_nothing() {
     assert!(number(&imported, "kept_slot_bytes") < 300 * 1024, "{imported}");
     // They were one slot's bytes: none of them can go back, and the export says so.
     let exported = dir.export("world", "out", &[]).ended(1);
-    assert_eq!(exported["not_exported"], json!({ "slots of which no byte is kept": 1024 }));
+    assert_eq!(exported["not_exported"], json!({ "slots whose bytes are not kept": 1024 }));
     let [reason] = list(&imported["reasons"]) else { panic!("{imported}") };
     assert_eq!(reason["reason"], "1024 slots point at sector 2, where one belongs");
 }

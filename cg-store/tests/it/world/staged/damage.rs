@@ -163,7 +163,7 @@ fn set_aside(disk: &Disk) -> Option<SalvagedCommit> {
     World::builder().options(&options()).salvage_commit(disk.path()).expect("the files are sound")
 }
 
-/// The remains of [`with_intent`] after damage to one row: its objects, what was told, and what lies in quarantine.
+/// The remains of [`with_intent`] after damage to one row: its objects, the reports, and the quarantined rows.
 #[track_caller]
 fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     let disk = Disk::new();
@@ -250,7 +250,7 @@ fn parts_that_an_intent_does_not_count_are_never_carried_out() {
     assert_nothing_is_left(&world);
 }
 
-/// A caller that opens a world whose parts nobody could list issues their numbers again.
+/// Opening a world whose parts cannot be listed issues their numbers again.
 #[test]
 fn parts_behind_damage_that_never_counted_are_gone_once_the_world_was_open_for_writing() {
     let fuse = Fuse::new();
