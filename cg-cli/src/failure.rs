@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cg_cli::export::ExportError;
+use cg_cli::export::into::IntoError;
 use cg_cli::import::ImportError;
 use cg_cli::map::MapError;
 use cg_cli::{anvil::save::SaveError, schem};
@@ -151,6 +152,9 @@ impl Code {
         if error.is::<DecodeError>() {
             return Some(Self::Damaged);
         }
+        if let Some(IntoError::InUse(_)) = error.downcast_ref::<IntoError>() {
+            return Some(Self::Held);
+        }
         if let Some(MapError::Empty) = error.downcast_ref::<MapError>() {
             return Some(Self::Absent);
         }
@@ -223,7 +227,7 @@ impl Code {
     }
 }
 
-/// Whether an error says that another process has a world open.
+/// Whether an error says that another process has a world or a save open.
 pub(crate) fn is_held(error: &(dyn StdError + 'static)) -> bool {
     Code::of(error) == Code::Held
 }

@@ -16,6 +16,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::folder;
@@ -54,6 +55,7 @@ impl NewFile {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] if `path` is there, even as a link to nothing; what the system says.
     pub fn create(path: &Path) -> io::Result<Self> {
+        delete_abandoned(folder_of(path), Some(path));
         if path.symlink_metadata().is_ok() {
             return Err(ErrorKind::AlreadyExists.into());
         }
@@ -62,7 +64,6 @@ impl NewFile {
 
     fn begin(path: &Path) -> io::Result<Self> {
         let folder = folder_of(path);
-        delete_abandoned(folder);
         let [start, end] = UNFINISHED;
         for attempt in 0..ATTEMPTS {
             let name = folder.join(format!("{start}{}-{attempt}{end}", std::process::id()));
@@ -128,6 +129,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return File::options().write(true).open(path)?.write_all(bytes);
     }
     let path = if there.is_ok() { fs::canonicalize(path)? } else { path.to_owned() };
+    delete_abandoned(folder_of(&path), None);
     let mut file = NewFile::begin(&path)?;
     file.write_all(bytes)?;
     file.replace()
@@ -137,8 +139,9 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
-/// Deletes the unfinished files in a folder that no process writes any more. One that cannot be deleted is in no way.
-fn delete_abandoned(folder: &Path) {
+/// Deletes the unfinished files in a folder that no process writes any more, and `path` if that is a second name of one: the
+/// process was ended before it could say that the file is there. One that cannot be deleted is in no way.
+fn delete_abandoned(folder: &Path, path: Option<&Path>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let is_unfinished = entry.file_name().to_str().is_some_and(is_unfinished);
@@ -147,9 +150,17 @@ fn delete_abandoned(folder: &Path) {
         }
         let Ok(file) = File::open(entry.path()) else { continue };
         if file.try_lock().is_ok() {
+            if let Some(path) = path.filter(|path| is_same_file(&file, path)) {
+                let _gone = fs::remove_file(path);
+            }
             let _gone = fs::remove_file(entry.path());
         }
     }
+}
+
+fn is_same_file(file: &File, path: &Path) -> bool {
+    let there = file.metadata().and_then(|file| Ok((file, fs::symlink_metadata(path)?)));
+    there.is_ok_and(|(file, path)| (file.dev(), file.ino()) == (path.dev(), path.ino()))
 }
 
 /// Whether a name is that of an unfinished file.
@@ -216,6 +227,22 @@ mod tests {
         let mut left: Vec<_> = theirs.into_iter().chain(["out"]).collect();
         left.sort_unstable();
         assert_eq!(names(folder.path()), left);
+    }
+
+    #[test]
+    fn a_name_of_a_killed_process_is_free_and_anothers_is_not() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let [path, theirs] = ["out", "theirs"].map(|name| folder.path().join(name));
+        let left = folder.path().join(".cg-4294967295-0.part");
+        fs::write(&left, "whole").expect("it is writable");
+        fs::write(&theirs, "whole").expect("it is writable");
+        fs::hard_link(&left, &path).expect("free");
+        assert_eq!(NewFile::create(&theirs).expect_err("taken").kind(), ErrorKind::AlreadyExists);
+        assert_eq!(names(folder.path()), ["out", "theirs"], "the name is whole and stays by itself");
+        fs::hard_link(&path, &left).expect("free");
+        NewFile::create(&path).expect("free").finish().expect("it is writable");
+        assert_eq!(names(folder.path()), ["out", "theirs"]);
+        assert_eq!(fs::read(&path).expect("it is there"), b"");
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub fn entities(column: &EntityColumn) -> Result<Vec<u8>, WriteError> {
     let bytes = nbt::document(|root| {
         state(root, stated, "DataVersion", |root| root.int("DataVersion", column.data_version));
         state(root, stated, "Position", |root| root.int_array("Position", &[column.x, column.z]));
-        list(root, "Entities", column.entities.iter().map(Vec::as_slice), Some(column.list));
+        list(root, "Entities", column.entities.iter().map(Vec::as_slice), column.list);
         result = raw(root, "fields left over", column.left.as_deref());
     });
     result.map(|()| bytes)

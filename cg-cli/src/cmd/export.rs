@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let dimension =
         args.dimension.as_deref().map(|wanted| dimension(&world.catalog(), wanted)).transpose()?;
     let Some(mca) = &args.mca else {
-        return into::run(&args.into, &world, dimension, args.damaged, out);
+        return into::run(&args.into, (&args.world, &world), dimension, args.damaged, out);
     };
     // How many there are is told with the first.
     let progress = out.progress_of("regions written", 0);

@@ -155,6 +155,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         });
     };
     let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
+    // What of its column is missing does not keep the chunk from being shown.
+    match unread(&world, &name, pos) {
+        Ok(None) => {}
+        Ok(Some(why)) => out.warn(&why),
+        Err(failure) => out.warn(&failure.to_string()),
+    }
     match block {
         Some(block) => out.print(&block_report(&catalog, name, block, stored, &chunk))?,
         None => out.print(&chunk_report(&world, &catalog, name, pos, stored, &chunk))?,
@@ -180,7 +186,9 @@ fn unread(world: &World, dimension: &str, pos: ChunkPos) -> Result<Option<String
             } else {
                 "its bytes are not kept, and an export counts it as left out"
             };
-            format!("the slot of column ({x}, {z}) could not be read when it was imported{reason}; {becomes}")
+            format!(
+                "not all of the slot of column ({x}, {z}) could be read when it was imported{reason}; {becomes}"
+            )
         }
     }))
 }

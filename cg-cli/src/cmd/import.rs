@@ -1,6 +1,7 @@
 //! `cg import`: a Minecraft Java save into a world.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
@@ -102,11 +103,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             save.display()
         )));
     }
-    options.find(save).map_err(|error| {
-        Failure::usage(match error {
-            SaveError::Server(server) => server.message(args.world.path()),
-            error => error.to_string(),
-        })
+    options.find(save).map_err(|error| match error {
+        SaveError::Server(server) => Failure::usage(server.message(args.world.path())),
+        SaveError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+            Failure::absent(format!("{} is not there", save.display()))
+        }
+        error => Failure::usage(error.to_string()),
     })?;
     if is_in_use(save).unwrap_or(false) {
         out.warn(&format!(

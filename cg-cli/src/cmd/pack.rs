@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cg_cli::mapping::{kept, name};
@@ -14,7 +14,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockBox, ChunkAt, ChunkBox, ChunkPos, Dimension, LocalPos};
 use cg_registry::ListKind;
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
-use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, capture};
+use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, SnapshotError, capture};
 use cg_store::World;
 use cg_store::objects::ObjectKey;
 use cg_store::records::RecordQuery;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     // Before the work, not after it.
     let file = NewFile::create(&args.file).map_err(failed)?;
     let region = area.map(|area| captured(&world, area, args, out)).transpose()?;
-    let (file, info) = write(&world, region.as_ref(), &prefixes, BufWriter::new(file))?;
+    let (file, info) = write(&world, region.as_ref(), &prefixes, BufWriter::new(file), &args.file)?;
     let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
     file.finish().map_err(failed)?;
     let region = info.region.as_ref();
@@ -262,25 +262,30 @@ fn write<W: Write>(
     region: Option<&Snapshot>,
     prefixes: &[Vec<u8>],
     out: W,
+    path: &Path,
 ) -> Result<(W, PackInfo), Failure> {
-    let mut pack = PackWriter::new(out, Codec::Lz4).map_err(Failure::failed)?;
+    let failed = |error| match error {
+        SnapshotError::Io(error) => Failure::io("write", path, &error),
+        error => Failure::failed(error),
+    };
+    let mut pack = PackWriter::new(out, Codec::Lz4).map_err(failed)?;
     if let Some(region) = region {
-        pack.region(region).map_err(Failure::failed)?;
+        pack.region(region).map_err(failed)?;
     }
     for prefix in prefixes {
         let mut is_met = false;
-        let failed = world.objects().for_each(prefix, |object| {
+        let refused = world.objects().for_each(prefix, |object| {
             // What the store keeps for itself holds of this world only.
             if object.as_ref().is_ok_and(|(key, ..)| key.starts_with(ObjectKey::STORES_OWN)) {
                 return ControlFlow::Continue(());
             }
             is_met = true;
             let added = object.map_err(Failure::from).and_then(|(key, version, bytes)| {
-                pack.object(PackedObject { key, version, bytes }).map_err(Failure::failed)
+                pack.object(PackedObject { key, version, bytes }).map_err(failed)
             });
             added.map_or_else(ControlFlow::Break, ControlFlow::Continue)
         })?;
-        if let Some(failure) = failed {
+        if let Some(failure) = refused {
             return Err(failure);
         }
         if !is_met {
@@ -288,7 +293,7 @@ fn write<W: Write>(
             return Err(Failure::absent(format!("no object begins with `{prefix}`; nothing was written")));
         }
     }
-    pack.finish().map_err(Failure::failed)
+    pack.finish().map_err(failed)
 }
 
 impl fmt::Display for Report {

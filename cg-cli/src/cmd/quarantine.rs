@@ -46,7 +46,7 @@ pub(crate) struct List {
 /// anew. A record that is sound is found again if its place is damaged or lost. Of a large commit that keeps the world
 /// closed, as it is to be rolled forward and a part of it is damaged, what the other parts write is there afterwards; restore
 /// a checkpoint if there is one. A segment and the root of a segmented world are worlds too: `WORLD/root`. What is not
-/// damaged is left alone (exit code 1).
+/// damaged is left alone (exit code 1); exit code 4 if it is not there.
 #[derive(Debug, clap::Args)]
 #[group(id = "damaged", required = true, multiple = false, args = ["corners", "chunk", "entity", "object", "record", "commit"])]
 pub(crate) struct Add {
@@ -181,7 +181,7 @@ fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     let what = damaged.noun();
     args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
     let world = args.world.open_for_writing(out)?;
-    let (done, which) = match damaged {
+    let (done, is_there, which) = match damaged {
         Damaged::Box(bounds) => {
             if bounds.count() > MAX_BOX_CHUNKS {
                 let (count, max) = (bounds.count(), grouped(MAX_BOX_CHUNKS as u64));
@@ -208,16 +208,33 @@ fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
             let dimension = args.dimension.find(&catalog)?;
             let name = name_of(&catalog, ListKind::Dimensions, dimension.get());
             let (x, y, z) = (pos.x(), pos.y(), pos.z());
-            (world.quarantine().chunk(ChunkAt::new(dimension, pos))?, format!("chunk {x} {y} {z} of {name}"))
+            let at = ChunkAt::new(dimension, pos);
+            let done = world.quarantine().chunk(at)?;
+            (done, done || world.load(at)?.is_some(), format!("chunk {x} {y} {z} of {name}"))
         }
-        Damaged::Entity(uuid) => (world.quarantine().entity(EntityId::new(uuid))?, format!("entity {uuid}")),
-        Damaged::Object(key) => (world.quarantine().object(&key)?, format!("object `{key}`")),
-        Damaged::Record(uuid) => (world.quarantine().record(RecordId::new(uuid))?, format!("record {uuid}")),
+        Damaged::Entity(uuid) => {
+            let id = EntityId::new(uuid);
+            let done = world.quarantine().entity(id)?;
+            (done, done || world.entity(id)?.is_some(), format!("entity {uuid}"))
+        }
+        Damaged::Object(key) => {
+            let done = world.quarantine().object(&key)?;
+            (done, done || world.objects().version(&key)?.is_some(), format!("object `{key}`"))
+        }
+        Damaged::Record(uuid) => {
+            let id = RecordId::new(uuid);
+            let done = world.quarantine().record(id)?;
+            (done, done || world.records().get(id)?.is_some(), format!("record {uuid}"))
+        }
     };
     world.close()?;
-    let what = if done { "was quarantined" } else { "is not damaged and was left alone" };
+    let what = match (done, is_there) {
+        (true, _) => "was quarantined",
+        (false, true) => "is not damaged and was left alone",
+        (false, false) => "is not there",
+    };
     out.print(&Done { done, what: format!("{which} {what}") })?;
-    Ok(Outcome::good_if(done))
+    Ok(if is_there { Outcome::good_if(done) } else { Outcome::Absent })
 }
 
 /// Loss to confirm before a commit is quarantined.

@@ -131,7 +131,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let file = File::open(&args.file).map_err(|error| Failure::io("read", &args.file, &error))?;
     let len_bytes = file.metadata().map_err(|error| Failure::io("read", &args.file, &error))?.len();
     let limits = limits(len_bytes);
-    let pack = put::check(file, limits)?;
+    let named =
+        |failure: Failure| Failure::Known(failure.code(), format!("{}: {failure}", args.file.display()));
+    let pack = put::check(file, limits).map_err(named)?;
     let by_chunks = by_chunks(args.at.as_deref(), pack.region.as_deref())?;
     let mut options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
     if !args.dry_run {

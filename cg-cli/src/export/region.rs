@@ -235,7 +235,7 @@ impl Region<'_> {
             let data_version = data_version.unwrap_or(DATA_VERSION);
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
-            let (stated, list, left) = (None, Tag::End, None);
+            let (stated, list, left) = (None, Some(Tag::End), None);
             let mut column = EntityColumn { x, z, data_version, stated, entities, list, left };
             let had_fields = slot_left.as_ref().is_some_and(EntitySlot::has_fields);
             let was_empty = slot_left.as_ref().is_some_and(EntitySlot::was_empty);

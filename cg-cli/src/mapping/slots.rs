@@ -7,6 +7,9 @@ use crate::anvil::column::{
 use crate::anvil::nbt::{self, Compound, Field, Tag, Value};
 use crate::anvil::{Decoder, Payload};
 
+/// [`EntitySlot`]'s note that no list was there.
+const NO_LIST: i8 = -1;
+
 /// Points of interest of a column, as a slot of `poi/` held them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Points {
@@ -28,8 +31,8 @@ pub struct EntitySlot {
     /// [`EntityColumn::stated`].
     stated: Option<Vec<u8>>,
     was_empty: bool,
-    /// The kind of the list of entities, if that held none.
-    list: Tag,
+    /// [`EntityColumn::list`].
+    list: Option<Tag>,
 }
 
 impl Points {
@@ -127,8 +130,9 @@ impl EntitySlot {
             if self.was_empty {
                 out.byte("empty", 1);
             }
-            if self.list != Tag::End {
-                out.byte("list", self.list as i8);
+            match self.list {
+                Some(Tag::End) => {}
+                list => out.byte("list", list.map_or(NO_LIST, |kind| kind as i8)),
             }
         })
     }
@@ -138,15 +142,18 @@ impl EntitySlot {
         let root = parse(bytes)?;
         let left = root.compound("fields").map(|fields| fields.raw().to_vec());
         let was_empty = root.int("empty").is_some_and(|empty| empty != 0);
-        // Earlier releases did not note it.
-        let list = root.int("list").and_then(|list| u8::try_from(list).ok()).and_then(Tag::from_byte);
+        let list = match root.int("list") {
+            Some(list) if list == i32::from(NO_LIST) => None,
+            // Earlier releases did not note it.
+            list => list.and_then(|list| u8::try_from(list).ok()).and_then(Tag::from_byte).or(Some(Tag::End)),
+        };
         Some(Self {
             data_version: root.int("data_version")?,
             written: Written::decode(root),
             left,
             stated: root.compound("stated").map(|stated| stated.raw().to_vec()),
             was_empty,
-            list: list.unwrap_or(Tag::End),
+            list,
         })
     }
 }
@@ -162,7 +169,7 @@ mod tests {
     fn slot() -> EntityColumn {
         let left = Some(nbt::payload(|out| out.int("mod:flag", 4)));
         let entities = [1, 2].map(|n| nbt::payload(|out| out.int("n", n))).into();
-        EntityColumn { x: 1, z: 2, data_version: 3955, stated: None, entities, list: Tag::End, left }
+        EntityColumn { x: 1, z: 2, data_version: 3955, stated: None, entities, list: Some(Tag::End), left }
     }
 
     #[test]

@@ -123,7 +123,7 @@ fn the_inputs_for_columns_are_those_that_are_committed() {
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: full(maker::DATA_VERSION).entities,
-        list: nbt::Tag::End,
+        list: Some(nbt::Tag::End),
         left: None,
     };
     let uniform = |y| Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(y) };

@@ -71,7 +71,7 @@ pub(crate) fn hopeless(save: &Path) {
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: vec![pig; 1500],
-        list: nbt::Tag::End,
+        list: Some(nbt::Tag::End),
         left: None,
     };
     let pigs = write::entities(&pigs).expect("entities");

@@ -136,7 +136,7 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
             // In the next column, listed in this one.
             maker::entity("minecraft:cow", [0, 0, 0, 7], [20.0, -2040.0, 1.0], &[]),
         ],
-        list: nbt::Tag::End,
+        list: Some(nbt::Tag::End),
         left: None,
     };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
@@ -397,7 +397,7 @@ fn entities_that_come_before_their_chunk_are_given_to_it() {
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: vec![cow, bat],
-        list: nbt::Tag::End,
+        list: Some(nbt::Tag::End),
         left: None,
     };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];

@@ -164,7 +164,7 @@ fn riders_three_deep_and_a_uuid_met_twice_are_records_of_their_own() {
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: vec![cart.clone()],
-        list: nbt::Tag::End,
+        list: Some(nbt::Tag::End),
         left: None,
     };
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];

@@ -1,5 +1,6 @@
 //! Worlds on disk: creating, opening, planning and copying them.
 
+use std::fs;
 use std::path::Path;
 
 use cg_registry::{Catalog, Plan};
@@ -185,6 +186,19 @@ impl World {
             return Err(EngineError::Unsupported { what }.into());
         }
         claim(dir)?;
+        self.fill_checkpoint(dir, finish).inspect_err(|_| {
+            // What is written would keep the next checkpoint from this directory. That it is half is known without it.
+            let _gone = fs::remove_dir_all(directory::engine_dir(dir));
+            let _gone = fs::remove_file(dir.join(directory::FILE_NAME));
+        })
+    }
+
+    /// Writes a checkpoint into an empty directory.
+    fn fill_checkpoint(
+        &self,
+        dir: &Path,
+        finish: impl FnOnce(&Path) -> Result<(), OpenError>,
+    ) -> Result<(), Error> {
         WorldFile { state: State::Creating, ..self.applied()?.shared.file.clone() }.write(dir)?;
         let engine = self.applied()?.commit.drained_engine()?;
         let guard = engine.hold_apply()?;
@@ -194,5 +208,24 @@ impl World {
         WorldFile { state: State::Checkpoint, ..self.applied()?.shared.file.clone() }.write(dir)?;
         sync_parent(dir)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_that_fails_is_in_the_way_of_no_other() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (world, copy) = (folder.path().join("world"), folder.path().join("copy"));
+        let world = World::builder().create(world).expect("the directory is empty");
+        let full = |dir: &Path| Err(OpenError::io("copy", dir, std::io::ErrorKind::StorageFull.into()));
+        let error = world.checkpoint_and(&copy, full).expect_err("the disk is full");
+        let wanted = format!("cannot copy {}: no storage space", copy.join("db").display());
+        assert_eq!(error.to_string(), wanted);
+        assert_eq!(fs::read_dir(&copy).expect("it was made").count(), 0);
+        world.checkpoint(&copy, CheckpointFiles::Copied).expect("copies");
+        World::builder().open(&copy).expect("it is whole");
     }
 }

@@ -48,11 +48,18 @@ impl Decoder {
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Payload, ColumnError> {
         let Document { name, root, trailing } = Document::parse(bytes, &self.limits)?;
         let mut payload = self.root(root)?;
-        if let Payload::Column(column) = &mut payload {
-            let beside =
-                [("the root's name", !name.0.is_empty()), ("bytes behind the root", !trailing.is_empty())];
-            let beside = beside.into_iter().filter(|(_, is_there)| *is_there);
-            column.not_carried.extend(beside.map(|(what, _)| what.to_owned()));
+        let beside =
+            [("the root's name", !name.0.is_empty()), ("bytes behind the root", !trailing.is_empty())];
+        let mut beside = beside.into_iter().filter(|(_, is_there)| *is_there).map(|(what, _)| what);
+        match &mut payload {
+            Payload::Column(column) => column.not_carried.extend(beside.map(str::to_owned)),
+            Payload::Entities(_) => {
+                if let Some(what) = beside.next() {
+                    return Err(ColumnError::Beside { what });
+                }
+            }
+            // Their slot is kept whole.
+            Payload::PointsOfInterest => {}
         }
         Ok(payload)
     }
@@ -266,7 +273,7 @@ fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> Result<Ent
         data_version,
         stated: stated::of_entities(root, data_version),
         entities: entities.map(|entity| entity.raw().to_vec()).collect(),
-        list: list.map_or(Tag::End, Lists::kind),
+        list: list.map(Lists::kind),
         left: compound_of(left.map(|field| field.raw)),
     })
 }

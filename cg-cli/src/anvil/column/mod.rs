@@ -117,8 +117,8 @@ pub struct EntityColumn {
     pub stated: Option<Vec<u8>>,
     /// The compounds' bytes, in stored order.
     pub entities: Vec<Vec<u8>>,
-    /// The kind of the list of entities, if that holds none; else [`Tag::End`].
-    pub list: Tag,
+    /// The kind of the list of entities, if that holds none; else [`Tag::End`]. `None` where no list is there.
+    pub list: Option<Tag>,
     /// A compound of all other fields as they stand.
     pub left: Option<Vec<u8>>,
 }

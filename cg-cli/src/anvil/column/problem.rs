@@ -32,6 +32,12 @@ pub enum ColumnError {
         /// The name.
         name: String,
     },
+    /// A slot of `entities/` with more than a root without a name.
+    #[error("{what}: it is not as the game writes it")]
+    Beside {
+        /// The part that no game writes, in words.
+        what: &'static str,
+    },
     /// A slot of another folder: columns are in `region/`, entities in `entities/`, points of interest in `poi/`.
     #[error("the slot holds {found}, which is of another folder")]
     OtherFolder {

@@ -23,7 +23,7 @@ pub struct ServerFolder {
 
 impl ServerFolder {
     /// Looks for saves of one world in a folder; `None` if there are not two of any.
-    pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn find(path: &Path) -> io::Result<Option<Self>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(path)? {
             names.extend(entry?.file_name().into_string());
@@ -40,6 +40,21 @@ impl ServerFolder {
         };
         let worlds: Vec<_> = names.into_iter().filter(|name| is_save(name)).filter_map(world).collect();
         Ok((!worlds.is_empty()).then(|| Self { path: path.to_owned(), worlds }))
+    }
+
+    /// The names of all saves.
+    pub(crate) fn saves(self) -> Vec<String> {
+        self.worlds.into_iter().flatten().collect()
+    }
+
+    /// How the name of the save ends in which a server keeps a dimension beside that of the overworld.
+    pub(crate) fn ending(dimension: &str) -> Option<&'static str> {
+        let [nether, end] = ENDINGS;
+        match dimension {
+            "minecraft:the_nether" => Some(nether),
+            "minecraft:the_end" => Some(end),
+            _ => None,
+        }
     }
 
     /// The commands that import each of the saves, one after the other, into one world, or into one for each world.

@@ -14,10 +14,9 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::ranges;
-use crate::args;
+use crate::args::{self, WorldArg};
 use crate::cmd::{name_of, unfinished_text};
-use crate::failure::{Code, Failure};
-use crate::output::{Outcome, Output, grouped};
+use crate::output::{Failure, Outcome, Output, grouped};
 use crate::shown::shown;
 
 /// Entries of a list that are shown as text.
@@ -28,7 +27,7 @@ const SHOWN: usize = 10;
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct IntoArgs {
     /// The folder of a save that is there: the columns of the boxes are put into it, with their entities and points of
-    /// interest.
+    /// interest. `--wait` also waits for a game that has the save.
     #[arg(
         long,
         value_name = "SAVE",
@@ -71,12 +70,15 @@ struct Report(IntoReport);
 
 pub(super) fn run(
     args: &IntoArgs,
-    world: &World,
+    (wait, world): (&WorldArg, &World),
     dimension: Option<String>,
     damaged: Damaged,
     out: &Output,
 ) -> Result<Outcome, Failure> {
     let Some(save) = &args.into else { return Err(Failure::usage("a save is wanted")) };
+    if save.symlink_metadata().is_err() {
+        return Err(Failure::absent(format!("{} is not there", save.display())));
+    }
     let dimension = dimension.map_or_else(|| default_dimension(world), Ok)?;
     let options = IntoOptions {
         dimension,
@@ -88,7 +90,7 @@ pub(super) fn run(
         dry_run: args.dry_run,
     };
     let progress = out.progress_of("regions read", 0);
-    let done = export_into(world, save, &options, |now| {
+    let watch = |now: IntoProgress<'_>| {
         let (done, count, what) = match now {
             IntoProgress::Read { regions_done, regions } => (regions_done, regions, "regions read"),
             IntoProgress::Searched { files_done, files } => {
@@ -100,17 +102,17 @@ pub(super) fn run(
         progress.set_message(what);
         progress.set_length(count as u64);
         progress.set_position(done as u64);
-    });
+    };
+    // A save that a game has is told before anything is read.
+    let done = wait.when_free(out, || export_into(world, save, &options, watch));
     progress.finish_and_clear();
     let report = match done {
         Ok(report) => Report(report),
         Err(
-            error @ (IntoError::NoSave(_)
+            error @ (IntoError::NoSave { .. }
             | IntoError::NoFolder(_)
             | IntoError::Export(ExportError::NoDimension(_))),
         ) => return Err(Failure::usage(error.to_string())),
-        Err(error @ IntoError::InUse(_)) => return Err(Failure::Known(Code::Held, error.to_string())),
-        Err(IntoError::Export(error)) => return Err(Failure::failed(error)),
         Err(error) => return Err(Failure::failed(error)),
     };
     out.print(&report)?;

@@ -37,7 +37,7 @@ struct FileArg {
 }
 
 impl FileArg {
-    /// Reads the file through. One that is not there is wrong usage, one that is no schematic is a finding.
+    /// Reads the file through.
     fn read(&self) -> Result<SchemFile, Failure> {
         read(&self.file)
     }
@@ -45,6 +45,9 @@ impl FileArg {
 
 fn read(file: &Path) -> Result<SchemFile, Failure> {
     SchemFile::read(file).map_err(|error| match &error {
+        SchemFileError { source: SchemError::Io(_), .. } if file.symlink_metadata().is_err() => {
+            Failure::absent(error.to_string())
+        }
         SchemFileError { source: SchemError::Io(_), .. } => Failure::usage(error.to_string()),
         _ => Failure::failed(error),
     })

@@ -63,7 +63,13 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     world.snapshots().save(&args.name, &bytes)?;
     world.flush()?;
     world.close()?;
-    let map = args.map.draw(&snapshot, out)?;
+    let map = args.map.draw(&snapshot, out).map_err(|failure| {
+        let name = shown(&args.name);
+        let what = format!(
+            "snapshot `{name}` is kept, but was not drawn: {failure}; `cg snapshot show --map` draws it"
+        );
+        Failure::Known(failure.code(), what)
+    })?;
     out.print(&About { map, ..About::new(snapshot.info(), &args.name, bytes.len() as u64) })?;
     Ok(Outcome::Good)
 }

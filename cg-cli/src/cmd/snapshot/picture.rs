@@ -33,7 +33,7 @@ impl MapArg {
     /// Refuses a file that is there: before the work, not after it.
     pub(super) fn check(&self) -> Result<(), Failure> {
         match &self.file {
-            Some(file) if file.symlink_metadata().is_ok() => Err(Failure::usage(format!(
+            Some(file) if file.symlink_metadata().is_ok() => Err(Failure::refused(format!(
                 "{} is there already; delete it or choose another name",
                 file.display()
             ))),

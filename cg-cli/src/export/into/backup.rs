@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::IntoError;
 use super::disk::{self, Partial};
 
 const INFIX: &str = ".cg-replaced-";
@@ -69,6 +70,11 @@ impl Backup {
         }
         self.keep_all(externals, true)?;
         self.keep(file, false)
+    }
+
+    /// The failure of a call that was to keep something.
+    pub(super) fn failed(&self, source: io::Error) -> IntoError {
+        IntoError::Backup { path: self.root.clone(), source }
     }
 
     /// Whether a file of the save is kept in the folder that is not finished.

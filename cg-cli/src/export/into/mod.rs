@@ -100,8 +100,17 @@ pub enum IntoError {
     #[error(transparent)]
     Save(#[from] SaveError),
     /// The target is no save.
-    #[error("{} is no save, as it holds no level.dat; columns are put into the folder of a whole save", .0.display())]
-    NoSave(PathBuf),
+    #[error(
+        "{} is no save, as it holds no level.dat; columns are put into the folder of a whole save{}",
+        path.display(),
+        of_server(saves)
+    )]
+    NoSave {
+        /// The target.
+        path: PathBuf,
+        /// The saves in it, if it is the folder of a server.
+        saves: Vec<String>,
+    },
     /// A game has the save.
     #[error(
         "another process holds session.lock of {}: stop the game or server that has the save open, and run this again",
@@ -127,6 +136,11 @@ pub enum IntoError {
         /// Error of the system.
         source: io::Error,
     },
+}
+
+/// Says which saves the folder of a server holds.
+fn of_server(saves: &[String]) -> String {
+    if saves.is_empty() { String::new() } else { format!(", and it holds the saves {}", saves.join(", ")) }
 }
 
 impl From<cg_store::Error> for IntoError {
@@ -195,6 +209,7 @@ pub fn export_into(
             .misfit(&options.dimension)
             .into_iter()
             .chain(target.unread_level())
+            .chain(target.of_server(&options.dimension))
             .chain(nothing)
             .collect(),
         changed_columns: exported.changed_columns,

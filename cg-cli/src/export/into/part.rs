@@ -14,9 +14,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::IntoProgress;
 use super::backup::Backup;
 use super::disk::{self, Partial};
+use super::{IntoError, IntoProgress};
 use crate::anvil::region::{
     self, Compression, ReadLimits, Region, RegionPos, Slot, SlotChange, compress_as, is_external,
 };
@@ -152,7 +152,7 @@ impl PartFile {
         mut self,
         backup: Option<&mut Backup>,
         watch: &mut dyn FnMut(IntoProgress<'_>),
-    ) -> io::Result<bool> {
+    ) -> Result<bool, IntoError> {
         let is_changed = self.is_changed();
         let is_of_killed = |path: &PathBuf| backup.as_deref().is_some_and(|backup| backup.has(path));
         let never = self.never.iter().map(|slot| self.external(*slot)).filter(is_of_killed);
@@ -170,43 +170,61 @@ impl PartFile {
         unreferenced: &[PathBuf],
         backup: Option<&mut Backup>,
         watch: &mut dyn FnMut(IntoProgress<'_>),
-    ) -> io::Result<()> {
+    ) -> Result<(), IntoError> {
+        let path = self.path.clone();
+        let failed = |source| IntoError::Io { path: path.clone(), source };
         // A link to a file stays one.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         if self.changes.is_empty() {
             if let Some(backup) = backup {
-                backup.keep_all(unreferenced, false)?;
+                backup.keep_all(unreferenced, false).map_err(|source| backup.failed(source))?;
             }
-            return self.delete(unreferenced, watch);
+            return self.delete(unreferenced, watch).map_err(failed);
         }
-        disk::make_folder(&self.folder)?;
+        disk::make_folder(&self.folder).map_err(failed)?;
         watch(IntoProgress::Changes(&target));
         let partial = Partial::of(&target);
-        region::rewrite(&target, partial.path(), &self.changes)?;
+        region::rewrite(&target, partial.path(), &self.changes).map_err(failed)?;
         disk::own_like(partial.path(), if target.is_file() { &target } else { &self.folder });
         watch(IntoProgress::Changes(&target));
         if let Some(backup) = backup {
-            let mut externals = self.referenced();
-            externals.extend(unreferenced.iter().cloned());
-            for (path, partial) in &self.externals {
-                // One that is as it will be was put before a kill.
-                if path.is_file() && !disk::same_bytes(path, partial.path())? {
-                    externals.insert(path.clone());
-                }
-            }
-            let externals: Vec<_> = externals.into_iter().collect();
-            if self.old.is_some() {
-                backup.keep_region(&self.path, &externals)?;
-            } else {
-                backup.keep_all(&externals, false)?;
+            self.keep_changed(unreferenced, backup).map_err(|source| backup.failed(source))?;
+        }
+        self.rename(partial, &target, unreferenced, watch).map_err(failed)
+    }
+
+    /// Keeps all that writing the file changes.
+    fn keep_changed(&mut self, unreferenced: &[PathBuf], backup: &mut Backup) -> io::Result<()> {
+        let mut externals = self.referenced();
+        externals.extend(unreferenced.iter().cloned());
+        for (path, partial) in &self.externals {
+            // One that is as it will be was put before a kill.
+            if path.is_file() && !disk::same_bytes(path, partial.path())? {
+                externals.insert(path.clone());
             }
         }
+        let externals: Vec<_> = externals.into_iter().collect();
+        if self.old.is_some() {
+            backup.keep_region(&self.path, &externals)
+        } else {
+            backup.keep_all(&externals, false)
+        }
+    }
+
+    /// Gives the new files their names.
+    fn rename(
+        &mut self,
+        partial: Partial,
+        target: &Path,
+        unreferenced: &[PathBuf],
+        watch: &mut dyn FnMut(IntoProgress<'_>),
+    ) -> io::Result<()> {
         for (path, partial) in std::mem::take(&mut self.externals) {
             watch(IntoProgress::Changes(&path));
             partial.rename(&path)?;
         }
-        watch(IntoProgress::Changes(&target));
-        partial.rename(&target)?;
+        watch(IntoProgress::Changes(target));
+        partial.rename(target)?;
         self.delete(unreferenced, watch)
     }
 

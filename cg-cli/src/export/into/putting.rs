@@ -96,9 +96,7 @@ impl<'a> Putting<'a> {
     }
 
     fn commit(&mut self, file: PartFile, watch: &mut dyn FnMut(IntoProgress<'_>)) -> Result<(), IntoError> {
-        let path = file.path().to_owned();
-        let is_written = file.commit(self.backup.as_mut(), watch);
-        let is_written = is_written.map_err(|source| IntoError::Io { path, source })?;
+        let is_written = file.commit(self.backup.as_mut(), watch)?;
         self.report.files += u64::from(is_written);
         Ok(())
     }
@@ -136,9 +134,8 @@ impl RegionParts<'_, '_> {
         if files.values().any(PartFile::is_changed)
             && let Some(backup) = &mut putting.backup
         {
-            let failed = |source| IntoError::Backup { path: putting.target.root.clone(), source };
-            let others = files.values_mut().filter(|file| !file.is_changed());
-            others.into_iter().try_for_each(|file| file.keep(backup)).map_err(failed)?;
+            let mut others = files.values_mut().filter(|file| !file.is_changed());
+            others.try_for_each(|file| file.keep(backup)).map_err(|source| backup.failed(source))?;
         }
         for part in PARTS {
             if let Some(file) = files.remove(&part) {

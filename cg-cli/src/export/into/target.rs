@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::IntoError;
-use crate::anvil::save::{self, FOLDERS_OF_26, Layout};
+use crate::anvil::save::{self, FOLDERS_OF_26, Layout, ServerFolder};
 
 /// A save, as the game of its `level.dat` looks at it.
 #[derive(Debug)]
@@ -24,7 +24,9 @@ impl Target {
     pub(super) fn find(save: &Path, dimension: &str) -> Result<Self, IntoError> {
         let failed = |source| IntoError::Io { path: save.to_owned(), source };
         if !save.join(save::LEVEL).is_file() {
-            return Err(IntoError::NoSave(save.to_owned()));
+            let saves =
+                ServerFolder::find(save).ok().flatten().map_or_else(Vec::new, |server| server.saves());
+            return Err(IntoError::NoSave { path: save.to_owned(), saves });
         }
         let root = save.canonicalize().map_err(failed)?;
         let level = save::level(&root)?;
@@ -52,6 +54,22 @@ impl Target {
     pub(super) fn unread_level(&self) -> Option<String> {
         let text = "level.dat cannot be read, so that each column counts as newer than the save; --allow-newer puts them";
         (!self.has_level).then(|| text.to_owned())
+    }
+
+    /// Says that a server keeps a dimension in a save of its own beside this one.
+    pub(super) fn of_server(&self, dimension: &str) -> Option<String> {
+        let ending = ServerFolder::ending(dimension)?;
+        let mut beside = self.root.file_name()?.to_owned();
+        beside.push(ending);
+        let beside = self.root.with_file_name(beside);
+        let is_there = beside.is_dir() && !self.root.join(&self.folder).join("region").is_dir();
+        is_there.then(|| {
+            format!(
+                "the save had no {dimension}, and a server that keeps it in {} does not look into {}/",
+                beside.display(),
+                self.folder.join("region").display()
+            )
+        })
     }
 
     /// Says that the save keeps a dimension where its game does not look.

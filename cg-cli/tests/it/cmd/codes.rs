@@ -94,10 +94,26 @@ fn absence_is_four() {
     check(&sample, "snapshot show", &["none"], 4, "absent");
     check(&sample, "snapshot delete", &["none", "--yes"], 4, "absent");
     check(&sample, "pack", &[text(&missing), "--objects", "none"], 4, "absent");
+    let area = ["--box", "0", "0", "0", "1", "1", "1"];
+    check(&sample, "export", &[&["--into", text(&missing)], &area[..]].concat(), 4, "absent");
+    let new = sample.beside("new");
+    for words in [
+        &["unpack", text(&missing), text(&new)][..],
+        &["import", text(&missing), text(&new)],
+        &["schem", "info", text(&missing)],
+    ] {
+        let said = run(&[words, &["--json"]].concat());
+        assert_eq!(codes(&said), (4, "absent".into()), "{said:?}");
+    }
+    assert!(!new.exists());
     for (verb, args) in [
         ("object delete", &["none", "--yes"][..]),
         ("records delete", &[NO_RECORD, "--yes"]),
         ("quarantine delete", &["ChunkL0", "00", "1", "--yes"]),
+        ("quarantine add", &["--chunk", "9", "9", "9", "--yes"]),
+        ("quarantine add", &["--entity", NO_RECORD, "--yes"]),
+        ("quarantine add", &["--object", "none", "--yes"]),
+        ("quarantine add", &["--record", NO_RECORD, "--yes"]),
     ] {
         let said = sample.cg(verb, &[args, &["--json"]].concat());
         assert_eq!((said.code, said.err.as_str()), (4, ""), "{said:?}");

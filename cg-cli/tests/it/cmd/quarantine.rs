@@ -62,7 +62,7 @@ fn a_damaged_entity_is_set_aside_and_its_chunk_lets_go_of_it() {
     let row = sample.cg("quarantine list", &["--json"]).json()["quarantined"][0].clone();
     assert_eq!((&row["space"], &row["key"]), (&json!("Entity"), &json!(uuid.replace('-', ""))));
     // It is gone, so there is nothing left to quarantine; and one thing at a time.
-    assert_eq!(sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).code, 1);
+    assert_eq!(sample.cg("quarantine set-aside", &["--entity", &uuid, "--yes"]).code, 4);
     let both = ["--entity", &uuid, "--chunk", "0", "4", "-1", "--yes"];
     assert_eq!(sample.cg("quarantine set-aside", &both).code, 2);
     assert_eq!(sample.cg("quarantine set-aside", &["--yes"]).code, 2);
@@ -101,7 +101,7 @@ fn a_damaged_object_and_a_damaged_record_are_set_aside() {
         let out = sample.cg("quarantine set-aside", &[flag, name, "--yes"]).good();
         assert_eq!(out, format!("{said} was quarantined\n"));
         let again = sample.cg("quarantine set-aside", &[flag, name, "--yes"]);
-        assert_eq!((again.code, again.out), (1, format!("{said} is not damaged and was left alone\n")));
+        assert_eq!((again.code, again.out), (4, format!("{said} is not there\n")));
     }
     assert_eq!(sample.cg("verify", &[]).code, 0);
     let both = ["--object", "block/1", "--record", &uuid, "--yes"];

@@ -104,10 +104,10 @@ fn what_is_asked_for_wrongly_makes_nothing() {
     let missing = folder.path().join("missing.schem");
     let said = run(&["schem", "info", text(&missing)]);
     let message = format!("cg: {}: No such file or directory (os error 2)\n", missing.display());
-    assert_eq!((said.code, said.err), (2, message));
+    assert_eq!((said.code, said.err), (4, message));
     assert_eq!(run(&["schem", "import", file, world]).code, 2);
     assert_eq!(run(&["schem", "import", file, world, "--at", "1", "2"]).code, 2);
-    assert_eq!(run(&["schem", "import", text(&missing), world, "--at", "1", "2", "3"]).code, 2);
+    assert_eq!(run(&["schem", "import", text(&missing), world, "--at", "1", "2", "3"]).code, 4);
     let said = run(&["schem", "import", file, world, "--at", "1", "2", "3", "--dim", "end@2"]);
     let message = "cg: `end@2` cannot be the name of a dimension: '@' at byte 13 is not allowed there\n";
     assert_eq!((said.code, said.err.as_str()), (2, message));

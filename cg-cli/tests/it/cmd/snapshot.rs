@@ -404,7 +404,15 @@ fn a_snapshot_is_drawn_from_above_as_it_was() {
 
     let said = sample.cg("snapshot show", &["before", "--map", text(&second)]);
     let message = format!("cg: {} is there already; delete it or choose another name\n", second.display());
-    assert_eq!((said.code, said.err), (2, message));
+    assert_eq!((said.code, said.err), (1, message));
+    let nowhere = sample.beside("missing/map.png");
+    let said = sample.cg("snapshot create", &[&["later", "--map", text(&nowhere)], &BOX[..]].concat());
+    let message = format!(
+        "cg: snapshot `later` is kept, but was not drawn: cannot write {}: No such file or directory (os error 2); `cg snapshot show --map` draws it\n",
+        nowhere.display()
+    );
+    assert_eq!((said.out.as_str(), said.err), ("", message));
+    sample.cg("snapshot show", &["later"]).good();
     let said = sample.cg("snapshot show", &["after"]);
     let message = "cg: the world keeps no snapshot `after`; `cg snapshot list` shows those it keeps\n";
     assert_eq!((said.code, said.err.as_str()), (4, message));

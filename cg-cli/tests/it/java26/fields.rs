@@ -310,6 +310,20 @@ fn an_empty_list_in_a_slot_of_entities_goes_back() {
 }
 
 #[test]
+fn a_slot_of_entities_without_a_list_goes_back() {
+    let dir = TestDir::new();
+    let save = dir.save("save");
+    let slot = nbt::document(|root| {
+        root.int("DataVersion", NEW);
+        root.int_array("Position", &[AT.0, AT.1]);
+    });
+    save.level(OLD, "none").slots(REGION, [(AT, document(&column(AT, LIVE)), LIVE.time)]);
+    save.slots("entities", [(AT, slot, LIVE.time)]);
+    dir.round("save", &[]);
+    check_same(save.path(), &dir.at("out"));
+}
+
+#[test]
 fn a_level_that_a_tool_left_is_one_more_field() {
     for (what, version) in
         [("of a tool", Some(NEW)), ("of no version", None), ("of an old version", Some(2230))]

@@ -514,7 +514,7 @@ fn a_slot_that_is_too_large_to_be_kept_is_not_forgotten() {
     let said = dir.cg("get", "world", &["--block", "640", "64", "16"]);
     assert_eq!(said.code, 1);
     assert!(
-        said.err.contains("the slot of column (40, 1) could not be read when it was imported")
+        said.err.contains("not all of the slot of column (40, 1) could be read when it was imported")
             && said.err.ends_with("; its bytes are not kept, and an export counts it as left out\n"),
         "{}",
         said.err

@@ -231,7 +231,7 @@ fn entities((x, z): At, mark: Mark, number: i32) -> Vec<u8> {
         data_version: NEW,
         stated: None,
         entities: vec![pig],
-        list: nbt::Tag::End,
+        list: Some(nbt::Tag::End),
         left: None,
     })
     .expect("entities")

@@ -178,7 +178,7 @@ fn entity_slot(x: i32, entities: Vec<Vec<u8>>) -> Vec<u8> {
         data_version: maker::DATA_VERSION,
         stated: None,
         entities,
-        list: nbt::Tag::End,
+        list: Some(nbt::Tag::End),
         left,
     };
     write::entities(&column).expect("entities")

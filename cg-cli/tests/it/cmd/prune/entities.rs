@@ -48,7 +48,7 @@ impl Imported {
                     data_version,
                     stated: None,
                     entities,
-                    list: Tag::End,
+                    list: Some(Tag::End),
                     left: None,
                 };
                 in_files.push(maker::zlib((x, 0), &write::entities(&slot).expect("entities")));

@@ -34,8 +34,15 @@ fn mob(number: i32, (x, z): At, riders: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn slot((x, z): At, entities: Vec<Vec<u8>>) -> (At, Vec<u8>, u32) {
-    let column =
-        EntityColumn { x, z, data_version: NEW, stated: None, entities, list: nbt::Tag::End, left: None };
+    let column = EntityColumn {
+        x,
+        z,
+        data_version: NEW,
+        stated: None,
+        entities,
+        list: Some(nbt::Tag::End),
+        left: None,
+    };
     ((x, z), write::entities(&column).expect("entities"), 7)
 }
 

@@ -1,6 +1,8 @@
 //! Refusals: a held save, columns of a newer game, damaged columns, and options that do not go together.
 
 use std::fs::{self, File};
+use std::thread;
+use std::time::Duration;
 
 use cg_cli::export::into::{IntoOptions, IntoProgress, export_into};
 use cg_format::Space;
@@ -9,7 +11,8 @@ use cg_store::World;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use serde_json::json;
 
-use super::super::save::{Dimensions, LIVE, NEW, OLD, OVERWORLD, Old, level};
+use super::super::folder::copy;
+use super::super::save::{Dimensions, LIVE, NETHER, NEW, OLD, OVERWORLD, Old, level};
 use super::super::test_dir::TestDir;
 use super::{BOXES, PUT, check_put, counts, files, make};
 use crate::cmd::{run, text};
@@ -40,6 +43,61 @@ fn a_save_that_a_game_holds_is_refused_and_nothing_is_written() {
     assert!(!dir.at("save/session.lock").exists());
     dir.put_into("world", "save", &BOXES, &[]).good();
     assert_eq!(fs::read(dir.at("save/session.lock")).expect("there"), b"");
+}
+
+#[test]
+fn it_waits_for_a_game_that_has_the_save() {
+    let dir = TestDir::new();
+    make(&dir, Dimensions, NEW);
+    let lock = File::options().write(true).open(dir.at("save/session.lock")).expect("there");
+    fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).expect("it is free");
+    let game = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(1500));
+        drop(lock);
+    });
+    let done = dir.put_into("world", "save", &BOXES, &["--wait", "60"]);
+    game.join().expect("it ends");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(
+        done.err.contains("session.lock") && done.err.contains("waiting for 60 s at most"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn a_backup_that_cannot_be_made_is_told_from_the_save() {
+    let dir = TestDir::new();
+    make(&dir, Dimensions, NEW);
+    let was = files(&dir.at("save"));
+    fs::write(dir.at("save.cg-replaced-1.part"), "in the way of the folder").expect("written");
+    let done = dir.put_into("world", "save", &BOXES, &[]);
+    assert_eq!(done.code, 1, "{}", done.err);
+    let save = dir.at("save").canonicalize().expect("there");
+    let wanted = format!("cannot keep what is replaced beside {}: ", save.display());
+    assert!(done.err.contains(&wanted) && done.err.contains("; --no-backup does without"), "{}", done.err);
+    assert!(files(&dir.at("save")) == was);
+}
+
+#[test]
+fn a_servers_own_saves_are_named() {
+    let dir = TestDir::new();
+    make(&dir, Dimensions, NEW);
+    for name in ["world", "world_nether"] {
+        copy(&dir.at("save"), &dir.at("server").join(name));
+    }
+    let said = dir.put_into("world", "server", &BOXES, &[]).refused();
+    let wanted =
+        "columns are put into the folder of a whole save, and it holds the saves world, world_nether";
+    assert!(said.contains(wanted), "{said}");
+    fs::remove_dir_all(dir.at("server/world/dimensions/minecraft/the_nether")).expect("there");
+    let report = dir.put_into("world", "server/world", &BOXES, &["-d", NETHER, "--dry-run"]).ended(1);
+    let root = dir.at("server").canonicalize().expect("there");
+    let wanted = format!(
+        "the save had no {NETHER}, and a server that keeps it in {} does not look into dimensions/minecraft/the_nether/region/",
+        root.join("world_nether").display()
+    );
+    assert_eq!(report["warnings"], json!([wanted]));
 }
 
 #[test]
@@ -116,16 +174,16 @@ fn what_is_no_save_is_refused() {
     let dir = TestDir::new();
     make(&dir, Dimensions, NEW);
     for (save, wanted) in [
-        (
-            "nowhere",
-            "nowhere is no save, as it holds no level.dat; columns are put into the folder of a whole save",
-        ),
+        ("", " is no save, as it holds no level.dat; columns are put into the folder of a whole save"),
         ("save/dimensions/minecraft/overworld", "overworld is no save, as it holds no level.dat"),
         ("save/level.dat", "level.dat is no save, as it holds no level.dat"),
     ] {
         let said = dir.put_into("world", save, &BOXES, &[]).refused();
         assert!(said.contains(wanted), "{said}");
     }
+    let absent = dir.put_into("world", "nowhere", &BOXES, &[]);
+    assert_eq!(absent.code, 4, "{}", absent.err);
+    assert!(absent.err.contains("nowhere is not there"), "{}", absent.err);
     let said = dir.put_into("world", "save", &BOXES, &["-d", "twilight"]);
     assert_eq!(said.code, 2);
     assert!(said.err.contains("the world has no dimension `twilight`"), "{}", said.err);

@@ -349,6 +349,16 @@ pub(super) fn make(save: &Save) -> usize {
         root.int_array("Position", &[7, 7]);
         root.raw_compounds("Entities", [].into_iter());
     });
+    let of_this = |(x, z): At| {
+        nbt::document(|root| {
+            root.int("DataVersion", NEW);
+            root.int_array("Position", &[x, z]);
+            root.raw_compounds("Entities", [].into_iter());
+        })
+    };
+    // The root's name is "a".
+    let named = |at: At| [&[10, 0, 1, b'a'], &of_this(at)[3..]].concat();
+    let followed = |at: At| [&of_this(at)[..], b"\0"].concat();
     let stored =
         |at: At, compression, payload| Stored { slot: Slot::of_column(at.0, at.1), compression, payload };
     write(
@@ -358,6 +368,8 @@ pub(super) fn make(save: &Save) -> usize {
             stored((0, 0), 2, entities(&elsewhere)),
             stored((1, 0), 77, vec![1, 2, 3]),
             stored((30, 30), 2, entities(&of_numbers[..40])),
+            stored((28, 30), 2, entities(&named((28, 30)))),
+            stored((27, 30), 2, entities(&followed((27, 30)))),
             stored((29, 30), 2, compress(&document(&sound))),
         ],
     );

@@ -68,7 +68,7 @@ fn what_cannot_be_read_takes_the_place_of_no_column() {
     dir.import("later", "world", &[]).good();
     for merge in ["keep", "replace"] {
         let report = dir.import("save", "world", &["--merge", merge]).ended(1);
-        let all = torn_columns().len() + unread_slots(0).len() + 8;
+        let all = torn_columns().len() + unread_slots(0).len() + 10;
         if merge == "keep" {
             assert_eq!(number(&report, "kept_slots"), all as u64 - 2, "{merge}");
         }
