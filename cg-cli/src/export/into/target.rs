@@ -24,8 +24,7 @@ impl Target {
     pub(super) fn find(save: &Path, dimension: &str) -> Result<Self, IntoError> {
         let failed = |source| IntoError::Io { path: save.to_owned(), source };
         if !save.join(save::LEVEL).is_file() {
-            let saves =
-                ServerFolder::find(save).ok().flatten().map_or_else(Vec::new, |server| server.saves());
+            let saves = ServerFolder::find(save).ok().flatten().map_or_else(Vec::new, ServerFolder::saves);
             return Err(IntoError::NoSave { path: save.to_owned(), saves });
         }
         let root = save.canonicalize().map_err(failed)?;
