@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cg_store::directory::{self, WorldFile};
 use cg_store::engine::EngineError;
 use cg_store::{Error, OpenError, World, WorldOptions};
 
@@ -15,7 +16,9 @@ use crate::output::{Failure, Outcome, Output, counted};
 /// Every command refuses a world whose newest commits were synced and are gone: a file `db/*.log` is missing or cut. Put
 /// that file back, or restore a checkpoint, if there is one. Accepted, the world is as it was at the newest commit that is
 /// left, gets a new incarnation, and cannot take the file back. Without `--yes` it says how many commits are lost. A world
-/// that has lost none is left alone. JSON: `{"lost":N,"last_commit":N}`.
+/// whose file `db/DURABLE` is missing or damaged can be read and not written: nothing says whether it has lost commits.
+/// Accepted, it gets a new one. A world that has lost nothing is left alone. JSON:
+/// `{"lost":N,"last_commit":N,"unchecked":BOOL}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -28,35 +31,50 @@ pub(crate) struct Args {
 struct Report {
     lost: u64,
     last_commit: u64,
+    /// Whether nothing said if commits are lost.
+    unchecked: bool,
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let lost = match args
-        .world
-        .when_free(out, || World::builder().options(&args.world.options()).open_read_only(args.world.path()))
-    {
-        Ok(world) => {
-            out.print(&Report { lost: 0, last_commit: world.last_commit().get() })?;
+    let path = args.world.path();
+    let opened =
+        args.world.when_free(out, || World::builder().options(&args.world.options()).open_read_only(path));
+    let problem = WorldFile::read(path).ok().and_then(|file| directory::floor_problem(path, &file));
+    let lost = match opened {
+        Ok(world) if problem.is_none() => {
+            out.print(&Report { lost: 0, last_commit: world.last_commit().get(), unchecked: false })?;
             return Ok(Outcome::Good);
+        }
+        Ok(world) => {
+            drop(world);
+            0
         }
         Err(Error::Open(OpenError::Engine { source: EngineError::LostCommits { floor, found }, .. })) => {
             floor.get() - found.get()
         }
         Err(error) => return Err(error.into()),
     };
-    let commits = counted(lost, "synced commit");
-    args.yes.confirm(&format!("{commits} of {} would be given up for good", args.world.path().display()))?;
+    let given_up = match &problem {
+        Some(problem) => format!("{problem}; synced commits of {} that are missing", path.display()),
+        None => format!("{} of {}", counted(lost, "synced commit"), path.display()),
+    };
+    args.yes.confirm(&format!("{given_up} would be given up for good"))?;
     let accepting = WorldOptions { accept_lost_commits: true, ..args.world.options() };
     let world = args.world.when_free(out, || World::builder().options(&accepting).open(args.world.path()))?;
     let last_commit = world.last_commit().get();
     world.close()?;
-    out.print(&Report { lost, last_commit })?;
+    out.print(&Report { lost, last_commit, unchecked: problem.is_some() })?;
     Ok(Outcome::Good)
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.lost {
+            _ if self.unchecked => writeln!(
+                f,
+                "db/DURABLE was written anew; the world is as of commit {}, and whether synced commits after it are missing could not be checked; run `cg verify`",
+                self.last_commit
+            ),
             0 => writeln!(f, "no synced commit is lost; the newest is {}", self.last_commit),
             lost => writeln!(
                 f,

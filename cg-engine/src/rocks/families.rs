@@ -20,13 +20,13 @@ pub(super) fn descriptors(budget: &Budget, held: &Held) -> Vec<ColumnFamilyDescr
     ours.chain([default]).collect()
 }
 
-/// Compares the families in the directory with ours, before anything is opened. RocksDB itself would create an absent
+/// Compares the families of the directory, as they are read `from` it or a view of it, with ours, before anything is opened. RocksDB itself would create an absent
 /// one, or refuse an unknown one without naming it.
 ///
 /// # Errors
 /// [`EngineError::MissingFamily`], [`EngineError::UnknownFamily`], and errors of reading the manifest.
-pub(super) fn check(dir: &Path) -> Result<(), EngineError> {
-    let found = Db::list_cf(&Options::default(), dir).map_err(|error| failure::opening(dir, error))?;
+pub(super) fn check(from: &Path, dir: &Path) -> Result<(), EngineError> {
+    let found = Db::list_cf(&Options::default(), from).map_err(|error| failure::opening(dir, error))?;
     compare(dir, &found)
 }
 

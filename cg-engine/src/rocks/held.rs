@@ -93,8 +93,10 @@ impl RocksEngine {
         }
         held.insert(family, message.to_owned());
         tracing::error!(family = family.name(), message, dir = %self.dir.display(), "files are damaged; they are rewritten no more");
-        let ended = self.db.set_options_cf(self.family(family), &[("disable_auto_compactions", "true")]);
-        if let Err(error) = ended {
+        // After a failure of its own RocksDB compacts nothing.
+        if self.is_sound()
+            && let Err(error) = self.set_option(family, "disable_auto_compactions", "true")
+        {
             tracing::warn!(%error, "compactions could not be ended");
         }
         if let Err(error) = write(&self.dir, &held) {
@@ -120,8 +122,7 @@ impl RocksEngine {
         let mut held = self.held.lock();
         held.remove(&family);
         write(&self.dir, &held)?;
-        let resumed = self.db.set_options_cf(self.family(family), &[("disable_auto_compactions", "false")]);
-        resumed.map_err(|error| failure::of("set an option", error))?;
+        self.set_option(family, "disable_auto_compactions", "false")?;
         Ok(true)
     }
 

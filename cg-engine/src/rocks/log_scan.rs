@@ -23,6 +23,9 @@
 //! So this module checks those cases. A record that extends past the end is damaged, not cut off, if a shorter length
 //! matches its checksum. Zeros must extend to the end of the file.
 //!
+//! Where the synced length of a file is known, this holds up to there. A power cut may leave anything behind it: a later
+//! page without an earlier one, or a part of each. The first record behind it that is not whole ends the log.
+//!
 //! One case cannot be detected: a damaged last record whose own bytes are all zero after the last sector boundary
 //! inside it. It looks like an incomplete write. Only the floor can show that it was synced.
 
@@ -61,6 +64,8 @@ pub enum Tear {
     /// The record reads as zeros from some point on. RocksDB treats that as damage unless it is configured to read up
     /// to it.
     Zeros,
+    /// The record is not whole, and neither it nor what follows was synced.
+    Unsynced(LogProblem),
 }
 
 /// Damage that no crash can cause.
@@ -98,6 +103,8 @@ pub enum LogProblem {
     CommitsBehindTear,
     /// The padding at the end of a block is not zero.
     Filling,
+    /// A change of the manifest is not whole or not there, and its log was deleted already.
+    ReliedOn,
 }
 
 impl fmt::Display for LogProblem {
@@ -115,25 +122,37 @@ impl fmt::Display for LogProblem {
             Self::CommitsBehindTear => {
                 f.write_str("the last record was not written to its end, yet a later log goes on")
             }
+            Self::ReliedOn => {
+                f.write_str("a change is not whole, and the log with its rows is not there any more")
+            }
             Self::Filling => f.write_str("the filling of a block is not zero"),
         }
     }
 }
 
-/// Reads a log file to its end, block by block. Reads every byte once.
+/// Reads a log file to its end, block by block, of which the first `synced_bytes` are known to be synced. Reads every byte
+/// once.
 ///
 /// # Errors
 /// The outer error comes from the operating system, the inner one is damage.
-pub fn scan_file(path: &Path) -> io::Result<Result<LogEnd, Damage>> {
-    scan(&mut File::open(path)?)
+pub fn scan_file(path: &Path, synced_bytes: u64) -> io::Result<Result<LogEnd, Damage>> {
+    let mut file = File::open(path)?;
+    let len_bytes = file.metadata()?.len();
+    Ok(match scan(&mut file, synced_bytes)? {
+        Ok(end) if end.tear.is_some_and(|tear| matches!(tear, Tear::Unsynced(_))) => {
+            Ok(LogEnd { torn_bytes: len_bytes.saturating_sub(end.whole_bytes), ..end })
+        }
+        scanned => scanned,
+    })
 }
 
-/// Reads a log to its end.
+/// Reads a log to its end, of which the first `synced_bytes` are known to be synced; or up to the first record that is not
+/// whole, if that is behind them.
 ///
 /// # Errors
 /// As [`scan_file`].
-pub fn scan(log: &mut impl Read) -> io::Result<Result<LogEnd, Damage>> {
-    let mut scanner = Scanner::default();
+pub fn scan(log: &mut impl Read, synced_bytes: u64) -> io::Result<Result<LogEnd, Damage>> {
+    let mut scanner = Scanner { synced_bytes, ..Scanner::default() };
     let mut block = vec![0; BLOCK_BYTES];
     let mut len_bytes = fill(log, &mut block)?;
     let mut next = vec![0; BLOCK_BYTES];
@@ -141,7 +160,7 @@ pub fn scan(log: &mut impl Read) -> io::Result<Result<LogEnd, Damage>> {
         // Only the last block may hold a record that was cut off.
         let next_len_bytes = if len_bytes == BLOCK_BYTES { fill(log, &mut next)? } else { 0 };
         if let Err(damage) = scanner.block(&block[..len_bytes], next_len_bytes == 0) {
-            return Ok(Err(damage));
+            return Ok(scanner.stopped_by(damage));
         }
         if next_len_bytes == 0 {
             return Ok(Ok(scanner.end()));
@@ -149,6 +168,68 @@ pub fn scan(log: &mut impl Read) -> io::Result<Result<LogEnd, Damage>> {
         std::mem::swap(&mut block, &mut next);
         len_bytes = next_len_bytes;
     }
+}
+
+/// The offsets at which the whole records of a file begin, from one offset on.
+///
+/// # Errors
+/// Errors of the operating system.
+pub fn record_starts(path: &Path, from_bytes: u64) -> io::Result<Vec<u64>> {
+    let mut file = File::open(path)?;
+    let mut scanner = Scanner { synced_bytes: from_bytes, starts: Some(Vec::new()), ..Scanner::default() };
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        let len_bytes = fill(&mut file, &mut block)?;
+        if len_bytes == 0 || scanner.block(&block[..len_bytes], len_bytes < BLOCK_BYTES).is_err() {
+            return Ok(scanner.starts.unwrap_or_default());
+        }
+    }
+}
+
+/// RocksDB's sequence number of the first batch in a log; `None` if it has none that can be read.
+pub fn first_sequence(path: &Path) -> Option<u64> {
+    let mut block = vec![0; BLOCK_BYTES];
+    let len_bytes = fill(&mut File::open(path).ok()?, &mut block).ok()?;
+    let mut rest = &block[..len_bytes];
+    while let Some((header, behind)) = rest.split_first_chunk::<HEADER_BYTES>() {
+        let [.., l0, l1, kind] = *header;
+        let (data, next) = behind.split_at_checked(u16::from_le_bytes([l0, l1]).into())?;
+        match kind {
+            1 | 2 => return Some(u64::from_le_bytes(data.get(..8)?.try_into().ok()?)),
+            // Records that describe the log.
+            9 | 10 | 130 => rest = next,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The number of records that begin behind an offset and are whole as far as their first part goes: those of a torn end,
+/// for a message. 0 if the file cannot be read.
+pub fn whole_records_behind(path: &Path, offset_bytes: u64) -> u64 {
+    let mut count = 0;
+    let Ok(mut file) = File::open(path) else { return 0 };
+    let mut block = vec![0; BLOCK_BYTES];
+    let mut at = 0;
+    while let Ok(len_bytes @ 1..) = fill(&mut file, &mut block) {
+        let mut from = 0;
+        while let Some((header, behind)) = block[from..len_bytes].split_first_chunk::<HEADER_BYTES>() {
+            let [c0, c1, c2, c3, l0, l1, kind] = *header;
+            let len = usize::from(u16::from_le_bytes([l0, l1]));
+            let sum = unmask(u32::from_le_bytes([c0, c1, c2, c3]));
+            let is_whole = behind
+                .get(..len)
+                .is_some_and(|data| crc32c::crc32c_append(crc32c::crc32c(&[kind]), data) == sum);
+            if !is_whole || kind == 0 {
+                // Up to the next block nothing says where a record begins.
+                break;
+            }
+            count += u64::from(matches!(kind, 1 | 2) && at + from as u64 >= offset_bytes);
+            from += HEADER_BYTES + len;
+        }
+        at += len_bytes as u64;
+    }
+    count
 }
 
 fn fill(log: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
@@ -177,6 +258,10 @@ struct Scanner {
     wiped: Option<Damage>,
     /// Whether the record that has begun holds a batch with operations.
     is_commit: bool,
+    /// How much of the log is known to be synced.
+    synced_bytes: u64,
+    /// Where the records behind the synced ones begin, if that is asked for.
+    starts: Option<Vec<u64>>,
 }
 
 impl Scanner {
@@ -215,6 +300,10 @@ impl Scanner {
                 Err(problem) => return Err(damage(problem)),
             }
             if !self.inside {
+                let start = self.end.whole_bytes;
+                if let Some(starts) = self.starts.as_mut().filter(|_| start >= self.synced_bytes) {
+                    starts.push(start);
+                }
                 self.end.record_count += 1;
                 self.end.holds_commits |= self.is_commit;
                 self.end.whole_bytes = self.at + (block.len() - rest.len()) as u64;
@@ -268,6 +357,15 @@ impl Scanner {
             _ => return Err(LogProblem::Order(kind)),
         };
         Ok(Some(behind))
+    }
+
+    /// The end of a log at a record that is not whole: damage, unless all that was synced is before it.
+    fn stopped_by(self, damage: Damage) -> Result<LogEnd, Damage> {
+        if self.end.whole_bytes < self.synced_bytes {
+            return Err(damage);
+        }
+        // How much follows is not known here.
+        Ok(LogEnd { torn_bytes: 1, tear: Some(Tear::Unsynced(damage.problem)), ..self.end })
     }
 
     fn end(self) -> LogEnd {

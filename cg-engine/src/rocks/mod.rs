@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BottommostLevelCompaction, ColumnFamily, CompactOptions, DBWithThreadMode, FlushOptions, ReadOptions,
-    SingleThreaded, WriteBatch, WriteOptions,
+    SingleThreaded, WriteBatch, WriteOptions, properties,
 };
 
 use super::batch::Op;
@@ -43,19 +43,24 @@ mod missing;
 mod open;
 mod options;
 mod read;
+mod synced;
+mod tear;
 mod tuning;
 mod usage;
+mod view;
 mod watch;
 
 pub use open::Examined;
 pub use options::{Access, RocksOptions};
 pub use tuning::MAX_WAL_BYTES;
 
-use floor::Floor;
+use floor::{Floor, Promise};
 use group_sync::GroupSync;
 use held::Held;
 use lock::DirLock;
 use read::RocksSnapshot;
+use synced::{FileEnd, Synced};
+use view::View;
 use watch::{Rows, Watch};
 
 /// Families are fixed for the life of the value, so a lookup takes no lock.
@@ -93,6 +98,8 @@ pub struct RocksEngine {
     last_commit: AtomicU64,
     batch_count: AtomicU64,
     syncs: GroupSync,
+    /// How much of the newest log was synced, as far as it was measured.
+    log_synced: Mutex<FileEnd>,
     floor: Option<Mutex<Floor>>,
     /// Families whose files are no longer rewritten.
     held: Mutex<Held>,
@@ -101,6 +108,8 @@ pub struct RocksEngine {
     /// The first write or sync that failed.
     failed: OnceLock<Failure>,
     closed: AtomicBool,
+    /// The files that are read, if they are not those of the directory.
+    _view: Option<View>,
     /// The last field, so that the directory is unlocked after the database is dropped.
     _lock: Option<DirLock>,
 }
@@ -166,6 +175,14 @@ impl RocksEngine {
     /// As [`open`](Self::open).
     pub fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
         open::examine(dir, options, &Held::new())
+    }
+
+    /// Why the floor of a directory promises nothing: the file `DURABLE`, which says which commits were synced, is missing or
+    /// damaged. A checkpoint has none.
+    ///
+    /// An open for reading does without it. An open for writing writes a new one, so it is to be asked before.
+    pub fn floor_problem(dir: &Path) -> Option<EngineError> {
+        floor::problem(dir)
     }
 
     /// The directory.
@@ -273,8 +290,7 @@ impl RocksEngine {
         };
         let cause = Arc::new(error);
         tracing::error!(error = %cause, dir = %self.dir.display(), "a write failed; no more are taken");
-        // The first failure stays the cause.
-        let _ = self.failed.set(if failure::is_sync(&cause) {
+        self.stop(if failure::is_sync(&cause) {
             Failure::Sync(Arc::clone(&cause))
         } else {
             Failure::Write(Arc::clone(&cause))
@@ -285,29 +301,98 @@ impl RocksEngine {
         }
     }
 
+    /// Notes the first failure, and ends all that RocksDB would do by itself. Otherwise it would go on five seconds after
+    /// a full disk has room again, family by family.
+    fn stop(&self, failure: Failure) {
+        // The first failure stays the cause.
+        if self.failed.set(failure).is_ok() {
+            self.db.cancel_all_background_work(true);
+        }
+    }
+
+    /// Whether nothing has failed, also in RocksDB's own threads.
+    fn is_sound(&self) -> bool {
+        self.failed.get().is_none() && self.background_error_count() == 0
+    }
+
+    fn background_error_count(&self) -> u64 {
+        self.db.property_int_value(properties::BACKGROUND_ERRORS).ok().flatten().unwrap_or(0)
+    }
+
+    /// Changes an option of a family, unless a write of RocksDB's own threads has failed.
+    ///
+    /// RocksDB keeps the files of a change that it wrote into the manifest and could not sync. But it deletes them after
+    /// any later change, also one that it does not write into the manifest, as that of an option. The manifest on the disk
+    /// may name them.
+    fn set_option(&self, family: Family, name: &str, value: &str) -> Result<(), EngineError> {
+        if !self.is_sound() {
+            let source = "a write in the background has failed; open the world again".into();
+            return Err(EngineError::Other { operation: "set an option", source });
+        }
+        let changed = self.db.set_options_cf(self.family(family), &[(name, value)]);
+        changed.map_err(|error| failure::of("set an option", error))
+    }
+
     fn sync_to(&self, seq: CommitSeq) -> Result<(), EngineError> {
-        let sync = || {
-            // RocksDB does not buffer the log, so there is nothing to flush. The call syncs every log that is not
-            // synced yet.
-            let result = self.db.flush_wal(true).map_err(|error| failure::of("sync the log", error));
-            result.inspect_err(|error| {
-                tracing::error!(%error, dir = %self.dir.display(), "a sync failed; no more commits are taken");
-            })
-        };
-        let result = self.syncs.reach(seq, || self.last_commit(), sync);
+        self.sync_and_measure(seq, || {
+            // At the end of a record.
+            let _newest = self.newest.lock();
+            synced::newest_log(&self.dir)
+        })
+    }
+
+    /// Syncs up to a commit. `measure` tells how much the newest log holds, where the floor is to be raised.
+    fn sync_and_measure(&self, seq: CommitSeq, measure: impl Fn() -> FileEnd) -> Result<(), EngineError> {
+        let result = self.syncs.reach(seq, || self.last_commit(), || self.sync_logs(&measure));
         match &result {
-            Ok(()) => {
-                // If another thread holds the floor, it is raising it. No thread waits for that.
-                if let Some(mut floor) = self.floor.as_ref().and_then(Mutex::try_lock) {
-                    floor.raise(self.syncs.synced());
-                }
-            }
-            Err(EngineError::SyncFailed { cause, .. }) => {
-                let _ = self.failed.set(Failure::Sync(Arc::clone(cause)));
-            }
+            Ok(()) => self.raise_floor(Floor::is_due),
+            Err(EngineError::SyncFailed { cause, .. }) => self.stop(Failure::Sync(Arc::clone(cause))),
             Err(_) => {}
         }
         result
+    }
+
+    fn sync_logs(&self, measure: impl Fn() -> FileEnd) -> Result<(), EngineError> {
+        let is_due =
+            self.floor.as_ref().is_some_and(|floor| floor.try_lock().is_some_and(|floor| floor.is_due()));
+        let measured = is_due.then(measure);
+        // RocksDB does not buffer the log, so there is nothing to flush. The call syncs every log that is not
+        // synced yet.
+        let result = self.db.flush_wal(true).map_err(|error| failure::of("sync the log", error));
+        if let (Ok(()), Some(measured)) = (&result, measured) {
+            *self.log_synced.lock() = measured;
+        }
+        result.inspect_err(|error| {
+            tracing::error!(%error, dir = %self.dir.display(), "a sync failed; no more commits are taken");
+        })
+    }
+
+    /// Raises the floor to what is synced, if that is wanted of it. If another thread holds it, that raises it.
+    fn raise_floor(&self, is_wanted: impl Fn(&Floor) -> bool) {
+        let floor = self.floor.as_ref().and_then(Mutex::try_lock);
+        let Some(mut floor) = floor.filter(|floor| is_wanted(floor)) else { return };
+        let manifest =
+            if self.is_sound() { floor.manifest.confirm(&self.dir) } else { floor.manifest.synced() };
+        let log = *self.log_synced.lock();
+        floor.raise(Promise { seq: self.syncs.synced(), synced: Synced { log, manifest } });
+    }
+
+    /// Syncs the logs once more, and raises the floor to all that they hold, unless it was written just now.
+    fn settle(&self) -> Result<(), EngineError> {
+        let may_settle = |floor: &Mutex<Floor>| floor.try_lock().is_some_and(|floor| floor.may_settle());
+        if !self.floor.as_ref().is_some_and(may_settle) {
+            return Ok(());
+        }
+        let measured = {
+            let _newest = self.newest.lock();
+            synced::newest_log(&self.dir)
+        };
+        if *self.log_synced.lock() != measured {
+            self.db.flush_wal(true).map_err(|error| self.fail(self.writing("sync the log", error)))?;
+            *self.log_synced.lock() = measured;
+        }
+        self.raise_floor(|_| true);
+        Ok(())
     }
 
     fn flush_families(&self) -> Result<(), EngineError> {
@@ -364,7 +449,8 @@ impl Engine for RocksEngine {
 
     fn sync(&self) -> Result<(), EngineError> {
         self.check_writable()?;
-        self.sync_to(self.last_commit())
+        let newest = self.last_commit();
+        if self.syncs.synced() < newest { self.sync_to(newest) } else { self.settle() }
     }
 
     fn last_commit(&self) -> CommitSeq {
@@ -412,10 +498,8 @@ impl Engine for RocksEngine {
         if range::is_empty(keys) {
             return Ok(());
         }
-        let handle = self.family(family);
         let collect_from = |age_cutoff: f64| {
-            let option = ("blob_garbage_collection_age_cutoff", &*age_cutoff.to_string());
-            self.db.set_options_cf(handle, &[option]).map_err(|error| failure::of("set an option", error))
+            self.set_option(family, "blob_garbage_collection_age_cutoff", &age_cutoff.to_string())
         };
         // By default RocksDB collects only the garbage of the oldest blob files. This call collects all of it.
         let age_cutoff = tuning::blob_age_cutoff(family);
@@ -424,7 +508,16 @@ impl Engine for RocksEngine {
         }
         let mut options = CompactOptions::default();
         options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
-        self.db.compact_range_cf_opt(handle, range::first(keys.0), range::behind(keys.1), &options);
+        self.db.compact_range_cf_opt(
+            self.family(family),
+            range::first(keys.0),
+            range::behind(keys.1),
+            &options,
+        );
+        if !self.is_sound() {
+            // The call before does not say why, this one does.
+            self.flush_families()?;
+        }
         age_cutoff.map_or(Ok(()), collect_from)
     }
 
@@ -437,13 +530,24 @@ impl Engine for RocksEngine {
         let flushed = match self.check_writable() {
             Err(EngineError::OpenedReadOnly) => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => self.sync_to(newest.seq).and_then(|()| self.flush_families()),
+            Ok(()) => {
+                let measure = || synced::newest_log(&self.dir);
+                self.sync_and_measure(newest.seq, measure).and_then(|()| self.flush_families())
+            }
         };
         self.closed.store(true, Ordering::Release);
-        if let Some(floor) = &self.floor {
-            floor.lock().raise_now(self.syncs.synced());
-        }
         self.db.cancel_all_background_work(true);
+        // Nothing writes any more.
+        if let Some(floor) = &self.floor
+            && self.is_sound()
+        {
+            let measured = synced::newest_log(&self.dir);
+            if self.db.flush_wal(true).is_ok() {
+                *self.log_synced.lock() = measured;
+            }
+            floor.lock().manifest.confirm(&self.dir);
+        }
+        self.raise_floor(|_| true);
         flushed
     }
 

@@ -11,16 +11,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use cg_format::Space;
 use cg_format::frame::FrameView;
 use parking_lot::Mutex;
-use rocksdb::{DBRecoveryMode, Options, ReadOptions, WriteOptions};
+use rocksdb::{ReadOptions, WriteOptions, properties};
 
 use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place, Reopened};
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::held::Held;
 use super::lock::DirLock;
-use super::log_scan::{LogEnd, LogProblem, Tear};
+use super::log_scan::{LogEnd, LogProblem};
+use super::tear::Tears;
+use super::view::View;
 use super::{
-    Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tuning,
+    Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tear, tuning,
 };
 
 /// The file that names the current manifest.
@@ -42,7 +44,9 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
     let families = families::descriptors(&options.budget, &Held::new());
     let db =
         Db::open_cf_descriptors(&database, dir, families).map_err(|error| failure::opening(dir, error))?;
-    let engine = finish(dir, options, db, Some(Floor::open(dir)?), Some(lock), Held::new())?;
+    let mut floor = Floor::open(dir)?;
+    floor.begin(dir);
+    let engine = finish(dir, options, (db, None), Some(floor), Some(lock), Held::new())?;
     sync_dir(dir)?;
     if let Some(parent) = dir.parent() {
         sync_dir(parent)?;
@@ -97,7 +101,7 @@ pub struct Examined {
     /// The database, open for reading.
     reader: RocksEngine,
     lock: Option<DirLock>,
-    replay: Replay,
+    tears: Tears,
     options: RocksOptions,
     held: Held,
     has_lost_commits: bool,
@@ -119,7 +123,7 @@ impl Examined {
     /// # Errors
     /// Errors of the disk.
     pub fn open(self) -> Result<RocksEngine, EngineError> {
-        let Self { reader, lock, replay, options, held, has_lost_commits } = self;
+        let Self { reader, lock, tears, options, held, has_lost_commits } = self;
         let found = reader.last_commit();
         let dir = reader.dir.clone();
         let dir = dir.as_path();
@@ -128,7 +132,8 @@ impl Examined {
         let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
         lock.sign()?;
         let families = families::descriptors(&options.budget, &held);
-        let opened = Db::open_cf_descriptors(&replay.database(&options), dir, families);
+        tears.cut_files(dir)?;
+        let opened = Db::open_cf_descriptors(&tuning::database(&options.budget), dir, families);
         let db = opened.map_err(|error| failure::opening(dir, error))?;
         if held != held::read(dir)
             && let Err(error) = held::write(dir, &held)
@@ -139,26 +144,34 @@ impl Examined {
         if has_lost_commits {
             floor.lower(dir, found)?;
         }
-        finish(dir, &options, db, Some(floor), Some(lock), held)
+        floor.begin(dir);
+        finish(dir, &options, (db, None), Some(floor), Some(lock), held)
     }
 }
 
 /// See [`RocksEngine::examine`]. `held` names held families in addition to those in the directory's file.
 pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result<Examined, EngineError> {
     options.budget.check_startup()?;
-    let (lock, replay) = check_files(dir, Access::ReadWrite)?;
+    let (lock, manifest, tears) = check_files(dir, Access::ReadWrite)?;
     let reading = options.clone().with_access(Access::ReadOnly);
     let mut held = held.clone();
     held.extend(held::read(dir));
-    let reader = finish(dir, &reading, read_database(dir, &reading, replay)?, None, None, held.clone())?;
+    let Opened { db, view, tears } = read_database(dir, &reading, &manifest, tears)?;
+    let reader = finish(dir, &reading, (db, view), None, None, held.clone())?;
+    if !options.accept_lost_commits
+        && let Some(error @ EngineError::Corrupt { .. }) = floor::problem(dir)
+        && dir.join(floor::FILE_NAME).exists()
+    {
+        return Err(error);
+    }
     let has_lost_commits = check_floor(dir, options, reader.last_commit())?;
     let options = options.clone().with_access(Access::ReadWrite);
-    Ok(Examined { reader, lock, replay, options, held, has_lost_commits })
+    Ok(Examined { reader, lock, tears, options, held, has_lost_commits })
 }
 
 /// Whether the newest commit is older than the floor, if the options accept that.
 fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<bool, EngineError> {
-    let floor = floor::promised(dir)?;
+    let floor = floor::promised(dir)?.seq;
     if found < floor && !options.accept_lost_commits {
         return Err(EngineError::LostCommits { floor, found });
     }
@@ -168,46 +181,83 @@ fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<b
 /// Opens for reading. Does not compare the floor.
 fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
     options.budget.check_startup()?;
-    let (lock, replay) = check_files(dir, Access::ReadOnly)?;
-    finish(dir, options, read_database(dir, options, replay)?, None, lock, held::read(dir))
+    let (lock, manifest, tears) = check_files(dir, Access::ReadOnly)?;
+    let Opened { db, view, .. } = read_database(dir, options, &manifest, tears)?;
+    finish(dir, options, (db, view), None, lock, held::read(dir))
 }
 
 /// Takes the lock and checks what RocksDB would not notice, or not name. Changes no byte.
-fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, Replay), EngineError> {
+fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, String, Tears), EngineError> {
     let manifest = current_manifest(dir)?;
     let lock = DirLock::existing(dir, access)?;
-    let replay = scan_logs(dir, &manifest)?;
-    families::check(dir)?;
-    Ok((lock, replay))
+    let tears = Tears::find(dir, &manifest, floor::promised(dir)?.synced)?;
+    Ok((lock, manifest, tears))
 }
 
-/// How far RocksDB replays the logs.
-#[derive(Debug, Clone, Copy)]
-enum Replay {
-    /// To their end. The last record may be cut off.
-    All,
-    /// To the first record that fails its checks. The scan found that this is the last record, that it ends in zeros,
-    /// and that nothing else is wrong. Otherwise this mode would hide damage.
-    UpToTheTear,
+/// A database that is open for reading, and what of its files it does not read.
+struct Opened {
+    db: Db,
+    view: Option<View>,
+    tears: Tears,
 }
 
-impl Replay {
-    fn database(self, options: &RocksOptions) -> Options {
-        let mut database = tuning::database(&options.budget);
-        match self {
-            Self::All => {}
-            Self::UpToTheTear => database.set_wal_recovery_mode(DBRecoveryMode::PointInTime),
-        }
-        database
-    }
+/// Opens the database for reading, without what a power cut left torn.
+///
+/// If a table is missing, the change that names it may be one that was never synced.
+fn read_database(
+    dir: &Path,
+    options: &RocksOptions,
+    manifest: &str,
+    tears: Tears,
+) -> Result<Opened, EngineError> {
+    let missing = match read_cut(dir, options, manifest, tears.clone()) {
+        Err(error) if is_missing_table(dir, &error) => error,
+        opened => return opened,
+    };
+    let synced = floor::promised(dir)?.synced;
+    let mut shorter = tears.with_shorter_manifests(dir, manifest, synced).into_iter();
+    let Some(opened) = shorter.find_map(|tears| read_cut(dir, options, manifest, tears).ok()) else {
+        return Err(missing);
+    };
+    tracing::warn!(error = %missing, "the change of the manifest that names the file was never synced; it is cut");
+    Ok(opened)
 }
 
-fn read_database(dir: &Path, options: &RocksOptions, replay: Replay) -> Result<Db, EngineError> {
+fn is_missing_table(dir: &Path, error: &EngineError) -> bool {
+    let EngineError::Corrupt { place: Place::File { name, .. }, .. } = error else { return false };
+    held::table_in(name).is_some() && !dir.join(name).exists()
+}
+
+fn read_cut(dir: &Path, options: &RocksOptions, manifest: &str, tears: Tears) -> Result<Opened, EngineError> {
+    let view = if tears.is_none() { None } else { Some(View::new(dir, &tears)?) };
+    let from = view.as_ref().map_or(dir, View::path);
+    families::check(from, dir)?;
     let families = families::descriptors(&options.budget, &Held::new());
-    let opened = Db::open_cf_descriptors_read_only(&replay.database(options), dir, families, false);
-    opened.map_err(|error| {
+    let database = tuning::database(&options.budget);
+    let opened = Db::open_cf_descriptors_read_only(&database, from, families, false);
+    let db = opened.map_err(|error| {
         missing::table(dir, options, error.as_ref()).unwrap_or_else(|| failure::opening(dir, error))
-    })
+    })?;
+    if let Some(end) = tears.end_of(manifest)
+        && !has_oldest_log(&db, dir)?
+    {
+        return Err(corrupt_file(manifest, end, &LogProblem::ReliedOn));
+    }
+    Ok(Opened { db, view, tears })
+}
+
+/// Whether the oldest log is there with rows that are in no table. RocksDB deletes it once a change of the manifest says
+/// that they are.
+fn has_oldest_log(db: &Db, dir: &Path) -> Result<bool, EngineError> {
+    let number = db.property_int_value(properties::MIN_LOG_NUMBER_TO_KEEP);
+    let number = number.map_err(|error| failure::of("read a property", error))?.unwrap_or(0);
+    if number > 0 {
+        return Ok(dir.join(format!("{number:06}.log")).is_file());
+    }
+    // The world was never opened again since it was made, and all is in logs.
+    let logs = tear::logs(dir)?;
+    let mut sequences = logs.iter().filter_map(|name| log_scan::first_sequence(&dir.join(name)));
+    Ok(sequences.next().is_none_or(|first| first <= 1))
 }
 
 /// Whether a file of the directory is a write-ahead log.
@@ -218,7 +268,7 @@ pub(super) fn is_log(name: &OsStr) -> bool {
 fn finish(
     dir: &Path,
     options: &RocksOptions,
-    db: Db,
+    (db, view): (Db, Option<View>),
     floor: Option<Floor>,
     lock: Option<DirLock>,
     held: Held,
@@ -241,11 +291,13 @@ fn finish(
         last_commit: AtomicU64::new(seq.get()),
         batch_count: AtomicU64::new(0),
         syncs: GroupSync::new(synced),
+        log_synced: Mutex::default(),
         floor: floor.map(Mutex::new),
         held: Mutex::new(held),
         damaged_table: Mutex::default(),
         failed: OnceLock::new(),
         closed: AtomicBool::new(false),
+        _view: view,
         _lock: lock,
     })
 }
@@ -267,7 +319,7 @@ fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
 }
 
 /// The name of the current manifest.
-fn current_manifest(dir: &Path) -> Result<String, EngineError> {
+pub(super) fn current_manifest(dir: &Path) -> Result<String, EngineError> {
     let path = dir.join(CURRENT);
     let name = match fs::read(&path) {
         Ok(bytes) => bytes.strip_suffix(b"\n").map(<[u8]>::to_vec).map(String::from_utf8),
@@ -292,39 +344,10 @@ pub(super) fn is_manifest(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// Reads the manifest and the logs to their ends. Only the newest log that holds commits may end in an incomplete
-/// record: no commit may follow a gap. The manifest is synced before anything relies on it.
-fn scan_logs(dir: &Path, manifest: &str) -> Result<Replay, EngineError> {
-    let end = scan(dir, manifest)?;
-    if end.tear == Some(Tear::Zeros) {
-        return Err(corrupt_file(manifest, end.whole_bytes, &LogProblem::Zeros));
-    }
-    let mut names = file_names(dir)?;
-    names.retain(|name| is_log(OsStr::new(name)));
-    // By number: a longer name has a higher one.
-    names.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
-    let mut torn: Option<(String, LogEnd)> = None;
-    for name in names {
-        let end = scan(dir, &name)?;
-        if let Some((torn, torn_end)) = torn.as_ref().filter(|_| end.holds_commits) {
-            return Err(corrupt_file(torn, torn_end.whole_bytes, &LogProblem::CommitsBehindTear));
-        }
-        if end.tear.is_some() {
-            torn = Some((name, end));
-        }
-    }
-    Ok(match torn {
-        Some((name, end)) if end.tear == Some(Tear::Zeros) => {
-            tracing::warn!(log = name, ?end, "the last record of the log was not written to its end");
-            Replay::UpToTheTear
-        }
-        _ => Replay::All,
-    })
-}
-
-fn scan(dir: &Path, name: &str) -> Result<LogEnd, EngineError> {
+/// Reads a log or a manifest to its end, of which so many bytes are known to be synced.
+pub(super) fn scan(dir: &Path, name: &str, synced_bytes: u64) -> Result<LogEnd, EngineError> {
     let path = dir.join(name);
-    match log_scan::scan_file(&path) {
+    match log_scan::scan_file(&path, synced_bytes) {
         Ok(Ok(end)) => {
             tracing::debug!(path = %path.display(), ?end, "scanned a log");
             Ok(end)
@@ -357,7 +380,7 @@ pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn file_names(dir: &Path) -> Result<Vec<String>, EngineError> {
+pub(super) fn file_names(dir: &Path) -> Result<Vec<String>, EngineError> {
     let io = |source| EngineError::Io { path: dir.to_path_buf(), source };
     let entries = fs::read_dir(dir).map_err(io)?;
     entries.map(|entry| Ok(entry.map_err(io)?.file_name().to_string_lossy().into_owned())).collect()

@@ -20,6 +20,7 @@ mod blob_cache;
 mod damage;
 mod failures;
 mod options;
+mod torn;
 
 /// One for all tests of the process, as in a host with several worlds.
 static SHARED: LazyLock<Budget> = LazyLock::new(|| Budget::new(64 << 20, 2));
@@ -93,6 +94,31 @@ fn put(engine: &RocksEngine, key: &[u8], payload: &[u8], level: Level) -> Commit
     let draft = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(payload));
     batch.put(Space::Object, key, draft, Stamp::Commit);
     engine.commit(batch, &[], level).expect("commits")
+}
+
+/// Syncs all, and raises the floor to it. A length of the manifest counts once a later sync has succeeded.
+#[track_caller]
+fn settle(engine: &RocksEngine) {
+    for _ in 0..3 {
+        // The floor is written at most that often.
+        std::thread::sleep(std::time::Duration::from_millis(110));
+        engine.sync().expect("syncs");
+    }
+}
+
+/// Writes a floor: a commit, and number and synced bytes of the newest log and of the manifest.
+#[track_caller]
+fn promise(dir: &Dir, seq: u64, files: [[u64; 2]; 2]) {
+    let slot = |write_count: u64| {
+        let numbers = [&[write_count, seq][..], &files.concat()].concat();
+        let mut slot = b"cgfloor1".to_vec();
+        slot.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+        slot.resize(60, 0);
+        let sum = crc32c::crc32c(&slot);
+        slot.extend(sum.to_le_bytes());
+        slot
+    };
+    fs::write(dir.db().join("DURABLE"), [slot(8), slot(9)].concat()).expect("writes");
 }
 
 type Rows = BTreeMap<(Family, Vec<u8>), Vec<u8>>;

@@ -130,11 +130,17 @@ impl World {
         let refused = |source| OpenError::Engine { path: dir.into(), source };
         let examined =
             RocksEngine::examine(&directory::engine_dir(dir), &options.rocks()).map_err(refused)?;
+        let floor_problem = directory::floor_problem(dir, &file);
+        let has_floor_problem = floor_problem.is_some();
+        if let Some(problem) = floor_problem.filter(|_| !options.accept_lost_commits) {
+            return Err(refused(problem).into());
+        }
         let mut rows = WorldRows::read(examined.reader())?;
+        rows.check_world(dir, &file)?;
         rows.shape_for(options)?;
         recovery::check(examined.reader())?;
         change(&mut rows.catalog)?;
-        if examined.has_lost_commits() {
+        if examined.has_lost_commits() || has_floor_problem {
             // The numbers of the lost commits will be used again. The new incarnation is written before the loss is
             // accepted. So no crash leaves a world that reuses them under the old incarnation.
             file = WorldFile { incarnation: Uuid::new_v4(), ..file };
@@ -156,6 +162,7 @@ impl World {
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
         let rows = WorldRows::read(&engine)?;
+        rows.check_world(dir, &file)?;
         Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 

@@ -127,6 +127,9 @@ impl World {
         if rows.record_shape.is_none() {
             meta::RECORD_SHAPE.put(&mut batch, &record_shape);
         }
+        if directory.is_some() && rows.world.is_none() {
+            meta::WORLD.put(&mut batch, &file.uuid);
+        }
         // A world in a directory has its identity in `world.cg`.
         if directory.is_none() && rows.identity.as_ref() != Some(&file) {
             meta::IDENTITY.put(&mut batch, &file);

@@ -265,6 +265,19 @@ fn is_shared(_file: &fs::Metadata) -> bool {
     true
 }
 
+/// Why it is not known which commits of a world were synced: the file that says so is missing or damaged. A checkpoint needs
+/// none.
+///
+/// Reading goes on without it. An open for writing needs
+/// [`accept_lost_commits`](crate::WorldOptions::accept_lost_commits).
+#[cfg(feature = "rocks")]
+pub fn floor_problem(world: &Path, file: &WorldFile) -> Option<crate::engine::EngineError> {
+    if file.state == State::Checkpoint {
+        return None;
+    }
+    crate::engine::RocksEngine::floor_problem(&engine_dir(world))
+}
+
 /// The engine's directory inside a world's directory.
 pub fn engine_dir(world: &Path) -> PathBuf {
     world.join(ENGINE_DIR)

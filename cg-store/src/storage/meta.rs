@@ -1,6 +1,8 @@
 //! The rows of `worldMeta`: properties of the world, its limits, and the registry's lists.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "rocks")]
+use std::path::Path;
 
 use cg_format::frame::{Codec, Draft, FrameView, LEN_BYTES, Stamp};
 use cg_format::key::Family;
@@ -66,6 +68,19 @@ pub(crate) const IDENTITY: MetaRow<WorldFile> = MetaRow {
     },
 };
 
+/// The UUID of a world in a directory, which `world.cg` there must have too.
+pub(crate) const WORLD: MetaRow<Uuid> = MetaRow {
+    key: "world",
+    what: "the row of the world's UUID",
+    encode: |uuid, out| out.extend(uuid.as_bytes()),
+    decode: |payload| {
+        let mut reader = Reader::at_offset(payload, LEN_BYTES as u64, Section::Frame);
+        let uuid = reader.array("uuid").map(Uuid::from_bytes)?;
+        reader.end("bytes after the UUID")?;
+        Ok(uuid)
+    },
+};
+
 /// The rows that a world reads first, so that damage in them is found before anything is written.
 #[derive(Debug)]
 pub(crate) struct WorldRows {
@@ -78,13 +93,15 @@ pub(crate) struct WorldRows {
     pub(crate) record_shape: Option<RecordShape>,
     /// `None` also in a world with a directory, which has it in `world.cg`.
     pub(crate) identity: Option<WorldFile>,
+    /// `None` in a world without a directory, and in worlds of earlier drafts.
+    pub(crate) world: Option<Uuid>,
 }
 
 impl WorldRows {
     /// The rows of a world that is not stored yet.
     #[cfg(feature = "rocks")]
     pub(crate) const fn of_new(catalog: Catalog) -> Self {
-        Self { catalog, limits: None, tombstone_horizon: 0, record_shape: None, identity: None }
+        Self { catalog, limits: None, tombstone_horizon: 0, record_shape: None, identity: None, world: None }
     }
 
     /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a few other rows.
@@ -99,7 +116,22 @@ impl WorldRows {
             tombstone_horizon: TOMBSTONE_HORIZON.get(view)?.unwrap_or(0),
             record_shape: RECORD_SHAPE.get(view)?,
             identity: None,
+            world: WORLD.get(view)?,
         })
+    }
+
+    /// Checks that the rows are those of the world that `world.cg` of a directory names.
+    ///
+    /// # Errors
+    /// [`OpenError::OtherWorld`].
+    #[cfg(feature = "rocks")]
+    pub(crate) fn check_world(&self, path: &Path, file: &WorldFile) -> Result<(), OpenError> {
+        match self.world {
+            Some(rows) if rows != file.uuid => {
+                Err(OpenError::OtherWorld { path: path.into(), file: file.uuid, rows })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The shape of the record tree: the stored one, otherwise the requested one.

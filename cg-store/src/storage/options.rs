@@ -254,6 +254,10 @@ impl Default for StoreLimits {
 /// In every mode a transaction is visible completely or not at all after a crash, and never without the transactions
 /// before it.
 ///
+/// A crash takes nothing of what the disk has. But if bytes of the log that were written in the last second before it are
+/// *damaged* afterwards, they are taken for a write that the crash interrupted, and the commits in them are gone with no
+/// more than a warning. Before that second damage is an error.
+///
 /// *Accepted* means: checked, numbered, visible to every reader, with a fixed place in the order. Another thread
 /// encodes and writes the commit soon after; see [`WorldOptions::queue_bytes`](crate::WorldOptions::queue_bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

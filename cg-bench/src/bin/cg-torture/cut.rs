@@ -248,19 +248,19 @@ impl<'i> Cutter<'i> {
         let promised = self.floor - self.before;
         let record = self.records.get(promised as usize - 1).ok_or("the floor's record is not there")?;
         let copy = self.copy(Some(&self.log[..record.start]))?;
-        fs::remove_file(copy.join("db/DURABLE"))?;
+        fs::write(copy.join("db/DURABLE"), floor_of_nothing())?;
         let world = World::builder().options(&accepting()).open_read_only(&copy)?;
         let (found, steps) = (world.last_commit().get(), self.compare(&world)?);
         drop(world);
         match self.open(&copy, found, steps)? {
             Outcome::OpenedBelowFloor => {
                 println!(
-                    "cut: control without the floor caught: opened at commit {found}, floor {}",
+                    "cut: control without a promise caught: opened at commit {found}, floor {}",
                     self.floor
                 );
                 Ok(())
             }
-            other => Err(format!("the control without the floor gave {other:?}").into()),
+            other => Err(format!("the control without a promise gave {other:?}").into()),
         }
     }
 
@@ -344,6 +344,18 @@ fn floor(world: &Path) -> Result<u64, Failure> {
         })
         .collect();
     Ok(slots.into_iter().next_back().ok_or("the floor is empty")?.1)
+}
+
+/// A floor that promises no commit, as in a world that was just made.
+fn floor_of_nothing() -> Vec<u8> {
+    let slot = |write_count: u64| {
+        let mut slot = b"cgfloor1".to_vec();
+        slot.extend(write_count.to_le_bytes());
+        slot.resize(FLOOR_SLOT_BYTES - 4, 0);
+        slot.extend(crc32c::crc32c(&slot).to_le_bytes());
+        slot
+    };
+    [slot(1), slot(2)].concat()
 }
 
 #[cfg(test)]

@@ -70,11 +70,52 @@ fn a_world_without_its_newest_log_is_refused_until_the_loss_is_accepted() {
         )
     );
     let accepted = run(&["accept-loss", world, "--yes", "--json"]);
-    assert_eq!(accepted.json(), json!({ "lost": 1, "last_commit": last - 1 }), "{accepted:?}");
+    assert_eq!(
+        accepted.json(),
+        json!({ "lost": 1, "last_commit": last - 1, "unchecked": false }),
+        "{accepted:?}"
+    );
     assert_eq!(run(&["verify", world]).code, 0);
-    assert_eq!(run(&["accept-loss", world, "--json"]).json(), json!({ "lost": 0, "last_commit": last - 1 }));
+    assert_eq!(
+        run(&["accept-loss", world, "--json"]).json(),
+        json!({ "lost": 0, "last_commit": last - 1, "unchecked": false })
+    );
     let found = run(&["get", world, "--chunk", "0", "4", "-1"]);
     assert_eq!(found.code, 0, "the lost commit deleted it: {found:?}");
     let incarnation = |path: &str| run(&["info", path, "--json"]).json()["incarnation"].take();
     assert_ne!(incarnation(world), incarnation(text(&sample.path())));
+}
+
+#[test]
+fn a_world_without_durable_is_read_and_gets_a_new_one_if_that_is_accepted() {
+    for is_there in [false, true] {
+        let sample = Sample::new();
+        let (floor, world) = (sample.path().join("db/DURABLE"), text(&sample.path()).to_owned());
+        let hash = sample.cg("hash", &[]).good();
+        if is_there {
+            std::fs::write(&floor, [7; 100]).expect("writes");
+        } else {
+            std::fs::remove_file(&floor).expect("removes");
+        }
+        assert_eq!(sample.cg("hash", &[]).good(), hash);
+        let verified = sample.cg("verify", &[]);
+        assert_eq!(verified.code, 1);
+        assert!(verified.out.contains("file DURABLE at byte 0 is damaged: "), "{}", verified.out);
+        let put = sample.cg("object put", &["k", "--text", "t"]);
+        assert_eq!((put.code, put.out.as_str()), (1, ""));
+        assert!(put.err.contains("or go on without it by `cg accept-loss`"), "{}", put.err);
+        let asked = run(&["accept-loss", &world]);
+        assert_eq!(asked.code, 2, "{asked:?}");
+        let wanted = format!(
+            "synced commits of {world} that are missing would be given up for good; nothing was changed"
+        );
+        assert!(asked.err.contains(&wanted), "{}", asked.err);
+        let accepted = run(&["accept-loss", &world, "--yes", "--json"]).json();
+        assert_eq!((&accepted["lost"], &accepted["unchecked"]), (&json!(0), &json!(true)));
+        assert_eq!(sample.cg("hash", &[]).good(), hash);
+        assert_eq!(sample.cg("verify", &[]).code, 0);
+        sample.cg("object put", &["k", "--text", "t"]).good();
+        let again = run(&["accept-loss", &world, "--json"]).json();
+        assert_eq!(again["unchecked"], json!(false));
+    }
 }

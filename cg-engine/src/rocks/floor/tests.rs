@@ -4,7 +4,12 @@ use super::*;
 
 #[track_caller]
 fn promised_by(dir: &Path) -> u64 {
-    promised(dir).expect("reads").get()
+    promised(dir).expect("reads").seq.get()
+}
+
+fn to(seq: u64) -> Promise {
+    let end = |number| FileEnd { number, len_bytes: seq * 100 };
+    Promise { seq: CommitSeq::new(seq), synced: Synced { log: end(5), manifest: end(3) } }
 }
 
 #[test]
@@ -12,15 +17,15 @@ fn a_floor_is_kept_and_only_rises() {
     let dir = tempfile::tempdir().expect("a directory");
     assert_eq!(promised_by(dir.path()), 0);
     let mut floor = Floor::open(dir.path()).expect("is made");
-    floor.raise_now(CommitSeq::new(7));
+    floor.raise(to(7));
     assert_eq!(promised_by(dir.path()), 7);
-    floor.raise_now(CommitSeq::new(3));
+    floor.raise(to(3));
     assert_eq!(promised_by(dir.path()), 7);
-    // The last write was less than a second ago, so this one is skipped.
-    floor.raise(CommitSeq::new(8));
-    assert_eq!((promised_by(dir.path()), floor.seq().get()), (7, 7));
-    floor.written = None;
-    floor.raise(CommitSeq::new(9));
+    // It was raised less than a second ago.
+    assert!(!floor.is_due());
+    floor.raised = None;
+    assert!(floor.is_due());
+    floor.raise(to(9));
     assert_eq!(Floor::open(dir.path()).expect("opens").seq().get(), 9);
 }
 
@@ -29,8 +34,8 @@ fn one_damaged_slot_leaves_the_other() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join(FILE_NAME);
     let mut floor = Floor::open(dir.path()).expect("is made");
-    floor.raise_now(CommitSeq::new(7));
-    floor.raise_now(CommitSeq::new(8));
+    floor.raise(to(7));
+    floor.raise(to(8));
     let whole = std::fs::read(&path).expect("reads");
     assert_eq!(whole.len(), 2 * SLOT_BYTES);
     for bit in 0..whole.len() * 8 {
@@ -43,6 +48,12 @@ fn one_damaged_slot_leaves_the_other() {
     bytes[16] ^= 1;
     bytes[SLOT_BYTES + 60] ^= 1;
     std::fs::write(&path, &bytes).expect("writes");
-    let error = promised(dir.path()).expect_err("both slots are damaged");
-    assert_eq!(error.to_string(), "file DURABLE at byte 0 is damaged: neither slot matches its checksum");
+    let error = problem(dir.path()).expect("both slots are damaged").to_string();
+    assert!(
+        error.starts_with("file DURABLE at byte 0 is damaged: neither slot matches its checksum; "),
+        "{error}"
+    );
+    assert_eq!(promised_by(dir.path()), 0);
+    assert_eq!(Floor::open(dir.path()).expect("is made anew").seq(), CommitSeq::NONE);
+    assert!(problem(dir.path()).is_none());
 }

@@ -41,7 +41,7 @@ fn push(out: &mut Vec<u8>, kind: u8, data: &[u8]) {
 }
 
 fn scan_bytes(mut bytes: &[u8]) -> Result<LogEnd, Damage> {
-    scan(&mut bytes).expect("a slice is always readable")
+    scan(&mut bytes, u64::MAX).expect("a slice is always readable")
 }
 
 #[track_caller]

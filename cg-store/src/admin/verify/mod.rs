@@ -18,6 +18,8 @@ use crate::admin::Admin;
 use crate::admin::quarantine::LostChunks;
 use crate::maintain::opacity::is_rewritten_at_close;
 use crate::rt::stats::Counters;
+#[cfg(feature = "rocks")]
+use crate::storage::directory;
 use crate::storage::error::Error;
 use crate::storage::meta;
 use crate::storage::record_shape::RecordShape;
@@ -165,6 +167,12 @@ impl Admin<'_> {
         };
         for family in Family::ALL {
             verifier.rows(&view, family, depth)?;
+        }
+        #[cfg(feature = "rocks")]
+        if let Some(world) = &self.shared.directory
+            && let Some(problem) = directory::floor_problem(world, &self.shared.file)
+        {
+            verifier.find_in(Family::WorldMeta, &[], problem.to_string());
         }
         if let Some(error) = unreadable {
             let why = in_words(&error);

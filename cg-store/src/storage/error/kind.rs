@@ -65,9 +65,10 @@ impl OpenError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotAWorld { .. } => ErrorKind::NotFound,
-            Self::HalfCreated { .. } | Self::DamagedWorldFile { .. } | Self::DamagedCommit { .. } => {
-                ErrorKind::Damaged
-            }
+            Self::HalfCreated { .. }
+            | Self::OtherWorld { .. }
+            | Self::DamagedWorldFile { .. }
+            | Self::DamagedCommit { .. } => ErrorKind::Damaged,
             Self::NotEmpty { .. }
             | Self::RecordShape { .. }
             | Self::OtherSignature { .. }

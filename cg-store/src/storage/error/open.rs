@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use uuid::Uuid;
 
 use cg_format::key::Family;
 
@@ -28,6 +29,19 @@ pub enum OpenError {
     NotEmpty {
         /// The directory.
         path: PathBuf,
+    },
+    /// `world.cg` is that of another world than the rows.
+    #[error(
+        "{}/world.cg is of world {file}, and the rows in db are of world {rows}: bring back the `world.cg` of world {rows} from a checkpoint or a copy of it",
+        path.display()
+    )]
+    OtherWorld {
+        /// The directory.
+        path: PathBuf,
+        /// The UUID in `world.cg`.
+        file: Uuid,
+        /// The UUID in the rows.
+        rows: Uuid,
     },
     /// Its creation was interrupted: it holds no data of value.
     #[error("{} was never finished being created; delete the directory and create the world again", path.display())]

@@ -491,3 +491,78 @@ fn a_checkpoint_that_cannot_be_made_leaves_nothing_behind() {
     assert!(matches!(error, Error::Closed), "{error}");
     assert!(!copy.path().exists());
 }
+
+#[test]
+fn the_file_of_another_world_is_refused() {
+    let (disk, _) = closed();
+    let (other, _) = closed();
+    let uuid = disk.open(&[]).identity().uuid;
+    let own = std::fs::read(disk.path().join("world.cg")).expect("reads");
+    std::fs::copy(other.path().join("world.cg"), disk.path().join("world.cg")).expect("copies");
+    let error = refusal(&disk, &[]);
+    let Error::Open(OpenError::OtherWorld { file, rows, .. }) = &error else { panic!("{error}") };
+    assert_eq!((*file, *rows), (other.open(&[]).identity().uuid, uuid));
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{}/world.cg is of world {file}, and the rows in db are of world {uuid}: bring back the `world.cg` of world {uuid} from a checkpoint or a copy of it",
+            disk.path().display()
+        )
+    );
+    std::fs::write(disk.path().join("world.cg"), own).expect("writes");
+    assert_sound(&disk.open(&[]));
+}
+
+#[test]
+fn a_world_of_earlier_drafts_gets_its_own_number_when_it_is_opened_for_writing() {
+    let (disk, _) = closed();
+    let (other, _) = closed();
+    disk.raw().delete(Family::WorldMeta, "world");
+    let own = std::fs::read(disk.path().join("world.cg")).expect("reads");
+    let reader = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
+    drop(reader);
+    std::fs::copy(other.path().join("world.cg"), disk.path().join("world.cg")).expect("copies");
+    let reader = World::builder().options(&options()).open_read_only(disk.path()).expect("nothing tells");
+    drop(reader);
+    std::fs::write(disk.path().join("world.cg"), own).expect("writes");
+    drop(disk.open(&[]));
+    std::fs::copy(other.path().join("world.cg"), disk.path().join("world.cg")).expect("copies");
+    let error = refusal(&disk, &[]);
+    assert!(matches!(error, Error::Open(OpenError::OtherWorld { .. })), "{error}");
+}
+
+#[test]
+fn without_its_floor_a_world_is_read_and_written_once_that_is_accepted() {
+    let advice = "; it says which commits were synced, so that missing ones are noticed: bring it back from a copy that was made since the world was last written, or go on without it by `cg accept-loss`";
+    for is_there in [false, true] {
+        let (disk, _) = closed();
+        let hash = disk.open(&[]).content_hash(cg_store::view::Area::World).expect("hashes");
+        let floor = disk.path().join("db/DURABLE");
+        let problem = if is_there {
+            std::fs::write(&floor, [7; 128]).expect("writes");
+            "neither slot matches its checksum"
+        } else {
+            std::fs::remove_file(&floor).expect("removes");
+            "the file is missing"
+        };
+        let wanted = format!("file DURABLE at byte 0 is damaged: {problem}{advice}");
+        let before = disk.files();
+        let reader = World::builder().options(&options()).open_read_only(disk.path()).expect("opens");
+        assert_eq!(reader.content_hash(cg_store::view::Area::World).expect("hashes"), hash);
+        let incarnation = reader.identity().incarnation;
+        let report = reader.verify(cg_store::verify::VerifyDepth::Full, |_| ()).expect("verifies");
+        let found: Vec<_> = report.findings.iter().map(|finding| finding.what.as_str()).collect();
+        assert_eq!(found, [wanted.as_str()]);
+        drop(reader);
+        let error =
+            World::builder().options(&options()).open(disk.path()).expect_err("nothing says what is lost");
+        assert_eq!(error.to_string(), format!("{}: {wanted}", disk.path().display()));
+        assert!(before == disk.files(), "a refused open changed the directory");
+        let accepting = WorldOptions { accept_lost_commits: true, ..options() };
+        let world = World::builder().options(&accepting).open(disk.path()).expect("is accepted");
+        assert_ne!(world.identity().incarnation, incarnation);
+        assert_sound(&world);
+        drop(world);
+        assert_sound(&disk.open(&[]));
+    }
+}
