@@ -66,7 +66,7 @@ fn cut_logs_open_with_whole_steps_or_say_what_is_lost() {
             "random places: 30 cuts, ",
             " zeroed ends, ",
             "log deleted: commits up to ",
-            "cut: control without the floor caught: opened at commit ",
+            "cut: control without a promise caught: opened at commit ",
         ],
     );
 }
