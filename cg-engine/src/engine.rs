@@ -228,6 +228,9 @@ pub struct Usage {
     /// Bytes of memory that the engine uses for rows, including all caches and buffers that it shares with other
     /// engines.
     pub memory_bytes: u64,
+    /// Files in the engine's directory that look like its own and that it does not use, by name. They may be moved
+    /// away. Empty if the engine is open for writing.
+    pub stray_files: Vec<String>,
 }
 
 /// The size of one family.

@@ -166,7 +166,7 @@ pub enum EngineError {
     },
     /// Commits that were synced are lost. Nothing was changed. Restore the log or a backup, or accept the loss.
     #[error(
-        "commits up to {floor} were synced, but the newest found is {found}: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
+        "commits up to {floor} were synced, but the newest found is {found}: a file *.log is missing or cut, or the MANIFEST was cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
     )]
     LostCommits {
         /// The newest commit known to have been synced.

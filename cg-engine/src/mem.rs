@@ -242,7 +242,7 @@ impl Engine for MemEngine {
         let rows = self.state.read().rows.clone();
         let families: Vec<_> = Family::ALL.into_iter().zip(&rows).map(usage_of).collect();
         let memory_bytes = families.iter().map(|family| family.buffered_bytes).sum();
-        Ok(Usage { families, log_bytes: 0, memory_bytes })
+        Ok(Usage { families, memory_bytes, ..Usage::default() })
     }
 }
 

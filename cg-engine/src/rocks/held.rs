@@ -23,7 +23,7 @@ use super::{Access, RocksEngine, failure, open, tuning};
 /// The file that names the families.
 pub(super) const FILE: &str = "DAMAGED";
 /// The name under which the new version is written. It is then renamed.
-const NEW_FILE: &str = "DAMAGED.new";
+pub(super) const NEW_FILE: &str = "DAMAGED.new";
 
 /// The held families, each with the message of its error.
 pub(super) type Held = BTreeMap<Family, String>;
@@ -60,7 +60,12 @@ pub(super) fn write(dir: &Path, held: &Held) -> Result<(), EngineError> {
         |(family, said): (&Family, &String)| format!("{} {}\n", family.name(), said.replace('\n', " "));
     let lines: Vec<_> = held.iter().map(line).collect();
     let write = || {
-        let mut file = File::create(&new)?;
+        // Whatever has the name is not written to: it may be a link.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = File::create_new(&new)?;
         file.write_all(lines.concat().as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &path)

@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 
 use super::super::EngineError;
 use super::Access;
+use super::listing::open_own;
+use super::open::corrupt_file;
 
 /// The locked file. It contains the process id of a writer.
 pub(super) const FILE_NAME: &str = "OWNER";
@@ -35,8 +37,8 @@ impl DirLock {
     pub(super) fn existing(dir: &Path, access: Access) -> Result<Option<Self>, EngineError> {
         let path = dir.join(FILE_NAME);
         let opened = match access {
-            Access::ReadWrite => OpenOptions::new().read(true).write(true).open(&path),
-            Access::ReadOnly => File::open(&path),
+            Access::ReadWrite => open_own(OpenOptions::new().read(true).write(true), &path),
+            Access::ReadOnly => open_own(OpenOptions::new().read(true), &path),
         };
         match opened {
             Ok(file) => Self::lock(dir, path, file, access).map(Some),
@@ -51,18 +53,27 @@ impl DirLock {
     /// As [`existing`](Self::existing).
     pub(super) fn create(dir: &Path) -> Result<Self, EngineError> {
         let path = dir.join(FILE_NAME);
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let opened = open_own(OpenOptions::new().read(true).write(true).create(true).truncate(false), &path);
         match opened {
             Ok(file) => Self::lock(dir, path, file, Access::ReadWrite),
             Err(source) => Err(EngineError::Io { path, source }),
         }
     }
 
-    /// Writes this process's id for processes that find the lock taken.
+    /// Writes this process's id for processes that find the lock taken. Never overwrites anything but such an id: the
+    /// file may be another name of some other file.
     ///
     /// # Errors
-    /// [`EngineError::Io`].
+    /// [`EngineError::Corrupt`] if the file holds anything else; [`EngineError::Io`].
     pub(super) fn sign(&mut self) -> Result<(), EngineError> {
+        let mut found = Vec::new();
+        let read = self.file.rewind().and_then(|()| (&self.file).take(16).read_to_end(&mut found));
+        read.map_err(|source| EngineError::Io { path: self.path.clone(), source })?;
+        if !found.iter().all(|byte| byte.is_ascii_digit() || *byte == b'\n') || found.len() == 16 {
+            let problem =
+                "it holds something else than the number of a process, and was not overwritten: remove it";
+            return Err(corrupt_file(FILE_NAME, 0, &problem));
+        }
         let mut write = || {
             self.file.set_len(0)?;
             self.file.rewind()?;

@@ -361,7 +361,9 @@ impl Scanner {
 
     /// The end of a log at a record that is not whole: damage, unless all that was synced is before it.
     fn stopped_by(self, damage: Damage) -> Result<LogEnd, Damage> {
-        if self.end.whole_bytes < self.synced_bytes {
+        // A first sector is there or reads as zeros, so that a file which begins with something else is no log.
+        let is_no_log = damage.offset_bytes == 0 && matches!(damage.problem, LogProblem::Type(_));
+        if self.end.whole_bytes < self.synced_bytes || is_no_log {
             return Err(damage);
         }
         // How much follows is not known here.

@@ -1,10 +1,9 @@
 //! Opening a directory: what is checked, and in which order, before anything is changed.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -17,12 +16,13 @@ use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Pla
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::held::Held;
+use super::listing::Listing;
 use super::lock::DirLock;
 use super::log_scan::{LogEnd, LogProblem};
 use super::tear::Tears;
 use super::view::View;
 use super::{
-    Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tear, tuning,
+    Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tuning,
 };
 
 /// The file that names the current manifest.
@@ -30,8 +30,10 @@ pub(super) const CURRENT: &str = "CURRENT";
 
 /// See [`RocksEngine::create`].
 pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    let dir = &*absolute(dir)?;
     options.budget.check_startup()?;
     fs::create_dir_all(dir).map_err(|source| EngineError::Io { path: dir.to_path_buf(), source })?;
+    Listing::look(dir)?;
     let mut lock = DirLock::create(dir)?;
     if dir.join(CURRENT).exists() {
         return Err(EngineError::AlreadyExists { dir: dir.to_path_buf() });
@@ -56,6 +58,7 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
 
 /// See [`RocksEngine::open`].
 pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+    let dir = &*absolute(dir)?;
     match options.access {
         Access::ReadOnly => {
             let engine = open_to_read(dir, options)?;
@@ -133,8 +136,12 @@ impl Examined {
         lock.sign()?;
         let families = families::descriptors(&options.budget, &held);
         tears.cut_files(dir)?;
+        let before = Listing::look(dir)?;
         let opened = Db::open_cf_descriptors(&tuning::database(&options.budget), dir, families);
-        let db = opened.map_err(|error| failure::opening(dir, error))?;
+        let db = opened.map_err(|error| {
+            before.remove_later_empty_logs(dir);
+            failure::opening(dir, error)
+        })?;
         if held != held::read(dir)
             && let Err(error) = held::write(dir, &held)
         {
@@ -151,6 +158,7 @@ impl Examined {
 
 /// See [`RocksEngine::examine`]. `held` names held families in addition to those in the directory's file.
 pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result<Examined, EngineError> {
+    let dir = &*absolute(dir)?;
     options.budget.check_startup()?;
     let (lock, manifest, tears) = check_files(dir, Access::ReadWrite)?;
     let reading = options.clone().with_access(Access::ReadOnly);
@@ -188,6 +196,8 @@ fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, Engin
 
 /// Takes the lock and checks what RocksDB would not notice, or not name. Changes no byte.
 fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, String, Tears), EngineError> {
+    // Before any file is opened. The files are listed again below, once no writer changes them any more.
+    Listing::look(dir)?;
     let manifest = current_manifest(dir)?;
     let lock = DirLock::existing(dir, access)?;
     let tears = Tears::find(dir, &manifest, floor::promised(dir)?.synced)?;
@@ -231,12 +241,13 @@ fn is_missing_table(dir: &Path, error: &EngineError) -> bool {
 fn read_cut(dir: &Path, options: &RocksOptions, manifest: &str, tears: Tears) -> Result<Opened, EngineError> {
     let view = if tears.is_none() { None } else { Some(View::new(dir, &tears)?) };
     let from = view.as_ref().map_or(dir, View::path);
-    families::check(from, dir)?;
+    families::check(from, dir).map_err(|error| missing::or_cut_manifest(dir, error))?;
     let families = families::descriptors(&options.budget, &Held::new());
     let database = tuning::database(&options.budget);
     let opened = Db::open_cf_descriptors_read_only(&database, from, families, false);
     let db = opened.map_err(|error| {
-        missing::table(dir, options, error.as_ref()).unwrap_or_else(|| failure::opening(dir, error))
+        let table = missing::table(dir, options, error.as_ref());
+        missing::or_cut_manifest(dir, table.unwrap_or_else(|| failure::opening(dir, error)))
     })?;
     if let Some(end) = tears.end_of(manifest)
         && !has_oldest_log(&db, dir)?
@@ -255,14 +266,9 @@ fn has_oldest_log(db: &Db, dir: &Path) -> Result<bool, EngineError> {
         return Ok(dir.join(format!("{number:06}.log")).is_file());
     }
     // The world was never opened again since it was made, and all is in logs.
-    let logs = tear::logs(dir)?;
+    let logs = Listing::look(dir)?.logs(None);
     let mut sequences = logs.iter().filter_map(|name| log_scan::first_sequence(&dir.join(name)));
     Ok(sequences.next().is_none_or(|first| first <= 1))
-}
-
-/// Whether a file of the directory is a write-ahead log.
-pub(super) fn is_log(name: &OsStr) -> bool {
-    Path::new(name).extension().is_some_and(|extension| extension == "log")
 }
 
 fn finish(
@@ -316,6 +322,12 @@ fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
             message: error.to_string(),
         }),
     }
+}
+
+/// The directory whatever the process's current directory becomes: files are opened and made as long as the engine is
+/// open.
+fn absolute(dir: &Path) -> Result<PathBuf, EngineError> {
+    std::path::absolute(dir).map_err(|source| EngineError::Io { path: dir.to_path_buf(), source })
 }
 
 /// The name of the current manifest.

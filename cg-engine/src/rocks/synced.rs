@@ -6,7 +6,8 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use super::open::{current_manifest, is_log};
+use super::listing::is_log;
+use super::open::current_manifest;
 
 /// Bytes of a file that begin it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,8 +8,10 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use super::super::EngineError;
+use super::listing::{self, Listing, is_log};
 use super::log_scan::{self, LogEnd, LogProblem, Tear};
-use super::open::{corrupt_file, file_names, is_log, scan, sync_dir};
+use super::missing;
+use super::open::{corrupt_file, scan, sync_dir};
 use super::synced::{Synced, number_of};
 
 /// What is cut from the files of a directory.
@@ -41,10 +43,15 @@ impl Tears {
             None | Some(Tear::Cut) => {}
             Some(_) => tears.cut(dir, manifest, end),
         }
-        let logs = logs(dir)?;
+        let named = listing::named(dir, manifest);
+        let listing = Listing::look(dir)?;
+        listing.check_numbers(manifest, named.as_ref())?;
+        // A change that was never synced may be cut, and then RocksDB reads logs that it calls obsolete.
+        let is_synced = synced.of_manifest(number_of(manifest)) >= end.whole_bytes;
         let mut torn: Option<(String, LogEnd)> = None;
-        for name in logs {
-            let end = scan(dir, &name, synced.of_log(number_of(&name)))?;
+        for name in listing.logs(named.as_ref().filter(|_| is_synced)) {
+            let end = scan(dir, &name, synced.of_log(number_of(&name)))
+                .map_err(|error| missing::or_stray_log(&name, named.as_ref(), error))?;
             if let Some((torn, torn_end)) = torn.as_ref().filter(|_| end.holds_commits) {
                 // Logs of which nothing was synced may be longer or shorter than each other.
                 let may_be_torn = (1..=number_of(torn)).contains(&synced.log.number);
@@ -143,11 +150,4 @@ impl Tears {
         }
         Ok(())
     }
-}
-
-/// The names of the logs, in the order of their numbers.
-pub(super) fn logs(dir: &Path) -> Result<Vec<String>, EngineError> {
-    let mut logs: Vec<_> = file_names(dir)?.into_iter().filter(|name| is_log(OsStr::new(name))).collect();
-    logs.sort_unstable_by_key(|name| number_of(name));
-    Ok(logs)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use cg_format::key::Family;
 
 use super::super::{EngineError, FamilyUsage, Usage};
-use super::{RocksEngine, failure, open, tuning};
+use super::{Access, RocksEngine, failure, listing, tuning};
 
 impl RocksEngine {
     /// The current size of the files and caches.
@@ -18,12 +18,15 @@ impl RocksEngine {
         let mut log_bytes = 0;
         for entry in fs::read_dir(&self.dir).map_err(io)? {
             let entry = entry.map_err(io)?;
-            if open::is_log(&entry.file_name()) {
+            if listing::is_log(&entry.file_name()) {
                 // A log may be deleted after the directory was listed.
                 log_bytes += entry.metadata().map_or(0, |metadata| metadata.len());
             }
         }
-        Ok(Usage { families, log_bytes, memory_bytes: self.budget.used_bytes() })
+        // A writer makes files before its manifest names them.
+        let stray_files =
+            if self.access == Access::ReadOnly { listing::strays(&self.dir)? } else { Vec::new() };
+        Ok(Usage { families, log_bytes, memory_bytes: self.budget.used_bytes(), stray_files })
     }
 
     fn usage_of(&self, family: Family) -> Result<FamilyUsage, EngineError> {

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 mod blob_cache;
 mod damage;
 mod failures;
+mod listing;
 mod options;
 mod torn;
 

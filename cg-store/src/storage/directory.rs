@@ -17,7 +17,7 @@
 //! entry of the directory is the engine's directory `db`.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -30,6 +30,8 @@ pub const FILE_NAME: &str = "world.cg";
 /// The engine's directory in a world directory.
 pub const ENGINE_DIR: &str = "db";
 
+/// More than the file ever holds. What is longer is damaged.
+const MAX_BYTES: u64 = 64 << 10;
 const TEMPORARY_NAME: &str = "world.cg.new";
 const MAGIC: &str = "cherrygrove world ";
 const VERSION: u32 = 1;
@@ -117,7 +119,7 @@ impl WorldFile {
     /// a newer release wrote it; [`OpenError::DamagedWorldFile`] if its checksum or a line is wrong.
     pub fn read(world: &Path) -> Result<Self, OpenError> {
         let path = world.join(FILE_NAME);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_file(&path) {
             Ok(bytes) => bytes,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 let why = if engine_dir(world).is_dir() {
@@ -145,10 +147,11 @@ impl WorldFile {
     /// [`OpenError::Io`] if the operating system reports an error. The old file still exists then.
     pub fn write(&self, world: &Path) -> Result<(), OpenError> {
         let (path, temporary) = (world.join(FILE_NAME), world.join(TEMPORARY_NAME));
-        let written = File::create(&temporary).and_then(|mut file| {
-            file.write_all(self.encode().as_bytes())?;
-            file.sync_all()
-        });
+        let written =
+            remove_if_there(&temporary).and_then(|()| File::create_new(&temporary)).and_then(|mut file| {
+                file.write_all(self.encode().as_bytes())?;
+                file.sync_all()
+            });
         written.map_err(|error| OpenError::io("write", &temporary, error))?;
         fs::rename(&temporary, &path).map_err(|error| OpenError::io("replace", &path, error))?;
         sync_directory(world)
@@ -218,6 +221,25 @@ impl WorldFile {
     }
 }
 
+/// Reads a file of at most [`MAX_BYTES`]. A pipe in its place would be waited for, and a device may never end.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        let problem = "it is no regular file: put the file itself in its place";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Removes what has the name of a temporary file. Nothing is written to it, since it may be a link.
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a text fits into one line of the file.
 fn is_signature(text: &str) -> bool {
     (1..=256).contains(&text.len()) && !text.chars().any(char::is_control)
@@ -247,7 +269,9 @@ pub(crate) fn unshare(dir: &Path) -> Result<(), OpenError> {
         if !found.is_file() || !is_shared(&found) {
             continue;
         }
-        let copied = fs::copy(&path, &new).and_then(|_| File::open(&new)?.sync_all());
+        let copied = remove_if_there(&new)
+            .and_then(|()| fs::copy(&path, &new))
+            .and_then(|_| File::open(&new)?.sync_all());
         copied.map_err(|error| OpenError::io("copy", &path, error))?;
         fs::rename(&new, &path).map_err(|error| OpenError::io("replace", &path, error))?;
     }
@@ -328,6 +352,30 @@ mod tests {
             assert_eq!(WorldFile::read(dir.path()).unwrap(), file);
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_waited_for_or_written_through_a_link() {
+        use std::os::unix::{fs::symlink, net::UnixListener};
+        let dir = tempfile::tempdir().unwrap();
+        let (path, precious) = (dir.path().join(FILE_NAME), dir.path().join("precious"));
+        fs::write(&precious, "precious").unwrap();
+        symlink(&precious, dir.path().join(TEMPORARY_NAME)).unwrap();
+        sample().write(dir.path()).unwrap();
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+        assert_eq!(WorldFile::read(dir.path()).unwrap(), sample());
+        let refused = || match WorldFile::read(dir.path()) {
+            Err(OpenError::Io { source, .. }) => source.to_string(),
+            other => panic!("{other:?}"),
+        };
+        fs::remove_file(&path).unwrap();
+        let _socket = UnixListener::bind(&path).unwrap();
+        assert_eq!(refused(), "it is no regular file: put the file itself in its place");
+        fs::remove_file(&path).unwrap();
+        // It never ends.
+        symlink("/dev/zero", &path).unwrap();
+        assert_eq!(refused(), "it is no regular file: put the file itself in its place");
     }
 
     #[test]

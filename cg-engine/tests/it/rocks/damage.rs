@@ -138,7 +138,7 @@ fn synced_commits_that_are_gone_are_missed() {
             dir.refused(
                 &options,
                 expect![[
-                    "commits up to 1 were synced, but the newest found is 0: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
+                    "commits up to 1 were synced, but the newest found is 0: a file *.log is missing or cut, or the MANIFEST was cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
                 ]],
             );
         }
@@ -310,7 +310,7 @@ fn a_torn_log_is_opened_for_writing_if_nothing_promised_is_missing() {
     dir.refused(
         &options(),
         expect![[
-            "commits up to 1 were synced, but the newest found is 0: a file *.log is missing or cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
+            "commits up to 1 were synced, but the newest found is 0: a file *.log is missing or cut, or the MANIFEST was cut; put it back, restore a checkpoint, or accept the loss with `cg accept-loss`"
         ]],
     );
     assert!(dir.files() == before, "a refused open changed the directory");
