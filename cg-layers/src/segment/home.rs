@@ -137,8 +137,10 @@ mod disk {
     }
 
     impl OnDisk {
+        /// Segments are opened later, whatever the current directory of the process is then.
         pub(in crate::segment) fn new(dir: &Path) -> Self {
-            Self { dir: dir.into() }
+            // Without a current directory, opening the root fails.
+            Self { dir: std::path::absolute(dir).unwrap_or_else(|_| dir.into()) }
         }
 
         /// The directory of the root's world.

@@ -10,7 +10,7 @@ use crate::admin::quarantine::{SalvagedCommit, salvage_in};
 use crate::api::builder::WorldBuilder;
 use crate::api::world::World;
 use crate::engine::{Access, EngineError, RocksEngine};
-use crate::storage::claim::{claim, read_finished, sync_parent};
+use crate::storage::claim::{absolute, claim, read_finished, sync_parent};
 use crate::storage::directory::{self, State, WorldFile};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::meta::WorldRows;
@@ -104,6 +104,7 @@ impl World {
     /// As [`WorldBuilder::create`], with the names of another world.
     pub(crate) fn create_with(dir: &Path, catalog: Catalog, options: &WorldOptions) -> Result<Self, Error> {
         options.tiers.validate()?;
+        let dir = &*absolute(dir)?;
         let file = WorldFile::signed(options.signature.clone())?;
         let rows = WorldRows::of_new(catalog);
         claim(dir)?;
@@ -125,6 +126,7 @@ impl World {
         change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
+        let dir = &*absolute(dir)?;
         let mut file = read_finished(dir)?;
         file.check_signature(dir, options.signature.as_deref())?;
         let refused = |source| OpenError::Engine { path: dir.into(), source };
@@ -156,6 +158,7 @@ impl World {
     }
 
     fn read_only(dir: &Path, options: &WorldOptions) -> Result<Self, Error> {
+        let dir = &*absolute(dir)?;
         let file = read_finished(dir)?;
         file.check_signature(dir, options.signature.as_deref())?;
         let reading = options.rocks().with_access(Access::ReadOnly);

@@ -1,10 +1,18 @@
 //! Directories of worlds: claiming, syncing, and reading `world.cg` of finished ones.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::storage::directory::{self, State, WorldFile};
 use crate::storage::error::OpenError;
+
+/// The path of a directory whatever the current directory of the process becomes.
+///
+/// # Errors
+/// [`OpenError::Io`] for an empty path, or if there is no current directory.
+pub(crate) fn absolute(dir: &Path) -> Result<PathBuf, OpenError> {
+    std::path::absolute(dir).map_err(|error| OpenError::io("find", dir, error))
+}
 
 /// Makes sure that a directory exists and is empty.
 ///

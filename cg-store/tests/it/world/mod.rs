@@ -38,6 +38,7 @@ mod opacity;
 mod opacity_ticks;
 mod open;
 mod ownership;
+mod paths;
 mod prefetch;
 mod property;
 mod quarantine;
