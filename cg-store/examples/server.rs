@@ -311,7 +311,8 @@ impl<'w> Server<'w> {
         let (low, high) = (here.offset(-view, -1 - here.y(), -view), here.offset(view, -here.y(), view));
         let (Some(low), Some(high)) = (low, high) else { return Err("the world ends here".into()) };
         let area = ChunkBox::new(low, high);
-        self.ready.retain(|at| area.contains(at.pos));
+        // What is not submitted yet, because the queue was full, is not in the world: it would be generated again.
+        self.ready.retain(|at| area.contains(at.pos) || self.batch.touches(*at));
         let mut unknown = Vec::new();
         for at in area.iter().map(|pos| ChunkAt::new(self.names.overworld, pos)) {
             if self.ready.contains(&at) || self.asked.contains(&at) {

@@ -13,7 +13,11 @@ use crate::kinds::property::Property;
 use crate::rt::pool::caught;
 use crate::storage::error::Error;
 
-/// Writes that are [submitted](crate::World::submit) together: all are seen together, or none.
+/// Writes that belong to the host until they are [submitted](crate::World::submit), and then are seen together, or none.
+///
+/// The world knows nothing of a batch that was not submitted, or that [`Busy`](Error::Busy) put off: a load shows what
+/// was stored before. So submit before you unload a chunk. [`touches`](Self::touches) says whether a batch has a write
+/// to it.
 ///
 /// The host reads nothing for it, so no other transaction conflicts with it: its values replace whatever is stored when it
 /// is accepted. Writes to one place apply in the order of the calls. Use a [transaction](crate::World::transaction) for
@@ -88,7 +92,8 @@ impl WriteBatch {
         self.chunks.push((at, Write::Change(Change { run: Box::new(save), memory_bytes })));
     }
 
-    /// Deletes a chunk and its entities, unless the batch moves them.
+    /// Deletes a chunk and its entities, unless the batch moves them. A later save of the chunk takes the place of the
+    /// deletion, as in [`Transaction::delete`](crate::Transaction::delete).
     pub fn delete(&mut self, at: ChunkAt) {
         self.chunks.push((at, Write::Delete));
     }
@@ -239,6 +244,18 @@ impl WriteBatch {
     /// Deletes a record.
     pub fn delete_record(&mut self, id: RecordId) {
         self.others.records.insert(id, None);
+    }
+
+    /// Whether it has a write to a chunk, or puts an entity that belongs to it. A host that forgets such a chunk before
+    /// the batch is submitted would load it without the write.
+    ///
+    /// Of an entity that is only changed or deleted, the batch does not know to which chunk it belongs. Looks at each
+    /// write.
+    pub fn touches(&self, at: ChunkAt) -> bool {
+        let belongs =
+            |write: &Write<Entity>| matches!(write, Write::Put(entity) if entity.owner == Owner::Chunk(at));
+        self.chunks.iter().any(|(written, _)| *written == at)
+            || self.entities.iter().any(|(_, write)| belongs(write))
     }
 
     /// Whether it has no write.

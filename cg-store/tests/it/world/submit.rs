@@ -35,6 +35,25 @@ fn is_nowhere(error: &Error) -> bool {
 }
 
 #[test]
+fn a_batch_knows_which_chunks_it_touches() {
+    let world = World::builder().in_memory().expect("is created");
+    let ids = Ids::register(&world);
+    let at = |x| ids.at(x, 0, 0);
+    let mut batch = WriteBatch::new();
+    batch.save(at(1), filled(&world, ids.stone));
+    batch.save_blocks(at(2), filled(&world, ids.stone));
+    batch.delete(at(3));
+    batch.set_block(ids.overworld, at(4).pos.min_block(), ids.stone);
+    batch.put_entity(uuid(1), ids.cow_in(at(5)));
+    batch.delete_entity(uuid(2));
+    batch.set_property(Property::Time, Some(vec![7]));
+    let touched: Vec<_> = (0..8).filter(|x| batch.touches(at(*x))).collect();
+    assert_eq!(touched, [1, 2, 3, 4, 5]);
+    let elsewhere = ChunkAt::new(cg_format::Dimension::new(99), at(1).pos);
+    assert!(!batch.touches(elsewhere) && !WriteBatch::new().touches(at(1)));
+}
+
+#[test]
 fn a_batch_says_what_a_transaction_of_the_same_writes_says() {
     fn check(by_batch: &World, by_transaction: &World) {
         let ids = Ids::register(by_batch);
