@@ -26,6 +26,10 @@ use crate::storage::shared::Shared;
 ///
 /// The last handle that is dropped closes the world. Call [`close`](Self::close) to see whether that succeeded.
 ///
+/// **In a `static`** a handle is never dropped, nor is one that another thread still holds when `main` returns. Then
+/// nothing closes the world: call [`close`](Self::close) before `main` returns. What is lost otherwise is said at
+/// [`Durability`](crate::Durability).
+///
 /// | on a tick thread | what it waits for |
 /// |---|---|
 /// | [`peek`](Self::peek), [`load_in_background`](Self::load_in_background) and its `poll` | nothing |
@@ -187,7 +191,8 @@ impl World {
         self.rooms().shared.file.identity()
     }
 
-    /// Where the world lies; `None` for a world in memory.
+    /// Where the world lies, as an absolute path: a change of the process's current directory affects no open world.
+    /// `None` for a world in memory.
     pub fn directory(&self) -> Option<&Path> {
         self.rooms().shared.directory.as_deref()
     }
