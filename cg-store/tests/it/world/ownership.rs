@@ -16,6 +16,7 @@ over_both_engines! {
     an_entity_survives_its_chunk_if_it_moves_in_the_same_transaction
     a_released_entity_is_detached
     a_deleted_entity_leaves_no_reference
+    a_save_takes_the_place_of_a_deletion_before_it
     a_detached_entity_is_adopted_by_reference
     saving_an_old_copy_of_a_chunk_detaches_what_came_since
     saving_the_blocks_of_an_old_copy_keeps_what_came_since
@@ -220,6 +221,46 @@ fn a_deleted_entity_leaves_no_reference(world: &World) {
             .expect("deletes, or finds nothing to delete");
         held(world, cow, None, &[a, b]);
     }
+}
+
+/// Decision 11.
+fn a_save_takes_the_place_of_a_deletion_before_it(world: &World) {
+    let (ids, a, b, cow) = pasture(world);
+    world
+        .transaction(|tx| {
+            tx.delete(a);
+            tx.save(a, filled(world, ids.stone));
+            Ok::<_, Error>(())
+        })
+        .expect("commits");
+    held(world, cow, Some(detached(RELEASED)), &[a, b]);
+
+    // The two ways without a detached entity.
+    let second = uuid(2);
+    let put = |id: EntityId| {
+        let put = world.transaction(|tx| {
+            tx.put_entity(id, ids.cow_in(a));
+            Ok::<_, Error>(())
+        });
+        put.expect("puts");
+    };
+    put(second);
+    let mut batch = WriteBatch::new();
+    batch.delete(a);
+    batch.save(a, filled(world, ids.air));
+    batch.delete_entity(second);
+    world.submit(batch).expect("is taken").wait().expect("is accepted");
+    held(world, second, None, &[a, b]);
+    put(second);
+    for chunk in [None, Some(filled(world, ids.stone))] {
+        let mut batch = WriteBatch::new();
+        match chunk {
+            None => batch.delete(a),
+            Some(chunk) => batch.save(a, chunk),
+        }
+        world.submit(batch).expect("is taken").wait().expect("is accepted");
+    }
+    held(world, second, None, &[a, b]);
 }
 
 fn a_detached_entity_is_adopted_by_reference(world: &World) {
