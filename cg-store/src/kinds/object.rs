@@ -4,7 +4,8 @@
 //! layout of the bricks gets a new suffix. An object is read and written whole.
 //!
 //! **Versions.** The first version is 0 and every change adds one. Writing the stored bytes again is not a change. A
-//! cache of another store writes the versions that it received, which never decrease. A deleted object keeps its
+//! cache of another store writes the versions that it received, which never decrease; the same version may come with
+//! other bytes, if the store lost the end of its history and gave the version again. A deleted object keeps its
 //! version until [`purge_tombstones_before`](crate::tiers::Tiers::purge_tombstones_before), so that counting continues when it
 //! is written again.
 

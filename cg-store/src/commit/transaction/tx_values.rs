@@ -34,8 +34,10 @@ impl<S: ValueStore> Tx<S> {
 
     /// Writes an object at a version that another store gave it. For caches.
     ///
-    /// The stored version may be written again, and the later bytes replace the earlier ones. A store that lost the end
-    /// of its history sends such writes.
+    /// The stored version may be written again, also with other bytes, and the later bytes replace the earlier ones.
+    /// That is not refused: a store that lost the end of its history, or was put back from a copy, gives a version again
+    /// to other bytes, and its caches must take them. So equal versions mean equal bytes only within one history of the
+    /// store that gave them. A host with two such stores compares which of them it reads first.
     ///
     /// # Errors
     /// As [`put_object`](Self::put_object); [`Error::NegativeVersion`]; [`Error::VersionGoesBack`] if this transaction
