@@ -22,6 +22,7 @@ mod close;
 mod damage;
 mod deltas;
 mod durability;
+mod edges;
 mod faulty;
 mod full_disk;
 mod hash;
