@@ -9,9 +9,9 @@ pub use overlay::{
     ArenaInfo, Arenas, Difference, EntityDifference, MergeLock, MergeTarget, Merged, Overlay, OverlayDiff,
     OverlayError, OverlayMerge, OverlayMerged, OverlayStats, OverlayTransaction,
 };
-#[cfg(feature = "rocks")]
-pub use segment::OnDisk;
 pub use segment::{
     InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction,
     SegmentedWorld,
 };
+#[cfg(feature = "rocks")]
+pub use segment::{OnDisk, SegmentedReport};

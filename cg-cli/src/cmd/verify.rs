@@ -7,14 +7,15 @@ use std::path::Path;
 use cg_cli::import::{Unfinished, unfinished};
 use cg_cli::mapping::kept::{self, KeptCount};
 use cg_format::ChunkPos;
+use cg_layers::{SegmentPos, SegmentedWorld};
 use cg_registry::{Catalog, ListKind};
-use cg_store::World;
 use cg_store::quarantine::LostChunks;
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
+use cg_store::{Error, World};
 use serde::Serialize;
 
 use super::{name_of, unfinished_text};
-use crate::args::WorldArg;
+use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
 use crate::shown::shown;
 
@@ -22,13 +23,18 @@ use crate::shown::shown;
 ///
 /// Chunks that are lost are named by the box around them, with the command that sets them aside.
 ///
+/// Of a segmented world, which holds `root` and `segments`, all worlds are verified, and that each segment belongs to the
+/// root, each chunk is in its segment and each entity in one. Arenas are not: they are directories of their own.
+///
 /// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
 /// `cg dump --row` takes, and key is empty for rows that cannot be listed. A problem that costs chunks has
 /// `"dimension","min":[X,Y,Z],"max":[X,Y,Z]` in chunks and `"command"` too. Where the engine rewrites files of some spaces no
-/// more because one was damaged, `"held":[SPACE]` too. Where an import could not read all of a save,
+/// more because one was damaged, `"held":[SPACE]` too. Where `db` has logs, tables or blob files that the world does not use,
+/// `"stray":[NAME]` too; they may be moved away, and do not count against `ok`. Where an import could not read all of a save,
 /// `"unread":{"columns":N,"kept_slots":N,"kept_bytes":N}` too: that is no damage of the world, and does not count against
 /// `ok`; with --quick only columns of which slots are kept as bytes are counted. While an import is unfinished,
-/// `"unfinished_import":{"save","begun","imported_columns"}` too, and `ok` is false. Exit code 1 if `ok` is false.
+/// `"unfinished_import":{"save","begun","imported_columns"}` too, and `ok` is false. Of a segmented world
+/// `"segments":N` too, and each problem in one of its worlds has `"world"`, such as `segments/0.3.0.0`. Exit code 1 if `ok` is false.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -38,21 +44,28 @@ pub(crate) struct Args {
     quick: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Report {
     ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<usize>,
     checked: BTreeMap<&'static str, u64>,
     problems: Vec<Problem>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     held: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stray: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unread: Option<Unread>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unfinished_import: Option<Unfinished>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Problem {
+    /// Which world of a segmented world.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    world: Option<String>,
     space: &'static str,
     key: String,
     what: String,
@@ -117,18 +130,45 @@ fn quoted(word: &str) -> String {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let world = args.world.open(out)?;
     let depth = if args.quick { VerifyDepth::Quick } else { VerifyDepth::Full };
+    let path = args.world.path();
+    if path.join("root").join("world.cg").exists() && !path.join("world.cg").exists() {
+        return run_segmented(args, depth, out);
+    }
+    let world = args.world.open(out)?;
     let rows = world.usage()?.families.iter().map(|family| family.row_count).sum();
     let progress = out.progress_of("rows checked", rows);
     let found = world.verify(depth, |rows| progress.set_position(rows));
     progress.finish_and_clear();
     let mut report = Report::new(found?, args.world.path(), &world.catalog());
-    let families = world.usage()?.families.into_iter().filter(|family| family.is_held);
+    let usage = world.usage()?;
+    let families = usage.families.into_iter().filter(|family| family.is_held);
     report.held = families.map(|family| family.family.name()).collect();
+    report.stray = usage.stray_files;
     report.unread = Unread::count(&world, depth)?;
     report.unfinished_import = unfinished(&world)?;
     report.ok &= report.unfinished_import.is_none();
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.ok))
+}
+
+/// Verifies the root, the segments, and what must hold between them.
+fn run_segmented(args: &Args, depth: VerifyDepth, out: &Output) -> Result<Outcome, Failure> {
+    let path = args.world.path();
+    let progress = out.progress_of("rows checked", 0);
+    let found = args.world.when_free(out, || {
+        SegmentedWorld::verify(path, depth, &options(), |rows| progress.set_position(rows))
+    });
+    progress.finish_and_clear();
+    let found = found?;
+    let mut report = Report { ok: found.is_ok(), ..Report::default() };
+    report.add("root".into(), Ok(found.root), path);
+    report.segments = Some(found.segments.len());
+    for (segment, verified) in found.segments {
+        let SegmentPos { dimension, x, y, z } = segment;
+        report.add(format!("segments/{}.{x}.{y}.{z}", dimension.get()), verified, path);
+    }
+    report.problems.extend(found.findings.into_iter().map(|what| Problem { what, ..Problem::default() }));
     out.print(&report)?;
     Ok(Outcome::good_if(report.ok))
 }
@@ -137,23 +177,57 @@ impl Report {
     fn new(found: VerifyReport, world: &Path, catalog: &Catalog) -> Self {
         let ok = found.is_ok();
         let problem = |finding: Finding| Problem {
+            world: None,
             space: finding.family.name(),
             key: hex(&finding.key),
             what: finding.what,
             lost: finding.lost.map(|lost| Lost::new(&lost, world, catalog)),
         };
         let problems = found.findings.into_iter().map(problem).collect();
-        Self { ok, checked: found.checked, problems, held: Vec::new(), unread: None, unfinished_import: None }
+        Self { ok, checked: found.checked, problems, ..Self::default() }
+    }
+
+    /// Adds what was found in one world of a segmented world.
+    fn add(&mut self, name: String, verified: Result<VerifyReport, Error>, dir: &Path) {
+        let found = match verified {
+            Ok(found) => found,
+            Err(error) => {
+                self.problems.push(Problem {
+                    world: Some(name),
+                    what: error.to_string(),
+                    ..Problem::default()
+                });
+                return;
+            }
+        };
+        for (what, count) in &found.checked {
+            *self.checked.entry(what).or_default() += count;
+        }
+        for Finding { family, key, what, lost, .. } in found.findings {
+            let help = lost.map(|_| format!("; `cg verify {}` names the chunks", dir.join(&name).display()));
+            let what = what + &help.unwrap_or_default();
+            self.problems.push(Problem {
+                world: Some(name.clone()),
+                space: family.name(),
+                key: hex(&key),
+                what,
+                lost: None,
+            });
+        }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Problem { space, key, what, lost } in &self.problems {
+        for Problem { world, space, key, what, lost } in &self.problems {
             let what = shown(what);
-            match key.as_str() {
-                "" => writeln!(f, "{space}: {what}")?,
-                key => writeln!(f, "{space} {key}: {what}")?,
+            if let Some(world) = world {
+                write!(f, "{world}: ")?;
+            }
+            match (*space, key.as_str()) {
+                ("", _) => writeln!(f, "{what}")?,
+                (space, "") => writeln!(f, "{space}: {what}")?,
+                (space, key) => writeln!(f, "{space} {key}: {what}")?,
             }
             if let Some(lost) = lost {
                 writeln!(f, "  {}", shown(&lost.command))?;
@@ -161,6 +235,9 @@ impl fmt::Display for Report {
         }
         let checked: Vec<_> =
             self.checked.iter().map(|(what, count)| format!("{} {what}", grouped(*count))).collect();
+        if let Some(segments) = self.segments {
+            writeln!(f, "verified the root and {}", counted(segments as u64, "segment"))?;
+        }
         writeln!(f, "checked {}", if checked.is_empty() { "nothing".into() } else { checked.join(", ") })?;
         for space in &self.held {
             write!(f, "{space}: a file was damaged, so none of its files is compacted any more")?;
@@ -169,6 +246,9 @@ impl fmt::Display for Report {
             } else {
                 writeln!(f, "; every row can be read, so if it was replaced, delete db/DAMAGED")?;
             }
+        }
+        for name in &self.stray {
+            writeln!(f, "db/{name}: a stray file that the world does not use; it may be moved away")?;
         }
         if let Some(Unread { columns, kept_slots, kept_bytes }) = &self.unread {
             let (columns, slots) = (counted(*columns, "column"), counted(*kept_slots, "slot"));

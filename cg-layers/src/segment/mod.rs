@@ -18,6 +18,8 @@ mod place;
 mod stored;
 mod transaction;
 mod transfer;
+#[cfg(feature = "rocks")]
+mod verify;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -45,6 +47,8 @@ use stored::read_known;
 use transaction::DeletedEntities;
 pub use transaction::SegmentTransaction;
 use transfer::Transfer;
+#[cfg(feature = "rocks")]
+pub use verify::SegmentedReport;
 
 /// The options of a segmented world.
 #[derive(Debug, Clone)]

@@ -207,21 +207,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let names = self.catalog();
         let check = |stored: &Catalog| Ok(check_names(segment, stored, &names)?);
         let world = self.shared.home.open(segment, Arc::clone(&names), &check, &self.shared.options)?;
-        let Some(bytes) = world.property(&own_property()?)? else {
-            let why = "it does not say that it is one";
-            return Err(SegmentError::NotASegment { segment, why }.into());
-        };
-        let (found, place) = whole(segment, &bytes, |reader| {
-            let root = reader.array("root uuid").map(Uuid::from_bytes)?;
-            Ok((root, SegmentPos::read(reader)?))
-        })?;
-        let expected = self.shared.root.identity().uuid;
-        if found != expected {
-            return Err(SegmentError::WrongRoot { segment, expected, found }.into());
-        }
-        if place != segment {
-            return Err(SegmentError::Misplaced { segment, found: place }.into());
-        }
+        check_is_segment(&self.shared.root, &world, segment)?;
         Ok(world)
     }
 
@@ -284,8 +270,28 @@ pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentSta
     Ok(known)
 }
 
+/// Refuses a world that is not this segment of this root.
+pub(super) fn check_is_segment(root: &World, world: &World, segment: SegmentPos) -> Result<(), Error> {
+    let Some(bytes) = world.property(&own_property()?)? else {
+        let why = "it does not say that it is one";
+        return Err(SegmentError::NotASegment { segment, why }.into());
+    };
+    let (found, place) = whole(segment, &bytes, |reader| {
+        let root = reader.array("root uuid").map(Uuid::from_bytes)?;
+        Ok((root, SegmentPos::read(reader)?))
+    })?;
+    let expected = root.identity().uuid;
+    if found != expected {
+        return Err(SegmentError::WrongRoot { segment, expected, found }.into());
+    }
+    if place != segment {
+        return Err(SegmentError::Misplaced { segment, found: place }.into());
+    }
+    Ok(())
+}
+
 /// Refuses a segment whose names differ from the root's.
-fn check_names(segment: SegmentPos, stored: &Catalog, root: &Catalog) -> Result<(), SegmentError> {
+pub(super) fn check_names(segment: SegmentPos, stored: &Catalog, root: &Catalog) -> Result<(), SegmentError> {
     for list in ListKind::ALL {
         for (id, name) in (0..).zip(stored.list(list).names()) {
             if root.list(list).id(name.as_str()) != Some(id) {

@@ -375,7 +375,7 @@ fn encode(transfers: &[Transfer]) -> Vec<u8> {
     bytes
 }
 
-fn decode(reader: &mut Reader<'_>) -> Result<Vec<Transfer>, DecodeError> {
+pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vec<Transfer>, DecodeError> {
     reader.version_u8("crossing version", VERSION)?;
     let count = reader.u32("entity count")?;
     let mut transfers = Vec::new();

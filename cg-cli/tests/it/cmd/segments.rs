@@ -1,5 +1,7 @@
 //! `cg segments`
 
+use std::path::Path;
+
 use cg_layers::{SegmentOptions, SegmentedWorld};
 use cg_store::prelude::*;
 use tempfile::TempDir;
@@ -53,6 +55,93 @@ fn segments_are_listed_compacted_and_deleted() {
         (missing.code, missing.err.as_str()),
         (4, "cg: segment -1 0 0 of dimension 0 is not stored\n")
     );
+}
+
+/// The segmented world, and one entity in it that is in the segment at 0.
+fn with_a_cow() -> (TempDir, EntityId) {
+    let dir = sample();
+    let world =
+        SegmentedWorld::open(dir.path().join("world"), &[], &SegmentOptions::default()).expect("opens");
+    let names =
+        Registration { entities: vec![Name::new("game:cow").expect("a name")], ..Registration::default() };
+    world.register(&names).expect("registers");
+    let cow = EntityId::from_bytes([7; 16]);
+    let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 0));
+    let position = EntityPos::new(at.dimension, at.pos.min_block(), [0.5; 3]).expect("a place");
+    let put = world.transaction(at, |tx| {
+        tx.put_entity(cow, Entity::new(EntityTypeId::new(0), Owner::Chunk(at), position));
+        Ok::<_, cg_store::Error>(())
+    });
+    put.expect("puts");
+    world.close().expect("closes");
+    (dir, cow)
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("is made");
+    for entry in std::fs::read_dir(from).expect("lists") {
+        let entry = entry.expect("lists");
+        let to = to.join(entry.file_name());
+        if entry.file_type().expect("is there").is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).expect("copies");
+        }
+    }
+}
+
+#[test]
+fn a_segmented_world_is_verified_as_a_whole() {
+    let (dir, cow) = with_a_cow();
+    let path = dir.path().join("world");
+    let verify = |more: &[&str]| run(&[&["verify", text(&path)], more].concat());
+    let sound = verify(&[]).good();
+    assert!(
+        sound.contains("verified the root and 3 segments\n") && sound.ends_with("no problem found\n"),
+        "{sound}"
+    );
+    assert_eq!(verify(&["--json"]).json()["segments"], 3);
+    let found = |more: &[&str]| {
+        let run = verify(more);
+        assert_eq!(run.code, 1, "{}", run.err);
+        run.out
+    };
+
+    // The cow crosses, and its old segment is put back from a copy of before.
+    let (home, before) = (path.join("segments/0.0.0.0"), dir.path().join("before"));
+    copy(&home, &before);
+    let world = SegmentedWorld::open(&path, &[], &SegmentOptions::default()).expect("opens");
+    let to = ChunkAt::new(Dimension::new(0), ChunkPos::constant(100, 0, 0));
+    let mut entity = world.entity(cow).expect("reads").expect("is there");
+    entity.owner = Owner::Chunk(to);
+    world.transfer_entities([(cow, entity)]).expect("crosses");
+    world.close().expect("closes");
+    drop(world);
+    assert_eq!(verify(&[]).code, 0);
+    std::fs::remove_dir_all(&home).expect("removes");
+    copy(&before, &home);
+    let said = found(&[]);
+    let expected =
+        format!("entity {cow} is in segment 0 0 0 of dimension 0 and in segment 3 0 0 of dimension 0: ");
+    assert!(said.contains(&expected), "{said}");
+    assert!(
+        said.contains(&format!(
+            "entity {cow} is in segment 0 0 0 of dimension 0, and the root says that it is in segment 3 0 0"
+        )),
+        "{said}"
+    );
+
+    // A segment that is lost, one in another's place, and what is none.
+    std::fs::remove_dir_all(&home).expect("removes");
+    copy(&path.join("segments/0.3.0.0"), &path.join("segments/0.9.0.0"));
+    std::fs::create_dir(path.join("segments/notes")).expect("is made");
+    let said = found(&["--quick"]);
+    assert!(said.contains("segments/0.0.0.0: "), "{said}");
+    assert!(said.contains("segment 9 0 0 of dimension 0"), "{said}");
+    assert!(said.contains("segments/notes is no segment; it may be moved away\n"), "{said}");
+    copy(&path.join("segments/0.3.0.0"), &home);
+    let said = found(&["--quick"]);
+    assert!(said.contains("segments/0.0.0.0: ") && said.contains("segment 3 0 0"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! Verifies a segmented world as a whole: each of its worlds, and what must hold between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use cg_format::EntityId;
+use cg_store::verify::{VerifyDepth, VerifyReport};
+use cg_store::view::Area;
+use cg_store::{Error, OpenError, World, WorldOptions};
+
+use super::home::{OnDisk, SegmentHome as _};
+use super::place::{
+    ENTITY_PREFIX, SegmentState, check_side, old_merge_property, side_property, transfer_property, whole,
+};
+use super::stored::{check_is_segment, check_names, read_known};
+use super::transfer::decode as decode_transfers;
+use super::{SegmentError, SegmentPos, SegmentedWorld};
+
+/// The result of [`SegmentedWorld::verify`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SegmentedReport {
+    /// The report of the root.
+    pub root: VerifyReport,
+    /// The reports of the segments, or why one cannot be read.
+    pub segments: BTreeMap<SegmentPos, Result<VerifyReport, Error>>,
+    /// What is wrong between the worlds, each as a sentence.
+    pub findings: Vec<String>,
+}
+
+impl SegmentedReport {
+    /// Whether there are no problems.
+    pub fn is_ok(&self) -> bool {
+        let are_sound = self.segments.values().all(|report| report.as_ref().is_ok_and(VerifyReport::is_ok));
+        self.findings.is_empty() && self.root.is_ok() && are_sound
+    }
+}
+
+impl SegmentedWorld<OnDisk> {
+    /// Verifies a segmented world that no process has open. Changes nothing.
+    ///
+    /// The root and each segment are verified as [`World::verify`] does it. Then it is checked that the root knows every
+    /// world in `segments`, and that those it knows are there and belong to it; that their names are the root's; that
+    /// every chunk is in its segment; and that every entity is in one segment, the one that the root says. An entity in
+    /// transit may be in two. With [`VerifyDepth::Quick`] chunks and entities are not compared.
+    ///
+    /// Memory holds the id of every entity. `progress` gets the number of rows that were checked in the present world.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], and the errors of opening the root for reading.
+    pub fn verify(
+        dir: impl AsRef<Path>,
+        depth: VerifyDepth,
+        options: &WorldOptions,
+        mut progress: impl FnMut(u64),
+    ) -> Result<SegmentedReport, Error> {
+        let home = OnDisk::new(dir.as_ref());
+        let not_segmented = |why| SegmentError::NotSegmented { path: dir.as_ref().into(), why };
+        if !home.root_dir().is_dir() {
+            return Err(not_segmented("it has no directory `root`").into());
+        }
+        let root = World::builder().options(options).open_read_only(home.root_dir())?;
+        let Some(side) = root.property(&side_property()?)? else {
+            return Err(not_segmented("its root says nothing of segments").into());
+        };
+        let side_chunks = whole("side of a segment", &side, |reader| reader.u32("side"))?;
+        check_side(side_chunks)?;
+        let known = read_known(&root)?;
+        let in_transit = match root.property(&transfer_property()?)? {
+            Some(bytes) => whole("crossing", &bytes, decode_transfers)?.into_iter().map(|it| it.id).collect(),
+            None => BTreeSet::new(),
+        };
+        let mut report = SegmentedReport {
+            root: root.verify(depth, &mut progress)?,
+            segments: BTreeMap::new(),
+            findings: Vec::new(),
+        };
+        if root.property(&old_merge_property()?)?.is_some() {
+            report.findings.push(SegmentError::UnfinishedMerge.to_string());
+        }
+        report.findings.extend(unknown_worlds(dir.as_ref(), &known)?);
+        let mut between =
+            Between { side_chunks, in_transit, entities: BTreeMap::new(), findings: Vec::new() };
+        for (&segment, _) in known.iter().filter(|(_, state)| **state == SegmentState::There) {
+            let verified = verify_segment(&home, &root, segment, options, |world| {
+                if depth == VerifyDepth::Full {
+                    between.visit(world, segment)?;
+                }
+                world.verify(depth, &mut progress)
+            });
+            report.segments.insert(segment, verified);
+        }
+        between.compare(&root)?;
+        report.findings.extend(between.findings);
+        Ok(report)
+    }
+}
+
+/// What is in `segments` and no segment that the root knows.
+fn unknown_worlds(dir: &Path, known: &BTreeMap<SegmentPos, SegmentState>) -> Result<Vec<String>, Error> {
+    let path = dir.join("segments");
+    let io = |source| Error::from(OpenError::Io { action: "list", path: path.clone(), source });
+    let entries = match fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io(error)),
+    };
+    let mut unknown = BTreeSet::new();
+    for entry in entries {
+        let name = entry.map_err(io)?.file_name().to_string_lossy().into_owned();
+        match SegmentPos::parse(&name).filter(|segment| segment.file_name() == name) {
+            Some(segment) if known.contains_key(&segment) => {}
+            Some(segment) => {
+                let path = path.join(name);
+                unknown.insert(SegmentError::NotKnown { segment, path }.to_string());
+            }
+            None => {
+                unknown.insert(format!("segments/{name} is no segment; it may be moved away"));
+            }
+        }
+    }
+    Ok(unknown.into_iter().collect())
+}
+
+/// Opens a segment for reading as the segmented world would open it, and verifies it.
+fn verify_segment(
+    home: &OnDisk,
+    root: &World,
+    segment: SegmentPos,
+    options: &WorldOptions,
+    verify: impl FnOnce(&World) -> Result<VerifyReport, Error>,
+) -> Result<VerifyReport, Error> {
+    let path = home.path(segment);
+    if !home.has(segment) {
+        return Err(SegmentError::Lost { segment, path }.into());
+    }
+    let world = World::builder().options(options).open_read_only(&path)?;
+    check_names(segment, &world.catalog(), &root.catalog())?;
+    check_is_segment(root, &world, segment)?;
+    verify(&world)
+}
+
+/// What must hold between the worlds.
+struct Between {
+    side_chunks: u32,
+    in_transit: BTreeSet<EntityId>,
+    /// The segment in which each entity was met first.
+    entities: BTreeMap<EntityId, SegmentPos>,
+    findings: Vec<String>,
+}
+
+impl Between {
+    /// Visits the chunks and entities of a segment. What is damaged is a finding of the segment itself.
+    fn visit(&mut self, world: &World, segment: SegmentPos) -> Result<(), Error> {
+        world.read_view(|view| {
+            view.for_each_place(Area::World, |met| {
+                if let Ok(place) = met
+                    && SegmentPos::of(place.at, self.side_chunks) != segment
+                {
+                    let of = SegmentPos::of(place.at, self.side_chunks);
+                    self.findings.push(format!("{} is stored in {segment} and belongs to {of}", place.at));
+                }
+                ControlFlow::<()>::Continue(())
+            })?;
+            view.for_each_entity(|met| {
+                let Ok((id, _)) = met else { return ControlFlow::<()>::Continue(()) };
+                match self.entities.get(&id) {
+                    Some(first) if !self.in_transit.contains(&id) => {
+                        let what = format!(
+                            "entity {id} is in {first} and in {segment}: delete it in one of them; a segment that was put \
+                             back from a copy has the entities of then"
+                        );
+                        self.findings.push(what);
+                    }
+                    Some(_) => {}
+                    None => drop(self.entities.insert(id, segment)),
+                }
+                ControlFlow::Continue(())
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Compares where entities are with what the root says.
+    fn compare(&mut self, root: &World) -> Result<(), Error> {
+        root.read_view(|view| {
+            view.for_each_property(ENTITY_PREFIX, |met| {
+                // A damaged property is a finding of the root itself.
+                let Ok((name, value)) = met else { return ControlFlow::<()>::Continue(()) };
+                let id = name.strip_prefix(ENTITY_PREFIX).and_then(|id| id.parse().ok()).map(EntityId::new);
+                let said = whole(name, value, SegmentPos::read);
+                match (id.and_then(|id| Some((id, *self.entities.get(&id)?))), said) {
+                    (Some((id, found)), Ok(said)) if found != said && !self.in_transit.contains(&id) => {
+                        self.findings.push(format!(
+                            "entity {id} is in {found}, and the root says that it is in {said}"
+                        ));
+                    }
+                    (_, Err(error)) => self.findings.push(error.to_string()),
+                    _ => {}
+                }
+                ControlFlow::Continue(())
+            })
+        })?;
+        Ok(())
+    }
+}
