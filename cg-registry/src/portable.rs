@@ -2,21 +2,23 @@
 //!
 //! **Invariant**: ids never leave a world without names. Exported data contains ids, and only these names define them.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cg_format::chunk::{Chunk, EditError};
-use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, LocalPos, SchemaView, SideKind};
+use cg_format::chunk::Chunk;
+use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, SchemaView, SideKind};
 
-use crate::schema::Field;
+use crate::schema::{Field, SpecDiff, diff_specs};
 use crate::{
-    BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, ListKind, Name, Registration,
+    BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, KeptComponents,
+    LOST_COMPONENTS, ListKind, Name, Registration, STALE,
 };
 
 mod listed;
+mod remap;
 
 pub use listed::Listed;
+pub use remap::{Carried, IdRemap};
 
 /// The two counters that `Arc` stores before its content.
 const ARC_BYTES: usize = 2 * size_of::<usize>();
@@ -65,6 +67,19 @@ pub struct Used {
     pub entities: BTreeSet<EntityTypeId>,
     /// Kinds of side data.
     pub sides: BTreeSet<SideKind>,
+}
+
+impl Used {
+    /// Adds the ids of component data without an owner, which a chunk holds in `:lost_components` and `:stale`.
+    pub fn add_kept(&mut self, chunk: &Chunk) {
+        let sides = [LOST_COMPONENTS, STALE].into_iter().filter_map(|kind| chunk.side(kind));
+        for kept in sides.filter_map(|bytes| KeptComponents::decode(bytes, None).ok()) {
+            for (owner, _) in kept.iter() {
+                self.blocks.insert(owner.block);
+                self.components.insert(owner.component);
+            }
+        }
+    }
 }
 
 /// An id that a catalog never issued.
@@ -152,16 +167,19 @@ impl Names {
         self.entities.get(&id)
     }
 
-    /// Whether every id has the same meaning in a catalog.
+    /// Whether every id has the same meaning in a catalog, and components have the same layout.
     pub fn are_those_of(&self, catalog: &Catalog) -> bool {
         let schema = catalog.current_schema();
+        let has_layout = |id: &ComponentId, component: &NamedComponent| {
+            let diff = catalog.component_spec(*id).map(|spec| diff_specs(&component.spec, spec));
+            matches!(diff, Some(SpecDiff::Same | SpecDiff::NewInstancesOnly))
+        };
         let blocks = self.blocks.iter().all(|(id, block)| {
             catalog.block_id(block.name.as_str()) == Some(*id)
                 && schema.components_of(*id) == Some(&block.components)
         });
         let components = self.components.iter().all(|(id, component)| {
-            catalog.component_id(component.name.as_str()) == Some(*id)
-                && schema.shape(*id) == Some(component.spec.shape)
+            catalog.component_id(component.name.as_str()) == Some(*id) && has_layout(id, component)
         });
         let entities = self.entities.iter().all(|(id, name)| catalog.entity_type(name.as_str()) == Some(*id));
         let sides = self.sides.iter().all(|(id, name)| catalog.side_kind(name.as_str()) == Some(*id));
@@ -286,92 +304,5 @@ impl SchemaView for Names {
 
     fn is_opaque(&self, block: BlockId) -> bool {
         self.blocks.get(&block).is_some_and(|block| block.opaque)
-    }
-}
-
-/// The conversion from portable ids to those of a catalog that has all their names.
-#[derive(Debug)]
-pub struct IdRemap {
-    blocks: BTreeMap<BlockId, BlockId>,
-    /// The source component of each catalog component with the same shape.
-    components: BTreeMap<ComponentId, ComponentId>,
-    entities: BTreeMap<EntityTypeId, EntityTypeId>,
-    sides: BTreeMap<SideKind, SideKind>,
-}
-
-impl IdRemap {
-    /// Creates the conversion to a catalog.
-    ///
-    /// # Errors
-    /// The absent names, as [`Names::missing_in`] returns them.
-    pub fn new(names: &Names, catalog: &Catalog) -> Result<Self, Vec<(ListKind, Name)>> {
-        let missing = names.missing_in(catalog);
-        if !missing.is_empty() {
-            return Err(missing);
-        }
-        let schema = catalog.current_schema();
-        let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {
-            let there = catalog.component_id(component.name.as_str())?;
-            (schema.shape(there) == Some(component.spec.shape)).then_some((there, *id))
-        };
-        let side = |(id, name): (&SideKind, &Name)| Some((*id, catalog.side_kind(name.as_str())?));
-        let entity = |(id, name): (&EntityTypeId, &Name)| Some((*id, catalog.entity_type(name.as_str())?));
-        let block =
-            |(id, block): (&BlockId, &Arc<NamedBlock>)| Some((*id, catalog.block_id(block.name.as_str())?));
-        Ok(Self {
-            blocks: names.blocks.iter().filter_map(block).collect(),
-            components: names.components.iter().filter_map(component).collect(),
-            entities: names.entities.iter().filter_map(entity).collect(),
-            sides: names.sides.iter().filter_map(side).collect(),
-        })
-    }
-
-    /// Converts the blocks and side data of a chunk to the ids of the catalog. Also returns the number of dropped
-    /// instances of each component: those whose component has another shape there, or whose block does not have it
-    /// there. References to entities, and ids without a name, stay unchanged.
-    ///
-    /// # Errors
-    /// [`EditError`] if the chunk's own schema does not explain its components, or they do not fit the new schema.
-    pub fn chunk(
-        &self,
-        old: &Chunk,
-        schema: &impl SchemaView,
-    ) -> Result<(Chunk, BTreeMap<ComponentId, u64>), EditError> {
-        if old.has_unread_components() {
-            return Err(EditError::UnreadComponents { block: old.block(LocalPos::default()) });
-        }
-        let mut left: BTreeMap<ComponentId, u64> = BTreeMap::new();
-        for (component, ..) in old.components() {
-            *left.entry(component).or_default() += 1;
-        }
-        let mut new = old.clone();
-        new.remap_blocks(|block| self.blocks.get(&block).copied().unwrap_or(block));
-        let mut new = new.with_components(schema, |at, _, component| {
-            let source = *self.components.get(&component)?;
-            let bytes = old.component(at, source)?;
-            if let Some(left) = left.get_mut(&source) {
-                *left -= 1;
-            }
-            Some(Cow::Borrowed(bytes))
-        })?;
-        let sides: Vec<_> = old.sides().map(|(kind, _)| kind).collect();
-        for kind in sides {
-            new.remove_side(kind);
-        }
-        for (kind, data) in old.sides() {
-            new.set_side(self.sides.get(&kind).copied().unwrap_or(kind), data.to_vec());
-        }
-        left.retain(|_, count| *count > 0);
-        Ok((new, left))
-    }
-
-    /// The catalog's kind of entity for a portable one.
-    pub fn entity(&self, here: EntityTypeId) -> Option<EntityTypeId> {
-        self.entities.get(&here).copied()
-    }
-
-    /// The catalog's component for the component of a portable entity.
-    pub fn component(&self, here: ComponentId) -> Option<ComponentId> {
-        self.components.iter().find(|(_, id)| **id == here).map(|(there, _)| *there)
     }
 }

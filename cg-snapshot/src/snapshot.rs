@@ -11,6 +11,7 @@ use crate::error::SnapshotError;
 use crate::kept::{Kept, KeptSection};
 use crate::places::{LOST, Places};
 use crate::region::{Region, Section};
+use crate::remap::Aside;
 use crate::section::Contents;
 
 /// The maximum number of sections of a snapshot: 2^24, which is 68 thousand million blocks.
@@ -65,6 +66,8 @@ pub struct Snapshot {
     pub(crate) kept: Kept,
     /// Ascending by id.
     pub(crate) entities: Vec<(EntityId, Entity)>,
+    /// What a conversion left of the entities' components, ascending by entity. A file does not have it.
+    pub(crate) aside: Vec<Aside>,
 }
 
 impl Snapshot {
@@ -185,11 +188,13 @@ impl Snapshot {
         let of_chunk = |mut used: Used, chunk: Chunk| {
             used.blocks.extend(chunk.kinds());
             used.sides.extend(chunk.sides().map(|(kind, _)| kind));
+            used.add_kept(&chunk);
             used
         };
         let both = |mut used: Used, other: Used| {
             used.blocks.extend(other.blocks);
             used.sides.extend(other.sides);
+            used.components.extend(other.components);
             used
         };
         let mut used = chunks.fold(Used::default, of_chunk).reduce(Used::default, both);
@@ -229,6 +234,7 @@ impl Snapshot {
             + self.kept.memory_bytes()
             + self.places.memory_bytes()
             + entities
+            + self.aside.iter().map(|left| size_of::<Aside>() + left.bytes.len()).sum::<usize>()
     }
 
     /// The memory that it takes in addition to another snapshot with which it [shares](Self::share_with) its content.
@@ -293,7 +299,7 @@ impl Snapshot {
             entity_count: entities.len() as u64,
             ..info
         };
-        Self { info, names, places, kept, entities }
+        Self { info, names, places, kept, entities, aside: Vec::new() }
     }
 }
 

@@ -6,6 +6,7 @@ use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
 use cg_registry::portable::{IdRemap, Names};
 use cg_registry::{Catalog, ListKind};
 use cg_store::engine::CommitSeq;
+use cg_store::layer::Base;
 use cg_store::objects::ObjectKey;
 use cg_store::{Error, World};
 use uuid::Uuid;
@@ -234,7 +235,8 @@ impl SyncClient {
         };
         next.head = Some(head);
         let catalog = self.registered(&next.names)?;
-        let remap = IdRemap::new(&next.names, &catalog).map_err(|_| MessageError::NamesMissing)?;
+        let remap = IdRemap::with_functions(&next.names, &catalog, Base::upgrades(&self.world))
+            .map_err(|_| MessageError::NamesMissing)?;
         let cached = self.cached_in(request, reply, &catalog)?;
         let applied = self.world.transaction(|tx| {
             if state.head != Some(head) {

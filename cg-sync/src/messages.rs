@@ -13,6 +13,7 @@
 //! **Invariant**: a message that uses an id of the server contains the id's name, or follows a message that did.
 //! Dimensions are always named.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cg_format::{BlockId, ComponentId, ComponentShape, SideKind};
@@ -301,6 +302,8 @@ impl NewNames {
         let used = Used {
             blocks: (first_block..len(ListKind::Blocks)).map(BlockId::new).collect(),
             sides: (first_side..len(ListKind::Sides)).map(|id| SideKind::new(id as u16)).collect(),
+            // All of them, once: chunks also hold data of components that no block has any more.
+            components: if known.is_none() { all_components(catalog) } else { BTreeSet::new() },
             ..Used::default()
         };
         let names = Names::of(catalog, &used).expect("the lists' own ids");
@@ -378,6 +381,12 @@ impl NewNames {
         }
         Ok(is_other || names.blocks.len() as u64 > blocks || names.sides.len() as u64 > sides)
     }
+}
+
+fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
+    let len = catalog.list(ListKind::Components).len() as u64;
+    let of = |index| [ComponentId::fixed(index), ComponentId::variable(index)];
+    (0..len).flat_map(of).filter(|id| catalog.component_spec(*id).is_some()).collect()
 }
 
 impl WireComponent {

@@ -85,7 +85,7 @@ impl<'a> Upgrader<'a> {
         if let Some(bytes) = chunk.component(at, component) {
             return Source::Same(bytes);
         }
-        let older = || self.older(component);
+        let older = || self.catalog.older(component).into_iter();
         if let Some((id, bytes)) = older().find_map(|id| Some((id, chunk.component(at, id)?))) {
             return Source::Older(id, bytes);
         }
@@ -97,19 +97,13 @@ impl<'a> Upgrader<'a> {
             .unwrap_or(Source::New)
     }
 
-    /// The registrations that a component replaces, the latest first.
-    fn older(&self, component: ComponentId) -> impl Iterator<Item = ComponentId> {
-        let before = |id: &ComponentId| Some(ComponentId::new(self.history(*id)?.replaces?.component));
-        std::iter::successors(before(&component), before)
-    }
-
     fn fill(&self, component: ComponentId) -> Option<&'a Fill> {
         self.catalog.known_as(component).into_iter().find_map(|name| self.functions.fill(name))
     }
 
     /// The instances whose block has neither their component nor a later registration of it.
     fn lost<'c>(&self, chunk: &'c Chunk, schema: &Schema) -> Vec<(Owner, &'c [u8])> {
-        let later = |id: &ComponentId| self.history(*id)?.replaced_by;
+        let later = |id: &ComponentId| self.catalog.history(*id)?.replaced_by;
         let stays = |block, component| {
             let has = schema.components_of(block).unwrap_or_default();
             std::iter::successors(Some(component), later).any(|id| has.binary_search(&id).is_ok())

@@ -88,6 +88,9 @@ pub enum Outcome {
     Captured(Arc<Snapshot>),
     /// A snapshot was restored.
     Restored(RestoreReport),
+    /// A snapshot was restored, except component data that the host's registry has no place for. It is kept beside;
+    /// [`RemapReport::components_left`](crate::RemapReport::components_left) counts it.
+    RestoredInPart(RestoreReport),
     /// The light of this many chunks was computed again.
     Relit(u64),
     /// It was cancelled after this many sections. A restore is not undone.
