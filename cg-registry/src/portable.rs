@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, SchemaView, SideKind};
+use cg_format::{BlockId, ComponentId, ComponentShape, Dimension, EntityTypeId, SchemaView, SideKind};
 
 use crate::schema::{Field, SpecDiff, diff_specs};
 use crate::{
@@ -34,6 +34,8 @@ pub struct Names {
     pub entities: Listed<EntityTypeId, Name>,
     /// Kinds of side data.
     pub sides: Listed<SideKind, Name>,
+    /// The other names of the ids above, and of a dimension, the newest first. Only of those that have some.
+    pub aliases: Listed<(ListKind, u64), Arc<[Name]>>,
 }
 
 /// The meaning of a block id.
@@ -67,6 +69,8 @@ pub struct Used {
     pub entities: BTreeSet<EntityTypeId>,
     /// Kinds of side data.
     pub sides: BTreeSet<SideKind>,
+    /// Dimensions. Only their aliases are portable names.
+    pub dimensions: BTreeSet<Dimension>,
 }
 
 impl Used {
@@ -117,13 +121,27 @@ impl Names {
             Ok((id, Arc::new(NamedComponent { name: name.ok_or_else(unknown)?, spec })))
         };
         let plain = |list: ListKind, id: u64| {
-            let name = catalog.list(list).name(id).cloned();
+            let name = catalog.list(list).current_name(id).cloned();
             name.ok_or(UnknownId { list, id })
         };
         let entity = |id: &EntityTypeId| Ok((*id, plain(ListKind::Entities, id.get())?));
         let side = |kind: &SideKind| Ok((*kind, plain(ListKind::Sides, kind.get().into())?));
+        let mut aliases = Vec::new();
+        let known = catalog.aliases();
+        if !known.is_empty() {
+            let mut add = |list, id: u64, place: u64| {
+                let names = known.get(&(list, catalog.entry_of(list, place)));
+                aliases.extend(names.map(|names| ((list, id), Arc::from(names.as_slice()))));
+            };
+            used.blocks.iter().for_each(|id| add(ListKind::Blocks, id.get(), id.get()));
+            components.iter().for_each(|id| add(ListKind::Components, id.get(), id.index()));
+            used.entities.iter().for_each(|id| add(ListKind::Entities, id.get(), id.get()));
+            used.dimensions.iter().for_each(|id| add(ListKind::Dimensions, id.get(), id.get()));
+            used.sides.iter().for_each(|id| add(ListKind::Sides, id.get().into(), id.get().into()));
+        }
         Ok(Self {
             blocks,
+            aliases: aliases.into_iter().collect(),
             components: components.into_iter().map(component).collect::<Result<_, UnknownId>>()?,
             entities: used.entities.iter().map(entity).collect::<Result<_, UnknownId>>()?,
             sides: used.sides.iter().map(side).collect::<Result<_, UnknownId>>()?,
@@ -144,8 +162,21 @@ impl Names {
         let components = components.filter(|(id, _)| carried.contains(id) || used.components.contains(id));
         let entities = self.entities.iter().filter(|(id, _)| used.entities.contains(id));
         let sides = self.sides.iter().filter(|(kind, _)| used.sides.contains(kind));
+        let is_used = |(list, id): &(ListKind, u64)| match list {
+            ListKind::Blocks => used.blocks.contains(&BlockId::new(*id)),
+            ListKind::Components => {
+                let id = ComponentId::new(*id);
+                carried.contains(&id) || used.components.contains(&id)
+            }
+            ListKind::Entities => used.entities.contains(&EntityTypeId::new(*id)),
+            ListKind::Sides => u16::try_from(*id).is_ok_and(|id| used.sides.contains(&SideKind::new(id))),
+            ListKind::Dimensions => used.dimensions.contains(&Dimension::new(*id)),
+            ListKind::Structures => false,
+        };
+        let aliases = self.aliases.iter().filter(|(key, _)| is_used(key));
         Self {
             blocks,
+            aliases: aliases.map(|(key, names)| (*key, Arc::clone(names))).collect(),
             components: components.map(|(id, component)| (*id, Arc::clone(component))).collect(),
             entities: entities.map(|(id, name)| (*id, name.clone())).collect(),
             sides: sides.map(|(kind, name)| (*kind, name.clone())).collect(),
@@ -167,6 +198,23 @@ impl Names {
         self.entities.get(&id)
     }
 
+    /// The entry of a catalog that has the name of an id, or else one of its other names.
+    pub fn find(&self, catalog: &Catalog, list: ListKind, id: u64, name: &Name) -> Option<u64> {
+        let entries = catalog.list(list);
+        let aliases = self.aliases.get(&(list, id)).map_or(&[][..], |names| &names[..]);
+        std::iter::once(name).chain(aliases).find_map(|name| entries.id(name.as_str()))
+    }
+
+    pub(crate) fn find_component(
+        &self,
+        catalog: &Catalog,
+        id: ComponentId,
+        component: &NamedComponent,
+    ) -> Option<ComponentId> {
+        let place = self.find(catalog, ListKind::Components, id.get(), &component.name)?;
+        Some(catalog.newest_registration(catalog.tables.components.get(place)?.id))
+    }
+
     /// Whether every id has the same meaning in a catalog, and components have the same layout.
     pub fn are_those_of(&self, catalog: &Catalog) -> bool {
         let schema = catalog.current_schema();
@@ -174,15 +222,16 @@ impl Names {
             let diff = catalog.component_spec(*id).map(|spec| diff_specs(&component.spec, spec));
             matches!(diff, Some(SpecDiff::Same | SpecDiff::NewInstancesOnly))
         };
+        let is_entry = |list, id: u64, name: &Name| self.find(catalog, list, id, name) == Some(id);
         let blocks = self.blocks.iter().all(|(id, block)| {
-            catalog.block_id(block.name.as_str()) == Some(*id)
+            is_entry(ListKind::Blocks, id.get(), &block.name)
                 && schema.components_of(*id) == Some(&block.components)
         });
         let components = self.components.iter().all(|(id, component)| {
-            catalog.component_id(component.name.as_str()) == Some(*id) && has_layout(id, component)
+            self.find_component(catalog, *id, component) == Some(*id) && has_layout(id, component)
         });
-        let entities = self.entities.iter().all(|(id, name)| catalog.entity_type(name.as_str()) == Some(*id));
-        let sides = self.sides.iter().all(|(id, name)| catalog.side_kind(name.as_str()) == Some(*id));
+        let entities = self.entities.iter().all(|(id, name)| is_entry(ListKind::Entities, id.get(), name));
+        let sides = self.sides.iter().all(|(id, name)| is_entry(ListKind::Sides, id.get().into(), name));
         blocks && components && entities && sides
     }
 
@@ -192,6 +241,7 @@ impl Names {
         self.components.share_with(&others.components);
         self.entities.share_with(&others.entities);
         self.sides.share_with(&others.sides);
+        self.aliases.share_with(&others.aliases);
     }
 
     /// The approximate memory that it takes in addition to this value. The texts of names are shared and do not count.
@@ -208,7 +258,8 @@ impl Names {
         let lists = self.blocks.memory_beside(others.map(|others| &others.blocks))
             + self.components.memory_beside(others.map(|others| &others.components))
             + self.entities.memory_beside(others.map(|others| &others.entities))
-            + self.sides.memory_beside(others.map(|others| &others.sides));
+            + self.sides.memory_beside(others.map(|others| &others.sides))
+            + self.aliases.memory_beside(others.map(|others| &others.aliases));
         let blocks = self.blocks.iter().filter(|(id, block)| {
             let there = others.and_then(|others| others.blocks.get(id));
             there.is_none_or(|there| !Arc::ptr_eq(block, there))
@@ -232,40 +283,48 @@ impl Names {
     /// The names that are absent in a catalog, each with its list.
     pub fn missing_in(&self, catalog: &Catalog) -> Vec<(ListKind, Name)> {
         let mut missing = Vec::new();
-        let mut note = |list, name: &Name| {
-            if catalog.list(list).id(name.as_str()).is_none() {
+        let mut note = |list, id, name: &Name| {
+            if self.find(catalog, list, id, name).is_none() {
                 missing.push((list, name.clone()));
             }
         };
-        self.components.values().for_each(|component| note(ListKind::Components, &component.name));
-        self.blocks.values().for_each(|block| note(ListKind::Blocks, &block.name));
-        self.entities.values().for_each(|name| note(ListKind::Entities, name));
-        self.sides.values().for_each(|name| note(ListKind::Sides, name));
+        self.components.iter().for_each(|(id, it)| note(ListKind::Components, id.get(), &it.name));
+        self.blocks.iter().for_each(|(id, block)| note(ListKind::Blocks, id.get(), &block.name));
+        self.entities.iter().for_each(|(id, name)| note(ListKind::Entities, id.get(), name));
+        self.sides.iter().for_each(|(id, name)| note(ListKind::Sides, id.get().into(), name));
         missing
     }
 
     /// The registration that adds the absent names to a catalog; empty if none is absent.
     pub fn registration(&self, catalog: &Catalog) -> Registration {
-        let lacks = |list: ListKind, name: &Name| catalog.list(list).id(name.as_str()).is_none();
-        let components = self.components.values().filter(|it| lacks(ListKind::Components, &it.name));
-        let blocks = self.blocks.values().filter(|block| lacks(ListKind::Blocks, &block.name));
-        let name_of = |id: &ComponentId| self.components.get(id).map(|component| component.name.clone());
+        let lacks = |list: ListKind, id, name: &Name| self.find(catalog, list, id, name).is_none();
+        let components =
+            self.components.iter().filter(|(id, it)| lacks(ListKind::Components, id.get(), &it.name));
+        let blocks = self.blocks.iter().filter(|(id, block)| lacks(ListKind::Blocks, id.get(), &block.name));
+        // A component that the catalog has under another of its names is registered with the block under that one.
+        let name_of = |id: &ComponentId| {
+            let component = self.components.get(id)?;
+            let place = self.find(catalog, ListKind::Components, id.get(), &component.name);
+            let there = place.and_then(|place| catalog.list(ListKind::Components).name(place));
+            there.and_then(|name| Name::new(name.unrevised()).ok()).or_else(|| Some(component.name.clone()))
+        };
+        let entities = self.entities.iter().filter(|(id, name)| lacks(ListKind::Entities, id.get(), name));
+        let sides = self.sides.iter().filter(|(id, name)| lacks(ListKind::Sides, id.get().into(), name));
+        let mut known = BTreeSet::new();
         Registration {
-            components: components.map(|component| offer(&component.name, &component.spec)).collect(),
+            components: components
+                .filter(|(_, it)| known.insert(&it.name))
+                .map(|(_, it)| offer(&it.name, &it.spec))
+                .collect(),
             blocks: blocks
-                .map(|block| BlockOffer {
+                .map(|(_, block)| BlockOffer {
                     name: block.name.clone(),
                     components: block.components.iter().filter_map(name_of).collect(),
                     opaque: block.opaque,
                 })
                 .collect(),
-            entities: self
-                .entities
-                .values()
-                .filter(|name| lacks(ListKind::Entities, name))
-                .cloned()
-                .collect(),
-            sides: self.sides.values().filter(|name| lacks(ListKind::Sides, name)).cloned().collect(),
+            entities: entities.map(|(_, name)| name.clone()).collect(),
+            sides: sides.map(|(_, name)| name.clone()).collect(),
             ..Registration::default()
         }
     }

@@ -19,7 +19,8 @@ pub(crate) use link::Link;
 ///
 /// An upgrade applies every generation in which one of the chunk's blocks changed, in order. So the result does not
 /// depend on earlier upgrades. It depends only on the chunk, its generation, the catalog and the host's functions.
-/// Blocks, entities, other side data and versions do not change.
+/// Blocks, entities, other side data and versions do not change, except that a united block becomes the one with which
+/// it was united.
 ///
 /// In each generation, a component of a block takes its bytes from the first of these sources that exists:
 /// - the same component;
@@ -145,7 +146,9 @@ impl<'a> Upgrader<'a> {
         generation: u32,
     ) -> Result<Cow<'b, [u8]>, UpgradeError> {
         for link in self.catalog.links(from, to, generation) {
-            let Some(by) = link.conversion(self.functions) else { continue };
+            let has_function =
+                self.catalog.known_as(link.id).iter().any(|name| self.functions.conversion(name).is_some());
+            let Some(by) = link.conversion(has_function) else { continue };
             bytes = Cow::Owned(if let Some(converted) = convert(by, link.from, link.to, &bytes) {
                 converted
             } else {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cg_format::entity::Entity;
-use cg_format::{ComponentId, EntityId};
+use cg_format::{ComponentId, Dimension, EntityId};
 use cg_registry::Catalog;
 use cg_registry::portable::{Names, UnknownId, Used};
 
@@ -43,6 +43,10 @@ impl Collected {
         self.kept_ids.blocks.extend(kept.blocks);
         self.kept_ids.components.extend(kept.components);
         place
+    }
+
+    pub(crate) fn is_of(&mut self, dimension: Dimension) {
+        self.used.dimensions.insert(dimension);
     }
 
     pub(crate) fn uses(&mut self, entity: &Entity) {
@@ -98,7 +102,8 @@ impl Builder {
         self.places.len()
     }
 
-    pub(crate) fn finish(self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
+    pub(crate) fn finish(mut self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
+        self.sections.is_of(self.info.region.dimension());
         let (kept, names) = self.sections.finish(catalog)?;
         let (places, entities) = (Places::new(&self.places), self.entities.into_iter().collect());
         Ok(Snapshot::new(self.info, names, places, kept, entities))

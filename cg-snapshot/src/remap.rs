@@ -68,13 +68,13 @@ impl Remapping {
         dimension: Option<Dimension>,
     ) -> Result<Option<Self>, SnapshotError> {
         let mut info = from.info().clone();
-        let own = catalog.dimension(info.dimension.as_str());
+        let own = from.dimension_in(catalog);
         let has_its_place = dimension.is_some() || own == Some(from.region().dimension());
         if has_its_place && from.names().are_those_of(catalog) {
             return Ok(None);
         }
         if let Some(id) = dimension.map(Dimension::get) {
-            let name = catalog.list(ListKind::Dimensions).name(id);
+            let name = catalog.list(ListKind::Dimensions).current_name(id);
             let unknown = SnapshotError::UnknownId { list: ListKind::Dimensions, id };
             info.dimension = name.ok_or(unknown)?.clone();
         }
@@ -155,6 +155,7 @@ impl Remapping {
             self.sections.uses(&entity);
             entities.push((*id, entity));
         }
+        self.sections.is_of(region.dimension());
         let (kept, names) = self.sections.finish(catalog)?;
         // The places differ only if two sections became equal, which needs dropped components.
         let places = if (1..).zip(&self.places).all(|(number, place): (u32, _)| number == *place) {

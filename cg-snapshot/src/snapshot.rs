@@ -2,7 +2,7 @@
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
-use cg_format::{ChunkAt, DecodeError, EntityId, Problem};
+use cg_format::{ChunkAt, DecodeError, Dimension, EntityId, Problem};
 use cg_registry::portable::{Names, Used};
 use cg_registry::{Catalog, ListKind, Name, Registration};
 use rayon::prelude::*;
@@ -202,6 +202,7 @@ impl Snapshot {
             used.entities.insert(entity.kind);
             used.components.extend(entity.components().map(|(component, _)| component));
         }
+        used.dimensions.insert(self.region().dimension());
         self.names = self.names.only(&used);
     }
 
@@ -253,11 +254,17 @@ impl Snapshot {
         self.kept.share_with(&other.kept)
     }
 
+    /// The catalog's dimension with the name of the snapshot's dimension, or else with one of its other names.
+    pub fn dimension_in(&self, catalog: &Catalog) -> Option<Dimension> {
+        let (list, id) = (ListKind::Dimensions, self.region().dimension().get());
+        self.names.find(catalog, list, id, &self.info.dimension).map(Dimension::new)
+    }
+
     /// The names that must be registered before it can [arrive](Self::arrive) in a catalog, including its dimension;
     /// empty if nothing is missing.
     pub fn registration(&self, catalog: &Catalog) -> Registration {
         let dimension = &self.info.dimension;
-        let is_new = catalog.dimension(dimension.as_str()).is_none();
+        let is_new = self.dimension_in(catalog).is_none();
         let dimensions = is_new.then(|| dimension.clone()).into_iter().collect();
         Registration { dimensions, ..self.names.registration(catalog) }
     }

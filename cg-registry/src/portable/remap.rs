@@ -93,18 +93,21 @@ impl IdRemap {
             functions,
         };
         for (id, block) in &names.blocks {
-            remap.blocks.extend(catalog.block_id(block.name.as_str()).map(|there| (*id, there)));
+            let there = names.find(catalog, ListKind::Blocks, id.get(), &block.name);
+            remap.blocks.extend(there.map(|there| (*id, BlockId::new(there))));
         }
         for (id, component) in &names.components {
-            let Some(there) = catalog.component_id(component.name.as_str()) else { continue };
+            let Some(there) = names.find_component(catalog, *id, component) else { continue };
             remap.components.insert(*id, Route::find(component, catalog, there, &remap.functions));
             remap.sources.entry(there).or_default().push(*id);
         }
         for (id, name) in &names.entities {
-            remap.entities.extend(catalog.entity_type(name.as_str()).map(|there| (*id, there)));
+            let there = names.find(catalog, ListKind::Entities, id.get(), name);
+            remap.entities.extend(there.map(|there| (*id, EntityTypeId::new(there))));
         }
         for (kind, name) in &names.sides {
-            remap.sides.extend(catalog.side_kind(name.as_str()).map(|there| (*kind, there)));
+            let there = names.find(catalog, ListKind::Sides, kind.get().into(), name);
+            remap.sides.extend(there.map(|there| (*kind, SideKind::new(there as u16))));
         }
         Ok(remap)
     }
@@ -341,7 +344,7 @@ impl Route {
         } else if let Some(known) = catalog.older(there).into_iter().find(is_same) {
             let links = catalog.links(known, there, catalog.current_generation());
             let step = |link: crate::upgrade::Link<'_>| {
-                let (by, from, to) = (link.conversion(functions)?, link.from.clone(), link.to.clone());
+                let (by, from, to) = (link.conversion(has_function)?, link.from.clone(), link.to.clone());
                 Some(Step { by, from, to, names: names.clone(), cuts: false })
             };
             Some(links.into_iter().filter_map(step).collect())

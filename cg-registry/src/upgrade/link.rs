@@ -2,10 +2,10 @@
 
 use cg_format::ComponentId;
 
-use super::UpgradeFunctions;
+use crate::Policy;
 use crate::catalog::Catalog;
 use crate::component::ComponentHistory;
-use crate::schema::{ComponentSpec, Conversion};
+use crate::schema::{ComponentSpec, Conversion, Verdict, diff_specs, judge};
 
 /// A registration and the next one, with the schemas of one generation.
 #[derive(Debug, Clone, Copy)]
@@ -14,13 +14,24 @@ pub(crate) struct Link<'a> {
     pub(crate) to: &'a ComponentSpec,
     /// The id of the next one.
     pub(crate) id: ComponentId,
-    by: Conversion,
+    /// As recorded; `None` between united components.
+    by: Option<Conversion>,
 }
 
 impl Link<'_> {
     /// The conversion of the bytes; `None` if they stay as they are.
-    pub(crate) fn conversion(&self, _: &UpgradeFunctions) -> Option<Conversion> {
-        Some(self.by)
+    ///
+    /// Between registrations of one name it was recorded. Between united components it follows from their layouts.
+    pub(crate) fn conversion(&self, has_function: bool) -> Option<Conversion> {
+        if let Some(by) = self.by {
+            return Some(by);
+        }
+        let policy = Policy { allow_shrink: true, ..Policy::default() };
+        match judge(&diff_specs(self.from, self.to), &policy, has_function) {
+            Verdict::Keep | Verdict::Describe => None,
+            Verdict::Replace { by, .. } => Some(by),
+            Verdict::Refuse => Some(Conversion::Function),
+        }
     }
 }
 
@@ -29,10 +40,16 @@ impl Catalog {
         self.tables.components.get(id.index()).filter(|history| history.id == id)
     }
 
-    /// The registrations that a component replaces, the latest first.
+    /// The registrations that a component replaces, the nearest first: its own, and those of united components.
     pub(crate) fn older(&self, component: ComponentId) -> Vec<ComponentId> {
-        let before = |id: &ComponentId| Some(ComponentId::new(self.history(*id)?.replaces?.component));
-        std::iter::successors(before(&component), before).collect()
+        let (mut found, mut at) = (vec![component], 0);
+        while let Some(history) = found.get(at).and_then(|id| self.history(*id)) {
+            let before = history.replaces.map(|replaces| ComponentId::new(replaces.component));
+            found.extend(before.into_iter().chain(history.united.iter().copied()));
+            at += 1;
+        }
+        found.remove(0);
+        found
     }
 
     /// The steps from one registration to a later one.
@@ -43,7 +60,8 @@ impl Catalog {
             let link =
                 self.history(old).and_then(|history| Some((history, self.history(history.replaced_by?)?)));
             let Some((before, after)) = link else { break };
-            let by = after.replaces.map_or(Conversion::Prefix, |replaces| replaces.by);
+            let own = after.replaces.filter(|replaces| replaces.component == old.get());
+            let by = own.map(|replaces| replaces.by);
             links.push(Link { from: before.at(generation), to: after.at(generation), id: after.id, by });
             old = after.id;
         }

@@ -4,7 +4,9 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use cg_format::Limits;
-use cg_registry::{KeptComponents, LOST_COMPONENTS, Name, STALE, UpgradeFunctions};
+use cg_registry::{
+    BlockOffer, ComponentOffer, KeptComponents, LOST_COMPONENTS, Name, Registration, STALE, UpgradeFunctions,
+};
 use cg_restore::StoreHost;
 use cg_snapshot::file::{FileOptions, SnapshotFile};
 use cg_snapshot::{
@@ -235,4 +237,115 @@ fn data_of_a_block_that_lost_the_component_waits_for_it() {
     let outcome = restore(snapshot(&world, 15), &there);
     assert!(matches!(outcome, Outcome::Restored(_)), "{outcome:?}");
     assert_eq!((held(&there).0, kept(&there, LOST_COMPONENTS)), (Some(converted), vec![]));
+}
+
+const V1_ORE: &str = r#"{"pack":"mod","version":"1","namespaces":["mod"],"components":[{"name":"mod:inv","size":"variable"}],
+    "blocks":[{"name":"mod:ore","components":["mod:inv"]}],"entities":["mod:golem"]}"#;
+const V2_ORE: &str = r#"{"pack":"mod","version":"2","namespaces":["mod"],"components":[{"name":"mod:bag","size":"variable"}],
+    "blocks":[{"name":"mod:rich_ore","components":["mod:bag"]}],"entities":["mod:robot"],
+    "renamed":[{"list":"blocks","old":"mod:ore","new":"mod:rich_ore"},{"list":"components","old":"mod:inv","new":"mod:bag"},
+        {"list":"entities","old":"mod:golem","new":"mod:robot"}]}"#;
+
+fn packs(pack: &str) -> [PackManifest; 2] {
+    [BASE, pack].map(|json| PackManifest::from_json(json).expect("sound"))
+}
+
+/// Puts an ore with gems and a golem into the chunk, by the names of a pack.
+fn put_ore(world: &World, [block, component, kind]: [&str; 3]) {
+    let (at, catalog) = (place(world), world.catalog());
+    let made = world.transaction(|tx| {
+        let stone = tx.new_chunk(catalog.block_id("g:stone").expect("offered"))?;
+        tx.save(at, stone);
+        tx.set_block(at.dimension, BlockPos::new(2, 2, 3), catalog.block_id(block).expect("offered"))?;
+        tx.set_component(at, cell(), catalog.component_id(component).expect("offered"), b"gems")?;
+        let pos = EntityPos::new(at.dimension, BlockPos::new(5, 5, 5), [0.0; 3]).expect("inside");
+        tx.put_entity(
+            golem(),
+            Entity::new(catalog.entity_type(kind).expect("offered"), Owner::Chunk(at), pos),
+        );
+        Ok::<_, Error>(())
+    });
+    made.expect("is saved");
+}
+
+#[track_caller]
+fn is_rich_ore(world: &World) {
+    let (catalog, chunk) = (world.catalog(), world.load(place(world)).expect("reads").expect("is there"));
+    assert_eq!(Some(chunk.block(cell().cell)), catalog.block_id("mod:rich_ore"));
+    assert_eq!(catalog.block_name(chunk.block(cell().cell)).expect("issued").as_str(), "mod:rich_ore");
+    let bag = catalog.component_id("mod:bag").expect("offered");
+    assert_eq!(chunk.component(cell(), bag), Some(&b"gems"[..]));
+    let entity = world.entity(golem()).expect("reads").expect("is there");
+    assert_eq!(Some(entity.kind), catalog.entity_type("mod:robot"));
+}
+
+const OLD_NAMES: [&str; 3] = ["mod:ore", "mod:inv", "mod:golem"];
+
+#[test]
+fn a_snapshot_carries_a_renamed_entry_as_the_same() {
+    let fresh = || {
+        let world = World::builder().packs(&packs(V2_ORE)).in_memory().expect("the packs are accepted");
+        fill(&world);
+        world
+    };
+    // Before the rename, and after it.
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("world");
+    let old = World::builder().packs(&packs(V1_ORE)).create(&path).expect("the packs are accepted");
+    put_ore(&old, OLD_NAMES);
+    let before = snapshot(&old, 15);
+    old.close().expect("closes");
+    drop(old);
+    let renamed = World::builder().packs(&packs(V2_ORE)).open(&path).expect("the packs are accepted");
+    is_rich_ore(&renamed);
+    for taken in [before, snapshot(&renamed, 15)] {
+        let world = fresh();
+        let outcome = restore(taken, &world);
+        assert!(matches!(outcome, Outcome::Restored(_)), "{outcome:?}");
+        is_rich_ore(&world);
+    }
+    // And back into a world that has the old pack still.
+    let old = World::builder().packs(&packs(V1_ORE)).in_memory().expect("the packs are accepted");
+    fill(&old);
+    let outcome = restore(snapshot(&renamed, 15), &old);
+    assert!(matches!(outcome, Outcome::Restored(_)), "{outcome:?}");
+    let ore = old.catalog().block_id("mod:ore");
+    assert_eq!(Some(old.load(place(&old)).expect("reads").expect("is there").block(cell().cell)), ore);
+}
+
+#[test]
+fn a_world_that_has_both_names_opens_and_unites_them() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("world");
+    let world = World::builder().packs(&packs(V1_ORE)).create(&path).expect("the packs are accepted");
+    put_ore(&world, OLD_NAMES);
+    // As from a copy of a world of the new pack, in which the old names were not known.
+    let bag = ComponentOffer::variable(Name::new("mod:bag").expect("a name"));
+    let block = BlockOffer {
+        components: vec![Name::new("mod:bag").expect("a name")],
+        ..BlockOffer::new(Name::new("mod:rich_ore").expect("a name"))
+    };
+    let both = Registration {
+        components: vec![bag],
+        blocks: vec![block],
+        entities: vec![Name::new("mod:robot").expect("a name")],
+        ..Registration::default()
+    };
+    world.registry().register(&both).expect("new names");
+    world.close().expect("closes");
+    drop(world);
+    for _ in 0..2 {
+        let world = World::builder().packs(&packs(V2_ORE)).open(&path).expect("the packs are accepted");
+        is_rich_ore(&world);
+        world.close().expect("closes");
+    }
+    // An edit beside it stores the united block.
+    let world = World::builder().packs(&packs(V2_ORE)).open(&path).expect("the packs are accepted");
+    let stone = world.catalog().block_id("g:stone").expect("offered");
+    world
+        .transaction(|tx| tx.set_block(place(&world).dimension, BlockPos::new(9, 9, 9), stone))
+        .expect("is saved");
+    world.close().expect("closes");
+    drop(world);
+    is_rich_ore(&World::builder().packs(&packs(V2_ORE)).open(&path).expect("the packs are accepted"));
 }

@@ -81,7 +81,7 @@ impl RestoreJob {
         functions: &Arc<UpgradeFunctions>,
         options: RestoreOptions,
     ) -> Result<Self, SnapshotError> {
-        let own = catalog.dimension(snapshot.info().dimension.as_str());
+        let own = snapshot.dimension_in(catalog);
         let (snapshot, remap) = match Remapping::begin(&snapshot, catalog, functions, options.dimension)? {
             None => (snapshot, RemapReport::default()),
             Some(arriving) => {

@@ -55,7 +55,7 @@ impl Operation {
         let own = self.own_region();
         let Self::Restore { snapshot, options, .. } = self else { return own };
         // By name, as the restore finds it: the snapshot may have another number.
-        let named = catalog.dimension(snapshot.info().dimension.as_str());
+        let named = snapshot.dimension_in(catalog);
         let dimension = options.dimension.or(named).unwrap_or(own.dimension());
         own.moved(dimension, options.by_chunks).unwrap_or(own)
     }

@@ -233,7 +233,7 @@ impl Running {
                 Work::Capture { capture: Box::new(capture), sections, last: None, kept }
             }
             Operation::Restore { snapshot, options, relight } => {
-                let own = catalog.dimension(snapshot.info().dimension.as_str());
+                let own = snapshot.dimension_in(catalog);
                 let (options, relight) = (*options, *relight);
                 let arriving = Remapping::begin(snapshot, catalog, functions, options.dimension);
                 if let Some(arriving) = arriving.map_err(|error| error.to_string())? {

@@ -69,3 +69,67 @@ fn components_of_another_layout_are_converted_by_field_names() {
     let kept = stale.iter().find(|(owner, _)| owner.at == cell).map(|(_, bytes)| bytes.to_vec());
     assert_eq!((kept, stale.iter().count()), (Some(full.to_vec()), 4096));
 }
+
+const V1_ORE: &str = r#"{"pack":"mod","version":"1","namespaces":["mod"],"components":[{"name":"mod:inv","size":"variable"}],
+    "blocks":[{"name":"mod:ore","components":["mod:inv"]}],"dimensions":["mod:below"]}"#;
+const V2_ORE: &str = r#"{"pack":"mod","version":"2","namespaces":["mod"],"components":[{"name":"mod:bag","size":"variable"}],
+    "blocks":[{"name":"mod:rich_ore","components":["mod:bag"]}],"dimensions":["mod:deep"],
+    "renamed":[{"list":"blocks","old":"mod:ore","new":"mod:rich_ore"},{"list":"components","old":"mod:inv","new":"mod:bag"},
+        {"list":"dimensions","old":"mod:below","new":"mod:deep"}]}"#;
+
+fn packs(pack: &str) -> [PackManifest; 2] {
+    [BASE, pack].map(|json| PackManifest::from_json(json).expect("sound"))
+}
+
+/// The chunk of the renamed dimension, by either name.
+fn below(world: &World) -> ChunkAt {
+    let catalog = world.catalog();
+    let dimension = catalog.dimension("mod:below").or(catalog.dimension("mod:deep")).expect("offered");
+    ChunkAt::new(dimension, ChunkPos::new(0, 0, 0).expect("inside"))
+}
+
+#[test]
+fn a_renamed_entry_is_the_same_on_both_sides() {
+    let cell = CellLayer::base(LocalPos::new(2, 2, 3));
+    let dir = tempfile::tempdir().expect("a folder");
+    let (path, cached) = (dir.path().join("server"), dir.path().join("cache"));
+    let server = World::builder().packs(&packs(V1_ORE)).create(&path).expect("the packs are accepted");
+    let catalog = server.catalog();
+    let ore = catalog.block_id("mod:ore").expect("offered");
+    let inv = catalog.component_id("mod:inv").expect("offered");
+    let made = server.transaction(|tx| {
+        let chunk = tx.new_chunk(ore)?;
+        tx.save(below(&server), chunk);
+        tx.set_component(below(&server), cell, inv, b"gems").map(drop)
+    });
+    made.expect("is saved");
+    server.close().expect("closes");
+    drop(server);
+    let server = World::builder().packs(&packs(V2_ORE)).open(&path).expect("the packs are accepted");
+
+    let sync = |cache: &World| {
+        let client = SyncClient::open(cache.clone()).expect("opens");
+        let request = client.request(&[below(cache)]).expect("asks");
+        let server = SyncServer::new(server.clone(), SyncServerLimits::default());
+        client.apply(&request, &server.answer(&request).expect("answers")).expect("applies")
+    };
+    let check = |cache: &World, block: &str, component: &str| {
+        let outcome = sync(cache);
+        assert_eq!((outcome.updated, outcome.gone, outcome.components_left.len()), (1, 0, 0));
+        let (catalog, chunk) = (cache.catalog(), cache.load(below(cache)).expect("reads").expect("is there"));
+        assert_eq!(Some(chunk.block(cell.cell)), catalog.block_id(block));
+        let component = catalog.component_id(component).expect("offered");
+        assert_eq!(chunk.component(cell, component), Some(&b"gems"[..]));
+    };
+    // A new cache with the new pack, which opens again.
+    let cache = World::builder().packs(&packs(V2_ORE)).create(&cached).expect("the packs are accepted");
+    check(&cache, "mod:rich_ore", "mod:bag");
+    let blocks = cache.catalog().list(cg_registry::ListKind::Blocks).len();
+    assert_eq!(blocks, 3, "no block was registered twice");
+    cache.close().expect("closes");
+    drop(cache);
+    World::builder().packs(&packs(V2_ORE)).open(&cached).expect("opens").close().expect("closes");
+    // One that has the old pack still.
+    let old = World::builder().packs(&packs(V1_ORE)).in_memory().expect("the packs are accepted");
+    check(&old, "mod:ore", "mod:inv");
+}
