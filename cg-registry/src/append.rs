@@ -219,18 +219,16 @@ impl Catalog {
         if list == ListKind::Components {
             // The registration that has no later one takes the other entry as its next.
             let id = self.tables.components.get(id).ok_or("it has no component")?.id;
-            let (last, with) = (
-                self.newest_registration(id),
-                self.tables.components.get(with).ok_or("it has no component")?.id,
-            );
-            if last == self.newest_registration(with) {
-                return Err(format!("component {} would be united with itself", last.index()));
+            let newest = self.newest_registration(id);
+            let next = self.tables.components.get(with).ok_or("it has no component")?.id;
+            if newest == self.newest_registration(next) {
+                return Err(format!("component {} would be united with itself", newest.index()));
             }
             let tables = Arc::make_mut(&mut self.tables);
-            let before = tables.components.get_mut(last.index()).ok_or("it has no component")?;
-            before.replaced_by = Some(with);
-            let after = tables.components.get_mut(with.index()).ok_or("it has no component")?;
-            after.united.push(last);
+            let before = tables.components.get_mut(newest.index()).ok_or("it has no component")?;
+            before.replaced_by = Some(next);
+            let after = tables.components.get_mut(next.index()).ok_or("it has no component")?;
+            after.united.push(newest);
         }
         self.lists[list.place()].unite(id, with);
         Ok(())

@@ -134,7 +134,9 @@ impl Names {
                 aliases.extend(names.map(|names| ((list, id), Arc::from(names.as_slice()))));
             };
             used.blocks.iter().for_each(|id| add(ListKind::Blocks, id.get(), id.get()));
-            components.iter().for_each(|id| add(ListKind::Components, id.get(), id.index()));
+            for id in &components {
+                add(ListKind::Components, id.get(), id.index());
+            }
             used.entities.iter().for_each(|id| add(ListKind::Entities, id.get(), id.get()));
             used.dimensions.iter().for_each(|id| add(ListKind::Dimensions, id.get(), id.get()));
             used.sides.iter().for_each(|id| add(ListKind::Sides, id.get().into(), id.get().into()));

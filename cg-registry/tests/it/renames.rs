@@ -39,7 +39,9 @@ fn open(catalog: &mut Catalog, pack: &str) -> String {
 
 fn opened(packs: &[&str]) -> Catalog {
     let mut catalog = Catalog::new();
-    packs.iter().for_each(|pack| drop(open(&mut catalog, pack)));
+    for pack in packs {
+        open(&mut catalog, pack);
+    }
     catalog
 }
 
@@ -145,10 +147,10 @@ fn a_world_with_both_names_unites_them() {
 
     let functions = UpgradeFunctions::default();
     let upgrader = Upgrader::new(&catalog, &functions);
-    let upgraded = upgrader.upgrade(&chunk, generation).expect("converts").expect("has changes").chunk;
-    assert_eq!((upgraded.block(cell(1).cell), upgraded.block(cell(2).cell)), (rich, rich));
-    assert_eq!(upgraded.component(cell(1), bag), Some(&[9, 7, 1, 0][..]));
-    assert_eq!(upgraded.component(cell(2), bag), Some(&[1, 2, 3, 4][..]));
+    let done = upgrader.upgrade(&chunk, generation).expect("converts").expect("has changes").chunk;
+    assert_eq!((done.block(cell(1).cell), done.block(cell(2).cell)), (rich, rich));
+    assert_eq!(done.component(cell(1), bag), Some(&[9, 7, 1, 0][..]));
+    assert_eq!(done.component(cell(2), bag), Some(&[1, 2, 3, 4][..]));
     let value = upgrader.upgrade_value(inv, &[7, 1]).expect("converts");
     assert_eq!((value.0, &*value.1), (bag, &[9, 7, 1, 0][..]));
 
@@ -157,9 +159,9 @@ fn a_world_with_both_names_unites_them() {
     open(&mut catalog, &wider);
     let newest = catalog.component_id("mod:inv").expect("has it");
     let upgrader = Upgrader::new(&catalog, &functions);
-    let upgraded = upgrader.upgrade(&chunk, generation).expect("converts").expect("has changes").chunk;
-    assert_eq!(upgraded.component(cell(1), newest), Some(&[9, 7, 1, 0, 0][..]));
-    assert_eq!(upgraded.component(cell(2), newest), Some(&[1, 2, 3, 4, 0][..]));
+    let done = upgrader.upgrade(&chunk, generation).expect("converts").expect("has changes").chunk;
+    assert_eq!(done.component(cell(1), newest), Some(&[9, 7, 1, 0, 0][..]));
+    assert_eq!(done.component(cell(2), newest), Some(&[1, 2, 3, 4, 0][..]));
 }
 
 #[test]
@@ -188,14 +190,14 @@ fn what_cannot_be_united_is_no_dead_end() {
         "{report}"
     );
     let functions = UpgradeFunctions::default();
-    let upgraded = Upgrader::new(&catalog, &functions)
+    let done = Upgrader::new(&catalog, &functions)
         .upgrade(&chunk, generation)
         .expect("converts")
         .expect("has changes")
         .chunk;
     let rich = catalog.block_id("mod:rich_ore").expect("has it");
-    assert_eq!(upgraded.block(cell(1).cell), rich);
-    let kept = KeptComponents::decode(upgraded.side(LOST_COMPONENTS).expect("is kept"), None).expect("sound");
+    assert_eq!(done.block(cell(1).cell), rich);
+    let kept = KeptComponents::decode(done.side(LOST_COMPONENTS).expect("is kept"), None).expect("sound");
     let owner = Owner { at: cell(1), block: rich, component: ComponentId::fixed(inv.index()) };
     assert_eq!(kept.get(owner), Some(&[7, 1][..]));
 }

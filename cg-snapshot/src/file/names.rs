@@ -108,21 +108,21 @@ pub(super) fn decode(
     Ok(Names { blocks, components, entities, sides, aliases })
 }
 
-fn aliases(
-    reader: &mut Reader<'_>,
-    limits: &mut Limits,
-) -> Result<Listed<(ListKind, u64), Arc<[Name]>>, DecodeError> {
+/// The other names of ids, by list.
+type Aliases = Listed<(ListKind, u64), Arc<[Name]>>;
+
+fn aliases(reader: &mut Reader<'_>, limits: &mut Limits) -> Result<Aliases, DecodeError> {
     let mut last = None;
     let entries = (0..count(reader, limits, "aliased ids", 14)?).map(|_| {
         let here = reader.clone();
         let found = reader.u8("list")?;
-        let list = ListKind::ALL.get(usize::from(found)).copied().ok_or_else(|| {
+        let kind = ListKind::ALL.get(usize::from(found)).copied().ok_or_else(|| {
             let (field, allowed) = ("list", "0 to 5");
             here.error(Problem::OutOfRange { field, found: found.into(), allowed })
         })?;
         let here = reader.clone();
         let id = reader.u64("aliased id")?;
-        if last.replace((list, id)).is_some_and(|last| last >= (list, id)) {
+        if last.replace((kind, id)).is_some_and(|last| last >= (kind, id)) {
             let (field, allowed) = ("aliased id", "one above that before it in its list");
             return Err(here.error(Problem::OutOfRange { field, found: id, allowed }));
         }
@@ -134,7 +134,7 @@ fn aliases(
             u64::from(count) * ENTRY_BYTES,
         )?;
         let names = (0..count).map(|_| name(reader)).collect::<Result<Vec<_>, _>>()?;
-        Ok(((list, id), Arc::from(names)))
+        Ok(((kind, id), Arc::from(names)))
     });
     entries.collect()
 }
