@@ -42,11 +42,21 @@ pub struct OverlayRebased {
     pub open: Vec<ConflictKey>,
 }
 
-/// A settled conflict: the base's value if it stays, and its present origin.
+/// A settled conflict, and the present origin of the base's value.
 struct Settled<K: Kind> {
     key: K::Key,
-    theirs: Option<Option<K::Value>>,
+    stays: Stays<K::Value>,
     found: Origin,
+}
+
+/// What stays of a conflict.
+enum Stays<V> {
+    /// The overlay's value.
+    Ours,
+    /// The base's value.
+    Theirs(V),
+    /// The base's absence.
+    Absence,
 }
 
 /// The settled conflicts of one kind.
@@ -83,10 +93,10 @@ impl<S: Base> Overlay<S> {
                     let found = origin_of(&below);
                     let origin = self.store.present_origin::<K>(self.lease(), &row, &below)?;
                     let theirs = match &below {
-                        Lookup::Found((value, _)) => Some(value.clone()),
-                        Lookup::Tombstone | Lookup::NotFound => None,
+                        Lookup::Found((value, _)) => Stays::Theirs(value.clone()),
+                        Lookup::Tombstone | Lookup::NotFound => Stays::Absence,
                     };
-                    let change = K::compare(key.clone(), Row { origin, ..row }, below);
+                    let change = K::compare(Clone::clone(&key), Row { origin, ..row }, below);
                     if change.is_none_or(|change| change.origin == found) {
                         return Ok(());
                     }
@@ -94,11 +104,11 @@ impl<S: Base> Overlay<S> {
                     match host(|| Ok::<_, Error>(choose(&named)))? {
                         OverlayChoice::Ours => {
                             done.ours += 1;
-                            list.push(Settled { key, theirs: None, found });
+                            list.push(Settled { key, stays: Stays::Ours, found });
                         }
                         OverlayChoice::Theirs => {
                             done.theirs += 1;
-                            list.push(Settled { key, theirs: Some(theirs), found });
+                            list.push(Settled { key, stays: theirs, found });
                         }
                         OverlayChoice::Ask => done.open.push(named),
                     }
@@ -112,7 +122,7 @@ impl<S: Base> Overlay<S> {
         each_kind!(mut edits, settled, |edits, list: K| {
             for Settled { key, found, .. } in list {
                 if let Some(row) = K::read(&self.store, self.lease(), key)? {
-                    edits.push((key.clone(), row.value.here(), *found));
+                    edits.push((Clone::clone(key), row.value.here(), *found));
                 }
             }
         });
@@ -127,37 +137,39 @@ impl<S: Base> Overlay<S> {
     /// every transaction.
     fn take_over(&self, settled: &SettledKinds) -> Result<(), Error> {
         let mut tx = begin(OverlayReads::new(self), self.store.catalog()?);
-        for Settled { key, theirs, .. } in &settled.chunks {
-            match theirs {
-                Some(Some(chunk)) => tx.save_blocks(*key, Arc::clone(chunk))?,
-                Some(None) => tx.delete(*key),
-                None => {}
+        for Settled { key, stays, .. } in &settled.chunks {
+            match stays {
+                Stays::Theirs(chunk) => tx.save_blocks(*key, Arc::clone(chunk))?,
+                Stays::Absence => tx.delete(*key),
+                Stays::Ours => {}
             }
         }
-        for Settled { key, theirs, .. } in &settled.entities {
-            match theirs {
-                Some(Some(entity)) => tx.put_entity(*key, entity.clone()),
-                Some(None) => tx.delete_entity(*key),
-                None => {}
+        for Settled { key, stays, .. } in &settled.entities {
+            match stays {
+                Stays::Theirs(entity) => tx.put_entity(*key, entity.clone()),
+                Stays::Absence => tx.delete_entity(*key),
+                Stays::Ours => {}
             }
         }
-        for Settled { key, theirs, .. } in &settled.properties {
-            if let Some(value) = theirs {
-                tx.set_property(key.clone(), value.clone());
+        for Settled { key, stays, .. } in &settled.properties {
+            match stays {
+                Stays::Theirs(value) => tx.set_property(key.clone(), Some(value.clone())),
+                Stays::Absence => tx.set_property(key.clone(), None),
+                Stays::Ours => {}
             }
         }
-        for Settled { key, theirs, .. } in &settled.objects {
-            match theirs {
-                Some(Some(object)) => write_stored_object(&mut tx, key.clone(), object)?,
-                Some(None) => tx.delete_object(key)?,
-                None => {}
+        for Settled { key, stays, .. } in &settled.objects {
+            match stays {
+                Stays::Theirs(object) => write_stored_object(&mut tx, key.clone(), object)?,
+                Stays::Absence => tx.delete_object(key)?,
+                Stays::Ours => {}
             }
         }
-        for Settled { key, theirs, .. } in &settled.records {
-            match theirs {
-                Some(Some(record)) => tx.put_record(*key, record.as_ref().clone()),
-                Some(None) => tx.delete_record(*key),
-                None => {}
+        for Settled { key, stays, .. } in &settled.records {
+            match stays {
+                Stays::Theirs(record) => tx.put_record(*key, record.as_ref().clone()),
+                Stays::Absence => tx.delete_record(*key),
+                Stays::Ours => {}
             }
         }
         commit(tx)
