@@ -189,7 +189,9 @@ fn an_opening_that_fails_leaves_no_empty_log() {
     let blocked: Vec<_> = (1..60).map(|number| dir.db().join(format!("MANIFEST-{number:06}"))).collect();
     let made: Vec<_> = blocked.into_iter().filter(|path| fs::create_dir(path).is_ok()).collect();
     examined.open().expect_err("no manifest can be made");
-    made.iter().for_each(|path| fs::remove_dir(path).expect("removes"));
+    for path in &made {
+        fs::remove_dir(path).expect("removes");
+    }
     assert_eq!(dir.names(".log"), logs);
     assert!(rows(&open(&dir.db())).expect("reads") == expected);
 }
