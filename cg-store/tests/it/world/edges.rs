@@ -76,7 +76,7 @@ fn boxes_over_everything_end_and_show_everything(world: &World) {
         .expect("walks");
     assert_eq!(changed, places.len());
     let too_long = world.read_view(|view| {
-        view.read_box(ids.overworld, blocks, CellOrder::Xyz, &mut [0_u64; 8], |block| block.get())
+        view.read_box(ids.overworld, blocks, CellOrder::Xyz, &mut [0_u64; 8], BlockId::get)
     });
     assert!(matches!(too_long, Err(Error::BoxLength { .. })), "{too_long:?}");
     let _pinned = world.cache().pin(ids.overworld, chunks);
