@@ -15,7 +15,7 @@ use crate::error::SnapshotError;
 use crate::places::{LOST, Places};
 use crate::region::Region;
 use crate::section::Prepared;
-use crate::snapshot::{Snapshot, SnapshotInfo, moved_entity};
+use crate::snapshot::{Aside, Snapshot, SnapshotInfo, moved_entity};
 
 /// What became of a snapshot that was converted to another registry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,15 +41,6 @@ pub(crate) struct Remapping {
     places: Vec<u32>,
     aside: Vec<Aside>,
     report: RemapReport,
-}
-
-/// Bytes of an entity's component that a conversion left.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Aside {
-    pub(crate) entity: EntityId,
-    /// The component of the catalog.
-    pub(crate) component: ComponentId,
-    pub(crate) bytes: Vec<u8>,
 }
 
 /// A section with the new ids, and the number of dropped instances of each component.
@@ -175,7 +166,7 @@ impl Remapping {
         Ok((Snapshot { info, names, places, kept, entities, aside: self.aside }, self.report))
     }
 
-    /// Converts an entity. What of its components has no place is set aside and counted.
+    /// Converts an entity. What of its components has no place is kept beside it and counted.
     fn entity(&mut self, id: EntityId, entity: &Entity, region: Region) -> Entity {
         let kind = self.remap.entity(entity.kind).unwrap_or(entity.kind);
         let mut new = Entity::new(kind, entity.owner.clone(), entity.position);

@@ -11,7 +11,6 @@ use crate::error::SnapshotError;
 use crate::kept::{Kept, KeptSection};
 use crate::places::{LOST, Places};
 use crate::region::{Region, Section};
-use crate::remap::Aside;
 use crate::section::Contents;
 
 /// The maximum number of sections of a snapshot: 2^24, which is 68 thousand million blocks.
@@ -68,6 +67,15 @@ pub struct Snapshot {
     pub(crate) entities: Vec<(EntityId, Entity)>,
     /// What a conversion left of the entities' components, ascending by entity. A file does not have it.
     pub(crate) aside: Vec<Aside>,
+}
+
+/// Bytes of an entity's component that a conversion left.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Aside {
+    pub(crate) entity: EntityId,
+    /// The component of the catalog.
+    pub(crate) component: ComponentId,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Snapshot {

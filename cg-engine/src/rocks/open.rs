@@ -356,7 +356,7 @@ pub(super) fn is_manifest(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// Reads a log or a manifest to its end, of which so many bytes are known to be synced.
+/// Reads a log or a manifest to its end, of which `synced_bytes` are known to be synced.
 pub(super) fn scan(dir: &Path, name: &str, synced_bytes: u64) -> Result<LogEnd, EngineError> {
     let path = dir.join(name);
     match log_scan::scan_file(&path, synced_bytes) {

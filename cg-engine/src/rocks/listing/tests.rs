@@ -1,3 +1,5 @@
+//! Tests that names which RocksDB reads as numbered files are known.
+
 use super::*;
 
 #[test]
