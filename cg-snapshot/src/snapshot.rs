@@ -2,7 +2,7 @@
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
-use cg_format::{ChunkAt, DecodeError, Dimension, EntityId, Problem};
+use cg_format::{ChunkAt, ComponentId, DecodeError, Dimension, EntityId, Problem};
 use cg_registry::portable::{Names, Used};
 use cg_registry::{Catalog, ListKind, Name, Registration};
 use rayon::prelude::*;

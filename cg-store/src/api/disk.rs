@@ -137,8 +137,7 @@ impl World {
         if let Some(problem) = floor_problem.filter(|_| !options.accept_lost_commits) {
             return Err(refused(problem).into());
         }
-        let mut rows = WorldRows::read(examined.reader())?;
-        rows.check_world(dir, &file)?;
+        let mut rows = WorldRows::read_in(examined.reader(), dir, &file)?;
         rows.shape_for(options)?;
         recovery::check(examined.reader())?;
         change(&mut rows.catalog)?;
@@ -164,8 +163,7 @@ impl World {
         let reading = options.rocks().with_access(Access::ReadOnly);
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
             .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
-        let rows = WorldRows::read(&engine)?;
-        rows.check_world(dir, &file)?;
+        let rows = WorldRows::read_in(&engine, dir, &file)?;
         Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
     }
 

@@ -116,21 +116,22 @@ impl WorldRows {
             tombstone_horizon: TOMBSTONE_HORIZON.get(view)?.unwrap_or(0),
             record_shape: RECORD_SHAPE.get(view)?,
             identity: None,
-            world: WORLD.get(view)?,
+            world: None,
         })
     }
 
-    /// Checks that the rows are those of the world that `world.cg` of a directory names.
+    /// Reads the rows of the engine in a directory, and checks that they are those of the world that its `world.cg` names.
     ///
     /// # Errors
-    /// [`OpenError::OtherWorld`].
+    /// As [`read`](Self::read); [`OpenError::OtherWorld`].
     #[cfg(feature = "rocks")]
-    pub(crate) fn check_world(&self, path: &Path, file: &WorldFile) -> Result<(), OpenError> {
-        match self.world {
+    pub(crate) fn read_in(view: &dyn Readable, path: &Path, file: &WorldFile) -> Result<Self, Error> {
+        let read = Self { world: WORLD.get(view)?, ..Self::read(view)? };
+        match read.world {
             Some(rows) if rows != file.uuid => {
-                Err(OpenError::OtherWorld { path: path.into(), file: file.uuid, rows })
+                Err(OpenError::OtherWorld { path: path.into(), file: file.uuid, rows }.into())
             }
-            _ => Ok(()),
+            _ => Ok(read),
         }
     }
 
