@@ -124,6 +124,7 @@ impl RocksEngine {
             Err(EngineError::Corrupt { .. }) => return Ok(false),
             read => read?,
         };
+        self.check_background()?;
         let mut held = self.held.lock();
         held.remove(&family);
         write(&self.dir, &held)?;

@@ -60,6 +60,10 @@ impl Listing {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(source) => return Err(EngineError::Io { path: entry.path(), source }),
             };
+            // Whether a note of damage can be read is for its reader: without one all families are held.
+            if kind.is_dir() && [held::FILE, held::NEW_FILE].contains(&&*name) {
+                continue;
+            }
             if !kind.is_file() {
                 let advice = match numbered {
                     None if name != CURRENT => "remove it",

@@ -321,16 +321,22 @@ impl RocksEngine {
         self.db.property_int_value(properties::BACKGROUND_ERRORS).ok().flatten().unwrap_or(0)
     }
 
-    /// Changes an option of a family, unless a write of RocksDB's own threads has failed.
+    /// Checks that no failure in RocksDB's own threads has ended its writing.
+    fn check_background(&self) -> Result<(), EngineError> {
+        if self.is_sound() {
+            return Ok(());
+        }
+        // What the threads failed with is told to the next write.
+        let written = self.db.write_opt(WriteBatch::default(), &self.writes);
+        written.map_err(|error| self.fail(self.writing("write the log", error)))
+    }
+
+    /// Changes an option of a family. The caller has checked that no write of RocksDB's own threads has failed.
     ///
     /// RocksDB keeps the files of a change that it wrote into the manifest and could not sync. But it deletes them after
     /// any later change, also one that it does not write into the manifest, as that of an option. The manifest on the disk
     /// may name them.
     fn set_option(&self, family: Family, name: &str, value: &str) -> Result<(), EngineError> {
-        if !self.is_sound() {
-            let source = "a write in the background has failed; open the world again".into();
-            return Err(EngineError::Other { operation: "set an option", source });
-        }
         let changed = self.db.set_options_cf(self.family(family), &[(name, value)]);
         changed.map_err(|error| failure::of("set an option", error))
     }
@@ -500,6 +506,7 @@ impl Engine for RocksEngine {
         if range::is_empty(keys) {
             return Ok(());
         }
+        self.check_background()?;
         let collect_from = |age_cutoff: f64| {
             self.set_option(family, "blob_garbage_collection_age_cutoff", &age_cutoff.to_string())
         };
@@ -516,10 +523,8 @@ impl Engine for RocksEngine {
             range::behind(keys.1),
             &options,
         );
-        if !self.is_sound() {
-            // The call before does not say why, this one does.
-            self.flush_families()?;
-        }
+        // The call before does not say whether it failed.
+        self.check_background()?;
         age_cutoff.map_or(Ok(()), collect_from)
     }
 

@@ -41,6 +41,10 @@ fn a_link_or_a_pipe_in_place_of_any_file_is_named_and_nothing_is_written_through
         let path = dir.db().join(&name);
         let is_there = fs::rename(&path, &away).is_ok();
         for kind in ["a link", "a pipe, socket or device", "a directory"] {
+            if kind == "a directory" && name.starts_with("DAMAGED") {
+                // It holds all families, and keeps no world closed.
+                continue;
+            }
             match kind {
                 "a link" => std::os::unix::fs::symlink(&precious, &path).expect("links"),
                 "a directory" => fs::create_dir(&path).expect("is made"),

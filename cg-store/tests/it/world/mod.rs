@@ -118,7 +118,7 @@ pub(crate) fn rows(world: &World) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
     let mut rows = BTreeMap::new();
     for family in Family::ALL {
         let shown = world.engine().scan(family, engine::ALL_KEYS, |key, row| {
-            if key != engine::COMMIT_SEQUENCE_KEY && key != b"identity" {
+            if key != engine::COMMIT_SEQUENCE_KEY && key != b"identity" && key != b"world" {
                 rows.insert((family, key.to_vec()), row.to_vec());
             }
             std::ops::ControlFlow::<()>::Continue(())
