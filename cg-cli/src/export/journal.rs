@@ -72,6 +72,13 @@ pub(super) struct Journal {
     done: BTreeMap<Place, Done>,
 }
 
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // A process that another thread just started may still have the descriptor, and with it the lock.
+        let _unlocked = self.file.unlock();
+    }
+}
+
 /// Contents of a journal that was found.
 #[derive(Debug, Default)]
 struct Found {
