@@ -88,7 +88,7 @@ fn what_could_not_be_noted_is_known_until_the_world_is_closed() {
     let in_the_way = disk.path().join("db/DAMAGED.new");
     fs::create_dir(&in_the_way).expect("makes a directory");
     let world = open(&disk, options());
-    world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect("RocksDB does not say that it failed");
+    world.engine().compact(Family::ChunkL0, engine::ALL_KEYS).expect_err("it met damage");
     let save_one = || {
         world.transaction(|tx| {
             tx.save(ids.at(0, 50, 0), marked(&world, &ids, 1));
