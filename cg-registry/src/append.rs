@@ -68,22 +68,10 @@ impl Catalog {
                 }
             }
             let (replaces, later) = (row.replaces, Vec::new());
-            let (replaced_by, united) = (None, Vec::new());
-            tables.components.push(ComponentHistory {
-                id,
-                first: spec,
-                later,
-                replaces,
-                replaced_by,
-                united,
-            });
+            tables.components.push(ComponentHistory { id, first: spec, later, replaces, replaced_by: None });
         }
         self.generation = self.generation.max(row.generation);
-        let is_next = row.replaces.is_some();
         self.component_rows.push(row);
-        if is_next {
-            self.rename_registrations(index);
-        }
         Ok(())
     }
 
@@ -130,107 +118,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// A name that is free becomes an alias of the entry. One that finds the entry already becomes its current name.
-    /// One that finds another entry unites that entry with this one.
     pub(crate) fn add_rename(&mut self, row: RenameRow) -> Result<(), RegistryError> {
-        let (list, at) = (row.list, self.renames.len() as u64);
-        let bad = |reason| RegistryError::Inconsistent { row: Row::Renames.name(), index: at, reason };
-        let entries = &mut self.lists[list.place()];
-        if row.id >= entries.len() as u64 {
-            return Err(bad(format!("{list} has no entry {}", row.id)));
+        let (list, entries) = (row.list, &mut self.lists[row.list.place()]);
+        if let Some(id) = entries.id(row.name.as_str()) {
+            return Err(RegistryError::Duplicate { list, name: row.name.as_str().into(), id });
         }
-        let known = entries.id(row.name.as_str());
-        match known {
-            Some(other) if self.entry_of(list, other) != self.entry_of(list, row.id) => {
-                if !list.can_unite() || self.lists[list.place()].newest(row.id) != row.id {
-                    return Err(bad(format!("`{}` is {list} entry {other}, not {}", row.name, row.id)));
-                }
-                self.unite(list, other, row.id).map_err(bad)?;
-            }
-            Some(id) => self.set_current(list, id, row.name.clone()),
-            None => {
-                self.lists[list.place()].alias(row.id, row.name.clone());
-                self.set_current(list, row.id, row.name.clone());
-            }
+        if !entries.alias(row.id, row.name.clone()) {
+            let (at, reason) = (self.renames.len() as u64, format!("{list} has no entry {}", row.id));
+            return Err(RegistryError::Inconsistent { row: Row::Renames.name(), index: at, reason });
         }
         self.renames.push(row);
-        Ok(())
-    }
-
-    /// The entry that a place of a list stands for: the one with which it was united, and of a component the first
-    /// registration.
-    pub(crate) fn entry_of(&self, list: ListKind, id: u64) -> u64 {
-        let newest = |id: u64| self.list(list).newest(id);
-        match list {
-            ListKind::Components => {
-                let mut entry = self.first_of_chain(id);
-                while newest(entry) != entry {
-                    entry = self.first_of_chain(newest(entry));
-                }
-                entry
-            }
-            _ => newest(id),
-        }
-    }
-
-    /// The first registration of a component, by its place in the list.
-    fn first_of_chain(&self, index: u64) -> u64 {
-        let before = |index: &u64| {
-            Some(ComponentId::new(self.tables.components.get(*index)?.replaces?.component).index())
-        };
-        std::iter::successors(Some(index), before).last().unwrap_or(index)
-    }
-
-    fn set_current(&mut self, list: ListKind, id: u64, name: Name) {
-        match list {
-            ListKind::Components => {
-                let first = self.first_of_chain(id);
-                self.lists[list.place()].set_current(first, name);
-                self.rename_registrations(first);
-            }
-            _ => self.lists[list.place()].set_current(id, name),
-        }
-    }
-
-    /// Gives every later registration of a component's chain the component's current name.
-    fn rename_registrations(&mut self, index: u64) {
-        let first = self.first_of_chain(index);
-        let entries = &mut self.lists[ListKind::Components.place()];
-        let Some(name) = entries.current_name(first).cloned() else { return };
-        let next = |index: &u64| {
-            let next = self.tables.components.get(*index)?.replaced_by?.index();
-            let is_own = self
-                .tables
-                .components
-                .get(next)?
-                .replaces
-                .is_some_and(|it| ComponentId::new(it.component).index() == *index);
-            is_own.then_some(next)
-        };
-        for later in std::iter::successors(next(&first), next) {
-            let revision = entries.name(later).map_or(1, Name::revision);
-            if let Ok(name) = name.revised(revision) {
-                entries.set_current(later, name);
-            }
-        }
-    }
-
-    fn unite(&mut self, list: ListKind, id: u64, with: u64) -> Result<(), String> {
-        if list == ListKind::Components {
-            // The registration that has no later one takes the other entry as its next.
-            let id = self.tables.components.get(id).ok_or("it has no component")?.id;
-            let newest = self.newest_registration(id);
-            let next = self.tables.components.get(with).ok_or("it has no component")?.id;
-            if newest == self.newest_registration(next) {
-                return Err(format!("component {} would be united with itself", newest.index()));
-            }
-            let tables = Arc::make_mut(&mut self.tables);
-            let before = tables.components.get_mut(newest.index()).ok_or("it has no component")?;
-            before.replaced_by = Some(next);
-            let after = tables.components.get_mut(next.index()).ok_or("it has no component")?;
-            after.united.push(newest);
-        }
-        self.lists[list.place()].unite(id, with);
         Ok(())
     }
 

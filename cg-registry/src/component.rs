@@ -89,8 +89,6 @@ pub(crate) struct ComponentHistory {
     pub(crate) replaces: Option<Replaces>,
     /// The registration that replaces this one.
     pub(crate) replaced_by: Option<ComponentId>,
-    /// Registrations of other names that were united with this one; their `replaced_by` is this one.
-    pub(crate) united: Vec<ComponentId>,
 }
 
 impl ComponentHistory {

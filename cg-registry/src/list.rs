@@ -1,6 +1,6 @@
 //! A list that issues ids and never revokes one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::Name;
 
@@ -22,10 +22,6 @@ use crate::Name;
 pub struct AppendOnlyList {
     names: Vec<Name>,
     ids: HashMap<Name, u64>,
-    /// The names that entries have now, if they are not those of their registration.
-    current: HashMap<u64, Name>,
-    /// Entries that were united with another one, and that one. It may be united itself.
-    united: BTreeMap<u64, u64>,
 }
 
 impl AppendOnlyList {
@@ -54,28 +50,6 @@ impl AppendOnlyList {
         self.names.get(usize::try_from(id).ok()?)
     }
 
-    /// The name that an entry has now: the last one by which it was renamed, or else the name under which it was issued.
-    /// An entry that was united with another one has the name of that one.
-    pub fn current_name(&self, id: u64) -> Option<&Name> {
-        let id = self.newest(id);
-        self.current.get(&id).or_else(|| self.name(id))
-    }
-
-    /// The entry with which an entry was united, at the end of the chain; the entry itself if it was not.
-    pub fn newest(&self, id: u64) -> u64 {
-        let mut newest = id;
-        // A union joins an entry that was not united with one of another chain, so this ends.
-        while let Some(next) = self.united.get(&newest) {
-            newest = *next;
-        }
-        newest
-    }
-
-    /// The entries that were united with another one, ascending, each with that one at the end of the chain.
-    pub fn united(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.united.keys().map(|id| (*id, self.newest(*id)))
-    }
-
     /// All names in the order of their ids, without aliases.
     pub fn names(&self) -> &[Name] {
         &self.names
@@ -101,29 +75,11 @@ impl AppendOnlyList {
         self.ids.insert(name, id);
         true
     }
-
-    /// Makes a name that finds an entry the entry's current one.
-    pub(crate) fn set_current(&mut self, id: u64, name: Name) {
-        if self.name(id) == Some(&name) {
-            self.current.remove(&id);
-        } else {
-            self.current.insert(id, name);
-        }
-    }
-
-    /// Unites an entry with another one: all its names find the other one.
-    pub(crate) fn unite(&mut self, id: u64, with: u64) {
-        self.ids.values_mut().filter(|found| **found == id).for_each(|found| *found = with);
-        self.united.insert(id, with);
-    }
 }
 
 impl PartialEq for AppendOnlyList {
     fn eq(&self, other: &Self) -> bool {
-        self.names == other.names
-            && self.ids == other.ids
-            && self.current == other.current
-            && self.united == other.united
+        self.names == other.names && self.ids == other.ids
     }
 }
 

@@ -97,10 +97,8 @@ impl SyncServer {
             wanted: Vec::new(),
         };
         for dimension in &request.dimensions {
-            let names = std::iter::once(&dimension.name).chain(&dimension.aliases);
-            let names = names.map(|text| name(text)).collect::<Result<Vec<_>, _>>()?;
-            let found = names.iter().find_map(|name| view.catalog().dimension(name.as_str()));
-            answering.dimensions.push(found);
+            let name = name(dimension)?;
+            answering.dimensions.push(view.catalog().dimension(name.as_str()));
         }
         let mut cubes = Vec::with_capacity(request.cubes.len());
         for (index, asked) in request.cubes.iter().enumerate() {

@@ -2,6 +2,5 @@
 
 mod crash;
 mod cycle;
-mod layouts;
 mod made;
 mod meanwhile;

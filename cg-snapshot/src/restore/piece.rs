@@ -14,7 +14,7 @@ use super::report::BlockChange;
 use crate::error::{RestoreError, SnapshotError};
 use crate::kept::KeptSection;
 use crate::region::{Region, Section};
-use crate::section::{Outside, all_blocks, keep_also, remove_sides, spliced, without_references};
+use crate::section::{Outside, all_blocks, remove_sides, spliced, without_references};
 use crate::snapshot::Place;
 
 /// A section to restore: one unit of work.
@@ -145,9 +145,7 @@ impl RestoreJob {
             (false, Some(block)) => {
                 let saved = self.snapshot.decode(at, kept)?;
                 let made = spliced(&Outside::Fill(block), &saved, &work.piece.to, work.schema);
-                let mut made = made.map_err(|error| SnapshotError::Section { at, error })?;
-                keep_also(&mut made, &saved, &work.piece.to);
-                made
+                made.map_err(|error| SnapshotError::Section { at, error })?
             }
         };
         for (at, block) in all_blocks(&new) {
@@ -239,19 +237,14 @@ impl RestoreJob {
         let mut new = if section.is_whole() {
             let mut new = saved;
             if !contents.sides {
-                // What a conversion kept is no side data of the capture.
-                let kept = new.clone();
                 remove_sides(&mut new);
                 for (kind, data) in live.sides() {
                     new.set_side(kind, data.to_vec());
                 }
-                keep_also(&mut new, &kept, section);
             }
             new
         } else {
-            let mut new = spliced(&Outside::Chunk(live), &saved, section, work.schema)?;
-            keep_also(&mut new, &saved, section);
-            new
+            spliced(&Outside::Chunk(live), &saved, section, work.schema)?
         };
         if !contents.components && live.components().next().is_some() {
             new = new.with_components(work.schema, |at, block, component| {

@@ -53,7 +53,6 @@ mod meanwhile;
 mod merge;
 mod model;
 mod properties;
-mod rebase;
 mod refuse;
 mod stopped_merge;
 mod values;
