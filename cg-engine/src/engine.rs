@@ -75,7 +75,8 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// [`EngineError::Closed`], also for reads of a snapshot that was taken before the engine was closed.
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError>;
 
-    /// Brings every commit made so far to [`Level::Power`]. Concurrent callers share one sync.
+    /// Brings every commit made so far to [`Level::Power`]. Concurrent callers share one sync. If all are synced already,
+    /// an engine may note so durably.
     ///
     /// # Errors
     /// [`EngineError::SyncFailed`] for the callers that waited for the failed sync. [`EngineError::ReadOnly`] for all

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     args.yes.confirm(&format!("{given_up} would be given up for good"))?;
     let accepting = WorldOptions { accept_lost_commits: true, ..args.world.options() };
-    let world = args.world.when_free(out, || World::builder().options(&accepting).open(args.world.path()))?;
+    let world = args.world.when_free(out, || World::builder().options(&accepting).open(path))?;
     let last_commit = world.last_commit().get();
     world.close()?;
     out.print(&Report { lost, last_commit, unchecked: problem.is_some() })?;

@@ -1,5 +1,5 @@
 //! The newest commit known to be synced, stored in a file beside the database, so that a loss is noticed; and how much of
-//! the newest log and of the manifest was synced, so that what a power cut left behind it is told from damage.
+//! the newest log and of the manifest was synced, so that what a power cut left after it is told from damage.
 //!
 //! A log that was deleted, or cut exactly between two records, looks like one that was never written, and RocksDB
 //! opens with the rest. The floor is a commit that certainly existed. It is written after the sync of that commit, at
@@ -29,7 +29,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::super::{CommitSeq, EngineError, Place};
-use super::synced::{FileEnd, ManifestSync, Synced, newest_log};
+use super::open::sync_dir;
+use super::synced::{FileEnd, ManifestSync, NewestLog, Synced};
 
 /// The name of the file in the engine's directory.
 pub(super) const FILE_NAME: &str = "DURABLE";
@@ -40,7 +41,7 @@ const SUMMED_BYTES: usize = 60;
 /// The shortest time between two writes, except at close.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest time between two writes if nothing was committed between them.
-const SETTLED_INTERVAL: Duration = Duration::from_millis(100);
+const IDLE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The floor of an engine that is open for writing.
 #[derive(Debug)]
@@ -56,7 +57,6 @@ pub(super) struct Floor {
 }
 
 /// The content of a floor.
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Promise {
     /// The newest commit that is known to be synced.
@@ -92,6 +92,8 @@ impl Floor {
             // Writes both slots, so that no later write needs disk space.
             let none = Promise::default();
             floor.write(none).and_then(|()| floor.write(none)).map_err(io)?;
+            // A world whose floor is missing is not written.
+            sync_dir(dir)?;
             floor.written = None;
         }
         Ok(floor)
@@ -101,7 +103,7 @@ impl Floor {
     /// the new log. If it cannot be written, nothing is known of them until the floor is raised.
     pub(super) fn begin(&mut self, dir: &Path) {
         self.manifest = ManifestSync::begun(dir);
-        let log = FileEnd { len_bytes: 0, ..newest_log(dir) };
+        let log = FileEnd { len_bytes: 0, ..NewestLog::find(dir).end() };
         self.raise(Promise { seq: self.seq(), synced: Synced { log, manifest: self.manifest.synced() } });
         // What comes next is raised without delay.
         (self.raised, self.written) = (None, None);
@@ -117,10 +119,9 @@ impl Floor {
         self.raised.is_none_or(|raised| raised.elapsed() >= INTERVAL)
     }
 
-    /// Whether it may be raised though no commit follows, which [`Engine::sync`](super::super::Engine::sync) asks for once
-    /// more.
-    pub(super) fn may_settle(&self) -> bool {
-        self.written.is_none_or(|written| written.elapsed() >= SETTLED_INTERVAL)
+    /// Whether it was not written just now: then it may be raised though no commit follows.
+    pub(super) fn is_idle(&self) -> bool {
+        self.written.is_none_or(|written| written.elapsed() >= IDLE_INTERVAL)
     }
 
     /// Raises the floor to what is synced.
@@ -189,15 +190,22 @@ impl Slot {
     }
 }
 
-/// The floor of a directory. Nothing is promised if it has none, like a checkpoint, or if neither slot is intact, which
-/// [`problem`] tells.
+/// The floor of a directory. Nothing is promised if it has none, like a checkpoint.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] if neither slot is intact; [`EngineError::Io`].
+pub(super) fn promised(dir: &Path) -> Result<Promise, EngineError> {
+    Ok(read(dir)?.unwrap_or_default().promise)
+}
+
+/// As [`promised`], but nothing is promised either if neither slot is intact: enough for reading.
 ///
 /// # Errors
 /// [`EngineError::Io`].
-pub(super) fn promised(dir: &Path) -> Result<Promise, EngineError> {
-    match read(dir) {
+pub(super) fn known(dir: &Path) -> Result<Promise, EngineError> {
+    match promised(dir) {
         Err(EngineError::Corrupt { .. }) => Ok(Promise::default()),
-        read => Ok(read?.unwrap_or_default().promise),
+        promised => promised,
     }
 }
 

@@ -146,9 +146,9 @@ impl Listing {
     }
 }
 
-/// What a manifest names. `None` if it cannot be read, or a record of it is unknown.
-pub(super) fn named(dir: &Path, manifest: &str) -> Option<Named> {
-    Named::read(&dir.join(manifest)).ok().flatten()
+/// What a manifest names in its first bytes. `None` if it cannot be read, or a record of it is unknown.
+pub(super) fn named(dir: &Path, manifest: &str, len_bytes: u64) -> Option<Named> {
+    Named::read(&dir.join(manifest), len_bytes).ok().flatten()
 }
 
 /// The logs, tables and blob files of a directory that its manifest does not name. None if that is not known.
@@ -157,7 +157,7 @@ pub(super) fn named(dir: &Path, manifest: &str) -> Option<Named> {
 /// As [`Listing::look`].
 pub(super) fn strays(dir: &Path) -> Result<Vec<String>, EngineError> {
     let listing = Listing::look(dir)?;
-    let named = open::current_manifest(dir).ok().and_then(|manifest| named(dir, &manifest));
+    let named = open::current_manifest(dir).ok().and_then(|manifest| named(dir, &manifest, u64::MAX));
     Ok(named.map_or_else(Vec::new, |named| listing.strays(&named)))
 }
 
@@ -169,6 +169,11 @@ pub(super) fn is_log(name: &OsStr) -> bool {
 /// The number of a log.
 pub(super) fn log_number(name: &str) -> Option<u64> {
     numbered(name).filter(|(kind, _)| *kind == Numbered::Log).and_then(|(_, number)| number)
+}
+
+/// The number in the name of any numbered file; 0 for other names, which no file of RocksDB has.
+pub(super) fn number_of(name: &str) -> u64 {
+    numbered(name).and_then(|(_, number)| number).unwrap_or(0)
 }
 
 /// The kind and number of a name that RocksDB reads as a numbered file; no number if it has too many digits.

@@ -23,8 +23,8 @@
 //! So this module checks those cases. A record that extends past the end is damaged, not cut off, if a shorter length
 //! matches its checksum. Zeros must extend to the end of the file.
 //!
-//! Where the synced length of a file is known, this holds up to there. A power cut may leave anything behind it: a later
-//! page without an earlier one, or a part of each. The first record behind it that is not whole ends the log.
+//! Where the synced length of a file is known, this holds up to there. A power cut may leave anything after it: a later
+//! page without an earlier one, or a part of each. The first record after it that is not whole ends the log.
 //!
 //! One case cannot be detected: a damaged last record whose own bytes are all zero after the last sector boundary
 //! inside it. It looks like an incomplete write. Only the floor can show that it was synced.
@@ -61,8 +61,7 @@ pub struct LogEnd {
 pub enum Tear {
     /// The file ends.
     Cut,
-    /// The record reads as zeros from some point on. RocksDB treats that as damage unless it is configured to read up
-    /// to it.
+    /// The record reads as zeros from some point on. RocksDB treats that as damage.
     Zeros,
     /// The record is not whole, and neither it nor what follows was synced.
     Unsynced(LogProblem),
@@ -103,8 +102,6 @@ pub enum LogProblem {
     CommitsBehindTear,
     /// The padding at the end of a block is not zero.
     Filling,
-    /// A change of the manifest is not whole or not there, and its log was deleted already.
-    ReliedOn,
 }
 
 impl fmt::Display for LogProblem {
@@ -122,32 +119,21 @@ impl fmt::Display for LogProblem {
             Self::CommitsBehindTear => {
                 f.write_str("the last record was not written to its end, yet a later log goes on")
             }
-            Self::ReliedOn => {
-                f.write_str("a change is not whole, and the log with its rows is not there any more")
-            }
             Self::Filling => f.write_str("the filling of a block is not zero"),
         }
     }
 }
 
-/// Reads a log file to its end, block by block, of which the first `synced_bytes` are known to be synced. Reads every byte
-/// once.
+/// Reads a log file to its end, block by block. Its first `synced_bytes` are known to be synced. Reads every byte once.
 ///
 /// # Errors
 /// The outer error comes from the operating system, the inner one is damage.
 pub fn scan_file(path: &Path, synced_bytes: u64) -> io::Result<Result<LogEnd, Damage>> {
-    let mut file = File::open(path)?;
-    let len_bytes = file.metadata()?.len();
-    Ok(match scan(&mut file, synced_bytes)? {
-        Ok(end) if end.tear.is_some_and(|tear| matches!(tear, Tear::Unsynced(_))) => {
-            Ok(LogEnd { torn_bytes: len_bytes.saturating_sub(end.whole_bytes), ..end })
-        }
-        scanned => scanned,
-    })
+    scan(&mut File::open(path)?, synced_bytes)
 }
 
-/// Reads a log to its end, of which the first `synced_bytes` are known to be synced; or up to the first record that is not
-/// whole, if that is behind them.
+/// Reads a log to its end. Its first `synced_bytes` are known to be synced: the first record after them that is not whole
+/// ends the log.
 ///
 /// # Errors
 /// As [`scan_file`].
@@ -160,7 +146,8 @@ pub fn scan(log: &mut impl Read, synced_bytes: u64) -> io::Result<Result<LogEnd,
         // Only the last block may hold a record that was cut off.
         let next_len_bytes = if len_bytes == BLOCK_BYTES { fill(log, &mut next)? } else { 0 };
         if let Err(damage) = scanner.block(&block[..len_bytes], next_len_bytes == 0) {
-            return Ok(scanner.stopped_by(damage));
+            let unread_bytes = (len_bytes + next_len_bytes) as u64 + io::copy(log, &mut io::sink())?;
+            return Ok(scanner.stopped_by(damage, unread_bytes));
         }
         if next_len_bytes == 0 {
             return Ok(Ok(scanner.end()));
@@ -174,7 +161,7 @@ pub fn scan(log: &mut impl Read, synced_bytes: u64) -> io::Result<Result<LogEnd,
 ///
 /// # Errors
 /// Errors of the operating system.
-pub fn record_starts(path: &Path, from_bytes: u64) -> io::Result<Vec<u64>> {
+pub(super) fn record_starts(path: &Path, from_bytes: u64) -> io::Result<Vec<u64>> {
     let mut file = File::open(path)?;
     let mut scanner = Scanner { synced_bytes: from_bytes, starts: Some(Vec::new()), ..Scanner::default() };
     let mut block = vec![0; BLOCK_BYTES];
@@ -186,50 +173,83 @@ pub fn record_starts(path: &Path, from_bytes: u64) -> io::Result<Vec<u64>> {
     }
 }
 
-/// RocksDB's sequence number of the first batch in a log; `None` if it has none that can be read.
-pub fn first_sequence(path: &Path) -> Option<u64> {
-    let mut block = vec![0; BLOCK_BYTES];
-    let len_bytes = fill(&mut File::open(path).ok()?, &mut block).ok()?;
-    let mut rest = &block[..len_bytes];
-    while let Some((header, behind)) = rest.split_first_chunk::<HEADER_BYTES>() {
-        let [.., l0, l1, kind] = *header;
-        let (data, next) = behind.split_at_checked(u16::from_le_bytes([l0, l1]).into())?;
-        match kind {
-            1 | 2 => return Some(u64::from_le_bytes(data.get(..8)?.try_into().ok()?)),
-            // Records that describe the log.
-            9 | 10 | 130 => rest = next,
-            _ => return None,
-        }
-    }
-    None
+/// A physical record: a whole logical one or a part of it.
+pub(super) struct Part<'a> {
+    offset_bytes: u64,
+    /// See the types of records above.
+    pub(super) kind: u8,
+    pub(super) data: &'a [u8],
+    crc: u32,
 }
 
-/// The number of records that begin behind an offset and are whole as far as their first part goes: those of a torn end,
-/// for a message. 0 if the file cannot be read.
-pub fn whole_records_behind(path: &Path, offset_bytes: u64) -> u64 {
-    let mut count = 0;
-    let Ok(mut file) = File::open(path) else { return 0 };
+impl Part<'_> {
+    fn matches_checksum(&self) -> bool {
+        crc32c::crc32c_append(crc32c::crc32c(&[self.kind]), self.data) == self.crc
+    }
+}
+
+/// Where [`for_each_part`] goes on.
+pub(super) enum Next {
+    Part,
+    /// The next block: in this one nothing says where a record begins.
+    Block,
+    /// Nowhere.
+    End,
+}
+
+/// Visits the physical records of a log as their lengths say, without a check. After a length that does not fit into its
+/// block it goes on with the next block.
+pub(super) fn for_each_part(log: &mut impl Read, mut visit: impl FnMut(Part<'_>) -> Next) -> io::Result<()> {
     let mut block = vec![0; BLOCK_BYTES];
     let mut at = 0;
-    while let Ok(len_bytes @ 1..) = fill(&mut file, &mut block) {
-        let mut from = 0;
-        while let Some((header, behind)) = block[from..len_bytes].split_first_chunk::<HEADER_BYTES>() {
+    loop {
+        let len_bytes = fill(log, &mut block)?;
+        let mut rest = &block[..len_bytes];
+        while let Some((header, body)) = rest.split_first_chunk::<HEADER_BYTES>() {
             let [c0, c1, c2, c3, l0, l1, kind] = *header;
-            let len = usize::from(u16::from_le_bytes([l0, l1]));
-            let sum = unmask(u32::from_le_bytes([c0, c1, c2, c3]));
-            let is_whole = behind
-                .get(..len)
-                .is_some_and(|data| crc32c::crc32c_append(crc32c::crc32c(&[kind]), data) == sum);
-            if !is_whole || kind == 0 {
-                // Up to the next block nothing says where a record begins.
-                break;
+            let offset_bytes = at + (len_bytes - rest.len()) as u64;
+            let data = body.split_at_checked(u16::from_le_bytes([l0, l1]).into());
+            let Some((data, next)) = data.filter(|_| kind != 0) else { break };
+            let crc = unmask(u32::from_le_bytes([c0, c1, c2, c3]));
+            match visit(Part { offset_bytes, kind, data, crc }) {
+                Next::Part => rest = next,
+                Next::Block => break,
+                Next::End => return Ok(()),
             }
-            count += u64::from(matches!(kind, 1 | 2) && at + from as u64 >= offset_bytes);
-            from += HEADER_BYTES + len;
+        }
+        if len_bytes < BLOCK_BYTES {
+            return Ok(());
         }
         at += len_bytes as u64;
     }
-    count
+}
+
+/// RocksDB's sequence number of the first batch in a log; `None` if it has none that can be read.
+pub(super) fn first_sequence(path: &Path) -> Option<u64> {
+    let mut first = None;
+    let read = for_each_part(&mut File::open(path).ok()?, |part| {
+        // Records of other types describe the log.
+        if !matches!(part.kind, 1 | 2) {
+            return Next::Part;
+        }
+        first = part.data.first_chunk().map(|sequence| u64::from_le_bytes(*sequence));
+        Next::End
+    });
+    read.ok().and(first)
+}
+
+/// The number of records that begin after an offset and whose first part matches its checksum: those of a torn end, for a
+/// message. 0 if the file cannot be read.
+pub(super) fn whole_records_after(path: &Path, offset_bytes: u64) -> u64 {
+    let mut count = 0;
+    let read = File::open(path).and_then(|mut file| {
+        for_each_part(&mut file, |part| {
+            let is_whole = part.matches_checksum();
+            count += u64::from(is_whole && matches!(part.kind, 1 | 2) && part.offset_bytes >= offset_bytes);
+            if is_whole { Next::Part } else { Next::Block }
+        })
+    });
+    read.map_or(0, |()| count)
 }
 
 fn fill(log: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
@@ -260,7 +280,7 @@ struct Scanner {
     is_commit: bool,
     /// How much of the log is known to be synced.
     synced_bytes: u64,
-    /// Where the records behind the synced ones begin, if that is asked for.
+    /// Where the records after the synced bytes begin, if that is asked for.
     starts: Option<Vec<u64>>,
 }
 
@@ -359,15 +379,16 @@ impl Scanner {
         Ok(Some(behind))
     }
 
-    /// The end of a log at a record that is not whole: damage, unless all that was synced is before it.
-    fn stopped_by(self, damage: Damage) -> Result<LogEnd, Damage> {
+    /// The end of a log at a record that is not whole: damage, unless all that was synced is before it. `unread_bytes` follow
+    /// the last block that was whole.
+    fn stopped_by(self, damage: Damage, unread_bytes: u64) -> Result<LogEnd, Damage> {
         // A first sector is there or reads as zeros, so that a file which begins with something else is no log.
         let is_no_log = damage.offset_bytes == 0 && matches!(damage.problem, LogProblem::Type(_));
         if self.end.whole_bytes < self.synced_bytes || is_no_log {
             return Err(damage);
         }
-        // How much follows is not known here.
-        Ok(LogEnd { torn_bytes: 1, tear: Some(Tear::Unsynced(damage.problem)), ..self.end })
+        let torn_bytes = self.at + unread_bytes - self.end.whole_bytes;
+        Ok(LogEnd { torn_bytes, tear: Some(Tear::Unsynced(damage.problem)), ..self.end })
     }
 
     fn end(self) -> LogEnd {

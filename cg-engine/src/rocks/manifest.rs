@@ -8,10 +8,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The size of a block of the file.
-const BLOCK_BYTES: usize = 32 << 10;
-/// The size of the header of a part of a record: checksum, length, type.
-const HEADER_BYTES: usize = 7;
+use super::log_scan::{self, Next};
+
 /// Unknown tags that have this bit are followed by a length.
 const IGNORABLE: u64 = 1 << 13;
 
@@ -20,8 +18,6 @@ const IGNORABLE: u64 = 1 << 13;
 pub(super) struct Named {
     /// No file that the manifest knows of has this number or a higher one.
     pub(super) next_file: u64,
-    /// The number of whole records.
-    pub(super) record_count: u64,
     tables: BTreeSet<u64>,
     blobs: BTreeSet<u64>,
     /// Logs that were closed after all of them was synced.
@@ -33,46 +29,36 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Reads a manifest to its first incomplete record. `None` if a record has a field that this module does not know.
-    /// The scan of the logs checks the checksums.
+    /// Reads the first bytes of a manifest, to the first incomplete record. `None` if a record has a field that this module
+    /// does not know. The scan of the logs checks the checksums.
     ///
     /// # Errors
     /// Errors of the operating system.
-    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
-        let mut file = File::open(path)?;
+    pub(super) fn read(path: &Path, len_bytes: u64) -> io::Result<Option<Self>> {
         let mut named = Self::default();
+        let mut is_known = true;
         // Edits of a group apply together or not at all.
         let mut group = Vec::new();
         let mut record = Vec::new();
-        let mut block = Vec::with_capacity(BLOCK_BYTES);
-        loop {
-            block.clear();
-            file.by_ref().take(BLOCK_BYTES as u64).read_to_end(&mut block)?;
-            let mut rest = &block[..];
-            while let Some((header, behind)) = rest.split_first_chunk::<HEADER_BYTES>() {
-                let [.., l0, l1, kind] = *header;
-                let len = usize::from(u16::from_le_bytes([l0, l1]));
-                let Some((data, behind)) = behind.split_at_checked(len).filter(|_| kind != 0) else { break };
-                rest = behind;
-                if matches!(kind, 1 | 2) {
-                    record.clear();
-                }
-                record.extend_from_slice(data);
-                if !matches!(kind, 1 | 4) {
-                    continue;
-                }
-                let Some(edit) = Edit::decode(&record) else { return Ok(None) };
-                named.record_count += 1;
+        log_scan::for_each_part(&mut File::open(path)?.take(len_bytes), |part| {
+            if matches!(part.kind, 1 | 2) {
+                record.clear();
+            }
+            record.extend_from_slice(part.data);
+            if matches!(part.kind, 1 | 4) {
+                let Some(edit) = Edit::decode(&record) else {
+                    is_known = false;
+                    return Next::End;
+                };
                 let is_last = edit.left_in_group == 0;
                 group.push(edit);
                 if is_last {
                     group.drain(..).for_each(|edit| named.apply(edit));
                 }
             }
-            if block.len() < BLOCK_BYTES {
-                return Ok(Some(named));
-            }
-        }
+            Next::Part
+        })?;
+        Ok(is_known.then_some(named))
     }
 
     fn apply(&mut self, edit: Edit) {

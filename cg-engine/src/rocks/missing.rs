@@ -15,6 +15,12 @@ use super::{Db, RocksOptions, held, log_scan, tuning};
 const FROM_A_COPY: &str = "bring it back from a copy of this directory that was made since the world was last opened, or \
                            restore a checkpoint";
 
+/// The manifest is shorter than what was synced of it.
+pub(super) fn cut_manifest(name: &str, whole_bytes: u64, synced_bytes: u64) -> EngineError {
+    let problem = format!("the file is cut, {synced_bytes} bytes of it were synced: {FROM_A_COPY}");
+    corrupt_file(name, whole_bytes, &problem)
+}
+
 /// `CURRENT` does not exist, or names no manifest.
 pub(super) fn current(names: &[String], problem: &str) -> EngineError {
     let mut manifests = names.iter().filter(|name| is_manifest(name));
@@ -47,7 +53,7 @@ pub(super) fn or_cut_manifest(dir: &Path, error: EngineError) -> EngineError {
     let Some(manifest) = open::current_manifest(dir).ok().filter(|_| is_candidate) else { return error };
     let Ok(Ok(end)) = log_scan::scan_file(&dir.join(&manifest), u64::MAX) else { return error };
     let is_cut = end.tear.is_some() || end.record_count == 0;
-    let is_older = || match (listing::named(dir, &manifest), Listing::look(dir)) {
+    let is_older = || match (listing::named(dir, &manifest, u64::MAX), Listing::look(dir)) {
         (Some(named), Ok(listing)) => listing.is_newer_than(&named),
         _ => false,
     };

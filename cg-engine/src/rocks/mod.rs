@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BottommostLevelCompaction, ColumnFamily, CompactOptions, DBWithThreadMode, FlushOptions, ReadOptions,
-    SingleThreaded, WriteBatch, WriteOptions, properties,
+    SingleThreaded, WriteBatch, WriteOptions,
 };
 
 use super::batch::Op;
@@ -31,6 +31,7 @@ use super::{
     Latency, Level, Reopen, Snapshot, Table, Usage, range,
 };
 
+mod background;
 mod failure;
 mod families;
 mod floor;
@@ -45,6 +46,7 @@ mod missing;
 mod open;
 mod options;
 mod read;
+mod sync;
 mod synced;
 mod tear;
 mod tuning;
@@ -56,12 +58,12 @@ pub use open::Examined;
 pub use options::{Access, RocksOptions};
 pub use tuning::MAX_WAL_BYTES;
 
-use floor::{Floor, Promise};
+use floor::Floor;
 use group_sync::GroupSync;
 use held::Held;
 use lock::DirLock;
 use read::RocksSnapshot;
-use synced::{FileEnd, Synced};
+use synced::FileEnd;
 use view::View;
 use watch::{Rows, Watch};
 
@@ -303,106 +305,6 @@ impl RocksEngine {
         }
     }
 
-    /// Notes the first failure, and ends all that RocksDB would do by itself. Otherwise it would go on five seconds after
-    /// a full disk has room again, family by family.
-    fn stop(&self, failure: Failure) {
-        // The first failure stays the cause.
-        if self.failed.set(failure).is_ok() {
-            self.db.cancel_all_background_work(true);
-        }
-    }
-
-    /// Whether nothing has failed, also in RocksDB's own threads.
-    fn is_sound(&self) -> bool {
-        self.failed.get().is_none() && self.background_error_count() == 0
-    }
-
-    fn background_error_count(&self) -> u64 {
-        self.db.property_int_value(properties::BACKGROUND_ERRORS).ok().flatten().unwrap_or(0)
-    }
-
-    /// Checks that no failure in RocksDB's own threads has ended its writing.
-    fn check_background(&self) -> Result<(), EngineError> {
-        if self.is_sound() {
-            return Ok(());
-        }
-        // What the threads failed with is told to the next write.
-        let written = self.db.write_opt(WriteBatch::default(), &self.writes);
-        written.map_err(|error| self.fail(self.writing("write the log", error)))
-    }
-
-    /// Changes an option of a family. The caller has checked that no write of RocksDB's own threads has failed.
-    ///
-    /// RocksDB keeps the files of a change that it wrote into the manifest and could not sync. But it deletes them after
-    /// any later change, also one that it does not write into the manifest, as that of an option. The manifest on the disk
-    /// may name them.
-    fn set_option(&self, family: Family, name: &str, value: &str) -> Result<(), EngineError> {
-        let changed = self.db.set_options_cf(self.family(family), &[(name, value)]);
-        changed.map_err(|error| failure::of("set an option", error))
-    }
-
-    fn sync_to(&self, seq: CommitSeq) -> Result<(), EngineError> {
-        self.sync_and_measure(seq, || {
-            // At the end of a record.
-            let _newest = self.newest.lock();
-            synced::newest_log(&self.dir)
-        })
-    }
-
-    /// Syncs up to a commit. `measure` tells how much the newest log holds, where the floor is to be raised.
-    fn sync_and_measure(&self, seq: CommitSeq, measure: impl Fn() -> FileEnd) -> Result<(), EngineError> {
-        let result = self.syncs.reach(seq, || self.last_commit(), || self.sync_logs(&measure));
-        match &result {
-            Ok(()) => self.raise_floor(Floor::is_due),
-            Err(EngineError::SyncFailed { cause, .. }) => self.stop(Failure::Sync(Arc::clone(cause))),
-            Err(_) => {}
-        }
-        result
-    }
-
-    fn sync_logs(&self, measure: impl Fn() -> FileEnd) -> Result<(), EngineError> {
-        let is_due =
-            self.floor.as_ref().is_some_and(|floor| floor.try_lock().is_some_and(|floor| floor.is_due()));
-        let measured = is_due.then(measure);
-        // RocksDB does not buffer the log, so there is nothing to flush. The call syncs every log that is not
-        // synced yet.
-        let result = self.db.flush_wal(true).map_err(|error| failure::of("sync the log", error));
-        if let (Ok(()), Some(measured)) = (&result, measured) {
-            *self.log_synced.lock() = measured;
-        }
-        result.inspect_err(|error| {
-            tracing::error!(%error, dir = %self.dir.display(), "a sync failed; no more commits are taken");
-        })
-    }
-
-    /// Raises the floor to what is synced, if that is wanted of it. If another thread holds it, that raises it.
-    fn raise_floor(&self, is_wanted: impl Fn(&Floor) -> bool) {
-        let floor = self.floor.as_ref().and_then(Mutex::try_lock);
-        let Some(mut floor) = floor.filter(|floor| is_wanted(floor)) else { return };
-        let manifest =
-            if self.is_sound() { floor.manifest.confirm(&self.dir) } else { floor.manifest.synced() };
-        let log = *self.log_synced.lock();
-        floor.raise(Promise { seq: self.syncs.synced(), synced: Synced { log, manifest } });
-    }
-
-    /// Syncs the logs once more, and raises the floor to all that they hold, unless it was written just now.
-    fn settle(&self) -> Result<(), EngineError> {
-        let may_settle = |floor: &Mutex<Floor>| floor.try_lock().is_some_and(|floor| floor.may_settle());
-        if !self.floor.as_ref().is_some_and(may_settle) {
-            return Ok(());
-        }
-        let measured = {
-            let _newest = self.newest.lock();
-            synced::newest_log(&self.dir)
-        };
-        if *self.log_synced.lock() != measured {
-            self.db.flush_wal(true).map_err(|error| self.fail(self.writing("sync the log", error)))?;
-            *self.log_synced.lock() = measured;
-        }
-        self.raise_floor(|_| true);
-        Ok(())
-    }
-
     fn flush_families(&self) -> Result<(), EngineError> {
         let families: Vec<_> = Family::ALL.into_iter().map(|family| self.family(family)).collect();
         let flushed = self.db.flush_cfs_opt(&families, &FlushOptions::default());
@@ -458,7 +360,7 @@ impl Engine for RocksEngine {
     fn sync(&self) -> Result<(), EngineError> {
         self.check_writable()?;
         let newest = self.last_commit();
-        if self.syncs.synced() < newest { self.sync_to(newest) } else { self.settle() }
+        if self.syncs.synced() < newest { self.sync_to(newest) } else { self.note_idle() }
     }
 
     fn last_commit(&self) -> CommitSeq {
@@ -537,24 +439,11 @@ impl Engine for RocksEngine {
         let flushed = match self.check_writable() {
             Err(EngineError::OpenedReadOnly) => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => {
-                let measure = || synced::newest_log(&self.dir);
-                self.sync_and_measure(newest.seq, measure).and_then(|()| self.flush_families())
-            }
+            Ok(()) => self.sync_before_close(newest.seq).and_then(|()| self.flush_families()),
         };
         self.closed.store(true, Ordering::Release);
         self.db.cancel_all_background_work(true);
-        // Nothing writes any more.
-        if let Some(floor) = &self.floor
-            && self.is_sound()
-        {
-            let measured = synced::newest_log(&self.dir);
-            if self.db.flush_wal(true).is_ok() {
-                *self.log_synced.lock() = measured;
-            }
-            floor.lock().manifest.confirm(&self.dir);
-        }
-        self.raise_floor(|_| true);
+        self.note_closed();
         flushed
     }
 

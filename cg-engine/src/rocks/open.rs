@@ -18,7 +18,7 @@ use super::group_sync::GroupSync;
 use super::held::Held;
 use super::listing::Listing;
 use super::lock::DirLock;
-use super::log_scan::{LogEnd, LogProblem};
+use super::log_scan::LogEnd;
 use super::tear::Tears;
 use super::view::View;
 use super::{
@@ -166,11 +166,9 @@ pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result
     held.extend(held::read(dir));
     let Opened { db, view, tears } = read_database(dir, &reading, &manifest, tears)?;
     let reader = finish(dir, &reading, (db, view), None, None, held.clone())?;
-    if !options.accept_lost_commits
-        && let Some(error @ EngineError::Corrupt { .. }) = floor::problem(dir)
-        && dir.join(floor::FILE_NAME).exists()
-    {
-        return Err(error);
+    if !options.accept_lost_commits {
+        // What it says must be known before it is written anew.
+        floor::promised(dir)?;
     }
     let has_lost_commits = check_floor(dir, options, reader.last_commit())?;
     let options = options.clone().with_access(Access::ReadWrite);
@@ -179,7 +177,7 @@ pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result
 
 /// Whether the newest commit is older than the floor, if the options accept that.
 fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<bool, EngineError> {
-    let floor = floor::promised(dir)?.seq;
+    let floor = floor::known(dir)?.seq;
     if found < floor && !options.accept_lost_commits {
         return Err(EngineError::LostCommits { floor, found });
     }
@@ -200,7 +198,7 @@ fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, String, T
     Listing::look(dir)?;
     let manifest = current_manifest(dir)?;
     let lock = DirLock::existing(dir, access)?;
-    let tears = Tears::find(dir, &manifest, floor::promised(dir)?.synced)?;
+    let tears = Tears::find(dir, &manifest, floor::known(dir)?.synced)?;
     Ok((lock, manifest, tears))
 }
 
@@ -224,7 +222,7 @@ fn read_database(
         Err(error) if is_missing_table(dir, &error) => error,
         opened => return opened,
     };
-    let synced = floor::promised(dir)?.synced;
+    let synced = floor::known(dir)?.synced;
     let mut shorter = tears.with_shorter_manifests(dir, manifest, synced).into_iter();
     let Some(opened) = shorter.find_map(|tears| read_cut(dir, options, manifest, tears).ok()) else {
         return Err(missing);
@@ -252,7 +250,8 @@ fn read_cut(dir: &Path, options: &RocksOptions, manifest: &str, tears: Tears) ->
     if let Some(end) = tears.end_of(manifest)
         && !has_oldest_log(&db, dir)?
     {
-        return Err(corrupt_file(manifest, end, &LogProblem::ReliedOn));
+        let problem = "a change is not whole, and the log with its rows is not there any more";
+        return Err(corrupt_file(manifest, end, &problem));
     }
     Ok(Opened { db, view, tears })
 }

@@ -1,12 +1,12 @@
 //! How much of the newest log and of the manifest is known to be on the disk.
 //!
-//! A power cut may leave any part of what was never synced: a later page without an earlier one, or half a sector's worth of
-//! pages. What was synced is there. So the lengths tell what a power cut can have done from what it cannot.
+//! A power cut may leave any part of what was never synced: a later page without an earlier one, or some sectors
+//! of a page. What was synced is there. So the lengths tell what a power cut can have done from what it cannot.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::listing::is_log;
+use super::listing::{self, is_log};
 use super::open::current_manifest;
 
 /// Bytes of a file that begin it.
@@ -38,25 +38,32 @@ impl Synced {
         }
     }
 
-    /// The synced bytes of a manifest; `u64::MAX` for all of it, also where nothing is known.
-    pub(super) fn of_manifest(self, number: u64) -> u64 {
-        if number == self.manifest.number { self.manifest.len_bytes } else { u64::MAX }
+    /// The synced bytes of a manifest, if they are known.
+    pub(super) fn of_manifest(self, number: u64) -> Option<u64> {
+        (number == self.manifest.number).then_some(self.manifest.len_bytes)
     }
 }
 
-/// The number in the name of a log or a manifest; 0 for other names.
-pub(super) fn number_of(name: &str) -> u64 {
-    let digits = name.strip_prefix("MANIFEST-").or_else(|| name.strip_suffix(".log"));
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
-}
+/// The newest log of a directory.
+pub(super) struct NewestLog(Option<(u64, PathBuf)>);
 
-/// The newest log of a directory as it is now. The caller keeps others from writing to it.
-pub(super) fn newest_log(dir: &Path) -> FileEnd {
-    let names = fs::read_dir(dir).into_iter().flatten().flatten();
-    let logs = names.filter(|entry| is_log(&entry.file_name()));
-    let numbered = logs.map(|entry| (number_of(&entry.file_name().to_string_lossy()), entry));
-    let Some((number, entry)) = numbered.max_by_key(|(number, _)| *number) else { return FileEnd::default() };
-    entry.metadata().map_or(FileEnd::default(), |found| FileEnd { number, len_bytes: found.len() })
+impl NewestLog {
+    /// Lists the directory, which takes as long as it has files.
+    pub(super) fn find(dir: &Path) -> Self {
+        let names = fs::read_dir(dir).into_iter().flatten().flatten();
+        let logs = names.filter(|entry| is_log(&entry.file_name()));
+        let numbered =
+            logs.map(|entry| (listing::number_of(&entry.file_name().to_string_lossy()), entry.path()));
+        Self(numbered.max_by_key(|(number, _)| *number))
+    }
+
+    /// Its bytes now, which a sync that begins afterwards covers. The caller keeps others from writing to it, so that it
+    /// ends with a record. If RocksDB has begun another log meanwhile, this one was written to its end.
+    pub(super) fn end(&self) -> FileEnd {
+        let Self(Some((number, path))) = self else { return FileEnd::default() };
+        let found = path.metadata();
+        found.map_or(FileEnd::default(), |found| FileEnd { number: *number, len_bytes: found.len() })
+    }
 }
 
 /// The manifest of an engine that is open for writing, which RocksDB's threads write.
@@ -73,18 +80,17 @@ pub(super) struct ManifestSync {
 }
 
 impl ManifestSync {
-    /// Takes the manifest of a directory that was just opened: RocksDB has written and synced it.
+    /// Takes the manifest of a directory that was just opened: RocksDB has written and synced all of it.
     pub(super) fn begun(dir: &Path) -> Self {
         let mut begun = Self::default();
         begun.confirm(dir);
-        begun.confirm(dir);
-        begun
+        Self { synced: begun.seen, ..begun }
     }
 
     /// Syncs the manifest and confirms the length that was seen before. The caller knows that no write of RocksDB has
     /// failed.
     pub(super) fn confirm(&mut self, dir: &Path) -> FileEnd {
-        let number = current_manifest(dir).map_or(0, |name| number_of(&name));
+        let number = current_manifest(dir).map_or(0, |name| listing::number_of(&name));
         if self.file.as_ref().is_none_or(|(open, _)| *open != number) {
             // RocksDB has begun another one.
             let path = dir.join(format!("MANIFEST-{number:06}"));

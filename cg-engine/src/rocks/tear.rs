@@ -1,23 +1,23 @@
 //! The unsynced ends of the manifest and of the logs that a power cut left torn, and how they are cut.
 //!
-//! No commit may follow one that is missing. So behind a torn log every later one goes too.
-//! RocksDB does not do this by itself: it refuses some tears, and reads on behind others.
+//! No commit may follow one that is missing. So the logs after a torn one are removed with its end.
+//! RocksDB does not do this by itself: it refuses some tears, and reads on after others.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use super::super::EngineError;
-use super::listing::{self, Listing, is_log};
+use super::listing::{self, Listing, is_log, number_of};
 use super::log_scan::{self, LogEnd, LogProblem, Tear};
 use super::missing;
 use super::open::{corrupt_file, scan, sync_dir};
-use super::synced::{Synced, number_of};
+use super::synced::Synced;
 
 /// What is cut from the files of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tears {
-    /// Names, and how many bytes stay. None stays of a log behind a torn one.
+    /// Names, and the bytes that are kept: none of a log after a torn one.
     ends: Vec<(String, u64)>,
 }
 
@@ -34,26 +34,30 @@ impl Tears {
     /// [`EngineError::Corrupt`] for what no power cut does; errors of the disk.
     pub(super) fn find(dir: &Path, manifest: &str, synced: Synced) -> Result<Self, EngineError> {
         let mut tears = Self::default();
-        let end = scan(dir, manifest, synced.of_manifest(number_of(manifest)))?;
-        match end.tear {
-            Some(Tear::Zeros) if synced.of_manifest(number_of(manifest)) > end.whole_bytes => {
+        let synced_bytes = synced.of_manifest(number_of(manifest));
+        let end = scan(dir, manifest, synced_bytes.unwrap_or(u64::MAX))?;
+        let is_short = synced_bytes.is_none_or(|synced_bytes| end.whole_bytes < synced_bytes);
+        match (end.tear, synced_bytes) {
+            (Some(Tear::Zeros), _) if is_short => {
                 return Err(corrupt_file(manifest, end.whole_bytes, &LogProblem::Zeros));
             }
+            (_, Some(synced_bytes)) if is_short => {
+                return Err(missing::cut_manifest(manifest, end.whole_bytes, synced_bytes));
+            }
             // RocksDB ignores the part of a record that the file ends in.
-            None | Some(Tear::Cut) => {}
-            Some(_) => tears.cut(dir, manifest, end),
+            (None | Some(Tear::Cut), _) => {}
+            (Some(_), _) => tears.cut(dir, manifest, end),
         }
-        let named = listing::named(dir, manifest);
+        // A change that was never synced may be cut, and then RocksDB reads the logs that it calls obsolete.
+        let named = listing::named(dir, manifest, synced_bytes.unwrap_or(u64::MAX));
         let listing = Listing::look(dir)?;
         listing.check_numbers(manifest, named.as_ref())?;
-        // A change that was never synced may be cut, and then RocksDB reads logs that it calls obsolete.
-        let is_synced = synced.of_manifest(number_of(manifest)) >= end.whole_bytes;
         let mut torn: Option<(String, LogEnd)> = None;
-        for name in listing.logs(named.as_ref().filter(|_| is_synced)) {
+        for name in listing.logs(named.as_ref()) {
             let end = scan(dir, &name, synced.of_log(number_of(&name)))
                 .map_err(|error| missing::or_stray_log(&name, named.as_ref(), error))?;
             if let Some((torn, torn_end)) = torn.as_ref().filter(|_| end.holds_commits) {
-                // Logs of which nothing was synced may be longer or shorter than each other.
+                // Of logs that were not synced, a later one may have reached the disk and an earlier one not.
                 let may_be_torn = (1..=number_of(torn)).contains(&synced.log.number);
                 if !may_be_torn {
                     return Err(corrupt_file(torn, torn_end.whole_bytes, &LogProblem::CommitsBehindTear));
@@ -82,7 +86,7 @@ impl Tears {
 
     fn cut(&mut self, dir: &Path, name: &str, end: LogEnd) {
         let (records, torn_bytes) =
-            (log_scan::whole_records_behind(&dir.join(name), end.whole_bytes), end.torn_bytes);
+            (log_scan::whole_records_after(&dir.join(name), end.whole_bytes), end.torn_bytes);
         let commits = if is_log(OsStr::new(name)) { records } else { 0 };
         tracing::warn!(
             file = name,
@@ -110,7 +114,7 @@ impl Tears {
     /// RocksDB syncs each change before anything relies on it. If the sync fails, it may delete the files that the change
     /// names.
     pub(super) fn with_shorter_manifests(&self, dir: &Path, manifest: &str, synced: Synced) -> Vec<Self> {
-        let synced_bytes = synced.of_manifest(number_of(manifest));
+        let Some(synced_bytes) = synced.of_manifest(number_of(manifest)) else { return Vec::new() };
         let starts = log_scan::record_starts(&dir.join(manifest), synced_bytes).unwrap_or_default();
         let shorter = |start: u64| {
             let mut ends = self.ends.clone();
@@ -132,7 +136,7 @@ impl Tears {
 
     /// Cuts the files. Stopped at any point, what stays is found torn in the same way.
     pub(super) fn cut_files(&self, dir: &Path) -> Result<(), EngineError> {
-        // The logs behind the torn one first, from the last on: they would follow a log that looks whole.
+        // The logs after the torn one first, from the last on: they would follow a log that looks whole.
         let mut gone: Vec<_> = self.ends.iter().filter(|(_, end)| *end == 0).collect();
         gone.sort_unstable_by_key(|(name, _)| std::cmp::Reverse(number_of(name)));
         for (name, _) in &gone {

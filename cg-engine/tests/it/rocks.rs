@@ -99,7 +99,7 @@ fn put(engine: &RocksEngine, key: &[u8], payload: &[u8], level: Level) -> Commit
 
 /// Syncs all, and raises the floor to it. A length of the manifest counts once a later sync has succeeded.
 #[track_caller]
-fn settle(engine: &RocksEngine) {
+fn sync_idle(engine: &RocksEngine) {
     for _ in 0..3 {
         // The floor is written at most that often.
         std::thread::sleep(std::time::Duration::from_millis(110));

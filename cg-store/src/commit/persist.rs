@@ -181,11 +181,11 @@ impl CommitState {
 /// Syncs until the world ends.
 fn sync_periodically(world: &WeakWorld<CommitState>) {
     lower_priority();
-    let (mut has_told, mut settled) = (false, Settled::default());
+    let (mut has_told, mut idle) = (false, IdleSyncs::default());
     loop {
         // Waking early only makes the sync earlier.
         thread::park_timeout(EVERY);
-        match world.with_world(|world| step(&*world.shared.engine()?, &mut settled)) {
+        match world.with_world(|world| step(&*world.shared.engine()?, &mut idle)) {
             Ok(Ok(())) => has_told = false,
             // The engine never retries a failed sync, and refuses commits from now on. Resuming may replace the engine.
             Ok(Err(error)) if !has_told => {
@@ -198,25 +198,25 @@ fn sync_periodically(world: &WeakWorld<CommitState>) {
     }
 }
 
-/// How often a synced engine was synced again after its last batch.
+/// Syncs of an engine since its last batch, when all was synced already.
 #[derive(Debug, Default)]
-struct Settled {
-    batches: u64,
+struct IdleSyncs {
+    batch_count: u64,
     count: u32,
 }
 
-/// Syncs that an engine gets after its last batch. It notes then that all is synced, unless it noted something else just
-/// before.
-const SETTLING_SYNCS: u32 = 2;
+/// Idle syncs after each batch. In one of them the engine notes durably that all is synced: it ignores one that comes just
+/// after it noted something else.
+const IDLE_SYNCS: u32 = 2;
 
 /// Syncs if there are commits that are not synced, and a few times after the last batch.
-fn step(engine: &dyn Engine, settled: &mut Settled) -> Result<(), EngineError> {
-    let batches = engine.batch_count();
-    if settled.batches != batches {
-        *settled = Settled { batches, count: 0 };
+fn step(engine: &dyn Engine, idle: &mut IdleSyncs) -> Result<(), EngineError> {
+    let batch_count = engine.batch_count();
+    if idle.batch_count != batch_count {
+        *idle = IdleSyncs { batch_count, count: 0 };
     }
     let is_synced = engine.last_commit() <= engine.last_synced();
-    if is_synced && settled.count == SETTLING_SYNCS {
+    if is_synced && idle.count == IDLE_SYNCS {
         return Ok(());
     }
     match engine.sync() {
@@ -224,7 +224,7 @@ fn step(engine: &dyn Engine, settled: &mut Settled) -> Result<(), EngineError> {
         Err(EngineError::Closed) => Ok(()),
         Err(error) => Err(error),
         Ok(()) => {
-            settled.count += u32::from(is_synced);
+            idle.count += u32::from(is_synced);
             Ok(())
         }
     }
@@ -284,18 +284,18 @@ mod tests {
         let engine = MemEngine::new();
         let seq = engine.commit(Batch::new(), &[], Level::Process).unwrap();
         assert!(engine.last_synced() < seq);
-        let mut settled = Settled::default();
-        step(&engine, &mut settled).unwrap();
-        assert_eq!((engine.last_synced(), settled.count), (seq, 0));
+        let mut idle = IdleSyncs::default();
+        step(&engine, &mut idle).unwrap();
+        assert_eq!((engine.last_synced(), idle.count), (seq, 0));
         for expected in [1, 2, 2] {
-            step(&engine, &mut settled).unwrap();
-            assert_eq!(settled.count, expected);
+            step(&engine, &mut idle).unwrap();
+            assert_eq!(idle.count, expected);
         }
         engine.commit(Batch::new(), &[], Level::Process).unwrap();
-        step(&engine, &mut settled).unwrap();
-        assert_eq!(settled.count, 0, "there is something new");
+        step(&engine, &mut idle).unwrap();
+        assert_eq!(idle.count, 0, "there is something new");
         engine.close().unwrap();
-        assert!(step(&engine, &mut settled).is_ok(), "a closed engine has nothing left to sync");
+        assert!(step(&engine, &mut idle).is_ok(), "a closed engine has nothing left to sync");
     }
 
     #[test]

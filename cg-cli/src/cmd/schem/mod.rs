@@ -4,6 +4,7 @@ mod export;
 mod import;
 mod info;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use cg_cli::schem::{SchemFile, SchemFileError};
@@ -45,7 +46,7 @@ impl FileArg {
 
 fn read(file: &Path) -> Result<SchemFile, Failure> {
     SchemFile::read(file).map_err(|error| match &error {
-        SchemFileError { source: SchemError::Io(_), .. } if file.symlink_metadata().is_err() => {
+        SchemFileError { source: SchemError::Io(source), .. } if source.kind() == ErrorKind::NotFound => {
             Failure::absent(error.to_string())
         }
         SchemFileError { source: SchemError::Io(_), .. } => Failure::usage(error.to_string()),

@@ -18,7 +18,7 @@ fn filled(dir: &Dir) -> Rows {
             engine.flush().expect("flushes");
         }
     }
-    settle(&engine);
+    sync_idle(&engine);
     let expected = rows(&engine).expect("reads");
     drop(engine);
     expected

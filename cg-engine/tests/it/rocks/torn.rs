@@ -31,7 +31,7 @@ fn killed() -> (Dir, PathBuf, usize) {
     for index in 1..=5_u8 {
         put(&engine, &[index], &[index; 3000], Level::Process);
     }
-    settle(&engine);
+    sync_idle(&engine);
     let synced = fs::metadata(live.file(".log")).expect("is there").len() as usize;
     for index in 6..=20_u8 {
         put(&engine, &[index], &[index; 3000], Level::Process);
@@ -113,7 +113,7 @@ fn what_is_idle_is_known_to_be_synced() {
     let engine = create(&live.db());
     put(&engine, &[1], &[1; 3000], Level::Power);
     put(&engine, &[2], &[2; 3000], Level::Power);
-    settle(&engine);
+    sync_idle(&engine);
     copy(&live, &dir);
     let log = dir.file(".log");
     let mut bytes = fs::read(&log).expect("reads");
@@ -125,7 +125,7 @@ fn what_is_idle_is_known_to_be_synced() {
 }
 
 #[test]
-fn logs_behind_a_torn_one_go_with_it_if_neither_was_synced() {
+fn logs_after_a_torn_one_are_removed_if_neither_was_synced() {
     let dir = Dir::new();
     let [older, newer] = damage::two_logs(&dir);
     let whole = fs::read(&older).expect("reads");
@@ -168,7 +168,7 @@ fn a_torn_end_of_the_manifest_is_cut_while_the_logs_have_its_rows() {
     for index in 1..=5_u8 {
         put(&engine, &[index], &[index; 3000], Level::Power);
     }
-    settle(&engine);
+    sync_idle(&engine);
     copy(&live, &dir);
     let synced = fs::metadata(live.file("MANIFEST-")).expect("is there").len() as usize;
     engine.flush().expect("flushes");
@@ -222,4 +222,40 @@ fn a_torn_end_of_the_manifest_is_cut_while_the_logs_have_its_rows() {
         error.ends_with("a change is not whole, and the log with its rows is not there any more"),
         "{error}"
     );
+}
+
+#[test]
+fn a_manifest_that_is_shorter_than_its_synced_part_is_named() {
+    let (dir, ..) = killed();
+    let path = dir.file("MANIFEST-");
+    let whole = fs::read(&path).expect("reads");
+    // The floor covers all of it, so each cut is one, also between two records.
+    for len in 1..whole.len() {
+        fs::write(&path, &whole[..len]).expect("writes");
+        let error = RocksEngine::open(&dir.db(), &reading()).expect_err("was synced").to_string();
+        assert!(
+            error.contains("the file is cut, ") && error.contains(" bytes of it were synced: "),
+            "{len}: {error}"
+        );
+    }
+}
+
+#[test]
+fn an_old_torn_log_whose_deletion_was_not_synced_closes_no_world() {
+    let (dir, log, _) = killed();
+    let torn = fs::read(&log).expect("reads");
+    let torn = &torn[..torn.len() - 40];
+    fs::write(&log, torn).expect("writes");
+    let engine = open(&dir.db());
+    assert!(!log.exists(), "its rows are in tables");
+    // The manifest grows after the floor was written, and commits go into a new log.
+    engine.flush().expect("flushes");
+    put(&engine, &[20], &[20; 3000], Level::Process);
+    let copied = Dir::new();
+    copy(&dir, &copied);
+    fs::write(copied.db().join(log.file_name().expect("has one")), torn).expect("writes");
+    let reader = RocksEngine::open(&copied.db(), &reading()).expect("the log is not needed");
+    assert_eq!(whole_commits(&reader), 20);
+    drop(reader);
+    assert_eq!(whole_commits(&open(&copied.db())), 20);
 }

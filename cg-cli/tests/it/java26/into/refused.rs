@@ -17,12 +17,18 @@ use super::super::test_dir::TestDir;
 use super::{BOXES, PUT, check_put, counts, files, make};
 use crate::cmd::{run, text};
 
+/// The save's lock, as a game holds it.
+fn held(dir: &TestDir) -> File {
+    let lock = File::options().write(true).open(dir.at("save/session.lock")).expect("there");
+    fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).expect("it is free");
+    lock
+}
+
 #[test]
 fn a_save_that_a_game_holds_is_refused_and_nothing_is_written() {
     let dir = TestDir::new();
     make(&dir, Dimensions, NEW);
-    let lock = File::options().write(true).open(dir.at("save/session.lock")).expect("there");
-    fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).expect("it is free");
+    let lock = held(&dir);
     let wanted = format!(
         "another process holds session.lock of {}: stop the game or server that has the save open, and run this again",
         dir.at("save").canonicalize().expect("there").display()
@@ -49,8 +55,7 @@ fn a_save_that_a_game_holds_is_refused_and_nothing_is_written() {
 fn it_waits_for_a_game_that_has_the_save() {
     let dir = TestDir::new();
     make(&dir, Dimensions, NEW);
-    let lock = File::options().write(true).open(dir.at("save/session.lock")).expect("there");
-    fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).expect("it is free");
+    let lock = held(&dir);
     let game = thread::spawn(move || {
         thread::sleep(Duration::from_millis(1500));
         drop(lock);
