@@ -12,6 +12,7 @@ use std::hint::black_box;
 
 use cg_bench::world::{Generator, Scene};
 use cg_format::chunk::{CellLayer, Chunk, ChunkView};
+use cg_format::lineage::{Lineage, Opening};
 use cg_format::wire::bits;
 use cg_format::{BlockId, CellOrder, ChunkPos, ComponentId, LocalPos};
 use cg_registry::Catalog;
@@ -148,7 +149,7 @@ fn unpack(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Cells in an order that no cache expects.
+/// Places in an order that no cache expects.
 struct Places<T> {
     places: Vec<T>,
     next: usize,
@@ -201,10 +202,41 @@ fn component<'a>(view: &ChunkView<'a>, (component, at): (ComponentId, CellLayer)
     view.component(at, component)
 }
 
+/// The list of openings as a world reads it, against a copy of its bytes, and the search for the opening of a commit.
+fn openings(criterion: &mut Criterion) {
+    for count in [1, 1_000, 100_000] {
+        let mut lineage = Lineage::default();
+        let mut rows = Vec::<Vec<u8>>::new();
+        for number in 1..=count {
+            lineage.add(Opening { first_commit: 7 * number, number });
+            let (index, openings) = lineage.newest_row().expect("one was added");
+            rows.resize(index as usize + 1, Vec::new());
+            if openings.len() == Lineage::OPENINGS_PER_ROW || number == count {
+                Lineage::encode_row(openings, rows.last_mut().expect("it has that row"));
+            }
+        }
+        let mut group = criterion.benchmark_group(format!("{count} openings"));
+        group.bench_function("read", |bench| {
+            bench.iter(|| {
+                let mut read = Lineage::default();
+                for row in &rows {
+                    read.decode_row(row).expect("it was encoded");
+                }
+                read
+            });
+        });
+        group.bench_function("copy the bytes", |bench| bench.iter(|| rows.concat()));
+        let mut commits = Places::new((1..=count).map(|number| 7 * number));
+        group.bench_function("of any commit", |bench| bench.iter(|| lineage.opening_of(commits.next())));
+        group.bench_function("of the newest commit", |bench| bench.iter(|| lineage.opening_of(u64::MAX)));
+        group.finish();
+    }
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(50).measurement_time(std::time::Duration::from_secs(2))
         .warm_up_time(std::time::Duration::from_millis(500));
-    targets = decode, encode, unpack, access
+    targets = decode, encode, unpack, access, openings
 }
 criterion_main!(benches);

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::ops::Range;
+use std::sync::Arc;
 
 use cg_format::Space;
-use cg_format::frame::{self, Draft, Stamp};
+use cg_format::frame::{self, Codec, Draft, Stamp, Version};
+use cg_format::lineage::Lineage;
 
-use super::{EngineError, Place};
+use super::{COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Place};
 
 /// The default limit on a batch: 64 MiB.
 pub const DEFAULT_MAX_BATCH_BYTES: u64 = 64 << 20;
@@ -23,7 +25,11 @@ pub struct Batch {
     keys: Vec<u8>,
     ops: Vec<StoredOp>,
     values_len_bytes: u64,
+    /// Bytes that the limit on a batch does not count.
+    uncounted_bytes: u64,
     is_maintenance: bool,
+    /// The history that its commits belong to.
+    lineage: Option<Arc<Lineage>>,
 }
 
 /// The version of a row when the caller decided to write. The commit fails if the row has another version by then.
@@ -100,6 +106,17 @@ impl Batch {
         self.is_maintenance
     }
 
+    /// Sets the history that the commits of its rows belong to. Each row gets the number of the opening that made the
+    /// commit of its version. Without a history that is 0.
+    pub fn set_lineage(&mut self, lineage: Arc<Lineage>) {
+        self.lineage = Some(lineage);
+    }
+
+    /// The history that was [set](Self::set_lineage).
+    pub const fn lineage(&self) -> Option<&Arc<Lineage>> {
+        self.lineage.as_ref()
+    }
+
     /// Writes a row. Replaces the stored row, if there is one.
     pub fn put(&mut self, space: Space, key: impl AsRef<[u8]>, draft: Draft, stamp: Stamp) {
         self.values_len_bytes += draft.len_bytes() as u64;
@@ -130,12 +147,20 @@ impl Batch {
         let base = self.keys.len();
         self.keys.extend_from_slice(&other.keys);
         self.values_len_bytes += other.values_len_bytes;
+        self.uncounted_bytes += other.uncounted_bytes;
         self.ops.extend(other.ops.into_iter().map(|op| op.moved(base)));
     }
 
     /// Bytes of all keys and frames. The limit on a batch is compared with this number.
     pub fn len_bytes(&self) -> u64 {
-        self.keys.len() as u64 + self.values_len_bytes
+        self.keys.len() as u64 + self.values_len_bytes - self.uncounted_bytes
+    }
+
+    /// Adds operations that the limit on a batch does not count: a few small rows of the store's own.
+    pub fn uncounted(&mut self, add: impl FnOnce(&mut Self)) {
+        let before = self.len_bytes();
+        add(self);
+        self.uncounted_bytes += self.len_bytes() - before;
     }
 
     /// The number of operations.
@@ -197,13 +222,14 @@ impl Batch {
         Some((space, self.keys.get(key)?, len_bytes))
     }
 
-    /// As [`drain`](Self::drain), but group by group: `each` also gets the number of the operation's group. Groups
-    /// come in the order of their first operations.
+    /// As [`drain`](Self::drain), but group by group and without the row of the sequence: `each` also gets the number of
+    /// the operation's group. Groups come in the order of their first operations.
     ///
     /// # Errors
     /// The errors of `each`.
     pub fn drain_grouped<G: Eq + Hash, X>(
         mut self,
+        seq: CommitSeq,
         group_of: impl Fn(Space, &[u8]) -> Option<G>,
         mut each: impl FnMut(usize, Op<'_>) -> Result<(), X>,
     ) -> Result<(), X> {
@@ -211,7 +237,7 @@ impl Batch {
         let mut ops: Vec<_> = numbers.into_iter().zip(std::mem::take(&mut self.ops)).collect();
         ops.sort_by_key(|(number, _)| *number);
         for (number, op) in ops {
-            each(number, op.into_op(&self.keys))?;
+            each(number, op.into_op(&self.keys, seq, self.lineage.as_deref()))?;
         }
         Ok(())
     }
@@ -229,11 +255,18 @@ impl Batch {
         self.ops.iter().enumerate().map(number).collect()
     }
 
-    /// Passes the operations to `each` in order.
-    pub fn drain(self, mut each: impl FnMut(Op<'_>)) {
-        let Self { keys, ops, .. } = self;
+    /// Passes the operations of a batch that is applied as a commit to `each`, in order. The last one puts the row under
+    /// [`COMMIT_SEQUENCE_KEY`], so that no batch can set another value. A maintenance batch has no such row, and `seq` is
+    /// the newest commit.
+    pub fn drain(self, seq: CommitSeq, mut each: impl FnMut(Op<'_>)) {
+        let Self { keys, ops, is_maintenance, lineage, .. } = self;
         for op in ops {
-            each(op.into_op(&keys));
+            each(op.into_op(&keys, seq, lineage.as_deref()));
+        }
+        if !is_maintenance {
+            let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+            let version = version(Stamp::Commit, seq, lineage.as_deref());
+            each(Op::Put { space, key, draft: Draft::plain(Codec::None, 0, |_| {}), version });
         }
     }
 
@@ -262,10 +295,10 @@ pub enum Op<'a> {
         space: Space,
         /// Its key.
         key: &'a [u8],
-        /// Its frame. The engine [seals](Draft::seal) it with the version that the stamp gives.
+        /// Its frame. The engine [seals](Draft::seal) it with the version.
         draft: Draft,
         /// The version that the row gets.
-        stamp: Stamp,
+        version: Version,
     },
     /// Removes a row, if there is one.
     Delete {
@@ -292,10 +325,12 @@ enum StoredOp {
 }
 
 impl StoredOp {
-    /// Resolves the ranges of the keys in the buffer `keys`.
-    fn into_op(self, keys: &[u8]) -> Op<'_> {
+    /// Resolves the ranges of the keys in the buffer `keys`, and the version in a commit.
+    fn into_op<'k>(self, keys: &'k [u8], seq: CommitSeq, lineage: Option<&Lineage>) -> Op<'k> {
         match self {
-            Self::Put { space, key, draft, stamp } => Op::Put { space, key: &keys[key], draft, stamp },
+            Self::Put { space, key, draft, stamp } => {
+                Op::Put { space, key: &keys[key], draft, version: version(stamp, seq, lineage) }
+            }
             Self::Delete { space, key } => Op::Delete { space, key: &keys[key] },
             Self::DeleteRange { space, from, to } => {
                 Op::DeleteRange { space, from: &keys[from], to: &keys[to] }
@@ -329,4 +364,10 @@ impl StoredOp {
             Self::DeleteRange { space, from, to } => Self::DeleteRange { space, from: by(from), to: by(to) },
         }
     }
+}
+
+/// The version that a row gets in a commit.
+fn version(stamp: Stamp, seq: CommitSeq, lineage: Option<&Lineage>) -> Version {
+    let commit = stamp.version(seq.get());
+    Version { commit, lineage: lineage.map_or(0, |lineage| lineage.word_of(commit)) }
 }

@@ -174,6 +174,20 @@ pub enum EngineError {
         /// The newest commit found.
         found: CommitSeq,
     },
+    /// A file belongs to another history of this world: to a copy that went on by itself. Nothing was changed.
+    #[error(
+        "file {file} is of another history of this world: commit {commit} is of opening {found:08x} there, and of opening {expected:08x} in the other files; move it away and put the file of this world back, or restore a checkpoint"
+    )]
+    OtherHistory {
+        /// Its name in the engine's directory.
+        file: String,
+        /// A commit of which it differs.
+        commit: CommitSeq,
+        /// A part of the number of the opening that made it, as the file says; 0 for one of an earlier draft.
+        found: u32,
+        /// The same as the other files say.
+        expected: u32,
+    },
     /// The engine does not support the call.
     #[error("this engine cannot {what}")]
     Unsupported {

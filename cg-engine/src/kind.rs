@@ -104,9 +104,10 @@ impl EngineError {
             Self::Unavailable { .. } | Self::SnapshotGone { .. } => ErrorKind::Unavailable,
             Self::Closed => ErrorKind::Closed,
             Self::Locked { .. } => ErrorKind::Busy,
-            Self::MissingFamily { .. } | Self::Corrupt { .. } | Self::LostCommits { .. } => {
-                ErrorKind::Damaged
-            }
+            Self::MissingFamily { .. }
+            | Self::Corrupt { .. }
+            | Self::LostCommits { .. }
+            | Self::OtherHistory { .. } => ErrorKind::Damaged,
             Self::UnknownFamily { .. } | Self::Unsupported { .. } => ErrorKind::Unsupported,
             Self::NotAnEngineDir { .. } => ErrorKind::NotFound,
             Self::AlreadyExists { .. } => ErrorKind::Invalid,

@@ -13,9 +13,8 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
 use super::batch::Op;
 use super::{
-    Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure,
-    FamilyUsage, Guard, KeyRange, Level, Readable, Reopen, Reopened, RowVisitor, Scan, Snapshot, Usage,
-    Value, range,
+    Batch, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure, FamilyUsage, Guard,
+    KeyRange, Level, Readable, Reopen, Reopened, RowVisitor, Scan, Snapshot, Usage, Value, range,
 };
 
 /// Rows in memory, for tests, fuzzing and temporary worlds.
@@ -132,8 +131,7 @@ impl Engine for MemEngine {
         for guard in guards {
             guard.check(lookup(&state.rows, guard.space, &guard.key).as_deref())?;
         }
-        let is_maintenance = batch.is_maintenance();
-        let seq = if is_maintenance { state.last_commit } else { state.last_commit.next() };
+        let seq = if batch.is_maintenance() { state.last_commit } else { state.last_commit.next() };
         let fault = (self.fault)(seq);
         let mut state = RwLockUpgradableReadGuard::upgrade(state);
         match fault {
@@ -149,10 +147,8 @@ impl Engine for MemEngine {
             Some(Fault::Sync) => state.sync_fails = true,
             None => {}
         }
-        batch.drain(|op| state.apply(op, seq));
-        if !is_maintenance {
-            state.apply_sequence(seq);
-        }
+        batch.drain(seq, |op| state.apply(op));
+        state.last_commit = seq;
         state.batch_count += 1;
         match level {
             Level::Process => Ok(seq),
@@ -291,10 +287,10 @@ impl State {
         }
     }
 
-    fn apply(&mut self, op: Op<'_>, seq: CommitSeq) {
+    fn apply(&mut self, op: Op<'_>) {
         match op {
-            Op::Put { space, key, draft, stamp } => {
-                let sealed = draft.seal(space, key, stamp.version(seq.get()));
+            Op::Put { space, key, draft, version } => {
+                let sealed = draft.seal(space, key, version);
                 self.family(space).insert(key.into(), sealed.into());
             }
             Op::Delete { space, key } => {
@@ -309,11 +305,6 @@ impl State {
                 }
             }
         }
-    }
-
-    fn apply_sequence(&mut self, seq: CommitSeq) {
-        self.family(Space::WorldMeta).insert(COMMIT_SEQUENCE_KEY.into(), seq.row().into());
-        self.last_commit = seq;
     }
 
     fn sync(&mut self) -> Result<(), EngineError> {

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use cg_format::Space;
-use cg_format::frame::{Codec, Draft};
-
-/// The key, in [`Space::WorldMeta`], of the row that holds the newest commit's sequence.
+/// The key, in [`Space::WorldMeta`](cg_format::Space::WorldMeta), of the row that holds the newest commit's sequence.
 ///
 /// The row's payload is empty; the version in its frame is the sequence. Every commit writes the row last, so no
 /// batch can set another value.
@@ -33,11 +30,6 @@ impl CommitSeq {
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
-    }
-
-    /// The row under [`COMMIT_SEQUENCE_KEY`] after this commit. An engine writes it together with the commit's rows.
-    pub fn row(self) -> Vec<u8> {
-        Draft::plain(Codec::None, 0, |_| {}).seal(Space::WorldMeta, COMMIT_SEQUENCE_KEY, self.0)
     }
 }
 

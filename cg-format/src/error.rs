@@ -100,6 +100,8 @@ pub enum Section {
     Overlay,
     /// An intent, or a part that it rolls forward.
     Intent,
+    /// A row with openings of a world.
+    Lineage,
 }
 
 impl fmt::Display for Section {
@@ -141,6 +143,7 @@ impl fmt::Display for Section {
             Self::SpatialRecord => "spatial record",
             Self::Overlay => "overlay row",
             Self::Intent => "intent",
+            Self::Lineage => "lineage",
         })
     }
 }

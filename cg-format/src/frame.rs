@@ -9,7 +9,7 @@
 //! | 4 | 4 | checksum | CRC-32C, see below |
 //! | 8 | 8 | version | the commit that last changed the value |
 //! | 16 | 4 | schema generation | what the payload's ids and columns mean |
-//! | 20 | 4 | reserved word | 0 |
+//! | 20 | 4 | lineage | the low 32 bits of the number of the opening that made the commit; 0 in worlds of earlier drafts |
 //! | 24 | … | payload | the value; if compressed, `u32` raw length and then the block |
 //!
 //! The checksum covers the payload, then the [`Space`]'s byte, the row's key and the header with a checksum of zero.
@@ -86,6 +86,22 @@ impl Stamp {
     }
 }
 
+/// A commit of one history: what a row's frame says of the commit that last changed the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Version {
+    /// The commit's sequence number.
+    pub commit: u64,
+    /// The low 32 bits of the number of the opening that made it, see [`lineage`](crate::lineage); 0 if that is unknown.
+    pub lineage: u32,
+}
+
+impl From<u64> for Version {
+    /// A commit of an unknown history.
+    fn from(commit: u64) -> Self {
+        Self { commit, lineage: 0 }
+    }
+}
+
 /// The content of the header, without the checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FrameHeader {
@@ -97,6 +113,8 @@ pub struct FrameHeader {
     pub version: u64,
     /// The schema generation of the payload; 0 for clusters, whose slots have their own.
     pub schema_generation: u32,
+    /// The low 32 bits of the number of the opening that made that commit; 0 in rows of earlier drafts.
+    pub lineage: u32,
 }
 
 /// A stored value whose frame was checked: version, kind, codec, reserved bytes and checksum.
@@ -238,7 +256,7 @@ impl Draft {
     ///
     /// # Errors
     /// As [`FrameView::open`].
-    pub fn of_row(space: Space, key: &[u8], row: &[u8]) -> Result<(Self, u64), DecodeError> {
+    pub fn of_row(space: Space, key: &[u8], row: &[u8]) -> Result<(Self, Version), DecodeError> {
         let FrameView { header, payload } = FrameView::open(space, key, row)?;
         let summed_len_bytes = match header.kind {
             FrameKind::Cluster => {
@@ -247,9 +265,10 @@ impl Draft {
             }
             FrameKind::Plain | FrameKind::Deltas | FrameKind::Tombstone => payload.len(),
         };
-        let FrameHeader { kind, codec, version, schema_generation } = header;
+        let FrameHeader { kind, codec, version, schema_generation, lineage } = header;
         let end = LEN_BYTES + summed_len_bytes;
-        Ok((Self::summed(kind, codec, schema_generation, row.to_vec(), end), version))
+        let draft = Self::summed(kind, codec, schema_generation, row.to_vec(), end);
+        Ok((draft, Version { commit: version, lineage }))
     }
 
     /// The kind of the payload.
@@ -280,13 +299,10 @@ impl Draft {
     /// Returns the complete value of a row. Costs one checksum over the key and 24 bytes, independent of the payload's
     /// length.
     #[must_use]
-    pub fn seal(mut self, space: Space, key: &[u8], version: u64) -> Vec<u8> {
-        let header = FrameHeader {
-            kind: self.kind,
-            codec: self.codec,
-            version,
-            schema_generation: self.schema_generation,
-        };
+    pub fn seal(mut self, space: Space, key: &[u8], version: impl Into<Version>) -> Vec<u8> {
+        let Version { commit: version, lineage } = version.into();
+        let Self { kind, codec, schema_generation, .. } = self;
+        let header = FrameHeader { kind, codec, version, schema_generation, lineage };
         let checksum = checksum_of(self.payload_sum, space, key, header);
         let reserved: &mut [u8; LEN_BYTES] =
             self.bytes.first_chunk_mut().expect("every constructor reserves the header");
@@ -398,21 +414,18 @@ fn parse_header(reader: &mut Reader<'_>) -> Result<(FrameHeader, u32), DecodeErr
         let (field, found) = ("schema generation", schema_generation.into());
         return Err(here.error(Problem::NotZero { field, found }));
     }
-    let here = reader.clone();
-    let reserved = reader.u32("reserved word")?;
-    if reserved != 0 {
-        return Err(here.error(Problem::NotZero { field: "reserved word", found: reserved.into() }));
-    }
-    Ok((FrameHeader { kind, codec, version, schema_generation }, checksum))
+    let lineage = reader.u32("lineage")?;
+    Ok((FrameHeader { kind, codec, version, schema_generation, lineage }, checksum))
 }
 
-/// The bytes of a header; the reserved ones stay zero.
+/// The bytes of a header.
 fn header_bytes(header: FrameHeader, checksum: u32) -> [u8; LEN_BYTES] {
     let fields = [FRAME_VERSION, header.kind.byte(), header.codec.byte(), 0]
         .into_iter()
         .chain(checksum.to_le_bytes())
         .chain(header.version.to_le_bytes())
-        .chain(header.schema_generation.to_le_bytes());
+        .chain(header.schema_generation.to_le_bytes())
+        .chain(header.lineage.to_le_bytes());
     let mut bytes = [0; LEN_BYTES];
     for (to, from) in bytes.iter_mut().zip(fields) {
         *to = from;

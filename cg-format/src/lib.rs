@@ -31,6 +31,7 @@ pub mod frame;
 pub mod id;
 pub mod key;
 pub mod limits;
+pub mod lineage;
 pub mod morton;
 pub mod object;
 pub mod opacity;

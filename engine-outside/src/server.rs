@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use cg_engine::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Family, Guard, Op, Space};
+use cg_engine::{Batch, CommitSeq, EngineError, Family, Guard, Op, Space};
 use parking_lot::Mutex;
 
 /// The position of a row: its family and its key.
@@ -178,12 +178,11 @@ impl State {
     }
 
     fn apply(&mut self, batch: Batch) {
-        let is_commit = !batch.is_maintenance();
-        let seq = if is_commit { self.last_commit.next() } else { self.last_commit };
+        let seq = if batch.is_maintenance() { self.last_commit } else { self.last_commit.next() };
         let rows = Arc::make_mut(&mut self.rows);
-        batch.drain(|op| match op {
-            Op::Put { space, key, draft, stamp } => {
-                let row = draft.seal(space, key, stamp.version(seq.get()));
+        batch.drain(seq, |op| match op {
+            Op::Put { space, key, draft, version } => {
+                let row = draft.seal(space, key, version);
                 rows.insert(place(space, key), row.into());
             }
             Op::Delete { space, key } => {
@@ -197,11 +196,7 @@ impl State {
                 }
             }
         });
-        if is_commit {
-            let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
-            rows.insert(place(space, key), seq.row().into());
-            self.last_commit = seq;
-        }
+        self.last_commit = seq;
         self.batches += 1;
     }
 }

@@ -64,6 +64,10 @@ fn every_error_has_the_kind_of_what_the_caller_can_do() {
         (EngineError::AlreadyExists { dir: dir() }, K::Invalid),
         (EngineError::Corrupt { place: Place::Unknown, message: "bad".into() }, K::Damaged),
         (EngineError::LostCommits { floor: CommitSeq::new(2), found: seq }, K::Damaged),
+        (
+            EngineError::OtherHistory { file: "000012.log".into(), commit: seq, found: 1, expected: 2 },
+            K::Damaged,
+        ),
         (EngineError::Unsupported { what: "fly" }, K::Unsupported),
         (EngineError::ProcessLimit { what: "files".into(), source: io::ErrorKind::Other.into() }, K::Engine),
         (io(io::ErrorKind::PermissionDenied), K::Engine),

@@ -18,15 +18,17 @@
 //! | 32 | 8 | its synced bytes |
 //! | 40 | 8 | number of the manifest |
 //! | 48 | 8 | its synced bytes |
-//! | 56 | 4 | zero |
+//! | 56 | 4 | the low 32 bits of the number of the opening that made the commit |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
 //!
-//! A number of zero says that nothing is known. Earlier releases wrote it.
+//! A zero, but for the counts, says that nothing is known. Earlier releases wrote it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use cg_format::frame::Version;
 
 use super::super::{CommitSeq, EngineError, Place};
 use super::open::sync_dir;
@@ -61,6 +63,8 @@ pub(super) struct Floor {
 pub(super) struct Promise {
     /// The newest commit that is known to be synced.
     pub(super) seq: CommitSeq,
+    /// The low 32 bits of the number of the opening that made it; 0 if that is unknown.
+    pub(super) lineage: u32,
     /// How much of the files was synced.
     pub(super) synced: Synced,
 }
@@ -104,7 +108,8 @@ impl Floor {
     pub(super) fn begin(&mut self, dir: &Path) {
         self.manifest = ManifestSync::begun(dir);
         let log = FileEnd { len_bytes: 0, ..NewestLog::find(dir).end() };
-        self.raise(Promise { seq: self.seq(), synced: Synced { log, manifest: self.manifest.synced() } });
+        let synced = Synced { log, manifest: self.manifest.synced() };
+        self.raise(Promise { synced, ..self.slot.promise });
         // What comes next is raised without delay.
         (self.raised, self.written) = (None, None);
     }
@@ -129,7 +134,7 @@ impl Floor {
     /// No commit depends on the floor. If it cannot be written, the older floor stays and the failure is only logged.
     pub(super) fn raise(&mut self, to: Promise) {
         let there = self.slot.promise;
-        let to = Promise { seq: to.seq.max(there.seq), synced: to.synced };
+        let to = if to.seq < there.seq { Promise { synced: to.synced, ..there } } else { to };
         if to == there {
             return;
         }
@@ -145,9 +150,10 @@ impl Floor {
     ///
     /// # Errors
     /// [`EngineError::Io`]: the floor is unchanged.
-    pub(super) fn lower(&mut self, dir: &Path, found: CommitSeq) -> Result<(), EngineError> {
+    pub(super) fn lower(&mut self, dir: &Path, found: Version) -> Result<(), EngineError> {
         // Writes both slots, so that damage of one does not restore the higher floor.
-        let found = Promise { seq: found, synced: Synced::default() };
+        let Version { commit, lineage } = found;
+        let found = Promise { seq: CommitSeq::new(commit), lineage, synced: Synced::default() };
         let written = self.write(found).and_then(|()| self.write(found));
         written.map_err(|source| EngineError::Io { path: dir.join(FILE_NAME), source })
     }
@@ -168,11 +174,12 @@ impl Slot {
         let mut bytes = [0; SLOT_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..16].copy_from_slice(&self.write_count.to_le_bytes());
-        let Promise { seq, synced: Synced { log, manifest } } = self.promise;
+        let Promise { seq, lineage, synced: Synced { log, manifest } } = self.promise;
         let fields = [seq.get(), log.number, log.len_bytes, manifest.number, manifest.len_bytes];
         for (place, field) in bytes[16..].chunks_exact_mut(8).zip(fields) {
             place.copy_from_slice(&field.to_le_bytes());
         }
+        bytes[56..SUMMED_BYTES].copy_from_slice(&lineage.to_le_bytes());
         let sum = crc32c::crc32c(&bytes[..SUMMED_BYTES]);
         bytes[SUMMED_BYTES..].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -183,7 +190,8 @@ impl Slot {
         let field = |at: usize| Some(u64::from_le_bytes(summed.get(at..at + 8)?.try_into().ok()?));
         let end = |at: usize| Some(FileEnd { number: field(at)?, len_bytes: field(at + 8)? });
         let synced = Synced { log: end(24)?, manifest: end(40)? };
-        let promise = Promise { seq: CommitSeq::new(field(16)?), synced };
+        let lineage = u32::from_le_bytes(summed.get(56..)?.try_into().ok()?);
+        let promise = Promise { seq: CommitSeq::new(field(16)?), lineage, synced };
         let slot = Self { write_count: field(8)?, promise };
         // The numbers determine every byte of a slot. Any other bytes are damage.
         (sum == crc32c::crc32c(summed).to_le_bytes() && slot.encode() == bytes).then_some(slot)

@@ -34,12 +34,20 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use cg_format::Space;
+use cg_format::frame::{self, FrameView, Version};
+
+use super::super::COMMIT_SEQUENCE_KEY;
+
 /// The size of a block.
 const BLOCK_BYTES: usize = 32 << 10;
 /// The size of a record's header.
 const HEADER_BYTES: usize = 7;
 /// The smallest unit that a disk writes. File systems write multiples of it.
 const SECTOR_BYTES: usize = 512;
+/// The bytes at the end of a commit's batch that put the row of its sequence: the length of the key, the key, the length of the
+/// value, and a frame without a payload.
+const SEQUENCE_BYTES: usize = 2 + COMMIT_SEQUENCE_KEY.len() + frame::LEN_BYTES;
 
 /// How a log ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,6 +62,8 @@ pub struct LogEnd {
     pub tear: Option<Tear>,
     /// Whether a whole record holds a batch with operations.
     pub holds_commits: bool,
+    /// The first and the last commit that it holds. Batches that move rows are no commits.
+    pub commits: Option<(Version, Version)>,
 }
 
 /// How an incomplete record ends.
@@ -278,6 +288,8 @@ struct Scanner {
     wiped: Option<Damage>,
     /// Whether the record that has begun holds a batch with operations.
     is_commit: bool,
+    /// The last bytes of the record that has begun.
+    tail: Vec<u8>,
     /// How much of the log is known to be synced.
     synced_bytes: u64,
     /// Where the records after the synced bytes begin, if that is asked for.
@@ -326,6 +338,10 @@ impl Scanner {
                 }
                 self.end.record_count += 1;
                 self.end.holds_commits |= self.is_commit;
+                if let Some(commit) = sequence_at_end(&self.tail).filter(|_| self.is_commit) {
+                    let first = self.end.commits.map_or(commit, |(first, _)| first);
+                    self.end.commits = Some((first, commit));
+                }
                 self.end.whole_bytes = self.at + (block.len() - rest.len()) as u64;
             }
         }
@@ -366,8 +382,12 @@ impl Scanner {
         match kind {
             // A batch begins with its sequence and its operation count. After a torn tail RocksDB writes a batch
             // without operations.
-            1 | 2 => self.is_commit = data.get(8..12).is_none_or(|count| count.iter().any(|byte| *byte != 0)),
-            3 | 4 => {}
+            1 | 2 => {
+                self.is_commit = data.get(8..12).is_none_or(|count| count.iter().any(|byte| *byte != 0));
+                self.tail.clear();
+                self.keep_tail(data);
+            }
+            3 | 4 => self.keep_tail(data),
             _ => self.is_commit = false,
         }
         self.inside = match (kind, self.inside) {
@@ -377,6 +397,13 @@ impl Scanner {
             _ => return Err(LogProblem::Order(kind)),
         };
         Ok(Some(behind))
+    }
+
+    /// Notes the last bytes of a record, of which `data` is the next part.
+    fn keep_tail(&mut self, data: &[u8]) {
+        self.tail
+            .extend_from_slice(data.get(data.len().saturating_sub(SEQUENCE_BYTES)..).unwrap_or_default());
+        self.tail.drain(..self.tail.len().saturating_sub(SEQUENCE_BYTES));
     }
 
     /// The end of a log at a record that is not whole: damage, unless all that was synced is before it. `unread_bytes` follow
@@ -412,6 +439,16 @@ fn is_wiped(rest: &[u8], offset_bytes: u64, problem: LogProblem) -> bool {
     }
     let len = rest.get(4..6).and_then(|len| len.try_into().ok()).map_or(0, u16::from_le_bytes);
     problem == LogProblem::Checksum && border < HEADER_BYTES + usize::from(len)
+}
+
+/// The commit whose sequence the last operation of a batch stores; `None` if the batch is none of a commit.
+fn sequence_at_end(batch: &[u8]) -> Option<Version> {
+    let (key, row) = batch.split_at_checked(batch.len().checked_sub(frame::LEN_BYTES)?)?;
+    let key = key.strip_suffix(&[frame::LEN_BYTES as u8])?;
+    let ends_so = key.strip_suffix(COMMIT_SEQUENCE_KEY)?.ends_with(&[COMMIT_SEQUENCE_KEY.len() as u8]);
+    let frame = FrameView::open(Space::WorldMeta, COMMIT_SEQUENCE_KEY, row).ok().filter(|_| ends_so)?;
+    let header = frame.header();
+    Some(Version { commit: header.version, lineage: header.lineage })
 }
 
 /// Finds a length, at most that of `data`, that matches the record's checksum.

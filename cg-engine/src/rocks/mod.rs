@@ -17,7 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cg_format::Space;
+use cg_format::frame::Version;
 use cg_format::key::Family;
+use cg_format::lineage::Lineage;
 use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
@@ -27,8 +29,8 @@ use rocksdb::{
 
 use super::batch::Op;
 use super::{
-    Batch, Budget, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange,
-    Latency, Level, Reopen, Snapshot, Table, Usage, range,
+    Batch, Budget, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Latency, Level, Reopen,
+    Snapshot, Table, Usage, range,
 };
 
 mod background;
@@ -37,6 +39,7 @@ mod families;
 mod floor;
 mod group_sync;
 mod held;
+mod history;
 mod listing;
 mod lock;
 pub mod log_scan;
@@ -64,6 +67,7 @@ use held::Held;
 use lock::DirLock;
 use read::RocksSnapshot;
 use synced::FileEnd;
+use tear::LogCommits;
 use view::View;
 use watch::{Rows, Watch};
 
@@ -112,6 +116,12 @@ pub struct RocksEngine {
     /// The first write or sync that failed.
     failed: OnceLock<Failure>,
     closed: AtomicBool,
+    /// The newest commit when it was opened.
+    found: Version,
+    /// The logs that held commits when it was opened.
+    logs: Vec<LogCommits>,
+    /// The history that the last batch belongs to.
+    lineage: Mutex<Option<Arc<Lineage>>>,
     /// The files that are read, if they are not those of the directory.
     _view: Option<View>,
     /// The last field, so that the directory is unlocked after the database is dropped.
@@ -270,19 +280,16 @@ impl RocksEngine {
         // RocksDB stores a few bytes per operation beside its key and value.
         let capacity = batch.len_bytes() as usize + 16 * batch.op_count() + 128;
         let mut sealed = WriteBatch::with_capacity_bytes(capacity);
+        self.note_lineage(&batch);
         let family = |space: Space| self.family(space.family());
-        let is_maintenance = batch.is_maintenance();
-        batch.drain(|op| match op {
-            Op::Put { space, key, draft, stamp } => {
-                let value = draft.seal(space, key, stamp.version(seq.get()));
+        batch.drain(seq, |op| match op {
+            Op::Put { space, key, draft, version } => {
+                let value = draft.seal(space, key, version);
                 sealed.put_cf(family(space), key, value);
             }
             Op::Delete { space, key } => sealed.delete_cf(family(space), key),
             Op::DeleteRange { space, from, to } => sealed.delete_range_cf(family(space), from, to),
         });
-        if !is_maintenance {
-            sealed.put_cf(family(Space::WorldMeta), COMMIT_SEQUENCE_KEY, seq.row());
-        }
         sealed
     }
 

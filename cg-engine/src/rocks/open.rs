@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cg_format::Space;
-use cg_format::frame::FrameView;
+use cg_format::frame::{FrameView, Version};
 use parking_lot::Mutex;
 use rocksdb::{ReadOptions, WriteOptions, properties};
 
@@ -19,7 +19,7 @@ use super::held::Held;
 use super::listing::Listing;
 use super::lock::DirLock;
 use super::log_scan::LogEnd;
-use super::tear::Tears;
+use super::tear::{LogCommits, Tears};
 use super::view::View;
 use super::{
     Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tuning,
@@ -48,7 +48,7 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
         Db::open_cf_descriptors(&database, dir, families).map_err(|error| failure::opening(dir, error))?;
     let mut floor = Floor::open(dir)?;
     floor.begin(dir);
-    let engine = finish(dir, options, (db, None), Some(floor), Some(lock), Held::new())?;
+    let engine = finish(dir, options, (db, None, Vec::new()), Some(floor), Some(lock), Held::new())?;
     sync_dir(dir)?;
     if let Some(parent) = dir.parent() {
         sync_dir(parent)?;
@@ -127,7 +127,7 @@ impl Examined {
     /// Errors of the disk.
     pub fn open(self) -> Result<RocksEngine, EngineError> {
         let Self { reader, lock, tears, options, held, has_lost_commits } = self;
-        let found = reader.last_commit();
+        let found = reader.found;
         let dir = reader.dir.clone();
         let dir = dir.as_path();
         drop(reader);
@@ -152,7 +152,7 @@ impl Examined {
             floor.lower(dir, found)?;
         }
         floor.begin(dir);
-        finish(dir, &options, (db, None), Some(floor), Some(lock), held)
+        finish(dir, &options, (db, None, Vec::new()), Some(floor), Some(lock), held)
     }
 }
 
@@ -165,7 +165,8 @@ pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result
     let mut held = held.clone();
     held.extend(held::read(dir));
     let Opened { db, view, tears } = read_database(dir, &reading, &manifest, tears)?;
-    let reader = finish(dir, &reading, (db, view), None, None, held.clone())?;
+    let logs = tears.logs.clone();
+    let reader = finish(dir, &reading, (db, view, logs), None, None, held.clone())?;
     if !options.accept_lost_commits {
         // What it says must be known before it is written anew.
         floor::promised(dir)?;
@@ -188,8 +189,8 @@ fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<b
 fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
     options.budget.check_startup()?;
     let (lock, manifest, tears) = check_files(dir, Access::ReadOnly)?;
-    let Opened { db, view, .. } = read_database(dir, options, &manifest, tears)?;
-    finish(dir, options, (db, view), None, lock, held::read(dir))
+    let Opened { db, view, tears } = read_database(dir, options, &manifest, tears)?;
+    finish(dir, options, (db, view, tears.logs), None, lock, held::read(dir))
 }
 
 /// Takes the lock and checks what RocksDB would not notice, or not name. Changes no byte.
@@ -273,12 +274,13 @@ fn has_oldest_log(db: &Db, dir: &Path) -> Result<bool, EngineError> {
 fn finish(
     dir: &Path,
     options: &RocksOptions,
-    (db, view): (Db, Option<View>),
+    (db, view, logs): (Db, Option<View>, Vec<LogCommits>),
     floor: Option<Floor>,
     lock: Option<DirLock>,
     held: Held,
 ) -> Result<RocksEngine, EngineError> {
-    let seq = stored_sequence(&db)?;
+    let found = stored_sequence(&db)?;
+    let seq = CommitSeq::new(found.commit);
     // Commits that were read back from a log may never have been synced. Only the floor is known to be.
     let synced = floor.as_ref().map_or(CommitSeq::NONE, Floor::seq);
     let mut writes = WriteOptions::default();
@@ -302,20 +304,23 @@ fn finish(
         damaged_table: Mutex::default(),
         failed: OnceLock::new(),
         closed: AtomicBool::new(false),
+        found,
+        logs,
+        lineage: Mutex::default(),
         _view: view,
         _lock: lock,
     })
 }
 
 /// The newest commit that the database holds.
-fn stored_sequence(db: &Db) -> Result<CommitSeq, EngineError> {
+fn stored_sequence(db: &Db) -> Result<Version, EngineError> {
     let (space, key) = (Space::WorldMeta, COMMIT_SEQUENCE_KEY);
     let family = space.family();
     let handle = db.cf_handle(family.name()).expect("all families were opened");
     let found = db.get_pinned_cf(handle, key).map_err(|error| failure::reading_row(family, key, error))?;
-    let Some(bytes) = found else { return Ok(CommitSeq::NONE) };
+    let Some(bytes) = found else { return Ok(Version::default()) };
     match FrameView::open(space, key, &bytes) {
-        Ok(frame) => Ok(CommitSeq::new(frame.header().version)),
+        Ok(frame) => Ok(Version { commit: frame.header().version, lineage: frame.header().lineage }),
         Err(error) => Err(EngineError::Corrupt {
             place: Place::Row { family, key: key.into() },
             message: error.to_string(),

@@ -91,6 +91,7 @@ impl RocksEngine {
         let manifest =
             if self.is_sound() { floor.manifest.confirm(&self.dir) } else { floor.manifest.synced() };
         let log = *self.log_synced.lock();
-        floor.raise(Promise { seq: self.syncs.synced(), synced: Synced { log, manifest } });
+        let seq = self.syncs.synced();
+        floor.raise(Promise { seq, lineage: self.word_of(seq), synced: Synced { log, manifest } });
     }
 }

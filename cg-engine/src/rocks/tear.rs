@@ -7,6 +7,8 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
+use cg_format::frame::Version;
+
 use super::super::EngineError;
 use super::listing::{self, Listing, is_log, number_of};
 use super::log_scan::{self, LogEnd, LogProblem, Tear};
@@ -19,6 +21,16 @@ use super::synced::Synced;
 pub(super) struct Tears {
     /// Names, and the bytes that are kept: none of a log after a torn one.
     ends: Vec<(String, u64)>,
+    /// The logs that hold commits and are read.
+    pub(super) logs: Vec<LogCommits>,
+}
+
+/// The commits of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LogCommits {
+    pub(super) name: String,
+    pub(super) first: Version,
+    pub(super) last: Version,
 }
 
 /// Records that are tried as the last one of a manifest.
@@ -64,6 +76,9 @@ impl Tears {
                 }
                 tears.drop_log(&name, end);
                 continue;
+            }
+            if let Some((first, last)) = end.commits {
+                tears.logs.push(LogCommits { name: name.clone(), first, last });
             }
             match end.tear {
                 None => {}
@@ -120,7 +135,7 @@ impl Tears {
             let mut ends = self.ends.clone();
             ends.retain(|(name, _)| name != manifest);
             ends.push((manifest.to_owned(), start));
-            Self { ends }
+            Self { ends, logs: self.logs.clone() }
         };
         starts.into_iter().rev().take(TRIED_RECORDS).map(shorter).collect()
     }

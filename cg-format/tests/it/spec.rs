@@ -6,6 +6,7 @@
 use cg_format::cluster::{trace as trace_cluster, trace_group, trace_seed};
 use cg_format::delta::Delta;
 use cg_format::entity::Entity;
+use cg_format::lineage::Lineage;
 use cg_format::object::ObjectView;
 use cg_format::opacity::{Patch, TileView, trace_stored};
 use cg_format::overlay::{ArenaRow, OverlayRow};
@@ -54,6 +55,7 @@ fn layouts() -> Vec<Layout> {
     let parts = traces("intent", "part", |_, bytes| StagedOps::trace(bytes));
     let overlays = traces("overlay", "row_", |_, bytes| OverlayRow::trace(bytes));
     let arenas = traces("overlay", "arena_", |_, bytes| ArenaRow::trace(bytes));
+    let openings = traces("lineage", "row", |_, bytes| Lineage::trace_row(bytes));
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
     let packed = traces("opacity", "packed", |_, bytes| trace_stored(bytes));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
@@ -77,6 +79,7 @@ fn layouts() -> Vec<Layout> {
         of("opacity-tile", &[Section::OpacityTile], tiles),
         of("opacity-packed-tile", &[Section::OpacityTile], packed),
         of("opacity-patch", &[Section::OpacityPatch], patches),
+        of("lineage", &[Section::Lineage], openings),
         of("overlay-row", &[Section::Overlay], overlays),
         of("overlay-arena", &[Section::Overlay], arenas),
     ]

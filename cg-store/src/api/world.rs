@@ -16,6 +16,7 @@ use crate::rt::stats::Counters;
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::engine_cell::EngineCell;
 use crate::storage::error::{Error, OpenError};
+use crate::storage::history::HistoryEngine;
 use crate::storage::meta::{self, Identity, WorldRows};
 use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
 use crate::storage::recovery;
@@ -113,12 +114,14 @@ impl World {
     /// grown by what packs offer.
     pub(crate) fn begin(
         engine: Box<dyn Engine>,
-        rows: WorldRows,
+        mut rows: WorldRows,
         file: WorldFile,
         directory: Option<PathBuf>,
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
+        let engine = Box::new(HistoryEngine::begin(engine, std::mem::take(&mut rows.lineage)));
+        let lineage = Arc::clone(engine.lineage());
         recovery::finish(&*engine)?;
         let patched = opacity::tiles_at_open(&*engine, options);
         let record_shape = rows.shape_for(options)?;
@@ -158,6 +161,7 @@ impl World {
             pool,
             closed: AtomicBool::new(false),
             slot: EngineCell::new(engine),
+            lineage,
         };
         Ok(Self { rooms: Arc::new(Rooms::new(shared, clock, patched)?) })
     }

@@ -216,9 +216,9 @@ impl CommitState {
                     encoded.push(numbered);
                     continue;
                 }
-                Ok(Err(rows)) if encoded.is_empty() => first = Some(RunRows::InParts(rows, commit.seq)),
+                Ok(Err(rows)) if encoded.is_empty() => first = Some(RunRows::InParts(*rows, commit.seq)),
                 // The next run begins with this commit.
-                Ok(Err(rows)) => commit.rows = Some(rows),
+                Ok(Err(rows)) => commit.rows = Some(*rows),
                 Err(message) if encoded.is_empty() => first = Some(RunRows::None(panicked(message))),
                 Err(_) => {}
             }
@@ -249,9 +249,13 @@ impl CommitState {
     }
 
     /// Encodes a queued commit. Returns its rows without a number if they may take more than one batch.
-    fn number_queued(&self, commit: &mut Queued, limit_bytes: u64) -> Result<Encoded, Rows> {
+    fn number_queued(&self, commit: &mut Queued, limit_bytes: u64) -> Result<Encoded, Box<Rows>> {
         let rows = commit.rows.take().unwrap_or_else(|| self.encode(&commit.changes));
-        if rows.max_len_bytes() > limit_bytes { Err(rows) } else { Ok(self.number(rows, commit.seq)) }
+        if rows.max_len_bytes() > limit_bytes {
+            Err(Box::new(rows))
+        } else {
+            Ok(self.number(rows, commit.seq))
+        }
     }
 
     /// Writes consecutive commits with one call of the engine.

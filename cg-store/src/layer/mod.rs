@@ -35,11 +35,18 @@ pub use crate::storage::recovery::finish as finish_commits;
 pub use crate::storage::staged::{TooLong, check as check_parts};
 pub use base::{Base, Found, origin_of, without_deletion};
 
+use cg_format::lineage::{HistoryPoint, Lineage};
+
 use crate::api::world::World;
 use crate::commit::transaction::Tx;
+#[cfg(feature = "rocks")]
+use crate::engine::{Access, RocksEngine, RocksOptions};
 use crate::engine::{CommitSeq, Engine, EngineError};
 use crate::kinds::object::StoredObject;
 use crate::storage::error::Error;
+#[cfg(feature = "rocks")]
+use crate::storage::error::OpenError;
+use crate::storage::history::{self, HistoryEngine};
 use crate::storage::object_key::ObjectKey;
 use crate::storage::options::WorldOptions;
 use crate::storage::resources::Resources;
@@ -110,6 +117,59 @@ pub fn world_over(
     change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
 ) -> Result<World, Error> {
     World::over(Box::new(engine), options, change)
+}
+
+/// Begins an opening of an engine that holds no world: its rows carry the opening that made their commit.
+///
+/// # Errors
+/// [`Error::Corrupt`] if a row of the openings is damaged; the errors of the engine.
+pub fn with_history(engine: Box<dyn Engine>) -> Result<(Box<dyn Engine>, Arc<Lineage>), Error> {
+    let lineage = history::read(&engine)?;
+    let engine = HistoryEngine::begin(engine, lineage);
+    let lineage = Arc::clone(engine.lineage());
+    Ok((Box::new(engine), lineage))
+}
+
+/// Opens the engine of a directory that holds no world, after a check that its logs are of its history.
+///
+/// # Errors
+/// [`OpenError::Engine`], with [`EngineError::OtherHistory`] for a log of another history; [`Error::Corrupt`] if a row of the
+/// openings is damaged.
+#[cfg(feature = "rocks")]
+pub fn open_with_history(
+    dir: &Path,
+    engine_dir: &Path,
+    options: &RocksOptions,
+) -> Result<RocksEngine, Error> {
+    let refused = |source| OpenError::Engine { path: dir.into(), source };
+    let check = |engine: &RocksEngine| {
+        let lineage = history::read(engine)?;
+        Ok::<_, Error>(engine.check_history(&lineage).map_err(refused)?)
+    };
+    if options.access == Access::ReadOnly {
+        let engine = RocksEngine::open(engine_dir, options).map_err(refused)?;
+        check(&engine)?;
+        return Ok(engine);
+    }
+    let examined = RocksEngine::examine(engine_dir, options).map_err(refused)?;
+    check(examined.reader())?;
+    Ok(examined.open().map_err(refused)?)
+}
+
+/// The openings that made the commits of a world, with this one if it takes commits.
+pub fn lineage(world: &World) -> Arc<Lineage> {
+    Arc::clone(&world.rooms().shared.lineage)
+}
+
+/// The newest commit of a world that is known to survive a power cut.
+pub fn newest_synced(world: &World) -> HistoryPoint {
+    let [_, synced] = world.rooms().shared.slot.reached();
+    world.rooms().shared.lineage.at(synced.get())
+}
+
+/// Whether a world has a commit of some history. Nothing is asked of one that was made before openings were stored.
+pub fn has_point(world: &World, point: HistoryPoint) -> bool {
+    point.opening == 0 || point.commit <= world.last_commit().get() && world.rooms().shared.lineage.has(point)
 }
 
 /// Gives a world the names of another one under the same ids.

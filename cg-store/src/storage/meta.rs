@@ -6,15 +6,19 @@ use std::path::Path;
 
 use cg_format::frame::{Codec, Draft, FrameView, LEN_BYTES, Stamp};
 use cg_format::key::Family;
+use cg_format::lineage::Lineage;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Problem, Section, Space};
 use cg_registry::Catalog;
 use cg_registry::codec::is_registry_row;
 use uuid::Uuid;
 
+#[cfg(feature = "rocks")]
+use crate::engine::RocksEngine;
 use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _};
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Damage, Error, OpenError};
+use crate::storage::history;
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::{RecordSettings, RecordShape};
 
@@ -95,20 +99,30 @@ pub(crate) struct WorldRows {
     pub(crate) identity: Option<WorldFile>,
     /// `None` in a world without a directory, and in worlds of earlier drafts.
     pub(crate) world: Option<Uuid>,
+    /// The openings that made the world's commits.
+    pub(crate) lineage: Lineage,
 }
 
 impl WorldRows {
     /// The rows of a world that is not stored yet.
     #[cfg(feature = "rocks")]
-    pub(crate) const fn of_new(catalog: Catalog) -> Self {
-        Self { catalog, limits: None, tombstone_horizon: 0, record_shape: None, identity: None, world: None }
+    pub(crate) fn of_new(catalog: Catalog) -> Self {
+        Self {
+            catalog,
+            limits: None,
+            tombstone_horizon: 0,
+            record_shape: None,
+            identity: None,
+            world: None,
+            lineage: Lineage::default(),
+        }
     }
 
     /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a few other rows.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the frame of a row, the limits, the tombstone horizon or the shape of the records are
-    /// damaged; [`Error::Registry`] if the registry does not decode.
+    /// [`Error::Corrupt`] if the frame of a row, the limits, the tombstone horizon, the shape of the records or the
+    /// openings are damaged; [`Error::Registry`] if the registry does not decode.
     pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
         Ok(Self {
             catalog: read_catalog(view)?,
@@ -117,21 +131,27 @@ impl WorldRows {
             record_shape: RECORD_SHAPE.get(view)?,
             identity: None,
             world: None,
+            lineage: history::read(view)?,
         })
     }
 
     /// Reads the rows of the engine in a directory, and checks that they are those of the world that its `world.cg` names.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`OpenError::OtherWorld`].
+    /// As [`read`](Self::read); [`OpenError::OtherWorld`];
+    /// [`EngineError::OtherHistory`](crate::engine::EngineError::OtherHistory).
     #[cfg(feature = "rocks")]
-    pub(crate) fn read_in(view: &dyn Readable, path: &Path, file: &WorldFile) -> Result<Self, Error> {
-        let read = Self { world: WORLD.get(view)?, ..Self::read(view)? };
+    pub(crate) fn read_in(engine: &RocksEngine, path: &Path, file: &WorldFile) -> Result<Self, Error> {
+        let read = Self { world: WORLD.get(engine)?, ..Self::read(engine)? };
         match read.world {
             Some(rows) if rows != file.uuid => {
                 Err(OpenError::OtherWorld { path: path.into(), file: file.uuid, rows }.into())
             }
-            _ => Ok(read),
+            _ => {
+                let checked = engine.check_history(&read.lineage);
+                checked.map_err(|source| OpenError::Engine { path: path.into(), source })?;
+                Ok(read)
+            }
         }
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod claim;
 pub mod directory;
 pub(crate) mod engine_cell;
 pub(crate) mod error;
+pub(crate) mod history;
 pub(crate) mod meta;
 pub(crate) mod object_key;
 pub(crate) mod options;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cg_format::lineage::Lineage;
+
 use crate::engine::EngineError;
 use crate::rt::lock_order::{RwLock, rank};
 use crate::rt::pool::Pool;
@@ -27,6 +29,8 @@ pub(crate) struct Shared {
     /// The tombstone horizon: the first commit whose tombstones are kept.
     pub(crate) tombstone_horizon: AtomicU64,
     pub(crate) file: WorldFile,
+    /// The openings that made its commits, with this one if the world takes commits.
+    pub(crate) lineage: Arc<Lineage>,
     /// The directory of the world; `None` for a world in memory.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) pool: Arc<Pool>,

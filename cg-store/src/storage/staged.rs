@@ -27,7 +27,8 @@ use cg_format::staged::{Intent, PartWriter, StagedOp, StagedOps};
 use cg_format::{RecordId, Space};
 
 use crate::engine::{
-    Batch, COMMIT_SEQUENCE_KEY, Engine, EngineError, Guard, Level, Op, Place, Readable, ReadableExt as _,
+    Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, EngineError, Guard, Level, Op, Place, Readable,
+    ReadableExt as _,
 };
 
 /// The maximum length of a part, unless one group is longer.
@@ -108,14 +109,14 @@ impl Staged {
         let part_bytes = PART_BYTES.min(limit_bytes / 4);
         let mut staged = Self { seq, intent: Intent::default() };
         let (mut part, mut group, mut of_group) = (PartWriter::new(), PartWriter::new(), 0);
-        batch.drain_grouped(Whole::of, |number, op| {
+        batch.drain_grouped(CommitSeq::new(seq), Whole::of, |number, op| {
             if number != of_group {
                 staged.close_group(engine, &mut part, &mut group, part_bytes)?;
                 of_group = number;
             }
             match op {
-                Op::Put { space, key, draft, stamp } => {
-                    let row = draft.seal(space, key, stamp.version(seq));
+                Op::Put { space, key, draft, version } => {
+                    let row = draft.seal(space, key, version);
                     group.add(&StagedOp::Put { space, key, row: &row });
                 }
                 Op::Delete { space, key } => group.add(&StagedOp::Delete { space, key }),
@@ -249,7 +250,7 @@ fn fill(batch: &mut Batch, part: &[u8]) -> Result<(), cg_format::DecodeError> {
         match op? {
             StagedOp::Put { space, key, row } => {
                 let (draft, version) = Draft::of_row(space, key, row)?;
-                batch.put(space, key, draft, Stamp::Keep(version));
+                batch.put(space, key, draft, Stamp::Keep(version.commit));
             }
             StagedOp::Delete { space, key } => batch.delete(space, key),
             StagedOp::DeleteRange { space, from, to } => batch.delete_range(space, from, to),

@@ -5,6 +5,16 @@ use serde_json::json;
 
 use super::{SHEEP, Sample};
 
+/// The dump of a row without the number of the opening that wrote it, and the checksum over it: both are other ones each time.
+fn without_opening(dump: &str) -> String {
+    let hide = |line: &str| {
+        let is_other = line.ends_with(" checksum") || line.ends_with(" lineage");
+        let (place, name) = (line.get(..10).unwrap_or_default(), line.get(21..).unwrap_or_default());
+        if is_other { format!("{place}.. .. .. ..{name}\n") } else { format!("{line}\n") }
+    };
+    dump.lines().map(hide).collect()
+}
+
 #[test]
 fn a_chunk_is_explained_to_its_last_byte() {
     let out = Sample::new().cg("dump", &["--chunk", "0", "4", "-1"]).good();
@@ -19,10 +29,10 @@ fn a_chunk_is_explained_to_its_last_byte() {
           000001  01                                                kind
           000002  00                                                codec
           000003  00                                                reserved byte
-          000004  3e 9d 1e 5a                                       checksum
+          000004  .. .. .. ..                                       checksum
           000008  0a 00 00 00 00 00 00 00                           version
           000010  00 00 00 00                                       schema generation
-          000014  00 00 00 00                                       reserved word
+          000014  .. .. .. ..                                       lineage
         chunk header
           000018  01 00 00 00 00 00 00 00                           format version
           000020  5a 06 00 00 00 00 00 00                           component offset
@@ -56,7 +66,7 @@ fn a_chunk_is_explained_to_its_last_byte() {
           0006b3  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f
           0006c3  0f 0f 0f 0f 0f 0f 0f 0f
     "#]]
-    .assert_eq(&out);
+    .assert_eq(&without_opening(&out));
 }
 
 #[test]
@@ -93,10 +103,10 @@ fn a_damaged_row_is_shown_up_to_the_damage() {
           000001  01                                                kind
           000002  00                                                codec
           000003  00                                                reserved byte
-          000004  24 9e ec 45                                       checksum
+          000004  .. .. .. ..                                       checksum
           000008  0c 00 00 00 00 00 00 00                           version
           000010  00 00 00 00                                       schema generation
-          000014  00 00 00 00                                       reserved word
+          000014  .. .. .. ..                                       lineage
         chunk header
           000018  01 00 00 00 00 00 00 00                           format version
           000020  6e 6f 74 20 61 20 63 68                           component offset
@@ -104,7 +114,7 @@ fn a_damaged_row_is_shown_up_to_the_damage() {
           000028  75 6e 6b                                          3 bytes
         ERROR: chunk header: entity offset needs 8 bytes and 3 are left (at byte 40)
     "#]]
-    .assert_eq(&said.out);
+    .assert_eq(&without_opening(&said.out));
 }
 
 #[test]

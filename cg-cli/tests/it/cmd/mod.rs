@@ -34,7 +34,7 @@ use cg_format::frame::{Codec, Draft, FrameHeader, FrameView};
 use cg_format::{ClusterTier, Limits, Space, key};
 use cg_registry::{ComponentOffer, Registration};
 use cg_store::directory;
-use cg_store::engine::{Batch, Budget, Engine as _, Level, Readable as _, RocksEngine, RocksOptions, Stamp};
+use cg_store::engine::{Batch, Budget, Engine, Level, Readable as _, RocksEngine, RocksOptions, Stamp};
 use cg_store::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -126,9 +126,10 @@ impl Sample {
         engine.close().expect("the disk takes it");
     }
 
-    fn engine(&self) -> RocksEngine {
+    fn engine(&self) -> Box<dyn Engine> {
         let options = RocksOptions::new(Budget::new(16 << 20, 1));
-        RocksEngine::open(&directory::engine_dir(&self.path()), &options).expect("it is sound")
+        let engine = RocksEngine::open(&directory::engine_dir(&self.path()), &options).expect("it is sound");
+        cg_store::layer::with_history(Box::new(engine)).expect("it is sound").0
     }
 
     /// Moves the full chunk into a cluster of a colder tier, as it is.

@@ -9,7 +9,7 @@ fn promised_by(dir: &Path) -> u64 {
 
 fn to(seq: u64) -> Promise {
     let end = |number| FileEnd { number, len_bytes: seq * 100 };
-    Promise { seq: CommitSeq::new(seq), synced: Synced { log: end(5), manifest: end(3) } }
+    Promise { seq: CommitSeq::new(seq), lineage: 1, synced: Synced { log: end(5), manifest: end(3) } }
 }
 
 #[test]

@@ -380,7 +380,7 @@ pub(super) fn two_logs(dir: &Dir) -> [PathBuf; 2] {
     let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), dir.db(), names).expect("is closed");
     let commit = |seq: u8, space: Space| {
         let sealed = |space: Space, key: &[u8], len: usize| {
-            Draft::plain(Codec::None, 0, |out| out.extend(vec![seq; len])).seal(space, key, seq.into())
+            Draft::plain(Codec::None, 0, |out| out.extend(vec![seq; len])).seal(space, key, u64::from(seq))
         };
         let family = |space: Space| db.cf_handle(space.family().name()).expect("is there");
         let mut batch = rocksdb::WriteBatch::default();

@@ -1,6 +1,6 @@
 //! Frames against the naive ones.
 
-use cg_format::frame::{Codec, Draft, FrameKind, FrameView};
+use cg_format::frame::{Codec, Draft, FrameKind, FrameView, Version};
 use cg_format::{Limits, Space};
 use proptest::prelude::*;
 
@@ -29,6 +29,7 @@ fn opened(space: Space, key: &[u8], row: &[u8]) -> Option<Frame> {
         codec: header.codec.byte(),
         version: header.version,
         schema_generation: header.schema_generation,
+        lineage: header.lineage,
         payload: view.payload().to_vec(),
     })
 }
@@ -36,17 +37,18 @@ fn opened(space: Space, key: &[u8], row: &[u8]) -> Option<Frame> {
 proptest! {
     #[test]
     fn the_same_frame_gives_the_same_bytes(
-        space in space(), key in key(), payload in payload(), version: u64, schema_generation: u32,
+        space in space(), key in key(), payload in payload(), version: u64, schema_generation: u32, lineage: u32,
     ) {
         let draft = Draft::plain(Codec::None, schema_generation, |out| out.extend(&payload));
-        let ours = draft.seal(space, &key, version);
-        let naive = Frame { kind: FrameKind::Plain.byte(), codec: 0, version, schema_generation, payload };
+        let sealed_at = Version { commit: version, lineage };
+        let ours = draft.seal(space, &key, sealed_at);
+        let naive = Frame { kind: FrameKind::Plain.byte(), codec: 0, version, schema_generation, lineage, payload };
         let row = frame::encode(&naive, naive.payload.len(), space.byte(), &key);
         prop_assert_eq!(hex(&ours), hex(&row));
         prop_assert_eq!(opened(space, &key, &row), Some(naive));
 
-        let ours = Draft::tombstone(schema_generation).seal(space, &key, version);
-        let naive = Frame { kind: FrameKind::Tombstone.byte(), codec: 0, version, schema_generation, payload: vec![] };
+        let ours = Draft::tombstone(schema_generation).seal(space, &key, sealed_at);
+        let naive = Frame { kind: FrameKind::Tombstone.byte(), codec: 0, version, schema_generation, lineage, payload: vec![] };
         prop_assert_eq!(hex(&ours), hex(&frame::encode(&naive, 0, space.byte(), &key)));
     }
 
@@ -59,7 +61,7 @@ proptest! {
         let mut block = Vec::new();
         put(&mut block, payload.len() as u64, 4);
         block.extend(lz4(&payload));
-        let naive = Frame { kind: 1, codec: 1, version: 2, schema_generation: 1, payload: block };
+        let naive = Frame { kind: 1, codec: 1, version: 2, schema_generation: 1, lineage: 0, payload: block };
         let row = frame::encode(&naive, naive.payload.len(), space.byte(), &key);
         let view = FrameView::open(space, &key, &row).expect("a right frame");
         prop_assert_eq!(view.raw_payload(&mut Limits::default()).expect("a right block").to_vec(), payload);
@@ -70,13 +72,12 @@ proptest! {
     fn sealed_lies_are_judged_alike(
         space in space(), key in key(), payload in payload(),
         kind in prop::sample::select(vec![0_u8, 1, 4, 5, 255]), codec in 0_u8..5,
-        frame_version in 0_u8..3, zero in 0_u8..2, zeros in 0_u32..2, flip: Option<(prop::sample::Index, u8)>,
+        frame_version in 0_u8..3, zero in 0_u8..2, lineage in 0_u32..2, flip: Option<(prop::sample::Index, u8)>,
     ) {
-        let naive = Frame { kind, codec, version: 77, schema_generation: 3, payload };
+        let naive = Frame { kind, codec, version: 77, schema_generation: 3, lineage, payload };
         let mut row = frame::encode(&naive, naive.payload.len(), space.byte(), &key);
         row[0] = frame_version;
         row[3] = zero;
-        row[20] = zeros as u8;
         frame::reseal(&mut row, naive.payload.len(), space.byte(), &key);
         if let Some((at, mask)) = flip {
             let at = at.index(row.len());
@@ -93,7 +94,8 @@ fn a_length_that_is_cut_off_is_refused_by_both() {
     for (kind, codec, len_bytes) in [1, 4].into_iter().flat_map(|kind| {
         [0, 1, 2].into_iter().flat_map(move |codec| (0..6).map(move |len_bytes| (kind, codec, len_bytes)))
     }) {
-        let naive = Frame { kind, codec, version: 7, schema_generation: 0, payload: vec![0; len_bytes] };
+        let naive =
+            Frame { kind, codec, version: 7, schema_generation: 0, lineage: 0, payload: vec![0; len_bytes] };
         let (space, key) = (Space::WorldMeta, [0]);
         let row = frame::encode(&naive, len_bytes, space.byte(), &key);
         let expected = (codec == 0 || len_bytes >= 4).then_some(naive);

@@ -171,7 +171,7 @@ pub(crate) fn encode_stored(
     let checked = directory.len();
     directory.extend(stored_groups);
     Ok(frame::encode(
-        &Frame { kind: 2, codec, version, schema_generation: 0, payload: directory },
+        &Frame { kind: 2, codec, version, schema_generation: 0, lineage: 0, payload: directory },
         checked,
         space,
         key,

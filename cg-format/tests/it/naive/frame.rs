@@ -11,6 +11,7 @@ pub(crate) struct Frame {
     pub(crate) codec: u8,
     pub(crate) version: u64,
     pub(crate) schema_generation: u32,
+    pub(crate) lineage: u32,
     /// Everything after the header.
     pub(crate) payload: Vec<u8>,
 }
@@ -32,7 +33,7 @@ pub(crate) fn encode(frame: &Frame, checked_len: usize, space: u8, key: &[u8]) -
     put(&mut out, 0, 4);
     put(&mut out, frame.version, 8);
     put(&mut out, u64::from(frame.schema_generation), 4);
-    put(&mut out, 0, 4);
+    put(&mut out, u64::from(frame.lineage), 4);
     out.extend(&frame.payload);
     reseal(&mut out, checked_len, space, key);
     out
@@ -56,9 +57,9 @@ pub(crate) fn decode(row: &[u8], checked_len: usize, space: u8, key: &[u8]) -> R
     let crc = at.u32("checksum")?;
     let version = at.u64("version")?;
     let schema_generation = at.u32("schema generation")?;
-    let zeros = at.u32("reserved")?;
-    if frame_version != 1 || !(1..=4).contains(&kind) || codec > 2 || zero != 0 || zeros != 0 {
-        return Err(format!("frame {frame_version} kind {kind} codec {codec} reserved {zero} {zeros}"));
+    let lineage = at.u32("lineage")?;
+    if frame_version != 1 || !(1..=4).contains(&kind) || codec > 2 || zero != 0 {
+        return Err(format!("frame {frame_version} kind {kind} codec {codec} reserved {zero}"));
     }
     let payload = at.take("payload", at.left() as u64)?;
     // A compressed value begins with its length; in a cluster each group is compressed by itself.
@@ -69,7 +70,7 @@ pub(crate) fn decode(row: &[u8], checked_len: usize, space: u8, key: &[u8]) -> R
     if checksum(row, checked, space, key) != crc {
         return Err("checksum".into());
     }
-    Ok(Frame { kind, codec, version, schema_generation, payload: payload.to_vec() })
+    Ok(Frame { kind, codec, version, schema_generation, lineage, payload: payload.to_vec() })
 }
 
 /// Unpacks a payload with a codec. It holds the raw bytes, or for LZ4 a u32 of the raw length and a block.
@@ -90,7 +91,14 @@ mod tests {
     use super::*;
 
     fn plain() -> Frame {
-        Frame { kind: 1, codec: 0, version: 0x0102, schema_generation: 7, payload: b"chunk".to_vec() }
+        Frame {
+            kind: 1,
+            codec: 0,
+            version: 0x0102,
+            schema_generation: 7,
+            lineage: 0,
+            payload: b"chunk".to_vec(),
+        }
     }
 
     #[test]
@@ -105,7 +113,7 @@ mod tests {
              72f8463e          | checksum
              0201000000000000 | version 258
              07000000         | schema generation
-             00000000         | reserved
+             00000000         | lineage
              6368756e6b       | payload: chunk",
         );
         assert_eq!(hex(&encode(&plain(), 5, 3, b"KK")), hex(&row));
@@ -119,9 +127,10 @@ mod tests {
              fd18c553          | checksum of 03 | 4b | the header with zeros
              0900000000000000 | version 9
              00000000         | schema generation
-             00000000         | reserved",
+             00000000         | lineage",
         );
-        let frame = Frame { kind: 3, codec: 0, version: 9, schema_generation: 0, payload: Vec::new() };
+        let frame =
+            Frame { kind: 3, codec: 0, version: 9, schema_generation: 0, lineage: 0, payload: Vec::new() };
         assert_eq!(hex(&encode(&frame, 0, 3, b"K")), hex(&row));
         assert_eq!(decode(&row, 0, 3, b"K"), Ok(frame));
     }
@@ -143,7 +152,7 @@ mod tests {
         let raw = b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
         let mut payload = fixture("28000000 | raw length: 40");
         payload.extend(lz4(raw));
-        let frame = Frame { kind: 1, codec: 1, version: 1, schema_generation: 0, payload };
+        let frame = Frame { kind: 1, codec: 1, version: 1, schema_generation: 0, lineage: 0, payload };
         assert_eq!(raw_payload(&frame), Ok(raw.to_vec()));
         let wrong = Frame { payload: fixture("29000000 10 61"), ..frame };
         assert_eq!(raw_payload(&wrong), Err("a block of 1 bytes, not 41".into()));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::engine::{Engine as _, EngineError, RocksEngine};
 use crate::storage::error::{Error, OpenError};
+use crate::storage::history::{self, HistoryEngine};
 use crate::storage::options::WorldOptions;
 use crate::storage::staged::salvage::Salvage;
 
@@ -37,7 +38,8 @@ pub fn salvage_in(
     if lost.is_empty() {
         return Ok(None);
     }
-    let engine = examined.open().map_err(refused)?;
+    let lineage = history::read(examined.reader())?;
+    let engine = HistoryEngine::begin(Box::new(examined.open().map_err(refused)?), lineage);
     salvage.roll_forward(&engine)?;
     engine.close()?;
     Ok(Some(SalvagedCommit { rolled_forward_parts: salvage.sound_parts(), lost }))

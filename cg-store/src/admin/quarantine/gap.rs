@@ -287,7 +287,7 @@ impl Admin<'_> {
                         Ok(Some(row)) => {
                             guards.push(Guard::same(gap.space, key, &row));
                             if let Ok((draft, version)) = Draft::of_row(gap.space, key, &row) {
-                                batch.put(gap.space, key, draft, Stamp::Keep(version));
+                                batch.put(gap.space, key, draft, Stamp::Keep(version.commit));
                                 continue;
                             }
                         }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use cg_format::key::Family;
+use cg_format::lineage::Lineage;
 use cg_format::{ChunkAt, EntityId, Space};
 use cg_registry::Catalog;
 
@@ -69,6 +70,7 @@ impl VerifyReport {
 struct Verifier<'p> {
     counters: &'p Counters,
     last_commit: u64,
+    lineage: &'p Lineage,
     report: VerifyReport,
     /// The registry, if it is needed and can be read.
     catalog: Option<Catalog>,
@@ -157,6 +159,7 @@ impl Admin<'_> {
         let mut verifier = Verifier {
             counters: &self.shared.counters,
             last_commit: self.shared.engine()?.last_commit().get(),
+            lineage: &self.shared.lineage,
             report: VerifyReport::default(),
             catalog,
             owners: BTreeMap::new(),

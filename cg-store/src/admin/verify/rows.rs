@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use cg_format::cluster::{Slot, SlotInfo, StoredCluster};
 use cg_format::entity::Entity;
-use cg_format::frame::{FrameView, version_of};
+use cg_format::frame::{FrameHeader, FrameView, version_of};
 use cg_format::key::{self, Family};
 use cg_format::opacity::{Patch, TileView, unpack};
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, DecodeError, Limits, Lookup, Section, Space};
@@ -130,9 +130,18 @@ impl Verifier<'_> {
             return Ok(());
         }
         let frame = FrameView::open(space, key, row)?;
-        if frame.header().version > self.last_commit {
-            let (version, last) = (frame.header().version, self.last_commit);
+        let FrameHeader { version, lineage, .. } = frame.header();
+        let of_world = self.lineage.word_of(version);
+        if version > self.last_commit {
+            let last = self.last_commit;
             self.find(space, key, format!("version {version} is newer than the last commit, {last}"));
+        } else if lineage != of_world {
+            let what = format!(
+                "it is of another history of this world: commit {version} is of opening {lineage:08x} there, and of \
+                 opening {of_world:08x} here; its file was brought from a copy that went on by itself, so bring the \
+                 file of this world back, or restore a checkpoint"
+            );
+            self.find_lost(space, key, what, LostChunks::of_row(space, key));
         }
         match space {
             Space::ChunkL0 => drop(key::decode_chunk(key)?),

@@ -29,6 +29,7 @@ mod hash;
 mod history;
 mod iterate;
 mod limits;
+mod lineage;
 mod linearizable;
 mod load;
 mod low_disk;
@@ -112,18 +113,31 @@ impl Raw {
     }
 }
 
-/// Every row of the engine except the commit sequence, whose row changes with every commit, and the identity, which
-/// differs between worlds.
+/// Every row of the engine except the commit sequence, whose row changes with every commit, and the identity and the
+/// openings, which differ between worlds.
 pub(crate) fn rows(world: &World) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
     let mut rows = BTreeMap::new();
     for family in Family::ALL {
         let shown = world.engine().scan(family, engine::ALL_KEYS, |key, row| {
-            if key != engine::COMMIT_SEQUENCE_KEY && key != b"identity" && key != b"world" {
+            if ![engine::COMMIT_SEQUENCE_KEY, b"identity", b"world"].contains(&key)
+                && !key.starts_with(b"lineage/")
+            {
                 rows.insert((family, key.to_vec()), row.to_vec());
             }
             std::ops::ControlFlow::<()>::Continue(())
         });
         shown.expect("scans");
+    }
+    rows
+}
+
+/// The same without what differs between two worlds of one content: the opening that wrote a row, and the checksum over it.
+pub(crate) fn rows_of_any_opening(world: &World) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
+    let mut rows = rows(world);
+    for row in rows.values_mut() {
+        for field in [4..8, 20..24] {
+            row[field].fill(0);
+        }
     }
     rows
 }

@@ -168,7 +168,10 @@ fn a_damaged_row_of_unfolded_tiles_costs_a_search() {
     let world = disk.open(&[]);
     let report = world.verify(VerifyDepth::Full, |_| {}).expect("verifies");
     let problems: Vec<_> = report.findings.iter().map(|finding| finding.what.as_str()).collect();
-    expect_test::expect!["frame: checksum is 0xf92bf3a0, the bytes give 0x4c653b2c: damaged, or stored under a wrong key (at byte 4); closing the world writes it anew"].assert_eq(&problems.join("\n"));
+    let [problem] = problems[..] else { panic!("{problems:?}") };
+    let (_, said) = problem.split_once(", the bytes give 0x").expect("a checksum");
+    let expected = ": damaged, or stored under a wrong key (at byte 4); closing the world writes it anew";
+    assert_eq!(&said[8..], expected);
     let (waiting, folded, scanned) = after_opening(&world);
     assert_eq!((waiting, folded), (0, 1));
     assert!(scanned >= SEARCHED, "{scanned} keys are too few for every tile");

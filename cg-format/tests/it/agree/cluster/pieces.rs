@@ -82,7 +82,8 @@ impl Pieces {
     pub(super) fn sealed(&self, head: &[u8]) -> Vec<u8> {
         let payload = [head, &self.groups].concat();
         let checked_len = directory::len(&payload).unwrap_or(head.len()).min(payload.len());
-        let frame = Frame { kind: 2, codec: self.codec, version: 12, schema_generation: 0, payload };
+        let frame =
+            Frame { kind: 2, codec: self.codec, version: 12, schema_generation: 0, lineage: 0, payload };
         let space = Space::of_cluster(tier(self.directory.scale_level)).byte();
         frame::encode(&frame, checked_len, space, KEY)
     }

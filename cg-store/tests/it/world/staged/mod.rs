@@ -98,9 +98,9 @@ fn change(
     })
 }
 
-/// The rows of a world but for its limits.
+/// The rows of a world but for its limits, and for the opening that wrote them.
 fn contents(world: &World) -> BTreeMap<(Family, Vec<u8>), Vec<u8>> {
-    let mut rows = rows(world);
+    let mut rows = rows_of_any_opening(world);
     rows.remove(&(Family::WorldMeta, b"limits".to_vec()));
     rows
 }
