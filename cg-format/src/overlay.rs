@@ -4,11 +4,14 @@
 //!
 //! | offset | width | field |
 //! |---|---|---|
-//! | 0 | 1 | `row version`: 1 |
+//! | 0 | 1 | `row version`: 2 |
 //! | 1 | 1 | `row state`: 0 deleted, 1 here, 2 here as what the base has and a delta |
 //! | 2 | 1 | `origin layer`: how many overlays stand between the world and what was there before |
 //! | 3 | 8 | `origin version`: its version in that layer; 0 if nothing was there |
-//! | 11 | … | `value`: what a world stores of it; of state 2 the delta; nothing if deleted |
+//! | 11 | 8 | `origin opening`: the number of the [opening](crate::lineage) that made that version; 0 if it is of an earlier draft |
+//! | 19 | … | `value`: what a world stores of it; of state 2 the delta; nothing if deleted |
+//!
+//! Rows of version 1 have no `origin opening`.
 //!
 //! An arena, after its frame:
 //!
@@ -27,7 +30,9 @@ use alloc::vec::Vec;
 use crate::wire::{Reader, Span, Trace, Writer};
 use crate::{DecodeError, Problem, Section};
 
-const ROW_VERSION: u8 = 1;
+const ROW_VERSION: u8 = 2;
+/// The newest row version without the opening.
+const WITHOUT_OPENING: u8 = 1;
 const ARENA_VERSION: u8 = 1;
 const DELETED: u8 = 0;
 const HERE: u8 = 1;
@@ -42,11 +47,14 @@ pub struct Origin {
     pub layer: u8,
     /// Its version in that layer; 0 if no layer had it.
     pub version: u64,
+    /// The number of the [opening](crate::lineage) of that layer that made the version. A layer that is put back from a copy
+    /// uses the numbers of versions again. 0 if it was made before openings were stored.
+    pub opening: u64,
 }
 
 impl Origin {
     /// There was no value.
-    pub const ABSENT: Self = Self { layer: 0, version: 0 };
+    pub const ABSENT: Self = Self { layer: 0, version: 0, opening: 0 };
 }
 
 /// One row of an overlay: its value, and the origin of the value that it replaces.
@@ -92,6 +100,7 @@ impl<'a> OverlayRow<'a> {
         writer.u8(state);
         writer.u8(origin.layer);
         writer.u64(origin.version);
+        writer.u64(origin.opening);
         if let Some(write) = write {
             write(out);
         }
@@ -113,10 +122,12 @@ impl<'a> OverlayRow<'a> {
     }
 
     fn read(mut reader: Reader<'a>) -> Result<Self, DecodeError> {
-        reader.version_u8("row version", ROW_VERSION)?;
+        let row_version = reader.version_u8("row version", ROW_VERSION)?;
         let here = reader.clone();
         let state = reader.u8("row state")?;
-        let origin = Origin { layer: reader.u8("origin layer")?, version: reader.u64("origin version")? };
+        let (layer, version) = (reader.u8("origin layer")?, reader.u64("origin version")?);
+        let opening = if row_version == WITHOUT_OPENING { 0 } else { reader.u64("origin opening")? };
+        let origin = Origin { layer, version, opening };
         let value = match state {
             DELETED => {
                 reader.end("bytes after a deletion")?;
@@ -210,9 +221,9 @@ mod tests {
     fn rows_are_pinned() {
         let changed = Some(&b"what a world stores"[..]);
         let rows = [
-            ("row_changed", Origin { layer: 0, version: 258 }, changed),
+            ("row_changed", Origin { layer: 0, version: 258, opening: 772 }, changed),
             ("row_added", Origin::ABSENT, changed),
-            ("row_deleted", Origin { layer: 2, version: u64::MAX }, None),
+            ("row_deleted", Origin { layer: 2, version: u64::MAX, opening: 1 << 63 | 1 }, None),
         ];
         let rows = rows.map(|(name, origin, value)| (name, origin, OverlayValue::from(value)));
         let mut delta = Vec::new();
@@ -220,7 +231,8 @@ mod tests {
         let place = crate::chunk::CellLayer::new(crate::LocalPos::new(1, 2, 3), 0);
         one_block.set_block(place, crate::BlockId::new(7));
         one_block.encode(&mut delta);
-        let changed = ("row_delta", Origin { layer: 0, version: 258 }, OverlayValue::Changed(&delta[..]));
+        let changed =
+            ("row_delta", Origin { layer: 0, version: 258, opening: 0 }, OverlayValue::Changed(&delta[..]));
         for (name, origin, value) in rows.into_iter().chain([changed]) {
             let bytes = row(origin, value);
             let expected = OverlayRow { origin, value };
@@ -230,6 +242,14 @@ mod tests {
             assert_eq!(OverlayRow::decode(&bytes), Ok(expected));
             insta::assert_snapshot!(name, annotated(&bytes, &fields));
         }
+    }
+
+    #[test]
+    fn rows_of_the_draft_before_have_no_opening() {
+        let bytes = [&[1, 1, 0][..], &258_u64.to_le_bytes(), b"value"].concat();
+        let origin = Origin { layer: 0, version: 258, opening: 0 };
+        let expected = OverlayRow { origin, value: OverlayValue::Here(&b"value"[..]) };
+        assert_eq!(OverlayRow::decode(&bytes), Ok(expected));
     }
 
     #[test]
@@ -270,17 +290,18 @@ mod tests {
         fn what_is_written_is_read(
             layer: u8,
             version: u64,
+            opening: u64,
             value in prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
             is_delta: bool,
         ) {
-            let origin = Origin { layer, version };
+            let origin = Origin { layer, version, opening };
             let expected = match value.as_deref() {
                 Some(value) if is_delta => OverlayValue::Changed(value),
                 value => value.into(),
             };
             let bytes = row(origin, expected);
             prop_assert_eq!(OverlayRow::decode(&bytes), Ok(OverlayRow { origin, value: expected }));
-            for len in 0..11 {
+            for len in 0..19 {
                 prop_assert!(OverlayRow::decode(&bytes[..len]).is_err());
             }
         }
@@ -303,7 +324,9 @@ mod tests {
                 arena.encode(&mut again);
                 prop_assert_eq!(again, bytes.clone());
             }
-            if let Ok(read) = OverlayRow::decode(&bytes) {
+            if let Ok(read) = OverlayRow::decode(&bytes)
+                && bytes.first() == Some(&ROW_VERSION)
+            {
                 prop_assert_eq!(row(read.origin, read.value), bytes);
             }
         }
@@ -311,7 +334,7 @@ mod tests {
 
     #[test]
     fn each_refusal_says_what_it_found() {
-        let good = row(Origin { layer: 1, version: 7 }, OverlayValue::Deleted);
+        let good = row(Origin { layer: 1, version: 7, opening: 8 }, OverlayValue::Deleted);
         let with = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;
@@ -320,7 +343,7 @@ mod tests {
         check(
             OverlayRow::decode(&with(0, 9)),
             expect![
-                "overlay row: row version is 9, and this release reads up to 1; use a newer release (at byte 0)"
+                "overlay row: row version is 9, and this release reads up to 2; use a newer release (at byte 0)"
             ],
         );
         check(
@@ -329,7 +352,7 @@ mod tests {
         );
         check(
             OverlayRow::decode(&[&good[..], &[1]].concat()),
-            expect!["overlay row: bytes after a deletion must be zero or absent, found 1 (at byte 11)"],
+            expect!["overlay row: bytes after a deletion must be zero or absent, found 1 (at byte 19)"],
         );
         let mut arena = Vec::new();
         ArenaRow { lease: 1, since: 2, holder: Some("duel".into()) }.encode(&mut arena);

@@ -10,8 +10,8 @@ pub use overlay::{
     OverlayError, OverlayMerge, OverlayMerged, OverlayStats, OverlayTransaction,
 };
 pub use segment::{
-    InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos, SegmentTransaction,
-    SegmentedWorld,
+    AcceptedSegments, InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos,
+    SegmentTransaction, SegmentedWorld,
 };
 #[cfg(feature = "rocks")]
 pub use segment::{OnDisk, SegmentedReport};

@@ -35,11 +35,11 @@ impl Applying<'_, '_> {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let stored = self.tx.object(key.object(CUBES))?;
-                let incarnation = self.reply.incarnation;
+                let life = self.reply.life;
                 let stored: Option<CubeRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
                 let row = match &stored {
-                    Some(stored) => stored.clone().in_incarnation(incarnation),
-                    None => CubeRow::new(incarnation),
+                    Some(stored) => stored.clone().in_life(life),
+                    None => CubeRow::new(life),
                 };
                 entry.insert((stored, row))
             }
@@ -156,13 +156,12 @@ impl Applying<'_, '_> {
             }
         }
         if damaged.is_empty() {
-            let AreaRow { incarnation, commit } =
-                AreaRow { incarnation: self.reply.incarnation, commit: self.reply.commit };
+            let AreaRow { life, commit } = AreaRow { life: self.reply.life, commit: self.reply.commit };
             let key = area_key(dimension, &area);
             let stored = self.tx.object(&key)?;
             let stored: Option<AreaRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
-            if stored.is_none_or(|row| row.incarnation != incarnation || row.commit < commit) {
-                self.tx.put_object(key, encode_row(&AreaRow { incarnation, commit }))?;
+            if stored.is_none_or(|row| row.life != life || row.commit < commit) {
+                self.tx.put_object(key, encode_row(&AreaRow { life, commit }))?;
             }
         }
         Ok(())
@@ -248,7 +247,7 @@ pub struct SyncOutcome {
     pub damaged: Vec<ChunkAt>,
     /// Areas that are too large for one reply. Ask about smaller boxes.
     pub too_large_areas: u64,
-    /// Whether the server's world is another incarnation than the cache knew, so that versions were treated as
+    /// Whether the server's world has another history than the cache knew, so that versions were treated as
     /// unknown.
     pub is_restart: bool,
     /// Instances of components that were dropped, by name: the component has another shape in the cache, or the block

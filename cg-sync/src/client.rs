@@ -17,7 +17,7 @@ use super::messages::{
     encode_row,
 };
 use super::place::{area_of, chunk_at, dimension_of, meets, place_of};
-use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, STALE, area_key, names_key};
+use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, POINT, Point, STALE, area_key, names_key};
 use parking_lot::Mutex;
 
 /// The maximum number of the cache's rows listed at once.
@@ -71,10 +71,10 @@ struct State {
     /// The requests of this session have the numbers after this one. It is random, so that no other session has them.
     first_request: u64,
     requests: u64,
-    /// The newest commit of all replies in this session and incarnation. A reply for an older commit is late. If a
-    /// place has no known version, what the reply contains for it may be outdated. The reply may also lack changes
-    /// that are recorded already.
-    told: u64,
+    /// The newest commit of all replies of this life. A reply for an older commit is late. If a place has no known
+    /// version, what the reply contains for it may be outdated. The reply may also lack changes that are recorded
+    /// already.
+    newest: Point,
 }
 
 impl SyncClient {
@@ -93,6 +93,9 @@ impl SyncClient {
                 page.fold_into(&mut state.names, &mut state.generation)?;
             }
             state.head = Some(head);
+            // Without it, the versions of an earlier release count for nothing.
+            let point = world.objects().get(POINT)?.map(|point| decode_row(&point.bytes)).transpose()?;
+            state.newest = point.unwrap_or_default();
         }
         Ok(Self { world, max_names: MAX_NAMES, state: Mutex::new(state) })
     }
@@ -112,10 +115,11 @@ impl SyncClient {
         &self.world
     }
 
-    /// The server's world and its incarnation. `None` before the first reply.
+    /// The server's world, and its life that the cached versions belong to: another one after the server's world was put back
+    /// from a copy or lost commits that the cache knew. `None` before the first reply.
     pub fn server(&self) -> Option<(Uuid, Uuid)> {
         let head = self.state.lock().head?;
-        Some((Uuid::from_bytes(head.uuid), Uuid::from_bytes(head.incarnation)))
+        Some((Uuid::from_bytes(head.uuid), Uuid::from_bytes(head.life)))
     }
 
     /// The version that the server had of a chunk when it sent it: a commit of the server's world. `None` if the chunk
@@ -125,7 +129,7 @@ impl SyncClient {
     /// [`SyncError::World`].
     pub fn version(&self, at: ChunkAt) -> Result<Option<CommitSeq>, SyncError> {
         let Some(head) = self.state.lock().head else { return Ok(None) };
-        Ok(self.row(CubeKey::of(at), head.incarnation)?.and_then(|row| row.version(at)).map(CommitSeq::new))
+        Ok(self.row(CubeKey::of(at), head.life)?.and_then(|row| row.version(at)).map(CommitSeq::new))
     }
 
     /// Asks about chunks, cached or not. Reads one row per 4³ cube.
@@ -133,14 +137,14 @@ impl SyncClient {
     /// # Errors
     /// [`SyncError::World`], with [`Error::UnknownDimension`] for a dimension that the cache's world does not have.
     pub fn request(&self, at: &[ChunkAt]) -> Result<SyncRequest, SyncError> {
-        let (mut request, incarnation) = self.begin();
+        let (mut request, life) = self.begin();
         let catalog = self.world.catalog();
         let mut cubes: BTreeMap<CubeKey, BTreeSet<ChunkAt>> = BTreeMap::new();
         for at in at {
             cubes.entry(CubeKey::of(*at)).or_default().insert(*at);
         }
         for (key, chunks) in cubes {
-            let row = incarnation.map(|incarnation| self.row(key, incarnation)).transpose()?.flatten();
+            let row = life.map(|life| self.row(key, life)).transpose()?.flatten();
             let Some(first) = chunks.first() else { continue };
             let cube = first.pos.cluster(ClusterTier::L1);
             let known = |at: &ChunkAt| (place_of(at.pos), row.as_ref().and_then(|row| row.version(*at)));
@@ -159,10 +163,10 @@ impl SyncClient {
     /// # Errors
     /// As [`request`](Self::request).
     pub fn request_area(&self, dimension: Dimension, area: ChunkBox) -> Result<SyncRequest, SyncError> {
-        let (mut request, incarnation) = self.begin();
+        let (mut request, life) = self.begin();
         let row = self.world.objects().get(area_key(dimension, &area))?;
         let row: Option<AreaRow> = row.map(|row| decode_row(&row.bytes)).transpose()?;
-        let row = row.filter(|row| Some(row.incarnation) == incarnation);
+        let row = row.filter(|row| Some(row.life) == life);
         let (min, max) = (area.min(), area.max());
         request.areas.push(AskedArea {
             dimension: number_of(&mut request.dimensions, &self.world.catalog(), dimension)?,
@@ -186,7 +190,7 @@ impl SyncClient {
             for entry in &page.entries {
                 let cube = CubeKey::from_object(STALE, entry.key.as_bytes());
                 let Some((key, dimension, cube)) = cube else { continue };
-                let Some(row) = self.row(key, head.incarnation)? else { continue };
+                let Some(row) = self.row(key, head.life)? else { continue };
                 for (place, _) in row.chunks.iter().filter(|(_, version)| version.is_none()) {
                     all.push(ChunkAt { dimension, pos: chunk_at(cube, *place)? });
                 }
@@ -215,12 +219,14 @@ impl SyncClient {
         let mut state = self.state.lock();
         check(&state, request, reply)?;
         let mut next = state.clone();
-        if reply.is_restart && state.head.is_none_or(|head| head.incarnation != reply.incarnation) {
+        if reply.is_restart && state.head.is_none_or(|head| head.life != reply.life) {
             let State { first_request, requests, .. } = *state;
             next = State { first_request, requests, ..State::default() };
         }
-        let is_late = reply.commit < next.told;
-        next.told = next.told.max(reply.commit);
+        let is_late = reply.commit < next.newest.commit;
+        if !is_late {
+            next.newest = Point { opening: reply.opening, commit: reply.commit };
+        }
         let known_names = if reply.names.generation == next.generation { count(&next.names) } else { 0 };
         self.check_names(known_names + reply.names.count())?;
         let has_names = reply.names.fold_into(&mut next.names, &mut next.generation)?;
@@ -228,7 +234,7 @@ impl SyncClient {
         let page = state.head.map_or(0, |head| head.behind_page);
         let head = Head {
             uuid: reply.uuid,
-            incarnation: reply.incarnation,
+            life: reply.life,
             first_page: next.head.map_or(page, |head| head.first_page),
             behind_page: page + u32::from(has_names),
         };
@@ -239,6 +245,9 @@ impl SyncClient {
         let applied = self.world.transaction(|tx| {
             if state.head != Some(head) {
                 tx.put_object(HEAD, encode_row(&head))?;
+            }
+            if state.newest != next.newest {
+                tx.put_object(POINT, encode_row(&next.newest))?;
             }
             for old in
                 state.head.iter().filter(|_| is_new_life).flat_map(|old| old.first_page..old.behind_page)
@@ -273,13 +282,15 @@ impl SyncClient {
         Ok(applied.value)
     }
 
-    /// An empty request, and the incarnation whose versions it may contain.
+    /// An empty request, and the life whose versions it may contain.
     fn begin(&self) -> (SyncRequest, Option<[u8; 16]>) {
         let mut state = self.state.lock();
         state.requests += 1;
         let known = state.head.map(|head| KnownServer {
             uuid: head.uuid,
-            incarnation: head.incarnation,
+            life: head.life,
+            opening: state.newest.opening,
+            commit: state.newest.commit,
             generation: state.generation,
             blocks: state.names.blocks.len() as u64,
             sides: state.names.sides.len() as u64,
@@ -291,12 +302,12 @@ impl SyncClient {
             cubes: Vec::new(),
             areas: Vec::new(),
         };
-        (request, state.head.map(|head| head.incarnation))
+        (request, state.head.map(|head| head.life))
     }
 
-    fn row(&self, key: CubeKey, incarnation: [u8; 16]) -> Result<Option<CubeRow>, SyncError> {
+    fn row(&self, key: CubeKey, life: [u8; 16]) -> Result<Option<CubeRow>, SyncError> {
         let row = self.world.objects().get(key.object(CUBES))?;
-        row.map(|row| CubeRow::read(&row.bytes, incarnation)).transpose()
+        row.map(|row| CubeRow::read(&row.bytes, life)).transpose()
     }
 
     fn check_names(&self, names: usize) -> Result<(), SyncError> {
@@ -373,9 +384,8 @@ fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), 
         let (expected, found) = (Uuid::from_bytes(head.uuid), Uuid::from_bytes(reply.uuid));
         return Err(SyncError::OtherServer { expected, found });
     }
-    let follows =
-        reply.is_restart && request.known.is_some_and(|known| known.incarnation == head.incarnation);
-    if head.incarnation != reply.incarnation && !follows {
+    let follows = reply.is_restart && request.known.is_some_and(|known| known.life == head.life);
+    if head.life != reply.life && !follows {
         return Err(SyncError::Outdated);
     }
     Ok(())

@@ -97,7 +97,7 @@ pub enum SyncError {
     /// The reply answers another request, or one of another client.
     #[error("the reply is not one to this request; apply each reply with the request that it answers")]
     NotTheReply,
-    /// The reply is of an incarnation of the server's world that ended after the request was made.
+    /// The reply is of a history of the server's world that ended after the request was made.
     #[error("the reply is older than what the cache knows of the server; ask again")]
     Outdated,
     /// The cache belongs to another world.

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::error::MessageError;
 
 /// The version of the messages that this release sends and accepts.
-pub const SYNC_VERSION: u8 = 2;
+pub const SYNC_VERSION: u8 = 3;
 
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
@@ -69,7 +69,12 @@ pub struct SyncRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownServer {
     pub(super) uuid: [u8; 16],
-    pub(super) incarnation: [u8; 16],
+    /// The life that the client's versions belong to.
+    pub(super) life: [u8; 16],
+    /// The opening that made the newest commit that the client knows of.
+    pub(super) opening: [u8; 8],
+    /// That commit.
+    pub(super) commit: u64,
     pub(super) generation: u32,
     pub(super) blocks: u64,
     pub(super) sides: u64,
@@ -100,10 +105,14 @@ pub(super) struct AskedArea {
 pub struct SyncReply {
     pub(super) number: u64,
     pub(super) uuid: [u8; 16],
-    pub(super) incarnation: [u8; 16],
+    /// The life that the versions of the reply belong to: that of the request, if the server's history has the commit that the
+    /// client knows of.
+    pub(super) life: [u8; 16],
+    /// The opening that made the commit.
+    pub(super) opening: [u8; 8],
     /// The commit up to which the reply is certainly complete.
     pub(super) commit: u64,
-    /// Whether the client knew another incarnation or none, so that its versions were treated as unknown.
+    /// Whether the client knew another history or none, so that its versions were treated as unknown.
     pub(super) is_restart: bool,
     pub(super) names: NewNames,
     /// One per cube of the request, in the same order.
@@ -221,8 +230,8 @@ impl SyncReply {
         decode(REPLY, bytes, limits.reply_bytes)
     }
 
-    /// Whether the client's versions were treated as unknown, because they belong to another incarnation of the
-    /// server's world.
+    /// Whether the client's versions were treated as unknown, because they belong to another history of the server's
+    /// world: it was put back from a copy, or lost commits.
     pub const fn is_restart(&self) -> bool {
         self.is_restart
     }

@@ -6,15 +6,18 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use cg_format::lineage::HistoryPoint;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Lookup};
 use cg_store::engine::CommitSeq;
-use cg_store::layer::sync_to;
+use cg_store::layer::{lineage, sync_to};
 use cg_store::view::ReadView;
 use cg_store::{Error, World};
+use uuid::Uuid;
 
 use super::error::{MessageError, SyncError};
 use super::messages::{
-    Answer, AreaReply, AskedArea, AskedCube, ChangedCube, CubeReply, NewNames, SyncReply, SyncRequest, name,
+    Answer, AreaReply, AskedArea, AskedCube, ChangedCube, CubeReply, KnownServer, NewNames, SyncReply,
+    SyncRequest, name,
 };
 use super::place::{chunk_at, place_of, position, wrong};
 
@@ -83,9 +86,17 @@ impl SyncServer {
 
     fn answer_of(&self, view: &ReadView<'_>, request: &SyncRequest) -> Result<SyncReply, SyncError> {
         let world = &self.world;
-        let (uuid, incarnation) =
-            (world.identity().uuid.into_bytes(), world.identity().incarnation.into_bytes());
-        let known = request.known.filter(|known| known.uuid == uuid && known.incarnation == incarnation);
+        let uuid = world.identity().uuid.into_bytes();
+        let lineage = lineage(world);
+        let HistoryPoint { opening, commit } = lineage.at(view.commit().get());
+        let has = |known: &KnownServer| {
+            let point = HistoryPoint { opening: u64::from_le_bytes(known.opening), commit: known.commit };
+            known.uuid == uuid && known.commit <= commit && lineage.has(point)
+        };
+        let known = request.known.filter(has);
+        // Versions of two lives are never compared. Replies of one opening to clients that know nothing are of one life.
+        let begun = || world.identity().incarnation.as_u128() ^ u128::from(opening);
+        let life = known.map_or_else(|| Uuid::from_u128(begun()).into_bytes(), |known| known.life);
         let mut answering = Answering {
             view,
             dimensions: Vec::new(),
@@ -109,8 +120,9 @@ impl SyncServer {
         Ok(SyncReply {
             number: request.number,
             uuid,
-            incarnation,
-            commit: view.commit().get(),
+            life,
+            opening: opening.to_le_bytes(),
+            commit,
             is_restart: known.is_none(),
             names: NewNames::behind(view.catalog(), known.as_ref()),
             cubes,
@@ -131,7 +143,7 @@ struct Answering<'a> {
     view: &'a ReadView<'a>,
     /// The dimensions by the request's numbers; `None` for an unknown one.
     dimensions: Vec<Option<Dimension>>,
-    /// Whether the client's versions belong to this incarnation.
+    /// Whether the client's versions belong to this history.
     is_known: bool,
     forgotten: u64,
     listed: usize,

@@ -3,12 +3,14 @@
 //!
 //! | object, after `\0sync/` | content |
 //! |---|---|
-//! | `head` | which world and incarnation is cached, and which pages of names exist |
+//! | `head` | which world and life of it is cached, and which pages of names exist |
+//! | `point` | the newest commit of the server that is known |
 //! | `names/` ‖ u32 | a page of names, as received |
-//! | `cube/` ‖ the cube's key | the versions of a 4³ cube's chunks, of one incarnation |
+//! | `cube/` ‖ the cube's key | the versions of a 4³ cube's chunks, of one life |
 //! | `stale/` ‖ the cube's key | empty: the cube has chunks whose version is unknown or not the newest |
-//! | `area/` ‖ dimension ‖ corners | the commit up to which an area's changes are known, of one incarnation |
+//! | `area/` ‖ dimension ‖ corners | the commit up to which an area's changes are known, of one life |
 //!
+//! A life ends when the server's history does not have the commit in `point`: versions of two lives are not compared.
 //! Numbers in keys are little-endian, except those of cubes. Dimensions are those of the cache. Objects are in no
 //! box, so the content hash of a box ignores them.
 
@@ -25,6 +27,7 @@ use super::place::place_of;
 pub(super) const CUBES: &[u8] = b"\0sync/cube/";
 pub(super) const STALE: &[u8] = b"\0sync/stale/";
 pub(super) const HEAD: &[u8] = b"\0sync/head";
+pub(super) const POINT: &[u8] = b"\0sync/point";
 const NAMES: &[u8] = b"\0sync/names/";
 const AREAS: &[u8] = b"\0sync/area/";
 
@@ -32,23 +35,30 @@ const AREAS: &[u8] = b"\0sync/area/";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) uuid: [u8; 16],
-    pub(super) incarnation: [u8; 16],
-    /// The pages of names of this incarnation.
+    pub(super) life: [u8; 16],
+    /// The pages of names of this life.
     pub(super) first_page: u32,
     pub(super) behind_page: u32,
+}
+
+/// The newest commit of the server that a cache knows of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Point {
+    pub(super) opening: [u8; 8],
+    pub(super) commit: u64,
 }
 
 /// The commit up to which an area is known.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct AreaRow {
-    pub(super) incarnation: [u8; 16],
+    pub(super) life: [u8; 16],
     pub(super) commit: u64,
 }
 
 /// The versions of a cached 4³ cube.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CubeRow {
-    pub(super) incarnation: [u8; 16],
+    pub(super) life: [u8; 16],
     /// Every version was the newest at this commit, or is newer.
     pub(super) as_of: u64,
     /// The version by place. `None` if the stored version is unknown, or if a newer one is known to exist.
@@ -94,22 +104,22 @@ pub(super) fn area_key(dimension: Dimension, area: &ChunkBox) -> Vec<u8> {
 }
 
 impl CubeRow {
-    pub(super) fn new(incarnation: [u8; 16]) -> Self {
-        Self { incarnation, as_of: 0, chunks: BTreeMap::new() }
+    pub(super) fn new(life: [u8; 16]) -> Self {
+        Self { life, as_of: 0, chunks: BTreeMap::new() }
     }
 
-    /// Decodes a stored row for an incarnation. If the row is of another one, it has only the places of chunks.
-    pub(super) fn read(bytes: &[u8], incarnation: [u8; 16]) -> Result<Self, SyncError> {
-        Ok(decode_row::<Self>(bytes)?.in_incarnation(incarnation))
+    /// Decodes a stored row for a life. If the row is of another one, it has only the places of chunks.
+    pub(super) fn read(bytes: &[u8], life: [u8; 16]) -> Result<Self, SyncError> {
+        Ok(decode_row::<Self>(bytes)?.in_life(life))
     }
 
-    /// Converts the row to an incarnation. Versions of another one become unknown.
-    pub(super) fn in_incarnation(mut self, incarnation: [u8; 16]) -> Self {
-        if self.incarnation == incarnation {
+    /// Converts the row to a life. Versions of another one become unknown.
+    pub(super) fn in_life(mut self, life: [u8; 16]) -> Self {
+        if self.life == life {
             return self;
         }
         self.chunks.values_mut().for_each(|version| *version = None);
-        Self { incarnation, as_of: 0, chunks: self.chunks }
+        Self { life, as_of: 0, chunks: self.chunks }
     }
 
     pub(super) fn version(&self, at: ChunkAt) -> Option<u64> {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_format::Dimension;
-use cg_layers::{OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
+use cg_format::{Dimension, EntityId};
+use cg_layers::{AcceptedSegments, OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
 use cg_registry::ListKind;
 use clap::ValueHint;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use super::name_of;
 use crate::args::{DimensionArg, WaitArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
 
-/// List, compact and delete the segments of a segmented world.
+/// List, compact, delete and accept the segments of a segmented world.
 ///
 /// A segment alone is a world: `cg verify WORLD/segments/D.X.Y.Z` and the other commands work on it.
 #[derive(Debug, clap::Subcommand)]
@@ -21,6 +21,7 @@ pub(crate) enum Command {
     List(List),
     Compact(Compact),
     Delete(Delete),
+    Accept(Accept),
 }
 
 /// List the segments. What a crash interrupted is finished first. JSON:
@@ -49,6 +50,30 @@ pub(crate) struct Delete {
     segment: SegmentArg,
     #[command(flatten)]
     yes: YesArg,
+}
+
+/// Accept segments, or a root, that were put back from copies. Writes.
+///
+/// A segmented world refuses a segment that lacks a transfer of entities which the root knows, and the other way round. Put
+/// root and segments back from one backup, if there is one. Accepted, each world stays as it was put back. An entity that is
+/// in more than one segment is deleted but in the one that the root names. JSON:
+/// `{"doubled":[UUID],"moved":[UUID],"gone":[UUID]}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Accept {
+    #[command(flatten)]
+    world: SegmentedArg,
+    #[command(flatten)]
+    yes: YesArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Accepted {
+    /// Entities that were in more than one segment.
+    doubled: Vec<String>,
+    /// Entities of which the root knows now where they are.
+    moved: Vec<String>,
+    /// Entities that are in no segment.
+    gone: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -112,6 +137,19 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
             world.delete_segment(segment)?;
             done(&world, "deleted", segment, out)
         }
+        Command::Accept(args) => {
+            let world = args.world.open(out)?;
+            args.yes.confirm(&format!(
+                "the segments of {} would be taken as they are",
+                args.world.path.display()
+            ))?;
+            let accepted = world.accept_segments()?;
+            world.close()?;
+            let ids = |ids: &[EntityId]| ids.iter().map(ToString::to_string).collect();
+            let AcceptedSegments { doubled, moved, gone } = &accepted;
+            out.print(&Accepted { doubled: ids(doubled), moved: ids(moved), gone: ids(gone) })?;
+            Ok(Outcome::Good)
+        }
     }
 }
 
@@ -162,6 +200,22 @@ impl fmt::Display for Report {
             counted(self.segments.len() as u64, "segment"),
             self.side_chunks
         )
+    }
+}
+
+impl fmt::Display for Accepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { doubled, moved, gone } = self;
+        for (ids, what) in [
+            (doubled, "was in more than one segment, and is in one now"),
+            (moved, "was in another segment than the root said"),
+            (gone, "is in no segment"),
+        ] {
+            for id in ids {
+                writeln!(f, "entity {id} {what}")?;
+            }
+        }
+        writeln!(f, "root and segments are of one history now; run `cg verify`")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cg_store::engine::{Access, RocksEngine};
-use cg_store::layer::{Base, claim, salvage_in, sync_parent};
+use cg_store::layer::{Base, claim, open_with_history, salvage_in, sync_parent};
 use cg_store::quarantine::SalvagedCommit;
 use cg_store::{Error, OpenError, WorldOptions};
 use cg_tiering::GameTick;
@@ -49,8 +49,7 @@ impl<S: Base> Arenas<S> {
 
     fn open_as(dir: &Path, base: S, options: &WorldOptions, access: Access) -> Result<Self, Error> {
         let path = overlay_engine_dir(dir)?;
-        let engine = RocksEngine::open(&path, &options.rocks().with_access(access))
-            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+        let engine = open_with_history(dir, &path, &options.rocks().with_access(access))?;
         if !holds_overlays(&engine)? {
             return Err(OpenError::HalfCreated { path: dir.into() }.into());
         }

@@ -160,8 +160,8 @@ impl OverlayError {
 fn describe(origin: Origin) -> String {
     match origin {
         Origin { version: 0, .. } => "absent".into(),
-        Origin { layer: 0, version } => format!("version {version}"),
-        Origin { layer, version } => format!("version {version} of overlay {layer}"),
+        Origin { layer: 0, version, .. } => format!("version {version}"),
+        Origin { layer, version, .. } => format!("version {version} of overlay {layer}"),
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
         use ErrorKind as K;
         let (expected, found) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let name = Name::new("game:stone").unwrap();
-        let origin = Origin { layer: 0, version: 1 };
+        let origin = Origin { layer: 0, version: 1, opening: 0 };
         let table = [
             (OverlayError::WrongBase { expected, found }, K::Invalid),
             (OverlayError::BaseReplaced { expected, found }, K::Invalid),

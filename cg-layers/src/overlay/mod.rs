@@ -276,7 +276,7 @@ impl<S: Base> Overlay<S> {
 
     fn here<T>(&self, row: Row<T>) -> Layered<T> {
         self.store.counts.here.fetch_add(1, Ordering::Relaxed);
-        let from = Origin { layer: self.store.layer, version: row.version };
+        let from = self.store.origin(row.version);
         Layered { found: row.value.map(|value| (value, from)), origin: row.origin }
     }
 

@@ -5,6 +5,7 @@
 //! | head | `worldMeta` | `overlay` | the base, and how many of its names are known |
 //! | names | `worldMeta` | as in a world | as in a world |
 //! | leases | `worldMeta` | `leases` | u64: the next lease when an arena was last removed; absent before |
+//! | openings | `worldMeta` | as in a world | as in a world: which opening for writing made which commit |
 //! | arena | `worldMeta` | `arena/` ‖ number as 8 hex digits | its lease and its holder |
 //! | chunk | `chunkl0` | lease ‖ chunk key | origin, and the chunk, its delta to the base's chunk, or its deletion |
 //! | entity | `entity` | lease ‖ UUID | origin, and the entity or its deletion |
@@ -25,11 +26,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::frame::{Codec, Draft};
+use cg_format::lineage::Lineage;
+use cg_format::overlay::Origin;
 use cg_format::{ChunkAt, Lookup, Space};
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::{Batch, Engine, Level, Stamp};
 use cg_store::layer::{
-    ApplyLatch, Base, MetaRow, Mutex, RwLock, finish_commits, rank, read_catalog, registry_rows,
+    ApplyLatch, Base, MetaRow, Mutex, RwLock, finish_commits, rank, read_catalog, registry_rows, with_history,
 };
 use cg_store::{Error, StoreLimits, WorldOptions};
 use quick_cache::Weighter;
@@ -49,6 +52,8 @@ const HEAD: MetaRow<Head> =
 pub(super) struct Store<S> {
     pub(super) base: S,
     pub(super) engine: Box<dyn Engine>,
+    /// The openings that made its commits.
+    lineage: Arc<Lineage>,
     /// How many overlays are stacked, this one included.
     pub(super) layer: u8,
     pub(super) limits: StoreLimits,
@@ -107,6 +112,7 @@ impl<S: Base> Store<S> {
         let layers = base.layers() + 1;
         let layer = u8::try_from(layers).map_err(|_| OverlayError::TooDeep { layers })?;
         let base_catalog = base.catalog();
+        let (engine, lineage) = with_history(engine)?;
         let (mut head, names) = match HEAD.get(&*engine)? {
             None => {
                 let names = Names::of_base(&base_catalog);
@@ -145,11 +151,17 @@ impl<S: Base> Store<S> {
             counts,
             base,
             engine,
+            lineage,
         };
         if !store.engine.caps().read_only {
             store.store_names(&store.names.read(), base_catalog)?;
         }
         Ok(store)
+    }
+
+    /// The origin of a value that this layer has, by its version.
+    pub(super) fn origin(&self, version: u64) -> Origin {
+        Origin { layer: self.layer, version, opening: self.lineage.opening_of(version) }
     }
 
     /// Refuses a base whose identity is not the stored one.

@@ -65,6 +65,19 @@ pub enum SegmentError {
         /// Its path.
         path: PathBuf,
     },
+    /// A segment or the root lacks a transfer of entities that the other knows: it was put back from a copy. Nothing was
+    /// changed. Otherwise an entity could be in two segments, or in none.
+    #[error(
+        "{segment} and its root are not of one history: {what} does not have the commit {commit} of a transfer that the other knows, so it was put back from a copy; put root and segments back from one backup, or accept what is there by `cg segments accept`"
+    )]
+    Replaced {
+        /// The segment.
+        segment: SegmentPos,
+        /// Which of both lacks it.
+        what: &'static str,
+        /// The commit that it lacks.
+        commit: u64,
+    },
     /// The root does not know the world in the place of a segment. Nothing was changed.
     #[error(
         "{segment} lies in {} and its root does not know it; restore both from one backup, or move it away",
@@ -202,6 +215,7 @@ impl SegmentError {
             Self::NoEntity { .. } | Self::Missing { .. } | Self::NotSegmented { .. } => ErrorKind::NotFound,
             Self::Lost { .. }
             | Self::NotKnown { .. }
+            | Self::Replaced { .. }
             | Self::NotASegment { .. }
             | Self::Misplaced { .. }
             | Self::Names { .. }
@@ -235,6 +249,7 @@ mod tests {
             (SegmentError::Missing { segment }, K::NotFound),
             (SegmentError::Lost { segment, path: "0".into() }, K::Damaged),
             (SegmentError::NotKnown { segment, path: "0".into() }, K::Damaged),
+            (SegmentError::Replaced { segment, what: "the root", commit: 7 }, K::Damaged),
             (SegmentError::InTransit { id, from: segment, to: at(1) }, K::Unavailable),
             (SegmentError::UnfinishedMerge, K::Unsupported),
             (SegmentError::EnginesProperty { property: ":root".into() }, K::Invalid),

@@ -158,12 +158,15 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 }
 
-/// Makes versions distinct between the lives of a segment. A segment that was deleted and created again, or restored
-/// from a checkpoint, counts versions anew. Two of them must not be taken for the same. The results are only compared
-/// for equality.
+/// Makes versions of earlier drafts distinct between the lives of a segment. A segment that was deleted and created again, or
+/// restored from a checkpoint, counts versions anew. Versions that have an opening are distinct by that. The results are only
+/// compared for equality.
 fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
     let (high, low) = world.identity().incarnation.as_u64_pair();
-    found.map(|(value, origin)| (value, Origin { version: origin.version ^ high ^ low, ..origin }))
+    found.map(|(value, origin)| {
+        let mask = if origin.opening == 0 { high ^ low } else { 0 };
+        (value, Origin { version: origin.version ^ mask, ..origin })
+    })
 }
 
 impl<H: SegmentHome> MergeTarget for SegmentedWorld<H> {

@@ -10,6 +10,7 @@
 //! one transaction.
 
 mod error;
+mod history;
 mod home;
 mod layers;
 mod merge;
@@ -37,6 +38,7 @@ use cg_store::engine::ALL_KEYS;
 use cg_store::layer::{Mutex, RwLock, adopt_names, rank, resources, spawn};
 use cg_store::{Durability, Error, World, WorldOptions};
 pub use error::{MergedInPart, SegmentError};
+pub use history::AcceptedSegments;
 #[cfg(feature = "rocks")]
 pub use home::OnDisk;
 pub use home::{InMemory, SegmentHome};

@@ -8,9 +8,11 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 stored, 2 being deleted |
 //! | `:entity/UUID` | the segment that contains the entity, if any does: dimension u64, x, y, z i64 |
 //! | `:crossing` | entities in transit between segments, see `transfer` |
+//! | `:crossed/D.X.Y.Z` | a commit of the segment after its newest transfer, see `history` |
 //! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `open` |
 //!
-//! A segment is a world too. Its property `:segment` stores the root (UUID) and the place that it belongs to.
+//! A segment is a world too. Its property `:segment` stores the root (UUID) and the place that it belongs to; `:crossed` a
+//! commit of the root, see `history`.
 
 use std::fmt;
 
@@ -145,6 +147,16 @@ pub(super) fn old_merge_property() -> Result<Property, Error> {
 /// The property that a segment stores about itself.
 pub(super) fn own_property() -> Result<Property, Error> {
     named(":segment")
+}
+
+/// The property of the root with a commit of a segment.
+pub(super) fn crossed_property(segment: SegmentPos) -> Result<Property, Error> {
+    named(&format!(":crossed/{}", segment.file_name()))
+}
+
+/// The property of a segment with a commit of the root.
+pub(super) fn own_crossed_property() -> Result<Property, Error> {
+    named(":crossed")
 }
 
 pub(super) fn entity_property(id: EntityId) -> Result<Property, Error> {

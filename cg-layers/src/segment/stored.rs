@@ -17,8 +17,8 @@ use cg_store::{Durability, Error, Property, World};
 use uuid::Uuid;
 
 use super::open::Slot;
-use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, own_property, whole};
-use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, transaction};
+use super::place::{ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, crossed_property, own_property, whole};
+use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld, history, transaction};
 
 /// The lock of a slot: its world is not closed meanwhile.
 type Open<'s> = RwLockReadGuard<'s, Option<World>>;
@@ -201,6 +201,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     fn open_segment(&self, segment: SegmentPos) -> Result<World, Error> {
+        let world = self.open_of_any_history(segment)?;
+        history::check(&self.shared.root, &world, segment)?;
+        Ok(world)
+    }
+
+    fn open_of_any_history(&self, segment: SegmentPos) -> Result<World, Error> {
         if !self.shared.home.has(segment) {
             return Err(SegmentError::Lost { segment, path: self.shared.home.path(segment) }.into());
         }
@@ -209,6 +215,20 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let world = self.shared.home.open(segment, Arc::clone(&names), &check, &self.shared.options)?;
         check_is_segment(&self.shared.root, &world, segment)?;
         Ok(world)
+    }
+
+    /// Calls a function with a stored segment's world, whatever history it is of.
+    pub(super) fn with_any_history<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.shared.open.check()?;
+        self.with_slot(
+            segment,
+            |world| world.map_or_else(|| Err(SegmentError::Missing { segment }.into()), show),
+            |world| world.open_of_any_history(segment).map(Some),
+        )
     }
 
     /// Sets properties of the root in one commit; `None` removes one.
@@ -226,7 +246,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Stores the state of a segment in the root; `None` removes it.
     fn note(&self, segment: SegmentPos, state: Option<SegmentState>, level: Durability) -> Result<(), Error> {
-        self.set_in_root(level, [(segment.property()?, state.map(SegmentState::encode))])?;
+        let mut values = vec![(segment.property()?, state.map(SegmentState::encode))];
+        if state != Some(SegmentState::There) {
+            // What is in its place from now on has another history.
+            values.push((crossed_property(segment)?, None));
+        }
+        self.set_in_root(level, values)?;
         let mut known = self.shared.known.write();
         match state {
             Some(state) => drop(known.insert(segment, state)),

@@ -116,8 +116,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Runs a transfer. The caller keeps others from transferring entities and from looking them up.
     pub(super) fn transfer(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
-        let touched = transfers.iter().flat_map(|transfer| [transfer.from, self.segment_of(transfer.to)]);
-        if touched.collect::<BTreeSet<_>>().len() <= 1 {
+        if self.touched(transfers).len() <= 1 {
             return self.arrive(transfers, level).map_err(NotTransferred::error);
         }
         let crossed = self.transfer_across(transfers, level);
@@ -125,6 +124,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             self.shared.unfinished.store(true, Ordering::Release);
         }
         crossed
+    }
+
+    /// The segments that entities leave or enter.
+    fn touched(&self, transfers: &[Transfer]) -> BTreeSet<SegmentPos> {
+        transfers.iter().flat_map(|transfer| [transfer.from, self.segment_of(transfer.to)]).collect()
     }
 
     fn transfer_across(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
@@ -232,7 +236,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             return Ok(());
         };
         let transfers = whole("crossing", &bytes, decode)?;
-        let count = transfers.len();
+        let (count, all) = (transfers.len(), transfers.clone());
         let (mut arrived, mut missing, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
         for transfer in transfers {
             match self.is_where(&transfer) {
@@ -261,7 +265,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         if refused {
             self.give_up(&missing, self.level())?;
         } else if are_fewer {
-            self.end_transfer(&missing, self.level())?;
+            self.end_transfer(&all, self.level())?;
         }
         self.shared.unfinished.store(is_stuck, Ordering::Release);
         Ok(())
@@ -279,12 +283,17 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// Puts entities into the segments that they enter. All of it is durable before [`leave`](Self::leave) begins.
     fn arrive(&self, transfers: &[Transfer], level: Durability) -> Result<(), NotTransferred> {
         let entered: BTreeSet<_> = transfers.iter().map(|transfer| self.segment_of(transfer.to)).collect();
+        let is_across = self.touched(transfers).len() > 1;
         let mut done = Vec::new();
         for segment in entered {
             let arriving: Vec<_> =
                 transfers.iter().filter(|transfer| self.segment_of(transfer.to) == segment).collect();
             let arrived = self.with_there(segment, |world| {
                 world.transaction_at(level, |tx| {
+                    if is_across {
+                        let (property, bytes) = self.crossed_of_root()?;
+                        tx.set_property(property, bytes);
+                    }
                     for transfer in &arriving {
                         tx.put_entity(transfer.id, transfer.entity.clone());
                     }
@@ -325,6 +334,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         for (segment, ids) in by_segment {
             self.with_stored(segment, |world| {
                 world.transaction_at(level, |tx| {
+                    let (property, bytes) = self.crossed_of_root()?;
+                    tx.set_property(property, bytes);
                     for id in &ids {
                         tx.delete_entity(*id);
                     }
@@ -339,7 +350,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let stays = |transfer: &Transfer| transfer.from == self.segment_of(transfer.to);
         // The segments show that entities have arrived, except for those that stay in theirs.
         let level = if transfers.iter().any(stays) { level } else { Durability::Process };
-        self.set_in_root(level, [(transfer_property()?, self.still_stuck())])
+        let mut values = self.crossed_of(self.touched(transfers))?;
+        values.push((transfer_property()?, self.still_stuck()));
+        self.set_in_root(level, values)
     }
 
     /// The record in the root after a transfer: earlier transfers that wait because of damage.
@@ -350,7 +363,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     /// Stores that entities are where they were, and that their transfer is over.
     fn give_up(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
-        let mut values = vec![(transfer_property()?, self.still_stuck())];
+        let mut values = self.crossed_of(self.touched(transfers))?;
+        values.push((transfer_property()?, self.still_stuck()));
         for transfer in transfers {
             values.push((entity_property(transfer.id)?, Some(encode_segment(transfer.from))));
         }
@@ -394,10 +408,10 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vec<Transfer>, DecodeErr
     Ok(transfers)
 }
 
-/// The segment whose loss an error reports.
+/// The segment whose loss an error reports, or that it is of another history.
 fn lost_segment(error: &Error) -> Option<SegmentPos> {
     match error.layer()? {
-        SegmentError::Lost { segment, .. } => Some(*segment),
+        SegmentError::Lost { segment, .. } | SegmentError::Replaced { segment, .. } => Some(*segment),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use cg_store::verify::{VerifyDepth, VerifyReport};
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World, WorldOptions};
 
+use super::history;
 use super::home::{OnDisk, SegmentHome as _};
 use super::place::{
     ENTITY_PREFIX, SegmentState, check_side, old_merge_property, side_property, transfer_property, whole,
@@ -139,6 +140,7 @@ fn verify_segment(
     let world = World::builder().options(options).open_read_only(&path)?;
     check_names(segment, &world.catalog(), &root.catalog())?;
     check_is_segment(root, &world, segment)?;
+    history::check(root, &world, segment)?;
     verify(&world)
 }
 

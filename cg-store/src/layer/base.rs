@@ -115,16 +115,20 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
 }
 
 /// A value that a world has, with the commit that wrote it.
-fn found<T>(stored: Option<(T, u64)>) -> Found<T> {
+fn found<T>(world: &World, stored: Option<(T, u64)>) -> Found<T> {
     match stored {
-        Some((value, version)) => Lookup::Found((value, Origin { layer: 0, version })),
+        Some((value, version)) => Lookup::Found((value, origin(world, version))),
         None => Lookup::NotFound,
     }
 }
 
 /// A chunk that a world has, with the commit that wrote it.
-fn with_origin(stored: Lookup<Stored>) -> Found<Arc<Chunk>> {
-    stored.map(|stored| (stored.chunk, Origin { layer: 0, version: stored.version }))
+fn with_origin(world: &World, stored: Lookup<Stored>) -> Found<Arc<Chunk>> {
+    stored.map(|stored| (stored.chunk, origin(world, stored.version)))
+}
+
+fn origin(world: &World, version: u64) -> Origin {
+    Origin { layer: 0, version, opening: world.rooms().shared.lineage.opening_of(version) }
 }
 
 /// The origin of what was found, which a later look can be compared with.
@@ -163,20 +167,20 @@ impl Base for World {
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         let stored = self.applied_for(&[at])?.read.stored(at)?;
-        Ok(with_origin(stored))
+        Ok(with_origin(self, stored))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
         let stored = self.rooms().commit.stored_many_applied(at);
-        stored.into_iter().map(|stored| stored.map(with_origin)).collect()
+        stored.into_iter().map(|stored| stored.map(|stored| with_origin(self, stored))).collect()
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        Ok(found(self.applied()?.read.found_entity(id)?))
+        Ok(found(self, self.applied()?.read.found_entity(id)?))
     }
 
     fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
-        Ok(found(self.applied()?.read.found_property(property)?))
+        Ok(found(self, self.applied()?.read.found_property(property)?))
     }
 
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
@@ -198,7 +202,7 @@ impl Base for World {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        Ok(without_deletion(found(self.applied()?.read.found_object(key)?)))
+        Ok(without_deletion(found(self, self.applied()?.read.found_object(key)?)))
     }
 
     fn list_objects(
@@ -211,7 +215,7 @@ impl Base for World {
     }
 
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        Ok(found(self.applied()?.read.found_record(id)?))
+        Ok(found(self, self.applied()?.read.found_record(id)?))
     }
 
     fn record_shape(&self) -> RecordShape {

@@ -49,8 +49,8 @@ fn settled(message: &[u8]) -> Vec<u8> {
     let mut rest = message[6 + number_len_bytes..].to_vec();
     let worlds = match (message[1], rest[0]) {
         (1, 0) => None,
-        (1, _) => Some(1..33),
-        _ => Some(0..32),
+        (1, _) => Some(1..41),
+        _ => Some(0..40),
     };
     if let Some(worlds) = worlds {
         rest[worlds].fill(7);
@@ -101,10 +101,10 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     let mut seeds: Vec<_> = seeds.map(|(name, bytes)| (name, settled(&bytes))).into();
     let reply = settled(&came.encode());
     seeds.push(("bad_cut", reply[..reply.len() - 1].to_vec()));
-    seeds.push(("bad_kind", [&[2, 3], &reply[2..]].concat()));
+    seeds.push(("bad_kind", [&[3, 3], &reply[2..]].concat()));
     seeds.push(("bad_sum", [&reply[..2], &[!reply[2]], &reply[3..]].concat()));
     seeds.push(("bad_version", [&[9], &reply[1..]].concat()));
-    let claim = [&[2, 1, 0, 0, 0, 0, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat();
+    let claim = [&[3, 1, 0, 0, 0, 0, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat();
     seeds.push(("bad_claim", sealed(claim)));
 
     let folder = folder();

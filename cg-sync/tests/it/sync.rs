@@ -325,6 +325,44 @@ fn a_restored_backup_sends_everything_again() {
 }
 
 #[test]
+fn a_plain_copy_that_is_put_back_sends_everything_again() {
+    let (disk, cache) = (Disk::new(), client());
+    let server = disk.create(&[]);
+    let ids = Ids::register(&server);
+    let at = ids.at(0, 0, 0);
+    save(&server, [(at, filled(&server, ids.stone)), (ids.at(1, 0, 0), filled(&server, ids.stone))]);
+    server.close().expect("closes");
+    drop(server);
+    let copy = Disk::copy_of(&disk);
+
+    let server = disk.open(&[]);
+    let lost = save(&server, [(at, machine(&server, &ids, 1))]);
+    assert_eq!(catch_up(&server, &cache).1, 2);
+    is_same(&server, &cache);
+    server.close().expect("closes");
+    drop(server);
+
+    let server = copy.open(&[]);
+    let own = save(&server, [(at, machine(&server, &ids, 2))]);
+    // Without the openings, the client's version would be taken for the newest.
+    assert_eq!(own, lost);
+    let answered = ask(&server, &cache, &[here(&cache, [0, 0, 0])]);
+    assert_eq!((answered.is_restart, answered.updated), (true, 1));
+    let (listed, came) = catch_up(&server, &cache);
+    assert_eq!((listed.is_restart, came), (false, 1), "the rest is asked for again");
+    is_same(&server, &cache);
+    // The client goes on with this history, also when the server and the client are opened again.
+    server.close().expect("closes");
+    drop(server);
+    let server = copy.open(&[]);
+    let again = SyncClient::open(cache.world().clone()).expect("opens");
+    assert_eq!(catch_up(&server, &again), (SyncOutcome::default(), 0));
+    save(&server, [(at, machine(&server, &ids, 3))]);
+    assert_eq!(catch_up(&server, &again).1, 1);
+    is_same(&server, &again);
+}
+
+#[test]
 fn versions_survive_reopening() {
     let (disk, server) = (Disk::new(), in_memory());
     let ids = Ids::register(&server);
@@ -342,7 +380,7 @@ fn versions_survive_reopening() {
     cache.world().close().expect("closes");
     drop(cache);
     let cache = SyncClient::open(disk.open(&[])).expect("opens");
-    assert_eq!(cache.server(), Some((server.identity().uuid, server.identity().incarnation)));
+    assert_eq!(cache.server().map(|(uuid, _)| uuid), Some(server.identity().uuid));
     let wanted: Vec<_> = (0..4).map(|x| here(&cache, [x, 0, 0])).collect();
     assert_eq!(ask(&server, &cache, &wanted).up_to_date, 4);
     is_same(&server, &cache);

@@ -49,6 +49,7 @@ macro_rules! kept_of {
 
 mod arenas;
 mod failed;
+mod history;
 mod meanwhile;
 mod merge;
 mod model;

@@ -1,5 +1,6 @@
 //! Segmented worlds, in memory and on disk.
 
+mod history;
 mod meanwhile;
 mod merge;
 mod model;

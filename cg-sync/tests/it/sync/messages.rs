@@ -8,8 +8,8 @@ fn sum(bytes: &[u8]) -> u32 {
 
 /// The message of a kind that has these fields, whatever they say.
 fn sealed(kind: u8, fields: &[u8]) -> Vec<u8> {
-    let computed = sum(&[&[2, kind], fields].concat());
-    [&[2, kind][..], &computed.to_le_bytes(), fields].concat()
+    let computed = sum(&[&[3, kind], fields].concat());
+    [&[3, kind][..], &computed.to_le_bytes(), fields].concat()
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn bytes_that_are_no_message_are_refused() {
         Err(MessageError::TooLong { len_bytes: (4 << 20) + 1, limit_bytes: 4 << 20 })
     );
     assert_eq!(refused(&asked, limits), MessageError::Kind { found: 1, expected: 2 });
-    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 2 });
+    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 3 });
     let (fields, stored) = (&reply[6..], u32::from_le_bytes(*reply[2..].first_chunk().expect("a sum")));
     let longer = sealed(2, &[fields, &[0]].concat());
     assert_eq!(refused(&longer, limits), MessageError::Behind { extra_bytes: 1 });
