@@ -25,9 +25,15 @@ macro_rules! over_both_engines {
 }
 pub(crate) use over_both_engines;
 
-/// Small caches, and no waiting for the disk: what a test waits for it says itself.
+/// Small caches, and no waiting for the disk: what a test waits for it says itself. With a map of opacity, so that it is
+/// checked by every test that verifies a world.
 pub(crate) fn options() -> WorldOptions {
-    WorldOptions { cache_bytes: 4 << 20, engine_bytes: 16 << 20, ..WorldOptions::process() }
+    WorldOptions {
+        cache_bytes: 4 << 20,
+        engine_bytes: 16 << 20,
+        opacity: cg_store::opacity::Keep::On,
+        ..WorldOptions::process()
+    }
 }
 
 pub(crate) fn in_memory() -> World {

@@ -21,6 +21,7 @@ use cg_bench::raw;
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockPos, Chunk, ChunkAt, ChunkPos, ClusterTier, LocalPos, Space, key};
 use cg_store::engine::CommitSeq;
+use cg_store::opacity::Keep;
 use cg_store::{Durability, Error, Property, World, WorldOptions, WriteBatch};
 use criterion::{Criterion, criterion_group, criterion_main};
 use rocksdb::WriteOptions;
@@ -126,10 +127,9 @@ fn save(world: &World, column: &Column, durability: Durability) -> CommitSeq {
 /// Rows that a commit of a saved column has put.
 fn rows_of_commit(world: &World, column: &Column, seq: CommitSeq) -> Rows {
     let chunks = column.iter().flat_map(|(at, _)| {
-        let patch = (Space::OpacityPatch, key::opacity_patch(*at).to_vec());
         let marks = [ClusterTier::L1, ClusterTier::L2]
             .map(|tier| (Space::ChangeMark, key::change_mark(at.dimension, at.pos.cluster(tier)).to_vec()));
-        [(Space::ChunkL0, key::chunk(*at).to_vec()), patch].into_iter().chain(marks)
+        std::iter::once((Space::ChunkL0, key::chunk(*at).to_vec())).chain(marks)
     });
     let number = (Space::WorldMeta, cg_store::engine::COMMIT_SEQUENCE_KEY.to_vec());
     let mut keys: Vec<_> = chunks.chain([number]).collect();
@@ -239,10 +239,10 @@ fn submit(criterion: &mut Criterion) {
             total
         });
     });
-    let mut no_map = Busy::new(&WorldOptions { opacity: false, ..options() });
-    group.bench_function("Process, without the opacity map", |bench| {
+    let mut with_map = Busy::new(&WorldOptions { opacity: Keep::On, ..options() });
+    group.bench_function("Process, with the opacity map", |bench| {
         let by = By::Transaction(Durability::Process);
-        bench.iter_custom(|times| submitted(&mut no_map, times, Measured::Alone, by));
+        bench.iter_custom(|times| submitted(&mut with_map, times, Measured::Alone, by));
     });
     let balanced = By::Transaction(Durability::Balanced);
     for (name, measured, by) in [

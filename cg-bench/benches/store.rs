@@ -8,7 +8,7 @@
 //! | view a stored chunk | 1.3 × a raw get: the frame's checksum and the key |
 //! | load a stored chunk | 1.1 × a raw get and decoding |
 //! | open a world | 1.1 × an open of the same files by RocksDB |
-//! | save chunks | 1.3 × a raw write batch of the same rows: encoding, sums, opacity, and looking at what is replaced |
+//! | save chunks | 1.3 × a raw write batch of the same rows: encoding, sums, and looking at what is replaced |
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::hint::black_box;
@@ -21,7 +21,6 @@ use cg_bench::order::shuffle;
 use cg_bench::raw::{self, Db, family};
 use cg_bench::world::{Generator, Scene};
 use cg_format::frame::{Codec, Draft, FrameView};
-use cg_format::opacity::Patch;
 use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, frame, key};
 use cg_store::engine::{COMMIT_SEQUENCE_KEY, CommitSeq};
 use cg_store::{Durability, Error, World, WorldOptions};
@@ -131,11 +130,6 @@ fn rows(generator: &Generator, chunks: &[(ChunkAt, Arc<Chunk>)], seq: CommitSeq)
     let mut marks = std::collections::BTreeSet::new();
     for (at, chunk) in chunks {
         put(Space::ChunkL0, &key::chunk(*at), Draft::plain(Codec::None, 0, |out| chunk.encode(out)));
-        let outline = Patch::of_chunk(chunk, generator.schema());
-        if outline != Patch::uniform(false) {
-            let draft = Draft::plain(Codec::None, 0, |out| outline.encode(out));
-            put(Space::OpacityPatch, &key::opacity_patch(*at), draft);
-        }
         for tier in [ClusterTier::L1, ClusterTier::L2] {
             marks.insert(key::change_mark(at.dimension, at.pos.cluster(tier)).to_vec());
         }

@@ -1,5 +1,6 @@
 //! Changes the opacity of blocks without a pack.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use cg_format::BlockId;
@@ -51,6 +52,22 @@ impl Catalog {
         *self = grown;
         Ok(changes)
     }
+
+    /// Whether a block that was registered before has had another opacity in any generation after this one.
+    ///
+    /// What was derived from the opacity of blocks in that generation is outdated then, also if every block has its old
+    /// opacity again. A generation that the catalog has not reached counts as changed.
+    pub fn opacity_changed_since(&self, generation: u32) -> bool {
+        let changed = |block: &BlockHistory| {
+            let (opaque, mut later) = (block.at(generation).opaque, block.later.iter());
+            later.any(|state| state.generation > generation && state.opaque != opaque)
+        };
+        match generation.cmp(&self.generation) {
+            Ordering::Less => self.tables.blocks.iter().any(changed),
+            Ordering::Equal => false,
+            Ordering::Greater => true,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -92,5 +109,23 @@ mod tests {
         assert_eq!(stored, catalog);
         assert!(catalog.set_opacity(&wanted).unwrap().is_empty(), "a second time there is nothing to do");
         assert_eq!(catalog.current_generation(), 1);
+    }
+
+    #[test]
+    fn a_change_of_opacity_counts_though_it_was_taken_back() {
+        let block = |text| BlockOffer::new(Name::new(text).unwrap());
+        let mut catalog = Catalog::new();
+        let add = |catalog: &mut Catalog, blocks| {
+            catalog.register(&Registration { blocks, ..Registration::default() }).unwrap();
+        };
+        add(&mut catalog, vec![block("a:glass"), block("a:stone")]);
+        let changed = |catalog: &Catalog| [0, 1, 2, 3].map(|since| catalog.opacity_changed_since(since));
+        assert_eq!(changed(&catalog), [false, true, true, true], "only the first generation is known");
+        let mut set = |opaque| catalog.set_opacity(&BTreeMap::from([(BlockId::new(0), opaque)])).unwrap();
+        set(false);
+        set(true);
+        assert_eq!(changed(&catalog), [true, true, false, true]);
+        add(&mut catalog, vec![block("a:leaves")]);
+        assert!(!catalog.opacity_changed_since(2), "a new block is in no chunk");
     }
 }

@@ -1,4 +1,4 @@
-//! `cg opacity`: the map of what hides what, drawn again from the chunks.
+//! `cg opacity`: the map of what hides what, drawn again from the chunks, or deleted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,22 +6,25 @@ use std::fmt;
 use cg_cli::mapping::kind;
 use cg_format::{BlockId, SchemaView};
 use cg_registry::{Catalog, ListKind};
-use cg_store::World;
+use cg_store::opacity::Keep;
+use cg_store::{World, WorldOptions};
 use serde::Serialize;
 
 use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
 
-/// Draw the opacity map again.
+/// Draw the opacity map again, or delete it.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Rebuild(Rebuild),
+    Delete(Delete),
 }
 
 /// Draw the opacity map again from the chunks. Writes, but no chunk is changed.
 ///
-/// The map is a cache; this is the remedy where `cg verify` says that it is wrong. Chunks that are damaged are taken to
-/// hide nothing. Stopped in the middle, it may be run again. JSON: `{"replaced_tiles":N}`, and with --game-table
+/// The map is a cache; this is the remedy where `cg verify` says that it is wrong. A world that keeps no map keeps it
+/// from then on, which costs commits time. Chunks that are damaged are taken to hide nothing. Stopped in the middle, it
+/// may be run again. JSON: `{"replaced_tiles":N}`, and with --game-table
 /// `"changed_blocks":N`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rebuild {
@@ -36,6 +39,20 @@ pub(crate) struct Rebuild {
     game_table: bool,
 }
 
+/// Delete the opacity map. The world keeps none from then on, until it is rebuilt. Writes, but no chunk is changed.
+///
+/// JSON: `{"kept":false}`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    #[command(flatten)]
+    world: WrittenWorldArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Deletion {
+    kept: bool,
+}
+
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +61,23 @@ struct Report {
 }
 
 pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
-    let Command::Rebuild(args) = command;
+    match command {
+        Command::Rebuild(args) => rebuild(args, out),
+        Command::Delete(args) => delete(args, out),
+    }
+}
+
+fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
+    let options = WorldOptions { opacity: Keep::Off, ..args.world.options() };
+    let open = || World::builder().options(&options).open(args.world.path());
+    let world = args.world.when_free(out, open)?;
+    let kept = world.opacity().is_kept();
+    world.close()?;
+    out.print(&Deletion { kept })?;
+    Ok(Outcome::Good)
+}
+
+fn rebuild(args: &Rebuild, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open_for_writing(out)?;
     let changed_blocks = if args.game_table { Some(apply_game_table(&world)?) } else { None };
     let replaced_tiles = out.watch_chunks("chunks drawn", &world, || world.opacity().rebuild())??;
@@ -75,6 +108,12 @@ fn wrong_by_game_table(catalog: &Catalog) -> BTreeMap<BlockId, bool> {
     let blocks = (0..).map(BlockId::new).zip(catalog.list(ListKind::Blocks).names());
     let by_table = blocks.filter_map(|(block, name)| Some((block, kind::is_opaque_in_game(name.as_str())?)));
     by_table.filter(|(block, opaque)| schema.is_opaque(*block) != *opaque).collect()
+}
+
+impl fmt::Display for Deletion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the world keeps {} opacity map", if self.kept { "its" } else { "no" })
+    }
 }
 
 impl fmt::Display for Report {

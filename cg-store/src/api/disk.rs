@@ -82,8 +82,8 @@ impl WorldBuilder<'_> {
     ///
     /// This is the only case in which a part of a transaction becomes visible. Each chunk and each record is still
     /// whole. But of chunks and entities that refer to each other, one may be from before the commit and the other from
-    /// after it. [`verify`](World::verify) finds them, and [`OpacityMap::rebuild`](crate::opacity::OpacityMap::rebuild) rebuilds the
-    /// map. If there is a checkpoint, restoring it is better.
+    /// after it. [`verify`](World::verify) finds them, and the world has no opacity map until it is
+    /// [rebuilt](crate::opacity::OpacityMap::rebuild). If there is a checkpoint, restoring it is better.
     ///
     /// The world must be closed. Costs one read and one write of the commit. An interrupted call can be repeated.
     ///

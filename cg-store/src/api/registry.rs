@@ -44,9 +44,8 @@ impl WorldRegistry<'_> {
     /// Says anew of some blocks whether they hide what is behind them, and commits it before it returns. Opens a schema
     /// generation if one changes; no chunk is touched.
     ///
-    /// The opacity map stays as it is drawn: call [`OpacityMap::rebuild`](crate::opacity::OpacityMap::rebuild) afterwards. A transaction
-    /// that has begun before this call may still draw its chunks by what was said until then, so no transaction should
-    /// be under way.
+    /// If a block changes, the world has no opacity map any more:
+    /// [`OpacityMap::rebuild`](crate::opacity::OpacityMap::rebuild) draws it again.
     ///
     /// # Errors
     /// [`Error::Registry`] if a block was never registered; nothing was changed then.

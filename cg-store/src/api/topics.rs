@@ -29,6 +29,7 @@ pub mod opacity {
     //! The map of what is opaque, seen from above.
     pub use crate::api::opacity::OpacityMap;
     pub use crate::kinds::opacity::OpacityColumn;
+    pub use crate::storage::opacity_map::Keep;
 }
 
 pub mod quarantine {

@@ -18,6 +18,7 @@ use crate::storage::engine_cell::EngineCell;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::history::HistoryEngine;
 use crate::storage::meta::{self, Identity, WorldRows};
+use crate::storage::opacity_map::{self, Keep, KeptMap};
 use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
 use crate::storage::recovery;
 use crate::storage::registry::Registry;
@@ -123,7 +124,6 @@ impl World {
         let engine = Box::new(HistoryEngine::begin(engine, std::mem::take(&mut rows.lineage)));
         let lineage = Arc::clone(engine.lineage());
         recovery::finish(&*engine)?;
-        let patched = opacity::tiles_at_open(&*engine, options);
         let record_shape = rows.shape_for(options)?;
         let registry = Registry::begin(&*engine, rows.catalog)?;
         let mut batch = Batch::new();
@@ -141,10 +141,18 @@ impl World {
         if directory.is_none() && rows.identity.as_ref() != Some(&file) {
             meta::IDENTITY.put(&mut batch, &file);
         }
+        if options.accept_lost_commits {
+            // As `KeptMap::at_open` judges it.
+            opacity_map::disown(&mut batch);
+        } else if rows.limits.is_none() && options.opacity == Keep::On {
+            opacity_map::WHOLE.put(&mut batch, &registry.catalog().current_generation());
+        }
         // A world of an earlier draft that is only read is read with the shape that it would get.
         if !batch.is_empty() && !engine.caps().read_only {
             engine.commit(batch, &[], Level::Process)?;
         }
+        let map = KeptMap::at_open(&*engine, &registry.catalog(), options)?;
+        let patched = if map.is_whole() { opacity::tiles_at_open(&*engine) } else { Some(Vec::new()) };
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
         let clock = tiering::CLOCK.get(&*engine)?.unwrap_or_default();
@@ -156,6 +164,7 @@ impl World {
             record_shape,
             counters: Counters::default(),
             tombstone_horizon: AtomicU64::new(rows.tombstone_horizon),
+            map,
             file,
             directory,
             pool,
@@ -163,7 +172,9 @@ impl World {
             slot: EngineCell::new(engine),
             lineage,
         };
-        Ok(Self { rooms: Arc::new(Rooms::new(shared, clock, patched)?) })
+        let world = Self { rooms: Arc::new(Rooms::new(shared, clock, patched)?) };
+        world.rooms().maintain.keep_map_as_asked()?;
+        Ok(world)
     }
 
     /// The rooms, whatever was submitted: for what looks at no content.

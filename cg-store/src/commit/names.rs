@@ -68,6 +68,9 @@ impl CommitState {
         if names.current_generation() != before.current_generation() {
             self.read.cache.clear();
         }
+        if names.opacity_changed_since(before.current_generation()) {
+            self.shared.map.outdate();
+        }
         committing.publish(seq, []);
         Ok(())
     }

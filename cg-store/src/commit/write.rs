@@ -116,7 +116,10 @@ impl CommitState {
         }
         let seq = self.next_number()?;
         let announced = self.read.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
-        match rows {
+        // The map began or ended, or blocks changed their opacity, after the rows were encoded.
+        let names = || self.shared.registry.catalog().current_generation();
+        let outlines = self.shared.map.gets_patches().then(names);
+        match rows.filter(|rows| rows.outlines() == outlines) {
             // Queued commits were accepted before this one. A staged commit must be in the queue until all its rows are in
             // place.
             Some(rows)
@@ -158,7 +161,8 @@ impl CommitState {
 
     /// Encodes changes into rows according to the options of the world.
     pub(super) fn encode(&self, changes: &Changes) -> Rows {
-        changes.encode(self.shared.options.opacity, self.shared.options.deltas.then_some(&self.read.deltas))
+        let names = self.shared.map.gets_patches().then(|| self.shared.registry.catalog());
+        changes.encode(names.as_deref(), self.shared.options.deltas.then_some(&self.read.deltas))
     }
 
     /// Gives rows their number. Their deltas enter the index.

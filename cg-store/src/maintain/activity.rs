@@ -73,7 +73,9 @@ impl CommitObserver for Activity {
     }
 
     fn reopened(&self) {
-        self.dirty_tiles.lock().begin_again();
+        if self.shared.map.gets_patches() {
+            self.dirty_tiles.lock().begin_again();
+        }
         self.tiering.lose_track_of_writes();
     }
 }

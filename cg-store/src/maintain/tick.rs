@@ -199,13 +199,15 @@ impl MaintainState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::World;
+    use crate::opacity::Keep;
+    use crate::{World, WorldOptions};
     use cg_format::chunk::Chunk;
     use cg_format::{ChunkAt, ChunkPos};
 
     #[test]
     fn a_tick_without_budget_does_nothing_and_says_so() {
-        let world = World::builder().in_memory().unwrap();
+        let options = WorldOptions { opacity: Keep::On, ..WorldOptions::default() };
+        let world = World::builder().options(&options).in_memory().unwrap();
         let flat = world.registry().register_dimension("game:flat").unwrap();
         let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
         world

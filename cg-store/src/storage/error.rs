@@ -286,6 +286,12 @@ pub enum Error {
     /// An opacity tile has more boundaries than its layout can hold. Nothing was written.
     #[error(transparent)]
     OpacityTile(#[from] cg_format::opacity::TileTooLarge),
+    /// The world does not keep what was asked for.
+    #[error("the world keeps no {what}: rebuild it, or open the world with `Keep::On`")]
+    NotKept {
+        /// What is not kept.
+        what: &'static str,
+    },
     /// The length of a slice is not the number of blocks of its box.
     #[error("a slice of {found} values does not fit a box of {expected} blocks")]
     BoxLength {

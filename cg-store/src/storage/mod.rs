@@ -9,6 +9,7 @@ pub(crate) mod error;
 pub(crate) mod history;
 pub(crate) mod meta;
 pub(crate) mod object_key;
+pub(crate) mod opacity_map;
 pub(crate) mod options;
 pub(crate) mod recent_puts;
 pub(crate) mod record_shape;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cg_tiering::{Ahead, GameTick};
 
 use crate::engine::DEFAULT_MEMORY_BYTES;
+use crate::storage::opacity_map::Keep;
 use crate::storage::record_shape::RecordShape;
 use crate::storage::resources::Resources;
 
@@ -47,9 +48,10 @@ pub struct WorldOptions {
     /// deltas, at most 16. They end when the chunk is saved as a whole. A tick folds them when there are 16, or when
     /// the cube was not accessed for a minute. A world with deltas can be read with either value.
     pub deltas: bool,
-    /// Whether the opacity map is kept up to date. Default on. Off saves one small row for each commit that changes the
-    /// outline of a chunk; the map can be rebuilt later.
-    pub opacity: bool,
+    /// Whether the world keeps its [opacity map](crate::opacity::OpacityMap). Default [`Keep::AsStored`]: a new world
+    /// keeps none. A map costs one small row for each chunk whose outline a commit changes, a third to a half of the
+    /// time in which a column of new terrain is committed.
+    pub opacity: Keep,
     /// How the registry handles packs that changed or are missing. Default: keep everything, refuse what would lose
     /// data.
     pub packs: cg_registry::Policy,
@@ -86,7 +88,7 @@ impl Default for WorldOptions {
             engine_bytes: DEFAULT_MEMORY_BYTES as u64,
             resources: None,
             deltas: false,
-            opacity: true,
+            opacity: Keep::AsStored,
             packs: cg_registry::Policy::default(),
             upgrades: std::sync::Arc::default(),
             tiers: cg_tiering::TierPolicy::default(),
@@ -121,9 +123,9 @@ impl WorldOptions {
         Self { cache_bytes: 256 << 20, queue_bytes: 128 << 20, deltas: true, ..Self::balanced() }
     }
 
-    /// As [`fast`](Self::fast), with half the memory, with deltas and without an opacity map. For temporary arenas.
+    /// As [`fast`](Self::fast), with half the memory and with deltas. For temporary arenas.
     pub fn ephemeral() -> Self {
-        Self { cache_bytes: 64 << 20, deltas: true, opacity: false, ..Self::fast() }
+        Self { cache_bytes: 64 << 20, deltas: true, ..Self::fast() }
     }
 
     /// Commits survive a killed process at once, a power cut about a second later.

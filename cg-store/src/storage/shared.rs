@@ -14,6 +14,7 @@ use crate::rt::stats::Counters;
 use crate::storage::directory::WorldFile;
 use crate::storage::engine_cell::{EngineCell, EngineGuard};
 use crate::storage::error::Error;
+use crate::storage::opacity_map::KeptMap;
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::RecordShape;
 use crate::storage::registry::Registry;
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// The tombstone horizon: the first commit whose tombstones are kept.
     pub(crate) tombstone_horizon: AtomicU64,
+    pub(crate) map: KeptMap,
     pub(crate) file: WorldFile,
     /// The openings that made its commits, with this one if the world takes commits.
     pub(crate) lineage: Arc<Lineage>,

@@ -79,13 +79,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         .collect();
     let home = tempfile::Builder::new().prefix("cg-hour-").tempdir()?;
     let [tiered, flat] = ["tiered", "flat"].map(|name| home.path().join(name));
-    let world_options = WorldOptions {
-        cache_bytes: CACHE_BYTES,
-        engine_bytes: ENGINE_BYTES,
-        // The reference draws no map of what is opaque either.
-        opacity: false,
-        ..WorldOptions::process()
-    };
+    let world_options =
+        WorldOptions { cache_bytes: CACHE_BYTES, engine_bytes: ENGINE_BYTES, ..WorldOptions::process() };
 
     let world = World::builder().options(&world_options).create(&flat)?;
     let contents = Contents::in_world(&world)?;

@@ -97,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A closed world of about this many chunks, all hot, its opacity map folded.
+/// A closed world of about this many chunks, all hot.
 fn make(path: &Path, chunks: u64) -> Result<u64, Failure> {
     let world = World::builder().options(&WorldOptions::process()).create(path)?;
     let contents = Contents::in_world(&world)?;
@@ -115,7 +115,6 @@ fn make(path: &Path, chunks: u64) -> Result<u64, Failure> {
             })?;
         }
     }
-    while world.opacity().fold(usize::MAX)? > 0 {}
     world.close()?;
     Ok((side * side * HEIGHT) as u64)
 }

@@ -57,6 +57,7 @@ pub(crate) fn options() -> WorldOptions {
         cache_bytes: 4 << 20,
         tiers: policy(),
         deltas: true,
+        opacity: cg_store::opacity::Keep::On,
         ..WorldOptions::default()
     }
 }

@@ -47,7 +47,7 @@ fn a_person_reads_one_line_per_problem() {
         chunkl0 0000000000000000c492492492492492492492492492492492492492492492c9: chunk 0, 4, -1 of dimension 0 is damaged (ChunkL0 row 0000000000000000c492492492492492492492492492492492492492492492c9): chunk header: entity offset needs 8 bytes and 3 are left (at byte 16); restore it from a checkpoint or set it aside with `cg quarantine`
           cg quarantine add WORLD --dimension game:overworld --box 0 64 -16 15 79 -1 --yes
         entity 00000000000000000000000000005ee9: its owner is chunk 0, 4, -1 of dimension 0, but no chunk refers to it
-        checked 3 chunkl0, 3 chunks, 2 entity, 6 index, 2 opacity tiles, 2 opacityMap, 16 worldMeta
+        checked 3 chunkl0, 3 chunks, 2 entity, 6 index, 16 worldMeta
         2 problems found
     "#]].assert_eq(&said.out.replace(super::text(&sample.path()), "WORLD"));
 }

@@ -108,7 +108,7 @@ impl Admin<'_> {
             for at in &chunks {
                 batch.put(Space::ChunkL0, key::chunk(*at), Draft::tombstone(generation), Stamp::Commit);
                 self.read.deltas.delete_rows(&mut batch, *at);
-                if self.shared.options.opacity {
+                if self.shared.map.gets_patches() {
                     batch.put(
                         Space::OpacityPatch,
                         key::opacity_patch(*at),
@@ -127,7 +127,7 @@ impl Admin<'_> {
                 for at in &chunks {
                     self.read.deltas.forget_up_to(*at, seq);
                     announced.publish(*at, Lookup::Tombstone);
-                    if self.shared.options.opacity {
+                    if self.shared.map.gets_patches() {
                         self.maintain.activity.dirty_tiles.lock().add([(key::opacity_tile(*at), 1)]);
                     }
                 }

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use crate::engine::{Engine as _, EngineError, RocksEngine};
+use crate::engine::{Batch, Engine as _, EngineError, Level, RocksEngine};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::history::{self, HistoryEngine};
+use crate::storage::opacity_map;
 use crate::storage::options::WorldOptions;
 use crate::storage::staged::salvage::Salvage;
 
@@ -40,6 +41,10 @@ pub fn salvage_in(
     }
     let lineage = history::read(examined.reader())?;
     let engine = HistoryEngine::begin(Box::new(examined.open().map_err(refused)?), lineage);
+    // The parts of the map that belong to the sound parts may be in those that are lost.
+    let mut batch = Batch::new();
+    opacity_map::disown(&mut batch);
+    engine.commit(batch.maintenance(), &[], Level::Process)?;
     salvage.roll_forward(&engine)?;
     engine.close()?;
     Ok(Some(SalvagedCommit { rolled_forward_parts: salvage.sound_parts(), lost }))

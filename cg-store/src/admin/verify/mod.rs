@@ -23,6 +23,7 @@ use crate::rt::stats::Counters;
 use crate::storage::directory;
 use crate::storage::error::Error;
 use crate::storage::meta;
+use crate::storage::opacity_map::WHOLE;
 use crate::storage::record_shape::RecordShape;
 
 /// How much of a world is checked.
@@ -103,7 +104,12 @@ impl Verifier<'_> {
     /// Reports a damaged row with its remedy.
     fn damaged(&mut self, space: Space, key: &[u8], problem: impl fmt::Display) {
         let is_rewritten = space == Space::WorldMeta && is_rewritten_at_close(key);
-        let remedy = if is_rewritten { "closing the world writes it anew" } else { remedy(space) };
+        let is_of_map = space == Space::WorldMeta && key == WHOLE.key.as_bytes();
+        let remedy = match space {
+            Space::WorldMeta if is_rewritten => "closing the world writes it anew",
+            _ if is_of_map => remedy(Space::OpacityTile),
+            _ => remedy(space),
+        };
         self.find_lost(space, key, format!("{problem}; {remedy}"), LostChunks::of_row(space, key));
     }
 
@@ -124,7 +130,7 @@ const fn remedy(space: Space) -> &'static str {
         Space::ClusterL1 | Space::ClusterL2 => {
             "restore it from a checkpoint or set its chunks aside with `cg quarantine`"
         }
-        Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
+        Space::OpacityTile | Space::OpacityPatch => "`cg opacity rebuild` draws the map anew",
         Space::ChangeMark | Space::Heat | Space::ColdHeat => "the next change there writes it anew",
         Space::Quarantine => "delete it with `cg quarantine delete`",
         Space::WorldMeta | Space::WorldProperty | Space::Snapshot | Space::Intent => {

@@ -1,15 +1,14 @@
 //! Verification of the opacity map: every column of every tile is compared with the chunks.
 
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::RangeInclusive;
 
-use cg_format::key::Family;
 use cg_format::opacity::{ColumnView, TileView, transparent};
 use cg_format::{ClusterTier, Space};
 use cg_registry::Catalog;
 
 use super::Verifier;
 use crate::admin::Admin;
-use crate::engine::{ALL_KEYS, ErrorKind, Readable, ReadableExt as _};
+use crate::engine::{ErrorKind, Readable};
 use crate::kinds::opacity::{TileKey, folded};
 use crate::maintain::opacity::{Column, Drawing, Part, each_part};
 use crate::storage::error::Error;
@@ -19,14 +18,14 @@ const LISTED_RUNS: usize = 3;
 
 impl Verifier<'_> {
     /// Compares every tile with its chunks. Damaged rows of the map were already reported, and unreadable chunks are
-    /// not compared. A map without any row is not kept up to date, and so it is not wrong.
+    /// not compared. What is stored of a map that the world does not keep means nothing.
     pub(super) fn opacity(
         &mut self,
         view: &dyn Readable,
         world: &Admin<'_>,
         catalog: &Catalog,
     ) -> Result<(), Error> {
-        if !world.shared.options.opacity {
+        if !world.shared.map.is_whole() {
             return Ok(());
         }
         match self.parts(view, world, catalog) {
@@ -37,10 +36,6 @@ impl Verifier<'_> {
     }
 
     fn parts(&mut self, view: &dyn Readable, world: &Admin<'_>, catalog: &Catalog) -> Result<(), Error> {
-        let first = view.scan_first(Family::OpacityMap, ALL_KEYS, 1, |_, _| ControlFlow::Break(()))?;
-        if first.is_none() {
-            return Ok(());
-        }
         each_part(view, &world.shared.counters, |part| {
             let (column, tiles) = match part {
                 Part::Column(column) => (column, column.tiles().collect()),

@@ -19,7 +19,7 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
 use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
-use cg_registry::Catalog;
+use cg_registry::{Catalog, Schema};
 
 use super::changes::{Changeable, Changes, ChunkChange};
 use crate::each_kind;
@@ -37,13 +37,15 @@ pub(crate) struct Rows {
     deltas: Vec<(ChunkAt, Draft)>,
     /// The chunks that are saved or deleted as a whole.
     whole: Vec<ChunkAt>,
+    /// The schema generation of the outlines; `None` if the opacity map is not kept.
+    outlines: Option<u32>,
 }
 
 /// Encodes the rows of a commit.
 pub(crate) struct RowWriter<'a> {
     catalog: &'a Catalog,
-    /// Whether the opacity map is kept.
-    opacity: bool,
+    /// The names by which outlines are drawn; `None` if the opacity map is not kept.
+    outlines: Option<Schema>,
     /// Set if a chunk may be stored as a delta.
     deltas: Option<&'a DeltaIndex>,
     rows: Rows,
@@ -53,10 +55,15 @@ impl Changes {
     /// Encodes the rows of the commit. Costs the encoding of every chunk and, if the opacity map is kept, of its
     /// outline.
     ///
+    /// `map` are the names by which the opacity map is drawn: the current ones of the world, which may be newer than
+    /// those of the changes.
+    ///
     /// If `deltas` has room for a chunk, the chunk is compared with the stored one first, to write a delta if that is
     /// smaller.
-    pub(crate) fn encode(&self, opacity: bool, deltas: Option<&DeltaIndex>) -> Rows {
-        let mut out = RowWriter { catalog: &self.catalog, opacity, deltas, rows: Rows::default() };
+    pub(crate) fn encode(&self, map: Option<&Catalog>, deltas: Option<&DeltaIndex>) -> Rows {
+        let rows = Rows { outlines: map.map(Catalog::current_generation), ..Rows::default() };
+        let outlines = map.map(Catalog::current_schema);
+        let mut out = RowWriter { catalog: &self.catalog, outlines, deltas, rows };
         each_kind!(self, |changes: K| {
             for (key, change) in changes {
                 K::put_rows(&mut out, key, change);
@@ -88,9 +95,7 @@ impl RowWriter<'_> {
             self.batch().put(Space::ChunkL0, key::chunk(at), row, Stamp::Commit);
             self.rows.whole.push(at);
         }
-        if self.opacity
-            && let Some(patch) = self.patch(change)
-        {
+        if let Some(patch) = self.patch(change) {
             self.batch().put(Space::OpacityPatch, key::opacity_patch(at), patch, Stamp::Commit);
         }
     }
@@ -116,13 +121,13 @@ impl RowWriter<'_> {
         }
     }
 
-    /// The opacity patch; `None` if the outline stays as it was.
+    /// The opacity patch; `None` if the outline stays as it was, or the map is not kept.
     fn patch(&self, change: &ChunkChange) -> Option<Draft> {
         let old = match &change.old {
             Lookup::Found(old) => Some(&*old.chunk),
             Lookup::Tombstone | Lookup::NotFound => None,
         };
-        opacity::patch(old, change.new.as_deref(), &self.catalog.current_schema())
+        opacity::patch(old, change.new.as_deref(), self.outlines.as_ref()?)
     }
 }
 
@@ -138,6 +143,11 @@ pub(crate) fn put_change_marks(batch: &mut Batch, chunks: impl Iterator<Item = C
 }
 
 impl Rows {
+    /// The schema generation by which the outlines in it are drawn; `None` if it has none.
+    pub(crate) const fn outlines(&self) -> Option<u32> {
+        self.outlines
+    }
+
     /// The approximate size of the batch, without the deletion of deltas.
     pub(crate) fn len_bytes(&self) -> u64 {
         let delta = |(_, row): &(ChunkAt, Draft)| (key::DELTA_LEN_BYTES + row.len_bytes()) as u64;
@@ -157,7 +167,7 @@ impl Rows {
     /// Returns the batch of the commit with this number, and the chunks whose deltas it deletes. Its own deltas enter
     /// the index before they are written, because a reader that finds none there reads the row alone.
     pub(crate) fn numbered(self, seq: u64, index: &DeltaIndex, counters: &Counters) -> (Batch, Vec<ChunkAt>) {
-        let Self { mut batch, deltas, whole } = self;
+        let Self { mut batch, deltas, whole, outlines: _ } = self;
         for at in &whole {
             index.delete_rows(&mut batch, *at);
         }

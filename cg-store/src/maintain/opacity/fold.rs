@@ -239,6 +239,9 @@ impl MaintainState {
     /// See [`OpacityMap::fold`](crate::opacity::OpacityMap::fold).
     pub(crate) fn fold_opacity(&self, tiles: usize) -> Result<usize, Error> {
         self.commit.check_room()?;
+        if !self.shared.map.is_whole() {
+            return Ok(0);
+        }
         let search = self.activity.dirty_tiles.lock().search();
         let (mut done, mut behind) = (0, Vec::new());
         while done < tiles {

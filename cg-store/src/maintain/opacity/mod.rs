@@ -1,8 +1,9 @@
-//! Maintenance of the opacity map: patches are folded into tiles, and tiles are rebuilt.
+//! Maintenance of the opacity map: it is begun and ended, patches are folded into tiles, and tiles are rebuilt.
 
 mod dirty_tiles;
 mod drawing;
 mod fold;
+mod keep;
 mod parts;
 mod rebuild;
 mod unfolded;

@@ -125,6 +125,18 @@ impl MaintainState {
             return Err(EngineError::OpenedReadOnly.into());
         }
         self.commit.check_room()?;
+        let mut redrawn = 0;
+        loop {
+            let generation = self.begin_map()?;
+            redrawn += self.redraw_all()?;
+            if self.end_map(generation)? {
+                return Ok(redrawn);
+            }
+        }
+    }
+
+    /// Rebuilds every tile. Returns the number of replaced ones.
+    fn redraw_all(&self) -> Result<u64, Error> {
         // The list of parts is from one state; the content of each part is from the newest state.
         let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
@@ -144,13 +156,15 @@ impl MaintainState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::World;
+    use crate::opacity::Keep;
+    use crate::{World, WorldOptions};
     use cg_format::chunk::Chunk;
     use cg_format::{ChunkAt, ChunkPos, key};
 
     #[test]
     fn what_was_drawn_before_a_commit_over_the_tile_is_not_put_there() {
-        let world = World::builder().in_memory().unwrap();
+        let options = WorldOptions { opacity: Keep::On, ..WorldOptions::default() };
+        let world = World::builder().options(&options).in_memory().unwrap();
         let flat = world.registry().register_dimension("game:flat").unwrap();
         let [stone] = world.registry().register_blocks(["game:stone"]).unwrap();
         let at = |x, y| ChunkAt::new(flat, ChunkPos::constant(x, y, 0));

@@ -9,7 +9,6 @@ use crate::kinds::opacity::TileKey;
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 use crate::storage::meta::MetaRow;
-use crate::storage::options::WorldOptions;
 
 /// Tiles of a whole map that are known to have patches.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,6 +17,11 @@ struct Unfolded {
     last_commit: u64,
     /// Every tile that has patches, ascending. Some may have none.
     tiles: Vec<TileKey>,
+}
+
+/// Deletes the row of unfolded tiles.
+pub(super) fn forget(batch: &mut Batch) {
+    batch.delete(Space::WorldMeta, UNFOLDED.key);
 }
 
 /// Whether a row of `worldMeta` is written anew when the world is closed, so that damage in it needs no repair.
@@ -47,11 +51,7 @@ fn decode_unfolded(payload: &[u8]) -> Result<Unfolded, DecodeError> {
 
 /// The tiles with patches of a world that is being opened. `None` if only a search can find them: the process before ended
 /// without closing the world, or did not know them itself. Costs one read.
-pub(crate) fn tiles_at_open(engine: &dyn Engine, options: &WorldOptions) -> Option<Vec<TileKey>> {
-    // Where commits are lost, rows of them may still exist, and their numbers are issued again.
-    if options.accept_lost_commits {
-        return None;
-    }
+pub(crate) fn tiles_at_open(engine: &dyn Engine) -> Option<Vec<TileKey>> {
     match UNFOLDED.get(engine) {
         Ok(unfolded) => {
             let unfolded = unfolded.filter(|found| found.last_commit == engine.last_commit().get())?;
@@ -69,7 +69,7 @@ impl MaintainState {
     /// Writes which tiles have patches, if that is known, before the world is closed. The caller makes sure that no commit
     /// is made from here on, and that all are synced. A failure is logged: without the row the next process searches.
     pub(crate) fn keep_unfolded_tiles(&self) {
-        let tiles = self.activity.dirty_tiles.lock().all();
+        let tiles = if self.shared.map.is_whole() { self.activity.dirty_tiles.lock().all() } else { None };
         if let Err(error) = self.write_unfolded(tiles) {
             tracing::warn!(%error, "the next process searches the opacity map for patches");
         }

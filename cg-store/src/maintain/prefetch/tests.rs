@@ -15,8 +15,7 @@ const WALKER: EntityId = EntityId::from_bytes([1; 16]);
 /// A world whose only two threads are blocked until the sender is dropped.
 fn held_up(prefetch: PrefetchOptions) -> (World, Sender<()>) {
     let resources = Some(Resources::new(16 << 20, 2));
-    let options =
-        WorldOptions { resources, prefetch: Some(prefetch), opacity: false, ..WorldOptions::process() };
+    let options = WorldOptions { resources, prefetch: Some(prefetch), ..WorldOptions::process() };
     let world = World::builder().options(&options).in_memory().unwrap();
     world.registry().register_dimension("game:flat").unwrap();
     // Nothing else waits for the threads.

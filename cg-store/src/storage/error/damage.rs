@@ -47,7 +47,7 @@ impl Damage {
             | Space::RecordPlace => {
                 "run `cg verify`, then restore it from a checkpoint or set it aside with `cg quarantine`"
             }
-            Space::OpacityTile | Space::OpacityPatch => "`World::rebuild_opacity` draws the map anew",
+            Space::OpacityTile | Space::OpacityPatch => "`cg opacity rebuild` draws the map anew",
             _ => "restore it from a checkpoint",
         }
     }

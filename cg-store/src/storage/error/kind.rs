@@ -11,9 +11,10 @@ impl Error {
             Self::Conflict { .. } | Self::SnapshotReplaced { .. } => ErrorKind::Conflict,
             Self::Busy { .. } => ErrorKind::Busy,
             Self::LowDiskSpace { .. } => ErrorKind::LowDisk,
-            Self::EntityUnknown { .. } | Self::OwnerAbsent { .. } | Self::ChunkAbsent { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::EntityUnknown { .. }
+            | Self::OwnerAbsent { .. }
+            | Self::ChunkAbsent { .. }
+            | Self::NotKept { .. } => ErrorKind::NotFound,
             Self::ColumnTooHigh { .. } | Self::TooLarge { .. } | Self::TooLong(_) | Self::OpacityTile(_) => {
                 ErrorKind::TooLarge
             }

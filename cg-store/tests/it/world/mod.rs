@@ -28,6 +28,7 @@ mod full_disk;
 mod hash;
 mod history;
 mod iterate;
+mod keep_map;
 mod limits;
 mod lineage;
 mod linearizable;

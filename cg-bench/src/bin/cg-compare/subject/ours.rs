@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cg_bench::settled;
 use cg_format::{BlockId, ChunkAt, Dimension, LocalPos, Tier};
 use cg_store::layer::create_world;
+use cg_store::opacity::Keep;
 use cg_store::view::Area;
 use cg_store::{Durability, Error, Resources, World, WorldOptions, WriteBatch};
 
@@ -35,11 +36,11 @@ pub(super) fn all() -> Vec<Box<dyn Kind>> {
     let with =
         |name, tier, deltas, opacity| -> Box<dyn Kind> { Box::new(Ours { name, tier, deltas, opacity }) };
     vec![
-        with("ours, L0", Tier::L0, false, true),
-        with("ours, no opacity map", Tier::L0, false, false),
-        with("ours, deltas, no opacity map", Tier::L0, true, false),
-        with("ours, L1", Tier::L1, false, true),
-        with("ours, L2", Tier::L2, false, true),
+        with("ours, L0", Tier::L0, false, false),
+        with("ours, opacity map", Tier::L0, false, true),
+        with("ours, deltas", Tier::L0, true, false),
+        with("ours, L1", Tier::L1, false, false),
+        with("ours, L2", Tier::L2, false, false),
     ]
 }
 
@@ -50,7 +51,7 @@ impl Ours {
             resources: Some(Resources::new(memory.engine_bytes, THREADS)),
             min_free_bytes: Some(0),
             deltas: self.deltas,
-            opacity: self.opacity,
+            opacity: if self.opacity { Keep::On } else { Keep::AsStored },
             ..WorldOptions::balanced()
         };
         settled::options(self.tier, base)

@@ -29,8 +29,6 @@ fn opened(places: impl IntoIterator<Item = [i64; 3]>, remembered: usize) -> (Wor
         Ok::<_, Error>(())
     });
     drop(saved.unwrap());
-    while world.opacity().fold(usize::MAX).unwrap() > 0 {}
-    // The search for unfolded tiles is a separate one.
     ticks(&world, 0, 60);
     let rooms = world.rooms();
     rooms.maintain.keep_all_heat().unwrap();

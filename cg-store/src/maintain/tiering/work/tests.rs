@@ -19,7 +19,7 @@ const ENOUGH: Duration = Duration::from_secs(600);
 /// Options of a world with two threads of its own, in which only deltas are folded.
 fn apart() -> WorldOptions {
     let resources = Some(Resources::new(16 << 20, 2));
-    WorldOptions { resources, opacity: false, deltas: true, ..WorldOptions::process() }
+    WorldOptions { resources, deltas: true, ..WorldOptions::process() }
 }
 
 /// A world with a chunk at each of these places along a line.

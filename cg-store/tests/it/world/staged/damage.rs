@@ -173,8 +173,10 @@ fn left(damage: impl FnOnce(&Disk, u64), expected: Expect) {
     assert!(matches!(error, Error::Open(OpenError::DamagedCommit { .. })), "{error:?}");
     let SalvagedCommit { rolled_forward_parts, lost } = set_aside(&disk).expect("is damaged");
     assert_eq!(set_aside(&disk), None, "it was done");
-    let world = disk.open(&[]);
+    let as_stored = WorldOptions { opacity: cg_store::opacity::Keep::AsStored, ..options() };
+    let world = World::builder().options(&as_stored).open(disk.path()).expect("opens");
     assert_eq!(world.last_commit().get(), seq);
+    assert!(!world.opacity().is_kept(), "a chunk may be there without its patch");
     assert_nothing_is_left(&world);
     assert_sound(&world);
     let listed = world.objects().list("object/", None, 9).expect("lists").entries;
