@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cg_cli::import::{Unfinished, unfinished};
 use cg_cli::mapping::kept::{self, KeptCount};
 use cg_format::ChunkPos;
-use cg_layers::{SegmentPos, SegmentedWorld};
+use cg_layers::{Arenas, SegmentPos, SegmentedWorld};
 use cg_registry::{Catalog, ListKind};
 use cg_store::quarantine::LostChunks;
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
 use cg_store::{Error, World};
+use clap::ValueHint;
 use serde::Serialize;
 
 use super::{name_of, unfinished_text};
@@ -24,7 +25,8 @@ use crate::shown::shown;
 /// Chunks that are lost are named by the box around them, with the command that sets them aside.
 ///
 /// Of a segmented world, which holds `root` and `segments`, all worlds are verified, and that each segment belongs to the
-/// root, each chunk is in its segment and each entity in one. Arenas are not: they are directories of their own.
+/// root, each chunk is in its segment and each entity in one. Directories of arenas beside `root` are verified with it;
+/// those elsewhere, and those over a world that is not segmented, are named with --arenas.
 ///
 /// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
 /// `cg dump --row` takes, and key is empty for rows that cannot be listed. A problem that costs chunks has
@@ -34,7 +36,8 @@ use crate::shown::shown;
 /// `"unread":{"columns":N,"kept_slots":N,"kept_bytes":N}` too: that is no damage of the world, and does not count against
 /// `ok`; with --quick only columns of which slots are kept as bytes are counted. While an import is unfinished,
 /// `"unfinished_import":{"save","begun","imported_columns"}` too, and `ok` is false. Of a segmented world
-/// `"segments":N` too, and each problem in one of its worlds has `"world"`, such as `segments/0.3.0.0`. Exit code 1 if `ok` is false.
+/// `"segments":N` too, and each problem in one of its worlds has `"world"`, such as `segments/0.3.0.0`. Where there are
+/// arenas, `"arenas":N` too, their directories, and a problem in one has its directory as `"world"`. Exit code 1 if `ok` is false.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -42,11 +45,16 @@ pub(crate) struct Args {
     /// Check keys and checksums only, not what the rows say.
     #[arg(long)]
     quick: bool,
+    /// A directory of arenas over this world, which holds `overlay`; may be given more than once.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    arenas: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Serialize)]
 struct Report {
     ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arenas: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     segments: Option<usize>,
     checked: BTreeMap<&'static str, u64>,
@@ -63,7 +71,7 @@ struct Report {
 
 #[derive(Debug, Default, Serialize)]
 struct Problem {
-    /// Which world of a segmented world.
+    /// Which world of a segmented world, or which directory of arenas.
     #[serde(skip_serializing_if = "Option::is_none")]
     world: Option<String>,
     space: &'static str,
@@ -148,6 +156,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     report.unread = Unread::count(&world, depth)?;
     report.unfinished_import = unfinished(&world)?;
     report.ok &= report.unfinished_import.is_none();
+    for pool in &args.arenas {
+        let opened = args.world.when_free(out, || Arenas::open_read_only(pool, world.clone(), &options()));
+        let verified = opened.and_then(|arenas| arenas.verify(depth, |_| {}));
+        report.ok &= verified.as_ref().is_ok_and(VerifyReport::is_ok);
+        report.add_arenas(pool, verified);
+    }
     out.print(&report)?;
     Ok(Outcome::good_if(report.ok))
 }
@@ -157,7 +171,7 @@ fn run_segmented(args: &Args, depth: VerifyDepth, out: &Output) -> Result<Outcom
     let path = args.world.path();
     let progress = out.progress_of("rows checked", 0);
     let found = args.world.when_free(out, || {
-        SegmentedWorld::verify(path, depth, &options(), |rows| progress.set_position(rows))
+        SegmentedWorld::verify(path, depth, &options(), &args.arenas, |rows| progress.set_position(rows))
     });
     progress.finish_and_clear();
     let found = found?;
@@ -167,6 +181,9 @@ fn run_segmented(args: &Args, depth: VerifyDepth, out: &Output) -> Result<Outcom
     for (segment, verified) in found.segments {
         let SegmentPos { dimension, x, y, z } = segment;
         report.add(format!("segments/{}.{x}.{y}.{z}", dimension.get()), verified, path);
+    }
+    for (pool, verified) in found.arenas {
+        report.add_arenas(pool.strip_prefix(path).unwrap_or(&pool), verified);
     }
     report.problems.extend(found.findings.into_iter().map(|what| Problem { what, ..Problem::default() }));
     out.print(&report)?;
@@ -187,7 +204,13 @@ impl Report {
         Self { ok, checked: found.checked, problems, ..Self::default() }
     }
 
-    /// Adds what was found in one world of a segmented world.
+    /// Adds what was found in a directory of arenas.
+    fn add_arenas(&mut self, pool: &Path, verified: Result<VerifyReport, Error>) {
+        *self.arenas.get_or_insert_default() += 1;
+        self.add(pool.display().to_string(), verified, pool);
+    }
+
+    /// Adds what was found in one world of a segmented world, or in a directory of arenas.
     fn add(&mut self, name: String, verified: Result<VerifyReport, Error>, dir: &Path) {
         let found = match verified {
             Ok(found) => found,
@@ -237,6 +260,10 @@ impl fmt::Display for Report {
             self.checked.iter().map(|(what, count)| format!("{} {what}", grouped(*count))).collect();
         if let Some(segments) = self.segments {
             writeln!(f, "verified the root and {}", counted(segments as u64, "segment"))?;
+        }
+        if let Some(arenas) = self.arenas {
+            let directories = if arenas == 1 { "directory" } else { "directories" };
+            writeln!(f, "verified {arenas} {directories} of arenas")?;
         }
         writeln!(f, "checked {}", if checked.is_empty() { "nothing".into() } else { checked.join(", ") })?;
         for space in &self.held {

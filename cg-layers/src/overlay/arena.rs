@@ -11,7 +11,7 @@ use cg_format::overlay::ArenaRow;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{Section, Space};
 use cg_store::Error;
-use cg_store::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, scan_skipping_damage};
+use cg_store::engine::{Batch, CommitSeq, Engine, EngineError, Level, Met, Readable, scan_skipping_damage};
 use cg_store::layer::{Base, MetaRow, Mutex, open_row, rank};
 
 use super::store::{Store, put};
@@ -253,6 +253,14 @@ pub(super) fn read_next_lease(
     };
     let next = given.max(stored);
     Ok(if is_unknown { next + UNKNOWN_LEASES } else { next })
+}
+
+/// Whether the row of the next lease is sound, or absent.
+///
+/// # Errors
+/// [`Error::Corrupt`] if it is damaged.
+pub(super) fn check_next_lease(view: &dyn Readable) -> Result<(), Error> {
+    NEXT_LEASE.get(view).map(drop)
 }
 
 fn arena_key(number: u32) -> String {

@@ -78,6 +78,10 @@ impl<S: Base> Arenas<S> {
         Self { store }
     }
 
+    pub(super) fn store(&self) -> &Store<S> {
+        &self.store
+    }
+
     /// The layer that the arenas read through to.
     pub fn base(&self) -> &S {
         &self.store.base

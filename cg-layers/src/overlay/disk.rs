@@ -95,6 +95,11 @@ impl<S: Base> Overlay<S> {
     }
 }
 
+/// Whether a directory is that of a pool of arenas.
+pub(crate) fn is_pool(dir: &Path) -> bool {
+    engine_dir(dir).is_dir()
+}
+
 /// The engine's directory inside the directory of a pool.
 pub(crate) fn overlay_engine_dir(dir: &Path) -> Result<PathBuf, OverlayError> {
     let path = engine_dir(dir);

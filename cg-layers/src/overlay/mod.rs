@@ -22,6 +22,7 @@ mod rows;
 mod store;
 mod transaction;
 mod values;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,6 +46,8 @@ use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
 use cg_store::records::{RecordQuery, RecordShape};
 use cg_store::{Error, Property, WorldOptions};
 pub use diff::{Difference, EntityDifference, OverlayDiff};
+#[cfg(feature = "rocks")]
+pub(crate) use disk::is_pool;
 pub use error::OverlayError;
 use kind::OverlayKind;
 pub(crate) use merge::leaving;

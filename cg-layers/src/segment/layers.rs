@@ -161,7 +161,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 /// Makes versions of earlier drafts distinct between the lives of a segment. A segment that was deleted and created again, or
 /// restored from a checkpoint, counts versions anew. Versions that have an opening are distinct by that. The results are only
 /// compared for equality.
-fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
+pub(super) fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
     let (high, low) = world.identity().incarnation.as_u64_pair();
     found.map(|(value, origin)| {
         let mask = if origin.opening == 0 { high ^ low } else { 0 };

@@ -16,6 +16,8 @@ mod layers;
 mod merge;
 mod open;
 mod place;
+#[cfg(feature = "rocks")]
+mod read_base;
 mod stored;
 mod transaction;
 mod transfer;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cg_format::EntityId;
 use cg_store::verify::{VerifyDepth, VerifyReport};
@@ -15,9 +15,11 @@ use super::home::{OnDisk, SegmentHome as _};
 use super::place::{
     ENTITY_PREFIX, SegmentState, check_side, old_merge_property, side_property, transfer_property, whole,
 };
+use super::read_base::ReadBase;
 use super::stored::{check_is_segment, check_names, read_known};
 use super::transfer::decode as decode_transfers;
 use super::{SegmentError, SegmentPos, SegmentedWorld};
+use crate::overlay::{Arenas, is_pool};
 
 /// The result of [`SegmentedWorld::verify`].
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub struct SegmentedReport {
     pub root: VerifyReport,
     /// The reports of the segments, or why one cannot be read.
     pub segments: BTreeMap<SegmentPos, Result<VerifyReport, Error>>,
+    /// The reports of pools of arenas, by directory, or why one cannot be opened over this world.
+    pub arenas: BTreeMap<PathBuf, Result<VerifyReport, Error>>,
     /// What is wrong between the worlds, each as a sentence.
     pub findings: Vec<String>,
 }
@@ -34,7 +38,8 @@ pub struct SegmentedReport {
 impl SegmentedReport {
     /// Whether there are no problems.
     pub fn is_ok(&self) -> bool {
-        let are_sound = self.segments.values().all(|report| report.as_ref().is_ok_and(VerifyReport::is_ok));
+        let mut all = self.segments.values().chain(self.arenas.values());
+        let are_sound = all.all(|report| report.as_ref().is_ok_and(VerifyReport::is_ok));
         self.findings.is_empty() && self.root.is_ok() && are_sound
     }
 }
@@ -47,6 +52,9 @@ impl SegmentedWorld<OnDisk> {
     /// every chunk is in its segment; and that every entity is in one segment, the one that the root says. An entity in
     /// transit may be in two. With [`VerifyDepth::Quick`] chunks and entities are not compared.
     ///
+    /// Pools of arenas are verified as [`Arenas::verify`] does it: those in `arenas`, and those in directories beside
+    /// `root`.
+    ///
     /// Memory holds the id of every entity. `progress` gets the number of rows that were checked in the present world.
     ///
     /// # Errors
@@ -55,6 +63,7 @@ impl SegmentedWorld<OnDisk> {
         dir: impl AsRef<Path>,
         depth: VerifyDepth,
         options: &WorldOptions,
+        arenas: &[PathBuf],
         mut progress: impl FnMut(u64),
     ) -> Result<SegmentedReport, Error> {
         let home = OnDisk::new(dir.as_ref());
@@ -76,6 +85,7 @@ impl SegmentedWorld<OnDisk> {
         let mut report = SegmentedReport {
             root: root.verify(depth, &mut progress)?,
             segments: BTreeMap::new(),
+            arenas: BTreeMap::new(),
             findings: Vec::new(),
         };
         if root.property(&old_merge_property()?)?.is_some() {
@@ -95,8 +105,28 @@ impl SegmentedWorld<OnDisk> {
         }
         between.compare(&root)?;
         report.findings.extend(between.findings);
+        let base = ReadBase::new(dir.as_ref(), root, side_chunks, &known, options);
+        let beside = pools_beside(dir.as_ref())?;
+        for pool in beside.iter().chain(arenas) {
+            let verified = Arenas::open_read_only(pool, base.clone(), options)
+                .and_then(|arenas| arenas.verify(depth, &mut progress));
+            report.arenas.insert(pool.clone(), verified);
+        }
         Ok(report)
     }
+}
+
+/// The pools of arenas in the directory of a segmented world.
+fn pools_beside(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let io = |source| Error::from(OpenError::Io { action: "list", path: dir.into(), source });
+    let mut pools = Vec::new();
+    for entry in fs::read_dir(dir).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        if is_pool(&path) {
+            pools.push(path);
+        }
+    }
+    Ok(pools)
 }
 
 /// What is in `segments` and no segment that the root knows.

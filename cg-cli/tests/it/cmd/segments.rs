@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
-use cg_layers::{SegmentOptions, SegmentedWorld};
+use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::{Space, key};
+use cg_layers::{Arenas, Base, SegmentOptions, SegmentedWorld};
+use cg_store::engine::{Batch, Level};
 use cg_store::prelude::*;
+use cg_tiering::GameTick;
 use tempfile::TempDir;
 
 use super::{run, text};
@@ -140,6 +144,62 @@ fn a_segmented_world_is_verified_as_a_whole() {
     copy(&path.join("segments/0.3.0.0"), &home);
     let said = found(&["--quick"]);
     assert!(said.contains("segments/0.0.0.0: ") && said.contains("segment 3 0 0"), "{said}");
+}
+
+/// A pool of one arena that changes a chunk, with its row spoiled if that is wanted.
+fn make_pool<S: Base>(path: &Path, base: S, at: ChunkAt, is_spoiled: bool) {
+    let options = WorldOptions::default();
+    let arenas = Arenas::create(path, base, &options).expect("an empty directory");
+    let arena = arenas.lease("ada", GameTick::new(1)).expect("leases");
+    let written = arena.transaction(|tx| {
+        tx.delete(at);
+        Ok::<_, cg_store::Error>(())
+    });
+    written.expect("writes");
+    if is_spoiled {
+        let mut batch = Batch::new();
+        let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
+        batch.put(Space::ChunkL0, key::overlay_chunk(1, at), nonsense, Stamp::Commit);
+        arenas.engine().commit(batch, &[], Level::Power).expect("the disk takes it");
+    }
+}
+
+#[test]
+fn arenas_are_verified_with_their_base() {
+    let dir = sample();
+    let path = dir.path().join("world");
+    let world = SegmentedWorld::open(&path, &[], &SegmentOptions::default()).expect("opens");
+    let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(100, 0, 0));
+    let elsewhere = dir.path().join("elsewhere");
+    make_pool(&path.join("duels"), world.clone(), at, false);
+    make_pool(&elsewhere, world.clone(), at, true);
+    world.close().expect("closes");
+    drop(world);
+    let sound = run(&["verify", text(&path)]).good();
+    assert!(sound.contains("verified 1 directory of arenas\n"), "{sound}");
+    let said = run(&["verify", text(&path), "--arenas", text(&elsewhere)]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    let named = format!("{}: chunkl0 0000000000000001", text(&elsewhere));
+    assert!(said.out.starts_with(&named), "{}", said.out);
+    assert!(said.out.contains("arena 0: chunk 100, 0, 0 of dimension 0 is damaged"), "{}", said.out);
+    assert!(said.out.contains("verified 2 directories of arenas\n"), "{}", said.out);
+
+    // The arenas of a world that is not segmented, and what is none.
+    let alone = dir.path().join("alone");
+    let world = World::builder().create(&alone).expect("creates");
+    world.registry().register_dimension("game:overworld").expect("registers");
+    let pool = dir.path().join("pool");
+    make_pool(&pool, world.clone(), at, false);
+    world.close().expect("closes");
+    drop(world);
+    let verify = |arenas: &Path| run(&["verify", text(&alone), "--arenas", text(arenas), "--json"]);
+    assert_eq!(verify(&pool).json()["arenas"], 1);
+    let refused = verify(&elsewhere);
+    assert_eq!(refused.code, 1);
+    assert!(refused.out.contains("\"ok\":false") && refused.out.contains("elsewhere"), "{}", refused.out);
+    let none = verify(&alone);
+    assert_eq!(none.code, 1);
+    assert!(none.out.contains("it has no directory `overlay`"), "{}", none.out);
 }
 
 #[test]

@@ -57,6 +57,7 @@ mod properties;
 mod refuse;
 mod stopped_merge;
 mod values;
+mod verify;
 
 use cg_layers::{Arenas, Base, Difference, Overlay};
 use cg_store::engine::{MemEngine, RocksEngine};

@@ -7,6 +7,7 @@ mod model;
 mod refuse;
 mod transaction;
 mod transfer;
+mod verify;
 
 use std::path::PathBuf;
 
