@@ -8,6 +8,7 @@
 //! | an absent column again | 3 µs |
 //! | more chunks than a thread may hold | 40 ns through `with` |
 //! | 121 absent columns, the first time | 75 µs |
+//! | a million chunks | places that differ in their high bits alone, and in few of them: 1.2 × random places |
 //!
 //! One iteration is one chunk, or one column where the group says so; with two threads, one for each of them.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
@@ -229,10 +230,54 @@ fn two_threads(criterion: &mut Criterion) {
     }
 }
 
+/// How many chunks of each kind are in memory in the last group.
+fn million() -> i64 {
+    let is_quick = std::env::args().any(|arg| arg == "--test" || arg == "--quick");
+    if is_quick { 10_000 } else { 1_000_000 }
+}
+
+/// Places that share their low bits, and random ones, all in one cache. If a table hashed by low bits, each load of the
+/// first would go through many others.
+fn same_low_bits(criterion: &mut Criterion) {
+    let options = WorldOptions { cache_bytes: 4 << 30, ..WorldOptions::fast() };
+    let world = World::builder().options(&options).in_memory().expect("nothing to reconcile");
+    let flat = world.registry().register_dimension("bench:flat").expect("a new name");
+    let [stone] = world.registry().register_blocks(["bench:stone"]).expect("a new name");
+    let at = |x, y, z| ChunkAt::new(flat, ChunkPos::constant(x, y, z));
+    let alike: Vec<_> =
+        (0..million()).map(|n| at((n % 1000) << 40, n / 1_000_000, (n / 1000) << 40)).collect();
+    // An odd factor reaches every number once.
+    let mixed = |n: i64| n.wrapping_mul(0x5851_f42d_4c95_7f2d) >> 8;
+    let random: Vec<_> = (0..million()).map(|n| at(mixed(n), mixed(n + 1), mixed(n + 2))).collect();
+    let chunk = Arc::new(Chunk::filled(stone, &world.catalog().current_schema()).expect("registered"));
+    for some in alike.chunks(10_000).zip(random.chunks(10_000)).flat_map(|(alike, random)| [alike, random]) {
+        let saved = world.transaction(|tx| {
+            for at in some {
+                tx.save(*at, Arc::clone(&chunk));
+            }
+            Ok::<_, Error>(())
+        });
+        saved.expect("memory is left");
+        world.flush().expect("memory is left");
+    }
+    let before = world.metrics().stats;
+    let mut group = criterion.benchmark_group("cache: a million chunks");
+    for (name, mut places) in [("ref: load, random places", random), ("load, same low bits <= 1.2", alike)] {
+        shuffle(&mut places);
+        let mut places = places.into_iter().cycle();
+        let mut next = || places.next().expect("endless");
+        group.bench_function(name, |bench| {
+            bench.iter(|| world.load(next()).expect("sound").expect("stored"));
+        });
+    }
+    group.finish();
+    assert_eq!((world.metrics().stats - before).engine_reads, 0, "all are in memory");
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(30).measurement_time(Duration::from_secs(1))
         .warm_up_time(Duration::from_millis(300));
-    targets = one_thread, many_for_a_thread, columns, absent_first, two_threads
+    targets = one_thread, many_for_a_thread, columns, absent_first, two_threads, same_low_bits
 }
 criterion_main!(benches);
