@@ -31,17 +31,24 @@ impl Cg {
     /// # Errors
     /// The command made none.
     pub(crate) fn built_by(cargo: Tool) -> Result<Self> {
-        let messages = cargo.args(["--message-format", "json"]).capture()?;
-        let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let is_cg =
-            |message: &Value| message["target"]["name"] == "cg" && message["profile"]["test"] == false;
-        let mut programs =
-            messages.filter(is_cg).filter_map(|message| Some(message["executable"].as_str()?.into()));
-        Ok(Self { program: programs.next().context("cargo names no program `cg`")? })
+        Ok(Self { program: program_built_by(cargo, "cg")? })
     }
 
     /// One call of it.
     pub(crate) fn tool(&self, command: &str) -> Tool {
         Tool::new(&self.program).arg(command)
     }
+}
+
+/// The program of a name that a `cargo` command made that ended well.
+///
+/// # Errors
+/// The command made none.
+pub(crate) fn program_built_by(cargo: Tool, name: &str) -> Result<PathBuf> {
+    let messages = cargo.args(["--message-format", "json"]).capture()?;
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let is_it = |message: &Value| message["target"]["name"] == name && message["profile"]["test"] == false;
+    let mut programs =
+        messages.filter(is_it).filter_map(|message| Some(message["executable"].as_str()?.into()));
+    programs.next().with_context(|| format!("cargo names no program `{name}`"))
 }

@@ -1,5 +1,8 @@
 //! RocksDB's own threads, which flush and compact: whether they failed, and what may not be done then.
 
+#[cfg(all(test, target_os = "linux"))]
+mod full_disk;
+
 use cg_format::key::Family;
 use rocksdb::{WriteBatch, properties};
 

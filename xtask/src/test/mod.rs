@@ -8,11 +8,11 @@ use std::env;
 
 use anyhow::{Context as _, Result};
 
-use crate::cg::Cg;
+use crate::cg::{Cg, program_built_by};
 use crate::context::Context;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
-use crate::{independent, pure, setup};
+use crate::{independent, pure, setup, torture};
 
 use scratch::Scratch;
 use selection::Selection;
@@ -168,6 +168,18 @@ fn steps(
         Ok(Outcome::Passed)
     });
     if *selection == Selection::Everything {
+        let size: &[_] = if form == Form::Usual { &["--ci"] } else { &[] };
+        for (name, torment) in
+            [("power cuts", "power"), ("power cuts of disks", "disks"), ("failing calls", "calls")]
+        {
+            report.step(name, || {
+                let tests = runs.first().context("the tests were not compiled")?;
+                let program = program_built_by(tests.clone().arg("--no-run"), "cg-torture")?;
+                let scratch =
+                    Scratch::in_memory().inspect_err(|why| println!("it writes on the disk: {why}"));
+                torture::on_a_file_system(&program, torment, size, scratch.as_ref().ok().map(Scratch::path))
+            });
+        }
         report.step("exports before an independent reader", || {
             let tests = runs.first().context("the tests were not compiled")?;
             independent::run(context, &Cg::built_by(tests.clone().arg("--no-run"))?)

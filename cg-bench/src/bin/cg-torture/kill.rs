@@ -168,7 +168,7 @@ impl Life {
                     (committed, newest) = (step + 1, commit);
                 }
                 Message::Done { .. } => accepted += 1,
-                Message::Ready | Message::End => {}
+                Message::Ready | Message::Kept { .. } | Message::Copied { .. } | Message::End => {}
             }
         }
         tally.committed += committed - self.expected.steps;
@@ -200,7 +200,7 @@ impl Life {
         while self.expected.steps < found {
             self.expected.take(&Step::new(self.seed, self.expected.steps));
         }
-        self.compare(&world, begun)?;
+        compare(&world, &self.expected, begun, self.seed)?;
         let census = world.tiers().census()?;
         tally.found_warm += u64::from(census.tier(Tier::L1).chunks > 0);
         tally.found_cold += u64::from(census.tier(Tier::L2).chunks > 0);
@@ -211,25 +211,6 @@ impl Life {
         Ok(world.close()?)
     }
 
-    fn compare(&self, world: &World, begun: u64) -> Result<(), Failure> {
-        let steps = self.expected.steps;
-        let mut reading = Reading::of(world, begun, self.seed)?;
-        if let Some((thing, error)) = reading.unreadable.first_key_value() {
-            return Err(format!("after {steps} steps {thing:?} cannot be read: {error}").into());
-        }
-        reading.conserved().map_err(|what| format!("after {steps} steps {what}"))?;
-        // A name is committed before the step that needs it, so the name of a step that is absent may be there.
-        if begun > steps {
-            reading.picture.remove(&Thing::Name(steps));
-        }
-        let expected = self.expected.picture();
-        let differs = |thing: &&Thing| expected.get(thing) != reading.picture.get(thing);
-        if let Some(thing) = expected.keys().chain(reading.picture.keys()).find(differs) {
-            return Err(format!("after {steps} steps {thing:?} is not what they made it").into());
-        }
-        Ok(())
-    }
-
     fn orders(&self) -> Vec<&'static str> {
         match self.broken {
             None => vec!["--moves"],
@@ -237,6 +218,26 @@ impl Life {
             Some(Break::Lie) => vec!["--break", "lie"],
         }
     }
+}
+
+/// Reads all of a world, and compares it with what its steps made of it.
+pub(crate) fn compare(world: &World, expected: &Model, begun: u64, seed: u64) -> Result<(), Failure> {
+    let steps = expected.steps;
+    let mut reading = Reading::of(world, begun, seed)?;
+    if let Some((thing, error)) = reading.unreadable.first_key_value() {
+        return Err(format!("after {steps} steps {thing:?} cannot be read: {error}").into());
+    }
+    reading.conserved().map_err(|what| format!("after {steps} steps {what}"))?;
+    // A name is committed before the step that needs it, so the name of a step that is absent may be there.
+    if begun > steps {
+        reading.picture.remove(&Thing::Name(steps));
+    }
+    let expected = expected.picture();
+    let differs = |thing: &&Thing| expected.get(thing) != reading.picture.get(thing);
+    if let Some(thing) = expected.keys().chain(reading.picture.keys()).find(differs) {
+        return Err(format!("after {steps} steps {thing:?} is not what they made it").into());
+    }
+    Ok(())
 }
 
 /// A worker process. Killed when the value is dropped.

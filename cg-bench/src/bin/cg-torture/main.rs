@@ -3,9 +3,11 @@
 //! Every torture has controls that must fail: a broken worker, a row in the wrong place, a log that is gone together
 //! with the file that would have told. A torture whose control passes has proved nothing and fails itself.
 
+mod calls;
 mod child;
 mod cut;
 mod damage;
+mod disk;
 mod failure;
 mod filling;
 mod flip;
@@ -15,6 +17,7 @@ mod kind;
 mod merger;
 mod model;
 mod mover;
+mod power;
 mod probe;
 mod promote;
 mod promoter;
@@ -48,7 +51,7 @@ struct Args {
 
 #[derive(Debug, clap::Args)]
 struct Torture {
-    /// Only this kind; all five when left out.
+    /// Only this kind; all when left out.
     #[arg(long)]
     only: Option<Torment>,
     /// How many rounds of each kind: kills, flipped bits, random cuts.
@@ -63,6 +66,21 @@ struct Torture {
     /// Torture a broken worker, to see that it is caught. For `--only kill`.
     #[arg(long = "break", value_name = "HOW")]
     broken: Option<Break>,
+    /// The number of the first image, to have one image of a run again. For `--only power`.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only this deed. For `--only calls`.
+    #[arg(long)]
+    deed: Option<calls::Deed>,
+    /// Only calls of this kind. For `--only calls`.
+    #[arg(long)]
+    call: Option<disk::Call>,
+    /// Only this call, written as it is printed: `safe sync 3 EIO`. For `--only calls`.
+    #[arg(long)]
+    again: Option<calls::Case>,
+    /// Keep the worlds that fail in this directory. For `--only power` and `--only calls`.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<std::path::PathBuf>,
 }
 
 /// What is done to the world.
@@ -78,6 +96,12 @@ enum Torment {
     Promote,
     /// The same where the base is a segmented world, and the overlay changes all its segments.
     Segments,
+    /// Cut the power: open what may be left of what was recorded on a file system.
+    Power,
+    /// Cut the power of real file systems on a loop device.
+    Disks,
+    /// Let calls of the file system fail, each once.
+    Calls,
 }
 
 /// What this process is, if not the one that was called.
@@ -95,6 +119,12 @@ enum Role {
     /// Merges an overlay into a segmented world until it is killed.
     #[command(hide = true)]
     Merger(merger::Orders),
+    /// Opens a world and says what is wrong with it.
+    #[command(hide = true)]
+    Judge(power::judge::Orders),
+    /// Imports a save into a new world.
+    #[command(hide = true)]
+    Importer(calls::importer::Orders),
 }
 
 fn main() -> ExitCode {
@@ -104,10 +134,16 @@ fn main() -> ExitCode {
         Some(Role::Probe(orders)) => probe::run(orders),
         Some(Role::Promoter(orders)) => promoter::run(orders),
         Some(Role::Merger(orders)) => merger::run(orders),
+        Some(Role::Judge(orders)) => power::judge::run(orders),
+        Some(Role::Importer(orders)) => calls::importer::run(orders),
         None => torture(&args.torture),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<disk::Skipped>() => {
+            println!("SKIPPED: {error}");
+            ExitCode::from(disk::Skipped::EXIT_CODE)
+        }
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE
@@ -140,9 +176,41 @@ fn torture(args: &Torture) -> Result<(), Failure> {
                 let size = if args.ci { merger::Size::CI } else { merger::Size::WHOLE };
                 segments::run(seed, args.rounds.unwrap_or(if args.ci { 10 } else { 35 }), &size)
             }
+            Torment::Power => {
+                let size = power::Size {
+                    images: args.rounds.or((!args.ci).then_some(1000)),
+                    from: args.from,
+                    keep: args.keep.clone(),
+                };
+                power::run(seed, &size)
+            }
+            Torment::Disks => {
+                let systems = power::disks::System::value_variants();
+                // The first is in every kernel of a server.
+                let systems = if args.ci { &systems[..1] } else { systems };
+                power::disks::run(seed, args.rounds.unwrap_or(if args.ci { 10 } else { 30 }), systems)
+            }
+            Torment::Calls => {
+                let size = calls::Size {
+                    cases: args.rounds.or(args.ci.then_some(60)),
+                    deed: args.deed,
+                    call: args.call,
+                    again: args.again,
+                    keep: args.keep.clone(),
+                };
+                calls::run(seed, &size)
+            }
         };
         let name = torment.to_possible_value().map_or_else(String::new, |value| value.get_name().into());
         println!("{name}: {:.1} s", begun.elapsed().as_secs_f64());
+        let done = match done {
+            Err(none) if none.is::<disk::Skipped>() && args.only.is_some() => return Err(none),
+            Err(none) if none.is::<disk::Skipped>() => {
+                println!("{name}: SKIPPED: {none}");
+                Ok(())
+            }
+            done => done,
+        };
         if let Err(failure) = done {
             println!("{name} FAILED: {failure}\nrepeat: {}", repeat(args, &name, seed));
             failures.push(name);
@@ -156,6 +224,13 @@ fn repeat(args: &Torture, only: &str, seed: u64) -> String {
     let mut command = vec![format!("cargo xtask torture --only {only} --seed {seed}")];
     command.extend(args.rounds.map(|rounds| format!("--rounds {rounds}")));
     command.extend(args.ci.then(|| "--ci".to_owned()));
+    let word = |value: Option<clap::builder::PossibleValue>| Some(value?.get_name().to_owned());
+    let deed = args.deed.and_then(|deed| word(deed.to_possible_value()));
+    let call = args.call.and_then(|call| word(call.to_possible_value()));
+    command.extend(deed.map(|deed| format!("--deed {deed}")));
+    command.extend(call.map(|call| format!("--call {call}")));
+    command.extend(args.again.map(|case| format!("--again \"{case}\"")));
+    command.extend((args.from > 0).then(|| format!("--from {}", args.from)));
     let broken = args.broken.and_then(|how| how.to_possible_value());
     command.extend(broken.map(|how| format!("--break {}", how.get_name())));
     command.join(" ")

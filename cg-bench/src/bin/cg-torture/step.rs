@@ -80,6 +80,19 @@ impl Step {
     }
 }
 
+impl Step {
+    /// The step of a number where all from `pruned_from` on delete a chunk each, at the level of `cg prune`.
+    pub(crate) fn pruning(seed: u64, index: u64, pruned_from: Option<u64>) -> Self {
+        match pruned_from {
+            Some(from) if index >= from => {
+                let actions = vec![Action::Remove { place: (index % u64::from(PLACES)) as u8 }];
+                Self { index, durability: Durability::Process, registers: false, actions }
+            }
+            _ => Self::new(seed, index),
+        }
+    }
+}
+
 fn action(rng: &mut Rng) -> Action {
     match rng.below(10) {
         0 | 1 => Action::Rewrite { place: place(rng), content: rng.next() },
