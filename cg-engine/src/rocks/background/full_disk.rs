@@ -12,8 +12,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use cg_format::frame::{Codec, Draft};
 use cg_format::key::{Family, Space};
-use cg_format::{Codec, Draft};
 use rocksdb::{FlushOptions, WriteBatch};
 
 use super::super::super::{
@@ -127,13 +127,13 @@ fn batch(number: u64) -> Batch {
             })
             .collect();
         let draft = Draft::plain(Codec::None, 0, |out| out.extend(&row));
-        batch.put(space, &key(number), draft, Stamp::Commit);
+        batch.put(space, key(number), draft, Stamp::Commit);
     }
     batch
 }
 
 fn key(number: u64) -> Vec<u8> {
-    [b"row", &number.to_be_bytes()[..]].concat()
+    format!("row {number}").into_bytes()
 }
 
 /// An engine on a disk that was full and has room again.
