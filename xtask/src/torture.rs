@@ -134,11 +134,33 @@ pub(crate) fn on_a_file_system(
         None => tool,
     };
     let status = tool.command().status().with_context(|| format!("cannot run {}", program.display()))?;
-    match status.code() {
+    outcome(torment, status.code())
+}
+
+/// What the exit code of the program says; `None` if a signal ended it.
+fn outcome(torment: &str, code: Option<i32>) -> Result<Outcome> {
+    match code {
         Some(0) => Ok(Outcome::Passed),
         Some(SKIPPED) => Ok(Outcome::Optional(
             "no file system can be mounted: it needs root, /dev/fuse and, for disks, loop devices".to_owned(),
         )),
-        _ => bail!("torture --only {torment} failed: {status}"),
+        Some(code) => bail!("torture --only {torment} failed with code {code}"),
+        None => bail!("torture --only {torment} was ended by a signal"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, SKIPPED, outcome};
+
+    #[test]
+    fn what_cannot_be_mounted_is_skipped_and_never_passed() {
+        assert_eq!(outcome("power", Some(0)).expect("passed"), Outcome::Passed);
+        let skipped = outcome("disks", Some(SKIPPED)).expect("skipped");
+        assert!(matches!(&skipped, Outcome::Optional(why) if why.contains("/dev/fuse")), "{skipped:?}");
+        let failed = outcome("calls", Some(1)).expect_err("failed");
+        assert_eq!(failed.to_string(), "torture --only calls failed with code 1");
+        let crashed = outcome("calls", None).expect_err("crashed");
+        assert_eq!(crashed.to_string(), "torture --only calls was ended by a signal");
     }
 }
