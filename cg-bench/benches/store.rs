@@ -122,7 +122,7 @@ fn read(criterion: &mut Criterion) {
 type Rows = Vec<(Space, Vec<u8>, Vec<u8>)>;
 
 /// The rows with which a world stores new chunks.
-fn rows(generator: &Generator, chunks: &[(ChunkAt, Arc<Chunk>)], seq: CommitSeq) -> Rows {
+fn rows(chunks: &[(ChunkAt, Arc<Chunk>)], seq: CommitSeq) -> Rows {
     let mut rows = Rows::new();
     let mut put = |space: Space, key: &[u8], draft: Draft| {
         rows.push((space, key.to_vec(), draft.seal(space, key, seq.get())));
@@ -171,7 +171,7 @@ fn save(criterion: &mut Criterion) {
         check_rows(&stored, &next(z));
         group.bench_function(BenchmarkId::new("ref: RocksDB write batch <= 1.3", count), |bench| {
             bench.iter_batched(
-                || rows(generator, &next(z), CommitSeq::new(1)),
+                || rows(&next(z), CommitSeq::new(1)),
                 |rows| write_raw(&stored.raw, &rows),
                 BatchSize::SmallInput,
             );
@@ -207,7 +207,7 @@ fn check_rows(stored: &Stored, chunks: &[(ChunkAt, Arc<Chunk>)]) {
     let copy = stored.dir.path().join(format!("rows of {}", chunks.len()));
     stored.world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
     let raw = open_raw(&copy);
-    for (space, key, row) in rows(&stored.generator, chunks, seq) {
+    for (space, key, row) in rows(chunks, seq) {
         let found = raw.get_cf(family(&raw, space), &key).expect("sound files");
         assert_eq!(found.as_ref(), Some(&row), "{space:?} {key:02x?}");
     }

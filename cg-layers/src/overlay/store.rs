@@ -164,6 +164,11 @@ impl<S: Base> Store<S> {
         Origin { layer: self.layer, version, opening: self.lineage.opening_of(version) }
     }
 
+    /// What a row of a commit carries of the opening that made it.
+    pub(super) fn word_of(&self, version: u64) -> u32 {
+        self.lineage.word_of(version)
+    }
+
     /// Refuses a base whose identity is not the stored one.
     pub(super) fn check_base(&self) -> Result<(), Error> {
         let found = self.base.identity();

@@ -153,7 +153,14 @@ impl<S: Base> Verifier<'_, S> {
             self.count(family.name());
             let opened =
                 check_key(space, is_leased, row_key).and_then(|()| FrameView::open(space, row_key, row));
-            if let Err(problem) = opened.map(drop)
+            let opened = opened.map(|frame| frame.header());
+            if let Ok(header) = &opened
+                && header.lineage != self.store.word_of(header.version)
+            {
+                let what = "it is of another history of the pool: its file was brought from a copy that went on by itself";
+                self.find(space, row_key, format!("{what}; {}", remedy(is_leased)));
+            }
+            if let Err(problem) = opened
                 && !(space == Space::WorldMeta && is_reported_by_name(row_key))
             {
                 let words = row_in_words(space, row_key).filter(|_| !is_leased);

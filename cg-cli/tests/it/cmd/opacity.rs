@@ -21,7 +21,7 @@ fn a_map_that_is_wrong_is_found_and_drawn_again() {
     assert_eq!(said.code, 1);
     expect![[r#"
         opacityMap 000000000000000095555555555555555555555555555555: the opacity map is wrong in 256 columns of the tile, first at x 0, z -16 of dimension 0: it says opaque nowhere, and by the chunks it is at y 64 to 70; it is a cache and no chunk is at fault: run `cg opacity rebuild`
-        checked 3 chunkl0, 3 chunks, 2 entity, 6 index, 2 opacity tiles, 3 opacityMap, 1 references, 17 worldMeta
+        checked 3 chunkl0, 3 chunks, 2 entity, 6 index, 2 opacity tiles, 3 opacityMap, 1 references, 18 worldMeta
         1 problem found
     "#]].assert_eq(&said.out);
     assert_eq!(sample.cg("verify", &["--quick"]).code, 0, "the rows are sound");

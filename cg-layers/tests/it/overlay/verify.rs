@@ -29,7 +29,7 @@ fn pool() -> Pool {
     let arenas = Arenas::over(engine.clone(), base.clone(), &with_deltas).expect("a base");
     let arena = arenas.lease("ada", GameTick::new(1)).expect("leases");
     let at = |x| ids.at(x, 0, 0);
-    let cow = Entity { owner: Owner::Chunk(at(7)), ..ids.cow_in(at(7)) };
+    let cow = ids.cow_in(at(7));
     let point = EntityPos::new(ids.overworld, at(7).pos.min_block(), [0.5; 3]).expect("a point");
     let record = Record::new(point, "note", 1, b"hello".to_vec()).expect("short");
     let written = arena.transaction(|tx| {
@@ -77,7 +77,7 @@ impl Pool {
 }
 
 fn row(value: Option<Vec<u8>>) -> Draft {
-    let origin = Origin { layer: 0, version: 0 };
+    let origin = Origin::ABSENT;
     let value = value.map(|value| move |out: &mut Vec<u8>| out.extend(value));
     Draft::plain(Codec::None, 0, |out| OverlayRow::encode(origin, value, out))
 }
@@ -133,7 +133,7 @@ fn rows_that_contradict_each_other_are_named() {
     let at = pool.ids.at(7, 0, 0);
     let cow = |owner| {
         let mut bytes = Vec::new();
-        Entity { owner: Owner::Chunk(owner), ..pool.ids.cow_in(owner) }.encode(&mut bytes);
+        pool.ids.cow_in(owner).encode(&mut bytes);
         row(Some(bytes))
     };
     let place = |n| (Space::Entity, key::overlay_entity(LEASE, uuid(n)).to_vec());

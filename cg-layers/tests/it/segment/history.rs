@@ -91,6 +91,7 @@ fn a_segment_that_is_put_back_is_refused_and_can_be_accepted() {
         dir(&walked.disk),
         cg_store::verify::VerifyDepth::Full,
         &options(),
+        &[],
         |_| (),
     )
     .expect("verifies");
