@@ -141,7 +141,7 @@ impl World {
         if directory.is_none() && rows.identity.as_ref() != Some(&file) {
             meta::IDENTITY.put(&mut batch, &file);
         }
-        if options.accept_lost_commits {
+        if options.accept_lost_commits && !matches!(opacity_map::WHOLE.get(&*engine), Ok(None)) {
             // As `KeptMap::at_open` judges it.
             opacity_map::disown(&mut batch);
         } else if rows.limits.is_none() && options.opacity == Keep::On {
