@@ -30,6 +30,9 @@ pub(super) const LAST_LEVEL: i32 = 6;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
+/// The largest buffer that a family's profile states.
+const LARGEST_BUFFER_BYTES: usize = 64 * MIB;
+
 /// Parts of indexes and filters have the block size of a small family.
 const INDEX_PART_BYTES: usize = 4 * KIB;
 
@@ -82,7 +85,11 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     let Profile { buffer_bytes, buffer_count, block_bytes, compression, last_level_zstd, blobs, point_reads } =
         profile(family);
     let mut options = without_families(budget);
-    options.set_write_buffer_size(buffer_bytes.min(budget.memory_bytes() / 16));
+    let buffer_bytes = match family {
+        Some(_) => buffer_bytes.min(budget.memory_bytes() / 16),
+        None => never_free(LARGEST_BUFFER_BYTES.min(budget.memory_bytes() / 16)),
+    };
+    options.set_write_buffer_size(buffer_bytes);
     options.set_max_write_buffer_number(buffer_count);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_num_levels(LAST_LEVEL + 1);
@@ -124,6 +131,29 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
         options.set_blob_cache(&budget.rocks().blobs);
     }
     options
+}
+
+/// A size of a write buffer that no disk has free.
+///
+/// After a call that failed for want of room, RocksDB goes on by itself once the largest write buffer fits on the disk: at once,
+/// if it does. It then syncs the log again, and takes for synced what the failed sync has lost. So the family that never holds a
+/// row has a buffer that never fits. Nothing is reserved for it.
+///
+/// RocksDB adds a tenth to the largest buffer and takes the sum for the bytes that it allocates in advance for the first log. This
+/// size makes the sum wrap around to what it is for `largest_bytes`.
+fn never_free(largest_bytes: usize) -> usize {
+    #[cfg(test)]
+    if GOES_ON.get() {
+        return largest_bytes;
+    }
+    let log_bytes = (largest_bytes + largest_bytes / 10) as u128;
+    usize::try_from(((1 << 64) + log_bytes) * 10 / 11).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Whether the next engine has no buffer that never fits.
+    pub(super) static GOES_ON: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 /// The share of a family's blob files, oldest first, whose garbage normal compactions collect. `None` without blob

@@ -55,14 +55,18 @@ impl Dir {
         expected.assert_eq(&text.replace(&process, "PID"));
     }
 
-    /// Every file with its bytes.
+    /// Every file with its bytes, except one that a thread of RocksDB deletes meanwhile.
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let entries = fs::read_dir(self.db()).expect("lists");
         let one = |entry: std::io::Result<fs::DirEntry>| {
             let entry = entry.expect("lists");
-            (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).expect("reads"))
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match fs::read(entry.path()) {
+                Err(gone) if gone.kind() == std::io::ErrorKind::NotFound => None,
+                bytes => Some((name, bytes.expect("reads"))),
+            }
         };
-        entries.map(one).collect()
+        entries.filter_map(one).collect()
     }
 
     /// The files whose names begin or end so.

@@ -19,6 +19,7 @@ use rocksdb::{FlushOptions, WriteBatch};
 use super::super::super::{
     Batch, Budget, CommitSeq, Engine as _, EngineError, Failure, Level, Readable as _, Stamp,
 };
+use super::super::tuning::GOES_ON;
 use super::super::{RocksEngine, RocksOptions, usage};
 
 /// Tells the test that it is the one inside, and where its disk is.
@@ -237,43 +238,57 @@ fn commit(engine: &RocksEngine, number: u64) -> Result<(), EngineError> {
     engine.commit(batch(number), &[], level).map(drop)
 }
 
+/// Writes as the engine does, and does not tell it of a failure.
+fn write_untold(engine: &RocksEngine, number: u64) -> Result<(), EngineError> {
+    let sealed = engine.seal(batch(number), CommitSeq::new(number));
+    let written = engine.db.write_opt(sealed, &engine.writes);
+    written.map_err(|error| engine.writing("write the log", error))
+}
+
+/// Each second round is one that RocksDB's own wait for room does not end: it is stopped.
 #[test]
 fn room_on_a_full_disk_changes_nothing_until_the_world_is_opened_again() {
     let test = "room_on_a_full_disk_changes_nothing_until_the_world_is_opened_again";
     let is_long = std::env::var_os("CG_LONG_TESTS").is_some();
     let (systems, count) = if is_long { (&SYSTEMS[..], 50) } else { (&SYSTEMS[..1], 1) };
     rounds(test, systems, count, |disk, round| {
-        let round = Round::fill(disk, round % 2 == 1, commit);
+        GOES_ON.set(round % 2 == 0);
+        let round = Round::fill(disk, round % 4 > 1, commit);
         assert!(matches!(round.engine.failure(), Some(Failure::Write(_))));
         assert_eq!(round.by_itself(), Vec::<String>::new());
         assert!(round.engine.get(Space::Object, &key(1)).expect("reads go on").is_some());
         assert!(matches!(commit(&round.engine, 1), Err(EngineError::ReadOnly { .. })));
         assert!(round.synced > 0 && round.synced <= round.taken);
+        GOES_ON.set(false);
         assert_eq!(check(round.killed().path(), round.taken), Ok(()));
     });
 }
 
-/// The control: RocksDB that is not told of the failure.
+/// What stops RocksDB comes behind the failure; this is there before it.
+#[test]
+fn rocksdb_finds_no_room_before_it_is_stopped() {
+    rounds("rocksdb_finds_no_room_before_it_is_stopped", &SYSTEMS[..1], 1, |disk, _| {
+        let round = Round::fill(disk, false, write_untold);
+        assert!(round.engine.failure().is_none(), "the engine was not told");
+        assert_eq!(round.by_itself(), Vec::<String>::new());
+    });
+}
+
+/// The control: RocksDB that is not told of the failure, and finds room.
 #[test]
 fn rocksdb_that_is_not_stopped_goes_on_when_a_disk_has_room_again() {
     let test = "rocksdb_that_is_not_stopped_goes_on_when_a_disk_has_room_again";
     rounds(test, &SYSTEMS[..1], 1, |disk, _| {
-        let round = Round::fill(disk, false, |engine, number| {
-            let sealed = engine.seal(batch(number), CommitSeq::new(number));
-            let written = engine.db.write_opt(sealed, &engine.writes);
-            written.map_err(|error| engine.writing("write the log", error))
-        });
+        GOES_ON.set(true);
+        let round = Round::fill(disk, false, write_untold);
         assert!(round.engine.failure().is_none(), "the engine was not told");
         let done = round.by_itself();
         assert!(done.iter().any(|what| what == "took a write"), "{done:?}");
         assert!(done.iter().any(|what| what.starts_with("wrote ")), "{done:?}");
         // Families that are flushed one by one, and whose log is lost, are half of each batch.
-        let engine = &round.engine;
-        engine
-            .db
-            .write_opt(engine.seal(batch(round.taken + 1), CommitSeq::new(round.taken + 1)), &engine.writes)
-            .expect("is taken");
-        engine.db.flush_cf_opt(engine.family(Family::Object), &FlushOptions::default()).expect("flushes");
+        write_untold(&round.engine, round.taken + 1).expect("is taken");
+        let flushed = round.engine.family(Family::Object);
+        round.engine.db.flush_cf_opt(flushed, &FlushOptions::default()).expect("flushes");
         let copy = round.killed();
         for entry in fs::read_dir(copy.path()).expect("lists") {
             let path = entry.expect("lists").path();
