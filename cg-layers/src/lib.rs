@@ -6,8 +6,8 @@ mod segment;
 
 pub use cg_store::layer::{Base, Found, Identity};
 pub use overlay::{
-    ArenaInfo, Arenas, Difference, EntityDifference, MergeLock, MergeTarget, Merged, Overlay, OverlayDiff,
-    OverlayError, OverlayMerge, OverlayMerged, OverlayStats, OverlayTransaction,
+    ArenaInfo, Arenas, Difference, EntityDifference, MergeLock, MergeTarget, Merged, Overlay, OverlayChoice,
+    OverlayDiff, OverlayError, OverlayMerge, OverlayMerged, OverlayRebased, OverlayStats, OverlayTransaction,
 };
 pub use segment::{
     AcceptedSegments, InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos,

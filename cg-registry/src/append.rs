@@ -8,9 +8,10 @@ use cg_format::ComponentId;
 use crate::block::{BlockHistory, BlockRow, BlockState};
 use crate::catalog::{Catalog, INTRINSIC_SIDES};
 use crate::codec::Row;
-use crate::component::{ComponentHistory, ComponentRow};
+use crate::component::{ComponentHistory, ComponentRow, Replaces, United};
 use crate::kind::ListKind;
 use crate::pack::{PackRow, RenameRow};
+use crate::schema::ComponentSpec;
 use crate::{Name, RegistryError};
 
 // Each checks first and changes afterwards, so an error leaves the catalog unchanged.
@@ -46,8 +47,8 @@ impl Catalog {
             if known.id != id || known.first.shape != spec.shape {
                 return Err(bad(format!("the shape of component {index} would change")));
             }
-            if row.replaces.is_some() {
-                return Err(bad(format!("component {index} would replace another one afterwards")));
+            if let Some(replaces) = row.replaces {
+                return self.unite_component(row, &spec, replaces).map_err(bad);
             }
             if row.generation == 0 || newest.is_some_and(|newest| newest >= row.generation) {
                 return Err(bad(format!("component {index} changes twice in generation {}", row.generation)));
@@ -68,8 +69,51 @@ impl Catalog {
                 }
             }
             let (replaces, later) = (row.replaces, Vec::new());
-            tables.components.push(ComponentHistory { id, first: spec, later, replaces, replaced_by: None });
+            let (replaced_by, united) = (None, Vec::new());
+            tables.components.push(ComponentHistory {
+                id,
+                first: spec,
+                later,
+                replaces,
+                replaced_by,
+                united,
+            });
         }
+        self.generation = self.generation.max(row.generation);
+        let is_next = row.replaces.is_some();
+        self.component_rows.push(row);
+        if is_next {
+            self.rename_registrations(index);
+        }
+        Ok(())
+    }
+
+    /// Adds a record that makes a known component the next registration of another one. Both are what they were.
+    fn unite_component(
+        &mut self,
+        row: ComponentRow,
+        spec: &ComponentSpec,
+        replaces: Replaces,
+    ) -> Result<(), String> {
+        let (id, old) = (row.id(), ComponentId::new(replaces.component));
+        if row.generation == 0 {
+            return Err(format!("component {} would be united with another one in generation 0", id.index()));
+        }
+        if self.component_spec(id) != Some(spec) {
+            return Err(format!("component {} would change in a record that unites it", id.index()));
+        }
+        match self.history(old).map(|old| old.replaced_by) {
+            None => return Err(format!("it replaces component {}, which is unknown", old.get())),
+            Some(Some(_)) => return Err(format!("it replaces component {} a second time", old.get())),
+            Some(None) if self.newest_registration(id) == old => {
+                return Err(format!("component {} would be united with itself", id.index()));
+            }
+            Some(None) => {}
+        }
+        let components = &mut Arc::make_mut(&mut self.tables).components;
+        components.get_mut(old.index()).expect("found above").replaced_by = Some(id);
+        let united = United { generation: row.generation, component: old, by: replaces.by };
+        components.get_mut(id.index()).expect("it is known").united.push(united);
         self.generation = self.generation.max(row.generation);
         self.component_rows.push(row);
         Ok(())
@@ -118,16 +162,100 @@ impl Catalog {
         Ok(())
     }
 
+    /// A name that is free becomes an alias of the entry. One that finds the entry already becomes its current name.
+    /// One that finds another entry unites that entry with this one; of components a record has united the registrations.
     pub(crate) fn add_rename(&mut self, row: RenameRow) -> Result<(), RegistryError> {
-        let (list, entries) = (row.list, &mut self.lists[row.list.place()]);
-        if let Some(id) = entries.id(row.name.as_str()) {
-            return Err(RegistryError::Duplicate { list, name: row.name.as_str().into(), id });
+        let (list, at) = (row.list, self.renames.len() as u64);
+        let bad = |reason| RegistryError::Inconsistent { row: Row::Renames.name(), index: at, reason };
+        let entries = &mut self.lists[list.place()];
+        if row.id >= entries.len() as u64 {
+            return Err(bad(format!("{list} has no entry {}", row.id)));
         }
-        if !entries.alias(row.id, row.name.clone()) {
-            let (at, reason) = (self.renames.len() as u64, format!("{list} has no entry {}", row.id));
-            return Err(RegistryError::Inconsistent { row: Row::Renames.name(), index: at, reason });
+        let known = entries.id(row.name.as_str());
+        match known {
+            Some(other) if self.entry_of(list, other) != self.entry_of(list, row.id) => {
+                if !list.can_unite() || self.lists[list.place()].newest(row.id) != row.id {
+                    return Err(bad(format!("`{}` is {list} entry {other}, not {}", row.name, row.id)));
+                }
+                self.unite(list, other, row.id).map_err(bad)?;
+            }
+            Some(id) => self.set_current(list, id, row.name.clone()),
+            None => {
+                self.lists[list.place()].alias(row.id, row.name.clone());
+                self.set_current(list, row.id, row.name.clone());
+            }
         }
         self.renames.push(row);
+        Ok(())
+    }
+
+    /// The entry that a place of a list stands for: the one with which it was united, and of a component the first
+    /// registration.
+    pub(crate) fn entry_of(&self, list: ListKind, id: u64) -> u64 {
+        let newest = |id: u64| self.list(list).newest(id);
+        match list {
+            ListKind::Components => {
+                let mut entry = self.first_of_chain(id);
+                while newest(entry) != entry {
+                    entry = self.first_of_chain(newest(entry));
+                }
+                entry
+            }
+            _ => newest(id),
+        }
+    }
+
+    /// The first registration of a component, by its place in the list.
+    fn first_of_chain(&self, index: u64) -> u64 {
+        let before = |index: &u64| {
+            Some(ComponentId::new(self.tables.components.get(*index)?.replaces?.component).index())
+        };
+        std::iter::successors(Some(index), before).last().unwrap_or(index)
+    }
+
+    fn set_current(&mut self, list: ListKind, id: u64, name: Name) {
+        match list {
+            ListKind::Components => {
+                let first = self.first_of_chain(id);
+                self.lists[list.place()].set_current(first, name);
+                self.rename_registrations(first);
+            }
+            _ => self.lists[list.place()].set_current(id, name),
+        }
+    }
+
+    /// Gives every later registration of a component's chain the component's current name.
+    fn rename_registrations(&mut self, index: u64) {
+        let first = self.first_of_chain(index);
+        let entries = &mut self.lists[ListKind::Components.place()];
+        let Some(name) = entries.current_name(first).cloned() else { return };
+        let next = |index: &u64| {
+            let next = self.tables.components.get(*index)?.replaced_by?.index();
+            let is_own = self
+                .tables
+                .components
+                .get(next)?
+                .replaces
+                .is_some_and(|it| ComponentId::new(it.component).index() == *index);
+            is_own.then_some(next)
+        };
+        for later in std::iter::successors(next(&first), next) {
+            let revision = entries.name(later).map_or(1, Name::revision);
+            if let Ok(name) = name.revised(revision) {
+                entries.set_current(later, name);
+            }
+        }
+    }
+
+    fn unite(&mut self, list: ListKind, id: u64, with: u64) -> Result<(), String> {
+        if list == ListKind::Components {
+            let [before, after] = [id, with].map(|id| self.tables.components.get(id).map(|it| it.id));
+            let newest = |id: Option<ComponentId>| id.map(|id| self.newest_registration(id));
+            if newest(before) != newest(after) {
+                return Err(format!("no record makes component {with} the next registration of {id}"));
+            }
+        }
+        self.lists[list.place()].unite(id, with);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The lists of a world and all generations of its schemas.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cg_format::{BlockId, ComponentId, Dimension, EntityTypeId, SideKind, StructureId};
@@ -109,9 +110,9 @@ impl Catalog {
         self.list(ListKind::Blocks).id(name).map(BlockId::new)
     }
 
-    /// The name under which a block was registered.
+    /// The name that a block has now: that of its last rename, or else the one under which it was registered.
     pub fn block_name(&self, id: BlockId) -> Option<&Name> {
-        self.list(ListKind::Blocks).name(id.get())
+        self.list(ListKind::Blocks).current_name(id.get())
     }
 
     /// The newest registration of a component, by its name or by an alias.
@@ -122,15 +123,15 @@ impl Catalog {
         if name.contains('@') { Some(first.id) } else { Some(self.newest_registration(first.id)) }
     }
 
-    /// The name of this registration of a component in the list, with its revision.
+    /// The name that this registration of a component has now, with its revision.
     pub fn component_name(&self, id: ComponentId) -> Option<&Name> {
-        self.list(ListKind::Components).name(id.index())
+        self.list(ListKind::Components).current_name(id.index())
     }
 
     /// The last registration in the chain of replacements; the component itself if it was never replaced.
     pub fn newest_registration(&self, id: ComponentId) -> ComponentId {
         let mut newest = id;
-        // A replacement always has a higher index, so this ends.
+        // A registration becomes the next one only of the last one of another chain, so this ends.
         while let Some(next) = self.tables.components.get(newest.index()).and_then(|this| this.replaced_by) {
             newest = next;
         }
@@ -145,6 +146,22 @@ impl Catalog {
     /// The id of a kind of entity.
     pub fn entity_type(&self, name: &str) -> Option<EntityTypeId> {
         self.list(ListKind::Entities).id(name).map(EntityTypeId::new)
+    }
+
+    /// The kind with which a kind of entity was united; the kind itself if it was not.
+    pub fn newest_entity_type(&self, kind: EntityTypeId) -> EntityTypeId {
+        EntityTypeId::new(self.list(ListKind::Entities).newest(kind.get()))
+    }
+
+    /// The block that a block is in a generation: later unions are not done yet.
+    pub(crate) fn block_in(&self, id: BlockId, generation: u32) -> BlockId {
+        let blocks = self.list(ListKind::Blocks);
+        // The last record of a united block is that of the union.
+        let is_done =
+            |id: u64| self.tables.blocks.get(id).is_some_and(|block| block.newest().generation <= generation);
+        let pairs = blocks.chain(id.get()).zip(blocks.chain(id.get()).skip(1));
+        let done = pairs.take_while(|(before, _)| is_done(*before));
+        done.last().map_or(id, |(_, after)| BlockId::new(after))
     }
 
     /// The id of a structure.
@@ -186,18 +203,46 @@ impl Catalog {
             let entry = self.tables.components.get(row.id).map(|history| history.id);
             row.list == ListKind::Components && entry.is_some_and(|id| self.newest_registration(id) == newest)
         });
-        let first = self.component_name(id).map(Name::unrevised);
-        first.into_iter().chain(renamed.map(|row| row.name.as_str())).collect()
+        let first = self.list(ListKind::Components).name(id.index()).map(Name::unrevised);
+        let now = self.component_name(id).map(Name::unrevised);
+        first.into_iter().chain(now).chain(renamed.map(|row| row.name.as_str())).collect()
     }
 
-    /// The generations after `from` and up to `to` in which one of these blocks changed, ascending.
+    /// The other names of each [entry](Self::entry_of) that has some, the newest first.
+    pub(crate) fn aliases(&self) -> BTreeMap<(ListKind, u64), Vec<Name>> {
+        let mut aliases: BTreeMap<_, Vec<Name>> = BTreeMap::new();
+        for row in self.renames.iter().rev() {
+            let entry = self.entry_of(row.list, row.id);
+            aliases.entry((row.list, entry)).or_default().push(row.name.clone());
+        }
+        for ((list, entry), names) in &mut aliases {
+            names.extend(self.list(*list).name(*entry).cloned());
+        }
+        for list in ListKind::ALL {
+            for (id, _) in self.list(list).united() {
+                let all = aliases.entry((list, self.entry_of(list, id))).or_default();
+                all.extend(self.list(list).name(id).cloned());
+            }
+        }
+        for ((list, entry), names) in &mut aliases {
+            let mut seen: BTreeSet<Name> =
+                self.list(*list).current_name(*entry).cloned().into_iter().collect();
+            names.retain(|name| name.revision() == 1 && seen.insert(name.clone()));
+        }
+        aliases.retain(|_, names| !names.is_empty());
+        aliases
+    }
+
+    /// The generations after `from` and up to `to` in which one of these blocks changed, or one that they become,
+    /// ascending.
     pub(crate) fn changes_of(
         &self,
         blocks: impl IntoIterator<Item = BlockId>,
         from: u32,
         to: u32,
     ) -> Vec<u32> {
-        let histories = blocks.into_iter().filter_map(|block| self.tables.blocks.get(block.get()));
+        let blocks = blocks.into_iter().flat_map(|block| self.list(ListKind::Blocks).chain(block.get()));
+        let histories = blocks.filter_map(|block| self.tables.blocks.get(block));
         let mut out: Vec<u32> = histories
             .flat_map(|history| history.later.iter().map(|state| state.generation))
             .filter(|generation| *generation > from && *generation <= to)

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{ComponentSpec, Conversion, Field, SpecError};
 
-/// A stored record about one component. The first one registers its shape, which never changes.
+/// A stored record about one component. The first one registers its shape, which never changes. A later one describes
+/// it anew, or makes it the next registration of a component of another name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentRow {
     /// The first schema generation in which it is valid.
@@ -18,7 +19,7 @@ pub struct ComponentRow {
     pub default_bytes: Vec<u8>,
     /// The named parts in their order; empty if not described.
     pub fields: Vec<Field>,
-    /// The registration that this one replaces; only in a first record.
+    /// The registration that this one replaces; in a later record that of another name.
     pub replaces: Option<Replaces>,
 }
 
@@ -79,6 +80,15 @@ pub(crate) const fn id_at(index: u64, shape: ComponentShape) -> ComponentId {
     }
 }
 
+/// A registration of another name that was united with a component.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct United {
+    /// The first generation in which the component has its instances.
+    pub(crate) generation: u32,
+    pub(crate) component: ComponentId,
+    pub(crate) by: Conversion,
+}
+
 /// The states of one component in all generations.
 #[derive(Debug, Clone)]
 pub(crate) struct ComponentHistory {
@@ -89,9 +99,16 @@ pub(crate) struct ComponentHistory {
     pub(crate) replaces: Option<Replaces>,
     /// The registration that replaces this one.
     pub(crate) replaced_by: Option<ComponentId>,
+    /// Registrations of other names that were united with this one; their `replaced_by` is this one.
+    pub(crate) united: Vec<United>,
 }
 
 impl ComponentHistory {
+    /// The last schema. It is the one that a registration had when the next one came.
+    pub(crate) fn newest(&self) -> &ComponentSpec {
+        self.later.last().map_or(&self.first, |(_, spec)| spec)
+    }
+
     /// The schema in a generation. The first record is also valid before its own generation, when nothing can refer to
     /// it.
     pub(crate) fn at(&self, generation: u32) -> &ComponentSpec {

@@ -61,6 +61,11 @@ impl ListKind {
         }
     }
 
+    /// Whether two entries can be united: what is stored of one then becomes the other when it is read.
+    pub(crate) const fn can_unite(self) -> bool {
+        matches!(self, Self::Blocks | Self::Components | Self::Entities)
+    }
+
     pub(crate) const fn place(self) -> usize {
         self as usize
     }

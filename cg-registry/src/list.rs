@@ -1,6 +1,6 @@
 //! A list that issues ids and never revokes one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::Name;
 
@@ -22,6 +22,10 @@ use crate::Name;
 pub struct AppendOnlyList {
     names: Vec<Name>,
     ids: HashMap<Name, u64>,
+    /// The names that entries have now, if they are not those of their registration.
+    current: HashMap<u64, Name>,
+    /// Entries that were united with another one, and that one. It may be united itself.
+    united: BTreeMap<u64, u64>,
 }
 
 impl AppendOnlyList {
@@ -50,6 +54,29 @@ impl AppendOnlyList {
         self.names.get(usize::try_from(id).ok()?)
     }
 
+    /// The name that an entry has now: the last one by which it was renamed, or else the name under which it was issued.
+    /// An entry that was united with another one has the name of that one.
+    pub fn current_name(&self, id: u64) -> Option<&Name> {
+        let id = self.newest(id);
+        self.current.get(&id).or_else(|| self.name(id))
+    }
+
+    /// The entry with which an entry was united, at the end of the chain; the entry itself if it was not.
+    pub fn newest(&self, id: u64) -> u64 {
+        self.chain(id).last().unwrap_or(id)
+    }
+
+    /// The entry, that with which it was united, that with which this one was united, and so on.
+    pub(crate) fn chain(&self, id: u64) -> impl Iterator<Item = u64> {
+        // A union joins an entry that was not united with one of another chain, so this ends.
+        std::iter::successors(Some(id), |id| self.united.get(id).copied())
+    }
+
+    /// The entries that were united with another one, ascending, each with that one at the end of the chain.
+    pub fn united(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.united.keys().map(|id| (*id, self.newest(*id)))
+    }
+
     /// All names in the order of their ids, without aliases.
     pub fn names(&self) -> &[Name] {
         &self.names
@@ -75,11 +102,29 @@ impl AppendOnlyList {
         self.ids.insert(name, id);
         true
     }
+
+    /// Makes a name that finds an entry the entry's current one.
+    pub(crate) fn set_current(&mut self, id: u64, name: Name) {
+        if self.name(id) == Some(&name) {
+            self.current.remove(&id);
+        } else {
+            self.current.insert(id, name);
+        }
+    }
+
+    /// Unites an entry with another one: all its names find the other one.
+    pub(crate) fn unite(&mut self, id: u64, with: u64) {
+        self.ids.values_mut().filter(|found| **found == id).for_each(|found| *found = with);
+        self.united.insert(id, with);
+    }
 }
 
 impl PartialEq for AppendOnlyList {
     fn eq(&self, other: &Self) -> bool {
-        self.names == other.names && self.ids == other.ids
+        self.names == other.names
+            && self.ids == other.ids
+            && self.current == other.current
+            && self.united == other.united
     }
 }
 

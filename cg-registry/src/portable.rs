@@ -2,21 +2,23 @@
 //!
 //! **Invariant**: ids never leave a world without names. Exported data contains ids, and only these names define them.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cg_format::chunk::{Chunk, EditError};
-use cg_format::{BlockId, ComponentId, ComponentShape, EntityTypeId, LocalPos, SchemaView, SideKind};
+use cg_format::chunk::Chunk;
+use cg_format::{BlockId, ComponentId, ComponentShape, Dimension, EntityTypeId, SchemaView, SideKind};
 
-use crate::schema::Field;
+use crate::schema::{Field, SpecDiff, diff_specs};
 use crate::{
-    BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, ListKind, Name, Registration,
+    BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, KeptComponents,
+    LOST_COMPONENTS, ListKind, Name, Registration, STALE,
 };
 
 mod listed;
+mod remap;
 
 pub use listed::Listed;
+pub use remap::{Carried, IdRemap};
 
 /// The two counters that `Arc` stores before its content.
 const ARC_BYTES: usize = 2 * size_of::<usize>();
@@ -32,6 +34,8 @@ pub struct Names {
     pub entities: Listed<EntityTypeId, Name>,
     /// Kinds of side data.
     pub sides: Listed<SideKind, Name>,
+    /// The other names of the ids above, and of a dimension, the newest first. Only of those that have some.
+    pub aliases: Listed<(ListKind, u64), Arc<[Name]>>,
 }
 
 /// The meaning of a block id.
@@ -65,6 +69,21 @@ pub struct Used {
     pub entities: BTreeSet<EntityTypeId>,
     /// Kinds of side data.
     pub sides: BTreeSet<SideKind>,
+    /// Dimensions. Only their aliases are portable names.
+    pub dimensions: BTreeSet<Dimension>,
+}
+
+impl Used {
+    /// Adds the ids of component data without an owner, which a chunk holds in `:lost_components` and `:stale`.
+    pub fn add_kept(&mut self, chunk: &Chunk) {
+        let sides = [LOST_COMPONENTS, STALE].into_iter().filter_map(|kind| chunk.side(kind));
+        for kept in sides.filter_map(|bytes| KeptComponents::decode(bytes, None).ok()) {
+            for (owner, _) in kept.iter() {
+                self.blocks.insert(owner.block);
+                self.components.insert(owner.component);
+            }
+        }
+    }
 }
 
 /// An id that a catalog never issued.
@@ -102,13 +121,29 @@ impl Names {
             Ok((id, Arc::new(NamedComponent { name: name.ok_or_else(unknown)?, spec })))
         };
         let plain = |list: ListKind, id: u64| {
-            let name = catalog.list(list).name(id).cloned();
+            let name = catalog.list(list).current_name(id).cloned();
             name.ok_or(UnknownId { list, id })
         };
         let entity = |id: &EntityTypeId| Ok((*id, plain(ListKind::Entities, id.get())?));
         let side = |kind: &SideKind| Ok((*kind, plain(ListKind::Sides, kind.get().into())?));
+        let mut aliases = Vec::new();
+        let known = catalog.aliases();
+        if !known.is_empty() {
+            let mut add = |list, id: u64, place: u64| {
+                let names = known.get(&(list, catalog.entry_of(list, place)));
+                aliases.extend(names.map(|names| ((list, id), Arc::from(names.as_slice()))));
+            };
+            used.blocks.iter().for_each(|id| add(ListKind::Blocks, id.get(), id.get()));
+            for id in &components {
+                add(ListKind::Components, id.get(), id.index());
+            }
+            used.entities.iter().for_each(|id| add(ListKind::Entities, id.get(), id.get()));
+            used.dimensions.iter().for_each(|id| add(ListKind::Dimensions, id.get(), id.get()));
+            used.sides.iter().for_each(|id| add(ListKind::Sides, id.get().into(), id.get().into()));
+        }
         Ok(Self {
             blocks,
+            aliases: aliases.into_iter().collect(),
             components: components.into_iter().map(component).collect::<Result<_, UnknownId>>()?,
             entities: used.entities.iter().map(entity).collect::<Result<_, UnknownId>>()?,
             sides: used.sides.iter().map(side).collect::<Result<_, UnknownId>>()?,
@@ -129,8 +164,21 @@ impl Names {
         let components = components.filter(|(id, _)| carried.contains(id) || used.components.contains(id));
         let entities = self.entities.iter().filter(|(id, _)| used.entities.contains(id));
         let sides = self.sides.iter().filter(|(kind, _)| used.sides.contains(kind));
+        let is_used = |(list, id): &(ListKind, u64)| match list {
+            ListKind::Blocks => used.blocks.contains(&BlockId::new(*id)),
+            ListKind::Components => {
+                let id = ComponentId::new(*id);
+                carried.contains(&id) || used.components.contains(&id)
+            }
+            ListKind::Entities => used.entities.contains(&EntityTypeId::new(*id)),
+            ListKind::Sides => u16::try_from(*id).is_ok_and(|id| used.sides.contains(&SideKind::new(id))),
+            ListKind::Dimensions => used.dimensions.contains(&Dimension::new(*id)),
+            ListKind::Structures => false,
+        };
+        let aliases = self.aliases.iter().filter(|(key, _)| is_used(key));
         Self {
             blocks,
+            aliases: aliases.map(|(key, names)| (*key, Arc::clone(names))).collect(),
             components: components.map(|(id, component)| (*id, Arc::clone(component))).collect(),
             entities: entities.map(|(id, name)| (*id, name.clone())).collect(),
             sides: sides.map(|(kind, name)| (*kind, name.clone())).collect(),
@@ -152,19 +200,40 @@ impl Names {
         self.entities.get(&id)
     }
 
-    /// Whether every id has the same meaning in a catalog.
+    /// The entry of a catalog that has the name of an id, or else one of its other names.
+    pub fn find(&self, catalog: &Catalog, list: ListKind, id: u64, name: &Name) -> Option<u64> {
+        let entries = catalog.list(list);
+        let aliases = self.aliases.get(&(list, id)).map_or(&[][..], |names| &names[..]);
+        std::iter::once(name).chain(aliases).find_map(|name| entries.id(name.as_str()))
+    }
+
+    pub(crate) fn find_component(
+        &self,
+        catalog: &Catalog,
+        id: ComponentId,
+        component: &NamedComponent,
+    ) -> Option<ComponentId> {
+        let place = self.find(catalog, ListKind::Components, id.get(), &component.name)?;
+        Some(catalog.newest_registration(catalog.tables.components.get(place)?.id))
+    }
+
+    /// Whether every id has the same meaning in a catalog, and components have the same layout.
     pub fn are_those_of(&self, catalog: &Catalog) -> bool {
         let schema = catalog.current_schema();
+        let has_layout = |id: &ComponentId, component: &NamedComponent| {
+            let diff = catalog.component_spec(*id).map(|spec| diff_specs(&component.spec, spec));
+            matches!(diff, Some(SpecDiff::Same | SpecDiff::NewInstancesOnly))
+        };
+        let is_entry = |list, id: u64, name: &Name| self.find(catalog, list, id, name) == Some(id);
         let blocks = self.blocks.iter().all(|(id, block)| {
-            catalog.block_id(block.name.as_str()) == Some(*id)
+            is_entry(ListKind::Blocks, id.get(), &block.name)
                 && schema.components_of(*id) == Some(&block.components)
         });
         let components = self.components.iter().all(|(id, component)| {
-            catalog.component_id(component.name.as_str()) == Some(*id)
-                && schema.shape(*id) == Some(component.spec.shape)
+            self.find_component(catalog, *id, component) == Some(*id) && has_layout(id, component)
         });
-        let entities = self.entities.iter().all(|(id, name)| catalog.entity_type(name.as_str()) == Some(*id));
-        let sides = self.sides.iter().all(|(id, name)| catalog.side_kind(name.as_str()) == Some(*id));
+        let entities = self.entities.iter().all(|(id, name)| is_entry(ListKind::Entities, id.get(), name));
+        let sides = self.sides.iter().all(|(id, name)| is_entry(ListKind::Sides, id.get().into(), name));
         blocks && components && entities && sides
     }
 
@@ -174,6 +243,7 @@ impl Names {
         self.components.share_with(&others.components);
         self.entities.share_with(&others.entities);
         self.sides.share_with(&others.sides);
+        self.aliases.share_with(&others.aliases);
     }
 
     /// The approximate memory that it takes in addition to this value. The texts of names are shared and do not count.
@@ -190,7 +260,8 @@ impl Names {
         let lists = self.blocks.memory_beside(others.map(|others| &others.blocks))
             + self.components.memory_beside(others.map(|others| &others.components))
             + self.entities.memory_beside(others.map(|others| &others.entities))
-            + self.sides.memory_beside(others.map(|others| &others.sides));
+            + self.sides.memory_beside(others.map(|others| &others.sides))
+            + self.aliases.memory_beside(others.map(|others| &others.aliases));
         let blocks = self.blocks.iter().filter(|(id, block)| {
             let there = others.and_then(|others| others.blocks.get(id));
             there.is_none_or(|there| !Arc::ptr_eq(block, there))
@@ -214,40 +285,48 @@ impl Names {
     /// The names that are absent in a catalog, each with its list.
     pub fn missing_in(&self, catalog: &Catalog) -> Vec<(ListKind, Name)> {
         let mut missing = Vec::new();
-        let mut note = |list, name: &Name| {
-            if catalog.list(list).id(name.as_str()).is_none() {
+        let mut note = |list, id, name: &Name| {
+            if self.find(catalog, list, id, name).is_none() {
                 missing.push((list, name.clone()));
             }
         };
-        self.components.values().for_each(|component| note(ListKind::Components, &component.name));
-        self.blocks.values().for_each(|block| note(ListKind::Blocks, &block.name));
-        self.entities.values().for_each(|name| note(ListKind::Entities, name));
-        self.sides.values().for_each(|name| note(ListKind::Sides, name));
+        self.components.iter().for_each(|(id, it)| note(ListKind::Components, id.get(), &it.name));
+        self.blocks.iter().for_each(|(id, block)| note(ListKind::Blocks, id.get(), &block.name));
+        self.entities.iter().for_each(|(id, name)| note(ListKind::Entities, id.get(), name));
+        self.sides.iter().for_each(|(id, name)| note(ListKind::Sides, id.get().into(), name));
         missing
     }
 
     /// The registration that adds the absent names to a catalog; empty if none is absent.
     pub fn registration(&self, catalog: &Catalog) -> Registration {
-        let lacks = |list: ListKind, name: &Name| catalog.list(list).id(name.as_str()).is_none();
-        let components = self.components.values().filter(|it| lacks(ListKind::Components, &it.name));
-        let blocks = self.blocks.values().filter(|block| lacks(ListKind::Blocks, &block.name));
-        let name_of = |id: &ComponentId| self.components.get(id).map(|component| component.name.clone());
+        let lacks = |list: ListKind, id, name: &Name| self.find(catalog, list, id, name).is_none();
+        let components =
+            self.components.iter().filter(|(id, it)| lacks(ListKind::Components, id.get(), &it.name));
+        let blocks = self.blocks.iter().filter(|(id, block)| lacks(ListKind::Blocks, id.get(), &block.name));
+        // A component that the catalog has under another of its names is registered with the block under that one.
+        let name_of = |id: &ComponentId| {
+            let component = self.components.get(id)?;
+            let place = self.find(catalog, ListKind::Components, id.get(), &component.name);
+            let there = place.and_then(|place| catalog.list(ListKind::Components).name(place));
+            there.and_then(|name| Name::new(name.unrevised()).ok()).or_else(|| Some(component.name.clone()))
+        };
+        let entities = self.entities.iter().filter(|(id, name)| lacks(ListKind::Entities, id.get(), name));
+        let sides = self.sides.iter().filter(|(id, name)| lacks(ListKind::Sides, id.get().into(), name));
+        let mut known = BTreeSet::new();
         Registration {
-            components: components.map(|component| offer(&component.name, &component.spec)).collect(),
+            components: components
+                .filter(|(_, it)| known.insert(&it.name))
+                .map(|(_, it)| offer(&it.name, &it.spec))
+                .collect(),
             blocks: blocks
-                .map(|block| BlockOffer {
+                .map(|(_, block)| BlockOffer {
                     name: block.name.clone(),
                     components: block.components.iter().filter_map(name_of).collect(),
                     opaque: block.opaque,
                 })
                 .collect(),
-            entities: self
-                .entities
-                .values()
-                .filter(|name| lacks(ListKind::Entities, name))
-                .cloned()
-                .collect(),
-            sides: self.sides.values().filter(|name| lacks(ListKind::Sides, name)).cloned().collect(),
+            entities: entities.map(|(_, name)| name.clone()).collect(),
+            sides: sides.map(|(_, name)| name.clone()).collect(),
             ..Registration::default()
         }
     }
@@ -286,92 +365,5 @@ impl SchemaView for Names {
 
     fn is_opaque(&self, block: BlockId) -> bool {
         self.blocks.get(&block).is_some_and(|block| block.opaque)
-    }
-}
-
-/// The conversion from portable ids to those of a catalog that has all their names.
-#[derive(Debug)]
-pub struct IdRemap {
-    blocks: BTreeMap<BlockId, BlockId>,
-    /// The source component of each catalog component with the same shape.
-    components: BTreeMap<ComponentId, ComponentId>,
-    entities: BTreeMap<EntityTypeId, EntityTypeId>,
-    sides: BTreeMap<SideKind, SideKind>,
-}
-
-impl IdRemap {
-    /// Creates the conversion to a catalog.
-    ///
-    /// # Errors
-    /// The absent names, as [`Names::missing_in`] returns them.
-    pub fn new(names: &Names, catalog: &Catalog) -> Result<Self, Vec<(ListKind, Name)>> {
-        let missing = names.missing_in(catalog);
-        if !missing.is_empty() {
-            return Err(missing);
-        }
-        let schema = catalog.current_schema();
-        let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {
-            let there = catalog.component_id(component.name.as_str())?;
-            (schema.shape(there) == Some(component.spec.shape)).then_some((there, *id))
-        };
-        let side = |(id, name): (&SideKind, &Name)| Some((*id, catalog.side_kind(name.as_str())?));
-        let entity = |(id, name): (&EntityTypeId, &Name)| Some((*id, catalog.entity_type(name.as_str())?));
-        let block =
-            |(id, block): (&BlockId, &Arc<NamedBlock>)| Some((*id, catalog.block_id(block.name.as_str())?));
-        Ok(Self {
-            blocks: names.blocks.iter().filter_map(block).collect(),
-            components: names.components.iter().filter_map(component).collect(),
-            entities: names.entities.iter().filter_map(entity).collect(),
-            sides: names.sides.iter().filter_map(side).collect(),
-        })
-    }
-
-    /// Converts the blocks and side data of a chunk to the ids of the catalog. Also returns the number of dropped
-    /// instances of each component: those whose component has another shape there, or whose block does not have it
-    /// there. References to entities, and ids without a name, stay unchanged.
-    ///
-    /// # Errors
-    /// [`EditError`] if the chunk's own schema does not explain its components, or they do not fit the new schema.
-    pub fn chunk(
-        &self,
-        old: &Chunk,
-        schema: &impl SchemaView,
-    ) -> Result<(Chunk, BTreeMap<ComponentId, u64>), EditError> {
-        if old.has_unread_components() {
-            return Err(EditError::UnreadComponents { block: old.block(LocalPos::default()) });
-        }
-        let mut left: BTreeMap<ComponentId, u64> = BTreeMap::new();
-        for (component, ..) in old.components() {
-            *left.entry(component).or_default() += 1;
-        }
-        let mut new = old.clone();
-        new.remap_blocks(|block| self.blocks.get(&block).copied().unwrap_or(block));
-        let mut new = new.with_components(schema, |at, _, component| {
-            let source = *self.components.get(&component)?;
-            let bytes = old.component(at, source)?;
-            if let Some(left) = left.get_mut(&source) {
-                *left -= 1;
-            }
-            Some(Cow::Borrowed(bytes))
-        })?;
-        let sides: Vec<_> = old.sides().map(|(kind, _)| kind).collect();
-        for kind in sides {
-            new.remove_side(kind);
-        }
-        for (kind, data) in old.sides() {
-            new.set_side(self.sides.get(&kind).copied().unwrap_or(kind), data.to_vec());
-        }
-        left.retain(|_, count| *count > 0);
-        Ok((new, left))
-    }
-
-    /// The catalog's kind of entity for a portable one.
-    pub fn entity(&self, here: EntityTypeId) -> Option<EntityTypeId> {
-        self.entities.get(&here).copied()
-    }
-
-    /// The catalog's component for the component of a portable entity.
-    pub fn component(&self, here: ComponentId) -> Option<ComponentId> {
-        self.components.iter().find(|(_, id)| **id == here).map(|(there, _)| *there)
     }
 }

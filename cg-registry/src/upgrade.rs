@@ -1,24 +1,26 @@
 //! Converts a chunk's components from its stored schema generation to the newest one.
 
 mod functions;
+mod link;
 mod step;
 
 use std::borrow::Cow;
 
 use cg_format::chunk::{Chunk, EditError};
-use cg_format::{BlockId, ComponentId, ComponentShape, DecodeError};
+use cg_format::{BlockId, ComponentId, DecodeError};
 
 use crate::catalog::Catalog;
-use crate::component::ComponentHistory;
-use crate::schema::{Conversion, convert};
+use crate::schema::convert;
 
 pub use functions::{Gained, Instance, UpgradeFunctions};
+pub(crate) use link::Link;
 
 /// Upgrades chunks, and single component values, to the newest schema generation of a catalog.
 ///
 /// An upgrade applies every generation in which one of the chunk's blocks changed, in order. So the result does not
 /// depend on earlier upgrades. It depends only on the chunk, its generation, the catalog and the host's functions.
-/// Blocks, entities, other side data and versions do not change.
+/// Blocks, entities, other side data and versions do not change, except that a united block becomes the one with which
+/// it was united.
 ///
 /// In each generation, a component of a block takes its bytes from the first of these sources that exists:
 /// - the same component;
@@ -130,32 +132,23 @@ impl<'a> Upgrader<'a> {
         bytes: &'b [u8],
     ) -> Result<(ComponentId, Cow<'b, [u8]>), UpgradeError> {
         let newest = self.catalog.newest_registration(component);
-        let generation = self.catalog.current_generation();
-        Ok((newest, self.convert(component, newest, Cow::Borrowed(bytes), None, generation)?))
+        Ok((newest, self.convert(component, newest, Cow::Borrowed(bytes), None)?))
     }
 
-    /// Converts bytes from a registration to a later one, step by step, with the schemas of one generation.
+    /// Converts bytes from a registration to a later one, step by step.
     fn convert<'b>(
         &self,
         from: ComponentId,
         to: ComponentId,
         mut bytes: Cow<'b, [u8]>,
         block: Option<BlockId>,
-        generation: u32,
     ) -> Result<Cow<'b, [u8]>, UpgradeError> {
-        let mut old = from;
-        while old != to {
-            let link =
-                self.history(old).and_then(|history| Some((history, self.history(history.replaced_by?)?)));
-            let Some((from, to)) = link else { break };
-            let by = to.replaces.map_or(Conversion::Prefix, |replaces| replaces.by);
-            let (from_spec, to_spec) = (from.at(generation), to.at(generation));
-            bytes = Cow::Owned(if let Some(converted) = convert(by, from_spec, to_spec, &bytes) {
+        for link in self.catalog.links(from, to) {
+            bytes = Cow::Owned(if let Some(converted) = convert(link.by, link.from, link.to, &bytes) {
                 converted
             } else {
-                self.call(to.id, &Instance { block, from: from_spec, to: to_spec, bytes: &bytes })?
+                self.call(link.id, &Instance { block, from: link.from, to: link.to, bytes: &bytes })?
             });
-            old = to.id;
         }
         Ok(bytes)
     }
@@ -163,18 +156,10 @@ impl<'a> Upgrader<'a> {
     fn call(&self, component: ComponentId, instance: &Instance<'_>) -> Result<Vec<u8>, UpgradeError> {
         let names = self.catalog.known_as(component);
         let name = || names.first().copied().unwrap_or_default().to_owned();
-        let function = names.iter().find_map(|name| self.functions.conversion(name));
-        let function = function.ok_or_else(|| UpgradeError::FunctionMissing { component: name() })?;
+        let called = self.functions.call(&names, instance);
+        let called = called.ok_or_else(|| UpgradeError::FunctionMissing { component: name() })?;
         let refused = || UpgradeError::FunctionRefused { component: name(), len_bytes: instance.bytes.len() };
-        let fits = |bytes: &Vec<u8>| match instance.to.shape {
-            ComponentShape::Fixed { width_bytes } => bytes.len() == width_bytes as usize,
-            ComponentShape::Variable => true,
-        };
-        function(instance).filter(fits).ok_or_else(refused)
-    }
-
-    fn history(&self, id: ComponentId) -> Option<&'a ComponentHistory> {
-        self.catalog.tables.components.get(id.index()).filter(|history| history.id == id)
+        called.map_err(|_| refused())
     }
 }
 

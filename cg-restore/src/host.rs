@@ -1,6 +1,9 @@
 //! A store as the host of a restore queue.
 
+use std::sync::Arc;
+
 use cg_format::ChunkAt;
+use cg_registry::UpgradeFunctions;
 use cg_snapshot::{BlockChange, Host, RestoreError, StepWork, Stepped};
 use cg_store::Error;
 
@@ -75,6 +78,10 @@ impl<T: Target, O: Observer> Host for StoreHost<'_, T, O> {
 
     fn is_ready(&mut self, at: ChunkAt) -> bool {
         self.tickets.is_ready(at, self.target)
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        self.target.upgrades()
     }
 
     fn changed(&mut self, change: BlockChange) {

@@ -1,7 +1,10 @@
 //! The targets of a restore: worlds and overlays.
 
+use std::sync::Arc;
+
 use cg_format::ChunkAt;
 use cg_layers::{Base, Overlay};
+use cg_registry::UpgradeFunctions;
 use cg_snapshot::{RestoreError, StepWork};
 use cg_store::{Error, LoadTicket, Peek, World};
 
@@ -16,6 +19,11 @@ pub trait Target {
     /// Starts to load the chunks that are not in memory. `None` if all are in memory, or if steps load chunks
     /// themselves.
     fn load_ahead(&self, at: &[ChunkAt]) -> Option<LoadTicket>;
+
+    /// The functions that convert and fill components of snapshots with other layouts. Default: none.
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        Arc::default()
+    }
 }
 
 /// Why a transaction wrote nothing.
@@ -43,6 +51,10 @@ impl Target for World {
         let missing: Vec<_> = at.iter().copied().filter(is_missing).collect();
         (!missing.is_empty()).then(|| self.load_in_background(&missing))
     }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        Base::upgrades(self)
+    }
 }
 
 /// Steps load chunks themselves: chunks of the overlay are read from its rows.
@@ -53,5 +65,9 @@ impl<S: Base> Target for Overlay<S> {
 
     fn load_ahead(&self, _: &[ChunkAt]) -> Option<LoadTicket> {
         None
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        Base::upgrades(self)
     }
 }

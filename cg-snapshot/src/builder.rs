@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cg_format::EntityId;
 use cg_format::entity::Entity;
+use cg_format::{ComponentId, Dimension, EntityId};
 use cg_registry::Catalog;
 use cg_registry::portable::{Names, UnknownId, Used};
 
@@ -21,12 +21,14 @@ pub(crate) struct Collected {
     /// Section numbers by checksum and length. A candidate counts as equal only after its bytes are compared.
     known: HashMap<(u32, usize), Vec<u32>>,
     used: Used,
+    /// The ids of component data without an owner. The catalog may lack those of a damaged chunk.
+    kept_ids: Used,
 }
 
 impl Collected {
     /// Stores a section unless an equal one is stored. Returns its place.
     pub(crate) fn keep(&mut self, prepared: Prepared) -> u32 {
-        let Prepared { bytes, checksum, kinds, sides } = prepared;
+        let Prepared { bytes, checksum, kinds, sides, kept } = prepared;
         let known = self.known.entry((checksum, bytes.len())).or_default();
         let is_equal =
             |place: &&u32| self.kept.get(**place as usize - 1).is_some_and(|kept| kept.bytes() == bytes);
@@ -38,7 +40,13 @@ impl Collected {
         known.push(place);
         self.used.blocks.extend(kinds);
         self.used.sides.extend(sides);
+        self.kept_ids.blocks.extend(kept.blocks);
+        self.kept_ids.components.extend(kept.components);
         place
+    }
+
+    pub(crate) fn is_of(&mut self, dimension: Dimension) {
+        self.used.dimensions.insert(dimension);
     }
 
     pub(crate) fn uses(&mut self, entity: &Entity) {
@@ -50,7 +58,11 @@ impl Collected {
     ///
     /// # Errors
     /// [`SnapshotError::UnknownId`] if the catalog is not the one that issued the ids.
-    pub(crate) fn finish(self, catalog: &Catalog) -> Result<(Kept, Names), SnapshotError> {
+    pub(crate) fn finish(mut self, catalog: &Catalog) -> Result<(Kept, Names), SnapshotError> {
+        let Used { blocks, components, .. } = self.kept_ids;
+        self.used.blocks.extend(blocks.into_iter().filter(|id| catalog.block_name(*id).is_some()));
+        let is_known = |id: &ComponentId| catalog.component_spec(*id).is_some();
+        self.used.components.extend(components.into_iter().filter(is_known));
         let names = Names::of(catalog, &self.used)
             .map_err(|UnknownId { list, id }| SnapshotError::UnknownId { list, id })?;
         Ok((self.kept.finish(), names))
@@ -90,7 +102,8 @@ impl Builder {
         self.places.len()
     }
 
-    pub(crate) fn finish(self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
+    pub(crate) fn finish(mut self, catalog: &Catalog) -> Result<Snapshot, SnapshotError> {
+        self.sections.is_of(self.info.region.dimension());
         let (kept, names) = self.sections.finish(catalog)?;
         let (places, entities) = (Places::new(&self.places), self.entities.into_iter().collect());
         Ok(Snapshot::new(self.info, names, places, kept, entities))

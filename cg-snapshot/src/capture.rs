@@ -202,7 +202,7 @@ fn begin(region: Region, catalog: &Catalog, options: &CaptureOptions) -> Result<
         return Err(SnapshotError::NameTooLong { len_bytes, max_bytes });
     }
     let id = region.dimension().get();
-    let dimension = catalog.list(ListKind::Dimensions).name(id).cloned();
+    let dimension = catalog.list(ListKind::Dimensions).current_name(id).cloned();
     let unknown = SnapshotError::UnknownId { list: ListKind::Dimensions, id };
     Ok(SnapshotInfo {
         name: options.name.clone(),

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::wire::Reader;
 use cg_format::{BlockId, CellOrder, LocalPos, SchemaView, Section as Part, SideKind};
+use cg_registry::portable::Used;
+use cg_registry::{KeptComponents, LOST_COMPONENTS, STALE};
 
 use crate::region::Section;
 
@@ -48,6 +50,8 @@ pub(crate) struct Prepared {
     pub(crate) checksum: u32,
     pub(crate) kinds: Vec<BlockId>,
     pub(crate) sides: Vec<SideKind>,
+    /// The ids of component data without an owner.
+    pub(crate) kept: Used,
 }
 
 impl Prepared {
@@ -55,7 +59,9 @@ impl Prepared {
         let bytes = chunk.to_bytes();
         let checksum = crc32c::crc32c(&bytes);
         let sides = chunk.sides().map(|(kind, _)| kind).collect();
-        Self { checksum, bytes, kinds: chunk.kinds(), sides }
+        let mut kept = Used::default();
+        kept.add_kept(chunk);
+        Self { checksum, bytes, kinds: chunk.kinds(), sides, kept }
     }
 }
 
@@ -94,6 +100,42 @@ pub(crate) fn remove_sides(chunk: &mut Chunk) {
     let kinds: Vec<_> = chunk.sides().map(|(kind, _)| kind).collect();
     for kind in kinds {
         chunk.remove_side(kind);
+    }
+}
+
+/// Adds component data without an owner to a chunk: what another one keeps at cells of a section, and the chunk does not
+/// keep yet.
+pub(crate) fn keep_also(to: &mut Chunk, from: &Chunk, section: &Section) {
+    for kind in [LOST_COMPONENTS, STALE] {
+        let decoded = |chunk: &Chunk| KeptComponents::decode(chunk.side(kind)?, None).ok();
+        let Some(coming) = decoded(from) else { continue };
+        let coming = coming.iter().filter(|(owner, _)| section.contains(owner.at.cell));
+        let coming = coming.map(|(owner, bytes)| (owner, bytes.to_vec()));
+        add_kept(to, kind, coming);
+    }
+}
+
+/// Adds entries to side data of component data without an owner, except those that are there. Side data that does not
+/// decode stays as it is.
+pub(crate) fn add_kept(
+    to: &mut Chunk,
+    kind: SideKind,
+    coming: impl Iterator<Item = (cg_registry::kept::Owner, Vec<u8>)>,
+) {
+    let mut kept = match to.side(kind).map(|bytes| KeptComponents::decode(bytes, None)) {
+        None => KeptComponents::default(),
+        Some(Ok(kept)) => kept,
+        Some(Err(_)) => return,
+    };
+    for (owner, bytes) in coming {
+        let is_there = kept.iter().any(|(known, there)| known == owner && there == bytes);
+        let has_place = kind != LOST_COMPONENTS || kept.get(owner).is_none();
+        if !is_there && has_place {
+            kept.push(owner, bytes);
+        }
+    }
+    if !kept.is_empty() {
+        to.set_side(kind, kept.encode());
     }
 }
 

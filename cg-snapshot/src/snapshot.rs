@@ -2,7 +2,7 @@
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
-use cg_format::{ChunkAt, DecodeError, EntityId, Problem};
+use cg_format::{ChunkAt, ComponentId, DecodeError, Dimension, EntityId, Problem};
 use cg_registry::portable::{Names, Used};
 use cg_registry::{Catalog, ListKind, Name, Registration};
 use rayon::prelude::*;
@@ -65,6 +65,17 @@ pub struct Snapshot {
     pub(crate) kept: Kept,
     /// Ascending by id.
     pub(crate) entities: Vec<(EntityId, Entity)>,
+    /// What a conversion left of the entities' components, ascending by entity. A file does not have it.
+    pub(crate) aside: Vec<Aside>,
+}
+
+/// Bytes of an entity's component that a conversion left.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Aside {
+    pub(crate) entity: EntityId,
+    /// The component of the catalog.
+    pub(crate) component: ComponentId,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Snapshot {
@@ -185,11 +196,13 @@ impl Snapshot {
         let of_chunk = |mut used: Used, chunk: Chunk| {
             used.blocks.extend(chunk.kinds());
             used.sides.extend(chunk.sides().map(|(kind, _)| kind));
+            used.add_kept(&chunk);
             used
         };
         let both = |mut used: Used, other: Used| {
             used.blocks.extend(other.blocks);
             used.sides.extend(other.sides);
+            used.components.extend(other.components);
             used
         };
         let mut used = chunks.fold(Used::default, of_chunk).reduce(Used::default, both);
@@ -197,6 +210,7 @@ impl Snapshot {
             used.entities.insert(entity.kind);
             used.components.extend(entity.components().map(|(component, _)| component));
         }
+        used.dimensions.insert(self.region().dimension());
         self.names = self.names.only(&used);
     }
 
@@ -229,6 +243,7 @@ impl Snapshot {
             + self.kept.memory_bytes()
             + self.places.memory_bytes()
             + entities
+            + self.aside.iter().map(|left| size_of::<Aside>() + left.bytes.len()).sum::<usize>()
     }
 
     /// The memory that it takes in addition to another snapshot with which it [shares](Self::share_with) its content.
@@ -247,11 +262,17 @@ impl Snapshot {
         self.kept.share_with(&other.kept)
     }
 
+    /// The catalog's dimension with the name of the snapshot's dimension, or else with one of its other names.
+    pub fn dimension_in(&self, catalog: &Catalog) -> Option<Dimension> {
+        let (list, id) = (ListKind::Dimensions, self.region().dimension().get());
+        self.names.find(catalog, list, id, &self.info.dimension).map(Dimension::new)
+    }
+
     /// The names that must be registered before it can [arrive](Self::arrive) in a catalog, including its dimension;
     /// empty if nothing is missing.
     pub fn registration(&self, catalog: &Catalog) -> Registration {
         let dimension = &self.info.dimension;
-        let is_new = catalog.dimension(dimension.as_str()).is_none();
+        let is_new = self.dimension_in(catalog).is_none();
         let dimensions = is_new.then(|| dimension.clone()).into_iter().collect();
         Registration { dimensions, ..self.names.registration(catalog) }
     }
@@ -293,7 +314,7 @@ impl Snapshot {
             entity_count: entities.len() as u64,
             ..info
         };
-        Self { info, names, places, kept, entities }
+        Self { info, names, places, kept, entities, aside: Vec::new() }
     }
 }
 

@@ -250,7 +250,8 @@ pub struct SyncOutcome {
     /// Whether the server's world has another history than the cache knew, so that versions were treated as
     /// unknown.
     pub is_restart: bool,
-    /// Instances of components that were dropped, by name: the component has another shape in the cache, or the block
-    /// does not have it.
+    /// Instances of components without a place in the cache, or without a place for all their parts, by name: the
+    /// layout there has none, or the block does not have the component. The bytes are kept in the chunk: in
+    /// `:lost_components` if only the block lacks the component, in `:stale` otherwise.
     pub components_left: BTreeMap<String, u64>,
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
-use cg_registry::portable::{IdRemap, Names};
+use cg_registry::portable::{IdRemap, Names, Used};
 use cg_registry::{Catalog, ListKind};
 use cg_store::engine::CommitSeq;
+use cg_store::layer::Base;
 use cg_store::objects::ObjectKey;
 use cg_store::{Error, World};
 use uuid::Uuid;
@@ -13,8 +14,8 @@ use uuid::Uuid;
 use super::applying::{Applying, SyncOutcome};
 use super::error::{MessageError, SyncError};
 use super::messages::{
-    AreaReply, AskedArea, AskedCube, CubeReply, KnownServer, NewNames, SyncReply, SyncRequest, decode_row,
-    encode_row,
+    AreaReply, AskedArea, AskedCube, AskedDimension, CubeReply, KnownServer, NewNames, SyncReply,
+    SyncRequest, decode_row, encode_row,
 };
 use super::place::{area_of, chunk_at, dimension_of, meets, place_of};
 use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, POINT, Point, STALE, area_key, names_key};
@@ -67,6 +68,7 @@ pub struct SyncClient {
 struct State {
     head: Option<Head>,
     generation: u32,
+    renames: u64,
     names: Names,
     /// The requests of this session have the numbers after this one. It is random, so that no other session has them.
     first_request: u64,
@@ -89,8 +91,8 @@ impl SyncClient {
             let head: Head = decode_row(&head.bytes)?;
             for page in head.first_page..head.behind_page {
                 let page = world.objects().get(names_key(page))?.ok_or(MessageError::NamesMissing)?;
-                let page: NewNames = decode_row(&page.bytes)?;
-                page.fold_into(&mut state.names, &mut state.generation)?;
+                let page = NewNames::decode_page(&page.bytes)?;
+                page.fold_into(&mut state.names, (&mut state.generation, &mut state.renames))?;
             }
             state.head = Some(head);
             // Without it, the versions of an earlier release count for nothing.
@@ -227,9 +229,10 @@ impl SyncClient {
         if !is_late {
             next.newest = Point { opening: reply.opening, commit: reply.commit };
         }
-        let known_names = if reply.names.generation == next.generation { count(&next.names) } else { 0 };
+        let is_known = (reply.names.generation, reply.names.renames) == (next.generation, next.renames);
+        let known_names = if is_known { count(&next.names) } else { 0 };
         self.check_names(known_names + reply.names.count())?;
-        let has_names = reply.names.fold_into(&mut next.names, &mut next.generation)?;
+        let has_names = reply.names.fold_into(&mut next.names, (&mut next.generation, &mut next.renames))?;
         let is_new_life = next.head.is_none();
         let page = state.head.map_or(0, |head| head.behind_page);
         let head = Head {
@@ -240,7 +243,8 @@ impl SyncClient {
         };
         next.head = Some(head);
         let catalog = self.registered(&next.names)?;
-        let remap = IdRemap::new(&next.names, &catalog).map_err(|_| MessageError::NamesMissing)?;
+        let remap = IdRemap::with_functions(&next.names, &catalog, Base::upgrades(&self.world))
+            .map_err(|_| MessageError::NamesMissing)?;
         let cached = self.cached_in(request, reply, &catalog)?;
         let applied = self.world.transaction(|tx| {
             if state.head != Some(head) {
@@ -255,7 +259,7 @@ impl SyncClient {
                 tx.delete_object(names_key(old))?;
             }
             if has_names {
-                tx.put_object(names_key(page), encode_row(&reply.names))?;
+                tx.put_object(names_key(page), reply.names.encode_page())?;
             }
             let mut applying = Applying {
                 tx,
@@ -292,6 +296,7 @@ impl SyncClient {
             opening: state.newest.opening,
             commit: state.newest.commit,
             generation: state.generation,
+            renames: state.renames,
             blocks: state.names.blocks.len() as u64,
             sides: state.names.sides.len() as u64,
         });
@@ -391,14 +396,18 @@ fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), 
     Ok(())
 }
 
-/// The index of a dimension in a request. Adds its name if it is absent.
-fn number_of(names: &mut Vec<Vec<u8>>, catalog: &Catalog, dimension: Dimension) -> Result<u16, Error> {
+/// The index of a dimension in a request. Adds its names if it is absent.
+fn number_of(asked: &mut Vec<AskedDimension>, catalog: &Catalog, dimension: Dimension) -> Result<u16, Error> {
     let list = catalog.list(ListKind::Dimensions);
     let unknown = || Error::UnknownDimension { found: dimension.get(), issued: list.len() as u64 };
-    let name = list.name(dimension.get()).ok_or_else(unknown)?.as_str().as_bytes();
-    let number = names.iter().position(|known| known == name).unwrap_or_else(|| {
-        names.push(name.to_vec());
-        names.len() - 1
-    });
-    u16::try_from(number).map_err(|_| unknown())
+    let name = list.current_name(dimension.get()).ok_or_else(unknown)?.as_str().as_bytes();
+    if let Some(number) = asked.iter().position(|known| known.name == name) {
+        return u16::try_from(number).map_err(|_| unknown());
+    }
+    let used = Used { dimensions: [dimension].into(), ..Used::default() };
+    let names = Names::of(catalog, &used).expect("nothing but a dimension is asked for");
+    let aliases = names.aliases.values().flat_map(|names| names.iter());
+    let aliases = aliases.map(|name| name.as_str().into()).collect();
+    asked.push(AskedDimension { name: name.to_vec(), aliases });
+    u16::try_from(asked.len() - 1).map_err(|_| unknown())
 }

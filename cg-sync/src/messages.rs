@@ -13,6 +13,7 @@
 //! **Invariant**: a message that uses an id of the server contains the id's name, or follows a message that did.
 //! Dimensions are always named.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cg_format::{BlockId, ComponentId, ComponentShape, SideKind};
@@ -33,6 +34,8 @@ const HEAD_LEN_BYTES: usize = 6;
 
 /// The first bytes of a client's rows. The rows have no checksum here, because their frames have one.
 const ROW: [u8; 2] = [1, 0];
+/// As [`ROW`], of a page of names with aliases. Earlier drafts wrote pages without.
+const NAMES_ROW: [u8; 2] = [2, 0];
 
 /// The maximum length of a received message, by its kind. Servers and caches accept different lengths.
 ///
@@ -59,10 +62,17 @@ impl Default for SyncLimits {
 pub struct SyncRequest {
     pub(super) number: u64,
     pub(super) known: Option<KnownServer>,
-    /// The names of the dimensions. The numbers below are indexes into them.
-    pub(super) dimensions: Vec<Vec<u8>>,
+    /// The dimensions. The numbers below are indexes into them.
+    pub(super) dimensions: Vec<AskedDimension>,
     pub(super) cubes: Vec<AskedCube>,
     pub(super) areas: Vec<AskedArea>,
+}
+
+/// A dimension by the name that it has in the cache, and by its other names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AskedDimension {
+    pub(super) name: Vec<u8>,
+    pub(super) aliases: Vec<Vec<u8>>,
 }
 
 /// The server's state that the client knows.
@@ -76,6 +86,7 @@ pub(super) struct KnownServer {
     /// That commit.
     pub(super) commit: u64,
     pub(super) generation: u32,
+    pub(super) renames: u64,
     pub(super) blocks: u64,
     pub(super) sides: u64,
 }
@@ -167,13 +178,35 @@ pub(super) struct ChangedCube {
     pub(super) chunks: Vec<(u8, Option<u64>)>,
 }
 
-/// The names that the client does not have. All names, if the schema generation differs.
+/// The names that the client does not have. All names, if the schema generation differs or entries were renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct NewNames {
     pub(super) generation: u32,
     pub(super) first_block: u64,
     pub(super) first_side: u64,
     /// The components of the blocks below.
+    components: Vec<WireComponent>,
+    blocks: Vec<WireBlock>,
+    sides: Vec<Vec<u8>>,
+    /// The number of the server's renames.
+    pub(super) renames: u64,
+    /// The other names of the ids above, the newest first.
+    aliases: Vec<WireAliases>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct WireAliases {
+    list: ListKind,
+    id: u64,
+    names: Vec<Vec<u8>>,
+}
+
+/// A page of names as earlier drafts stored it.
+#[derive(Deserialize)]
+struct NamesWithoutAliases {
+    generation: u32,
+    first_block: u64,
+    first_side: u64,
     components: Vec<WireComponent>,
     blocks: Vec<WireBlock>,
     sides: Vec<Vec<u8>>,
@@ -304,12 +337,15 @@ impl NewNames {
     pub(super) fn behind(catalog: &Catalog, known: Option<&KnownServer>) -> Self {
         let generation = catalog.current_generation();
         let len = |list| catalog.list(list).len() as u64;
-        let known = known.filter(|known| known.generation == generation);
+        let renames = catalog.renames().len() as u64;
+        let known = known.filter(|known| (known.generation, known.renames) == (generation, renames));
         let first_block = known.map_or(0, |known| known.blocks.min(len(ListKind::Blocks)));
         let first_side = known.map_or(0, |known| known.sides.min(len(ListKind::Sides)));
         let used = Used {
             blocks: (first_block..len(ListKind::Blocks)).map(BlockId::new).collect(),
             sides: (first_side..len(ListKind::Sides)).map(|id| SideKind::new(id as u16)).collect(),
+            // All of them, once: chunks also hold data of components that no block has any more.
+            components: if known.is_none() { all_components(catalog) } else { BTreeSet::new() },
             ..Used::default()
         };
         let names = Names::of(catalog, &used).expect("the lists' own ids");
@@ -342,21 +378,61 @@ impl NewNames {
             components: names.components.iter().map(component).collect(),
             blocks: names.blocks.values().map(block).collect(),
             sides: names.sides.values().map(|name| name.as_str().into()).collect(),
+            renames,
+            aliases: names
+                .aliases
+                .iter()
+                .map(|((list, id), all)| WireAliases {
+                    list: *list,
+                    id: *id,
+                    names: all.iter().map(|name| name.as_str().into()).collect(),
+                })
+                .collect(),
         }
+    }
+
+    /// The bytes of a page of names in the cache.
+    pub(super) fn encode_page(&self) -> Vec<u8> {
+        [&NAMES_ROW[..], &encode_fields(self)].concat()
+    }
+
+    /// The inverse of [`encode_page`](Self::encode_page), also for a page of an earlier draft.
+    pub(super) fn decode_page(bytes: &[u8]) -> Result<Self, MessageError> {
+        let (head, fields) = bytes.split_first_chunk().ok_or(MessageError::Ends)?;
+        if *head == ROW {
+            let NamesWithoutAliases { generation, first_block, first_side, components, blocks, sides } =
+                decode_fields(fields)?;
+            return Ok(Self {
+                generation,
+                first_block,
+                first_side,
+                components,
+                blocks,
+                sides,
+                ..Self::default()
+            });
+        }
+        check_head(*head, NAMES_ROW)?;
+        decode_fields(fields)
     }
 
     /// The number of names.
     pub(super) const fn count(&self) -> usize {
-        self.components.len() + self.blocks.len() + self.sides.len()
+        self.components.len() + self.blocks.len() + self.sides.len() + self.aliases.len()
     }
 
     /// Adds the names to the known ones. Returns whether that changes them; if not, nothing is added.
-    pub(super) fn fold_into(&self, names: &mut Names, generation: &mut u32) -> Result<bool, MessageError> {
-        let is_other = self.generation != *generation;
+    pub(super) fn fold_into(
+        &self,
+        names: &mut Names,
+        (generation, renames): (&mut u32, &mut u64),
+    ) -> Result<bool, MessageError> {
+        let is_other = (self.generation, self.renames) != (*generation, *renames);
         if is_other && self.first_block == 0 {
             names.blocks.clear();
             names.components.clear();
-            *generation = self.generation;
+            names.aliases.clear();
+            (*generation, *renames) = (self.generation, self.renames);
         } else if is_other {
             return Err(MessageError::NamesMissing);
         }
@@ -385,8 +461,18 @@ impl NewNames {
                 .map_err(|_| MessageError::Fields { reason: format!("{id} is no kind of side data") })?;
             names.sides.insert(SideKind::new(id), name(side)?);
         }
+        for WireAliases { list, id, names: all } in &self.aliases {
+            let all = all.iter().map(|alias| name(alias)).collect::<Result<Vec<_>, _>>()?;
+            names.aliases.insert((*list, *id), Arc::from(all));
+        }
         Ok(is_other || names.blocks.len() as u64 > blocks || names.sides.len() as u64 > sides)
     }
+}
+
+fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
+    let len = catalog.list(ListKind::Components).len() as u64;
+    let of = |index| [ComponentId::fixed(index), ComponentId::variable(index)];
+    (0..len).flat_map(of).filter(|id| catalog.component_spec(*id).is_some()).collect()
 }
 
 impl WireComponent {

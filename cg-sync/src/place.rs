@@ -38,7 +38,8 @@ pub(super) fn dimension_of(
     catalog: &Catalog,
     number: u16,
 ) -> Result<Dimension, SyncError> {
-    let name = request.dimensions.get(usize::from(number)).and_then(|name| std::str::from_utf8(name).ok());
+    let name =
+        request.dimensions.get(usize::from(number)).and_then(|asked| std::str::from_utf8(&asked.name).ok());
     name.and_then(|name| catalog.dimension(name)).ok_or(SyncError::NotTheReply)
 }
 

@@ -108,8 +108,10 @@ impl SyncServer {
             wanted: Vec::new(),
         };
         for dimension in &request.dimensions {
-            let name = name(dimension)?;
-            answering.dimensions.push(view.catalog().dimension(name.as_str()));
+            let names = std::iter::once(&dimension.name).chain(&dimension.aliases);
+            let names = names.map(|text| name(text)).collect::<Result<Vec<_>, _>>()?;
+            let found = names.iter().find_map(|name| view.catalog().dimension(name.as_str()));
+            answering.dimensions.push(found);
         }
         let mut cubes = Vec::with_capacity(request.cubes.len());
         for (index, asked) in request.cubes.iter().enumerate() {

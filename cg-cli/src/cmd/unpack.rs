@@ -35,8 +35,9 @@ use crate::shown::shown;
 /// its UUID at its own place, and gets another one elsewhere. JSON:
 /// `{"dry_run":bool,"merge","transactions":N,"new_names":N,"objects_put","objects_unchanged","objects_kept","sections",
 /// "changed","kept","blocks","components","entities_put","entities_deleted","entities_kept","components_left":{NAME:N},
-/// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 also if data of components stay behind, because the world's
-/// registry gives a component another shape or a block no such component.
+/// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Data of components are converted by field names. Exit code 1 also if
+/// some have no place, or not for all their parts, because the world's registry gives a component another layout or a
+/// block no such component: they are kept beside their block, in `:lost_components` or `:stale`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The file that `cg pack` wrote.
@@ -266,7 +267,7 @@ impl fmt::Display for Report {
             writeln!(f, "entities: {put} {would} put, {deleted} deleted, {kept} kept")?;
         }
         for (component, count) in &self.components_left {
-            writeln!(f, "left behind: data of {} ({count})", shown(component))?;
+            writeln!(f, "kept beside, without a place: data of {} ({count})", shown(component))?;
         }
         match self.transactions {
             0 => Ok(()),

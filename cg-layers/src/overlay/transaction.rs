@@ -69,7 +69,7 @@ impl<S: Base> Overlay<S> {
     ) -> Result<T, X> {
         let _alone = self.write()?;
         let catalog = self.store.catalog()?;
-        let mut tx = begin(OverlayReads { overlay: self, seen: Origins::default() }, catalog);
+        let mut tx = begin(OverlayReads::new(self), catalog);
         let value = host(|| body(&mut tx))?;
         commit(tx)?;
         Ok(value)
@@ -86,6 +86,12 @@ impl<S: Base> Overlay<S> {
         let writing = Writing { arena: &self.arena, _guard: guard };
         self.check()?;
         Ok(writing)
+    }
+}
+
+impl<'o, S: Base> OverlayReads<'o, S> {
+    pub(super) fn new(overlay: &'o Overlay<S>) -> Self {
+        Self { overlay, seen: Origins::default() }
     }
 }
 
@@ -142,7 +148,7 @@ pub(super) fn overlay_of<'o, S: Base>(tx: &OverlayTransaction<'o, S>) -> &'o Ove
 }
 
 /// Writes the changes of a transaction to its overlay.
-fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
+pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
     let (OverlayReads { overlay, seen }, catalog, writes) = end(tx);
     let ground = OverlayGround { overlay, origins: RefCell::default() };
     let resolved = resolve_ownership(&ground, &writes.chunks, &writes.entities)?;

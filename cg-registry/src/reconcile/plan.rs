@@ -105,6 +105,41 @@ pub enum What {
         /// The new name.
         new: Name,
     },
+    /// An entry is also found by a name that it had earlier.
+    Aliased {
+        /// The list.
+        list: ListKind,
+        /// The entry's id, which does not change.
+        id: u64,
+        /// Its name.
+        name: Name,
+        /// The earlier name.
+        earlier: Name,
+    },
+    /// The world has both names of a rename. What is stored of the old entry becomes the new one when it is read.
+    United {
+        /// The list.
+        list: ListKind,
+        /// The old name.
+        old: Name,
+        /// The new name.
+        new: Name,
+        /// The old name's id, which is found by no name any more.
+        old_id: u64,
+        /// The id that both names find.
+        new_id: u64,
+        /// The parts that stored instances of a component lose.
+        cut: Vec<String>,
+    },
+    /// The world has both names of a rename, and the two entries cannot be united. Both stay as they are.
+    KeptApart {
+        /// The list.
+        list: ListKind,
+        /// The old name.
+        old: Name,
+        /// The new name.
+        new: Name,
+    },
     /// Names of a pack that are in the world and that the pack no longer offers. Their ids stay.
     NoLongerOffered {
         /// The pack.
@@ -235,22 +270,6 @@ pub enum Refusal {
         again: Name,
         /// The pack that offers it again.
         second: String,
-    },
-    /// The new name of a rename is already another entry.
-    #[error(
-        "{list} `{old}` cannot be renamed to `{new}`: the world has both, with ids {old_id} and {new_id}"
-    )]
-    RenameTaken {
-        /// The list.
-        list: ListKind,
-        /// The old name.
-        old: Name,
-        /// The new name.
-        new: Name,
-        /// The old name's id.
-        old_id: u64,
-        /// The new name's id.
-        new_id: u64,
     },
     /// A component's description contradicts itself, or it cannot be stored.
     #[error("component `{component}` of pack `{pack}`: {reason}")]

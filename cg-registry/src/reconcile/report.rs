@@ -85,6 +85,19 @@ impl fmt::Display for What {
                 let noun = list.noun(1);
                 write!(f, "{noun} `{old}` is also found as `{new}`; its id stays {id}")
             }
+            Self::Aliased { list, id, name, earlier } => {
+                let noun = list.noun(1);
+                write!(f, "{noun} `{name}` is also found as `{earlier}`, its earlier name; its id stays {id}")
+            }
+            Self::United { list, old, new, old_id, new_id, cut } => {
+                let noun = list.noun(1);
+                write!(f, "{noun} `{old}` (id {old_id}) becomes `{new}` (id {new_id}): the world has both")?;
+                if cut.is_empty() { Ok(()) } else { write!(f, "; losing {}", cut.join(", ")) }
+            }
+            Self::KeptApart { list, old, new } => {
+                let noun = list.noun(1);
+                write!(f, "{noun} `{old}` and {noun} `{new}` stay two entries: the world has both")
+            }
             Self::NoLongerOffered { pack, list, names } => {
                 let (count, noun) = (names.len(), list.noun(names.len()));
                 write!(f, "pack `{pack}` no longer offers {count} {noun}, kept: ")?;

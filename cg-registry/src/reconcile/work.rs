@@ -1,6 +1,6 @@
 //! Computes a plan on a copy of the catalog, so that applying it gives exactly the planned result.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use cg_format::{BlockId, ComponentId};
 
@@ -15,7 +15,9 @@ use crate::manifest::{BlockOffer, ComponentOffer, HexBytes, PackManifest};
 use crate::pack::{PackRow, RenameRow};
 use crate::policy::{MissingPacks, Policy};
 use crate::register::checked;
-use crate::schema::{BlockDiff, ComponentSpec, SpecDiff, Verdict, diff_blocks, diff_specs, judge};
+use crate::schema::{
+    BlockDiff, ComponentSpec, Conversion, SpecDiff, Verdict, diff_blocks, diff_specs, judge,
+};
 
 /// A plan that is being computed.
 pub(super) struct Work<'a> {
@@ -27,6 +29,8 @@ pub(super) struct Work<'a> {
     actions: Vec<Action>,
     /// The new states of existing blocks, by id.
     changed_blocks: BTreeMap<BlockId, BlockState>,
+    /// Blocks that are united, each with the other one.
+    united_blocks: Vec<(BlockId, BlockId)>,
     stand_ins: Vec<(BlockId, BlockId)>,
 }
 
@@ -34,7 +38,8 @@ impl<'a> Work<'a> {
     pub(super) fn new(stored: &'a Catalog, offered: &'a [PackManifest], policy: &'a Policy) -> Self {
         let draft = stored.clone();
         let (actions, stand_ins) = (Vec::new(), Vec::new());
-        Self { stored, offered, policy, draft, actions, changed_blocks: BTreeMap::new(), stand_ins }
+        let (changed_blocks, united_blocks) = (BTreeMap::new(), Vec::new());
+        Self { stored, offered, policy, draft, actions, changed_blocks, united_blocks, stand_ins }
     }
 
     /// The order matters: a step may use what earlier steps added to the draft.
@@ -52,6 +57,8 @@ impl<'a> Work<'a> {
             self.register_blocks();
             self.change_blocks();
             self.register_plain();
+            self.add_earlier_names();
+            self.make_offered_names_current();
             self.note_what_is_gone();
             self.note_missing_packs();
         }
@@ -116,12 +123,106 @@ impl<'a> Work<'a> {
             let Some(id) = entries.id(rename.old.as_str()) else { continue };
             let (old, new) = (rename.old.clone(), rename.new.clone());
             match entries.id(new.as_str()) {
-                Some(new_id) if new_id == id => {}
-                Some(new_id) => self.refuse(Refusal::RenameTaken { list, old, new, old_id: id, new_id }),
+                Some(new_id) if self.draft.entry_of(list, new_id) == self.draft.entry_of(list, id) => {}
+                // The packs still offer both.
+                Some(_) if self.offered.iter().any(|pack| pack.names(list).contains(&&old)) => {
+                    self.note(What::KeptApart { list, old, new }, Cost::Free);
+                }
+                Some(new_id) => self.unite(list, (old, id), (new, new_id)),
                 None => {
                     let row = RenameRow { list, id, name: new.clone() };
                     self.draft.add_rename(row).expect("the entry was found and its new name was not");
                     self.note(What::Renamed { list, id, old, new }, Cost::Free);
+                }
+            }
+        }
+    }
+
+    /// Unites the two entries of a rename that the world has.
+    fn unite(&mut self, list: ListKind, (old, old_id): (Name, u64), (new, new_id): (Name, u64)) {
+        let apart = What::KeptApart { list, old: old.clone(), new: new.clone() };
+        let (mut cut, mut row) = (Vec::new(), RenameRow { list, id: new_id, name: old.clone() });
+        let mut swapped = None;
+        if list == ListKind::Components {
+            let generation = self.next_generation();
+            let ids = [&old, &new].map(|name| self.draft.component_id(name.as_str()));
+            let [Some(before), Some(after)] = ids else { return self.note(apart, Cost::Free) };
+            let [Some(from), Some(to)] = [before, after].map(|id| self.draft.component_spec(id)) else {
+                return self.note(apart, Cost::Free);
+            };
+            let diff = diff_specs(from, to);
+            let has_function =
+                [&old, &new].iter().any(|name| self.policy.conversions.contains(name.as_str()));
+            let by = match judge(&diff, self.policy, has_function) {
+                Verdict::Refuse => return self.note(apart, Cost::Free),
+                Verdict::Keep | Verdict::Describe => Conversion::Prefix,
+                Verdict::Replace { by, .. } => by,
+            };
+            let replaces = Some(Replaces { component: before.get(), by });
+            let record = ComponentRow::new(generation, after, &to.clone(), replaces);
+            if self.draft.add_component_row(record).is_err() {
+                return self.note(apart, Cost::Free);
+            }
+            match diff {
+                SpecDiff::Layout(layout) if by != Conversion::Function => cut = layout.cut,
+                _ => {}
+            }
+            // The registration into which stored instances go, whatever replaces it later.
+            row.id = after.index();
+            swapped = Some((before, after));
+        }
+        if !list.can_unite() || self.draft.add_rename(row).is_err() {
+            return self.note(apart, Cost::Free);
+        }
+        if let Some((before, after)) = swapped {
+            self.swap_component(before, after);
+        }
+        if list == ListKind::Blocks {
+            self.united_blocks.push((BlockId::new(old_id), BlockId::new(new_id)));
+        }
+        let what = What::United { list, old, new, old_id, new_id, cut };
+        self.actions.push(Action { what, cost: Cost::RewriteOnLoad, reversible: false });
+    }
+
+    /// Adds the old names of renames whose entries the world never had under them, so that what comes with such a name
+    /// finds them.
+    fn add_earlier_names(&mut self) {
+        let renames: Vec<_> = self.offered.iter().flat_map(|pack| &pack.renamed).collect();
+        let mut is_over = false;
+        // Each round adds a name; a chain of renames takes several.
+        while !is_over {
+            is_over = true;
+            for rename in &renames {
+                let (list, entries) = (rename.list, self.draft.list(rename.list));
+                let Some(id) = entries.id(rename.new.as_str()) else { continue };
+                if entries.id(rename.old.as_str()).is_some() {
+                    continue;
+                }
+                let (name, earlier) = (rename.new.clone(), rename.old.clone());
+                let row = RenameRow { list, id, name: earlier.clone() };
+                self.draft.add_rename(row).expect("the entry was found and its earlier name was not");
+                let row = RenameRow { list, id, name: name.clone() };
+                self.draft.add_rename(row).expect("it finds the entry");
+                self.note(What::Aliased { list, id, name, earlier }, Cost::Free);
+                is_over = false;
+            }
+        }
+    }
+
+    /// The name under which a pack offers an entry is the entry's current one.
+    fn make_offered_names_current(&mut self) {
+        for (pack, list) in self.offered.iter().flat_map(|pack| ListKind::ALL.map(|list| (pack, list))) {
+            for new in pack.names(list) {
+                let Some(id) = self.draft.list(list).id(new.as_str()) else { continue };
+                let id = self.draft.entry_of(list, id);
+                let Some(old) = self.draft.list(list).current_name(id).filter(|name| *name != new).cloned()
+                else {
+                    continue;
+                };
+                let row = RenameRow { list, id, name: new.clone() };
+                self.draft.add_rename(row).expect("it finds the entry");
+                if self.stored.list(list).id(new.as_str()).is_some() {
+                    self.note(What::Renamed { list, id, old, new: new.clone() }, Cost::Free);
                 }
             }
         }
@@ -158,7 +259,8 @@ impl<'a> Work<'a> {
                     self.refuse_component(pack, offer, error.to_string());
                     continue;
                 }
-                let (name, generation) = (offer.name.clone(), self.stored.current_generation());
+                // Records ascend, and one of this plan may have united components.
+                let (name, generation) = (offer.name.clone(), self.draft.current_generation());
                 let added = self.draft.register_component(name, &spec, generation, None);
                 added.expect("the name is new, the schema is sound, the list has room");
             }
@@ -206,7 +308,8 @@ impl<'a> Work<'a> {
     ) {
         let known = self.stored.component_spec(id).expect("the caller has found it");
         let diff = diff_specs(known, &spec);
-        let old = self.draft.component_name(id).expect("it has a schema, so it has a name").clone();
+        let old = self.draft.list(ListKind::Components).name(id.index());
+        let old = old.expect("it has a schema, so it has a name").clone();
         let names = [old.unrevised(), offer.name.as_str()];
         let has_function = names.iter().any(|name| self.policy.conversions.contains(*name));
         let (component, from, to) = (offer.name.clone(), known.shape, spec.shape);
@@ -239,7 +342,7 @@ impl<'a> Work<'a> {
                 };
                 let blocks = self.swap_component(id, new_id);
                 let cut = match diff {
-                    SpecDiff::Layout(layout) if by != crate::Conversion::Function => layout.cut,
+                    SpecDiff::Layout(layout) if by != Conversion::Function => layout.cut,
                     _ => Vec::new(),
                 };
                 let what = What::ComponentReplaced { old, new, from, to, by, cut, blocks };
@@ -255,14 +358,14 @@ impl<'a> Work<'a> {
         let mut count = 0;
         for (id, history) in (0..).map(BlockId::new).zip(self.stored.tables.blocks.iter()) {
             let state = self.changed_blocks.get(&id).unwrap_or_else(|| history.newest());
-            if state.components.binary_search(&old).is_err() {
+            let is_united = self.stored.list(ListKind::Blocks).newest(id.get()) != id.get();
+            if is_united || state.components.binary_search(&old).is_err() {
                 continue;
             }
             let mut state = state.clone();
-            for component in state.components.iter_mut().filter(|component| **component == old) {
-                *component = new;
-            }
-            state.components.sort_unstable();
+            let kept = state.components.iter().copied().filter(|component| *component != old);
+            let components: BTreeSet<ComponentId> = kept.chain([new]).collect();
+            state.components = components.into_iter().collect();
             self.changed_blocks.insert(id, state);
             count += 1;
         }
@@ -315,6 +418,12 @@ impl<'a> Work<'a> {
             }
         }
         let generation = self.next_generation();
+        for (old, new) in std::mem::take(&mut self.united_blocks) {
+            let new = BlockId::new(self.draft.list(ListKind::Blocks).newest(new.get()));
+            let history = self.stored.tables.blocks.get(new.get()).expect("the world has it");
+            let state = self.changed_blocks.get(&new).unwrap_or_else(|| history.newest()).clone();
+            self.changed_blocks.insert(old, BlockState { generation, ..state });
+        }
         for (id, state) in std::mem::take(&mut self.changed_blocks) {
             let components = state.components.iter().map(|component| component.get()).collect();
             let row = BlockRow { generation, block: id.get(), opaque: state.opaque, components };
@@ -373,7 +482,7 @@ impl<'a> Work<'a> {
                 ours && name.revision() == 1 && !crate::catalog::INTRINSIC_SIDES.contains(&name.as_str())
             };
             let names = self.stored.list(list).names().iter().zip(0..);
-            let gone = names.filter(|(name, id)| own(name) && !ids.contains(id));
+            let gone = names.filter(|(name, id)| own(name) && !ids.contains(&entries.newest(*id)));
             let names: Vec<Name> = gone.map(|(name, _)| name.clone()).collect();
             if !names.is_empty() {
                 let pack = pack.pack.clone();

@@ -19,10 +19,11 @@ pub enum Conversion {
 
 /// Converts by prefix or by fields. The result always has the new length, whatever the old one was.
 ///
-/// `None` if a function of the host is needed, or if the new registration has variable size.
+/// `None` if a function of the host is needed. Of a variable size only the whole is a prefix.
 pub fn convert(by: Conversion, old: &ComponentSpec, new: &ComponentSpec, bytes: &[u8]) -> Option<Vec<u8>> {
     if new.shape == ComponentShape::Variable {
-        return None;
+        let is_whole = by == Conversion::Prefix && old.shape == ComponentShape::Variable;
+        return is_whole.then(|| bytes.to_vec());
     }
     let mut out = new.default_bytes.clone();
     match by {

@@ -1,13 +1,13 @@
 //! The host's functions that fill and convert components.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use cg_format::chunk::{CellLayer, Chunk};
-use cg_format::{BlockId, ComponentId};
+use cg_format::{BlockId, ComponentId, ComponentShape};
 
-use crate::Name;
 use crate::schema::ComponentSpec;
+use crate::{Catalog, Name};
 
 /// An instance that is converted from one registration of a component to the next.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +35,11 @@ pub struct Gained<'a> {
     pub chunk: &'a Chunk,
 }
 
-pub(super) type Convert = dyn Fn(&Instance<'_>) -> Option<Vec<u8>> + Send + Sync;
-pub(super) type Fill = dyn Fn(&Gained<'_>) -> Option<Vec<u8>> + Send + Sync;
+/// A conversion refused the bytes, or returned a wrong length.
+pub(crate) struct Refused;
+
+pub(crate) type Convert = dyn Fn(&Instance<'_>) -> Option<Vec<u8>> + Send + Sync;
+pub(crate) type Fill = dyn Fn(&Gained<'_>) -> Option<Vec<u8>> + Send + Sync;
 
 /// Functions of the host, by the name of the component. They must give the same result for the same input. Several
 /// threads may call them at once. They call nothing of the world: a caller may be waiting for them.
@@ -87,11 +90,32 @@ impl UpgradeFunctions {
         self.conversions.keys().map(ToString::to_string).collect()
     }
 
-    pub(super) fn conversion(&self, name: &str) -> Option<&Convert> {
+    pub(crate) fn conversion(&self, name: &str) -> Option<&Convert> {
         self.conversions.get(name).map(Box::as_ref)
     }
 
-    pub(super) fn fill(&self, name: &str) -> Option<&Fill> {
+    /// Calls the conversion that is registered under the first of these names. `None` if none is registered;
+    /// [`Refused`] if it refuses the bytes or returns a wrong length.
+    pub(crate) fn call<S: AsRef<str>>(
+        &self,
+        names: &[S],
+        instance: &Instance<'_>,
+    ) -> Option<Result<Vec<u8>, Refused>> {
+        let function = names.iter().find_map(|name| self.conversion(name.as_ref()))?;
+        let fits = |bytes: &Vec<u8>| match instance.to.shape {
+            ComponentShape::Fixed { width_bytes } => bytes.len() == width_bytes as usize,
+            ComponentShape::Variable => true,
+        };
+        Some(function(instance).filter(fits).ok_or(Refused))
+    }
+
+    /// The components of a catalog with a function for gained instances.
+    pub(crate) fn fills_of(&self, catalog: &Catalog) -> BTreeMap<ComponentId, Name> {
+        let found = |name: &Name| Some((catalog.component_id(name.as_str())?, name.clone()));
+        self.fills.keys().filter_map(found).collect()
+    }
+
+    pub(crate) fn fill(&self, name: &str) -> Option<&Fill> {
         self.fills.get(name).map(Box::as_ref)
     }
 }

@@ -30,12 +30,22 @@ impl<'a> Upgrader<'a> {
             Some(bytes) => KeptComponents::decode(bytes, None).map_err(UpgradeError::Kept)?,
         };
         let gone = aside.retain(|owner| chunk.layer(owner.at.cell, owner.at.layer) == Some(owner.block));
+        let united = |block: BlockId| self.catalog.block_in(block, generation);
+        let mut blocks = Cow::Borrowed(&chunk);
+        if chunk.kinds().into_iter().any(|block| united(block) != block) {
+            blocks.to_mut().remap_blocks(united);
+            let mut renamed = KeptComponents::default();
+            aside.iter().for_each(|(owner, bytes)| {
+                renamed.push(Owner { block: united(owner.block), ..owner }, bytes.to_vec());
+            });
+            aside = renamed;
+        }
 
         let mut fills: HashMap<ComponentId, Option<&'a Fill>> = HashMap::new();
         let mut taken = BTreeSet::new();
         let mut failed = None;
-        let result = chunk.with_components(&schema, |at, block, component| {
-            let carried = match self.source(&chunk, &aside, at, block, component) {
+        let result = blocks.with_components(&schema, |at, block, component| {
+            let carried = match self.source(&chunk, &aside, Owner { at, block, component }, generation) {
                 Source::Same(bytes) => return Some(Cow::Borrowed(bytes)),
                 Source::New => {
                     gained += 1;
@@ -44,11 +54,11 @@ impl<'a> Upgrader<'a> {
                 }
                 Source::Older(older, bytes) => {
                     converted += 1;
-                    self.convert(older, component, Cow::Borrowed(bytes), Some(block), generation)
+                    self.convert(older, component, Cow::Borrowed(bytes), Some(block))
                 }
                 Source::Kept(owner, bytes) => {
                     taken.insert(owner);
-                    self.convert(owner.component, component, Cow::Borrowed(bytes), Some(block), generation)
+                    self.convert(owner.component, component, Cow::Borrowed(bytes), Some(block))
                 }
             };
             carried.map_err(|error| failed.get_or_insert(error).clone()).ok()
@@ -58,7 +68,7 @@ impl<'a> Upgrader<'a> {
         }
         let mut upgraded = result?;
 
-        let lost = self.lost(&chunk, &schema);
+        let lost = self.lost(&chunk, &blocks, &schema, generation);
         let (restored, kept) = (restored + taken.len() as u64, kept + lost.len() as u64);
         aside.retain(|owner| !taken.contains(&owner));
         for (owner, bytes) in lost {
@@ -78,14 +88,13 @@ impl<'a> Upgrader<'a> {
         &self,
         chunk: &'c Chunk,
         aside: &'c KeptComponents,
-        at: CellLayer,
-        block: BlockId,
-        component: ComponentId,
+        Owner { at, block, component }: Owner,
+        generation: u32,
     ) -> Source<'c> {
         if let Some(bytes) = chunk.component(at, component) {
             return Source::Same(bytes);
         }
-        let older = || self.older(component);
+        let older = || self.catalog.older(component, generation).into_iter();
         if let Some((id, bytes)) = older().find_map(|id| Some((id, chunk.component(at, id)?))) {
             return Source::Older(id, bytes);
         }
@@ -97,27 +106,33 @@ impl<'a> Upgrader<'a> {
             .unwrap_or(Source::New)
     }
 
-    /// The registrations that a component replaces, the latest first.
-    fn older(&self, component: ComponentId) -> impl Iterator<Item = ComponentId> {
-        let before = |id: &ComponentId| Some(ComponentId::new(self.history(*id)?.replaces?.component));
-        std::iter::successors(before(&component), before)
-    }
-
     fn fill(&self, component: ComponentId) -> Option<&'a Fill> {
         self.catalog.known_as(component).into_iter().find_map(|name| self.functions.fill(name))
     }
 
     /// The instances whose block has neither their component nor a later registration of it.
-    fn lost<'c>(&self, chunk: &'c Chunk, schema: &Schema) -> Vec<(Owner, &'c [u8])> {
-        let later = |id: &ComponentId| self.history(*id)?.replaced_by;
-        let stays = |block, component| {
+    fn lost<'c>(
+        &self,
+        chunk: &'c Chunk,
+        blocks: &Chunk,
+        schema: &Schema,
+        generation: u32,
+    ) -> Vec<(Owner, &'c [u8])> {
+        let later = |id: &ComponentId| self.catalog.later(*id, generation);
+        // A registration takes the instance of the nearest one that it replaces.
+        let stays = |at: CellLayer, block, component| {
             let has = schema.components_of(block).unwrap_or_default();
-            std::iter::successors(Some(component), later).any(|id| has.binary_search(&id).is_ok())
+            let taken =
+                std::iter::successors(Some(component), later).find(|id| has.binary_search(id).is_ok());
+            taken.is_some_and(|taken| {
+                let nearest = std::iter::once(taken).chain(self.catalog.older(taken, generation));
+                nearest.into_iter().find(|id| chunk.component(at, *id).is_some()) == Some(component)
+            })
         };
         let mut out = Vec::new();
         for (component, at, bytes) in chunk.components() {
-            let block = chunk.layer(at.cell, at.layer).expect("an instance belongs to a block of the chunk");
-            if !stays(block, component) {
+            let block = blocks.layer(at.cell, at.layer).expect("an instance belongs to a block of the chunk");
+            if !stays(at, block, component) {
                 out.push((Owner { at, block, component }, bytes));
             }
         }

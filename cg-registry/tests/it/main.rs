@@ -5,5 +5,6 @@ mod laws;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
 mod real_lists;
+mod renames;
 mod spec;
 mod upgrades;

@@ -2,5 +2,6 @@
 
 mod crash;
 mod cycle;
+mod layouts;
 mod made;
 mod meanwhile;

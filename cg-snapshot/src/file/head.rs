@@ -14,8 +14,10 @@ use crate::snapshot::{MAX_SECTIONS, SnapshotInfo};
 
 /// The first line. Its last digit is the layout's version.
 const SIGNATURE: &[u8; 23] = b"cherrygrove snapshot 1\n";
+/// That of a file whose names have aliases. Files without any keep version 1.
+const WITH_ALIASES: &[u8; 23] = b"cherrygrove snapshot 2\n";
 /// The newest layout that this release reads.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Signature, length and checksum.
 const FIXED_LEN_BYTES: usize = SIGNATURE.len() + 4 + 4;
 /// The longest possible head: both names have 65,535 bytes.
@@ -26,14 +28,15 @@ const MAX_LEN_BYTES: u32 = 101 + 2 * 65_535;
 /// # Errors
 /// [`SnapshotError::Decode`] if it is not a snapshot or is damaged, [`SnapshotError::Io`] if it cannot be read.
 pub fn read_info(reader: impl Read) -> Result<SnapshotInfo, SnapshotError> {
-    read(&mut Input::new(reader, None))
+    Ok(read(&mut Input::new(reader, None))?.0)
 }
 
-pub(super) fn read(input: &mut Input<'_, impl Read>) -> Result<SnapshotInfo, SnapshotError> {
+/// The head, and the version of the layout.
+pub(super) fn read(input: &mut Input<'_, impl Read>) -> Result<(SnapshotInfo, u64), SnapshotError> {
     let trace = input.trace();
     let fixed = input.read(Section::SnapshotHead, "signature", FIXED_LEN_BYTES)?;
     let mut reader = Reader::new(&fixed, Section::SnapshotHead).traced(trace);
-    read_signature(&mut reader, SIGNATURE, VERSION)?;
+    let version = read_version(&mut reader)?;
     let here = reader.clone();
     let len_bytes = reader.u32("head len")?;
     if len_bytes > MAX_LEN_BYTES {
@@ -48,7 +51,16 @@ pub(super) fn read(input: &mut Input<'_, impl Read>) -> Result<SnapshotInfo, Sna
     if found != expected {
         return Err(here.error(Problem::Checksum { found, expected }).into());
     }
-    Ok(decode(&bytes, trace)?)
+    Ok((decode(&bytes, trace)?, version))
+}
+
+fn read_version(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
+    let mut with_aliases = reader.clone();
+    if read_signature(&mut with_aliases, WITH_ALIASES, VERSION).is_ok() {
+        *reader = with_aliases;
+        return Ok(VERSION);
+    }
+    read_signature(reader, SIGNATURE, VERSION).map(|()| 1)
 }
 
 fn decode(bytes: &[u8], trace: Option<&Trace>) -> Result<SnapshotInfo, DecodeError> {
@@ -144,7 +156,7 @@ pub(super) fn write_text(writer: &mut Writer<'_>, text: &str) {
     writer.bytes(text.as_bytes());
 }
 
-pub(super) fn encode(info: &SnapshotInfo) -> Vec<u8> {
+pub(super) fn encode(info: &SnapshotInfo, has_aliases: bool) -> Vec<u8> {
     let mut head = Vec::new();
     let mut writer = Writer::new(&mut head);
     writer.u8(info.contents.byte());
@@ -163,7 +175,7 @@ pub(super) fn encode(info: &SnapshotInfo) -> Vec<u8> {
     }
     write_text(&mut writer, &info.name);
     write_text(&mut writer, info.dimension.as_str());
-    let mut out = SIGNATURE.to_vec();
+    let mut out = if has_aliases { WITH_ALIASES } else { SIGNATURE }.to_vec();
     let mut writer = Writer::new(&mut out);
     writer.u32(head.len() as u32);
     writer.u32(crc32c::crc32c(&head));

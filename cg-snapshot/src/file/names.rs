@@ -8,7 +8,7 @@ use cg_format::{
 };
 use cg_registry::portable::{Listed, NamedBlock, NamedComponent, Names};
 use cg_registry::schema::Field;
-use cg_registry::{ComponentSpec, Name};
+use cg_registry::{ComponentSpec, ListKind, Name};
 
 use super::head::{text, write_text};
 
@@ -56,10 +56,26 @@ pub(super) fn encode(names: &Names) -> Vec<u8> {
         writer.u16(kind.get());
         write_text(&mut writer, name.as_str());
     }
+    if !names.aliases.is_empty() {
+        writer.u32(names.aliases.len() as u32);
+        for ((list, id), all) in &names.aliases {
+            writer.u8(ListKind::ALL.iter().position(|it| it == list).unwrap_or_default() as u8);
+            writer.u64(*id);
+            writer.u16(all.len() as u16);
+            for name in all.iter() {
+                write_text(&mut writer, name.as_str());
+            }
+        }
+    }
     out
 }
 
-pub(super) fn decode(raw: &[u8], limits: &mut Limits, trace: Option<&Trace>) -> Result<Names, DecodeError> {
+pub(super) fn decode(
+    raw: &[u8],
+    version: u64,
+    limits: &mut Limits,
+    trace: Option<&Trace>,
+) -> Result<Names, DecodeError> {
     let mut reader = Reader::new(raw, Section::SnapshotNames).traced(trace);
     let mut last = None;
     let components = (0..count(&mut reader, limits, "components", 20)?).map(|_| {
@@ -87,8 +103,40 @@ pub(super) fn decode(raw: &[u8], limits: &mut Limits, trace: Option<&Trace>) -> 
         Ok((SideKind::new(kind), name(&mut reader)?))
     });
     let sides = sides.collect::<Result<_, DecodeError>>()?;
+    let aliases = if version < 2 { Listed::default() } else { aliases(&mut reader, limits)? };
     reader.end("bytes after the names")?;
-    Ok(Names { blocks, components, entities, sides })
+    Ok(Names { blocks, components, entities, sides, aliases })
+}
+
+/// The other names of ids, by list.
+type Aliases = Listed<(ListKind, u64), Arc<[Name]>>;
+
+fn aliases(reader: &mut Reader<'_>, limits: &mut Limits) -> Result<Aliases, DecodeError> {
+    let mut last = None;
+    let entries = (0..count(reader, limits, "aliased ids", 14)?).map(|_| {
+        let here = reader.clone();
+        let found = reader.u8("list")?;
+        let kind = ListKind::ALL.get(usize::from(found)).copied().ok_or_else(|| {
+            let (field, allowed) = ("list", "0 to 5");
+            here.error(Problem::OutOfRange { field, found: found.into(), allowed })
+        })?;
+        let here = reader.clone();
+        let id = reader.u64("aliased id")?;
+        if last.replace((kind, id)).is_some_and(|last| last >= (kind, id)) {
+            let (field, allowed) = ("aliased id", "one above that before it in its list");
+            return Err(here.error(Problem::OutOfRange { field, found: id, allowed }));
+        }
+        let count = reader.u16("aliases")?;
+        limits.spend(
+            Section::SnapshotNames,
+            here.offset_bytes(),
+            "aliases",
+            u64::from(count) * ENTRY_BYTES,
+        )?;
+        let names = (0..count).map(|_| name(reader)).collect::<Result<Vec<_>, _>>()?;
+        Ok(((kind, id), Arc::from(names)))
+    });
+    entries.collect()
 }
 
 fn component(reader: &mut Reader<'_>, id: ComponentId) -> Result<NamedComponent, DecodeError> {

@@ -63,9 +63,9 @@ impl<'t, R: Read + Seek> SnapshotFile<'t, R> {
         trace: Option<&'t Trace>,
     ) -> Result<Self, SnapshotError> {
         let mut input = Input::new(reader, trace);
-        let info = head::read(&mut input)?;
+        let (info, version) = head::read(&mut input)?;
         let raw = input.part(Kind::Names, &mut limits)?;
-        let names = names::decode(&raw, &mut limits, trace)?;
+        let names = names::decode(&raw, version, &mut limits, trace)?;
         let raw = input.part(Kind::Index, &mut limits)?;
         let index = Index::decode(&raw, &info, trace)?;
         let raw = input.part(Kind::Entities, &mut limits)?;

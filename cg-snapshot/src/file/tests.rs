@@ -33,7 +33,7 @@ fn info(sections: u64, entities: u64) -> SnapshotInfo {
 
 /// A file with this head, parts and groups. The parts are compressed with Zstandard.
 fn file(info: &SnapshotInfo, names: &Names, index: &Index, entities: &[u8], groups: &[u8]) -> Vec<u8> {
-    let mut file = head::encode(info);
+    let mut file = head::encode(info, false);
     let parts: [(Kind, &[u8]); 3] =
         [(Kind::Names, &names::encode(names)), (Kind::Index, &index.encode()), (Kind::Entities, entities)];
     for (kind, raw) in parts {
@@ -126,7 +126,7 @@ fn names_come_out_of_the_limits_as_they_are_in_memory() {
         names.blocks.insert(BlockId::new(id), block.into());
     }
     let raw = names::encode(&names);
-    let decoded = |limit: u64| names::decode(&raw, &mut Limits::new(limit), None);
+    let decoded = |limit: u64| names::decode(&raw, 1, &mut Limits::new(limit), None);
     assert_eq!(decoded(128_000), Ok(names));
     assert_eq!(
         decoded(127_999).expect_err("too many").to_string(),

@@ -61,7 +61,7 @@ impl Snapshot {
             len_bytes += bytes.len() as u64;
             out.write_all(bytes)
         };
-        put(&head::encode(&self.info))?;
+        put(&head::encode(&self.info, !self.names.aliases.is_empty()))?;
         let parts = [
             (Kind::Names, names::encode(&self.names)),
             (Kind::Index, index.encode()),

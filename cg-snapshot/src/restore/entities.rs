@@ -1,13 +1,19 @@
 //! Replaces the entities in the snapshot's box with those of the snapshot.
 
-use cg_format::entity::Owner;
-use cg_format::{Editor, EntityId};
+use std::sync::Arc;
+
+use cg_format::chunk::{CellLayer, Chunk};
+use cg_format::entity::Owner as EntityOwner;
+use cg_format::{ComponentId, Editor, EntityId};
+use cg_registry::STALE;
+use cg_registry::kept::Owner;
 
 use super::job::RestoreJob;
 use super::options::Merge;
 use super::piece::Work;
 use crate::capture::stands_in;
 use crate::error::RestoreError;
+use crate::section::add_kept;
 use crate::snapshot::moved_entity;
 
 impl RestoreJob {
@@ -28,14 +34,22 @@ impl RestoreJob {
             }
         }
         let Some(owned) = self.entities.get(&work.piece.from.at) else { return Ok(()) };
-        for (id, entity) in owned.iter().filter_map(|index| self.snapshot.entities().get(*index)) {
+        let mut aside = Vec::new();
+        for (captured, entity) in owned.iter().filter_map(|index| self.snapshot.entities().get(*index)) {
             let Some(entity) = moved_entity(entity, self.target, self.options.by_chunks) else { continue };
-            let id = self.id_there(*id);
+            let id = self.id_there(*captured);
             let there = work.editor.entity(id).map_err(target)?;
             if self.options.merge == Merge::Keep && there.is_some() {
                 self.report.entities_kept += 1;
-            } else if there.as_ref() != Some(&entity) {
-                if let Some(Owner::Chunk(before)) =
+                continue;
+            }
+            let cell = CellLayer::base(entity.position.block().local());
+            let all = &self.snapshot.aside;
+            let left = all.iter().skip(all.partition_point(|left| left.entity < *captured));
+            let left = left.take_while(|left| left.entity == *captured);
+            aside.extend(left.map(|left| (cell, left.component, left.bytes.clone())));
+            if there.as_ref() != Some(&entity) {
+                if let Some(EntityOwner::Chunk(before)) =
                     there.map(|there| there.owner).filter(|owner| *owner != entity.owner)
                 {
                     self.let_go.insert(before);
@@ -44,6 +58,28 @@ impl RestoreJob {
                 work.editor.put_entity(id, entity).map_err(target)?;
                 self.report.entities_put += 1;
             }
+        }
+        if aside.is_empty() { Ok(()) } else { self.keep_aside(aside, work) }
+    }
+
+    /// Keeps data of entities that a conversion left in the side data of their chunk.
+    fn keep_aside<E: Editor + ?Sized, F>(
+        &mut self,
+        aside: Vec<(CellLayer, ComponentId, Vec<u8>)>,
+        work: &mut Work<'_, E, F>,
+    ) -> Result<(), RestoreError<E::Error>> {
+        let at = work.piece.to.at;
+        let target = |error| RestoreError::Target { at, error };
+        let Some(live) = work.editor.load(at).map_err(target)? else { return Ok(()) };
+        let mut chunk = Chunk::clone(&live);
+        let coming = aside.into_iter().map(|(at, component, bytes)| {
+            let block = live.layer(at.cell, at.layer).unwrap_or_default();
+            (Owner { at, block, component }, bytes)
+        });
+        add_kept(&mut chunk, STALE, coming);
+        if chunk != *live {
+            self.held.change(Some(&live), Some(&chunk));
+            work.editor.save(at, Arc::new(chunk)).map_err(target)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cg_format::{ChunkAt, Dimension, Editor, EntityId};
-use cg_registry::Catalog;
+use cg_registry::{Catalog, UpgradeFunctions};
 
 use super::held::Held;
 use super::options::RestoreOptions;
@@ -68,8 +68,21 @@ impl RestoreJob {
         catalog: &Catalog,
         options: RestoreOptions,
     ) -> Result<Self, SnapshotError> {
-        let own = catalog.dimension(snapshot.info().dimension.as_str());
-        let (snapshot, remap) = match Remapping::begin(&snapshot, catalog, options.dimension)? {
+        Self::with_functions(snapshot, catalog, &Arc::default(), options)
+    }
+
+    /// As [`new`](Self::new), with the functions of the host that convert and fill components.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_functions(
+        snapshot: Arc<Snapshot>,
+        catalog: &Catalog,
+        functions: &Arc<UpgradeFunctions>,
+        options: RestoreOptions,
+    ) -> Result<Self, SnapshotError> {
+        let own = snapshot.dimension_in(catalog);
+        let (snapshot, remap) = match Remapping::begin(&snapshot, catalog, functions, options.dimension)? {
             None => (snapshot, RemapReport::default()),
             Some(arriving) => {
                 let (arrived, report) = arriving.run(catalog)?;

@@ -55,7 +55,7 @@ impl Operation {
         let own = self.own_region();
         let Self::Restore { snapshot, options, .. } = self else { return own };
         // By name, as the restore finds it: the snapshot may have another number.
-        let named = catalog.dimension(snapshot.info().dimension.as_str());
+        let named = snapshot.dimension_in(catalog);
         let dimension = options.dimension.or(named).unwrap_or(own.dimension());
         own.moved(dimension, options.by_chunks).unwrap_or(own)
     }
@@ -88,6 +88,9 @@ pub enum Outcome {
     Captured(Arc<Snapshot>),
     /// A snapshot was restored.
     Restored(RestoreReport),
+    /// A snapshot was restored, except component data that the host's registry has no place for. It is kept beside;
+    /// [`RemapReport::components_left`](crate::RemapReport::components_left) counts it.
+    RestoredInPart(RestoreReport),
     /// The light of this many chunks was computed again.
     Relit(u64),
     /// It was cancelled after this many sections. A restore is not undone.

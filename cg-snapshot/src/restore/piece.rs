@@ -14,7 +14,7 @@ use super::report::BlockChange;
 use crate::error::{RestoreError, SnapshotError};
 use crate::kept::KeptSection;
 use crate::region::{Region, Section};
-use crate::section::{Outside, all_blocks, remove_sides, spliced, without_references};
+use crate::section::{Outside, all_blocks, keep_also, remove_sides, spliced, without_references};
 use crate::snapshot::Place;
 
 /// A section to restore: one unit of work.
@@ -145,7 +145,9 @@ impl RestoreJob {
             (false, Some(block)) => {
                 let saved = self.snapshot.decode(at, kept)?;
                 let made = spliced(&Outside::Fill(block), &saved, &work.piece.to, work.schema);
-                made.map_err(|error| SnapshotError::Section { at, error })?
+                let mut made = made.map_err(|error| SnapshotError::Section { at, error })?;
+                keep_also(&mut made, &saved, &work.piece.to);
+                made
             }
         };
         for (at, block) in all_blocks(&new) {
@@ -237,14 +239,19 @@ impl RestoreJob {
         let mut new = if section.is_whole() {
             let mut new = saved;
             if !contents.sides {
+                // What a conversion kept is no side data of the capture.
+                let kept = new.clone();
                 remove_sides(&mut new);
                 for (kind, data) in live.sides() {
                     new.set_side(kind, data.to_vec());
                 }
+                keep_also(&mut new, &kept, section);
             }
             new
         } else {
-            spliced(&Outside::Chunk(live), &saved, section, work.schema)?
+            let mut new = spliced(&Outside::Chunk(live), &saved, section, work.schema)?;
+            keep_also(&mut new, &saved, section);
+            new
         };
         if !contents.components && live.components().next().is_some() {
             new = new.with_components(work.schema, |at, block, component| {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cg_format::{ChunkAt, Editor};
-use cg_registry::Catalog;
+use cg_registry::{Catalog, UpgradeFunctions};
 
 use super::budget::{Expected, Spending, TickBudget};
 use super::operation::{Event, Handle, Operation, OperationId, Outcome, Shared};
@@ -63,6 +63,11 @@ pub trait Host {
     /// Whether a chunk with a ticket is ready for work. Default: always.
     fn is_ready(&mut self, _: ChunkAt) -> bool {
         true
+    }
+
+    /// The functions that convert and fill components, for snapshots with other layouts. Default: none.
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        Arc::default()
     }
 
     /// A restore changed a block. Its chunk, with all its blocks, was saved before.

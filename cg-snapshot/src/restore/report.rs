@@ -50,6 +50,6 @@ pub struct RestoreReport {
     pub entities_put: u64,
     /// Entities that were deleted.
     pub entities_deleted: u64,
-    /// The data that was dropped because the target's registry differs.
+    /// The data that has no place, because the target's registry differs.
     pub remap: RemapReport,
 }

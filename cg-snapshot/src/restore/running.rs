@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkPos, Dimension, Editor, EntityId};
-use cg_registry::Catalog;
+use cg_registry::{Catalog, UpgradeFunctions};
 
 use super::job::RestoreJob;
 use super::operation::{Operation, OperationId, Outcome, Shared};
@@ -164,7 +164,7 @@ impl Running {
             let why = "the host panicked over one of its chunks; the rest was not touched";
             return Step::Ended(Outcome::Failed(why.into()));
         }
-        if let Err(why) = self.begin(catalog) {
+        if let Err(why) = self.begin(catalog, &host.upgrades()) {
             return Step::Ended(Outcome::Failed(why));
         }
         match self.arrive(catalog) {
@@ -224,7 +224,7 @@ impl Running {
         (is_met && !is_done && !kept.contains_key(&at)).then_some(kept)
     }
 
-    fn begin(&mut self, catalog: &Catalog) -> Result<(), String> {
+    fn begin(&mut self, catalog: &Catalog, functions: &Arc<UpgradeFunctions>) -> Result<(), String> {
         let Work::Waiting(operation) = &self.work else { return Ok(()) };
         self.work = match operation {
             Operation::Capture { region, options } => {
@@ -233,9 +233,9 @@ impl Running {
                 Work::Capture { capture: Box::new(capture), sections, last: None, kept }
             }
             Operation::Restore { snapshot, options, relight } => {
-                let own = catalog.dimension(snapshot.info().dimension.as_str());
+                let own = snapshot.dimension_in(catalog);
                 let (options, relight) = (*options, *relight);
-                let arriving = Remapping::begin(snapshot, catalog, options.dimension);
+                let arriving = Remapping::begin(snapshot, catalog, functions, options.dimension);
                 if let Some(arriving) = arriving.map_err(|error| error.to_string())? {
                     Work::Remapping { arriving: Box::new(arriving), own, options, relight }
                 } else {
@@ -361,7 +361,14 @@ impl Running {
                 Ok(snapshot) => Outcome::Captured(Arc::new(snapshot)),
                 Err(error) => Outcome::Failed(error.to_string()),
             },
-            Work::Restore { job, .. } => Outcome::Restored(job.report().clone()),
+            Work::Restore { job, .. } => {
+                let report = job.report().clone();
+                if report.remap.components_left.is_empty() {
+                    Outcome::Restored(report)
+                } else {
+                    Outcome::RestoredInPart(report)
+                }
+            }
             Work::Relight { .. } | Work::Waiting(_) | Work::Remapping { .. } => {
                 Outcome::Relit(self.shared.done())
             }

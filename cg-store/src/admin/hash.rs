@@ -107,7 +107,7 @@ fn chunk_record(catalog: &Catalog, at: ChunkAt, chunk: &Chunk, value: &[u8]) -> 
 fn entity_record(catalog: &Catalog, id: cg_format::EntityId, entity: &Entity) -> Record {
     let mut record = Record::new("entity");
     record.bytes(&id.to_bytes());
-    record.name(catalog.list(ListKind::Entities).name(entity.kind.get()));
+    record.name(catalog.list(ListKind::Entities).current_name(entity.kind.get()));
     match &entity.owner {
         Owner::Chunk(at) => record.position(catalog, *at),
         Owner::Detached(reason) => record.bytes(reason.as_str().as_bytes()),
@@ -156,7 +156,7 @@ impl Record {
     }
 
     fn position(&mut self, catalog: &Catalog, at: ChunkAt) {
-        self.name(catalog.list(ListKind::Dimensions).name(at.dimension.get()));
+        self.name(catalog.list(ListKind::Dimensions).current_name(at.dimension.get()));
         for c in [at.pos.x(), at.pos.y(), at.pos.z()] {
             self.bytes(&c.to_le_bytes());
         }
@@ -164,7 +164,7 @@ impl Record {
 
     fn point(&mut self, catalog: &Catalog, at: EntityPos) {
         let block = at.block();
-        self.name(catalog.list(ListKind::Dimensions).name(at.dimension().get()));
+        self.name(catalog.list(ListKind::Dimensions).current_name(at.dimension().get()));
         for c in [block.x, block.y, block.z] {
             self.bytes(&c.to_le_bytes());
         }

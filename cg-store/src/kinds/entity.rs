@@ -7,7 +7,8 @@ use cg_registry::{Catalog, UpgradeFunctions, Upgrader};
 use crate::storage::error::Error;
 use crate::storage::meta::open_row;
 
-/// Upgrades an entity's components to their newest registrations, in memory.
+/// Upgrades an entity's kind to the one with which it was united, and its components to their newest registrations, in
+/// memory.
 ///
 /// # Errors
 /// [`Error::EntityNotUpgraded`] if a function of the host is missing or fails.
@@ -17,6 +18,7 @@ pub fn upgrade(
     id: EntityId,
     mut entity: Entity,
 ) -> Result<Entity, Error> {
+    entity.kind = catalog.newest_entity_type(entity.kind);
     let is_old = |component: &ComponentId| catalog.newest_registration(*component) != *component;
     let old: Vec<_> = entity.components().map(|(component, _)| component).filter(is_old).collect();
     let upgrader = Upgrader::new(catalog, functions);

@@ -3,5 +3,6 @@
 #[allow(dead_code, reason = "the tests of each crate use a part of it")]
 #[path = "../../../testdata/fixture.rs"]
 mod fixture;
+mod packs;
 mod seeds;
 mod sync;

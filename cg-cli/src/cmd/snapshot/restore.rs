@@ -29,8 +29,9 @@ use crate::shown::shown;
 /// JSON: `{"dry_run":bool,"transactions":N,"new_names":N,"held_bytes":N,"sections","changed","blocks","components","entities_put",
 /// "entities_deleted","left_alone","unverifiable":[…],"components_left":{NAME:N},
 /// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Exit code 1 if sections could not be verified, if parts of chunks were left
-/// alone that `--create-missing` would restore, or if data of components are left out, because the world's registry gives a
-/// component another shape or a block no such component.
+/// alone that `--create-missing` would restore, or if data of components have no place, or not for all their parts,
+/// because the world's registry gives a component another layout or a block no such component: they are kept beside their
+/// block, in `:lost_components` or `:stale`. Other data of components are converted by field names.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
@@ -228,7 +229,7 @@ impl fmt::Display for Report {
             writeln!(f, "in one transaction that takes {} of memory", bytes_text(self.held_bytes))?;
         }
         for (component, count) in &self.components_left {
-            writeln!(f, "left behind: data of {} ({count})", shown(component))?;
+            writeln!(f, "kept beside, without a place: data of {} ({count})", shown(component))?;
         }
         if self.transactions > 1 {
             writeln!(f, "done in {}", counted(self.transactions, "transaction"))?;

@@ -365,7 +365,7 @@ fn data_that_the_world_has_no_place_for_are_named() {
     assert_eq!((said.code, &said.json()["components_left"]), (1, &json!({ "game:items": 1 })));
     let said = run(&["snapshot", "restore", text(&there), "arena"]);
     assert_eq!(said.code, 1);
-    assert!(said.out.ends_with("left behind: data of game:items (1)\n"), "{}", said.out);
+    assert!(said.out.ends_with("kept beside, without a place: data of game:items (1)\n"), "{}", said.out);
     let said = run(&["snapshot", "diff", text(&there), "arena"]);
     assert!(said.out.ends_with("not compared: data of game:items (1)\n"), "{}", said.out);
 }

@@ -54,6 +54,7 @@ mod meanwhile;
 mod merge;
 mod model;
 mod properties;
+mod rebase;
 mod refuse;
 mod stopped_merge;
 mod values;

@@ -81,8 +81,8 @@ fn errors_say_what_and_where() {
         load(&bad, Unverifiable::Fail).expect_err("changed").to_string()
     };
     let newer =
-        "snapshot head: signature is 2, and this release reads up to 1; use a newer release (at byte 21)";
-    assert_eq!(said(&|bad| bad[21] = b'2'), newer);
+        "snapshot head: signature is 3, and this release reads up to 2; use a newer release (at byte 21)";
+    assert_eq!(said(&|bad| bad[21] = b'3'), newer);
     let other = "snapshot head: signature is 116, but the rest of the value implies 115 (at byte 12)";
     assert_eq!(said(&|bad| bad[12] = b't'), other);
     assert!(said(&|bad| bad[40] ^= 1).starts_with("snapshot head: checksum is "));
@@ -160,6 +160,42 @@ fn a_damaged_group_costs_its_sections_and_the_rest_is_restored() {
     assert_eq!(cut.lost_count(), lost);
 }
 
+/// A chunk of a block that was renamed twice, in a dimension that was renamed.
+fn renamed() -> Snapshot {
+    let mut catalog = catalog();
+    let pack = cg_registry::PackManifest::from_json(
+        r#"{"pack":"game","version":"2","namespaces":["game"],"blocks":[{"name":"game:slate"}],"dimensions":["game:ring"],
+            "renamed":[{"list":"blocks","old":"game:stone","new":"game:rock"},
+                {"list":"blocks","old":"game:rock","new":"game:slate"},
+                {"list":"dimensions","old":"game:arena","new":"game:ring"}]}"#,
+    );
+    let plan = cg_registry::reconcile(&catalog, &[pack.expect("sound")], &cg_registry::Policy::default());
+    plan.apply(&mut catalog).expect("is accepted");
+    let at = cg_format::ChunkAt::new(
+        catalog.dimension("game:ring").expect("renamed"),
+        cg_format::ChunkPos::constant(0, 0, 0),
+    );
+    let stone = catalog.block_id("game:slate").expect("renamed");
+    let mut host = Memory::new(&catalog);
+    host.insert(at, cg_format::chunk::Chunk::filled(stone, &catalog.current_schema()).expect("known"));
+    let area =
+        cg_format::BlockBox::new(cg_format::BlockPos::new(0, 0, 0), cg_format::BlockPos::new(15, 15, 15));
+    let region = cg_snapshot::Region::new(at.dimension, area);
+    let captured =
+        cg_snapshot::capture(&host, &catalog, region, &cg_snapshot::CaptureOptions::named("renamed"))
+            .expect("captured");
+    let names: Vec<String> = captured.names().aliases.iter().map(|it| format!("{it:?}")).collect();
+    assert_eq!(captured.info().dimension.as_str(), "game:ring");
+    expect_test::expect![[r#"
+        [
+            "((Blocks, 1), [Name(\"game:rock\"), Name(\"game:stone\")])",
+            "((Dimensions, 0), [Name(\"game:arena\")])",
+        ]
+    "#]]
+    .assert_debug_eq(&names);
+    captured
+}
+
 /// Formats the content of a golden as text.
 fn text(snapshot: &Snapshot) -> String {
     let mut out = format!("{:#?}\n", snapshot.info());
@@ -193,6 +229,7 @@ fn goldens_decode_to_their_text_and_encode_to_their_bytes() {
         ("nothing", &nothing, plain),
         ("yard", &yard(), plain),
         ("yard_lz4", &yard(), FileOptions::default()),
+        ("renamed", &renamed(), plain),
     ] {
         let (bin, txt) = (folder.join(format!("{name}.bin")), folder.join(format!("{name}.txt")));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {

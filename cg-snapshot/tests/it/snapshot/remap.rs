@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cg_format::chunk::CellLayer;
 use cg_format::{ChunkAt, ChunkSource, Limits, Lookup};
-use cg_registry::{BlockOffer, Catalog, ComponentOffer, ListKind, Name, Registration};
+use cg_registry::{BlockOffer, Catalog, ComponentOffer, KeptComponents, ListKind, Name, Registration, STALE};
 use cg_snapshot::file::{FileOptions, SnapshotFile};
 use cg_snapshot::memory::Memory;
 use cg_snapshot::{RestoreJob, RestoreOptions, Snapshot, SnapshotError, Unverifiable};
@@ -95,7 +95,7 @@ fn unknown_names_are_said_and_can_be_registered() {
 }
 
 #[test]
-fn components_of_another_shape_stay_behind_and_are_counted() {
+fn components_of_another_kind_of_size_are_kept_beside_and_counted() {
     let mut there = Catalog::new();
     let name = |text| Name::new(text).unwrap();
     there
@@ -116,4 +116,20 @@ fn components_of_another_shape_stay_behind_and_are_counted() {
     assert_eq!(report.components_left.into_iter().collect::<Vec<_>>(), [(ITEMS.to_owned(), 2)]);
     assert_eq!(arrived.entities()[0].1.components().len(), 0);
     assert!(arrived.verify().is_empty());
+    // That of the chest is in its chunk, and the sheep's comes beside it with the restore.
+    let mut live = Memory::new(&there);
+    let mut job = RestoreJob::new(Arc::new(arrived), &there, RestoreOptions::default()).unwrap();
+    job.run(&mut live, &mut |_| {}).unwrap();
+    let kept = around().chunks().iter().filter_map(|pos| {
+        let chunk = live
+            .lookup(ChunkAt::new(arena(&there), pos))
+            .map_or_else(|never| match never {}, Lookup::here)?;
+        let kept = KeptComponents::decode(chunk.side(STALE)?, None).expect("sound");
+        Some(kept.iter().map(|(_, bytes)| bytes.to_vec()).collect::<Vec<_>>())
+    });
+    let mut kept: Vec<Vec<u8>> = kept.flatten().collect();
+    kept.sort();
+    let of_sheep =
+        host(0).entities().next().and_then(|(_, sheep)| Some(sheep.components().next()?.1.to_vec()));
+    assert!(kept.len() == 2 && kept.contains(&of_sheep.expect("it has some")), "{kept:?}");
 }

@@ -148,7 +148,7 @@ fn a_request_asks_for_no_more_than_is_allowed() {
     let area = cache.request_area(overworld, area()).expect("asks");
     expect!["the message asks about 1 areas, 0 are allowed; ask in parts"].assert_eq(&refused(&area));
     // One cube in which the first place is asked about 65 times.
-    let mut bytes = vec![0, 0, 1, 3, b'a', b':', b'b', 1, 0, 0, 0, 0, 0, 65];
+    let mut bytes = vec![0, 0, 1, 3, b'a', b':', b'b', 0, 1, 0, 0, 0, 0, 0, 65];
     bytes.extend([0, 0].repeat(65));
     bytes.push(0);
     let many = SyncRequest::decode(&sealed(1, &bytes), SyncLimits::default()).expect("decodes");

@@ -1,0 +1,177 @@
+//! Settles the conflicts between an overlay and its base, so that a merge is possible again.
+
+use std::sync::Arc;
+
+use cg_format::Lookup;
+use cg_format::overlay::Origin;
+use cg_store::error::ConflictKey;
+use cg_store::layer::kind::{self, Kind};
+use cg_store::layer::{Base, begin, host, origin_of, write_stored_object};
+use cg_store::{Error, each_kind, kind_map};
+
+use super::Overlay;
+use super::edits::Edits;
+use super::kind::OverlayKind;
+use super::rows::Row;
+use super::transaction::{OverlayReads, commit};
+
+/// Which of two values of a conflict is to stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OverlayChoice {
+    /// The overlay's. A merge writes it over the base's present value.
+    ///
+    /// A chunk that the overlay stores as a delta has the base's present content outside of the cells that the
+    /// overlay changed: both edits stay, and in a cell that both changed the overlay's. [`Overlay::load`] shows the
+    /// result.
+    Ours,
+    /// The base's. The overlay takes it over.
+    Theirs,
+    /// Neither yet: the conflict stays and is [listed](OverlayRebased::open).
+    Ask,
+}
+
+/// The result of [`Overlay::rebase`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct OverlayRebased {
+    /// Conflicts in which the overlay's value stays.
+    pub ours: u64,
+    /// Conflicts in which the base's value stays.
+    pub theirs: u64,
+    /// Conflicts that are left.
+    pub open: Vec<ConflictKey>,
+}
+
+/// A settled conflict, and the present origin of the base's value.
+struct Settled<K: Kind> {
+    key: K::Key,
+    stays: Stays<K::Value>,
+    found: Origin,
+}
+
+/// What stays of a conflict.
+enum Stays<V> {
+    /// The overlay's value.
+    Ours,
+    /// The base's value.
+    Theirs(V),
+    /// The base's absence.
+    Absence,
+}
+
+/// The settled conflicts of one kind.
+type AllSettled<K> = Vec<Settled<K>>;
+
+kind_map! {
+    #[derive(Default)]
+    struct SettledKinds of AllSettled
+}
+
+impl<S: Base> Overlay<S> {
+    /// Settles every conflict with the base: each value that both have changed, so that
+    /// [`merge_into`](Self::merge_into) refuses it. `choose` says for each which value stays. Afterwards the overlay
+    /// counts as written over the base's present value.
+    ///
+    /// `choose` may read the overlay and the base, for example to compare both values. To keep a value that is neither,
+    /// write it into the overlay first, and choose [`OverlayChoice::Ours`].
+    ///
+    /// Two commits of the overlay: the values that are taken over, then the origins. After a crash between them the
+    /// same conflicts are met again. If the base changes a value meanwhile, that value is in conflict again.
+    ///
+    /// # Errors
+    /// As [`diff`](Self::diff) and [`transaction`](Self::transaction).
+    pub fn rebase(
+        &self,
+        mut choose: impl FnMut(&ConflictKey) -> OverlayChoice,
+    ) -> Result<OverlayRebased, Error> {
+        let _alone = self.write()?;
+        let (mut settled, mut done) = (SettledKinds::default(), OverlayRebased::default());
+        self.store.in_view(self.lease(), |rows| {
+            each_kind!(mut settled, |list: K| {
+                rows.for_each::<K>(|key, row| {
+                    let below = K::find(&self.store.base, &key)?;
+                    let found = origin_of(&below);
+                    let origin = self.store.present_origin::<K>(self.lease(), &row, &below)?;
+                    let theirs = match &below {
+                        Lookup::Found((value, _)) => Stays::Theirs(value.clone()),
+                        Lookup::Tombstone | Lookup::NotFound => Stays::Absence,
+                    };
+                    let change = K::compare(Clone::clone(&key), Row { origin, ..row }, below);
+                    if change.is_none_or(|change| change.origin == found) {
+                        return Ok(());
+                    }
+                    let named = K::conflict_key(&key);
+                    match host(|| Ok::<_, Error>(choose(&named)))? {
+                        OverlayChoice::Ours => {
+                            done.ours += 1;
+                            list.push(Settled { key, stays: Stays::Ours, found });
+                        }
+                        OverlayChoice::Theirs => {
+                            done.theirs += 1;
+                            list.push(Settled { key, stays: theirs, found });
+                        }
+                        OverlayChoice::Ask => done.open.push(named),
+                    }
+                    Ok(())
+                })?;
+            });
+            Ok::<_, Error>(())
+        })?;
+        self.take_over(&settled)?;
+        let mut edits = Edits::default();
+        each_kind!(mut edits, settled, |edits, list: K| {
+            for Settled { key, found, .. } in list {
+                if let Some(row) = K::read(&self.store, self.lease(), key)? {
+                    edits.push((Clone::clone(key), row.value.here(), *found));
+                }
+            }
+        });
+        if !edits.is_empty() {
+            let generation = self.store.catalog()?.current_generation();
+            self.store.write(self.lease(), edits, generation)?;
+        }
+        Ok(done)
+    }
+
+    /// Writes the base's values of settled conflicts into the overlay. Entities and references follow each other, as in
+    /// every transaction.
+    fn take_over(&self, settled: &SettledKinds) -> Result<(), Error> {
+        let mut tx = begin(OverlayReads::new(self), self.store.catalog()?);
+        for Settled { key, stays, .. } in &settled.chunks {
+            match stays {
+                Stays::Theirs(chunk) => tx.save_blocks(*key, Arc::clone(chunk))?,
+                Stays::Absence => tx.delete(*key),
+                Stays::Ours => {}
+            }
+        }
+        for Settled { key, stays, .. } in &settled.entities {
+            match stays {
+                Stays::Theirs(entity) => tx.put_entity(*key, entity.clone()),
+                Stays::Absence => tx.delete_entity(*key),
+                Stays::Ours => {}
+            }
+        }
+        for Settled { key, stays, .. } in &settled.properties {
+            match stays {
+                Stays::Theirs(value) => tx.set_property(key.clone(), Some(value.clone())),
+                Stays::Absence => tx.set_property(key.clone(), None),
+                Stays::Ours => {}
+            }
+        }
+        for Settled { key, stays, .. } in &settled.objects {
+            match stays {
+                Stays::Theirs(object) => write_stored_object(&mut tx, key.clone(), object)?,
+                Stays::Absence => tx.delete_object(key)?,
+                Stays::Ours => {}
+            }
+        }
+        for Settled { key, stays, .. } in &settled.records {
+            match stays {
+                Stays::Theirs(record) => tx.put_record(*key, record.as_ref().clone()),
+                Stays::Absence => tx.delete_record(*key),
+                Stays::Ours => {}
+            }
+        }
+        commit(tx)
+    }
+}
