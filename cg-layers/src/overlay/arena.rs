@@ -153,6 +153,7 @@ impl<S: Base> Store<S> {
         // A deletion uses only the family of the space.
         let families = [
             (Family::ChunkL0, Space::ChunkL0),
+            (Family::ChunkDelta, Space::ChunkDelta),
             (Family::Entity, Space::Entity),
             (Family::WorldProperties, Space::WorldProperty),
             (Family::Object, Space::Object),

@@ -95,9 +95,9 @@ impl<S: Base> LeaseView<'_, S> {
         &self,
         mut visit: impl FnMut(Change<K>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.for_each::<K>(|key, mut row| {
+        self.for_each::<K>(|key, row| {
             let below = K::find(&self.store.base, &key)?;
-            row.origin = self.store.present_origin::<K>(self.lease, &row, &below)?;
+            let row = self.onto_base::<K>(&key, row, &below)?;
             K::compare(key, row, below).map_or(Ok(()), &mut visit)
         })
     }

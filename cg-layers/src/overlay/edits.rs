@@ -1,5 +1,6 @@
 //! The changes of an arena, and how they are written.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::chunk::Chunk;
@@ -31,6 +32,8 @@ pub(super) struct RowWriter<'s, S> {
     pub(super) batch: Batch,
     /// For each chunk the origin in the base, if its row is a delta.
     pub(super) over: Vec<Option<Origin>>,
+    /// How many rows of ancestors were written or deleted.
+    pub(super) ancestors: u64,
 }
 
 impl Edits {
@@ -40,18 +43,15 @@ impl Edits {
 }
 
 impl<S: Base> Store<S> {
-    /// The delta from the base's chunk to a new one, if it is worth it. `None` if the base's chunk is not the one
-    /// written over.
-    pub(super) fn delta(&self, at: ChunkAt, new: &Chunk, origin: Origin) -> Option<Vec<u8>> {
-        if !self.deltas {
-            return None;
-        }
+    /// The base's chunk, if it is the one written over.
+    pub(super) fn below(&self, at: ChunkAt, origin: Origin) -> Option<Arc<Chunk>> {
         let (below, found) = self.base.find_chunk(at).ok()?.here()?;
-        if found != origin {
-            return None;
-        }
-        let schema = self.catalog().ok()?.current_schema();
-        worth_a_delta(&below, new, &schema)
+        (found == origin).then_some(below)
+    }
+
+    /// The delta from one chunk to another, if it is worth it.
+    pub(super) fn delta(&self, from: &Chunk, to: &Chunk) -> Option<Vec<u8>> {
+        worth_a_delta(from, to, &self.catalog().ok()?.current_schema())
     }
 
     /// Writes the changes of one transaction. Readers see all of them or none. They wait if the changes take more than
@@ -62,10 +62,11 @@ impl<S: Base> Store<S> {
     /// stuck; the errors of the engine and of the base.
     pub(super) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
         self.remember_names()?;
-        let mut out = RowWriter { store: self, lease, generation, batch: Batch::new(), over: Vec::new() };
+        let mut out =
+            RowWriter { store: self, lease, generation, batch: Batch::new(), over: Vec::new(), ancestors: 0 };
         each_kind!(edits, |edits: K| edits.iter().try_for_each(|edit| K::put_rows(&mut out, edit))?);
-        let RowWriter { batch, over, .. } = out;
-        let (len_bytes, rows) = (batch.len_bytes(), batch.op_count() as u64);
+        let RowWriter { batch, over, ancestors, .. } = out;
+        let (len_bytes, rows) = (batch.len_bytes(), batch.op_count() as u64 - ancestors);
         let limit_bytes = self.limits.batch_bytes.min(self.engine.caps().max_batch_bytes);
         let is_staged = len_bytes > limit_bytes;
         if is_staged {
@@ -88,7 +89,7 @@ impl<S: Base> Store<S> {
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
         for ((at, chunk, origin), over) in edits.chunks.into_iter().zip(over) {
             let value = chunk.map_or(Lookup::Tombstone, Lookup::Found);
-            self.cache.insert((lease, at), (Row { value, version, origin }, over));
+            self.cache.insert((lease, at), Row { value, version, origin, over });
         }
         if let Some(closed) = closed {
             closed.open();
@@ -111,7 +112,9 @@ impl<S: Base> Store<S> {
         for at in chunks {
             self.cache.remove(&(lease, *at));
         }
-        let chunks = chunks.iter().map(|at| (Space::ChunkL0, key::overlay_chunk(lease, *at).to_vec()));
+        let spaces = [Space::ChunkL0, Space::ChunkDelta];
+        let chunks =
+            chunks.iter().flat_map(|at| spaces.map(|space| (space, key::overlay_chunk(lease, *at).to_vec())));
         let entities = entities.iter().map(|id| (Space::Entity, key::overlay_entity(lease, *id).to_vec()));
         let rows: Vec<_> = chunks.chain(entities).collect();
         for some in rows.chunks(AT_ONCE) {

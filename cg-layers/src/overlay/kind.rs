@@ -17,6 +17,8 @@ use cg_store::layer::{Base, Found, decode_record, leaf_of, origin_of, upgrade_en
 use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Error, Property};
 
+use super::OverlayChoice;
+use super::cells;
 use super::diff::{self, Change};
 use super::edits::RowWriter;
 use super::merge::leaving;
@@ -95,6 +97,30 @@ pub(super) trait OverlayKind: Kind + Sized {
         Ok(row.here() == value_of(below))
     }
 
+    /// The base's present value with what a row changed beside, if a value has parts and what the row was written over
+    /// is known. `choice` decides where both have changed a part; `None` if that is to be asked.
+    fn merged<S: Base>(
+        _: &Store<S>,
+        _: u64,
+        _: &Self::Key,
+        _: &Row<Self::Value>,
+        _: &Found<Self::Value>,
+        _: OverlayChoice,
+    ) -> Result<Option<Self::Value>, Error> {
+        Ok(None)
+    }
+
+    /// The row to write over. A delta that fits to what the base has changed since is one over the base's present value,
+    /// which is what its readers see.
+    fn to_write<S: Base>(
+        _: &Store<S>,
+        _: u64,
+        _: &Self::Key,
+        row: Row<Self::Value>,
+    ) -> Result<Row<Self::Value>, Error> {
+        Ok(row)
+    }
+
     /// The change that a row makes to the base's value; `None` if there is none.
     fn compare(key: Self::Key, row: Row<Self::Value>, below: Found<Self::Value>) -> Option<Change<Self>> {
         let below = below.here().map(|(value, _)| value);
@@ -126,7 +152,7 @@ fn decode_whole<K: OverlayKind>(
             return Err(damaged(here.error(Problem::OutOfRange { field, found, allowed })));
         }
     };
-    Ok(Row { value, version: frame.header().version, origin: row.origin })
+    Ok(Row { value, version: frame.header().version, origin: row.origin, over: None })
 }
 
 /// Damage in the row of a key.
@@ -152,7 +178,7 @@ impl OverlayKind for Chunks {
         _: &[u8],
         row: &[u8],
     ) -> Result<Row<Arc<Chunk>>, Error> {
-        rows.store.decode_chunk(rows.lease, *at, row).map(|(row, _)| row)
+        rows.store.decode_chunk(rows.lease, *at, row)
     }
 
     /// Reads memory first.
@@ -164,9 +190,12 @@ impl OverlayKind for Chunks {
         chunk.encode(out);
     }
 
-    /// Stores a chunk as a delta to the base's chunk, if that is worth it.
+    /// Stores a chunk as a delta to the base's chunk, if that is worth it, and the base's chunk as its ancestor.
     fn put_rows<S: Base>(out: &mut RowWriter<'_, S>, (at, new, origin): &Edit<Self>) -> Result<(), Error> {
-        let delta = new.as_deref().and_then(|new| out.store.delta(*at, new, *origin));
+        let below = new.as_ref().and_then(|_| out.store.below(*at, *origin));
+        let delta = new.as_deref().zip(below.as_deref()).filter(|_| out.store.deltas);
+        let delta = delta.and_then(|(new, below)| out.store.delta(below, new));
+        put_ancestor(out, (at, new.as_deref(), origin), below)?;
         out.over.push(delta.is_some().then_some(*origin));
         let draft = Draft::plain(Codec::None, out.generation, |out| match (delta, new) {
             (Some(delta), _) => {
@@ -187,6 +216,38 @@ impl OverlayKind for Chunks {
 
     fn find<S: Base>(base: &S, at: &ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         base.find_chunk(*at)
+    }
+
+    fn merged<S: Base>(
+        store: &Store<S>,
+        lease: u64,
+        at: &ChunkAt,
+        row: &Row<Arc<Chunk>>,
+        below: &Found<Arc<Chunk>>,
+        choice: OverlayChoice,
+    ) -> Result<Option<Arc<Chunk>>, Error> {
+        let (Some(ours), Some(theirs)) = (row.here(), value_of(below)) else { return Ok(None) };
+        let Some(ancestor) = store.ancestor(lease, *at, row)? else { return Ok(None) };
+        let schema = store.catalog()?.current_schema();
+        Ok(cells::merge(&ancestor, ours, theirs, choice, &schema).map(Arc::new))
+    }
+
+    fn to_write<S: Base>(
+        store: &Store<S>,
+        lease: u64,
+        at: &ChunkAt,
+        row: Row<Arc<Chunk>>,
+    ) -> Result<Row<Arc<Chunk>>, Error> {
+        let Some(over) = row.over.filter(|over| *over != row.origin) else { return Ok(row) };
+        let below = Self::find(&store.base, at)?;
+        if origin_of(&below) != over {
+            return Ok(row);
+        }
+        let merged = Self::merged(store, lease, at, &row, &below, OverlayChoice::Ask)?;
+        Ok(match merged {
+            Some(merged) => Row { value: Lookup::Found(merged), origin: over, ..row },
+            None => row,
+        })
     }
 
     /// The base's chunk may lack references to entities that wait for their transfer.
@@ -210,6 +271,51 @@ impl OverlayKind for Chunks {
         }
         Ok(own == **below)
     }
+}
+
+/// Puts the ancestor of a chunk beside its row, as the delta back to it if that is worth it, or deletes it. Where the
+/// base had nothing there is none, and that of a row before a deletion does not count. `below` is the base's chunk of
+/// the row's origin, if the base has it still.
+fn put_ancestor<S: Base>(
+    out: &mut RowWriter<'_, S>,
+    (at, new, origin): (&ChunkAt, Option<&Chunk>, &Origin),
+    below: Option<Arc<Chunk>>,
+) -> Result<(), Error> {
+    let Some(new) = new.filter(|_| *origin != Origin::ABSENT) else { return Ok(()) };
+    let (store, row_key) = (out.store, key::overlay_chunk(out.lease, *at));
+    let ancestor = match below {
+        Some(below) => Some(below),
+        // That of the row before counts on, unless the row shows another state of the base. If one of them is damaged,
+        // the chunk is merged as a whole.
+        None => match Chunks::read(store, out.lease, at).ok().flatten() {
+            Some(row) if row.origin == *origin && row.over.is_none_or(|over| over == *origin) => {
+                store.ancestor(out.lease, *at, &row).ok().flatten()
+            }
+            _ => None,
+        },
+    };
+    let Some(ancestor) = ancestor else {
+        out.batch.delete(Space::ChunkDelta, &row_key);
+        out.ancestors += 1;
+        return Ok(());
+    };
+    let back = store.delta(new, &ancestor);
+    if back.is_none() && store.has_whole_ancestor(&row_key, *origin)? {
+        return Ok(());
+    }
+    let draft = Draft::plain(Codec::None, out.generation, |out| match back {
+        Some(back) => {
+            let back = OverlayValue::Changed(|out: &mut Vec<u8>| out.extend(back));
+            OverlayRow::encode(*origin, back, out);
+        }
+        None => {
+            let whole = OverlayValue::Here(|out: &mut Vec<u8>| ancestor.encode(out));
+            OverlayRow::encode(*origin, whole, out);
+        }
+    });
+    out.batch.put(Space::ChunkDelta, row_key, draft, Stamp::Commit);
+    out.ancestors += 1;
+    Ok(())
 }
 
 /// Whether a merge that ended early will transfer an entity: it has left its chunk in the base for that, or the base

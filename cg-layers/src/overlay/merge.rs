@@ -15,7 +15,7 @@ use cg_store::layer::{
     Base, Found, Mutex, MutexGuard, TxStore, ValueStore, origin_of, rank, reason, write_stored_object,
 };
 use cg_store::objects::{ObjectKey, StoredObject};
-use cg_store::{Durability, Error, Tx, World, each_kind, kind_map};
+use cg_store::{Durability, Error, ErrorKind, Tx, World, each_kind, kind_map};
 
 use super::diff::Change;
 use super::kind::OverlayKind;
@@ -100,11 +100,31 @@ impl<S: Base> Overlay<S> {
         // From here on the base may contain what the rows do.
         self.arena.merged_until.store(self.store.engine.last_commit().get(), Ordering::Release);
         let mut merged = |part: &OverlayMerge| self.forget_merged(part);
-        let changes = if merge.is_empty() { 0 } else { base.apply(merge, &mut merged)? };
+        let changes = if merge.is_empty() { 0 } else { self.apply(base, merge, &mut merged)? };
         // Values that were equal already may not be synced yet.
         base.keep_found(Level::Power)?;
         self.empty()?;
         Ok(OverlayMerged { changes })
+    }
+
+    /// Applies a merge to the base. The store notes it first, unless the base refuses: of a row that may be merged it is
+    /// not known what the base has changed since.
+    fn apply(
+        &self,
+        base: &impl MergeTarget,
+        merge: OverlayMerge,
+        merged: &mut Merged<'_>,
+    ) -> Result<u64, Error> {
+        self.store.note_merge(self.lease(), Some(self.store.engine.last_commit().get()))?;
+        let applied = base.apply(merge, merged);
+        let is_refused = |error: &Error| {
+            error.kind() == ErrorKind::Conflict
+                || matches!(error.layer(), Some(OverlayError::BaseChanged { .. }))
+        };
+        if applied.as_ref().is_err_and(is_refused) {
+            self.store.note_merge(self.lease(), None)?;
+        }
+        applied
     }
 
     /// Waits for the right to write, and for the target's [lock](MergeTarget::merge_lock).

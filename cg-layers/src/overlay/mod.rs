@@ -10,6 +10,7 @@
 
 mod arena;
 mod arenas;
+mod cells;
 mod diff;
 #[cfg(feature = "rocks")]
 mod disk;
@@ -207,6 +208,7 @@ impl<S: Base> Overlay<S> {
 
     /// As [`reset`](Self::reset). The caller holds the right to write.
     fn empty(&self) -> Result<(), Error> {
+        let before = self.lease();
         let lease = self.store.give_lease(&self.arena);
         let mut row = self.arena.row.lock();
         let next = cg_format::overlay::ArenaRow { lease, ..row.clone() };
@@ -214,6 +216,9 @@ impl<S: Base> Overlay<S> {
         *row = next;
         self.arena.lease.store(lease, Ordering::Release);
         self.arena.merged_until.store(0, Ordering::Release);
+        if self.store.merged_until(before)? > 0 {
+            self.store.note_merge(before, None)?;
+        }
         self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -264,8 +269,17 @@ impl<S: Base> Overlay<S> {
     }
 
     fn layered_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Layered<Arc<Chunk>>, Error>> {
+        self.layered_chunks_of(at, |lease, at| self.store.chunk(lease, at))
+    }
+
+    /// As [`layered_chunks`](Self::layered_chunks), with another way to read the overlay's rows.
+    fn layered_chunks_of(
+        &self,
+        at: &[ChunkAt],
+        row: impl Fn(u64, ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error>,
+    ) -> Vec<Result<Layered<Arc<Chunk>>, Error>> {
         let shown = self.of_one_lease(|lease| {
-            let rows: Vec<_> = at.iter().map(|at| self.store.chunk(lease, *at)).collect();
+            let rows: Vec<_> = at.iter().map(|at| row(lease, *at)).collect();
             let places = at.iter().zip(&rows);
             let below: Vec<_> =
                 places.filter(|(_, row)| matches!(row, Ok(None))).map(|(at, _)| *at).collect();

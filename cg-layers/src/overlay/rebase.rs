@@ -12,19 +12,16 @@ use cg_store::{Error, each_kind, kind_map};
 use super::Overlay;
 use super::edits::Edits;
 use super::kind::OverlayKind;
-use super::rows::Row;
 use super::transaction::{OverlayReads, commit};
 
 /// Which of two values of a conflict is to stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OverlayChoice {
-    /// The overlay's. A merge writes it over the base's present value.
-    ///
-    /// A chunk that the overlay stores as a delta has the base's present content outside of the cells that the
-    /// overlay changed: both edits stay, and in a cell that both changed the overlay's. [`Overlay::load`] shows the
-    /// result.
+    /// The overlay's. A merge writes it over the base's present value. Of a chunk this is about the cells that both have
+    /// changed, and the side data; the other edits of both stay.
     Ours,
-    /// The base's. The overlay takes it over.
+    /// The base's. The overlay takes it over. Of a chunk this is about the cells that both have changed, and the side
+    /// data; the other edits of both stay.
     Theirs,
     /// Neither yet: the conflict stays and is [listed](OverlayRebased::open).
     Ask,
@@ -55,6 +52,8 @@ enum Stays<V> {
     Ours,
     /// The base's value.
     Theirs(V),
+    /// The overlay's value, with the base's in the parts that both have changed.
+    TheirParts,
     /// The base's absence.
     Absence,
 }
@@ -71,6 +70,11 @@ impl<S: Base> Overlay<S> {
     /// Settles every conflict with the base: each value that both have changed, so that
     /// [`merge_into`](Self::merge_into) refuses it. `choose` says for each which value stays. Afterwards the overlay
     /// counts as written over the base's present value.
+    ///
+    /// Edits of different cells of one chunk are no conflict: a merge takes both. A cell with all its layers and
+    /// components is one value, and so are the side data of one kind, an entity, a property, an object and a record. A
+    /// chunk is one value as a whole if one side has deleted it, if both have created it, or if the overlay wrote it in
+    /// an earlier version, or while the base changed it.
     ///
     /// `choose` may read the overlay and the base, for example to compare both values. To keep a value that is neither,
     /// write it into the overlay first, and choose [`OverlayChoice::Ours`].
@@ -91,12 +95,16 @@ impl<S: Base> Overlay<S> {
                 rows.for_each::<K>(|key, row| {
                     let below = K::find(&self.store.base, &key)?;
                     let found = origin_of(&below);
-                    let origin = self.store.present_origin::<K>(self.lease(), &row, &below)?;
+                    let row = rows.onto_base::<K>(&key, row, &below)?;
+                    let choice = OverlayChoice::Theirs;
+                    let has_parts =
+                        K::merged(&self.store, self.lease(), &key, &row, &below, choice)?.is_some();
                     let theirs = match &below {
+                        Lookup::Found(_) if has_parts => Stays::TheirParts,
                         Lookup::Found((value, _)) => Stays::Theirs(value.clone()),
                         Lookup::Tombstone | Lookup::NotFound => Stays::Absence,
                     };
-                    let change = K::compare(Clone::clone(&key), Row { origin, ..row }, below);
+                    let change = K::compare(Clone::clone(&key), row, below);
                     if change.is_none_or(|change| change.origin == found) {
                         return Ok(());
                     }
@@ -120,10 +128,21 @@ impl<S: Base> Overlay<S> {
         self.take_over(&settled)?;
         let mut edits = Edits::default();
         each_kind!(mut edits, settled, |edits, list: K| {
-            for Settled { key, found, .. } in list {
-                if let Some(row) = K::read(&self.store, self.lease(), key)? {
-                    edits.push((Clone::clone(key), row.value.here(), *found));
+            for Settled { key, stays, found } in list {
+                let Some(row) = K::read(&self.store, self.lease(), key)? else { continue };
+                let below = K::find(&self.store.base, key)?;
+                if origin_of(&below) != *found {
+                    continue;
                 }
+                let choice = match stays {
+                    Stays::Ours => Some(OverlayChoice::Ours),
+                    Stays::TheirParts => Some(OverlayChoice::Theirs),
+                    Stays::Theirs(_) | Stays::Absence => None,
+                };
+                let merged =
+                    choice.map(|choice| K::merged(&self.store, self.lease(), key, &row, &below, choice));
+                let value = merged.transpose()?.flatten().or_else(|| row.value.here());
+                edits.push((Clone::clone(key), value, *found));
             }
         });
         if !edits.is_empty() {
@@ -141,35 +160,35 @@ impl<S: Base> Overlay<S> {
             match stays {
                 Stays::Theirs(chunk) => tx.save_blocks(*key, Arc::clone(chunk))?,
                 Stays::Absence => tx.delete(*key),
-                Stays::Ours => {}
+                Stays::Ours | Stays::TheirParts => {}
             }
         }
         for Settled { key, stays, .. } in &settled.entities {
             match stays {
                 Stays::Theirs(entity) => tx.put_entity(*key, entity.clone()),
                 Stays::Absence => tx.delete_entity(*key),
-                Stays::Ours => {}
+                Stays::Ours | Stays::TheirParts => {}
             }
         }
         for Settled { key, stays, .. } in &settled.properties {
             match stays {
                 Stays::Theirs(value) => tx.set_property(key.clone(), Some(value.clone())),
                 Stays::Absence => tx.set_property(key.clone(), None),
-                Stays::Ours => {}
+                Stays::Ours | Stays::TheirParts => {}
             }
         }
         for Settled { key, stays, .. } in &settled.objects {
             match stays {
                 Stays::Theirs(object) => write_stored_object(&mut tx, key.clone(), object)?,
                 Stays::Absence => tx.delete_object(key)?,
-                Stays::Ours => {}
+                Stays::Ours | Stays::TheirParts => {}
             }
         }
         for Settled { key, stays, .. } in &settled.records {
             match stays {
                 Stays::Theirs(record) => tx.put_record(*key, record.as_ref().clone()),
                 Stays::Absence => tx.delete_record(*key),
-                Stays::Ours => {}
+                Stays::Ours | Stays::TheirParts => {}
             }
         }
         commit(tx)

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use cg_format::chunk::Chunk;
 use cg_format::delta::Delta;
-use cg_format::frame::FrameView;
+use cg_format::frame::{FrameHeader, FrameView};
 use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
 use cg_format::{ChunkAt, Lookup, Space, Tier, key};
 use cg_store::Error;
@@ -16,9 +16,9 @@ use cg_store::layer::kind::Chunks;
 use cg_store::layer::{Base, Found, decode, origin_of};
 use cg_store::view::StoredChunk;
 
-use super::OverlayError;
 use super::kind::{OverlayKind, damaged};
 use super::store::Store;
+use super::{OverlayChoice, OverlayError, cells};
 
 /// A decoded row of a lease.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(super) struct Row<T> {
     /// The commit of the store that wrote it.
     pub(super) version: u64,
     pub(super) origin: Origin,
+    /// If the row is a delta, the origin of the base's chunk over which the value is.
+    pub(super) over: Option<Origin>,
 }
 
 impl<T> Row<T> {
@@ -37,9 +39,6 @@ impl<T> Row<T> {
     }
 }
 
-/// A decoded row of a chunk. If the row is a delta, also the origin of the base's chunk.
-pub(super) type Remembered = (Row<Arc<Chunk>>, Option<Origin>);
-
 /// The rows of a lease in a view of the store.
 pub(super) struct LeaseView<'v, S> {
     pub(super) store: &'v Store<S>,
@@ -48,6 +47,23 @@ pub(super) struct LeaseView<'v, S> {
 }
 
 impl<S: Base> LeaseView<'_, S> {
+    /// A row over the base's present value: if both have changed it and their changes fit together, the row with both.
+    pub(super) fn onto_base<K: OverlayKind>(
+        &self,
+        key: &K::Key,
+        mut row: Row<K::Value>,
+        below: &Found<K::Value>,
+    ) -> Result<Row<K::Value>, Error> {
+        let found = origin_of(below);
+        row.origin = self.store.present_origin::<K>(self.lease, &row, below)?;
+        if row.origin != found
+            && let Some(merged) = K::merged(self.store, self.lease, key, &row, below, OverlayChoice::Ask)?
+        {
+            (row.value, row.origin) = (Lookup::Found(merged), found);
+        }
+        Ok(row)
+    }
+
     /// Visits the rows of one kind, ascending by key, until the visitor fails.
     pub(super) fn for_each<K: OverlayKind>(
         &self,
@@ -67,8 +83,8 @@ impl<S: Base> Store<S> {
     /// A chunk's row in a lease; `None` if there is none. A lookup in memory, else one key read. A delta also reads
     /// the base.
     pub(super) fn chunk(&self, lease: u64, at: ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
-        if let Some((row, over)) = self.cache.get(&(lease, at))
-            && (over.is_none() || over == Some(origin_of(&self.base.find_chunk(at)?)))
+        if let Some(row) = self.cache.get(&(lease, at))
+            && (row.over.is_none() || row.over == Some(origin_of(&self.base.find_chunk(at)?)))
         {
             return Ok(Some(row));
         }
@@ -77,17 +93,17 @@ impl<S: Base> Store<S> {
         let bytes = self.engine.get(Space::ChunkL0, &key::overlay_chunk(lease, at))?;
         drop(guard);
         let Some(bytes) = bytes else { return Ok(None) };
-        let (row, over) = self.decode_chunk(lease, at, &bytes)?;
+        let row = self.decode_chunk(lease, at, &bytes)?;
         if let Some(_nothing_is_written) = self.publishing.try_lock()
             && self.written.load(Ordering::Acquire) == before
         {
-            self.cache.insert((lease, at), (row.clone(), over));
+            self.cache.insert((lease, at), row.clone());
         }
         Ok(Some(row))
     }
 
-    /// Decodes a chunk's row. If it is a delta, also returns the origin of the base's chunk.
-    pub(super) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Remembered, Error> {
+    /// Decodes a chunk's row.
+    pub(super) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
         let key = &key::overlay_chunk(lease, at);
         let damaged = |problem| damaged::<Chunks>(&at, key, problem);
         let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damaged)?;
@@ -95,11 +111,7 @@ impl<S: Base> Store<S> {
         let header = frame.header();
         let (value, over) = match row.value {
             OverlayValue::Here(value) => {
-                let (version, schema_generation) = (CommitSeq::new(header.version), header.schema_generation);
-                let stored = StoredChunk { at, version, schema_generation, tier: Tier::L0, value };
-                self.counts.chunks_decoded.fetch_add(1, Ordering::Relaxed);
-                let chunk = decode(&*self.catalog()?, &self.base.upgrades(), stored);
-                (Lookup::Found(Arc::new(chunk.map_err(|error| in_row(error, key))?)), None)
+                (Lookup::Found(Arc::new(self.decode_value(at, &header, value, key)?)), None)
             }
             OverlayValue::Changed(value) => {
                 let delta = Delta::decode(value).map_err(damaged)?;
@@ -110,7 +122,61 @@ impl<S: Base> Store<S> {
             }
             OverlayValue::Deleted => (Lookup::Tombstone, None),
         };
-        Ok((Row { value, version: header.version, origin: row.origin }, over))
+        Ok(Row { value, version: header.version, origin: row.origin, over })
+    }
+
+    fn decode_value(
+        &self,
+        at: ChunkAt,
+        header: &FrameHeader,
+        value: &[u8],
+        key: &[u8],
+    ) -> Result<Chunk, Error> {
+        let (version, schema_generation) = (CommitSeq::new(header.version), header.schema_generation);
+        let stored = StoredChunk { at, version, schema_generation, tier: Tier::L0, value };
+        self.counts.chunks_decoded.fetch_add(1, Ordering::Relaxed);
+        decode(&*self.catalog()?, &self.base.upgrades(), stored).map_err(|error| in_row(error, key))
+    }
+
+    /// The base's chunk over which a chunk's row was first written, in the cells that the row changes: elsewhere it is
+    /// the row's. `None` if it is not stored, as in drafts of earlier versions, or if the row may be merged already.
+    pub(super) fn ancestor(
+        &self,
+        lease: u64,
+        at: ChunkAt,
+        row: &Row<Arc<Chunk>>,
+    ) -> Result<Option<Arc<Chunk>>, Error> {
+        let key = &key::overlay_chunk(lease, at);
+        let (Some(here), Some(bytes)) = (row.here(), self.engine.get(Space::ChunkDelta, key)?) else {
+            return Ok(None);
+        };
+        let damaged =
+            |problem| Damage::of_row(Space::ChunkDelta, key, ConflictKey::Chunk(at).to_string(), problem);
+        let frame = FrameView::open(Space::ChunkDelta, key, &bytes).map_err(damaged)?;
+        let stored = OverlayRow::decode(frame.payload()).map_err(damaged)?;
+        if stored.origin != row.origin || row.version <= self.merged_until(lease)? {
+            return Ok(None);
+        }
+        Ok(match stored.value {
+            OverlayValue::Here(value) => {
+                Some(Arc::new(self.decode_value(at, &frame.header(), value, key)?))
+            }
+            OverlayValue::Changed(value) => {
+                let back = Delta::decode(value).map_err(damaged)?;
+                let mut chunk = Arc::clone(here);
+                let is_applied = back.apply(Arc::make_mut(&mut chunk), &self.catalog()?.current_schema());
+                is_applied.is_ok().then_some(chunk)
+            }
+            OverlayValue::Deleted => None,
+        })
+    }
+
+    /// Whether the whole ancestor of this origin is stored.
+    pub(super) fn has_whole_ancestor(&self, key: &[u8], origin: Origin) -> Result<bool, Error> {
+        let Some(bytes) = self.engine.get(Space::ChunkDelta, key)? else { return Ok(false) };
+        let Ok(frame) = FrameView::open(Space::ChunkDelta, key, &bytes) else { return Ok(false) };
+        let stored = OverlayRow::decode(frame.payload());
+        Ok(stored.is_ok_and(|row| row.origin == origin && matches!(row.value, OverlayValue::Here(_))))
     }
 
     /// Applies a delta to the base's chunk. If the base has changed since, the delta is applied to its present chunk
@@ -129,7 +195,10 @@ impl<S: Base> Store<S> {
         };
         let (mut chunk, _) = below.here().ok_or_else(gone)?;
         let schema = self.catalog()?.current_schema();
-        delta.apply(Arc::make_mut(&mut chunk), &schema).map_err(|_| gone())?;
+        if delta.apply(Arc::make_mut(&mut chunk), &schema).is_err() {
+            // The base has a block with components there by now. It is not the overlay's.
+            cells::put_over(delta, Arc::make_mut(&mut chunk), &schema).map_err(|_| gone())?;
+        }
         Ok(chunk)
     }
 

@@ -7,7 +7,9 @@
 //! | leases | `worldMeta` | `leases` | u64: the next lease when an arena was last removed; absent before |
 //! | openings | `worldMeta` | as in a world | as in a world: which opening for writing made which commit |
 //! | arena | `worldMeta` | `arena/` ‖ number as 8 hex digits | its lease and its holder |
+//! | merge | `worldMeta` | `merge/` ‖ lease as 16 hex digits | u64: the last commit when the lease's merge began |
 //! | chunk | `chunkl0` | lease ‖ chunk key | origin, and the chunk, its delta to the base's chunk, or its deletion |
+//! | ancestor | `chunkDelta` | lease ‖ chunk key | the same origin, and the base's chunk of it or the delta back to it |
 //! | entity | `entity` | lease ‖ UUID | origin, and the entity or its deletion |
 //! | object | `object` | lease ‖ the object's key | origin, and the object as a world stores it, even if deleted |
 //! | property | `worldProperties` | lease ‖ its key in a world | origin, and its bytes or its deletion |
@@ -17,6 +19,8 @@
 //! **Invariants**.
 //! - A lease is issued once. The content of an arena is the rows of its present lease. Rows of expired leases are
 //!   never read; [`sweep`](Store::sweep) deletes them.
+//! - An ancestor belongs to the chunk's row of the same origin. Every commit that writes that row writes the ancestor
+//!   too, or deletes it.
 //! - A row in memory equals the row in the engine. A writer removes it from memory before the write and inserts it
 //!   after the write, under one lock. A reader inserts a row only if nothing was written since before it read.
 
@@ -25,12 +29,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cg_format::frame::{Codec, Draft};
+use cg_format::chunk::Chunk;
+use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::lineage::Lineage;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, Lookup, Space};
+use cg_format::wire::Reader;
+use cg_format::{ChunkAt, Lookup, Section, Space};
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::{Batch, Engine, Level, Stamp};
+use cg_store::error::Damage;
 use cg_store::layer::{
     ApplyLatch, Base, MetaRow, Mutex, RwLock, finish_commits, rank, read_catalog, registry_rows, with_history,
 };
@@ -41,7 +48,7 @@ use uuid::Uuid;
 
 use super::arena::{Arena, DamagedArenas, read_arenas, read_next_lease};
 use super::names::{Head, Names};
-use super::rows::Remembered;
+use super::rows::Row;
 use super::{OverlayError, OverlayStats};
 
 /// The base, and how many of its names are known.
@@ -60,7 +67,7 @@ pub(super) struct Store<S> {
     head: Mutex<Head, rank::OverlayHead>,
     names: RwLock<Names, rank::OverlayNames>,
     pub(super) level: Level,
-    pub(super) cache: Cache<(u64, ChunkAt), Remembered, Weight>,
+    pub(super) cache: Cache<(u64, ChunkAt), Row<Arc<Chunk>>, Weight>,
     /// Whether chunks may be stored as deltas to the base's.
     pub(super) deltas: bool,
     /// Held while rows are written and replaced in memory.
@@ -92,8 +99,8 @@ pub(super) struct Counts {
 #[derive(Debug, Clone)]
 pub(super) struct Weight;
 
-impl Weighter<(u64, ChunkAt), Remembered> for Weight {
-    fn weight(&self, _: &(u64, ChunkAt), (row, _): &Remembered) -> u64 {
+impl Weighter<(u64, ChunkAt), Row<Arc<Chunk>>> for Weight {
+    fn weight(&self, _: &(u64, ChunkAt), row: &Row<Arc<Chunk>>) -> u64 {
         /// The size of an entry without its chunk.
         const ENTRY_BYTES: usize = 160;
         let bytes = match &row.value {
@@ -261,6 +268,30 @@ impl<S: Base> Store<S> {
         Ok(())
     }
 
+    /// Stores until which commit the rows of a lease may be merged, or that none is.
+    pub(super) fn note_merge(&self, lease: u64, until: Option<u64>) -> Result<(), Error> {
+        let (key, mut batch) = (merge_key(lease), Batch::new());
+        match until {
+            Some(until) => put(&mut batch, key.as_bytes(), |out| out.extend(until.to_le_bytes())),
+            None => batch.delete(Space::WorldMeta, key.as_bytes()),
+        }
+        // The base must not have rows of which this does not survive.
+        self.commit(batch, if until.is_some() { Level::Power } else { self.level })?;
+        Ok(())
+    }
+
+    /// Until which commit the rows of a lease may be merged; 0 if none is.
+    pub(super) fn merged_until(&self, lease: u64) -> Result<u64, Error> {
+        let key = merge_key(lease);
+        let Some(row) = self.engine.get(Space::WorldMeta, key.as_bytes())? else { return Ok(0) };
+        let damaged = |problem| Damage::of_row(Space::WorldMeta, key.as_bytes(), "a merge", problem);
+        let frame = FrameView::open(Space::WorldMeta, key.as_bytes(), &row).map_err(damaged)?;
+        let mut reader = Reader::new(frame.payload(), Section::Overlay);
+        let until = reader.u64("merged until").map_err(damaged)?;
+        reader.end("bytes after the commit").map_err(damaged)?;
+        Ok(until)
+    }
+
     pub(super) fn stats(&self) -> OverlayStats {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         OverlayStats {
@@ -287,6 +318,10 @@ impl<S: fmt::Debug> fmt::Debug for Store<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("base", &self.base).field("layer", &self.layer).finish_non_exhaustive()
     }
+}
+
+fn merge_key(lease: u64) -> String {
+    format!("merge/{lease:016x}")
 }
 
 /// Whether an engine holds overlays.

@@ -198,7 +198,10 @@ impl<S: Base> Overlay<S> {
         let lease = self.lease();
         let is_merged = |row: &Row<K::Value>| row.version <= merged_until;
         if merged_until == 0 || !K::read(&self.store, lease, key)?.as_ref().is_some_and(is_merged) {
-            return self.layered::<K>(key);
+            return self.of_one_lease(|lease| match K::read(&self.store, lease, key)? {
+                Some(row) => Ok(self.here(K::to_write(&self.store, lease, key, row)?)),
+                None => self.below(K::find(&self.store.base, key)),
+            });
         }
         let below = match K::find(&self.store.base, key) {
             // The merge reports it.
@@ -208,7 +211,8 @@ impl<S: Base> Overlay<S> {
         match K::read(&self.store, lease, key)? {
             Some(row) => {
                 let origin = self.store.present_origin::<K>(lease, &row, &below)?;
-                Ok(self.here(Row { origin, ..row }))
+                let row = Row { origin, ..row };
+                Ok(self.here(K::to_write(&self.store, lease, key, row)?))
             }
             None => self.layered::<K>(key),
         }
@@ -217,7 +221,10 @@ impl<S: Base> Overlay<S> {
     /// As [`layered_to_write`](Self::layered_to_write), for chunks.
     fn layered_chunks_to_write(&self, at: &[ChunkAt]) -> Vec<Result<Layered<Arc<Chunk>>, Error>> {
         if self.arena.merged_until.load(Ordering::Acquire) == 0 {
-            return self.layered_chunks(at);
+            return self.layered_chunks_of(at, |lease, at| {
+                let row = self.store.chunk(lease, at)?;
+                row.map(|row| Chunks::to_write(&self.store, lease, &at, row)).transpose()
+            });
         }
         at.iter().map(|at| self.layered_to_write::<Chunks>(at)).collect()
     }

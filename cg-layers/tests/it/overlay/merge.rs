@@ -193,8 +193,9 @@ fn an_overlay_merges_into_an_overlay() {
 /// all of it or nothing, and promoting again brings it to its end.
 #[test]
 fn a_promotion_that_ends_anywhere_is_whole_or_nothing() {
-    // The base gets the names, the overlay notes it, the base gets the changes, the overlay is emptied.
-    assert_eq!(ends_anywhere(&options()), [false, false, false, true, true]);
+    // The base gets the names, the overlay notes it, and that a merge begins; the base gets the changes, the overlay is
+    // emptied and notes that the merge has ended.
+    assert_eq!(ends_anywhere(&options()), [false, false, false, false, true, true, true]);
     let limits = StoreLimits { batch_bytes: 1500, ..StoreLimits::default() };
     let in_parts = ends_anywhere(&WorldOptions { limits, ..options() });
     assert!(in_parts.len() > 8 && in_parts.is_sorted(), "{in_parts:?}");

@@ -48,6 +48,7 @@ macro_rules! kept_of {
 }
 
 mod arenas;
+mod cells;
 mod failed;
 mod history;
 mod meanwhile;

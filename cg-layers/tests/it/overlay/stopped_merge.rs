@@ -127,7 +127,8 @@ fn merged_with(is_killed: bool, options: &WorldOptions) -> (World, Ids, Overlay<
         base.objects().delete(OBJECTS[2]).expect("deletes");
     }
     let before = of_overlay(&overlay, &ids);
-    fuse.set(0);
+    // The overlay notes the merge, and is emptied after it.
+    fuse.set(1);
     let failed = overlay.merge_into(&base);
     fuse.set(i64::MAX);
     assert!(

@@ -338,6 +338,7 @@ fn a_delta_stays_on_top_of_a_base_that_goes_on() {
         set_below(6, ids.air);
         let shown = overlay.load(at).expect("loads").expect("is stored");
         assert_eq!([0, 6].map(|x| shown.block(LocalPos::new(x, 0, 0))), [ids.air, ids.air]);
+        set_below(0, ids.glass);
         let refused = overlay.merge_into(&base);
         let is_changed = |error: &Error| matches!(error.layer(), Some(OverlayError::BaseChanged { key: ConflictKey::Chunk(found), .. }) if *found == at);
         assert!(refused.as_ref().is_err_and(is_changed), "{refused:?}");
