@@ -30,7 +30,7 @@ pub(super) fn merge(
             own.copy(cell, &mut merged, schema).ok()?;
         }
     }
-    let kinds: BTreeSet<_> = [ancestor, ours].into_iter().flat_map(|chunk| chunk.sides()).collect();
+    let kinds: BTreeSet<_> = [ancestor, ours].into_iter().flat_map(Chunk::sides).collect();
     for kind in kinds.into_iter().map(|(kind, _)| kind) {
         if wins(ancestor.side(kind), ours.side(kind), theirs.side(kind), choice)? {
             match ours.side(kind) {

@@ -295,7 +295,7 @@ fn put_ancestor<S: Base>(
         },
     };
     let Some(ancestor) = ancestor else {
-        out.batch.delete(Space::ChunkDelta, &row_key);
+        out.batch.delete(Space::ChunkDelta, row_key);
         out.ancestors += 1;
         return Ok(());
     };
@@ -303,12 +303,11 @@ fn put_ancestor<S: Base>(
     if back.is_none() && store.has_whole_ancestor(&row_key, *origin)? {
         return Ok(());
     }
-    let draft = Draft::plain(Codec::None, out.generation, |out| match back {
-        Some(back) => {
+    let draft = Draft::plain(Codec::None, out.generation, |out| {
+        if let Some(back) = back {
             let back = OverlayValue::Changed(|out: &mut Vec<u8>| out.extend(back));
             OverlayRow::encode(*origin, back, out);
-        }
-        None => {
+        } else {
             let whole = OverlayValue::Here(|out: &mut Vec<u8>| ancestor.encode(out));
             OverlayRow::encode(*origin, whole, out);
         }
