@@ -73,9 +73,11 @@ fn edits_of_different_cells_merge_without_a_question() {
             chunk.push_layer(cell(4), ids.stone, &schema).expect("has room");
         });
         // One is made in each, and the base's cow leaves.
-        let cow = |n, here: ChunkAt| (uuid(n), ids.cow_in(here));
-        let put = |(id, cow)| move |tx: &mut Transaction<'_>| Ok::<_, Error>(tx.put_entity(id, cow));
-        base.transaction(put(cow(2, at))).expect("puts");
+        let theirs = base.transaction(|tx| {
+            tx.put_entity(uuid(2), ids.cow_in(at));
+            Ok::<_, Error>(())
+        });
+        theirs.expect("puts");
         base.transaction(|tx| tx.move_entity(uuid(1), Owner::Chunk(ids.at(1, 0, 0)))).expect("moves");
         let here = overlay.transaction(|tx| {
             tx.put_entity(uuid(3), ids.cow_in(at));
@@ -147,7 +149,11 @@ fn a_cell_that_both_changed_is_a_conflict_about_this_cell() {
             base.transaction(set(3, ids.glass)).expect("edits");
             base.transaction(set(2, ids.stone)).expect("edits");
             base.transaction(set(4, ids.stone)).expect("edits");
-            base.transaction(|tx| Ok::<_, Error>(tx.put_entity(uuid(2), ids.cow_in(at)))).expect("puts");
+            let put = base.transaction(|tx| {
+                tx.put_entity(uuid(2), ids.cow_in(at));
+                Ok::<_, Error>(())
+            });
+            put.expect("puts");
             assert_eq!(refused(&overlay, &base), [ConflictKey::Chunk(at)]);
             overlay.rebase(|_| choice).expect("rebases");
             let asked = overlay.rebase(|key| panic!("{key}")).expect("compares");
