@@ -227,6 +227,10 @@ impl OverlayKind for Chunks {
         choice: OverlayChoice,
     ) -> Result<Option<Arc<Chunk>>, Error> {
         let (Some(ours), Some(theirs)) = (row.here(), value_of(below)) else { return Ok(None) };
+        if !store.base.has_origin(*at, row.origin)? {
+            // The base is of another history, so what it has was not made of the ancestor.
+            return Ok(None);
+        }
         let Some(ancestor) = store.ancestor(lease, *at, row)? else { return Ok(None) };
         let schema = store.catalog()?.current_schema();
         Ok(cells::merge(&ancestor, ours, theirs, choice, &schema).map(Arc::new))

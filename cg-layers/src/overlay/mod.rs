@@ -398,6 +398,14 @@ impl<S: Base> Base for Overlay<S> {
         Self::records_in(self, query)
     }
 
+    fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {
+        if origin.layer == self.store.layer {
+            Ok(self.store.has(origin))
+        } else {
+            self.store.base.has_origin(at, origin)
+        }
+    }
+
     fn keep_found(&self, level: Level) -> Result<(), Error> {
         self.store.keep_found(level)
     }

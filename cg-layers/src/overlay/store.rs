@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::chunk::Chunk;
 use cg_format::frame::{Codec, Draft, FrameView};
-use cg_format::lineage::Lineage;
+use cg_format::lineage::{HistoryPoint, Lineage};
 use cg_format::overlay::Origin;
 use cg_format::wire::Reader;
 use cg_format::{ChunkAt, Lookup, Section, Space};
@@ -169,6 +169,11 @@ impl<S: Base> Store<S> {
     /// The origin of a value that this layer has, by its version.
     pub(super) fn origin(&self, version: u64) -> Origin {
         Origin { layer: self.layer, version, opening: self.lineage.opening_of(version) }
+    }
+
+    /// Whether a value of this layer is of the history of its store.
+    pub(super) fn has(&self, origin: Origin) -> bool {
+        self.lineage.has(HistoryPoint { opening: origin.opening, commit: origin.version })
     }
 
     /// What a row of a commit carries of the opening that made it.

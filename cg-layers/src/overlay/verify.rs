@@ -146,7 +146,7 @@ impl<S: Base> Verifier<'_, S> {
                 });
                 return ControlFlow::Continue(());
             };
-            if is_leased && !key::lease_of(row_key).is_some_and(&is_live) {
+            if is_leased && key::lease_of(row_key).is_some_and(|lease| !is_live(lease)) {
                 self.count("rows of expired leases");
                 return ControlFlow::Continue(());
             }
@@ -306,6 +306,8 @@ fn space_of(family: Family, row_key: &[u8]) -> Option<(Space, bool)> {
     let leased = |space| Some((space, true));
     match family {
         Family::ChunkL0 => leased(Space::ChunkL0),
+        // The ancestor of a chunk.
+        Family::ChunkDelta => leased(Space::ChunkDelta),
         Family::Entity => leased(Space::Entity),
         Family::WorldProperties => leased(Space::WorldProperty),
         Family::Object => leased(Space::Object),
@@ -322,7 +324,7 @@ fn is_reported_by_name(row_key: &[u8]) -> bool {
 fn check_key(space: Space, is_leased: bool, row_key: &[u8]) -> Result<(), cg_format::DecodeError> {
     match space {
         _ if !is_leased => Ok(()),
-        Space::ChunkL0 => Chunks::key_of(row_key).map(drop),
+        Space::ChunkL0 | Space::ChunkDelta => Chunks::key_of(row_key).map(drop),
         Space::Entity => Entities::key_of(row_key).map(drop),
         Space::WorldProperty => Properties::key_of(row_key).map(drop),
         Space::Object => Objects::key_of(row_key).map(drop),

@@ -112,6 +112,11 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         self.root().records_in(query)
     }
 
+    fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {
+        let found = self.with_stored(self.segment_of(at), |world| world.has_origin(at, origin))?;
+        Ok(found.unwrap_or(false))
+    }
+
     /// Includes the root and every open segment. A closed segment was synced.
     fn keep_found(&self, level: Level) -> Result<(), Error> {
         self.root().keep_found(level)?;

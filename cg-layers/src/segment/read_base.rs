@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
+use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Name, UpgradeFunctions};
@@ -99,6 +100,11 @@ impl Base for ReadBase {
             Some(world) => Ok(of_life(world, world.find_chunk(at)?)),
             None => Ok(Lookup::NotFound),
         }
+    }
+
+    fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {
+        let world = self.segment(SegmentPos::of(at, self.0.side_chunks))?;
+        world.map_or(Ok(false), |world| world.has_origin(at, origin))
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {

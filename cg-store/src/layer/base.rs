@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
+use cg_format::lineage::HistoryPoint;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
 use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId};
@@ -48,6 +49,13 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     /// # Errors
     /// As [`ChunkSource::lookup`].
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error>;
+
+    /// Whether the origin of a chunk is certainly of this layer's history, so that what the layer has now was made of it.
+    /// Not so where the layer was put back from a copy. Reads no row, but may open the world of a segment.
+    ///
+    /// # Errors
+    /// If that fails.
+    fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error>;
 
     /// Many chunks, one result per position in the order asked; a damaged one fails alone.
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
@@ -168,6 +176,11 @@ impl Base for World {
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         let stored = self.applied_for(&[at])?.read.stored(at)?;
         Ok(with_origin(self, stored))
+    }
+
+    fn has_origin(&self, _: ChunkAt, origin: Origin) -> Result<bool, Error> {
+        let point = HistoryPoint { opening: origin.opening, commit: origin.version };
+        Ok(origin.layer == 0 && self.rooms().shared.lineage.has(point))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {

@@ -3,6 +3,10 @@
 /// Properties, objects and records of a base that has another's.
 macro_rules! kept_of {
     ($below:ident) => {
+        fn has_origin(&self, at: ChunkAt, origin: cg_format::overlay::Origin) -> Result<bool, Error> {
+            self.$below.has_origin(at, origin)
+        }
+
         fn find_property(&self, property: &Property) -> Result<cg_layers::Found<Vec<u8>>, Error> {
             self.$below.find_property(property)
         }
