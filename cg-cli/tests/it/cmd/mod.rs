@@ -19,6 +19,7 @@ mod prune;
 mod quarantine;
 mod records;
 mod registry;
+mod renamed;
 mod schem;
 mod segments;
 mod snapshot;
