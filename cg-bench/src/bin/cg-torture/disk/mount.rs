@@ -332,3 +332,68 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::ErrorKind;
+
+    use super::*;
+    use crate::disk::ROOT;
+
+    #[test]
+    fn what_processes_do_is_recorded_and_one_call_fails() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let fault = Fault { call: Call::Sync, number: 2, errno: 5, is_kept_secret: false };
+        let mounted = match Mounted::mount(Tree::default(), dir.path(), Some(fault)) {
+            Ok(mounted) => mounted,
+            // The steps of the torture say so too.
+            Err(why) => return eprintln!("SKIPPED: {why}"),
+        };
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("sub")).expect("makes");
+        fs::write(path("file"), b"first").expect("writes");
+        let mut file = OpenOptions::new().append(true).open(path("file")).expect("opens");
+        file.write_all(b" second").expect("writes");
+        file.sync_all().expect("the first is not the one");
+        assert_eq!(file.sync_all().expect_err("fails").raw_os_error(), Some(5));
+        file.sync_data().expect("no later one fails");
+        fs::hard_link(path("file"), path("sub/link")).expect("links");
+        fs::rename(path("file"), path("renamed")).expect("renames");
+        assert_eq!(fs::read(path("sub/link")).expect("reads"), b"first second");
+        file.set_len(5).expect("cuts");
+        drop(file);
+        let long: Vec<_> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+        fs::write(path("long"), &long).expect("writes");
+        assert!(fs::read(path("long")).expect("reads") == long);
+        for number in 0..300 {
+            fs::write(path(&format!("sub/{number}")), []).expect("makes");
+        }
+        let names = fs::read_dir(path("sub")).expect("lists").map(|entry| entry.expect("lists").file_name());
+        assert_eq!(names.count(), 301);
+        let refused = [
+            (fs::remove_dir(path("sub")), ErrorKind::DirectoryNotEmpty),
+            (fs::create_dir(path("long")), ErrorKind::AlreadyExists),
+            (fs::remove_file(path("file")), ErrorKind::NotFound),
+        ];
+        for (done, kind) in refused {
+            assert_eq!(done.expect_err("is refused").kind(), kind);
+        }
+        fs::remove_dir_all(path("sub")).expect("removes");
+
+        let recording = mounted.end().expect("unmounts");
+        let syncs: Vec<_> =
+            recording.ops.iter().filter(|op| op.is_sync() || matches!(op, Op::FailedSync { .. })).collect();
+        assert!(matches!(syncs[..], [Op::Sync { .. }, Op::FailedSync { .. }, Op::Sync { .. }]), "{syncs:?}");
+        let [Some(renamed), Some(left)] =
+            ["renamed", "long"].map(|name| recording.tree.named(ROOT, name.as_ref()))
+        else {
+            panic!("a name is gone")
+        };
+        assert_eq!(recording.tree.bytes(renamed), b"first");
+        assert!(recording.tree.bytes(left) == long);
+        assert_eq!(recording.tree.names(ROOT).expect("is a directory").len(), 2);
+        let counts = [Call::Sync, Call::Rename, Call::Link, Call::Unlink, Call::Truncate];
+        assert_eq!(counts.map(|call| recording.calls[&call]), [3, 1, 1, 303, 1]);
+    }
+}
