@@ -141,6 +141,7 @@ impl Case {
             };
             if let Err(wrong) = judged {
                 if let Some(keep) = keep {
+                    std::fs::create_dir_all(keep)?;
                     let kept = keep.join(format!("{self} {name}").replace(' ', "-"));
                     tree.write(&kept)?;
                     let why = format!("{self}, {name}: {wrong}\nworker seed {}, {promise:?}\n", base.seed);

@@ -199,6 +199,7 @@ impl Image {
             wrong => wrong.map(|_| ""),
         };
         if let (Err(wrong), Some(keep)) = (&judged, keep) {
+            std::fs::create_dir_all(keep)?;
             let kept = keep.join(format!("{}-{}", made.seed, self.number));
             left.write(&kept)?;
             let why = format!("{self}: {wrong}\nworker seed {}, {promise:?}\n", made.seed);
