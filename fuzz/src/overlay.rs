@@ -29,6 +29,11 @@ fn row(bytes: &[u8]) -> bool {
         OverlayValue::Changed(value) => OverlayValue::Changed(write(value)),
     };
     OverlayRow::encode(row.origin, value, &mut again);
+    if bytes.first() == Some(&1) {
+        // A row of the draft before has no opening.
+        again.drain(11..19);
+        again[0] = 1;
+    }
     explained(bytes, &again, &spans)
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Check keys and checksums only, not what the rows say.
     #[arg(long)]
     quick: bool,
-    /// A directory of arenas over this world, which holds `overlay`; may be given more than once.
+    /// A directory of arenas over this world, which holds `overlay`; may be given several times.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     arenas: Vec<PathBuf>,
 }

@@ -155,7 +155,11 @@ fn promote(dir: &Path, kill: Option<(usize, Duration)>, orders: &[&str]) -> Resu
         let stage = Stage::ALL.into_iter().find(|stage| stage.word() == word);
         stage.ok_or_else(|| Failure::from(format!("`{word}` is no stage")))
     };
-    let stages = told.words.iter().map(stage).collect::<Result<_, _>>()?;
+    let mut stages = told.words.iter().map(stage).collect::<Result<Vec<_>, _>>()?;
+    // Before all else the overlay notes that it is merged. Nothing of the base is committed then.
+    for stage in stages.iter_mut().take_while(|stage| **stage != Stage::Intent) {
+        *stage = Stage::Parts;
+    }
     Ok(Told { stages, end: told.end })
 }
 

@@ -17,7 +17,7 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 13] = [
+const SEVERAL: [(&str, &str, Several); 14] = [
     ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
     ("map", "box", Several::Union),
@@ -31,6 +31,7 @@ const SEVERAL: [(&str, &str, Several); 13] = [
     ("registry replace", "pack", Several::Union),
     ("schem export", "box", Several::OneBox),
     ("snapshot create", "box", Several::OneBox),
+    ("verify", "arenas", Several::Union),
 ];
 
 /// Values of all kinds that options take.
@@ -161,7 +162,7 @@ fn a_dimension_is_named_the_same_way_everywhere() {
 #[test]
 fn room_on_the_disk_is_asked_for_where_something_is_written() {
     // What these write has no limit of its own.
-    const WITHOUT: [&str; 3] = ["overlay salvage", "segments compact", "segments delete"];
+    const WITHOUT: [&str; 4] = ["overlay salvage", "segments accept", "segments compact", "segments delete"];
     for (words, command) in commands() {
         let about =
             command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();

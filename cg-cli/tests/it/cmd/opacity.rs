@@ -38,6 +38,7 @@ fn a_map_that_is_wrong_is_found_and_drawn_again() {
     let world = sample.open();
     assert!(!world.opacity().is_kept());
     world.close().expect("the disk takes it");
+    drop(world);
     assert_eq!(sample.cg("hash", &[]).good(), before);
 }
 

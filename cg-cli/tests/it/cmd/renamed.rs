@@ -123,6 +123,7 @@ fn a_snapshot_from_before_the_rename_is_restored_after_it() {
     });
     harmed.expect("the disk takes it");
     world.close().expect("the disk takes it");
+    drop(world);
     run(&["snapshot", "restore", text(&from), "before"]).good();
     assert_renamed(&from);
     let again = run(&["snapshot", "diff", text(&from), "before"]);
