@@ -26,6 +26,8 @@ pub(super) struct Named {
     oldest_logs: BTreeMap<u64, u64>,
     /// No log before this one is needed.
     oldest_log: u64,
+    /// The last sequence number when an opening said so of a family: the rows up to it are in tables.
+    sequence_in_tables: u64,
 }
 
 impl Named {
@@ -64,6 +66,9 @@ impl Named {
     fn apply(&mut self, edit: Edit) {
         self.next_file = self.next_file.max(edit.next_file);
         self.oldest_log = self.oldest_log.max(edit.oldest_log);
+        if edit.log == self.oldest_log {
+            self.sequence_in_tables = self.sequence_in_tables.max(edit.last_sequence);
+        }
         for table in edit.deleted {
             self.tables.remove(&table);
         }
@@ -81,6 +86,12 @@ impl Named {
     /// Whether RocksDB has no use for a log, because everything in it is in tables.
     pub(super) fn is_obsolete_log(&self, number: u64) -> bool {
         number < self.oldest_log || self.oldest_logs.values().min().is_some_and(|oldest| number < *oldest)
+    }
+
+    /// Whether a log that begins with this sequence number follows what was in tables when an opening had read all logs. The next
+    /// log then has a number above that from which on logs are needed.
+    pub(super) fn begins_after_opening(&self, number: u64, sequence: u64) -> bool {
+        number >= self.oldest_log && sequence <= self.sequence_in_tables + 1
     }
 
     /// Whether a log was closed and named.
@@ -107,6 +118,7 @@ struct Edit {
     next_file: u64,
     log: u64,
     oldest_log: u64,
+    last_sequence: u64,
     left_in_group: u64,
     deleted: Vec<u64>,
     tables: Vec<u64>,
@@ -123,8 +135,9 @@ impl Edit {
                 2 => edit.log = fields.number()?,
                 3 => edit.next_file = fields.number()?,
                 10 => edit.oldest_log = fields.number()?,
-                // Last sequence, previous log, highest family.
-                4 | 9 | 203 => drop(fields.number()?),
+                4 => edit.last_sequence = fields.number()?,
+                // Previous log, highest family.
+                9 | 203 => drop(fields.number()?),
                 5 => {
                     fields.number()?;
                     fields.bytes()?;

@@ -16,7 +16,7 @@ use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Pla
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::held::Held;
-use super::listing::Listing;
+use super::listing::{self, Listing, number_of};
 use super::lock::DirLock;
 use super::log_scan::LogEnd;
 use super::tear::{LogCommits, Tears};
@@ -249,7 +249,7 @@ fn read_cut(dir: &Path, options: &RocksOptions, manifest: &str, tears: Tears) ->
         missing::or_cut_manifest(dir, table.unwrap_or_else(|| failure::opening(dir, error)))
     })?;
     if let Some(end) = tears.end_of(manifest)
-        && !has_oldest_log(&db, dir)?
+        && !has_oldest_log(&db, dir, manifest, end)?
     {
         let problem = "a change is not whole, and the log with its rows is not there any more";
         return Err(corrupt_file(manifest, end, &problem));
@@ -259,11 +259,19 @@ fn read_cut(dir: &Path, options: &RocksOptions, manifest: &str, tears: Tears) ->
 
 /// Whether the oldest log is there with rows that are in no table. RocksDB deletes it once a change of the manifest says
 /// that they are.
-fn has_oldest_log(db: &Db, dir: &Path) -> Result<bool, EngineError> {
+fn has_oldest_log(db: &Db, dir: &Path, manifest: &str, end: u64) -> Result<bool, EngineError> {
     let number = db.property_int_value(properties::MIN_LOG_NUMBER_TO_KEEP);
     let number = number.map_err(|error| failure::of("read a property", error))?.unwrap_or(0);
     if number > 0 {
-        return Ok(dir.join(format!("{number:06}.log")).is_file());
+        if dir.join(format!("{number:06}.log")).is_file() {
+            return Ok(true);
+        }
+        // An opening states the number behind its newest log, which another file gets.
+        let Some(named) = listing::named(dir, manifest, end) else { return Ok(false) };
+        let logs = Listing::look(dir)?.logs(None);
+        let mut needed = logs.iter().filter(|name| number_of(name) >= number);
+        let first = needed.next().and_then(|name| log_scan::first_sequence(&dir.join(name)));
+        return Ok(first.is_some_and(|first| named.begins_after_opening(number, first)));
     }
     // The world was never opened again since it was made, and all is in logs.
     let logs = Listing::look(dir)?.logs(None);

@@ -266,3 +266,46 @@ fn an_old_torn_log_whose_deletion_was_not_synced_closes_no_world() {
     drop(reader);
     assert_eq!(whole_commits(&open(&copied.db())), 20);
 }
+
+/// Adds a record to the manifest whose checksum is wrong, as an unsynced end may look.
+fn tear_manifest(dir: &Dir) {
+    let path = dir.file("MANIFEST-");
+    let mut bytes = fs::read(&path).expect("reads");
+    bytes.extend([1, 2, 3, 4, 20, 0, 1]);
+    bytes.extend([7; 20]);
+    fs::write(path, bytes).expect("writes");
+}
+
+#[test]
+fn a_torn_manifest_of_a_world_that_was_opened_again_is_cut() {
+    let (live, torn) = (Dir::new(), Dir::new());
+    let engine = create(&live.db());
+    for index in 1..=5_u8 {
+        put(&engine, &[index], &[index; 3000], Level::Process);
+    }
+    drop(engine);
+    // The number from which on logs are needed is now one that no log has.
+    let engine = open(&live.db());
+    for index in 6..=20_u8 {
+        put(&engine, &[index], &[index; 3000], Level::Process);
+    }
+    sync_idle(&engine);
+    copy(&live, &torn);
+    let [manifest, floor] = ["MANIFEST-", "DURABLE"].map(|name| fs::read(torn.file(name)).expect("reads"));
+    tear_manifest(&torn);
+    assert_eq!(whole_commits(&RocksEngine::open(&torn.db(), &reading()).expect("a tear is cut")), 20);
+    assert_eq!(whole_commits(&open(&torn.db())), 20);
+
+    // The control: the log is gone, because a change of the manifest said that its rows are in tables, and the change is cut.
+    engine.flush().expect("flushes");
+    put(&engine, &[21], &[21; 3000], Level::Process);
+    drop(engine);
+    let logs = live.names(".log").len();
+    assert_eq!(logs, 1, "the older one is deleted");
+    let path = live.file("MANIFEST-");
+    fs::write(path, manifest).expect("writes");
+    fs::write(live.db().join("DURABLE"), floor).expect("writes");
+    tear_manifest(&live);
+    let error = RocksEngine::open(&live.db(), &reading()).expect_err("rows are gone").to_string();
+    assert!(error.contains("the log with its rows is not there any more"), "{error}");
+}
