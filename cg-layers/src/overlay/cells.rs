@@ -66,7 +66,7 @@ pub(super) fn put_over(delta: &Delta, chunk: &mut Chunk, schema: &impl SchemaVie
     Ok(())
 }
 
-/// Whether the overlay's value is that of the merge; `None` if both have changed it and nobody decided.
+/// Whether the overlay's value is that of the merge; `None` if both have changed it and no one decided.
 fn wins<T: PartialEq>(ancestor: T, ours: T, theirs: T, choice: OverlayChoice) -> Option<bool> {
     if ours == ancestor || ours == theirs {
         return Some(false);
