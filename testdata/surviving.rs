@@ -70,7 +70,10 @@ impl Surviving {
         let mut batch = Batch::new();
         let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
         batch.put(space, key, nonsense, Stamp::Commit);
-        self.engine.commit(batch, &[], Level::Process).expect("it takes a row");
+        // The row is one of the newest commit.
+        let (_, lineage) = cg_store::layer::with_history(Box::new(self.clone())).expect("it is sound");
+        batch.set_lineage(lineage);
+        self.engine.commit(batch.maintenance(), &[], Level::Process).expect("it takes a row");
     }
 }
 

@@ -48,6 +48,7 @@ fn arenas_beside_the_root_and_those_named_are_verified_with_it() {
 
     // A row that is no row of an overlay.
     let engine = RocksEngine::open(&elsewhere.join("overlay"), &options().rocks()).expect("opens");
+    let (engine, _) = cg_store::layer::with_history(Box::new(engine)).expect("opens");
     let mut batch = Batch::new();
     let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
     batch.put(Space::ChunkL0, key::overlay_chunk(1, at), nonsense, Stamp::Commit);

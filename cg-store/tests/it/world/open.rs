@@ -6,6 +6,7 @@ use super::*;
 use cg_format::frame;
 use cg_store::OpenError;
 use cg_store::engine::EngineError;
+use cg_store::opacity::Keep;
 use expect_test::{Expect, expect};
 
 /// A closed world with something in it.
@@ -324,7 +325,7 @@ fn a_world_that_lost_synced_commits() {
     assert_eq!(floor.get(), found.get() + 1);
 
     // What is left is shown to who asks for that, and the log may come back.
-    let accepting = WorldOptions { accept_lost_commits: true, ..options() };
+    let accepting = WorldOptions { accept_lost_commits: true, opacity: Keep::AsStored, ..options() };
     let before = disk.files();
     let rest = World::builder().options(&accepting).open_read_only(disk.path()).expect("is accepted");
     let incarnation = rest.identity().incarnation;
@@ -341,10 +342,13 @@ fn a_world_that_lost_synced_commits() {
     fs::remove_file(&log).expect("removes");
     let world = World::builder().options(&accepting).open(disk.path()).expect("is accepted");
     assert_ne!(world.identity().incarnation, incarnation);
+    // Its opacity map is not trusted any more.
+    let last = world.last_commit();
+    assert_eq!(last, found.next());
     let incarnation = world.identity().incarnation;
     drop(world);
     let world = World::builder().options(&accepting).open(disk.path()).expect("nothing is lost any more");
-    assert_eq!((world.identity().incarnation, world.last_commit()), (incarnation, found));
+    assert_eq!((world.identity().incarnation, world.last_commit()), (incarnation, last));
     assert_sound(&world);
 }
 
