@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{Space, key};
 use cg_layers::{Arenas, OverlayError, SegmentedReport};
-use cg_store::engine::{Batch, Engine as _, Level, RocksEngine};
+use cg_store::engine::{Batch, Level, RocksEngine};
 use cg_store::verify::VerifyDepth;
 use cg_tiering::GameTick;
 
