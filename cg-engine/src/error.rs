@@ -181,7 +181,7 @@ pub enum EngineError {
     OtherHistory {
         /// Its name in the engine's directory.
         file: String,
-        /// A commit of which it differs.
+        /// The commit whose opening differs.
         commit: CommitSeq,
         /// A part of the number of the opening that made it, as the file says; 0 for one of an earlier draft.
         found: u32,

@@ -70,7 +70,7 @@ pub(crate) struct Accept {
 struct Accepted {
     /// Entities that were in more than one segment.
     doubled: Vec<String>,
-    /// Entities of which the root knows now where they are.
+    /// Entities whose segment the root did not know.
     moved: Vec<String>,
     /// Entities that are in no segment.
     gone: Vec<String>,

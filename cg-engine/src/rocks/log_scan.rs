@@ -399,7 +399,7 @@ impl Scanner {
         Ok(Some(behind))
     }
 
-    /// Notes the last bytes of a record, of which `data` is the next part.
+    /// Notes the last bytes of a record. `data` is its next part.
     fn keep_tail(&mut self, data: &[u8]) {
         self.tail
             .extend_from_slice(data.get(data.len().saturating_sub(SEQUENCE_BYTES)..).unwrap_or_default());

@@ -266,7 +266,7 @@ fn has_oldest_log(db: &Db, dir: &Path, manifest: &str, end: u64) -> Result<bool,
         if dir.join(format!("{number:06}.log")).is_file() {
             return Ok(true);
         }
-        // An opening states the number behind its newest log, which another file gets.
+        // An opening states the number after that of its newest log, which another file gets.
         let Some(named) = listing::named(dir, manifest, end) else { return Ok(false) };
         let logs = Listing::look(dir)?.logs(None);
         let mut needed = logs.iter().filter(|name| number_of(name) >= number);

@@ -1,4 +1,4 @@
-//! Settles the conflicts between an overlay and its base, so that a merge is possible again.
+//! Decides the conflicts between an overlay and its base, so that a merge is possible again.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub struct OverlayRebased {
     pub open: Vec<ConflictKey>,
 }
 
-/// A settled conflict, and the present origin of the base's value.
-struct Settled<K: Kind> {
+/// A decided conflict, and the present origin of the base's value.
+struct Decided<K: Kind> {
     key: K::Key,
     stays: Stays<K::Value>,
     found: Origin,
@@ -58,16 +58,16 @@ enum Stays<V> {
     Absence,
 }
 
-/// The settled conflicts of one kind.
-type AllSettled<K> = Vec<Settled<K>>;
+/// The decided conflicts of one kind.
+type AllDecided<K> = Vec<Decided<K>>;
 
 kind_map! {
     #[derive(Default)]
-    struct SettledKinds of AllSettled
+    struct DecidedKinds of AllDecided
 }
 
 impl<S: Base> Overlay<S> {
-    /// Settles every conflict with the base: each value that both have changed, so that
+    /// Decides every conflict with the base: each value that both have changed, so that
     /// [`merge_into`](Self::merge_into) refuses it. `choose` says for each which value stays. Afterwards the overlay
     /// counts as written over the base's present value.
     ///
@@ -89,9 +89,9 @@ impl<S: Base> Overlay<S> {
         mut choose: impl FnMut(&ConflictKey) -> OverlayChoice,
     ) -> Result<OverlayRebased, Error> {
         let _alone = self.write()?;
-        let (mut settled, mut done) = (SettledKinds::default(), OverlayRebased::default());
+        let (mut decided, mut done) = (DecidedKinds::default(), OverlayRebased::default());
         self.store.in_view(self.lease(), |rows| {
-            each_kind!(mut settled, |list: K| {
+            each_kind!(mut decided, |list: K| {
                 rows.for_each::<K>(|key, row| {
                     let below = K::find(&self.store.base, &key)?;
                     let found = origin_of(&below);
@@ -112,11 +112,11 @@ impl<S: Base> Overlay<S> {
                     match host(|| Ok::<_, Error>(choose(&named)))? {
                         OverlayChoice::Ours => {
                             done.ours += 1;
-                            list.push(Settled { key, stays: Stays::Ours, found });
+                            list.push(Decided { key, stays: Stays::Ours, found });
                         }
                         OverlayChoice::Theirs => {
                             done.theirs += 1;
-                            list.push(Settled { key, stays: theirs, found });
+                            list.push(Decided { key, stays: theirs, found });
                         }
                         OverlayChoice::Ask => done.open.push(named),
                     }
@@ -125,10 +125,10 @@ impl<S: Base> Overlay<S> {
             });
             Ok::<_, Error>(())
         })?;
-        self.take_over(&settled)?;
+        self.take_over(&decided)?;
         let mut edits = Edits::default();
-        each_kind!(mut edits, settled, |edits, list: K| {
-            for Settled { key, stays, found } in list {
+        each_kind!(mut edits, decided, |edits, list: K| {
+            for Decided { key, stays, found } in list {
                 let Some(row) = K::read(&self.store, self.lease(), key)? else { continue };
                 let below = K::find(&self.store.base, key)?;
                 if origin_of(&below) != *found {
@@ -152,39 +152,39 @@ impl<S: Base> Overlay<S> {
         Ok(done)
     }
 
-    /// Writes the base's values of settled conflicts into the overlay. Entities and references follow each other, as in
+    /// Writes the base's values of decided conflicts into the overlay. Entities and references follow each other, as in
     /// every transaction.
-    fn take_over(&self, settled: &SettledKinds) -> Result<(), Error> {
+    fn take_over(&self, decided: &DecidedKinds) -> Result<(), Error> {
         let mut tx = begin(OverlayReads::new(self), self.store.catalog()?);
-        for Settled { key, stays, .. } in &settled.chunks {
+        for Decided { key, stays, .. } in &decided.chunks {
             match stays {
                 Stays::Theirs(chunk) => tx.save_blocks(*key, Arc::clone(chunk))?,
                 Stays::Absence => tx.delete(*key),
                 Stays::Ours | Stays::TheirParts => {}
             }
         }
-        for Settled { key, stays, .. } in &settled.entities {
+        for Decided { key, stays, .. } in &decided.entities {
             match stays {
                 Stays::Theirs(entity) => tx.put_entity(*key, entity.clone()),
                 Stays::Absence => tx.delete_entity(*key),
                 Stays::Ours | Stays::TheirParts => {}
             }
         }
-        for Settled { key, stays, .. } in &settled.properties {
+        for Decided { key, stays, .. } in &decided.properties {
             match stays {
                 Stays::Theirs(value) => tx.set_property(key.clone(), Some(value.clone())),
                 Stays::Absence => tx.set_property(key.clone(), None),
                 Stays::Ours | Stays::TheirParts => {}
             }
         }
-        for Settled { key, stays, .. } in &settled.objects {
+        for Decided { key, stays, .. } in &decided.objects {
             match stays {
                 Stays::Theirs(object) => write_stored_object(&mut tx, key.clone(), object)?,
                 Stays::Absence => tx.delete_object(key)?,
                 Stays::Ours | Stays::TheirParts => {}
             }
         }
-        for Settled { key, stays, .. } in &settled.records {
+        for Decided { key, stays, .. } in &decided.records {
             match stays {
                 Stays::Theirs(record) => tx.put_record(*key, record.as_ref().clone()),
                 Stays::Absence => tx.delete_record(*key),

@@ -145,7 +145,7 @@ struct Round {
     taken: u64,
     /// Of those, the newest that was synced.
     synced: u64,
-    /// The sorted files right behind the failure.
+    /// The sorted files right after the failure.
     tables: BTreeSet<OsString>,
 }
 
@@ -264,7 +264,7 @@ fn room_on_a_full_disk_changes_nothing_until_the_world_is_opened_again() {
     });
 }
 
-/// What stops RocksDB comes behind the failure; this is there before it.
+/// What stops RocksDB comes after the failure; this is there before it.
 #[test]
 fn rocksdb_finds_no_room_before_it_is_stopped() {
     rounds("rocksdb_finds_no_room_before_it_is_stopped", &SYSTEMS[..1], 1, |disk, _| {

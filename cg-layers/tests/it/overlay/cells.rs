@@ -1,4 +1,4 @@
-//! Edits of one chunk by an overlay and its base: merged by cells, and settled where both edited the same cell.
+//! Edits of one chunk by an overlay and its base: merged by cells, and decided by choice where both edited the same cell.
 
 use cg_layers::{OverlayChoice, OverlayError, OverlayRebased};
 use cg_store::WorldOptions;
@@ -248,7 +248,7 @@ proptest! {
             match (ours, theirs) {
                 (None, None) => prop_assert_eq!(found, ids.air),
                 (Some(only), None) => prop_assert_eq!(found, only),
-                // Where a chunk is settled as a whole, the base's edits since the overlay's last one are gone.
+                // Where a chunk is decided as a whole, the base's edits since the overlay's last one are gone.
                 (None, Some(only)) => prop_assert!(found == only || was_disputed),
                 (Some(ours), Some(theirs)) => prop_assert!(found == ours || found == theirs),
             }

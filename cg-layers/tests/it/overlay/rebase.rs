@@ -1,4 +1,4 @@
-//! Conflicts between an overlay and its base are settled, value by value.
+//! Conflicts between an overlay and its base are decided, value by value.
 
 use cg_layers::{OverlayChoice, OverlayRebased};
 use cg_store::WorldOptions;
@@ -94,6 +94,6 @@ fn a_merged_chunk_is_accepted_after_the_host_decided() {
     assert_eq!((block(&base, &ids, 1), block(&base, &ids, 2)), (ids.glass, ids.glass));
     assert_eq!((score(&base), owner(&base)), (b"theirs".to_vec(), Owner::Chunk(ids.at(2, 0, 0))));
     crate::fixture::assert_sound(&base);
-    // Nothing is left to settle, and what the base changes later is in conflict again.
+    // Nothing is left to decide, and what the base changes later is in conflict again.
     assert_eq!(overlay.rebase(|_| OverlayChoice::Theirs).expect("rebases"), OverlayRebased::default());
 }

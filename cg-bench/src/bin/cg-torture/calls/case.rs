@@ -75,7 +75,7 @@ pub(crate) struct Ended {
 }
 
 impl Case {
-    /// Does the deed, and judges what is left of it behind the process, and behind a power cut.
+    /// Does the deed, and judges what is left of it after the process has ended, and after a power cut.
     pub(crate) fn run(self, base: &Base, keep: Option<&Path>) -> Result<Ended, Failure> {
         let dir = scratch()?;
         let mount = dir.path().join("mount");

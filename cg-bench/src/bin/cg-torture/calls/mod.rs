@@ -109,7 +109,7 @@ fn base(seed: u64) -> Result<Base, Failure> {
 
 type Counts = BTreeMap<(String, Call), u64>;
 
-/// A world that does not look at the result of a sync must be caught at one of those of commits at `Safe`, behind the opening.
+/// A world that does not look at the result of a sync must be caught at one of those of commits at `Safe`, after the opening.
 fn control(base: &Base, counts: &Counts) -> Result<(), Failure> {
     let syncs = counts.get(&(Deed::Safe.word(), Call::Sync)).copied().unwrap_or_default();
     let opening = counts.get(&(Deed::Open.word(), Call::Sync)).copied().unwrap_or_default();

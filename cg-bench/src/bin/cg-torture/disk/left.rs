@@ -157,7 +157,7 @@ mod tests {
         for bytes in [&b"synced"[..], b"synced and", b"synced and not"] {
             assert!(prefixes.contains(&Some(bytes.to_vec())));
         }
-        // A later write may arrive alone, behind a hole.
+        // A later write may arrive alone, after a hole.
         assert!(!prefixes.contains(&Some(b"synced\0\0\0\0 not".to_vec())));
         assert!(left(&ops, Manner::Subset).contains(&Some(b"synced\0\0\0\0 not".to_vec())));
     }

@@ -164,7 +164,7 @@ impl Image {
         let recording = rng.below(recorded.len() as u64) as usize;
         let made = &recorded[recording];
         let messages = made.messages();
-        // Half of them right behind a message, where a promise is freshest.
+        // Half of them right after a message, where a promise is freshest.
         let cut = if rng.one_in(2) {
             messages[rng.below(messages.len() as u64) as usize] + 1
         } else {
