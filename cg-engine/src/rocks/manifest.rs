@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::log_scan::{self, Next};
+use super::log_parts::{self, Next};
 
 /// Unknown tags that have this bit are followed by a length.
 const IGNORABLE: u64 = 1 << 13;
@@ -42,7 +42,7 @@ impl Named {
         // Edits of a group apply together or not at all.
         let mut group = Vec::new();
         let mut record = Vec::new();
-        log_scan::for_each_part(&mut File::open(path)?.take(len_bytes), |part| {
+        log_parts::for_each_part(&mut File::open(path)?.take(len_bytes), |part| {
             if matches!(part.kind, 1 | 2) {
                 record.clear();
             }

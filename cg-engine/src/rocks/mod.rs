@@ -23,11 +23,10 @@ use cg_format::lineage::Lineage;
 use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
-    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBWithThreadMode, FlushOptions, ReadOptions,
-    SingleThreaded, WriteBatch, WriteOptions,
+    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBWithThreadMode, ReadOptions, SingleThreaded,
+    WriteOptions,
 };
 
-use super::batch::Op;
 use super::{
     Batch, Budget, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Latency, Level, Reopen,
     Snapshot, Table, Usage, range,
@@ -42,6 +41,7 @@ mod held;
 mod history;
 mod listing;
 mod lock;
+mod log_parts;
 pub mod log_scan;
 mod manifest;
 mod messages;
@@ -56,6 +56,7 @@ mod tuning;
 mod usage;
 mod view;
 mod watch;
+mod write;
 
 pub use open::Examined;
 pub use options::{Access, RocksOptions};
@@ -69,7 +70,7 @@ use read::RocksSnapshot;
 use synced::FileEnd;
 use tear::LogCommits;
 use view::View;
-use watch::{Rows, Watch};
+use write::Newest;
 
 /// Families are fixed for the life of the value, so a lookup takes no lock.
 type Db = DBWithThreadMode<SingleThreaded>;
@@ -126,19 +127,6 @@ pub struct RocksEngine {
     _view: Option<View>,
     /// The last field, so that the directory is unlocked after the database is dropped.
     _lock: Option<DirLock>,
-}
-
-/// The newest commit, and the rows written while guards are compared.
-#[derive(Debug)]
-struct Newest {
-    seq: CommitSeq,
-    watch: Watch,
-}
-
-impl From<CommitSeq> for Newest {
-    fn from(seq: CommitSeq) -> Self {
-        Self { seq, watch: Watch::default() }
-    }
 }
 
 impl RocksEngine {
@@ -211,112 +199,6 @@ impl RocksEngine {
     fn check_open(&self) -> Result<(), EngineError> {
         if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
     }
-
-    fn check_writable(&self) -> Result<(), EngineError> {
-        self.check_open()?;
-        if self.access == Access::ReadOnly {
-            return Err(EngineError::OpenedReadOnly);
-        }
-        match self.failed.get() {
-            Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
-            None => Ok(()),
-        }
-    }
-
-    fn check_guards(&self, guards: &[Guard]) -> Result<(), EngineError> {
-        let keys: Vec<_> = guards.iter().map(|guard| (guard.space, &*guard.key)).collect();
-        let found = self.get_many_with(&keys, &self.reads, None);
-        guards.iter().zip(found).try_for_each(|(guard, stored)| guard.check(stored?.as_deref()))
-    }
-
-    /// Compares the guards, and seals the frames of a maintenance batch, before it takes the lock. So other commits
-    /// do not wait for that. Under the lock it compares again what was written meanwhile.
-    fn commit_guarded(&self, batch: Batch, guards: &[Guard]) -> Result<CommitSeq, EngineError> {
-        let (since, then) = {
-            let mut newest = self.newest.lock();
-            self.check_writable()?;
-            (newest.watch.begin(), newest.seq)
-        };
-        let compared = self.check_guards(guards);
-        let rows = Rows::of(&batch);
-        // A maintenance batch is based on nothing newer than this commit.
-        let sealed = if batch.is_maintenance() { Ok(self.seal(batch, then)) } else { Err(batch) };
-        let mut newest = self.newest.lock();
-        let touched = newest.watch.end(since, guards);
-        compared?;
-        self.check_writable()?;
-        self.check_guards(&touched)?;
-        let (seq, sealed) = match sealed {
-            Ok(sealed) => (newest.seq, sealed),
-            Err(batch) => {
-                let seq = newest.seq.next();
-                (seq, self.seal(batch, seq))
-            }
-        };
-        self.write(&mut newest, seq, sealed, &rows)?;
-        Ok(seq)
-    }
-
-    /// Writes a batch whose guards hold, and records it as the newest.
-    fn write(
-        &self,
-        newest: &mut Newest,
-        seq: CommitSeq,
-        sealed: WriteBatch,
-        rows: &Rows,
-    ) -> Result<(), EngineError> {
-        let written = self.db.write_opt(sealed, &self.writes);
-        // It is unknown whether a failed write is stored. No write follows it.
-        newest.watch.note(rows);
-        written.map_err(|error| self.fail(self.writing("write the log", error)))?;
-        newest.seq = seq;
-        self.last_commit.store(seq.get(), Ordering::Release);
-        self.batch_count.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-
-    /// The batch for RocksDB with sealed frames. For a commit, the row of the sequence comes last.
-    fn seal(&self, batch: Batch, seq: CommitSeq) -> WriteBatch {
-        // RocksDB stores a few bytes per operation beside its key and value.
-        let capacity = batch.len_bytes() as usize + 16 * batch.op_count() + 128;
-        let mut sealed = WriteBatch::with_capacity_bytes(capacity);
-        self.note_lineage(&batch);
-        let family = |space: Space| self.family(space.family());
-        batch.drain(seq, |op| match op {
-            Op::Put { space, key, draft, version } => {
-                let value = draft.seal(space, key, version);
-                sealed.put_cf(family(space), key, value);
-            }
-            Op::Delete { space, key } => sealed.delete_cf(family(space), key),
-            Op::DeleteRange { space, from, to } => sealed.delete_range_cf(family(space), from, to),
-        });
-        sealed
-    }
-
-    /// Refuses all later writes. Returns the error of this one.
-    fn fail(&self, error: EngineError) -> EngineError {
-        let no_space = match &error {
-            EngineError::NoSpace { message } => Some(message.clone()),
-            _ => None,
-        };
-        let cause = Arc::new(error);
-        tracing::error!(error = %cause, dir = %self.dir.display(), "a write failed; no more are taken");
-        self.stop(if failure::is_sync(&cause) {
-            Failure::Sync(Arc::clone(&cause))
-        } else {
-            Failure::Write(Arc::clone(&cause))
-        });
-        match no_space {
-            Some(message) => EngineError::NoSpace { message },
-            None => EngineError::WriteFailed { cause },
-        }
-    }
-
-    fn flush_families(&self) -> Result<(), EngineError> {
-        let families: Vec<_> = Family::ALL.into_iter().map(|family| self.family(family)).collect();
-        let flushed = self.db.flush_cfs_opt(&families, &FlushOptions::default());
-        flushed.map_err(|error| self.fail(self.writing("flush the families", error)))
-    }
 }
 
 impl fmt::Debug for RocksEngine {
@@ -337,17 +219,8 @@ impl Engine for RocksEngine {
         if len_bytes > max_bytes {
             return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
-        let seq = if guards.is_empty() {
-            let mut newest = self.newest.lock();
-            self.check_writable()?;
-            let rows = if newest.watch.is_watched() { Rows::of(&batch) } else { Rows::default() };
-            let seq = if batch.is_maintenance() { newest.seq } else { newest.seq.next() };
-            let sealed = self.seal(batch, seq);
-            self.write(&mut newest, seq, sealed, &rows)?;
-            seq
-        } else {
-            self.commit_guarded(batch, guards)?
-        };
+        let seq =
+            if guards.is_empty() { self.commit_plain(batch)? } else { self.commit_guarded(batch, guards)? };
         match level {
             Level::Process => Ok(seq),
             Level::Power => self.sync_to(seq).map(|()| seq),

@@ -22,7 +22,8 @@ use super::log_scan::LogEnd;
 use super::tear::{LogCommits, Tears};
 use super::view::View;
 use super::{
-    Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_scan, missing, tuning,
+    Access, Db, Newest, RocksEngine, RocksOptions, failure, families, held, log_parts, log_scan, missing,
+    tuning,
 };
 
 /// The file that names the current manifest.
@@ -270,12 +271,12 @@ fn has_oldest_log(db: &Db, dir: &Path, manifest: &str, end: u64) -> Result<bool,
         let Some(named) = listing::named(dir, manifest, end) else { return Ok(false) };
         let logs = Listing::look(dir)?.logs(None);
         let mut needed = logs.iter().filter(|name| number_of(name) >= number);
-        let first = needed.next().and_then(|name| log_scan::first_sequence(&dir.join(name)));
+        let first = needed.next().and_then(|name| log_parts::first_sequence(&dir.join(name)));
         return Ok(first.is_some_and(|first| named.begins_after_opening(number, first)));
     }
     // The world was never opened again since it was made, and all is in logs.
     let logs = Listing::look(dir)?.logs(None);
-    let mut sequences = logs.iter().filter_map(|name| log_scan::first_sequence(&dir.join(name)));
+    let mut sequences = logs.iter().filter_map(|name| log_parts::first_sequence(&dir.join(name)));
     Ok(sequences.next().is_none_or(|first| first <= 1))
 }
 

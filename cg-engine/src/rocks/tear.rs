@@ -11,6 +11,7 @@ use cg_format::frame::Version;
 
 use super::super::EngineError;
 use super::listing::{self, Listing, is_log, number_of};
+use super::log_parts;
 use super::log_scan::{self, LogEnd, LogProblem, Tear};
 use super::missing;
 use super::open::{corrupt_file, scan, sync_dir};
@@ -101,7 +102,7 @@ impl Tears {
 
     fn cut(&mut self, dir: &Path, name: &str, end: LogEnd) {
         let (records, torn_bytes) =
-            (log_scan::whole_records_after(&dir.join(name), end.whole_bytes), end.torn_bytes);
+            (log_parts::whole_records_after(&dir.join(name), end.whole_bytes), end.torn_bytes);
         let commits = if is_log(OsStr::new(name)) { records } else { 0 };
         tracing::warn!(
             file = name,

@@ -1,0 +1,244 @@
+//! The names that a reply carries: those of the server's ids that the client does not have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cg_format::{BlockId, ComponentId, ComponentShape, SideKind};
+use cg_registry::portable::{NamedBlock, NamedComponent, Names, Used};
+use cg_registry::schema::Field;
+use cg_registry::{Catalog, ComponentSpec, ListKind, Name};
+use serde::{Deserialize, Serialize};
+
+use super::{KnownServer, ROW, check_head, decode_fields, encode_fields};
+use crate::error::MessageError;
+
+/// As [`ROW`], of a page of names with aliases. Earlier drafts wrote pages without.
+const NAMES_ROW: [u8; 2] = [2, 0];
+
+/// The names that the client does not have. All names, if the schema generation differs or entries were renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct NewNames {
+    pub(crate) generation: u32,
+    pub(crate) first_block: u64,
+    pub(crate) first_side: u64,
+    /// The components of the blocks below.
+    components: Vec<WireComponent>,
+    blocks: Vec<WireBlock>,
+    sides: Vec<Vec<u8>>,
+    /// The number of the server's renames.
+    pub(crate) renames: u64,
+    /// The other names of the ids above, the newest first.
+    aliases: Vec<WireAliases>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct WireAliases {
+    list: ListKind,
+    id: u64,
+    names: Vec<Vec<u8>>,
+}
+
+/// A page of names as earlier drafts stored it.
+#[derive(Deserialize)]
+struct NamesWithoutAliases {
+    generation: u32,
+    first_block: u64,
+    first_side: u64,
+    components: Vec<WireComponent>,
+    blocks: Vec<WireBlock>,
+    sides: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct WireComponent {
+    id: u64,
+    name: Vec<u8>,
+    width_bytes: Option<u32>,
+    default_bytes: Vec<u8>,
+    fields: Vec<(Vec<u8>, u32)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct WireBlock {
+    name: Vec<u8>,
+    opaque: bool,
+    components: Vec<u64>,
+}
+
+impl NewNames {
+    /// The names that a client lacks, by how many of each list it has.
+    pub(crate) fn behind(catalog: &Catalog, known: Option<&KnownServer>) -> Self {
+        let generation = catalog.current_generation();
+        let len = |list| catalog.list(list).len() as u64;
+        let renames = catalog.renames().len() as u64;
+        let known = known.filter(|known| (known.generation, known.renames) == (generation, renames));
+        let first_block = known.map_or(0, |known| known.blocks.min(len(ListKind::Blocks)));
+        let first_side = known.map_or(0, |known| known.sides.min(len(ListKind::Sides)));
+        let used = Used {
+            blocks: (first_block..len(ListKind::Blocks)).map(BlockId::new).collect(),
+            sides: (first_side..len(ListKind::Sides)).map(|id| SideKind::new(id as u16)).collect(),
+            // All of them, once: chunks also hold data of components that no block has any more.
+            components: if known.is_none() { all_components(catalog) } else { BTreeSet::new() },
+            ..Used::default()
+        };
+        let names = Names::of(catalog, &used).expect("the lists' own ids");
+        let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {
+            let NamedComponent { name, spec } = &**component;
+            WireComponent {
+                id: id.get(),
+                name: name.as_str().into(),
+                width_bytes: match spec.shape {
+                    ComponentShape::Fixed { width_bytes } => Some(width_bytes),
+                    ComponentShape::Variable => None,
+                },
+                default_bytes: spec.default_bytes.clone(),
+                fields: spec
+                    .fields
+                    .iter()
+                    .map(|field| (field.name.clone().into(), field.width_bytes))
+                    .collect(),
+            }
+        };
+        let block = |block: &Arc<NamedBlock>| WireBlock {
+            name: block.name.as_str().into(),
+            opaque: block.opaque,
+            components: block.components.iter().map(|id| id.get()).collect(),
+        };
+        Self {
+            generation,
+            first_block,
+            first_side,
+            components: names.components.iter().map(component).collect(),
+            blocks: names.blocks.values().map(block).collect(),
+            sides: names.sides.values().map(|name| name.as_str().into()).collect(),
+            renames,
+            aliases: names
+                .aliases
+                .iter()
+                .map(|((list, id), all)| WireAliases {
+                    list: *list,
+                    id: *id,
+                    names: all.iter().map(|name| name.as_str().into()).collect(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The bytes of a page of names in the cache.
+    pub(crate) fn encode_page(&self) -> Vec<u8> {
+        [&NAMES_ROW[..], &encode_fields(self)].concat()
+    }
+
+    /// The inverse of [`encode_page`](Self::encode_page), also for a page of an earlier draft.
+    pub(crate) fn decode_page(bytes: &[u8]) -> Result<Self, MessageError> {
+        let (head, fields) = bytes.split_first_chunk().ok_or(MessageError::Ends)?;
+        if *head == ROW {
+            let NamesWithoutAliases { generation, first_block, first_side, components, blocks, sides } =
+                decode_fields(fields)?;
+            return Ok(Self {
+                generation,
+                first_block,
+                first_side,
+                components,
+                blocks,
+                sides,
+                ..Self::default()
+            });
+        }
+        check_head(*head, NAMES_ROW)?;
+        decode_fields(fields)
+    }
+
+    /// The number of names.
+    pub(crate) const fn count(&self) -> usize {
+        self.components.len() + self.blocks.len() + self.sides.len() + self.aliases.len()
+    }
+
+    /// Adds the names to the known ones. Returns whether that changes them; if not, nothing is added.
+    pub(crate) fn fold_into(
+        &self,
+        names: &mut Names,
+        (generation, renames): (&mut u32, &mut u64),
+    ) -> Result<bool, MessageError> {
+        let is_other = (self.generation, self.renames) != (*generation, *renames);
+        if is_other && self.first_block == 0 {
+            names.blocks.clear();
+            names.components.clear();
+            names.aliases.clear();
+            (*generation, *renames) = (self.generation, self.renames);
+        } else if is_other {
+            return Err(MessageError::NamesMissing);
+        }
+        let (blocks, sides) = (names.blocks.len() as u64, names.sides.len() as u64);
+        if self.first_block > blocks || self.first_side > sides {
+            return Err(MessageError::NamesMissing);
+        }
+        let known = names.components.iter().map(|(id, component)| (*id, Arc::clone(component)));
+        let known: Vec<_> = known.collect();
+        let new = self.components.iter().map(WireComponent::named);
+        names.components = known.into_iter().map(Ok).chain(new).collect::<Result<_, _>>()?;
+        for (id, block) in (self.first_block..).zip(&self.blocks) {
+            let components: Vec<_> = block.components.iter().map(|id| ComponentId::new(*id)).collect();
+            let is_sound = components.is_sorted_by(|a, b| a < b)
+                && components.iter().all(|id| names.components.contains_key(id));
+            if !is_sound {
+                return Err(MessageError::Fields {
+                    reason: format!("block {id} has components without a name"),
+                });
+            }
+            let (name, opaque) = (name(&block.name)?, block.opaque);
+            names.blocks.insert(BlockId::new(id), Arc::new(NamedBlock { name, opaque, components }));
+        }
+        for (id, side) in (self.first_side..).zip(&self.sides) {
+            let id = u16::try_from(id)
+                .map_err(|_| MessageError::Fields { reason: format!("{id} is no kind of side data") })?;
+            names.sides.insert(SideKind::new(id), name(side)?);
+        }
+        for WireAliases { list, id, names: all } in &self.aliases {
+            let all = all.iter().map(|alias| name(alias)).collect::<Result<Vec<_>, _>>()?;
+            names.aliases.insert((*list, *id), Arc::from(all));
+        }
+        Ok(is_other || names.blocks.len() as u64 > blocks || names.sides.len() as u64 > sides)
+    }
+}
+
+fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
+    let len = catalog.list(ListKind::Components).len() as u64;
+    let of = |index| [ComponentId::fixed(index), ComponentId::variable(index)];
+    (0..len).flat_map(of).filter(|id| catalog.component_spec(*id).is_some()).collect()
+}
+
+impl WireComponent {
+    fn named(&self) -> Result<(ComponentId, Arc<NamedComponent>), MessageError> {
+        let id = ComponentId::new(self.id);
+        let unsound =
+            || MessageError::Fields { reason: format!("component {:#x} has no such shape", self.id) };
+        if id.is_variable() != self.width_bytes.is_none() {
+            return Err(unsound());
+        }
+        let field = |(name, width_bytes): &(Vec<u8>, u32)| {
+            Ok::<_, MessageError>(Field { name: text(name)?.to_owned(), width_bytes: *width_bytes })
+        };
+        let spec = ComponentSpec {
+            shape: match self.width_bytes {
+                Some(width_bytes) => ComponentShape::Fixed { width_bytes },
+                None => ComponentShape::Variable,
+            },
+            default_bytes: self.default_bytes.clone(),
+            fields: self.fields.iter().map(field).collect::<Result<_, _>>()?,
+        };
+        spec.check().map_err(|_| unsound())?;
+        Ok((id, Arc::new(NamedComponent { name: name(&self.name)?, spec })))
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, MessageError> {
+    std::str::from_utf8(bytes).map_err(|_| MessageError::Fields { reason: "a text is no UTF-8".into() })
+}
+
+/// Decodes a received name.
+pub(crate) fn name(bytes: &[u8]) -> Result<Name, MessageError> {
+    let text = text(bytes)?;
+    Name::new(text)
+        .map_err(|why| MessageError::Fields { reason: format!("`{}`: {why}", text.escape_debug()) })
+}
