@@ -7,17 +7,14 @@ use std::sync::{Arc, OnceLock};
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::record::Record;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
-use cg_registry::{Catalog, Name, UpgradeFunctions};
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
+use cg_registry::Catalog;
 use cg_store::engine::Level;
-use cg_store::layer::{Base, Found, Identity};
-use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
-use cg_store::records::{RecordQuery, RecordShape};
-use cg_store::{Error, Property, World, WorldOptions};
+use cg_store::layer::{Base, Found};
+use cg_store::{Error, World, WorldOptions};
 
 use super::home::{OnDisk, SegmentHome as _};
-use super::layers::of_life;
+use super::layers::{answer_from_root, of_life};
 use super::place::SegmentState;
 use super::{SegmentError, SegmentPos};
 
@@ -45,6 +42,10 @@ impl ReadBase {
         let segments = there.map(|(segment, _)| (*segment, OnceLock::new())).collect();
         let home = OnDisk::new(dir);
         Self(Arc::new(Worlds { root, home, side_chunks, segments, options: options.clone() }))
+    }
+
+    fn root(&self) -> &World {
+        &self.0.root
     }
 
     fn segment(&self, segment: SegmentPos) -> Result<Option<&World>, Error> {
@@ -79,20 +80,10 @@ impl ChunkSource for ReadBase {
 
 /// Chunks are those of the segments, all else is the root's. The verification of arenas reads nothing else of segments.
 impl Base for ReadBase {
-    fn identity(&self) -> Identity {
-        self.0.root.identity()
-    }
-
-    fn layers(&self) -> u32 {
-        0
-    }
+    answer_from_root!();
 
     fn catalog(&self) -> Arc<Catalog> {
-        self.0.root.catalog()
-    }
-
-    fn upgrades(&self) -> Arc<UpgradeFunctions> {
-        self.0.root.upgrades()
+        self.root().catalog()
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
@@ -108,40 +99,7 @@ impl Base for ReadBase {
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        self.0.root.find_entity(id)
-    }
-
-    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
-        self.0.root.find_property(property)
-    }
-
-    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
-        self.0.root.named_properties(prefix)
-    }
-
-    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        self.0.root.find_object(key)
-    }
-
-    fn list_objects(
-        &self,
-        prefix: &[u8],
-        position: Option<&ObjectKey>,
-        max_count: usize,
-    ) -> Result<ObjectPage, Error> {
-        self.0.root.list_objects(prefix, position, max_count)
-    }
-
-    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        self.0.root.find_record(id)
-    }
-
-    fn record_shape(&self) -> RecordShape {
-        self.0.root.record_shape()
-    }
-
-    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
-        self.0.root.records_in(query)
+        self.root().find_entity(id)
     }
 
     fn keep_found(&self, _: Level) -> Result<(), Error> {
