@@ -74,7 +74,7 @@ pub enum OverlayError {
         found: u32,
     },
     /// The base has changed a value since the overlay wrote over it. Merging would undo that.
-    /// [`Overlay::rebase`](crate::Overlay::rebase) settles it.
+    /// [`Overlay::rebase`](crate::Overlay::rebase) resolves the conflict.
     #[error(
         "{key} was {} when the overlay wrote over it, and is {} in the base now; decide which of both is to stay",
         describe(*.expected), describe(*.found)
