@@ -73,8 +73,9 @@ impl<S: Base> Overlay<S> {
     ///
     /// Edits of different cells of one chunk are no conflict: a merge takes both. A cell with all its layers and
     /// components is one value, and so are the side data of one kind, an entity, a property, an object and a record. A
-    /// chunk is one value as a whole if one side has deleted it, if both have created it, if the overlay wrote it in an
-    /// earlier version, or while the base changed it, or if the base was put back from a copy since.
+    /// chunk is one value as a whole if one side has deleted it, if both have created it, if the overlay's row or what
+    /// it was written over is of an earlier version, if the base changed it while it was written, or if the base was put
+    /// back from a copy since.
     ///
     /// `choose` may read the overlay and the base, for example to compare both values. To keep a value that is neither,
     /// write it into the overlay first, and choose [`OverlayChoice::Ours`].

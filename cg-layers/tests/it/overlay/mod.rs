@@ -53,6 +53,7 @@ macro_rules! kept_of {
 
 mod arenas;
 mod cells;
+mod drafts;
 mod failed;
 mod history;
 mod meanwhile;
