@@ -84,8 +84,15 @@ impl ReadState {
             return at.iter().map(|_| Err(Error::Closed)).collect();
         }
         let (mut found, mut missed, mut tickets) = (Vec::with_capacity(at.len()), Vec::new(), Vec::new());
+        let mut was_absent = false;
         for (place, at) in at.iter().enumerate() {
-            let cached = self.cache.get(*at);
+            // Absent chunks are asked for together. What the cache has of an empty group says no more than that.
+            let cached = if was_absent && self.cache.is_in_empty_group(*at) {
+                Ok(Lookup::NotFound)
+            } else {
+                self.cache.get(*at)
+            };
+            was_absent = matches!(cached, Ok(Lookup::NotFound));
             self.note_asked(*at, cached.is_ok());
             match cached.or_else(|ticket| self.queued(*at, ticket).ok_or(ticket)) {
                 Ok(known) => found.push(Ok(known)),

@@ -14,7 +14,7 @@ use super::epoch::Epoch;
 
 /// The chunks of a column at one moment. Cheap to clone; later commits do not change it.
 #[derive(Debug, Clone)]
-pub struct Column(Arc<Held>);
+pub struct Column(Option<Arc<Held>>);
 
 #[derive(Debug)]
 struct Held {
@@ -31,33 +31,39 @@ impl Column {
         const ENTRY_BYTES: usize = 192;
         let content: usize = chunks.iter().flatten().map(|chunk| chunk.memory_bytes()).sum();
         let bytes = (ENTRY_BYTES + size_of_val(&*chunks) + content) as u64;
-        Self(Arc::new(Held { lowest, chunks, epoch, bytes }))
+        Self(Some(Arc::new(Held { lowest, chunks, epoch, bytes })))
     }
 
-    /// The epoch in which it was read.
+    /// A column whose chunks are all in cubes that are known to be empty. It is not cached: its cubes are.
+    pub(in crate::read) const fn absent() -> Self {
+        Self(None)
+    }
+
+    /// The epoch in which it was read; `None` of an absent one, which is not cached.
     #[inline]
-    pub(super) fn epoch(&self) -> Epoch {
-        self.0.epoch
+    pub(super) fn epoch(&self) -> Option<Epoch> {
+        Some(self.0.as_ref()?.epoch)
     }
 
     /// The chunk at a height in chunks; `None` if it is not stored, or outside the requested heights.
     pub fn chunk(&self, y: i64) -> Option<&Arc<Chunk>> {
-        let index = usize::try_from(y.checked_sub(self.0.lowest)?).ok()?;
-        self.0.chunks.get(index)?.as_ref()
+        let held = self.0.as_ref()?;
+        let index = usize::try_from(y.checked_sub(held.lowest)?).ok()?;
+        held.chunks.get(index)?.as_ref()
     }
 
     /// The stored chunks with their heights, in ascending order.
     pub fn chunks<'c>(&'c self) -> impl DoubleEndedIterator<Item = (i64, &'c Arc<Chunk>)> {
-        let lowest = self.0.lowest;
+        let (lowest, chunks) = self.0.as_ref().map_or((0, &[][..]), |held| (held.lowest, &*held.chunks));
         let stored = move |(index, chunk): (usize, &'c Option<Arc<Chunk>>)| {
             Some((lowest + index as i64, chunk.as_ref()?))
         };
-        self.0.chunks.iter().enumerate().filter_map(stored)
+        chunks.iter().enumerate().filter_map(stored)
     }
 
     /// Whether no chunk of it is stored.
     pub fn is_absent(&self) -> bool {
-        self.0.chunks.iter().all(Option::is_none)
+        self.chunks().next().is_none()
     }
 }
 
@@ -79,6 +85,6 @@ pub(super) struct Weight;
 
 impl Weighter<ColumnAt, Column> for Weight {
     fn weight(&self, _: &ColumnAt, column: &Column) -> u64 {
-        column.0.bytes
+        column.0.as_ref().map_or(0, |held| held.bytes)
     }
 }

@@ -74,19 +74,9 @@ impl AbsentCubes {
             || self.groups.get(&group(at)).is_some_and(|absent| absent & chunk_bit(at) != 0)
     }
 
-    /// Whether all of some chunks are in groups that are known to be empty. Costs a look for each run of chunks in one
-    /// 16³ cube.
-    pub(super) fn has_all(&self, mut at: impl Iterator<Item = ChunkAt>) -> bool {
-        let (mut last, mut known) = (None, (None, 0));
-        at.all(|at| {
-            if last.replace(group(at)) == Some(group(at)) {
-                return true;
-            }
-            if known.0 != Some(cube(at)) {
-                known = (Some(cube(at)), self.cubes.get(&cube(at)).map_or(0, |known| known.absent));
-            }
-            known.1 & bit(at) != 0
-        })
+    /// The groups of a 16³ cube that are known to be empty, by their bits.
+    pub(super) fn empty_groups(&self, cube: (Dimension, ClusterPos)) -> u64 {
+        self.cubes.get(&cube).map_or(0, |known| known.absent)
     }
 
     /// Records that a chunk is absent. Returns whether its cubes should be looked up now. That is so if another chunk
@@ -180,7 +170,7 @@ fn chunk_bit(at: ChunkAt) -> u64 {
 }
 
 /// The bit of a group in its cube.
-fn bit(at: ChunkAt) -> u64 {
+pub(super) fn bit(at: ChunkAt) -> u64 {
     1 << Slot::of(at.pos, ClusterTier::L2).cube()
 }
 
@@ -225,18 +215,5 @@ mod tests {
         assert!(!cubes.is_to_be_asked(at(5)), "it holds something now");
         cubes.forget(&[at(1), at(2), at(4), at(14)]);
         assert_eq!(absent(&cubes), [0, 3, 6, 8, 9, 10, 11, 12, 13, 15]);
-    }
-
-    #[test]
-    fn chunks_are_all_absent_if_their_groups_are() {
-        let cubes = AbsentCubes::new(1 << 16);
-        let all = |from, to| cubes.has_all((from..to).map(at));
-        cubes.learn(at(0), Absence::WholeCube);
-        cubes.learn(at(20), Absence::Group);
-        let known =
-            [(0, 16), (0, 17), (12, 20), (20, 24), (20, 25), (19, 24), (0, 0)].map(|(a, b)| all(a, b));
-        assert_eq!(known, [true, false, false, true, false, false, true]);
-        cubes.forget(&[at(5)]);
-        assert_eq!([(0, 16), (0, 4), (4, 5)].map(|(a, b)| all(a, b)), [false, true, false]);
     }
 }

@@ -16,6 +16,7 @@ mod miss;
 mod pins;
 mod primitives;
 mod recent;
+mod recent_absence;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -152,12 +153,6 @@ impl ChunkCache {
         if self.absent.has(at) { Ok(Lookup::NotFound) } else { Err(ticket) }
     }
 
-    /// Whether all of some chunks are in cubes that are known to be empty. Costs a look for each run of chunks in one
-    /// 16³ cube. Tickets of the places were taken before.
-    pub(crate) fn are_in_absent_cubes(&self, at: impl Iterator<Item = ChunkAt>) -> bool {
-        self.absent.has_all(at)
-    }
-
     /// Calls a closure with a stored chunk that this thread has used recently. Otherwise returns the closure with the
     /// result of [`get`](Self::get).
     #[inline]
@@ -238,7 +233,7 @@ impl ChunkCache {
     pub(crate) fn column(&self, at: &ColumnAt) -> Result<Column, ColumnTicket> {
         let now = self.epochs.now(slot(at.dimension, at.x, at.z));
         match self.columns.get().and_then(|columns| columns.get(at)) {
-            Some(column) if column.epoch() == now => Ok(column),
+            Some(column) if column.epoch() == Some(now) => Ok(column),
             _ => Err(ColumnTicket(now)),
         }
     }
@@ -256,11 +251,6 @@ impl ChunkCache {
         let keep = || columns.insert(at, column.clone());
         self.epochs.keep_if_unchanged(slot(at.dimension, at.x, at.z), ticket.0, keep);
         column
-    }
-
-    /// A column whose chunks are all in cubes that are known to be empty. It is not cached: its cubes are.
-    pub(crate) fn absent_column(at: &ColumnAt, ticket: ColumnTicket) -> Column {
-        Column::new(at.lowest, Box::default(), ticket.0)
     }
 
     /// Moves a part of the memory from chunks to columns.

@@ -1,12 +1,9 @@
 //! Columns, from the cache if possible.
 
-use std::iter::successors;
+use cg_format::{ChunkAt, ChunkPos, Dimension};
 
-use cg_format::{ChunkAt, ChunkPos, ClusterTier, Dimension};
-
-use crate::read::cache::{ChunkCache, Column, ColumnAt};
+use crate::read::cache::{Column, ColumnAt};
 use crate::read::state::ReadState;
-use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 use crate::storage::options;
 
@@ -21,31 +18,38 @@ impl ReadState {
         (lowest, highest): (i64, i64),
     ) -> Result<Column, Error> {
         let at = ColumnAt { dimension, x, z, lowest, highest };
+        check_height(lowest, highest)?;
+        if self.cache.is_empty_column_again(&at) {
+            return self.empty_column(&at);
+        }
         match self.cache.column(&at) {
             Ok(column) => {
                 self.cache.count_hit();
                 Ok(column)
             }
+            Err(_) if self.cache.is_empty_column(&at) => self.empty_column(&at),
             Err(ticket) => {
-                let chunks = check_height(lowest, highest)?;
-                let places = places(dimension, x, z, (lowest, highest))?;
-                if self.cache.are_in_absent_cubes(one_of_each_group(&at)) {
-                    self.note_all_asked(places);
-                    Counters::add(&self.shared.counters.cache_hits, chunks);
-                    return Ok(ChunkCache::absent_column(&at, ticket));
-                }
-                let chunks = self.stored_many(&places.collect::<Vec<_>>()).into_iter();
+                let places: Vec<_> = places(dimension, x, z, (lowest, highest))?.collect();
+                let chunks = self.stored_many(&places).into_iter();
                 let chunks = chunks.map(|found| Ok(found?.here().map(|stored| stored.chunk)));
                 Ok(self.cache.keep_column(at, ticket, chunks.collect::<Result<_, Error>>()?))
             }
         }
     }
+
+    /// A column whose chunks are all in cubes that are known to be empty.
+    fn empty_column(&self, at: &ColumnAt) -> Result<Column, Error> {
+        let ColumnAt { dimension, x, z, lowest, highest } = *at;
+        self.note_all_asked(places(dimension, x, z, (lowest, highest))?);
+        self.cache.count_hit();
+        Ok(Column::absent())
+    }
 }
 
-/// The number of chunks between two heights. Refuses heights that are too far apart.
-fn check_height(lowest: i64, highest: i64) -> Result<u64, Error> {
+/// Refuses heights that are too far apart.
+fn check_height(lowest: i64, highest: i64) -> Result<(), Error> {
     let chunks = if highest < lowest { 0 } else { highest.abs_diff(lowest).saturating_add(1) };
-    if chunks > options::MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(chunks) }
+    if chunks > options::MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(()) }
 }
 
 /// The places of a column, from the lowest up.
@@ -62,14 +66,4 @@ fn places(
         }
     }
     Ok((lowest..=highest).map(move |y| at(y).expect("between two places of the world")))
-}
-
-/// A place in each 4³ cube that a column passes. The caller has made sure that its ends are in the world.
-fn one_of_each_group(column: &ColumnAt) -> impl Iterator<Item = ChunkAt> + use<> {
-    const LAST: i64 = ClusterTier::L1.side_chunks() as i64 - 1;
-    let ColumnAt { dimension, x, z, lowest, highest } = *column;
-    let heights = successors(Some(lowest), |y| (y | LAST).checked_add(1)).take_while(move |y| *y <= highest);
-    heights.map(move |y| {
-        ChunkAt::new(dimension, ChunkPos::new(x, y, z).expect("between two places of the world"))
-    })
 }

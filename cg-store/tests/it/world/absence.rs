@@ -1,5 +1,6 @@
 //! Cubes that are learned as empty together with another: nothing that is stored in them is taken for absent.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
@@ -180,4 +181,72 @@ fn a_damaged_row_is_not_learned_as_absent_with_another_cube() {
             corrupt(world.column(ids.overworld, 40, 8, 0..=15));
         }
     }
+}
+
+/// Asks for a column and for its chunks, twice each: the second time the thread knows the cubes.
+fn heights_of(world: &World, ids: &Ids, x: i64) -> Vec<i64> {
+    let at: Vec<_> = (-20..20).map(|y| ids.at(x, y, 3)).collect();
+    let column = || {
+        let column = world.column(ids.overworld, x, 3, -20..=19).expect("is sound");
+        column.chunks().map(|(y, _)| y).collect::<Vec<_>>()
+    };
+    let chunks = || {
+        let found = world.load_many(&at).into_iter().zip(&at);
+        found.filter_map(|(found, at)| found.expect("is sound").map(|_| at.pos.y())).collect::<Vec<_>>()
+    };
+    let seen = [column(), chunks(), column(), chunks()];
+    assert!(seen.iter().all(|heights| *heights == seen[0]), "column {x}: {seen:?}");
+    seen[0].clone()
+}
+
+#[test]
+fn a_thread_that_knows_an_empty_cube_sees_what_is_saved_into_it() {
+    let (world, ids) = world();
+    let other = self::world().0;
+    Ids::register(&other);
+    save(&other, [(ids.at(2, 7, 3), filled(&other, ids.stone))]);
+    assert_eq!(heights_of(&world, &ids, 1), [0; 0]);
+    // The same cube of another world is another one.
+    assert_eq!(heights_of(&other, &ids, 2), [7]);
+    assert_eq!(heights_of(&world, &ids, 2), [0; 0]);
+    for (y, durability) in [(-17, Durability::Fast), (15, Durability::Process), (16, Durability::Balanced)] {
+        let saved = world.transaction_at(durability, |tx| {
+            tx.save(ids.at(2, y, 3), filled(&world, ids.stone));
+            Ok::<_, Error>(())
+        });
+        let heights = heights_of(&world, &ids, 2);
+        assert_eq!(heights.last(), Some(&y), "{heights:?}");
+        assert_eq!(heights_of(&world, &ids, 1), [0; 0], "its neighbour is still absent");
+        drop(saved.expect("saves"));
+    }
+    let mut batch = WriteBatch::new();
+    batch.save(ids.at(1, 3, 3), filled(&world, ids.glass));
+    drop(world.submit(batch).expect("there is room"));
+    assert_eq!(heights_of(&world, &ids, 1), [3]);
+    let deleted = world.transaction(|tx| {
+        tx.delete(ids.at(1, 3, 3));
+        Ok::<_, Error>(())
+    });
+    drop(deleted.expect("deletes"));
+    assert_eq!(heights_of(&world, &ids, 1), [0; 0]);
+}
+
+#[test]
+fn a_column_after_an_absent_one_is_checked_as_the_first() {
+    let (world, ids) = world();
+    assert_eq!(heights_of(&world, &ids, 1), [0; 0]);
+    let highest = World::MAX_COLUMN_CHUNKS as i64;
+    let too_high = world.column(ids.overworld, 1, 3, 0..=highest);
+    assert!(
+        matches!(too_high, Err(Error::ColumnTooHigh { chunks }) if chunks == World::MAX_COLUMN_CHUNKS + 1),
+        "{too_high:?}"
+    );
+    for ys in [i64::MAX - 3..=i64::MAX, i64::MIN..=i64::MIN + 3] {
+        let outside = world.column(ids.overworld, 1, 3, ys);
+        assert!(matches!(outside, Err(Error::Position(_))), "{outside:?}");
+    }
+    let outside = world.column(ids.overworld, i64::MAX, 3, 0..=3);
+    assert!(matches!(outside, Err(Error::Position(_))), "{outside:?}");
+    // No heights are no chunks.
+    assert!(world.column(ids.overworld, 1, 3, RangeInclusive::new(3, 0)).expect("is empty").is_absent());
 }
