@@ -258,7 +258,11 @@ pub(crate) fn demote(world: &World, tier: ClusterTier, all: &[ChunkAt], keep_hot
             let frame = FrameView::open(Space::ChunkL0, &hot, &row).expect("is sound");
             let (version, schema_generation) = (frame.header().version, frame.header().schema_generation);
             let info = SlotInfo { version, schema_generation };
-            builder.put(Slot::of(at.pos, tier), info, frame.payload().to_vec());
+            builder.put(
+                Slot::of(at.pos, tier),
+                info,
+                frame.raw_payload(&mut Limits::default()).expect("is sound").into_owned(),
+            );
             if !keep_hot {
                 moved.push((Space::ChunkL0, hot.to_vec(), None));
             }

@@ -19,9 +19,10 @@ use std::time::{Duration, Instant};
 use cg_bench::fill::fill;
 use cg_bench::order::shuffle;
 use cg_bench::raw::{self, Db, family};
+use cg_bench::stored::{hot_row, hot_value};
 use cg_bench::world::{Generator, Scene};
 use cg_format::frame::{Codec, Draft, FrameView};
-use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Space, frame, key};
+use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Limits, Space, key};
 use cg_store::engine::{COMMIT_SEQUENCE_KEY, CommitSeq};
 use cg_store::{Durability, Error, World, WorldOptions};
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
@@ -100,7 +101,7 @@ fn read(criterion: &mut Criterion) {
     group.bench_function("ref: RocksDB get and decode <= 1.1", |bench| {
         bench.iter(|| {
             let row = raw.get_pinned_cf(hot, next_key()).expect("sound files").expect("a stored chunk");
-            Chunk::decode(&row[frame::LEN_BYTES..], generator.schema()).expect("a sound chunk")
+            Chunk::decode(&hot_value(&row), generator.schema()).expect("a sound chunk")
         });
     });
     // What of a load's price is the sum that the frame is checked against.
@@ -109,7 +110,8 @@ fn read(criterion: &mut Criterion) {
             let key = next_key();
             let row = raw.get_pinned_cf(hot, key).expect("sound files").expect("a stored chunk");
             let frame = FrameView::open(Space::ChunkL0, key, &row).expect("a sound row");
-            Chunk::decode(frame.payload(), generator.schema()).expect("a sound chunk")
+            let value = frame.raw_payload(&mut Limits::default()).expect("a sound row");
+            Chunk::decode(&value, generator.schema()).expect("a sound chunk")
         });
     });
     group.bench_function("load", |bench| {
@@ -129,7 +131,7 @@ fn rows(chunks: &[(ChunkAt, Arc<Chunk>)], seq: CommitSeq) -> Rows {
     };
     let mut marks = std::collections::BTreeSet::new();
     for (at, chunk) in chunks {
-        put(Space::ChunkL0, &key::chunk(*at), Draft::plain(Codec::None, 0, |out| chunk.encode(out)));
+        put(Space::ChunkL0, &key::chunk(*at), hot_row(chunk));
         for tier in [ClusterTier::L1, ClusterTier::L2] {
             marks.insert(key::change_mark(at.dimension, at.pos.cluster(tier)).to_vec());
         }

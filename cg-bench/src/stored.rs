@@ -1,11 +1,14 @@
 //! Worlds whose chunks all lie in one tier, closed on disk, and a copy of each for RocksDB alone.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cg_cli::import::{ImportOptions, import};
 use cg_format::cluster::{Slot, StoredCluster};
+use cg_format::codec::decompress;
+use cg_format::frame::{Codec, Draft};
 use cg_format::{
     Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Limits, Space, Tier, frame, key,
 };
@@ -182,7 +185,7 @@ impl Stored {
     pub fn decode_row(&self, row: &[u8], at: &[ChunkAt], mut take: impl FnMut(ChunkAt, Chunk)) {
         let decode = |value: &[u8]| Chunk::decode(value, &self.schema).expect("a sound chunk");
         let Some(tier) = cluster_tier(self.tier) else {
-            return take(at[0], decode(&row[frame::LEN_BYTES..]));
+            return take(at[0], decode(&hot_value(row)));
         };
         let cluster = StoredCluster::open(tier, &self.row_key(at[0]), row).expect("a sound cluster");
         let mut sorted: Vec<_> = at.iter().map(|at| (Slot::of(at.pos, tier), *at)).collect();
@@ -211,6 +214,30 @@ impl Stored {
     pub fn space(&self) -> Space {
         cluster_tier(self.tier).map_or(Space::ChunkL0, Space::of_cluster)
     }
+}
+
+/// The row of a chunk, as a world stores it.
+#[must_use]
+pub fn hot_row(chunk: &Chunk) -> Draft {
+    let codec = if chunk.max_len_bytes() < 256 { Codec::None } else { Codec::Lz4 };
+    Draft::plain(codec, 0, |out| chunk.encode(out))
+}
+
+/// The value of a chunk's row. The row is not checked.
+///
+/// # Panics
+/// If it does not decompress.
+#[must_use]
+pub fn hot_value(row: &[u8]) -> Cow<'_, [u8]> {
+    let (head, payload) = row.split_at(frame::LEN_BYTES);
+    let codec = Codec::from_byte(head[2]).expect("a sound row");
+    if codec == Codec::None {
+        return payload.into();
+    }
+    let (raw_len_bytes, block) = payload.split_first_chunk().expect("a sound row");
+    let (raw_len_bytes, mut value) = (u32::from_le_bytes(*raw_len_bytes) as usize, Vec::new());
+    decompress(codec, block, raw_len_bytes, &mut value).expect("a sound row");
+    value.into()
 }
 
 /// The tier of clusters that a tier is; `None` of [`Tier::L0`].

@@ -165,18 +165,49 @@ impl<'a> FrameView<'a> {
     /// # Errors
     /// [`Problem::LimitExceeded`] before anything is allocated, [`Problem::Decompress`] or [`Problem::Truncated`].
     pub fn raw_payload(&self, limits: &mut Limits) -> Result<Cow<'a, [u8]>, DecodeError> {
-        if self.header.codec == Codec::None || self.header.kind == FrameKind::Cluster {
+        if !self.is_compressed() {
             return Ok(Cow::Borrowed(self.payload));
         }
+        let mut raw = Vec::new();
+        self.decompress_into(limits, &mut raw)?;
+        Ok(Cow::Owned(raw))
+    }
+
+    /// As [`raw_payload`](Self::raw_payload), decompressed into a buffer, whose content is replaced. A caller that reads
+    /// many rows allocates once.
+    ///
+    /// # Errors
+    /// As [`raw_payload`](Self::raw_payload).
+    pub fn raw_payload_in<'b>(
+        &self,
+        limits: &mut Limits,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], DecodeError>
+    where
+        'a: 'b,
+    {
+        if !self.is_compressed() {
+            return Ok(self.payload);
+        }
+        buffer.clear();
+        self.decompress_into(limits, buffer)?;
+        Ok(buffer)
+    }
+
+    /// Whether the payload is one compressed block.
+    fn is_compressed(&self) -> bool {
+        self.header.codec != Codec::None && self.header.kind != FrameKind::Cluster
+    }
+
+    /// Appends the payload of a compressed row.
+    fn decompress_into(&self, limits: &mut Limits, raw: &mut Vec<u8>) -> Result<(), DecodeError> {
         let mut reader = Reader::at_offset(self.payload, LEN_BYTES as u64, Section::Frame);
         let at = reader.offset_bytes();
         let raw_len_bytes = reader.u32("raw length")?;
         limits.spend(Section::Frame, at, "raw length", raw_len_bytes.into())?;
         let block_at = reader.offset_bytes();
-        let mut raw = Vec::new();
-        decompress(self.header.codec, reader.rest(), raw_len_bytes as usize, &mut raw)
-            .map_err(|problem| DecodeError::new(Section::Frame, block_at, problem))?;
-        Ok(Cow::Owned(raw))
+        decompress(self.header.codec, reader.rest(), raw_len_bytes as usize, raw)
+            .map_err(|problem| DecodeError::new(Section::Frame, block_at, problem))
     }
 
     fn parse(space: Space, key: &[u8], mut reader: Reader<'a>) -> Result<Self, DecodeError> {

@@ -60,12 +60,22 @@ impl Edit for Build {
     fn edit<T: Editor<Error = Error>>(&mut self, tx: &mut T) -> Result<(), Failed> {
         for x in (0..CHUNKS).filter(|x| *x != 7) {
             let mut chunk = Chunk::filled(BlockId::new(1), &*tx.schema())?;
-            chunk.set_side(SideKind::new(0), vec![x as u8; 300]);
+            chunk.set_side(SideKind::new(0), noise(x));
             tx.save(at(x), chunk.into())?;
         }
         let position = EntityPos::new(Dimension::new(0), BlockPos::new(40, 3, 3), [0.5; 3])?;
         Ok(tx.put_entity(SHEEP, Entity::new(EntityTypeId::new(0), Owner::Chunk(at(2)), position))?)
     }
+}
+
+/// Bytes that do not compress, so that a batch has room for a few chunks.
+fn noise(seed: i64) -> Vec<u8> {
+    let mut state = seed as u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(300).collect()
 }
 
 /// Breaks all of it: blocks, chunks that go and come, and the sheep.

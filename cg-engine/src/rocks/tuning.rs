@@ -82,8 +82,16 @@ fn without_families(budget: &Budget) -> Options {
 
 /// The options of a family. `None` is RocksDB's own `default` family, which stays empty.
 pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
-    let Profile { buffer_bytes, buffer_count, block_bytes, compression, last_level_zstd, blobs, point_reads } =
-        profile(family);
+    let Profile {
+        buffer_bytes,
+        buffer_count,
+        block_bytes,
+        compression,
+        flushes_plain,
+        last_level_zstd,
+        blobs,
+        point_reads,
+    } = profile(family);
     let mut options = without_families(budget);
     let buffer_bytes = match family {
         Some(_) => buffer_bytes.min(budget.memory_bytes() / 16),
@@ -94,6 +102,10 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_num_levels(LAST_LEVEL + 1);
     options.set_compression_type(compression);
+    if flushes_plain {
+        // The first is of flushed tables, the second of all other levels.
+        options.set_compression_per_level(&[DBCompressionType::None, compression]);
+    }
     if let Some(zstd_level) = last_level_zstd {
         options.set_bottommost_compression_type(DBCompressionType::Zstd);
         options.set_bottommost_compression_options(ZSTD_WINDOW_BITS, zstd_level, ZSTD_STRATEGY, 0, true);
@@ -178,6 +190,9 @@ struct Profile {
     buffer_count: i32,
     block_bytes: usize,
     compression: DBCompressionType,
+    /// Whether blocks of tables that a flush writes are not compressed: their rows are, and a host waits for flushes
+    /// when it closes a world.
+    flushes_plain: bool,
     /// The Zstandard level of the last level of the tree, where all rows end that are not written again.
     last_level_zstd: Option<i32>,
     blobs: Option<Blobs>,
@@ -218,6 +233,7 @@ fn profile(family: Option<Family>) -> Profile {
         buffer_count: 2,
         block_bytes: 4 * KIB,
         compression: Lz4,
+        flushes_plain: false,
         last_level_zstd: Some(ZSTD_SELDOM_WRITTEN),
         blobs: None,
         point_reads: false,
@@ -235,6 +251,7 @@ fn profile(family: Option<Family>) -> Profile {
             buffer_bytes: 64 * MIB,
             buffer_count: 3,
             block_bytes: 8 * KIB,
+            flushes_plain: true,
             last_level_zstd: None,
             blobs: Some(Blobs::LARGE_ROWS),
             point_reads: true,

@@ -13,7 +13,7 @@ use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension,
 
 use crate::commit::commit_log::CommitLog;
 use crate::engine::{CommitSeq, Readable, ReadableExt as _};
-use crate::read::chunk::{Area, Cubes, hot};
+use crate::read::chunk::{Area, Cubes, open_hot};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
@@ -211,7 +211,7 @@ impl Changes<'_> {
                 return self.places(dimension, cube);
             };
             Counters::add(&self.counters.bytes_read, row.len() as u64);
-            let is_here = matches!(hot(*at, &row_key, &row)?, Lookup::Found(_));
+            let is_here = matches!(open_hot(*at, &row_key, &row)?, Lookup::Found(_));
             let version = CommitSeq::new(frame::version_of(&row).unwrap_or(0).max(*commit));
             places.insert(place_of(at.pos), ChunkVersion { version, is_deleted: !is_here });
         }
@@ -256,7 +256,7 @@ impl Changes<'_> {
             Counters::add(&counters.bytes_read, row.len() as u64);
             let damage = |problem| Damage::of_row(Space::ChunkL0, row_key, cube.to_string(), problem);
             let at = key::decode_chunk(row_key).map_err(damage)?;
-            let is_here = matches!(hot(at, row_key, row)?, Lookup::Found(_));
+            let is_here = matches!(open_hot(at, row_key, row)?, Lookup::Found(_));
             let version = CommitSeq::new(frame::version_of(row).unwrap_or(0));
             places.insert(place_of(at.pos), ChunkVersion { version, is_deleted: !is_here });
             Ok(())

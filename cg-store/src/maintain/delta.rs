@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::{Bound, ControlFlow};
 
-use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::frame::Stamp;
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, Lookup, Space};
 use cg_tiering::{CubeAt, GameTick};
@@ -14,7 +14,7 @@ use cg_tiering::{CubeAt, GameTick};
 use crate::engine::{Batch, ErrorKind, Guard, Readable as _, ReadableExt as _};
 use crate::maintain::state::{MaintainState, commit_guarded};
 use crate::maintain::tiering::{DamageLog, Due};
-use crate::read::chunk::{Rows, find};
+use crate::read::chunk::{Rows, find, hot_row};
 use crate::read::delta::{Deltas, MAX_CHUNKS, MAX_DELTAS, fold};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -173,7 +173,7 @@ impl MaintainState {
         })?;
         match found {
             Lookup::Found((chunk, version, of_row, generation)) if version > of_row => {
-                let row = Draft::plain(Codec::None, generation, |out| chunk.encode(out));
+                let row = hot_row(&chunk, generation);
                 batch.put(Space::ChunkL0, row_key, row, Stamp::Keep(version));
             }
             // Deltas that are older than the row have no effect.

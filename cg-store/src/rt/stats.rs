@@ -66,7 +66,7 @@ counters! {
     clusters_read,
     /// Chunks decoded from bytes.
     chunks_decoded,
-    /// Bytes that were decompressed.
+    /// Bytes of clusters that were decompressed.
     bytes_decompressed,
     /// Loads served from memory.
     cache_hits,

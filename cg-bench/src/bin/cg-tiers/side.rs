@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_bench::raw::{Db, family};
-use cg_format::frame::{self, Codec, Draft};
+use cg_bench::stored::{hot_row, hot_value};
 use cg_format::{Chunk, ChunkAt, Space, key};
 use cg_registry::Schema;
 use cg_store::tiers::MoveCounts;
@@ -89,13 +89,13 @@ pub(crate) struct Flat<'s> {
 /// The row of a chunk: what every store below a world is handed.
 pub(crate) fn row(at: ChunkAt, chunk: &Chunk) -> (Box<[u8]>, Vec<u8>) {
     let key = key::chunk(at);
-    let row = Draft::plain(Codec::None, 0, |out| chunk.encode(out)).seal(Space::ChunkL0, &key, 1);
+    let row = hot_row(chunk).seal(Space::ChunkL0, &key, 1);
     (key.as_ref().into(), row)
 }
 
 /// Decodes a row that was made by [`row`].
 pub(crate) fn decode(row: &[u8], schema: &Schema) -> Result<Chunk, Failure> {
-    Ok(Chunk::decode(&row[frame::LEN_BYTES..], schema)?)
+    Ok(Chunk::decode(&hot_value(row), schema)?)
 }
 
 impl Side for Flat<'_> {

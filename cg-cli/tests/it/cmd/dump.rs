@@ -21,50 +21,58 @@ fn a_chunk_is_explained_to_its_last_byte() {
     assert!(!out.contains("unexplained"), "{out}");
     expect![[r#"
         chunkl0 0000000000000000c492492492492492492492492492492492492492492492c9
-        chunk 0 4 -1 of game:overworld, 1739 bytes
+        chunk 0 4 -1 of game:overworld, 187 bytes
 
-        row, 1739 bytes
+        row, 187 bytes
         frame
           000000  01                                                frame version
           000001  01                                                kind
-          000002  00                                                codec
+          000002  01                                                codec
           000003  00                                                reserved byte
           000004  .. .. .. ..                                       checksum
           000008  0a 00 00 00 00 00 00 00                           version
           000010  00 00 00 00                                       schema generation
           000014  .. .. .. ..                                       lineage
+          000018  b3 06 00 00                                       raw length
+          00001c  22 01 00 01 00 22 5a 06 08 00 13 6d 08 00 04 18   block
+          00002c  00 03 0f 00 05 10 00 12 02 27 00 05 02 00 13 04
+          00003c  0a 00 13 05 08 00 13 03 08 00 0f 02 00 11 61 49
+                  … 6 lines of 16 bytes
+          0000ac  28 00 00 00 0f 01 00 0e 60 0f 0f 0f 0f 0f 0f
+
+        payload, decompressed, 1715 bytes
         chunk header
-          000018  01 00 00 00 00 00 00 00                           format version
-          000020  5a 06 00 00 00 00 00 00                           component offset
-          000028  6d 06 00 00 00 00 00 00                           entity offset
-          000030  01 00 00 00 00 00 00 00                           layered block count
-          000038  06 00 00 00 00 00 00 00                           palette count
+          000000  01 00 00 00 00 00 00 00                           format version
+          000008  5a 06 00 00 00 00 00 00                           component offset
+          000010  6d 06 00 00 00 00 00 00                           entity offset
+          000018  01 00 00 00 00 00 00 00                           layered block count
+          000020  06 00 00 00 00 00 00 00                           palette count
         block palette
-          000040  01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00   palette ids
-          000050  00 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00
-          000060  05 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00
+          000028  01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00   palette ids
+          000038  00 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00
+          000048  05 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00
         layer 0
-          000070  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00   block ids
-          000080  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
-          000090  00 00 00 00 49 92 24 49 92 24 92 24 49 92 24 49
+          000058  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00   block ids
+          000068  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+          000078  00 00 00 00 49 92 24 49 92 24 92 24 49 92 24 49
                   … 92 lines of 16 bytes
-          000660  49 92 24 49 92 24 49 92 24 49 92 24 49 92 24 49
+          000648  49 92 24 49 92 24 49 92 24 49 92 24 49 92 24 49
         upper layers
-          000670  79 59                                             layered blocks
+          000658  79 59                                             layered blocks
         component section
-          000672  00 00 00 00 00 00 00 80                           component id
-          00067a  01                                                offset width
-          00067b  00 08                                             offsets
-          00067d  33 20 61 70 70 6c 65 73                           variable data
+          00065a  00 00 00 00 00 00 00 80                           component id
+          000662  01                                                offset width
+          000663  00 08                                             offsets
+          000665  33 20 61 70 70 6c 65 73                           variable data
         entity section
-          000685  01 00 00 00 00 00 00 00                           entity count
-          00068d  00 00 00 00 00 00 00 00 00 00 00 00 00 00 5e e9   entities
+          00066d  01 00 00 00 00 00 00 00                           entity count
+          000675  00 00 00 00 00 00 00 00 00 00 00 00 00 00 5e e9   entities
         side data
-          00069d  02 00                                             side kind
-          00069f  28 00 00 00                                       side length
-          0006a3  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f   side data
-          0006b3  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f
-          0006c3  0f 0f 0f 0f 0f 0f 0f 0f
+          000685  02 00                                             side kind
+          000687  28 00 00 00                                       side length
+          00068b  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f   side data
+          00069b  0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f 0f
+          0006ab  0f 0f 0f 0f 0f 0f 0f 0f
     "#]]
     .assert_eq(&without_opening(&out));
 }

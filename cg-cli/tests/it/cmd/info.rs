@@ -72,7 +72,7 @@ fn a_person_reads_a_table() {
         game:overworld             2    dimensions
 
         tier                  chunks          keys         bytes
-        l0                         3             3       1.9 KiB
+        l0                         3             3         443 B
         l1                         0             0           0 B
         l2                         0             0           0 B
 

@@ -145,7 +145,11 @@ impl Sample {
             let FrameHeader { version, schema_generation, .. } = frame.header();
             let mut cluster = ClusterBuilder::new(tier);
             let info = SlotInfo { version, schema_generation };
-            cluster.put(Slot::of(GROUND, tier), info, frame.payload().to_vec());
+            cluster.put(
+                Slot::of(GROUND, tier),
+                info,
+                frame.raw_payload(&mut Limits::default()).expect("it is sound").into_owned(),
+            );
             let draft = cluster.finish(&mut Limits::default()).expect("it is small").expect("it has a chunk");
             let key = key::cluster(at.dimension, GROUND.cluster(tier));
             batch.put(Space::of_cluster(tier), key, draft, Stamp::Commit);

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::chunk::{Chunk, ChunkView};
-use cg_format::frame::{Codec, Draft};
 use cg_format::{ChunkAt, EntityId, Lookup, Space, key};
 use cg_registry::Upgrader;
 
@@ -14,8 +13,8 @@ use crate::commit::transaction::put_change_marks;
 use crate::engine::{Batch, Stamp};
 use crate::kinds::entity;
 use crate::read::cache::{Announced, Stored};
-use crate::read::chunk::Area;
 use crate::read::chunk::decode::decode_as_stored;
+use crate::read::chunk::{Area, hot_row};
 use crate::storage::error::{ConflictKey, Error};
 
 /// A chunk without its reference to an entity.
@@ -109,7 +108,7 @@ impl Admin<'_> {
             self.put_copy(&mut batch, &damaged, &committing)?;
             batch.delete(Space::Entity, key::entity(id));
             for Released { at, generation, chunk } in &released {
-                let draft = Draft::plain(Codec::None, *generation, |out| chunk.encode(out));
+                let draft = hot_row(chunk, *generation);
                 batch.put(Space::ChunkL0, key::chunk(*at), draft, Stamp::Commit);
                 self.read.deltas.delete_rows(&mut batch, *at);
             }

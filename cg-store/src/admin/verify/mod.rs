@@ -81,6 +81,8 @@ struct Verifier<'p> {
     parts: Option<snapshot::Parts>,
     shape: RecordShape,
     rows: u64,
+    /// The last decompressed hot row.
+    buffer: Vec<u8>,
     progress: &'p mut dyn FnMut(u64),
 }
 
@@ -172,6 +174,7 @@ impl Admin<'_> {
             parts: None,
             shape: self.shared.record_shape,
             rows: 0,
+            buffer: Vec::new(),
             progress: &mut progress,
         };
         for family in Family::ALL {

@@ -144,7 +144,12 @@ impl Verifier<'_> {
             self.find_lost(space, key, what, LostChunks::of_row(space, key));
         }
         match space {
-            Space::ChunkL0 => drop(key::decode_chunk(key)?),
+            Space::ChunkL0 => {
+                key::decode_chunk(key)?;
+                if depth == VerifyDepth::Full {
+                    frame.raw_payload_in(&mut Limits::default(), &mut self.buffer)?;
+                }
+            }
             Space::ClusterL1 => self.cluster(view, ClusterTier::L1, key, &frame, depth)?,
             Space::ClusterL2 => self.cluster(view, ClusterTier::L2, key, &frame, depth)?,
             Space::Entity => {

@@ -14,7 +14,7 @@ use cg_format::{
 use cg_registry::{Catalog, ListKind};
 
 use super::changes::{Changeable as _, Changes};
-use super::rows::{chunk_row, entity_row};
+use super::rows::entity_row;
 use crate::each_kind;
 use crate::kinds::kind::{self, Kind};
 use crate::kinds::object::StoredObject;
@@ -85,7 +85,7 @@ impl Checked for kind::Chunks {
         let mut len_bytes = frame::LEN_BYTES + chunk.max_len_bytes();
         if len_bytes as u64 > check.limits.chunk_bytes {
             // An edited chunk may be smaller than its upper bound.
-            len_bytes = chunk_row(chunk, 0).len_bytes();
+            len_bytes = frame::LEN_BYTES + chunk.to_bytes().len();
         }
         check_limit(check.limits.chunk_bytes, len_bytes as u64, || at.to_string())
     }

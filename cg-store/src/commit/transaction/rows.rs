@@ -15,7 +15,6 @@
 
 use std::collections::BTreeSet;
 
-use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
 use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
@@ -25,6 +24,7 @@ use super::changes::{Changeable, Changes, ChunkChange};
 use crate::each_kind;
 use crate::engine::{Batch, Stamp};
 use crate::kinds::{kind, opacity};
+use crate::read::chunk::hot_row;
 use crate::read::delta::{DeltaIndex, MAX_DELTAS, delta_row};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -91,7 +91,7 @@ impl RowWriter<'_> {
         } else {
             let generation = self.catalog.current_generation();
             let new = change.new.as_deref();
-            let row = new.map_or_else(|| Draft::tombstone(generation), |new| chunk_row(new, generation));
+            let row = new.map_or_else(|| Draft::tombstone(generation), |new| hot_row(new, generation));
             self.batch().put(Space::ChunkL0, key::chunk(at), row, Stamp::Commit);
             self.rows.whole.push(at);
         }
@@ -178,10 +178,6 @@ impl Rows {
         }
         (batch, whole)
     }
-}
-
-pub(super) fn chunk_row(chunk: &Chunk, generation: u32) -> Draft {
-    Draft::plain(Codec::None, generation, |out| chunk.encode(out))
 }
 
 pub(super) fn entity_row(entity: &Entity, generation: u32) -> Draft {

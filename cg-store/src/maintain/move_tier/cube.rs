@@ -71,7 +71,7 @@ impl HotRow {
 impl HotRows {
     /// Reads the rows with one scan of their range.
     pub(super) fn read(view: &dyn Readable, cube: CubeAt, writes: &mut MoveWrites) -> Result<Self, Error> {
-        let mut found = Self::default();
+        let (mut found, mut buffer) = (Self::default(), Vec::new());
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         view.scan(Family::ChunkL0, range, |key, row| {
@@ -80,7 +80,7 @@ impl HotRows {
             found.places |= bit(place);
             writes.moved.bytes_read += row.len() as u64;
             // A damaged row stays where it is, and still hides what is below it.
-            if let Some((info, value)) = sound(at, key, row) {
+            if let Some((info, value)) = sound(at, key, row, &mut buffer) {
                 found.sound_places |= bit(place);
                 found.rows.push(HotRow { at, info, value });
             }
@@ -110,8 +110,8 @@ impl HotRows {
     }
 }
 
-fn sound(at: ChunkAt, key: &[u8], row: &[u8]) -> Option<(SlotInfo, Option<Vec<u8>>)> {
-    Some(match hot(at, key, row).ok()? {
+fn sound(at: ChunkAt, key: &[u8], row: &[u8], buffer: &mut Vec<u8>) -> Option<(SlotInfo, Option<Vec<u8>>)> {
+    Some(match hot(at, key, row, buffer).ok()? {
         // A cluster cannot distinguish a chunk without bytes from an absent one.
         Lookup::Found(chunk) if chunk.value.is_empty() => return None,
         Lookup::Found(chunk) => {

@@ -24,7 +24,7 @@ mod tests;
 use std::borrow::Cow;
 
 use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, SlotInfo, StoredCluster};
-use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::frame::Stamp;
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Space, key};
 use cg_tiering::{CubeAt, Heat};
 use cube::{HotRows, bit, guard_of, number_of};
@@ -32,6 +32,7 @@ use cube::{HotRows, bit, guard_of, number_of};
 use crate::engine::{Batch, Engine, ErrorKind, Guard, Readable as _};
 use crate::maintain::state::commit_guarded;
 use crate::maintain::tiering::put_heat;
+use crate::read::chunk::hot_row_of;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 pub(crate) use cold::{ColdEnd, ColdMerge, GroupMade};
@@ -144,8 +145,7 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
         let taken = each_value(&cluster, &live, counters, |slot, info, value| {
             let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
             let at = ChunkAt::new(cube.dimension(), pos);
-            let draft =
-                Draft::plain(Codec::None, info.schema_generation, |out| out.extend_from_slice(&value));
+            let draft = hot_row_of(&value, info.schema_generation);
             writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
             writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
             writes.moved.chunks += 1;

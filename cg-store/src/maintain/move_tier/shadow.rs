@@ -65,12 +65,12 @@ pub(crate) fn drop_shadows(
 
 /// The slots of a cluster for which a hotter tier has a sound copy or a tombstone.
 fn shadows(view: &dyn Readable, cluster: ClusterAt) -> Result<BTreeSet<Slot>, Error> {
-    let mut found = BTreeSet::new();
+    let (mut found, mut buffer) = (BTreeSet::new(), Vec::new());
     let tier = cluster.pos.tier();
     let [first, last] = hot_keys(cluster);
     view.scan(Family::ChunkL0, (Bound::Included(&first[..]), Bound::Included(&last[..])), |key, row| {
         if let Ok(at) = key::decode_chunk(key)
-            && hot(at, key, row).is_ok()
+            && hot(at, key, row, &mut buffer).is_ok()
         {
             found.insert(Slot::of(at.pos, tier));
         }

@@ -273,11 +273,17 @@ impl Hot {
     pub(super) const NONE: Self = Self { rows: 0, chunks: 0, old_tombstones: 0, bytes: 0 };
 
     /// Adds a row. Damage is an error: the row counts, and stays where it is.
-    fn add(&mut self, row_key: &[u8], row: &[u8], tombstone_horizon: u64) -> Result<(), Error> {
+    fn add(
+        &mut self,
+        row_key: &[u8],
+        row: &[u8],
+        buffer: &mut Vec<u8>,
+        tombstone_horizon: u64,
+    ) -> Result<(), Error> {
         let Ok(at) = key::decode_chunk(row_key) else { return Ok(()) };
         let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_cube();
         self.rows |= place;
-        match hot(at, row_key, row)? {
+        match hot(at, row_key, row, buffer)? {
             // A cluster cannot distinguish a chunk without bytes from an absent one, so such a row is not moved either.
             Lookup::Found(chunk) if chunk.value.is_empty() => {}
             Lookup::Found(_) => {
@@ -299,12 +305,12 @@ impl MaintainState {
     pub(super) fn read_cube(&self, work: &mut Work, cube: CubeAt) -> Result<Option<IndexedCube>, Error> {
         // Read before the rows: tombstones that become purgeable later are searched again.
         let tombstone_horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
-        let mut found = Hot::NONE;
+        let (mut found, mut buffer) = (Hot::NONE, Vec::new());
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
         let scanned = self.shared.engine()?.scan(Family::ChunkL0, range, |row_key, row| {
             Counters::add(&self.shared.counters.keys_scanned, 1);
-            if let Err(damage) = found.add(row_key, row, tombstone_horizon) {
+            if let Err(damage) = found.add(row_key, row, &mut buffer, tombstone_horizon) {
                 work.damage_log.report(&damage);
             }
             ControlFlow::<()>::Continue(())

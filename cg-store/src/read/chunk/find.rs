@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 
 use cg_format::cluster::{LastGroup, Slot, SlotInfo, StoredCluster};
-use cg_format::frame::{FrameKind, FrameView};
-use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Problem, Section, Space, Tier, key};
+use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Space, key};
 
 use super::StoredChunk;
+use super::hot::hot;
 use crate::engine::{CommitSeq, Engine, EngineError, Readable, Value};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
@@ -71,7 +71,7 @@ pub(crate) fn find<T>(
     Counters::add(&counters.engine_reads, 1);
     if let Some(row) = rows.readable().get(Space::ChunkL0, &row_key)? {
         Counters::add(&counters.bytes_read, row.len() as u64);
-        return match hot(at, &row_key, &row)? {
+        return match hot(at, &row_key, &row, &mut Vec::new())? {
             Lookup::Found(chunk) => read(chunk).map(Lookup::Found),
             Lookup::Tombstone | Lookup::NotFound => Ok(Lookup::Tombstone),
         };
@@ -117,12 +117,14 @@ struct Search<'s, T, F> {
     missing: Vec<usize>,
     /// The last decompressed group.
     last: LastGroup,
+    /// The last decompressed hot row.
+    buffer: Vec<u8>,
 }
 
 impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
     fn of(counters: &'s Counters, at: &'s [ChunkAt], read: F) -> Self {
         let (found, missing) = (at.iter().map(|_| None).collect(), (0..at.len()).collect());
-        Self { counters, at, read, found, missing, last: LastGroup::default() }
+        Self { counters, at, read, found, missing, last: LastGroup::default(), buffer: Vec::new() }
     }
 
     /// Searches the clusters for what is not hot. Returns one result per position. `before` is the number of changes when
@@ -174,7 +176,7 @@ impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
                         self.missing.push(*place);
                         continue;
                     }
-                    Ok(Some(row)) => match hot(self.at[*place], key, &row) {
+                    Ok(Some(row)) => match hot(self.at[*place], key, &row, &mut self.buffer) {
                         Ok(Lookup::Found(chunk)) => (self.read)(chunk).map(Lookup::Found),
                         Ok(Lookup::Tombstone | Lookup::NotFound) => Ok(Lookup::Tombstone),
                         Err(error) => Err(error),
@@ -302,28 +304,6 @@ fn read_rows<'v>(
 fn in_cluster(at: ChunkAt, tier: ClusterTier, info: SlotInfo, value: &[u8]) -> StoredChunk<'_> {
     let SlotInfo { version, schema_generation } = info;
     StoredChunk { at, version: CommitSeq::new(version), schema_generation, tier: tier.tier(), value }
-}
-
-/// Opens a row of `chunkl0`: a chunk or a tombstone.
-pub(crate) fn hot<'r>(at: ChunkAt, key: &[u8], row: &'r [u8]) -> Result<Lookup<StoredChunk<'r>>, Error> {
-    let damage = |problem| Damage::of_chunk(Space::ChunkL0, key, at, problem);
-    let frame = FrameView::open(Space::ChunkL0, key, row).map_err(damage)?;
-    let header = frame.header();
-    match header.kind {
-        FrameKind::Tombstone => Ok(Lookup::Tombstone),
-        FrameKind::Plain => Ok(Lookup::Found(StoredChunk {
-            at,
-            version: CommitSeq::new(header.version),
-            schema_generation: header.schema_generation,
-            tier: Tier::L0,
-            value: frame.payload(),
-        })),
-        FrameKind::Cluster | FrameKind::Deltas => {
-            let found = header.kind.byte().into();
-            let problem = Problem::OutOfRange { field: "kind", found, allowed: "1 (plain) or 3 (tombstone)" };
-            Err(damage(DecodeError::new(Section::Frame, 1, problem)))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod column;
 mod cubes;
 pub(crate) mod decode;
 mod find;
+mod hot;
 mod load_ticket;
 mod read_view;
 mod walk;
@@ -16,7 +17,8 @@ use crate::engine::CommitSeq;
 
 pub use cubes::Area;
 pub(crate) use cubes::{Cubes, clusters_of, keys_of};
-pub(crate) use find::{Rows, find, find_many, hot};
+pub(crate) use find::{Rows, find, find_many};
+pub(crate) use hot::{hot, hot_row, hot_row_of, open_hot};
 pub(crate) use load_ticket::{LoadResult, panicked};
 pub use load_ticket::{LoadTicket, Peek};
 pub(crate) use read_view::WorldView;

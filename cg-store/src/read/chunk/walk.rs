@@ -10,15 +10,16 @@ use cg_format::{ChunkAt, ChunkBox, Dimension, Tier};
 
 use super::StoredChunk;
 use super::cubes::{Area, Cubes};
+use super::hot::HotChunk;
 use super::walk_cube::{OpenCluster, walk_cube};
 use crate::engine::{CommitSeq, Readable};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
-/// A live chunk that a walk has reached. If it is in a cluster, it is not decompressed yet.
+/// A live chunk that a walk has reached. It is not decompressed yet.
 pub(crate) enum Live<'l, 'r> {
-    /// A chunk in a row of its own.
-    Hot(StoredChunk<'l>),
+    /// A chunk in a row of its own, and where to decompress it.
+    Hot(HotChunk<'l>, &'l mut Vec<u8>),
     /// A chunk in a cluster.
     Slot { at: ChunkAt, info: SlotInfo, cluster: &'l mut OpenCluster<'r>, counters: &'l Counters },
 }
@@ -27,7 +28,10 @@ impl Live<'_, '_> {
     /// The chunk's position, the commit that last changed its row, and the tier of that row.
     pub(crate) fn place(&self) -> (ChunkAt, u64, Tier) {
         match self {
-            Self::Hot(chunk) => (chunk.at, chunk.version.get(), chunk.tier),
+            Self::Hot(chunk, _) => {
+                let (at, version) = chunk.place();
+                (at, version, Tier::L0)
+            }
             Self::Slot { at, info, cluster, .. } => (*at, info.version, cluster.tier().tier()),
         }
     }
@@ -35,7 +39,7 @@ impl Live<'_, '_> {
 
 /// The stored chunks of a box.
 ///
-/// Reads only keys and the directories of clusters: no chunk is decoded and no group decompressed.
+/// Reads only rows and the directories of clusters: no chunk is decoded and nothing decompressed.
 pub(crate) fn positions_in(
     view: &dyn Readable,
     counters: &Counters,
@@ -76,7 +80,7 @@ pub(crate) fn show<B>(
 ) -> ControlFlow<B> {
     let (at, info, cluster, counters) = match live {
         Ok(Live::Slot { at, info, cluster, counters }) => (at, info, cluster, counters),
-        Ok(Live::Hot(chunk)) => return visit(Ok(chunk)),
+        Ok(Live::Hot(chunk, buffer)) => return visit(chunk.stored(buffer)),
         Err(error) => return visit(Err(error)),
     };
     let (tier, SlotInfo { version, schema_generation }) = (cluster.tier().tier(), info);

@@ -14,7 +14,7 @@ use cg_format::{
 };
 
 use super::cubes::{Area, keys_of};
-use super::find::hot;
+use super::hot::open_hot;
 use super::walk::Live;
 use crate::engine::{EngineError, Met, Readable, scan_skipping_damage};
 use crate::rt::stats::Counters;
@@ -50,7 +50,7 @@ pub(crate) fn walk_cube<B>(
             stopped @ ControlFlow::Break(_) => return Ok(stopped),
         },
     };
-    let mut walk = CubeWalk { view, counters, area, dimension, cube, cold, visit };
+    let mut walk = CubeWalk { view, counters, area, dimension, cube, cold, buffer: Vec::new(), visit };
     let mut parts = area.parts_of(dimension, cube).into_iter();
     match parts.try_for_each(|[first, last]| walk.part(rank(first)..rank(last) + 1)) {
         ControlFlow::Continue(()) => Ok(ControlFlow::Continue(())),
@@ -68,6 +68,8 @@ struct CubeWalk<'v, F> {
     dimension: Dimension,
     cube: ClusterPos,
     cold: Option<OpenCluster<'v>>,
+    /// The last decompressed hot row.
+    buffer: Vec<u8>,
     visit: F,
 }
 
@@ -143,8 +145,8 @@ impl<F> CubeWalk<'_, F> {
             if !walk.area.contains(at) {
                 return ControlFlow::Continue(());
             }
-            let flow = match hot(at, key, row) {
-                Ok(Lookup::Found(chunk)) => (walk.visit)(Ok(Live::Hot(chunk))),
+            let flow = match open_hot(at, key, row) {
+                Ok(Lookup::Found(chunk)) => (walk.visit)(Ok(Live::Hot(chunk, &mut walk.buffer))),
                 Ok(Lookup::Tombstone | Lookup::NotFound) => ControlFlow::Continue(()),
                 Err(error) => (walk.visit)(Err(error)),
             };

@@ -6,6 +6,15 @@ use cg_store::StoreLimits;
 /// The frame around every stored value.
 const FRAME: u64 = cg_format::frame::LEN_BYTES as u64;
 
+/// Bytes that do not compress.
+pub(super) fn noise(len: usize) -> Vec<u8> {
+    let byte = |n: u64| {
+        let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 56) as u8
+    };
+    (0..len as u64).map(byte).collect()
+}
+
 fn limited(limits: StoreLimits) -> World {
     World::builder().options(&WorldOptions { limits, ..options() }).in_memory().expect("a world in memory")
 }
@@ -100,8 +109,12 @@ fn a_row_that_no_batch_takes_is_refused_and_a_transaction_of_any_size_is_not() {
     let ids = Ids::register(&world);
     let sized = |len: usize| {
         let mut chunk = filled(&world, ids.air);
-        chunk.set_side(ids.light, vec![7; len]);
+        chunk.set_side(ids.light, noise(len));
         chunk
+    };
+    let row_bytes = |len: usize| {
+        let draft = Draft::plain(Codec::Lz4, 0, |out| sized(len).encode(out));
+        draft.len_bytes() as u64
     };
     let a = ids.at(-1, 0, 0);
     let (what, len_bytes, limit_bytes) = refused(&world, |tx| {
@@ -113,8 +126,9 @@ fn a_row_that_no_batch_takes_is_refused_and_a_transaction_of_any_size_is_not() {
     assert_eq!(what, format!("row {row} of chunkl0"));
     // A part needs room around its rows.
     assert_eq!(limit_bytes, 20_000 - 4096);
-    let around = len_bytes - 16_000;
-    let fitting = (limit_bytes - around) as usize;
+    let around = len_bytes - row_bytes(16_000);
+    let fits = |len: &usize| around + row_bytes(*len) <= limit_bytes;
+    let fitting = (0..16_000).rev().find(fits).expect("a shorter one fits");
     let (_, len_bytes, _) = refused(&world, |tx| {
         tx.save(a, sized(fitting + 1));
         Ok(())

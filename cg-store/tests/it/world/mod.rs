@@ -27,6 +27,7 @@ mod faulty;
 mod full_disk;
 mod hash;
 mod history;
+mod hot_rows;
 mod iterate;
 mod keep_map;
 mod limits;

@@ -255,10 +255,19 @@ fn what_is_being_written_takes_its_room() {
 fn what_is_encoded_already_is_counted() {
     let gated = Gated::in_batches_of(64 << 20, 20 << 10);
     let open = gated.shut();
-    put(&gated, 0, 1, 10 << 10).expect("is accepted");
+    let noisy = |x: i64, len| {
+        let mut chunk = filled(&gated.world, gated.ids.air);
+        chunk.set_side(gated.ids.light, super::limits::noise(len));
+        let put = gated.world.transaction(|tx| {
+            tx.save(gated.ids.at(x, 0, 0), chunk);
+            Ok::<_, Error>(())
+        });
+        drop(put.expect("is accepted"));
+    };
+    noisy(0, 10 << 10);
     let before = gated.world.metrics().queued_bytes;
     assert!((10 << 10..15 << 10).contains(&before), "{before}");
-    put(&gated, 1, 1, 40 << 10).expect("is accepted");
+    noisy(1, 40 << 10);
     let both = gated.world.metrics().queued_bytes - before;
     assert!((80 << 10..100 << 10).contains(&both), "{both}");
     drop(open);
