@@ -75,7 +75,7 @@ impl<S: Base> Overlay<S> {
     /// components is one value, and so are the side data of one kind, an entity, a property, an object and a record. A
     /// chunk is one value as a whole if one side has deleted it, if both have created it, if the overlay's row or what
     /// it was written over is of an earlier version, if the base changed it while it was written, or if the base was put
-    /// back from a copy since.
+    /// back from a copy that does not have what it was written over.
     ///
     /// `choose` may read the overlay and the base, for example to compare both values. To keep a value that is neither,
     /// write it into the overlay first, and choose [`OverlayChoice::Ours`].

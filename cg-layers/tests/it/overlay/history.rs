@@ -72,6 +72,37 @@ fn a_base_that_was_put_back_keeps_its_own_edits() {
     assert_eq!(base.load(other).expect("loads").expect("is stored").block(place(0)), ids.air);
 }
 
+/// Both histories have the version that the overlay wrote over, so its ancestor is that of the base's edit too.
+#[test]
+fn a_chunk_of_before_the_copy_is_merged_by_cells() {
+    let (disk, arenas) = (Disk::new(), Disk::new());
+    let base = disk.create(&[]);
+    let ids = Ids::register(&base);
+    let (at, other) = (ids.at(0, 0, 0), ids.at(1, 0, 0));
+    save(&base, [(at, filled(&base, ids.stone))]);
+    base.close().expect("closes");
+    drop(base);
+    let copy = Disk::copy_of(&disk);
+
+    let base = disk.open(&[]);
+    save(&base, [(other, filled(&base, ids.stone))]);
+    let overlay = Overlay::create(arenas.path(), base.clone(), &options()).expect("creates");
+    overlay.transaction(|tx| tx.set_block(at.dimension, at.pos.min_block(), ids.air)).expect("commits");
+    overlay.arenas().flush().expect("flushes");
+    drop(overlay);
+    base.close().expect("closes");
+    drop(base);
+
+    fs::remove_dir_all(disk.path()).expect("removes");
+    copy_dir(&copy.path(), &disk.path());
+    let base = disk.open(&[]);
+    set(&base, at, 2, ids.glass);
+    let overlay = Overlay::open(arenas.path(), base.clone(), &options()).expect("opens");
+    overlay.merge_into(&base).expect("merges");
+    let chunk = base.load(at).expect("loads").expect("is stored");
+    assert_eq!([0, 2].map(|x| chunk.block(place(x))), [ids.air, ids.glass]);
+}
+
 #[test]
 fn an_overlay_that_was_put_back_below_another_is_noticed() {
     let (base, ids) = template();
