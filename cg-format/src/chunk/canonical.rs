@@ -121,13 +121,15 @@ struct MeetingOrder {
     new_of_old: Vec<u32>,
     /// The maximum number of ids that can appear.
     alive: usize,
+    /// All ids below this one were met.
+    met_up_to: u32,
 }
 
 const UNMET: u32 = u32::MAX;
 
 impl MeetingOrder {
     fn new(kinds: usize, alive: usize) -> Self {
-        Self { met: Vec::with_capacity(alive), new_of_old: alloc::vec![UNMET; kinds], alive }
+        Self { met: Vec::with_capacity(alive), new_of_old: alloc::vec![UNMET; kinds], alive, met_up_to: 0 }
     }
 
     const fn is_complete(&self) -> bool {
@@ -142,7 +144,22 @@ impl MeetingOrder {
         self.new_of_old.get(old as usize).copied().unwrap_or(0)
     }
 
+    /// Meets cells. A group of them whose ids are all below one that is known to have been met, with all before it, is
+    /// passed over: after an edit of a chunk in canonical form those are most groups.
     fn meet(&mut self, locals: &[u32]) {
+        let (groups, rest) = locals.as_chunks::<64>();
+        for group in groups {
+            if group.iter().copied().fold(0, u32::max) >= self.met_up_to {
+                self.meet_each(group);
+            }
+            if self.is_complete() {
+                return;
+            }
+        }
+        self.meet_each(rest);
+    }
+
+    fn meet_each(&mut self, locals: &[u32]) {
         // Neighbours are usually equal.
         let mut last = UNMET;
         for local in locals {
@@ -155,6 +172,9 @@ impl MeetingOrder {
             {
                 *new = self.met.len() as u32;
                 self.met.push(last);
+                while self.new_of_old.get(self.met_up_to as usize).is_some_and(|new| *new != UNMET) {
+                    self.met_up_to += 1;
+                }
                 if self.is_complete() {
                     return;
                 }
