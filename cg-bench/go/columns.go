@@ -73,6 +73,15 @@ func newColumn(air uint32) *chunk.Column {
 	return &chunk.Column{Chunk: chunk.New(air, world.Overworld.Range())}
 }
 
+// cloned is a column of its own with the same blocks.
+func cloned(column *chunk.Column) *chunk.Column {
+	own, err := chunk.DiskDecode(chunk.Encode(column.Chunk, chunk.DiskEncoding), world.Overworld.Range())
+	if err != nil {
+		panic(fmt.Sprintf("a column that was just encoded: %v", err))
+	}
+	return &chunk.Column{Chunk: own}
+}
+
 // readColumn fills a column: the palette of each chunk, and its cells, x slowest and y fastest, unless it is of one block.
 func readColumn(in io.Reader, states []uint32) (*chunk.Column, error) {
 	column := newColumn(states[0])

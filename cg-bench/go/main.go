@@ -1,6 +1,7 @@
-// Measures BlazeDB and the LevelDB provider of dragonfly: the same columns, workloads and counting as cg-compare.
+// Measures a store that is written in Go: the same columns, workloads and counting as cg-compare.
 //
-// cg-compare writes the columns, builds this program in a folder of its own, and starts it for each measurement.
+// cg-compare writes the columns, builds a program for each subject in a folder of its own, and starts it for each
+// measurement. The folders blaze and level have what one subject alone needs.
 package main
 
 import (
@@ -52,7 +53,6 @@ type effort struct {
 
 // task is what one process is told.
 type task struct {
-	subject  subject
 	workload string
 	columns  *columns
 	prepared string
@@ -74,11 +74,7 @@ func run() error {
 		return fmt.Errorf("about or measure is missing")
 	}
 	if os.Args[1] == "about" {
-		all := []about{}
-		for _, s := range subjects() {
-			all = append(all, s.about())
-		}
-		return json.NewEncoder(os.Stdout).Encode(all)
+		return json.NewEncoder(os.Stdout).Encode(the.about())
 	}
 	flags := flag.NewFlagSet("measure", flag.ContinueOnError)
 	var t task
@@ -94,12 +90,7 @@ func run() error {
 		return err
 	}
 	t.enough = time.Duration(*enough) * time.Millisecond
-	for _, s := range subjects() {
-		if s.about().Name == *name {
-			t.subject = s
-		}
-	}
-	if t.subject == nil {
+	if the.about().Name != *name {
 		return fmt.Errorf("no subject is called %q", *name)
 	}
 	read, err := readColumns(*file)

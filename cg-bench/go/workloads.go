@@ -33,7 +33,7 @@ var workloads = map[string]func(*task) (*figures, error){
 	"area-terrain":   func(t *task) (*figures, error) { return t.area(false) },
 	"area-empty":     func(t *task) (*figures, error) { return t.area(true) },
 	"absent":         (*task).absentColumns,
-	"block-process":  func(t *task) (*figures, error) { return t.blocks(mode{synced: true}) },
+	"block-process":  func(t *task) (*figures, error) { return t.blocks(mode{process: true}) },
 	"block-synced":   func(t *task) (*figures, error) { return t.blocks(mode{synced: true}) },
 	"cached":         (*task).cached,
 	"open":           (*task).open,
@@ -78,7 +78,7 @@ func (t *task) column(p world.ChunkPos, empty bool) *chunk.Column {
 
 // changedColumn has another block in each section.
 func (t *task) changedColumn(p world.ChunkPos) *chunk.Column {
-	column := &chunk.Column{Chunk: t.columns.at(p).Chunk.Clone()}
+	column := cloned(t.columns.at(p))
 	for section := range sections {
 		column.Chunk.SetBlock(3, int16(bottom+section*16+3), 3, 0, t.other(column, 3, int16(bottom+section*16+3), 3))
 	}
@@ -96,7 +96,7 @@ func (t *task) other(c *chunk.Column, x uint8, y int16, z uint8) uint32 {
 
 // check compares what a reopened store has.
 func (t *task) check(dir string, expected func(world.ChunkPos) *chunk.Column) (uint64, error) {
-	s, err := t.subject.open(dir, mode{})
+	s, err := the.open(dir, mode{})
 	if err != nil {
 		return 0, err
 	}
@@ -117,7 +117,7 @@ func (t *task) check(dir string, expected func(world.ChunkPos) *chunk.Column) (u
 // prepare makes the stores that are read and copied.
 func (t *task) prepare() error {
 	for _, empty := range []bool{false, true} {
-		s, err := t.subject.open(t.dir(empty), mode{})
+		s, err := the.open(t.dir(empty), mode{})
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (t *task) prepare() error {
 func (t *task) newColumns(empty bool) (*figures, error) {
 	m := begin()
 	var s store
-	if err := m.apart(func() (err error) { s, err = t.subject.open(t.own(), mode{}); return }); err != nil {
+	if err := m.apart(func() (err error) { s, err = the.open(t.own(), mode{}); return }); err != nil {
 		return nil, err
 	}
 	for _, p := range t.places() {
@@ -170,7 +170,7 @@ func (t *task) copied(empty bool, m mode) (store, error) {
 	if err := os.CopyFS(t.own(), os.DirFS(t.dir(empty))); err != nil {
 		return nil, err
 	}
-	s, err := t.subject.open(t.own(), m)
+	s, err := the.open(t.own(), m)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (t *task) equalAgain(empty bool) (*figures, error) {
 		return nil, err
 	}
 	for _, p := range t.places() {
-		column := &chunk.Column{Chunk: t.column(p, empty).Chunk.Clone()}
+		column := cloned(t.column(p, empty))
 		if err := m.call(func() error { return s.StoreColumn(p, world.Overworld, column) }); err != nil {
 			return nil, err
 		}
@@ -247,7 +247,7 @@ func (t *task) blocks(how mode) (*figures, error) {
 	for turn := 0; turn < 4*t.count && !m.isEnough(t.enough); turn++ {
 		p := places[turn%len(places)]
 		if now[p] == nil {
-			now[p] = &chunk.Column{Chunk: t.columns.at(p).Chunk.Clone()}
+			now[p] = cloned(t.columns.at(p))
 		}
 		x, y, z := uint8(turn&15), int16(bottom+turn*7%sections*16+turn&15), uint8(turn>>4&15)
 		state := t.other(now[p], x, y, z)
@@ -272,7 +272,7 @@ func (t *task) blocks(how mode) (*figures, error) {
 func (t *task) reading(empty bool, how mode, work func(*meter, store) error) (*figures, error) {
 	m := begin()
 	var s store
-	if err := m.apart(func() (err error) { s, err = t.subject.open(t.dir(empty), how); return }); err != nil {
+	if err := m.apart(func() (err error) { s, err = the.open(t.dir(empty), how); return }); err != nil {
 		return nil, err
 	}
 	if err := work(m, s); err != nil {
@@ -327,7 +327,7 @@ func (t *task) opening(empty bool, work func(*meter, store) error) (*figures, er
 	m := begin()
 	for turn := 0; turn < repeats && !m.isEnough(t.enough); turn++ {
 		var s store
-		if err := m.apart(func() (err error) { s, err = t.subject.open(t.dir(empty), mode{}); return }); err != nil {
+		if err := m.apart(func() (err error) { s, err = the.open(t.dir(empty), mode{}); return }); err != nil {
 			return nil, err
 		}
 		if err := work(m, s); err != nil {
@@ -398,7 +398,7 @@ func (t *task) open() (*figures, error) {
 	m := begin()
 	for turn := 0; turn < repeats && !m.isEnough(t.enough); turn++ {
 		var s store
-		if err := m.call(func() (err error) { s, err = t.subject.open(t.dir(false), mode{}); return }); err != nil {
+		if err := m.call(func() (err error) { s, err = the.open(t.dir(false), mode{}); return }); err != nil {
 			return nil, err
 		}
 		if err := m.apart(s.Close); err != nil {

@@ -1,5 +1,9 @@
 //! `cargo xtask bench compare`: builds and starts the program that measures the store beside others.
 
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result};
 
 use super::{Options, conditions, with_worlds};
@@ -8,6 +12,8 @@ use crate::{metadata, setup};
 
 /// The feature that compiles all others to compare with.
 const RIVALS: [&str; 2] = ["--features", "rivals"];
+/// Names a checkout of BlazeDB.
+const BLAZEDB: &str = "CG_BLAZEDB";
 
 /// Runs it; it prints its own table and writes its report.
 pub(super) fn run(context: &Context, options: &Options) -> Result<()> {
@@ -23,7 +29,19 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<()> {
         "--condition",
         told.trim(),
     ]);
+    let tool = match checkout(env::var_os(BLAZEDB))? {
+        Some(dir) => tool.env(BLAZEDB, dir),
+        None => tool,
+    };
     environment.apply(tool).run()
+}
+
+/// The folder of the checkout for a program that runs elsewhere.
+fn checkout(named: Option<OsString>) -> Result<Option<PathBuf>> {
+    let named = named.filter(|dir| !dir.is_empty());
+    named
+        .map(|dir| std::path::absolute(&dir).with_context(|| format!("{BLAZEDB}: {}", dir.display())))
+        .transpose()
 }
 
 /// The program's arguments for the options.
@@ -45,7 +63,18 @@ fn arguments(options: &Options) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, arguments};
+    use std::env;
+    use std::path::Path;
+
+    use super::{Options, arguments, checkout};
+
+    #[test]
+    fn a_checkout_is_named_from_where_the_command_runs() {
+        let here = env::current_dir().expect("a folder");
+        assert_eq!(checkout(Some("a/b".into())).expect("a path"), Some(here.join("a/b")));
+        assert_eq!(checkout(Some("/a".into())).expect("a path").as_deref(), Some(Path::new("/a")));
+        assert_eq!([checkout(None), checkout(Some("".into()))].map(|dir| dir.expect("none")), [None, None]);
+    }
 
     #[test]
     fn every_option_is_passed_on() {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::failure::Failure;
 use crate::figures::Outcome;
 use crate::gather::gather;
-use crate::go::{self, Program};
+use crate::go::Programs;
 use crate::measure::Measure;
 use crate::plan::Plan;
 use crate::quiet::Quiet;
@@ -62,7 +62,7 @@ struct Run<'p> {
     /// The file of the columns, and what they are.
     file: PathBuf,
     columns: String,
-    go: Option<Program>,
+    go: Programs,
     subjects: Vec<About>,
     /// The outcome of preparing each of them.
     ready: Vec<Outcome>,
@@ -79,23 +79,18 @@ impl<'p> Run<'p> {
         let file = home.join("columns");
         columns.write(&file)?;
         let each = columns.len_bytes() / columns.terrain.len() as u64;
-        let (mut conditions, mut go) = (plan.conditions.clone(), None);
+        let go = Programs::build(home, &columns, |name| plan.wants(name))?;
         let mut subjects: Vec<_> = subject::all().iter().map(|kind| kind.about()).collect();
-        if go::SUBJECTS.iter().any(|name| plan.wants(name)) {
-            match go::build(home, &columns)? {
-                Ok(program) => {
-                    subjects.extend(program.subjects.iter().cloned());
-                    go = Some(program);
-                }
-                Err(reason) => {
-                    conditions.push(format!("!!! SKIPPED: {}: {reason}", go::SUBJECTS.join(" and ")));
-                }
-            }
-        }
         subjects.retain(|about| plan.wants(&about.name));
+        subjects.extend(go.built.iter().map(|program| program.about.clone()));
         if subjects.is_empty() {
-            return Err(format!("no subject has one of {:?} in its name", plan.subjects).into());
+            let unknown = format!("no subject has one of {:?} in its name", plan.subjects);
+            return Err(if go.skipped.is_empty() { unknown } else { go.skipped.join("\n") }.into());
         }
+        for reason in &go.skipped {
+            eprintln!("{reason}");
+        }
+        let conditions = [plan.conditions.as_slice(), &go.skipped].concat();
         let columns =
             format!("{} columns of 24 chunks, {source}, {each} bytes each before compression", plan.columns);
         let (ready, limits, quiet) = (Vec::new(), Limits::new(), Quiet::default());
@@ -161,7 +156,7 @@ impl<'p> Run<'p> {
     /// Starts a process that prepares or measures, and reads what it prints.
     fn start(&self, index: usize, workload: Option<Workload>, round: u64) -> Result<Outcome, Failure> {
         let about = &self.subjects[index];
-        let go = self.go.as_ref().filter(|program| program.subjects.contains(about));
+        let go = self.go.of(about);
         if let (Some(workload), None) = (workload, go)
             && let Some(reason) = subject::named(&about.name)?.cannot(workload)
         {

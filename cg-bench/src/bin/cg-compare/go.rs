@@ -1,34 +1,112 @@
-//! Subjects that are written in Go: a program of ours that is built at run time, with modules from Go's proxy.
+//! Subjects that are written in Go: a program of ours for each, which is built at run time with modules of others.
 //!
-//! Nothing of those modules is in the repository. Without Go, or without the modules, their subjects are left out, and the
-//! run says so.
+//! Nothing of those modules is in the repository. Each program has its own modules, so a subject whose modules are not to
+//! be had takes no other away; the run says which are left out, and why.
+
+mod checkout;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use cg_format::{BlockId, LocalPos};
 
 use crate::columns::Columns;
 use crate::failure::Failure;
 use crate::subject::About;
+use checkout::Checkout;
 
-/// The subjects that the program has.
-pub(crate) const SUBJECTS: [&str; 2] = ["BlazeDB", "dragonfly's LevelDB"];
+/// A file of a program: its name, and what it holds.
+type File = (&'static str, &'static str);
 
-/// The program's files; `version.go` and `go.mod` are written beside them.
-const FILES: [(&str, &str); 5] = [
+/// The files that every program has.
+const SHARED: [File; 5] = [
     ("main.go", include_str!("../../../go/main.go")),
     ("columns.go", include_str!("../../../go/columns.go")),
     ("meter.go", include_str!("../../../go/meter.go")),
     ("subjects.go", include_str!("../../../go/subjects.go")),
     ("workloads.go", include_str!("../../../go/workloads.go")),
 ];
-/// The module of BlazeDB, and the commit whose interface the program uses.
-const BLAZEDB: (&str, &str) = ("github.com/cqdetdev/blazedb", "d6788535497238357acf062c01342f7dfc1ca4be");
 /// Begins the file of the columns.
 const MAGIC: &[u8] = b"cg-compare neutral 1\n";
+/// The file of a program that was built.
+const PROGRAM: &str = "subject";
+/// The variable that names the checkout of BlazeDB.
+const BLAZEDB: &str = "CG_BLAZEDB";
+
+/// A subject that is written in Go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// From a local checkout: Go's module proxy does not serve it.
+    BlazeDb,
+    /// From Go's module proxy.
+    LevelDb,
+}
+
+impl Source {
+    const ALL: [Self; 2] = [Self::BlazeDb, Self::LevelDb];
+
+    /// The name in tables.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::BlazeDb => "BlazeDB",
+            Self::LevelDb => "dragonfly's LevelDB",
+        }
+    }
+
+    /// The name of its folder.
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::BlazeDb => "blaze",
+            Self::LevelDb => "level",
+        }
+    }
+
+    /// Writes what it needs beside the shared files. The inner error is why that cannot be had.
+    fn write(self, dir: &Path) -> Result<Result<(), String>, Failure> {
+        match self {
+            Self::BlazeDb => {
+                let checkout = match Checkout::named(std::env::var_os(BLAZEDB)) {
+                    Ok(checkout) => checkout,
+                    Err(reason) => return Ok(Err(reason)),
+                };
+                fs::write(dir.join("blaze.go"), include_str!("../../../go/blaze/blaze.go"))?;
+                checkout.write(dir)
+            }
+            Self::LevelDb => {
+                let files = [
+                    ("level.go", include_str!("../../../go/level/level.go")),
+                    ("go.mod", include_str!("../../../go/level/go.mod")),
+                    ("go.sum", include_str!("../../../go/level/go.sum")),
+                ];
+                write_all(dir, &files)?;
+                Ok(Ok(()))
+            }
+        }
+    }
+
+    /// Builds its program in a folder of its own below `home`. The inner error is why there is none.
+    fn build(self, home: &Path) -> Result<Result<(PathBuf, About), String>, Failure> {
+        let dir = home.join("go").join(self.folder());
+        fs::create_dir_all(&dir)?;
+        write_all(&dir, &SHARED)?;
+        if let Err(reason) = self.write(&dir)? {
+            return Ok(Err(reason));
+        }
+        // Nothing but what `go.sum` knows is built.
+        if let Err(reason) = go(&dir, &["build", "-mod=readonly", "-o", PROGRAM, "."]) {
+            return Ok(Err(reason));
+        }
+        let path = dir.join(PROGRAM);
+        let output = Command::new(&path).arg("about").stdin(Stdio::null()).output()?;
+        let Ok(about) = serde_json::from_slice(&output.stdout) else {
+            return Ok(Err(format!("its program ended with {}, and says nothing of itself", output.status)));
+        };
+        Ok(Ok((path, about)))
+    }
+}
 
 /// A program that was built.
 #[derive(Debug)]
@@ -36,43 +114,67 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     /// The columns as it reads them.
     pub(crate) columns: PathBuf,
-    pub(crate) subjects: Vec<About>,
+    pub(crate) about: About,
 }
 
-/// Builds the program in a folder. The inner error is why there is none.
-///
-/// # Errors
-/// The folder cannot be written to.
-pub(crate) fn build(dir: &Path, columns: &Columns) -> Result<Result<Program, String>, Failure> {
-    let source = dir.join("go");
-    fs::create_dir_all(&source)?;
-    for (name, text) in FILES {
-        fs::write(source.join(name), text)?;
-    }
-    let (module, commit) = BLAZEDB;
-    fs::write(source.join("version.go"), format!("package main\n\nconst blazeVersion = \"{commit}\"\n"))?;
-    fs::write(source.join("go.mod"), "module compare\n\ngo 1.24\n")?;
-    let path = dir.join("go-subjects");
-    let steps = [
-        vec!["get".to_owned(), format!("{module}@{commit}")],
-        vec!["mod".to_owned(), "tidy".to_owned()],
-        vec!["build".to_owned(), "-o".to_owned(), path.display().to_string(), ".".to_owned()],
-    ];
-    for step in steps {
-        if let Err(reason) = go(&source, &step) {
-            return Ok(Err(reason));
+/// The programs of all subjects that are wanted and can be built, and why others are left out.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    pub(crate) built: Vec<Program>,
+    /// A sentence for each subject that is left out.
+    pub(crate) skipped: Vec<String>,
+}
+
+impl Programs {
+    /// Builds them in a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be written to, or a program that was built cannot be started.
+    pub(crate) fn build(
+        home: &Path,
+        columns: &Columns,
+        wants: impl Fn(&str) -> bool,
+    ) -> Result<Self, Failure> {
+        let mut programs = Self::default();
+        for source in Source::ALL.into_iter().filter(|source| wants(source.name())) {
+            let begun = Instant::now();
+            match source.build(home)? {
+                Ok((path, about)) => {
+                    eprintln!("built {} in {:.1?}", source.name(), begun.elapsed());
+                    let file = home.join("neutral");
+                    if programs.built.is_empty() {
+                        fs::write(&file, neutral(columns)?)?;
+                    }
+                    programs.built.push(Program { path, columns: file, about });
+                }
+                Err(reason) => programs.skipped.push(format!("!!! SKIPPED: {}: {reason}", source.name())),
+            }
         }
+        Ok(programs)
     }
-    let output = Command::new(&path).arg("about").stdin(Stdio::null()).output()?;
-    let subjects = serde_json::from_slice(&output.stdout)?;
-    let file = dir.join("neutral");
-    fs::write(&file, neutral(columns)?)?;
-    Ok(Ok(Program { path, columns: file, subjects }))
+
+    /// The program of a subject.
+    pub(crate) fn of(&self, subject: &About) -> Option<&Program> {
+        self.built.iter().find(|program| program.about == *subject)
+    }
+}
+
+fn write_all(dir: &Path, files: &[File]) -> Result<(), Failure> {
+    for (name, text) in files {
+        fs::write(dir.join(name), text)?;
+    }
+    Ok(())
 }
 
 /// Runs the tool of Go; the error is what it said last.
-fn go(dir: &Path, arguments: &[String]) -> Result<(), String> {
-    let ran = Command::new("go").args(arguments).current_dir(dir).stdin(Stdio::null()).output();
+fn go(dir: &Path, arguments: &[&str]) -> Result<(), String> {
+    // A workspace of a folder above would decide on other modules.
+    let ran = Command::new("go")
+        .args(arguments)
+        .current_dir(dir)
+        .env("GOWORK", "off")
+        .stdin(Stdio::null())
+        .output();
     let output = ran.map_err(|error| format!("Go is not installed ({error})"))?;
     if output.status.success() {
         return Ok(());
@@ -142,7 +244,7 @@ mod tests {
     #[test]
     fn what_go_cannot_do_is_told_with_its_words() {
         let dir = tempfile::tempdir().expect("a folder");
-        let reason = go(dir.path(), &["no-such-command".to_owned()]).expect_err("no such command");
+        let reason = go(dir.path(), &["no-such-command"]).expect_err("no such command");
         let known =
             ["Go is not installed (", "`go no-such-command` failed: go no-such-command: unknown command"];
         assert!(known.iter().any(|begin| reason.starts_with(begin)), "{reason}");
