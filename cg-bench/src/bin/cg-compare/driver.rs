@@ -13,7 +13,7 @@ use crate::measure::Measure;
 use crate::plan::Plan;
 use crate::quiet::Quiet;
 use crate::report::{Measured, Report, Row};
-use crate::subject::{self, About};
+use crate::subject::{self, About, FIXED};
 use crate::workload::Workload;
 
 /// Measures all of it.
@@ -129,7 +129,8 @@ impl<'p> Run<'p> {
         let Self { columns, subjects, mut conditions, limits, quiet, begun, .. } = self;
         conditions.push(quiet.sentence());
         conditions.push(format!("the run took {:.1} minutes", begun.elapsed().as_secs_f64() / 60.0));
-        Report { conditions, columns, rounds: self.plan.rounds, limits, subjects, workloads }
+        let (rounds, fixed) = (self.plan.rounds, FIXED.to_owned());
+        Report { conditions, columns, rounds, limits, subjects, fixed, workloads }
     }
 
     /// Measures the time that the machine needs for the bytes of a column, in a process of its own.

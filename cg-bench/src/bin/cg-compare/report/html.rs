@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::svg::{Bar, Line, bars, escaped, lines};
 use super::table::{three_digits, value, verdicts};
-use super::{Measured, Report, Row, profile, stats};
+use super::{Measured, Report, Row, profile, stats, verdict};
 use crate::figures::Figures;
 use crate::subject::Role;
 use crate::workload::Unit;
@@ -97,8 +97,11 @@ fn head(out: &mut String, report: &Report) {
 /// Ours beside the best of the others; each line leads to its workload.
 fn summary(out: &mut String, report: &Report) {
     out.push_str("<h2>Ours beside the best of the others</h2>\n");
+    for sentence in verdict::sentences(report) {
+        writeln!(out, "<p>{}</p>", escaped(&sentence)).expect("a string takes all");
+    }
     let names: Vec<_> = report.workloads.iter().map(|measured| measured.name.as_str()).collect();
-    grid(out, &verdicts(report), &[0, 2, 4, 6], &names);
+    grid(out, &verdicts(report), &[0, 2, 3, 5, 7, 9], &names);
 }
 
 /// A table whose first line is its head. The last cell of each other line is a link, where there is a target for it.
@@ -156,7 +159,7 @@ fn growth(out: &mut String, report: &Report) {
                 Some(stats::summary(row.figures()?.into_iter().map(of))?.median)
             };
             let values: Vec<_> = sizes.iter().map(|(measured, _)| of_size(measured)).collect();
-            Line { name: name.clone(), class: class(report, name), values }
+            Line { name: report.shown(name), class: class(report, name), values }
         };
         let lines = report.subjects.iter().map(|about| line(&about.name));
         lines.filter(|line| line.values.iter().any(Option::is_some)).collect()
@@ -181,7 +184,7 @@ fn workload(out: &mut String, report: &Report, measured: &Measured) {
     let drawn: Vec<_> = summed
         .iter()
         .map(|(row, summed)| Bar {
-            name: row.subject.clone(),
+            name: report.shown(&row.subject),
             class: class(report, &row.subject),
             value: summed.median,
             range: (summed.least, summed.most),
@@ -196,18 +199,18 @@ fn workload(out: &mut String, report: &Report, measured: &Measured) {
     out.push_str(&bars(title, &drawn));
     why(out, report, measured);
     latencies(out, report, measured);
-    amounts(out, &summed.iter().map(|(row, _)| *row).collect::<Vec<_>>());
+    amounts(out, report, &summed.iter().map(|(row, _)| *row).collect::<Vec<_>>());
     for row in measured.rows.iter().filter(|row| row.figures().is_none()) {
         let (word, class) = if row.failed() { ("FAILED", "failed") } else { ("not applicable", "soft") };
         let reason = escaped(row.reason().unwrap_or_default());
-        writeln!(out, "<p class=\"{class}\">{}: {word}: {reason}</p>", escaped(&row.subject))
+        writeln!(out, "<p class=\"{class}\">{}: {word}: {reason}</p>", escaped(&report.shown(&row.subject)))
             .expect("a string takes all");
     }
 }
 
 /// Where the time goes of a row that ours loses.
 fn why(out: &mut String, report: &Report, measured: &Measured) {
-    let Some(loss) = profile::loss(measured, &report.subjects) else { return };
+    let Some(loss) = profile::loss(report, measured) else { return };
     writeln!(
         out,
         "<h3>why ours loses</h3><p>{}</p><p class=\"soft\">times, sleeps, written and read are of one {}</p>",
@@ -229,7 +232,7 @@ fn latencies(out: &mut String, report: &Report, measured: &Measured) {
         places = first.map(|(name, _)| name).to_vec();
         let median = |index: usize| stats::summary(points.iter().map(|points| points[index].1 as f64));
         let values = (0..first.len()).map(|index| median(index).map(|summed| summed.median)).collect();
-        drawn.push(Line { name: row.subject.clone(), class: class(report, &row.subject), values });
+        drawn.push(Line { name: report.shown(&row.subject), class: class(report, &row.subject), values });
     }
     if !drawn.is_empty() {
         out.push_str("<h3>latency of single calls</h3>\n");
@@ -238,7 +241,7 @@ fn latencies(out: &mut String, report: &Report, measured: &Measured) {
 }
 
 /// Bytes and memory, as a table that is closed at first.
-fn amounts(out: &mut String, rows: &[&Row]) {
+fn amounts(out: &mut String, report: &Report, rows: &[&Row]) {
     let head = [
         "subject",
         "written",
@@ -256,7 +259,7 @@ fn amounts(out: &mut String, rows: &[&Row]) {
         let disk = median(|figures| figures.disk_bytes);
         let stored = row.median(|figures| Some(figures.held_bytes? as f64));
         vec![
-            row.subject.clone(),
+            report.shown(&row.subject),
             value(Unit::Bytes, written),
             if saved > 0.0 { three_digits(written / saved) } else { String::new() },
             value(Unit::Bytes, disk),
@@ -277,7 +280,8 @@ fn subjects(out: &mut String, report: &Report) {
     out.push_str("<h2>Subjects</h2><div class=\"scroll\"><table><tr><th>subject</th><th>version</th><th>what a save survives</th><th>options</th></tr>\n");
     for about in &report.subjects {
         let [name, version, durability, options] =
-            [&about.name, &about.version, &about.durability, &about.options].map(|text| escaped(text));
+            [&report.shown(&about.name), &about.version, &about.durability, &about.options]
+                .map(|text| escaped(text));
         writeln!(out, "<tr><td>{name}</td><td>{version}</td><td>{durability}</td><td>{options}</td></tr>")
             .expect("a string takes all");
     }

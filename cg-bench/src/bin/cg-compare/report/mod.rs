@@ -6,6 +6,7 @@ pub(crate) mod profile;
 pub(crate) mod stats;
 mod svg;
 pub(crate) mod table;
+pub(crate) mod verdict;
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::figures::{Figures, Outcome};
 use crate::subject::{About, Role};
 use crate::workload::Unit;
 use stats::Summary;
+use verdict::{Standing, Verdict};
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +32,19 @@ pub(crate) struct Report {
     /// round.
     pub(crate) limits: Vec<(String, Vec<f64>)>,
     pub(crate) subjects: Vec<About>,
+    /// The subject of ours that is compared in every row; empty in earlier reports.
+    #[serde(default)]
+    pub(crate) fixed: String,
     pub(crate) workloads: Vec<Measured>,
+}
+
+/// A report as a file has it: with what follows from its figures.
+#[derive(Serialize)]
+struct Written<'r> {
+    #[serde(flatten)]
+    report: &'r Report,
+    verdicts: Vec<Verdict<'r>>,
+    standings: [Standing<'r>; 2],
 }
 
 /// A workload with the outcome of each subject.
@@ -112,10 +126,10 @@ impl Measured {
         format!("{name}; per {per}; {state}{fewer}")
     }
 
-    /// The best of ours divided by the best of the others.
-    pub(crate) fn ratio(&self, subjects: &[About]) -> Option<f64> {
-        let [ours, other] = [Role::Ours, Role::Rival].map(|role| self.best(subjects, role));
-        ours.zip(other).map(|((_, ours), (_, other))| ours.median / other.median)
+    /// The subject of a name, if it has figures.
+    pub(crate) fn named(&self, subject: &str) -> Option<(&Row, Summary)> {
+        let row = self.rows.iter().find(|row| row.subject == subject)?;
+        Some((row, row.summary()?))
     }
 }
 
@@ -132,12 +146,19 @@ impl Report {
             .collect()
     }
 
+    /// The name of a subject as tables show it.
+    pub(crate) fn shown(&self, subject: &str) -> String {
+        let mark = if subject == self.fixed { " (fixed)" } else { "" };
+        format!("{subject}{mark}")
+    }
+
     /// Writes it as JSON.
     ///
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let text = serde_json::to_string_pretty(self)?;
+        let (verdicts, standings) = (verdict::all(self), verdict::standings(self));
+        let text = serde_json::to_string_pretty(&Written { report: self, verdicts, standings })?;
         fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
     }
 
@@ -155,6 +176,8 @@ impl Report {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn figures(value: f64) -> Figures {
@@ -172,7 +195,23 @@ pub(crate) mod tests {
         }
     }
 
-    /// A report of one workload: names, roles, and the value of each round.
+    /// A workload with the value of each round, by the names of the subjects.
+    pub(crate) fn rows(name: &str, subjects: &[(&str, &[f64])]) -> Measured {
+        let row = |(name, values): &(&str, &[f64])| Row {
+            subject: (*name).to_owned(),
+            outcomes: values.iter().map(|value| Outcome::Measured(figures(*value))).collect(),
+        };
+        Measured {
+            name: name.to_owned(),
+            title: "new <terrain>".to_owned(),
+            per: "column".to_owned(),
+            unit: Unit::Nanoseconds,
+            state: "empty".to_owned(),
+            rows: subjects.iter().map(row).collect(),
+        }
+    }
+
+    /// A report of one workload: names, roles, and the value of each round. The first of ours is fixed.
     pub(crate) fn report(subjects: &[(&str, Role, &[f64])]) -> Report {
         let about = |(name, role, _): &(&str, Role, &[f64])| About {
             name: (*name).to_owned(),
@@ -181,24 +220,20 @@ pub(crate) mod tests {
             durability: "none".to_owned(),
             options: "none".to_owned(),
         };
-        let row = |(name, _, values): &(&str, Role, &[f64])| Row {
-            subject: (*name).to_owned(),
-            outcomes: values.iter().map(|value| Outcome::Measured(figures(*value))).collect(),
-        };
-        let measured = Measured {
-            name: "new-terrain".to_owned(),
-            title: "new <terrain>".to_owned(),
-            per: "column".to_owned(),
-            unit: Unit::Nanoseconds,
-            state: "empty".to_owned(),
-            rows: subjects.iter().map(row).collect(),
-        };
+        let values: Vec<_> = subjects.iter().map(|(name, _, values)| (*name, *values)).collect();
+        let measured = rows("new-terrain", &values);
         Report {
             conditions: vec!["a machine".to_owned()],
             columns: "121 columns".to_owned(),
             rounds: 3,
             limits: Vec::new(),
             subjects: subjects.iter().map(about).collect(),
+            fixed: subjects
+                .iter()
+                .find(|(_, role, _)| *role == Role::Ours)
+                .expect("one is ours")
+                .0
+                .to_owned(),
             workloads: vec![measured],
         }
     }
@@ -213,6 +248,14 @@ pub(crate) mod tests {
             .push(Outcome::NotApplicable("it has \"no\" threads".to_owned()));
         written.write(&path).expect("written");
         assert_eq!(Report::read(&path).expect("read"), written);
+        let mut earlier: Value =
+            serde_json::from_str(&fs::read_to_string(&path).expect("text")).expect("JSON");
+        for added in ["fixed", "verdicts", "standings"] {
+            earlier.as_object_mut().expect("fields").remove(added).expect("it was written");
+        }
+        fs::write(&path, earlier.to_string()).expect("written");
+        written.fixed.clear();
+        assert_eq!(Report::read(&path).expect("an earlier report"), written);
         fs::write(&path, "{}").expect("written");
         let error = Report::read(&path).expect_err("no report").to_string();
         assert!(error.starts_with(&format!("{} is no report: missing field", path.display())), "{error}");

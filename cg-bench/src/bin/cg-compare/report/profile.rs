@@ -1,18 +1,20 @@
-//! Why a row is lost: where the time goes of ours, of the best of the others, and of the limit.
+//! Why a row is lost: where the time goes of the fixed configuration, of the best of ours, of the best of the others, and of
+//! the limit.
 
 use std::fmt::Write as _;
 
-use super::table::{TIE, aligned, three_digits, value};
+use super::table::{aligned, three_digits, value};
+use super::verdict::{Place, Verdict};
 use super::{Measured, Report, Row};
 use crate::figures::{Effort, Figures};
-use crate::subject::{About, Role};
 use crate::workload::Unit;
 
 /// Bytes are part of the reason from this ratio on, if the difference is this large too.
 const MORE: f64 = 1.5;
 const MANY: f64 = 1_000.0;
 
-/// A workload in which ours takes longer, or is larger, than the best of the others.
+/// A workload in which the fixed configuration takes longer, or is larger, than the best of the others. Where it took no
+/// part, the best of ours does.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loss<'r> {
     pub(crate) measured: &'r Measured,
@@ -46,7 +48,7 @@ impl Cost {
         })
     }
 
-    fn cells(&self, measured: &Measured, role: &str, row: &Row) -> Vec<String> {
+    fn cells(&self, measured: &Measured, role: &str, subject: String, row: &Row) -> Vec<String> {
         let told = |unit: Unit, of: Option<f64>| of.map_or(String::new(), |of| value(unit, of));
         let bytes = |of: fn(&Figures) -> u64| row.median(|figures| Some(of(figures) as f64));
         vec![
@@ -59,19 +61,21 @@ impl Cost {
             told(Unit::Bytes, self.read_bytes),
             told(Unit::Bytes, bytes(|figures| figures.disk_bytes)),
             told(Unit::Bytes, bytes(|figures| figures.peak_bytes)),
-            row.subject.clone(),
+            subject,
         ]
     }
 }
 
 /// Every row that ours loses.
 pub(crate) fn losses(report: &Report) -> Vec<Loss<'_>> {
-    report.workloads.iter().filter_map(|measured| loss(measured, &report.subjects)).collect()
+    report.workloads.iter().filter_map(|measured| loss(report, measured)).collect()
 }
 
 /// The profile of a workload, if ours loses it.
-pub(crate) fn loss<'r>(measured: &'r Measured, subjects: &[About]) -> Option<Loss<'r>> {
-    measured.ratio(subjects).filter(|ratio| *ratio > TIE)?;
+pub(crate) fn loss<'r>(report: &'r Report, measured: &'r Measured) -> Option<Loss<'r>> {
+    let verdict = Verdict::of(report, measured);
+    let ours = verdict.fixed.or(verdict.best).filter(|ours| ours.place == Some(Place::Loses))?;
+    let best = verdict.best.filter(|best| best.ours.subject != ours.ours.subject);
     let head = [
         "",
         "median",
@@ -86,10 +90,16 @@ pub(crate) fn loss<'r>(measured: &'r Measured, subjects: &[About]) -> Option<Los
     ];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     let mut costs = Vec::new();
-    for (role, name) in [(Role::Ours, "ours"), (Role::Rival, "best other"), (Role::Limit, "limit")] {
-        let Some((row, _)) = measured.best(subjects, role) else { continue };
+    let shown = [
+        ("ours", Some(ours.ours)),
+        ("best other", verdict.other),
+        ("best of ours", best.map(|best| best.ours)),
+        ("limit", verdict.limit),
+    ];
+    for (role, named) in shown {
+        let Some((row, _)) = named.and_then(|named| measured.named(named.subject)) else { continue };
         let cost = Cost::of(row)?;
-        lines.push(cost.cells(measured, name, row));
+        lines.push(cost.cells(measured, role, report.shown(&row.subject), row));
         costs.push(cost);
     }
     let [ours, other, ..] = costs.as_slice() else { return None };
@@ -143,6 +153,7 @@ mod tests {
     use super::*;
     use crate::figures::Outcome;
     use crate::report::tests::report;
+    use crate::subject::Role;
 
     /// Ours takes 100 ns, the other 40: processor, waits, bytes written and read of each.
     fn lost(ours: [f64; 4], other: [f64; 4]) -> Report {
@@ -185,10 +196,35 @@ mod tests {
         let few = lost([30.0, 70.0, 900.0, 400.0], [30.0, 10.0, 200.0, 0.0]);
         assert_eq!(only(&few).why, "60.0 ns more, 100 % of it waiting");
         let lines = &only(&writes).lines;
-        let ours =
-            ["ours", "100 ns", "30.0 ns", "70.0 ns", "0.50", "5.00 kB", "4.00 kB", "3.00 B", "4.00 B", "a"];
+        let ours = [
+            "ours",
+            "100 ns",
+            "30.0 ns",
+            "70.0 ns",
+            "0.50",
+            "5.00 kB",
+            "4.00 kB",
+            "3.00 B",
+            "4.00 B",
+            "a (fixed)",
+        ];
         assert_eq!(lines[1], ours);
         assert_eq!(lines.len(), 3, "there is no limit: {lines:?}");
+    }
+
+    #[test]
+    fn what_the_fixed_configuration_loses_is_told_where_the_best_of_ours_wins() {
+        let (fixed, best) = (("a", Role::Ours, &[3.0][..]), ("c", Role::Ours, &[0.5][..]));
+        let mixed = report(&[fixed, best, ("b", Role::Rival, &[1.0])]);
+        let loss = only(&mixed);
+        assert_eq!(loss.why, "2.00 ns more");
+        let shown: Vec<_> = loss.lines[1..].iter().map(|line| [&line[0], &line[1], &line[9]]).collect();
+        let expected = [
+            ["ours", "3.00 ns", "a (fixed)"],
+            ["best other", "1.00 ns", "b"],
+            ["best of ours", "0.50 ns", "c"],
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

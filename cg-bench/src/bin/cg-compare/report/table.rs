@@ -2,13 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::verdict::{self, Beside, Named};
 use super::{Measured, Report, Row, profile};
 use crate::figures::Figures;
-use crate::subject::Role;
 use crate::workload::Unit;
-
-/// Below this ratio to the best of the others, a row is a tie: spreads of short runs are as large.
-pub(super) const TIE: f64 = 1.1;
 
 /// A value in its unit, three digits of it.
 pub(crate) fn value(unit: Unit, value: f64) -> String {
@@ -43,13 +40,17 @@ pub(crate) fn text(report: &Report) -> String {
         let head = ["÷ best", "median", "spread", "p99", "written", "on disk", "peak memory", "subject"];
         let mut lines = vec![head.map(str::to_owned).to_vec()];
         let best = least(measured);
-        lines.extend(sorted(measured).into_iter().map(|row| cells(measured, row, best)));
+        lines.extend(sorted(measured).into_iter().map(|row| cells(report, measured, row, best)));
         out.push_str(&aligned(&lines));
     }
     out.push_str("\nwhat the machine needs for the bytes of one terrain column:\n");
     out.push_str(&aligned(&limits(report)));
     out.push_str("\nours beside the best of the others:\n");
     out.push_str(&aligned(&verdicts(report)));
+    for sentence in verdict::sentences(report) {
+        out.push_str(&sentence);
+        out.push('\n');
+    }
     out.push_str(&profile::text(report));
     out
 }
@@ -67,10 +68,10 @@ fn least(measured: &Measured) -> f64 {
     medians.fold(f64::INFINITY, f64::min)
 }
 
-fn cells(measured: &Measured, row: &Row, best: f64) -> Vec<String> {
+fn cells(report: &Report, measured: &Measured, row: &Row, best: f64) -> Vec<String> {
     let Some(summed) = row.summary() else {
         let word = if row.failed() { "FAILED" } else { "not applicable" };
-        let why = format!("{}: {word}: {}", row.subject, row.reason().unwrap_or_default());
+        let why = format!("{}: {word}: {}", report.shown(&row.subject), row.reason().unwrap_or_default());
         return [vec![String::new(); 7], vec![why]].concat();
     };
     let p99 = row.median(|figures| Some(figures.latency?.p99 as f64));
@@ -86,7 +87,7 @@ fn cells(measured: &Measured, row: &Row, best: f64) -> Vec<String> {
         bytes(|figures| figures.written_bytes),
         bytes(|figures| figures.disk_bytes),
         bytes(|figures| figures.peak_bytes),
-        row.subject.clone(),
+        report.shown(&row.subject),
     ]
 }
 
@@ -100,30 +101,28 @@ pub(crate) fn limits(report: &Report) -> Vec<Vec<String>> {
     lines.collect()
 }
 
-/// A line for each workload: the best of ours, the best of the others, and what one is to the other.
+/// A line for each workload: the fixed configuration, the best of ours, the best of the others, and what the first two are
+/// to the third.
 pub(crate) fn verdicts(report: &Report) -> Vec<Vec<String>> {
-    let head = ["ratio", "", "ours", "", "best other", "", "limit", "workload"];
+    let head = ["ratio", "", "fixed", "ratio", "", "best of ours", "", "best other", "", "limit", "workload"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for measured in &report.workloads {
-        let ours = measured.best(&report.subjects, Role::Ours);
-        let other = measured.best(&report.subjects, Role::Rival);
-        let named = |best: &Option<(&Row, super::Summary)>| match best {
-            Some((row, summed)) => [value(measured.unit, summed.median), row.subject.clone()],
+    for (measured, verdict) in report.workloads.iter().zip(verdict::all(report)) {
+        let named = |one: Option<Named<'_>>| match one {
+            Some(Named { subject, median }) => [value(measured.unit, median), subject.to_owned()],
             None => [String::new(), "none".to_owned()],
         };
-        let ratio = measured.ratio(&report.subjects);
-        let word = match ratio {
-            Some(ratio) if ratio > TIE => "loses",
-            Some(ratio) if ratio >= 1.0 / TIE => "ties",
-            Some(_) => "wins",
-            None => "",
+        let place = |one: Option<Beside<'_>>| {
+            let ratio = one.and_then(|one| one.ratio).map_or(String::new(), three_digits);
+            [ratio, one.and_then(|one| one.place).map_or("", |place| place.word()).to_owned()]
         };
-        let ratio = ratio.map_or(String::new(), three_digits);
-        let [time, name] = named(&ours);
-        let [other_time, other_name] = named(&other);
-        let [limit, _] = named(&measured.best(&report.subjects, Role::Limit));
-        let title = format!("{} ({})", measured.title, measured.name);
-        lines.push(vec![ratio, word.to_owned(), time, name, other_time, other_name, limit, title]);
+        let fixed = verdict.fixed.map_or("none".to_owned(), |fixed| value(measured.unit, fixed.ours.median));
+        let limit = verdict.limit.map_or(String::new(), |limit| value(measured.unit, limit.median));
+        let best = [place(verdict.best), named(verdict.best.map(|best| best.ours))];
+        let mut line = place(verdict.fixed).to_vec();
+        line.push(fixed);
+        line.extend(best.into_iter().chain([named(verdict.other)]).flatten());
+        line.extend([limit, format!("{} ({})", measured.title, measured.name)]);
+        lines.push(line);
     }
     lines
 }

@@ -149,6 +149,10 @@ pub(crate) enum Role {
     Limit,
 }
 
+/// The configuration of ours that is compared in every row: `balanced` as it comes, its chunks where a save puts them. The
+/// best of ours is another one in each row, which no host has at once.
+pub(crate) const FIXED: &str = "ours, L0";
+
 /// Facts of a subject that a reader has to know.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct About {

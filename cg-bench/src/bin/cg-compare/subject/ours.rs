@@ -10,7 +10,7 @@ use cg_store::opacity::Keep;
 use cg_store::view::Area;
 use cg_store::{Durability, Error, Resources, World, WorldOptions, WriteBatch};
 
-use super::{About, Kind, Loaded, Memory, Role, Setting, Subject, Until};
+use super::{About, FIXED, Kind, Loaded, Memory, Role, Setting, Subject, Until};
 use crate::columns::Column;
 use crate::failure::Failure;
 use crate::place::{BOTTOM, HEIGHT, Place};
@@ -36,7 +36,7 @@ pub(super) fn all() -> Vec<Box<dyn Kind>> {
     let with =
         |name, tier, deltas, opacity| -> Box<dyn Kind> { Box::new(Ours { name, tier, deltas, opacity }) };
     vec![
-        with("ours, L0", Tier::L0, false, false),
+        with(FIXED, Tier::L0, false, false),
         with("ours, opacity map", Tier::L0, false, true),
         with("ours, deltas", Tier::L0, true, false),
         with("ours, L1", Tier::L1, false, false),
