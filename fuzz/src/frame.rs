@@ -1,7 +1,9 @@
 //! Laws for any bytes that are taken for a row: as they are, and with the checksum that they would need to be taken for
 //! whole.
 
-use cg_format::frame::{Codec, Draft, FrameHeader, FrameKind, FrameView, LEN_BYTES, trace, version_of};
+use cg_format::frame::{
+    Codec, Draft, FrameHeader, FrameKind, FrameView, LEN_BYTES, Version, trace, version_of,
+};
 use cg_format::{Limits, Space};
 
 const KEY: &[u8] = b"key";
@@ -28,7 +30,7 @@ fn open(bytes: &[u8]) -> bool {
     assert_eq!(answer, opened.map(|frame| frame.header()));
     assert!(spans.is_sorted_by_key(|span| span.offset_bytes));
     let Ok(frame) = opened else { return false };
-    let FrameHeader { kind, version, schema_generation, .. } = frame.header();
+    let FrameHeader { kind, version, schema_generation, lineage, .. } = frame.header();
     assert_eq!(version_of(bytes), Some(version));
     let Ok(raw) = frame.raw_payload(&mut Limits::new(1 << 20)) else { return true };
     let write = |out: &mut Vec<u8>| out.extend_from_slice(&raw);
@@ -38,7 +40,7 @@ fn open(bytes: &[u8]) -> bool {
         FrameKind::Tombstone => Draft::tombstone(schema_generation),
         FrameKind::Cluster => return true,
     };
-    let again = again.seal(SPACE, KEY, version);
+    let again = again.seal(SPACE, KEY, Version { commit: version, lineage });
     let reread = FrameView::open(SPACE, KEY, &again).expect("what is written is read");
     assert_eq!(reread.payload(), &*raw);
     assert!(frame.header().codec != Codec::None || again == bytes, "one frame for one value");
