@@ -219,8 +219,9 @@ impl Stored {
 /// The row of a chunk, as a world stores it.
 #[must_use]
 pub fn hot_row(chunk: &Chunk) -> Draft {
-    let codec = if chunk.max_len_bytes() < 256 { Codec::None } else { Codec::Lz4 };
-    Draft::plain(codec, 0, |out| chunk.encode(out))
+    let value = chunk.to_bytes();
+    let codec = if value.len() < 256 { Codec::None } else { Codec::Lz4 };
+    Draft::plain(codec, 0, |out| out.extend(value))
 }
 
 /// The value of a chunk's row. The row is not checked.

@@ -190,8 +190,8 @@ struct Profile {
     buffer_count: i32,
     block_bytes: usize,
     compression: DBCompressionType,
-    /// Whether blocks of tables that a flush writes are not compressed: their rows are, and a host waits for flushes
-    /// when it closes a world.
+    /// Whether blocks of tables that a flush writes are not compressed: long rows of worlds are, and a host waits for
+    /// flushes when it closes a world.
     flushes_plain: bool,
     /// The Zstandard level of the last level of the tree, where all rows end that are not written again.
     last_level_zstd: Option<i32>,

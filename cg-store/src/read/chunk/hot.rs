@@ -24,13 +24,11 @@ pub(crate) fn hot_row(chunk: &Chunk, generation: u32) -> Draft {
 ///
 /// What no reader would decompress is stored as it is: a world's limit of a chunk may be higher.
 pub(crate) fn hot_row_of(value: &[u8], generation: u32) -> Draft {
-    let is_compressed = value.len() >= COMPRESSED_FROM_BYTES && value.len() as u64 <= LIMITS.left_bytes();
+    let most_bytes = Limits::default().left_bytes();
+    let is_compressed = value.len() >= COMPRESSED_FROM_BYTES && value.len() as u64 <= most_bytes;
     let codec = if is_compressed { Codec::Lz4 } else { Codec::None };
     Draft::plain(codec, generation, |out| out.extend_from_slice(value))
 }
-
-/// The budget of a reader of one row.
-const LIMITS: Limits = Limits::new(256 << 20);
 
 /// A chunk in a row of its own. Its value is as it is stored.
 #[derive(Debug, Clone, Copy)]
@@ -53,9 +51,9 @@ impl<'r> HotChunk<'r> {
     where
         'r: 'b,
     {
-        let (Self { at, frame }, mut limits) = (self, LIMITS);
+        let Self { at, frame } = self;
         let FrameHeader { version, schema_generation, .. } = frame.header();
-        let value = frame.raw_payload_in(&mut limits, buffer);
+        let value = frame.raw_payload_in(&mut Limits::default(), buffer);
         let value =
             value.map_err(|problem| Damage::of_chunk(Space::ChunkL0, &key::chunk(at), at, problem))?;
         let version = CommitSeq::new(version);

@@ -62,7 +62,7 @@ impl Checkout {
 
     /// The commit, and whether files differ from it.
     fn version(&self) -> String {
-        // A folder without its own repository may lie in that of something else.
+        // A folder without a repository of its own may be inside another repository.
         if !self.dir.join(".git").exists() {
             return "from a folder without a commit".to_owned();
         }
