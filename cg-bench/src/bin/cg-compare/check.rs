@@ -29,11 +29,11 @@ pub(crate) fn check_one(at: Place, expected: &Column, loaded: Option<&Loaded>) -
     let Place { x, z } = at;
     let Some(loaded) = loaded else { return Err(format!("the column at {x}, {z} is lost").into()) };
     let chunks = loaded.chunks();
-    if chunks.len() != expected.0.len() {
-        let (is, was) = (chunks.len(), expected.0.len());
+    if chunks.len() != expected.chunks().len() {
+        let (is, was) = (chunks.len(), expected.chunks().len());
         return Err(format!("the column at {x}, {z} has {is} chunks, {was} were saved").into());
     }
-    for (index, (chunk, expected)) in chunks.into_iter().zip(&expected.0).enumerate() {
+    for (index, (chunk, expected)) in chunks.into_iter().zip(expected.chunks()).enumerate() {
         if chunk != expected.as_ref() {
             return Err(format!("chunk {index} of the column at {x}, {z} is not what was saved").into());
         }

@@ -7,13 +7,24 @@ use std::sync::Arc;
 
 use cg_format::{BlockId, Chunk, Dimension, LocalPos};
 use cg_registry::{Catalog, Schema};
+use cg_store::cache;
 
 use crate::failure::Failure;
-use crate::place::{HEIGHT, Place};
+use crate::place::{BOTTOM, HEIGHT, Place};
 
-/// The chunks of a column from the bottom upwards, without entities: what can be stored at any place.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Column(pub(crate) Vec<Arc<Chunk>>);
+/// The chunks of a column, without entities: what can be stored at any place.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    chunks: Vec<Arc<Chunk>>,
+    /// The same as a host of ours has it. A host of BlazeDB has one pointer too.
+    held: cache::Column,
+}
+
+impl PartialEq for Column {
+    fn eq(&self, other: &Self) -> bool {
+        self.chunks == other.chunks
+    }
+}
 
 /// Columns that were gathered once; each measuring process reads them from one file.
 #[derive(Debug)]
@@ -30,9 +41,25 @@ pub(crate) struct Columns {
 const MAGIC: &[u8] = b"cg-compare columns 1\n";
 
 impl Column {
+    /// A column of chunks from the bottom upwards.
+    pub(crate) fn new(chunks: Vec<Arc<Chunk>>) -> Self {
+        let held = cache::Column::new(BOTTOM, chunks.iter().cloned().map(Some));
+        Self { chunks, held }
+    }
+
+    /// The chunks from the bottom upwards.
+    pub(crate) fn chunks(&self) -> &[Arc<Chunk>] {
+        &self.chunks
+    }
+
+    /// The column as a host of ours has it.
+    pub(crate) const fn held(&self) -> &cache::Column {
+        &self.held
+    }
+
     /// The same chunks in memory of their own, so that no store can see that they are the same.
     pub(crate) fn copied(&self) -> Self {
-        Self(self.0.iter().map(|chunk| Arc::new(Chunk::clone(chunk))).collect())
+        Self::new(self.chunks.iter().map(|chunk| Arc::new(Chunk::clone(chunk))).collect())
     }
 
     /// Changes one cell of one of its chunks, counted from the bottom.
@@ -46,15 +73,17 @@ impl Column {
         block: BlockId,
         schema: &Schema,
     ) -> Result<(), Failure> {
-        let mut chunk = Chunk::clone(&self.0[index]);
+        let mut chunks = std::mem::take(&mut self.chunks);
+        let mut chunk = Chunk::clone(&chunks[index]);
         chunk.set_block(cell, block, schema)?;
-        self.0[index] = Arc::new(chunk);
+        chunks[index] = Arc::new(chunk);
+        *self = Self::new(chunks);
         Ok(())
     }
 
     /// Bytes of its chunks in their one encoding.
     pub(crate) fn len_bytes(&self) -> u64 {
-        self.0.iter().map(|chunk| chunk.to_bytes().len() as u64).sum()
+        self.chunks.iter().map(|chunk| chunk.to_bytes().len() as u64).sum()
     }
 }
 
@@ -67,7 +96,7 @@ impl Columns {
         let air = catalog.block_id("minecraft:air").ok_or("the columns have no block of air")?;
         let schema = catalog.current_schema();
         let chunk = Arc::new(Chunk::filled(air, &schema)?);
-        let empty = Column(std::iter::repeat_n(chunk, HEIGHT).collect());
+        let empty = Column::new(std::iter::repeat_n(chunk, HEIGHT).collect());
         Ok(Self { catalog, schema, dimension, air, terrain, empty })
     }
 
@@ -87,14 +116,14 @@ impl Columns {
     /// # Errors
     /// A block is not registered.
     pub(crate) fn changed_at(&self, at: Place, turn: u64) -> Result<Column, Failure> {
-        let changed = self.terrain_at(at).0.iter().map(|chunk| {
+        let changed = self.terrain_at(at).chunks.iter().map(|chunk| {
             let mut chunk = Chunk::clone(chunk);
             let (cell, block) = self.change_of(&chunk, turn)?;
             chunk.set_block(cell, block, &self.schema)?;
             chunk.pack();
             Ok::<_, Failure>(Arc::new(chunk))
         });
-        Ok(Column(changed.collect::<Result<_, _>>()?))
+        Ok(Column::new(changed.collect::<Result<_, _>>()?))
     }
 
     /// A cell of a chunk, and a block that is not there: a block that the chunk has elsewhere, or air or its neighbour.
@@ -122,7 +151,7 @@ impl Columns {
         }
         out.extend(self.dimension.get().to_le_bytes());
         put_count(&mut out, self.terrain.len())?;
-        for chunk in self.terrain.iter().flat_map(|column| &column.0) {
+        for chunk in self.terrain.iter().flat_map(|column| &column.chunks) {
             put(&mut out, &chunk.to_bytes())?;
         }
         fs::write(path, out).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
@@ -151,7 +180,7 @@ impl Columns {
             for _ in 0..HEIGHT {
                 chunks.push(Arc::new(Chunk::decode(rest.bytes()?, &schema)?));
             }
-            terrain.push(Column(chunks));
+            terrain.push(Column::new(chunks));
         }
         Self::new(catalog, dimension, terrain)
     }

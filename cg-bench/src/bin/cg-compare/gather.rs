@@ -46,7 +46,7 @@ pub(crate) fn from_seed(count: usize) -> Result<Columns, Failure> {
             let pos = ChunkPos::new(place.x, BOTTOM + index as i64, place.z)?;
             chunks.push(Arc::new(generator.chunk(pos).chunk_without_entities()));
         }
-        terrain.push(Column(chunks));
+        terrain.push(Column::new(chunks));
     }
     Columns::new(world.catalog().as_ref().clone(), generator.dimension(), terrain)
 }
@@ -72,7 +72,7 @@ fn from_save(file: &Path, count: usize) -> Result<Columns, Failure> {
     let whole = columns.into_iter().filter(|(_, chunks)| chunks.keys().copied().eq(heights.clone()));
     let whole: Vec<_> = whole.take(count).collect();
     let dimension = whole.first().ok_or_else(|| format!("{} has no whole column", file.display()))?.0.0;
-    let terrain = whole.into_iter().map(|(_, chunks)| Column(chunks.into_values().collect()));
+    let terrain = whole.into_iter().map(|(_, chunks)| Column::new(chunks.into_values().collect()));
     Columns::new(world.catalog().as_ref().clone(), dimension, terrain.collect())
 }
 

@@ -76,7 +76,7 @@ fn zstandard(bytes: &[Vec<u8>], level: i32, times: &mut Times) -> Result<(), Fai
 }
 
 fn bytes_of(column: &Column) -> Vec<u8> {
-    column.0.iter().flat_map(|chunk| chunk.to_bytes()).collect()
+    column.chunks().iter().flat_map(|chunk| chunk.to_bytes()).collect()
 }
 
 /// Measures the cost of files: appended and synced one by one, appended and synced at the end, and read in one go.

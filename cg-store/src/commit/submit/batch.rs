@@ -10,6 +10,7 @@ use cg_format::{BlockId, BlockPos, ChunkAt, ComponentId, Dimension, EntityId, Re
 
 use crate::commit::transaction::{Transaction, Writes};
 use crate::kinds::property::Property;
+use crate::read::cache::Column;
 use crate::rt::pool::caught;
 use crate::storage::error::Error;
 
@@ -29,8 +30,8 @@ use crate::storage::error::Error;
 /// rest of it.
 #[derive(Debug, Default)]
 pub struct WriteBatch {
-    /// In the order of the calls.
-    chunks: Vec<(ChunkAt, Write<Arc<Chunk>>)>,
+    /// In the order of the calls. A column is at the place of its lowest height.
+    chunks: Vec<(ChunkAt, Write<Saved>)>,
     /// In the order of the calls.
     entities: Vec<(EntityId, Write<Entity>)>,
     /// Everything but chunks and entities.
@@ -43,6 +44,25 @@ enum Write<T> {
     Put(T),
     Delete,
     Change(Change),
+}
+
+/// Chunks that replace what is stored.
+#[derive(Debug)]
+enum Saved {
+    Chunk(Arc<Chunk>),
+    Column(Column),
+}
+
+impl Saved {
+    /// Whether a chunk of it is at a place, if it is saved at another.
+    fn has(&self, saved_at: ChunkAt, at: ChunkAt) -> bool {
+        match self {
+            Self::Chunk(_) => saved_at == at,
+            Self::Column(column) => {
+                column_of(saved_at) == column_of(at) && column.chunk(at.pos.y()).is_some()
+            }
+        }
+    }
 }
 
 type Run = dyn Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync;
@@ -80,7 +100,20 @@ impl WriteBatch {
     /// Stores a chunk in place of what is there, **its entity references too**, as
     /// [`Transaction::save`](crate::Transaction::save).
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
-        self.chunks.push((at, Write::Put(chunk.into())));
+        self.chunks.push((at, Write::Put(Saved::Chunk(chunk.into()))));
+    }
+
+    /// Stores each chunk of a column as [`save`](Self::save) does. Heights of it without a chunk stay as they are.
+    ///
+    /// Costs the same for any number of chunks: the batch holds the column, and looks at no chunk of it.
+    ///
+    /// # Errors
+    /// [`Error::Position`] if it ends outside the world; then the batch is as it was.
+    pub fn save_column(&mut self, dimension: Dimension, x: i64, z: i64, column: Column) -> Result<(), Error> {
+        if let Some(at) = column.place(dimension, x, z)? {
+            self.chunks.push((at, Write::Put(Saved::Column(column))));
+        }
+        Ok(())
     }
 
     /// Stores a chunk and keeps the entity references that are stored there when the batch is accepted, as
@@ -254,8 +287,11 @@ impl WriteBatch {
     pub fn touches(&self, at: ChunkAt) -> bool {
         let belongs =
             |write: &Write<Entity>| matches!(write, Write::Put(entity) if entity.owner == Owner::Chunk(at));
-        self.chunks.iter().any(|(written, _)| *written == at)
-            || self.entities.iter().any(|(_, write)| belongs(write))
+        let saves = |(saved_at, write): &(ChunkAt, Write<Saved>)| match write {
+            Write::Put(saved) => saved.has(*saved_at, at),
+            Write::Delete | Write::Change(_) => *saved_at == at,
+        };
+        self.chunks.iter().any(saves) || self.entities.iter().any(|(_, write)| belongs(write))
     }
 
     /// Whether it has no write.
@@ -268,7 +304,11 @@ impl WriteBatch {
         /// Memory of an entry here and later in the queue.
         const ENTRY_BYTES: usize = 256;
         let entity_bytes = |entity: &Entity| entity.components().map(|(_, bytes)| bytes.len()).sum();
-        let chunks = self.chunks.iter().map(|(_, write)| write.memory_bytes(|chunk| chunk.memory_bytes()));
+        let saved_bytes = |saved: &Saved| match saved {
+            Saved::Chunk(chunk) => chunk.memory_bytes(),
+            Saved::Column(column) => column.height_count() * ENTRY_BYTES + column.memory_bytes() as usize,
+        };
+        let chunks = self.chunks.iter().map(|(_, write)| write.memory_bytes(saved_bytes));
         let entities = self.entities.iter().map(|(_, write)| write.memory_bytes(entity_bytes));
         let writes: usize = chunks.chain(entities).map(|bytes| ENTRY_BYTES + bytes).sum();
         (ENTRY_BYTES + writes + self.others.memory_bytes(ENTRY_BYTES)) as u64
@@ -289,7 +329,10 @@ impl WriteBatch {
         tx.write_all(self.others.clone());
         for (at, write) in &self.chunks {
             match write {
-                Write::Put(chunk) => tx.save(*at, Arc::clone(chunk)),
+                Write::Put(Saved::Chunk(chunk)) => tx.save(*at, Arc::clone(chunk)),
+                Write::Put(Saved::Column(column)) => {
+                    tx.save_column(at.dimension, at.pos.x(), at.pos.z(), column)?;
+                }
                 Write::Delete => tx.delete(*at),
                 Write::Change(change) => change.run(tx)?,
             }

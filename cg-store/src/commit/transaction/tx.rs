@@ -12,6 +12,7 @@ use cg_registry::Catalog;
 use super::world::{TxStore, ValueStore};
 use super::writes::{Writes, set_side};
 use crate::kinds::property::Property;
+use crate::read::cache::Column;
 use crate::storage::error::Error;
 
 /// A running transaction. It reads what is stored and what it wrote itself, and writes nothing until it commits.
@@ -101,6 +102,23 @@ impl<S: TxStore> Tx<S> {
     /// blindly.
     pub fn save(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         self.writes.chunks.insert(at, Some(chunk.into()));
+    }
+
+    /// Stores each chunk of a column as [`save`](Self::save) does. Heights of it without a chunk stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Position`] if it ends outside the world; then nothing of it is saved.
+    pub fn save_column(
+        &mut self,
+        dimension: Dimension,
+        x: i64,
+        z: i64,
+        column: &Column,
+    ) -> Result<(), Error> {
+        for (at, chunk) in column.placed(dimension, x, z)? {
+            self.save(at, Arc::clone(chunk));
+        }
+        Ok(())
     }
 
     /// Stores a chunk's blocks, components and side data, and keeps the stored entity references. Those of `chunk` are

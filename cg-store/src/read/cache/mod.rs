@@ -246,7 +246,7 @@ impl ChunkCache {
         ticket: ColumnTicket,
         chunks: Box<[Option<Arc<Chunk>>]>,
     ) -> Column {
-        let column = Column::new(at.lowest, chunks, ticket.0);
+        let column = Column::read(at.lowest, chunks, ticket.0);
         let columns = self.columns.get_or_init(|| self.make_columns());
         let keep = || columns.insert(at, column.clone());
         self.epochs.keep_if_unchanged(slot(at.dimension, at.x, at.z), ticket.0, keep);

@@ -1,5 +1,6 @@
 //! Writes that are submitted and accepted later.
 
+mod columns;
 mod parts;
 
 use std::sync::Arc;

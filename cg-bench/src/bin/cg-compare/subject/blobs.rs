@@ -67,7 +67,7 @@ fn encode<'c>(chunks: impl IntoIterator<Item = &'c Chunk>) -> Result<Vec<u8>, Fa
 
 impl<B: Blobs> Subject for Whole<B> {
     fn save(&mut self, at: Place, column: &Column, until: Until) -> Result<(), Failure> {
-        self.blobs.put(at, encode(column.0.iter().map(Arc::as_ref))?, until)
+        self.blobs.put(at, encode(column.chunks().iter().map(Arc::as_ref))?, until)
     }
 
     fn load(&mut self, at: Place) -> Result<Option<Loaded>, Failure> {

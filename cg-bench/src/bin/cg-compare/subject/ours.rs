@@ -1,14 +1,13 @@
 //! Worlds of this workspace, in each tier.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use cg_bench::settled;
 use cg_format::{BlockId, ChunkAt, Dimension, LocalPos, Tier};
 use cg_store::layer::create_world;
 use cg_store::opacity::Keep;
 use cg_store::view::Area;
-use cg_store::{Durability, Error, Resources, World, WorldOptions, WriteBatch};
+use cg_store::{Durability, Error, Resources, Transaction, World, WorldOptions, WriteBatch};
 
 use super::{About, FIXED, Kind, Loaded, Memory, Role, Setting, Subject, Until};
 use crate::columns::Column;
@@ -111,7 +110,7 @@ struct Opened {
 impl Opened {
     fn submit(&self, write: impl Fn(&mut WriteBatch) -> Result<(), Failure>) -> Result<(), Failure> {
         loop {
-            let mut batch = WriteBatch::with_capacity(HEIGHT);
+            let mut batch = WriteBatch::with_capacity(1);
             write(&mut batch)?;
             match self.world.submit(batch) {
                 Ok(_) => return Ok(()),
@@ -138,22 +137,12 @@ fn mode(until: Until) -> Option<Durability> {
 
 impl Subject for Opened {
     fn save(&mut self, at: Place, column: &Column, until: Until) -> Result<(), Failure> {
-        let chunks = self.chunks(at)?;
-        let together = || chunks.iter().zip(&column.0);
         let Some(mode) = mode(until) else {
-            return self.submit(|batch| {
-                for (at, chunk) in together() {
-                    batch.save(*at, Arc::clone(chunk));
-                }
-                Ok(())
-            });
+            return self
+                .submit(|batch| Ok(batch.save_column(self.dimension, at.x, at.z, column.held().clone())?));
         };
-        let committed = self.world.transaction_at(mode, |tx| {
-            for (at, chunk) in together() {
-                tx.save(*at, Arc::clone(chunk));
-            }
-            Ok::<_, Error>(())
-        });
+        let save = |tx: &mut Transaction<'_>| tx.save_column(self.dimension, at.x, at.z, column.held());
+        let committed = self.world.transaction_at(mode, save);
         match committed {
             Err(Error::Busy { .. }) if until == Until::Accepted => {
                 self.world.wait_for_room()?;

@@ -140,7 +140,7 @@ impl Compression {
 
 impl<R: Rows + ?Sized> Subject for Host<R> {
     fn save(&mut self, at: Place, column: &Column, until: Until) -> Result<(), Failure> {
-        let together = self.chunks(at)?.into_iter().zip(&column.0);
+        let together = self.chunks(at)?.into_iter().zip(column.chunks());
         let rows = together.map(|(at, chunk)| Ok((at, self.compression.encode(chunk)?)));
         self.put(rows.collect::<Result<_, Failure>>()?, until)
     }

@@ -62,7 +62,7 @@ impl Subject for Forgets {
                 let mut column = column.clone();
                 let cell = LocalPos::new(1, 2, 3);
                 let other = BlockId::new(self.air.get() ^ 1);
-                let block = if column.0[3].block(cell) == self.air { other } else { self.air };
+                let block = if column.chunks()[3].block(cell) == self.air { other } else { self.air };
                 column.set_block(3, cell, block, &self.schema)?;
                 self.store.save(at, &column, until)
             }
@@ -210,7 +210,7 @@ fn edit(
 ) -> Result<(), Failure> {
     for (turn, at) in [Place::new(-1, 0), Place::new(1, 1), Place::new(-1, 0)].into_iter().enumerate() {
         let column = expected.get_mut(&at).ok_or("it was saved")?;
-        let (cell, block) = columns.change_of(&column.0[turn], turn as u64)?;
+        let (cell, block) = columns.change_of(&column.chunks()[turn], turn as u64)?;
         store.set_block(at, turn, cell, block, UNTILS[turn])?;
         column.set_block(turn, cell, block, &columns.schema)?;
     }

@@ -95,7 +95,7 @@ pub(super) fn blocks(bench: &Bench<'_>, until: Until) -> Result<Figures, Failure
     for (turn, at) in places.iter().cycle().take(4 * bench.count).enumerate() {
         let column = now.entry(*at).or_insert_with(|| bench.columns.terrain_at(*at).clone());
         let index = turn * 7 % HEIGHT;
-        let (cell, block) = bench.columns.change_of(&column.0[index], turn as u64)?;
+        let (cell, block) = bench.columns.change_of(&column.chunks()[index], turn as u64)?;
         meter.call(|| store.set_block(*at, index, cell, block, until))?;
         column.set_block(index, cell, block, &bench.columns.schema)?;
         if meter.is_enough(bench.enough) {

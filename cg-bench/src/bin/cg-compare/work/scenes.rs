@@ -50,7 +50,7 @@ impl Expected<'_> {
         let columns = self.0.columns;
         let column = self.1.entry(at).or_insert_with(|| columns.terrain_at(at).clone());
         let index = turn * 7 % HEIGHT;
-        let (cell, block) = columns.change_of(&column.0[index], turn as u64)?;
+        let (cell, block) = columns.change_of(&column.chunks()[index], turn as u64)?;
         column.set_block(index, cell, block, &columns.schema)?;
         Ok(Change { at, index, cell, block })
     }
