@@ -22,11 +22,13 @@ pub(crate) enum Manner {
     Subset,
     /// Any, and of those any sectors.
     Torn,
+    /// All, and all names: what a killed process leaves.
+    Everything,
 }
 
 impl Manner {
-    /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Nothing, Self::Prefix, Self::Subset, Self::Torn];
+    /// Those of power cuts.
+    pub(crate) const OF_POWER_CUTS: [Self; 4] = [Self::Nothing, Self::Prefix, Self::Subset, Self::Torn];
 }
 
 /// A power cut behind some operations.
@@ -80,6 +82,7 @@ impl<'o> Left<'o> {
         }
         let kept = match self.manner {
             Manner::Nothing => 0,
+            Manner::Everything => self.names.len(),
             _ => self.rng.below(self.names.len() as u64 + 1) as usize,
         };
         for op in self.names.drain(..kept) {
@@ -93,6 +96,7 @@ impl<'o> Left<'o> {
         let writes = self.data.remove(&node).unwrap_or_default();
         match self.manner {
             Manner::Nothing => {}
+            Manner::Everything => writes.iter().for_each(|op| self.durable.apply(op)),
             Manner::Prefix => {
                 let kept = self.rng.below(writes.len() as u64 + 1) as usize;
                 writes[..kept].iter().for_each(|op| self.durable.apply(op));
@@ -160,6 +164,8 @@ mod tests {
         // A later write may arrive alone, after a hole.
         assert!(!prefixes.contains(&Some(b"synced\0\0\0\0 not".to_vec())));
         assert!(left(&ops, Manner::Subset).contains(&Some(b"synced\0\0\0\0 not".to_vec())));
+        let killed = left(&ops, Manner::Everything);
+        assert!(killed.iter().all(|bytes| bytes.as_deref() == Some(b"synced and not")));
     }
 
     #[test]
@@ -170,6 +176,7 @@ mod tests {
         assert!(with_prefix.contains(&None) && with_prefix.contains(&Some(b"x".to_vec())));
         let renamed = Op::Rename { from: (ROOT, "file".into()), to: (ROOT, "other".into()) };
         let ops = [&ops[..], &[Op::SyncDir { dir: ROOT }, renamed]].concat();
+        assert!(left(&ops, Manner::Everything).iter().all(Option::is_none), "it has its other name");
         let before = left(&ops, Manner::Prefix);
         assert!(before.contains(&None) && before.contains(&Some(b"x".to_vec())));
     }

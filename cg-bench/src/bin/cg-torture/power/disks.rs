@@ -92,7 +92,8 @@ pub(crate) fn run(seed: u64, cuts: u64, systems: &[System]) -> Result<(), Failur
             control(*system, &recorded, seed ^ index, against)?;
         }
         for number in 0..cuts {
-            let image = Cut::of(&recorded, &mut Rng::stream(seed ^ index, number), Manner::ALL.as_slice());
+            let image =
+                Cut::of(&recorded, &mut Rng::stream(seed ^ index, number), Manner::OF_POWER_CUTS.as_slice());
             if let Err(wrong) = image.judged(*system, &recorded, Against::PowerCut)? {
                 let line = format!("{} cut {number}, {image:?}: {wrong}", system.word());
                 println!("disks: {line}");

@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cg_bench::order::shuffle;
 use clap::ValueEnum as _;
 
 pub(crate) use judge::{CRASHED, Ended, ended, judge, judge_copies, verdict};
@@ -29,6 +30,8 @@ use crate::rng::Rng;
 
 /// The images that are made even where the time is limited.
 const LEAST_IMAGES: u64 = 100;
+/// The same of images within closes. A run that states how many images it makes has all of these.
+const LEAST_IMAGES_OF_CLOSES: u64 = 40;
 /// Half of the minute that the fast checks have for it: a busy machine takes longer for the least number.
 const TIME: Duration = Duration::from_secs(30);
 /// A control must be caught within this many images.
@@ -82,7 +85,30 @@ pub(crate) fn run(seed: u64, size: &Size) -> Result<(), Failure> {
             }
         }
     }
-    let tally = images(&recorded, seed, size, begun)?;
+    let mut closes: Vec<_> = Image::of_closes(&recorded, seed).collect();
+    shuffle(&mut closes, seed);
+    let begun_closes = Instant::now();
+    let killed = judged(&recorded, size, |index| {
+        let goes_on =
+            size.images.is_some() || index < LEAST_IMAGES_OF_CLOSES || begun_closes.elapsed() < TIME / 2;
+        closes.get(index as usize).filter(|_| goes_on).cloned()
+    })?;
+    println!(
+        "power: {} of {} within {}, killed or cut at a step; {} failed",
+        plural(killed.judged, "image"),
+        closes.len(),
+        plural(recorded.iter().map(|made| made.closes().len() as u64).sum(), "close"),
+        killed.failed.len()
+    );
+    killed.check()?;
+    let begun_images = Instant::now();
+    let tally = judged(&recorded, size, |index| {
+        let goes_on = match size.images {
+            Some(images) => index < images,
+            None => index < LEAST_IMAGES || begun_images.elapsed() < TIME,
+        };
+        goes_on.then(|| Image::of(&recorded, seed, size.from + index, Against::PowerCut))
+    })?;
     println!(
         "power: seed {seed}, {} from {} on, {} recordings in {:.1} s; {}; {} failed",
         plural(tally.judged, "image"),
@@ -92,8 +118,7 @@ pub(crate) fn run(seed: u64, size: &Size) -> Result<(), Failure> {
         tally.found.iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
         tally.failed.len()
     );
-    let Some((number, wrong)) = tally.failed.first_key_value() else { return Ok(()) };
-    Err(format!("{} of {} images; image {number}: {wrong}", tally.failed.len(), tally.judged).into())
+    tally.check()
 }
 
 /// Results of a number of images.
@@ -104,20 +129,24 @@ struct Tally {
     failed: BTreeMap<u64, String>,
 }
 
-fn images(recorded: &[Recorded], seed: u64, size: &Size, begun: Instant) -> Result<Tally, Failure> {
+impl Tally {
+    fn check(&self) -> Result<(), Failure> {
+        let Some((number, wrong)) = self.failed.first_key_value() else { return Ok(()) };
+        Err(format!("{} of {} images; image {number}: {wrong}", self.failed.len(), self.judged).into())
+    }
+}
+
+/// Judges images until there is no next one.
+fn judged(
+    recorded: &[Recorded],
+    size: &Size,
+    image: impl Fn(u64) -> Option<Image> + Sync,
+) -> Result<Tally, Failure> {
     let next = AtomicU64::new(0);
     let tally = Mutex::new(Tally::default());
     let one = || -> Result<(), Failure> {
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let goes_on = match size.images {
-                Some(images) => index < images,
-                None => index < LEAST_IMAGES || begun.elapsed() < TIME,
-            };
-            if !goes_on {
-                return Ok(());
-            }
-            let image = Image::of(recorded, seed, size.from + index, Against::PowerCut);
+            let Some(image) = image(next.fetch_add(1, Ordering::Relaxed)) else { return Ok(()) };
             let judged = image.judged(recorded, size.keep.as_deref())?;
             let mut tally = tally.lock().map_err(|_| "a thread panicked")?;
             tally.judged += 1;
@@ -137,8 +166,8 @@ fn images(recorded: &[Recorded], seed: u64, size: &Size, begun: Instant) -> Resu
     Ok(tally.into_inner().map_err(|_| "a thread panicked")?)
 }
 
-/// One power cut.
-#[derive(Debug)]
+/// One power cut, or one kill.
+#[derive(Debug, Clone)]
 struct Image {
     number: u64,
     /// Of the recordings.
@@ -172,9 +201,24 @@ impl Image {
         };
         let manner = match against {
             Against::PowerCutMistaken => Manner::Nothing,
-            _ => Manner::ALL[rng.below(Manner::ALL.len() as u64) as usize],
+            _ => Manner::OF_POWER_CUTS[rng.below(Manner::OF_POWER_CUTS.len() as u64) as usize],
         };
         Self { number, recording, scene: made.scene, cut, manner, rng, against }
+    }
+
+    /// A kill and a power cut before each operation of each close, and behind the last.
+    fn of_closes(recorded: &[Recorded], seed: u64) -> impl Iterator<Item = Self> {
+        let places = recorded.iter().enumerate().flat_map(|(recording, made)| {
+            made.closes()
+                .into_iter()
+                .flat_map(move |close| (close.start..=close.end).map(move |cut| (recording, made.scene, cut)))
+        });
+        let ways = [(Manner::Everything, Against::Kill), (Manner::Nothing, Against::PowerCut)];
+        let images = places.flat_map(move |place| ways.map(|way| (place, way)));
+        (0..).zip(images).map(move |(number, ((recording, scene, cut), (manner, against)))| {
+            let rng = Rng::stream(seed, number);
+            Self { number, recording, scene, cut, manner, rng, against }
+        })
     }
 
     /// Makes it and has it judged; in short what was found, or what is wrong.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -79,6 +80,24 @@ impl Recorded {
         let is_message = |op: &Op| op.changed_file() == Some(self.told);
         let ops = self.recording.ops.iter().enumerate();
         ops.filter(|(_, op)| is_message(op)).map(|(index, _)| index).collect()
+    }
+
+    /// The operations of each close of the world, by the place of the first and behind the last.
+    pub(crate) fn closes(&self) -> Vec<Range<usize>> {
+        let (mut told, mut messages) = (Vec::new(), Vec::new());
+        for index in self.messages() {
+            let Op::Write { bytes, .. } = &self.recording.ops[index] else { continue };
+            told.extend(bytes);
+            let mut rest = &told[..];
+            let all: Vec<_> = std::iter::from_fn(|| Message::receive(&mut rest)).collect();
+            messages.extend(all[messages.len()..].iter().map(|message| (index, *message)));
+        }
+        // A worker that closes says so, and then that it is at its end.
+        let closes = messages.windows(3).filter_map(|messages| match messages {
+            [(before, _), (closed, Message::Kept { .. }), (_, Message::End)] => Some(before + 1..*closed),
+            _ => None,
+        });
+        closes.collect()
     }
 
     /// The promise that was made before an operation.
