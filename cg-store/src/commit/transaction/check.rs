@@ -30,14 +30,26 @@ pub trait Checked: Kind {
     /// # Errors
     /// [`Error::TooLarge`] and the errors of unknown names, as each kind documents them.
     fn check(check: &Check<'_>, key: &Self::Key, value: &Self::Value) -> Result<(), Error>;
+
+    /// Whether a check of a value holds for the next one too, so that it is not repeated.
+    fn shares_check(_: (&Self::Key, &Self::Value), _: (&Self::Key, &Self::Value)) -> bool {
+        false
+    }
 }
 
 /// Refuses changes that contain anything that cannot be stored.
 pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error> {
     let check = Check { catalog: &changes.catalog, limits };
     each_kind!(changes, |changes: K| {
-        let mut values = changes.iter().filter_map(|(key, change)| Some((key, K::new(change)?)));
-        values.try_for_each(|(key, value)| K::check(&check, key, value))?;
+        let mut checked = None;
+        for (key, change) in changes {
+            let Some(value) = K::new(change) else { continue };
+            let value = (key, value);
+            if !checked.is_some_and(|checked| K::shares_check(checked, value)) {
+                K::check(&check, value.0, value.1)?;
+            }
+            checked = Some(value);
+        }
     });
     Ok(())
 }
@@ -89,6 +101,19 @@ impl Checked for kind::Chunks {
         }
         check_limit(check.limits.chunk_bytes, len_bytes as u64, || at.to_string())
     }
+
+    fn shares_check((at, chunk): (&ChunkAt, &Arc<Chunk>), (next_at, next): (&ChunkAt, &Arc<Chunk>)) -> bool {
+        at.dimension == next_at.dimension && is_alike(chunk, next)
+    }
+}
+
+/// Whether two chunks are known to be equal at no cost worth saving: they are the same, or short and equal. Empty and
+/// solid space is made of such neighbours.
+pub(super) fn is_alike(one: &Arc<Chunk>, next: &Arc<Chunk>) -> bool {
+    /// No chunk with two kinds of blocks is as short.
+    const SHORT_BYTES: usize = 512;
+    let is_short = |chunk: &Chunk| chunk.max_len_bytes() < SHORT_BYTES;
+    Arc::ptr_eq(one, next) || is_short(one) && is_short(next) && one == next
 }
 
 impl Checked for kind::Entities {

@@ -14,13 +14,16 @@
 //! | commit sequence | one, by the engine |
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::frame::{Codec, Draft};
 use cg_format::{ChunkAt, ClusterTier, EntityId, Lookup, Space, key};
 use cg_registry::{Catalog, Schema};
 
 use super::changes::{Changeable, Changes, ChunkChange};
+use super::check::is_alike;
 use crate::each_kind;
 use crate::engine::{Batch, Stamp};
 use crate::kinds::{kind, opacity};
@@ -48,7 +51,16 @@ pub(crate) struct RowWriter<'a> {
     outlines: Option<Schema>,
     /// Set if a chunk may be stored as a delta.
     deltas: Option<&'a DeltaIndex>,
+    /// The last chunk that was stored as a whole.
+    last: Option<LastChunk>,
     rows: Rows,
+}
+
+/// A chunk that was encoded, so that the next one may share its row.
+struct LastChunk {
+    chunk: Arc<Chunk>,
+    /// Set when a second chunk has shared it.
+    row: Option<Draft>,
 }
 
 impl Changes {
@@ -63,7 +75,7 @@ impl Changes {
     pub(crate) fn encode(&self, map: Option<&Catalog>, deltas: Option<&DeltaIndex>) -> Rows {
         let rows = Rows { outlines: map.map(Catalog::current_generation), ..Rows::default() };
         let outlines = map.map(Catalog::current_schema);
-        let mut out = RowWriter { catalog: &self.catalog, outlines, deltas, rows };
+        let mut out = RowWriter { catalog: &self.catalog, outlines, deltas, last: None, rows };
         each_kind!(self, |changes: K| {
             for (key, change) in changes {
                 K::put_rows(&mut out, key, change);
@@ -90,14 +102,28 @@ impl RowWriter<'_> {
             self.rows.deltas.push((at, row));
         } else {
             let generation = self.catalog.current_generation();
-            let new = change.new.as_deref();
-            let row = new.map_or_else(|| Draft::tombstone(generation), |new| hot_row(new, generation));
+            let row = match &change.new {
+                Some(new) => self.whole_row(new),
+                None => Draft::tombstone(generation),
+            };
             self.batch().put(Space::ChunkL0, key::chunk(at), row, Stamp::Commit);
             self.rows.whole.push(at);
         }
         if let Some(patch) = self.patch(change) {
             self.batch().put(Space::OpacityPatch, key::opacity_patch(at), patch, Stamp::Commit);
         }
+    }
+
+    /// The row of a chunk. Equal neighbours in a commit share one encoding.
+    fn whole_row(&mut self, chunk: &Arc<Chunk>) -> Draft {
+        let generation = self.catalog.current_generation();
+        if let Some(last) = &mut self.last
+            && is_alike(&last.chunk, chunk)
+        {
+            return last.row.get_or_insert_with(|| hot_row(chunk, generation)).clone();
+        }
+        self.last = Some(LastChunk { chunk: Arc::clone(chunk), row: None });
+        hot_row(chunk, generation)
     }
 
     pub(super) fn put_entity(&mut self, id: EntityId, entity: Option<&Entity>) {

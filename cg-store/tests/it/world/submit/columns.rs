@@ -120,3 +120,50 @@ fn a_column_that_ends_outside_the_world_is_refused() {
         assert_eq!(by_batch.to_string(), by_transaction.to_string());
     }
 }
+
+#[test]
+fn equal_neighbours_share_an_encoding_and_others_do_not() {
+    let world = in_memory();
+    let ids = Ids::register(&world);
+    let [stone, air] = [ids.stone, ids.air].map(|block| filled(&world, block));
+    let mut terrain = stone.clone();
+    terrain
+        .set_block(LocalPos::new(1, 2, 3), ids.air, &world.catalog().current_schema())
+        .expect("is registered");
+    let mut with_side = stone.clone();
+    with_side.set_side(world.registry().register_side("game:light").expect("is registered"), vec![7]);
+    let shared = Arc::new(terrain.clone());
+    // Runs of one, two, three and four, of copies and of one chunk.
+    let own = |chunk: &Chunk| Some(Arc::new(chunk.clone()));
+    let same = || Some(Arc::clone(&shared));
+    let chunks = vec![
+        own(&air),
+        own(&stone),
+        own(&stone),
+        own(&air),
+        own(&air),
+        own(&air),
+        own(&with_side),
+        own(&stone),
+        own(&stone),
+        own(&stone),
+        own(&stone),
+        same(),
+        same(),
+        same(),
+        own(&terrain),
+        None,
+        own(&stone),
+        own(&with_side),
+    ];
+    let column = Column::new(-3, chunks);
+    let mut batch = WriteBatch::new();
+    batch.save_column(ids.overworld, 0, 0, column.clone()).expect("is in the world");
+    world.submit(batch).expect("is taken").wait().expect("is accepted");
+    world.flush().expect("is written");
+    world.cache().clear();
+    let stored = world.column(ids.overworld, 0, 0, -3..=14).expect("loads");
+    for y in -3..=14 {
+        assert_eq!(stored.chunk(y), column.chunk(y), "height {y}");
+    }
+}
