@@ -257,6 +257,9 @@ impl<G: Ground> Resolving<'_, G> {
     /// Reads entities together.
     fn read_entities(&mut self, ids: impl IntoIterator<Item = EntityId>) -> Result<(), Error> {
         let ids: Vec<_> = ids.into_iter().filter(|id| !self.stored.contains_key(id)).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
         for (id, entity) in ids.iter().zip(self.ground.entities(&ids)) {
             self.stored.insert(*id, entity?);
         }

@@ -17,6 +17,9 @@ pub(crate) fn changed_objects(
     read: &ReadState,
     writes: &BTreeMap<ObjectKey, ObjectWrite>,
 ) -> Result<Vec<(ObjectKey, StoredObject)>, Error> {
+    if writes.is_empty() {
+        return Ok(Vec::new());
+    }
     let keys: Vec<_> = writes.keys().collect();
     let mut changed = Vec::with_capacity(writes.len());
     for ((key, write), stored) in writes.iter().zip(read.stored_objects(&keys)) {
