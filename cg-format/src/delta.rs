@@ -13,6 +13,8 @@
 //! An entity that crosses a border rewrites no chunk: a delta removes the reference from one chunk, another adds it to
 //! the next.
 
+mod difference;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -77,33 +79,6 @@ impl Delta {
     /// Creates a delta without changes.
     pub const fn new() -> Self {
         Self { sets: BTreeMap::new(), added: BTreeSet::new(), removed: BTreeSet::new() }
-    }
-
-    /// The delta from one chunk to another, with at most a limited number of blocks without components, and references.
-    /// `None` if components, side data or more blocks differ, or a layer was removed.
-    ///
-    /// Costs at most one comparison of every cell.
-    pub fn between(
-        old: &Chunk,
-        new: &Chunk,
-        schema: &(impl SchemaView + ?Sized),
-        max_sets: usize,
-    ) -> Option<Self> {
-        if !old.is_equal_beside_blocks(new) {
-            return None;
-        }
-        let mut delta = Self::new();
-        for changed in old.blocks_changed_in(new, max_sets)? {
-            let kinds = [Some(changed.new), changed.old];
-            if kinds.into_iter().flatten().any(|block| carries_components(block, schema)) {
-                return None;
-            }
-            delta.set_block(changed.at, changed.new);
-        }
-        let (before, after) = (old.entities(), new.entities());
-        delta.added = after.iter().filter(|id| before.binary_search(id).is_err()).copied().collect();
-        delta.removed = before.iter().filter(|id| after.binary_search(id).is_err()).copied().collect();
-        Some(delta)
     }
 
     /// Whether it has no changes. Such a delta need not be stored.
@@ -181,6 +156,9 @@ impl Delta {
 
     /// Appends the stored form. Equal deltas give equal bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let references = self.added.len() + self.removed.len();
+        let len_bytes = 1 + 3 * 4 + SET_LEN_BYTES * self.sets.len() + EntityId::LEN_BYTES * references;
+        out.reserve(len_bytes);
         let mut writer = Writer::new(out);
         writer.u8(DELTA_VERSION);
         writer.u32(self.sets.len() as u32);

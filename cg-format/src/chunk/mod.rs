@@ -41,6 +41,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use difference::ChangedBlock;
 pub use edit::EditError;
 pub(crate) use header::Header;
 pub use instances::CellLayer;

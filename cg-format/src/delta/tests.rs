@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use std::format;
 use std::string::ToString;
 
-fn at(x: u8, y: u8, z: u8, layer: u8) -> CellLayer {
+pub(super) fn at(x: u8, y: u8, z: u8, layer: u8) -> CellLayer {
     CellLayer::new(LocalPos::new(x, y, z), layer)
 }
 
-fn id(number: u128) -> EntityId {
+pub(super) fn id(number: u128) -> EntityId {
     EntityId::new(uuid::Uuid::from_u128(number))
 }
 
@@ -32,7 +32,7 @@ const ADDED_AT: usize = 5 + 2 * 11 + 4;
 /// The offset of the first removed one.
 const REMOVED_AT: usize = ADDED_AT + 16 + 4;
 
-fn encoded(delta: &Delta) -> Vec<u8> {
+pub(super) fn encoded(delta: &Delta) -> Vec<u8> {
     let mut out = Vec::new();
     delta.encode(&mut out);
     out
@@ -212,9 +212,9 @@ proptest! {
 }
 
 /// Block 1 is a chest with a component; blocks from 100 on are unknown.
-struct Chests;
+pub(super) struct Chests;
 
-const CONTENT: ComponentId = ComponentId::variable(0);
+pub(super) const CONTENT: ComponentId = ComponentId::variable(0);
 
 impl SchemaView for Chests {
     fn components_of(&self, block: BlockId) -> Option<&[ComponentId]> {
@@ -239,7 +239,7 @@ impl SchemaView for Chests {
 }
 
 /// Air with a chest full of gold, a second layer in the cell before it, and one entity.
-fn room() -> Chunk {
+pub(super) fn room() -> Chunk {
     let mut room = Chunk::filled(BlockId::new(0), &Chests).unwrap();
     room.set_block(LocalPos::new(0, 0, 15), BlockId::new(1), &Chests).unwrap();
     room.set_component(at(0, 0, 15, 0), CONTENT, b"gold").unwrap();
@@ -336,87 +336,6 @@ proptest! {
         merged.merge(&then);
         merged.apply(&mut at_once, &Chests).unwrap();
         prop_assert_eq!(at_once.to_bytes(), one_by_one.to_bytes());
-    }
-}
-
-/// An edit of a chunk.
-#[derive(Debug, Clone, Copy)]
-enum Edit {
-    Set(CellLayer, u64),
-    Push(LocalPos, u64),
-    Pop(LocalPos),
-    Side(u8),
-    Fill(CellLayer),
-    Add(u8),
-    Remove(u8),
-}
-
-fn edits() -> impl Strategy<Value = Vec<Edit>> {
-    let cell = (0..3_u8, 12..16_u8).prop_map(|(x, z)| LocalPos::new(x, 0, z));
-    let place = (cell.clone(), 0..3_u8).prop_map(|(cell, layer)| CellLayer::new(cell, layer));
-    let edit = prop_oneof![
-        6 => (place.clone(), 0..9_u64).prop_map(|(at, block)| Edit::Set(at, block)),
-        2 => (cell.clone(), 0..9_u64).prop_map(|(cell, block)| Edit::Push(cell, block)),
-        1 => cell.prop_map(Edit::Pop),
-        1 => (0..3_u8).prop_map(Edit::Side),
-        1 => place.prop_map(Edit::Fill),
-        2 => (0..4_u8).prop_map(Edit::Add),
-        2 => (0..4_u8).prop_map(Edit::Remove),
-    ];
-    proptest::collection::vec(edit, 0..8)
-}
-
-fn edit(chunk: &mut Chunk, edit: Edit) {
-    // A refused edit leaves the chunk unchanged.
-    let _ = match edit {
-        Edit::Set(at, block) => chunk.set_layer(at, BlockId::new(block), &Chests).map(drop),
-        Edit::Push(cell, block) => chunk.push_layer(cell, BlockId::new(block), &Chests).map(drop),
-        Edit::Pop(cell) => {
-            let top = chunk.layer_count(cell) as u8 - 1;
-            chunk.remove_layer(cell, top.max(1)).map(drop)
-        }
-        Edit::Fill(at) => chunk.set_component(at, CONTENT, b"silver"),
-        Edit::Side(n) => {
-            chunk.set_side(crate::SideKind::new(1), std::vec![n]);
-            Ok(())
-        }
-        Edit::Add(n) => {
-            chunk.add_entity(id(n.into()));
-            Ok(())
-        }
-        Edit::Remove(n) => {
-            chunk.remove_entity(id(n.into()));
-            Ok(())
-        }
-    };
-}
-
-proptest! {
-    #[test]
-    fn what_is_between_two_chunks_makes_one_of_the_other(before in edits(), after in edits()) {
-        let mut old = room();
-        for word in before {
-            edit(&mut old, word);
-        }
-        let mut new = old.clone();
-        for word in after {
-            edit(&mut new, word);
-        }
-        if let Some(delta) = Delta::between(&old, &new, &Chests, 64) {
-            let mut applied = old.clone();
-            delta.apply(&mut applied, &Chests).unwrap();
-            prop_assert_eq!(&applied, &new);
-            prop_assert_eq!(delta.is_empty(), old == new);
-            let sets = delta.sets().len();
-            prop_assert_eq!(Delta::between(&old, &new, &Chests, sets), Some(delta));
-            prop_assert!(sets == 0 || Delta::between(&old, &new, &Chests, sets - 1).is_none());
-        } else {
-            // There is no delta only if components or side data differ, or a cell lost a layer.
-            let sides = |chunk: &Chunk| chunk.sides().map(|(_, data)| data.to_vec()).collect::<Vec<_>>();
-            let fewer = LocalPos::all().any(|cell| new.layer_count(cell) < old.layer_count(cell));
-            let moved = old.components().ne(new.components());
-            prop_assert!(fewer || moved || sides(&old) != sides(&new), "{old:?} {new:?}");
-        }
     }
 }
 

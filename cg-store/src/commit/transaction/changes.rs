@@ -9,6 +9,7 @@ use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use cg_registry::Catalog;
 
 use super::check::Checked;
+use super::named_cells::NamedCells;
 use super::rows::{RowWriter, entity_row};
 use crate::each_kind;
 use crate::kinds::kind::{self, Kind};
@@ -59,6 +60,8 @@ pub struct ChunkChange {
     pub old: Lookup<Stored>,
     /// The chunk after the change; `None` is a deletion.
     pub new: Option<Arc<Chunk>>,
+    /// Set if the blocks of no other cells differ.
+    pub(super) named: Option<Arc<NamedCells>>,
 }
 
 impl Changes {

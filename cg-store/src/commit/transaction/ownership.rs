@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, Lookup};
 
@@ -63,6 +62,19 @@ impl ChunkChange {
     fn new_references(&self) -> &[EntityId] {
         self.new.as_ref().map_or(&[], |chunk| chunk.entities())
     }
+
+    /// Whether the write is equal to what is stored.
+    fn is_same(&self) -> bool {
+        match (&self.old, &self.new) {
+            (Lookup::Found(old), Some(new)) => {
+                // One block that differs is enough.
+                let names_a_change = self.named.as_ref().is_some_and(|named| named.differ_in(new));
+                !names_a_change && (Arc::ptr_eq(&old.chunk, new) || old.chunk == *new)
+            }
+            (Lookup::Found(_), None) | (Lookup::Tombstone | Lookup::NotFound, Some(_)) => false,
+            (Lookup::Tombstone | Lookup::NotFound, None) => true,
+        }
+    }
 }
 
 /// Makes the references and owners of a transaction agree.
@@ -90,7 +102,7 @@ pub fn resolve_ownership<G: Ground>(
     if is_moved {
         // Chunks that lost their reference again, or to which the host had added it already.
         chunks.retain(|at, change| {
-            let is_same = is_same(&change.old, change.new.as_ref());
+            let is_same = change.is_same();
             if is_same {
                 unchanged.push(*at);
             }
@@ -110,24 +122,17 @@ fn compare_with_stored<G: Ground>(
 ) -> Result<(BTreeMap<ChunkAt, ChunkChange>, Vec<ChunkAt>), Error> {
     let positions: Vec<ChunkAt> = chunks.keys().copied().collect();
     let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
-    for ((at, new), old) in chunks.iter().zip(ground.stored_many(&positions)) {
+    for ((at, new, named), old) in chunks.with_names().zip(ground.stored_many(&positions)) {
         let old = old?;
-        if is_same(&old, new.as_ref()) {
+        let named = named.filter(|named| named.begin_with(&old)).cloned();
+        let change = ChunkChange { old, new: new.clone(), named };
+        if change.is_same() {
             unchanged.push(*at);
         } else {
-            changed.push((*at, ChunkChange { old, new: new.clone() }));
+            changed.push((*at, change));
         }
     }
     Ok((changed.into_iter().collect(), unchanged))
-}
-
-/// Whether the write is equal to what is stored.
-fn is_same(old: &Lookup<Stored>, new: Option<&Arc<Chunk>>) -> bool {
-    match (old, new) {
-        (Lookup::Found(old), Some(new)) => Arc::ptr_eq(&old.chunk, new) || old.chunk == *new,
-        (Lookup::Found(_), None) | (Lookup::Tombstone | Lookup::NotFound, Some(_)) => false,
-        (Lookup::Tombstone | Lookup::NotFound, None) => true,
-    }
 }
 
 struct Resolving<'g, G> {
@@ -249,7 +254,7 @@ impl<G: Ground> Resolving<'_, G> {
         for (at, old) in unknown.iter().zip(self.ground.stored_many(&unknown)) {
             let old = old?;
             let new = old.clone().here().map(|stored| stored.chunk);
-            self.chunks.insert(*at, ChunkChange { old, new });
+            self.chunks.insert(*at, ChunkChange { old, new, named: None });
         }
         Ok(())
     }

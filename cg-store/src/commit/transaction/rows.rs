@@ -24,6 +24,7 @@ use cg_registry::{Catalog, Schema};
 
 use super::changes::{Changeable, Changes, ChunkChange};
 use super::check::is_alike;
+use super::named_cells::NamedCells;
 use crate::each_kind;
 use crate::engine::{Batch, Stamp};
 use crate::kinds::{kind, opacity};
@@ -71,7 +72,7 @@ impl Changes {
     /// those of the changes.
     ///
     /// If `deltas` has room for a chunk, the chunk is compared with the stored one first, to write a delta if that is
-    /// smaller.
+    /// smaller. Where the host named the cells that it changed, only these are compared.
     pub(crate) fn encode(&self, map: Option<&Catalog>, deltas: Option<&DeltaIndex>) -> Rows {
         let rows = Rows { outlines: map.map(Catalog::current_generation), ..Rows::default() };
         let outlines = map.map(Catalog::current_schema);
@@ -141,7 +142,8 @@ impl RowWriter<'_> {
     fn delta(&self, change: &ChunkChange) -> Option<Draft> {
         match (&change.old, &change.new) {
             (Lookup::Found(old), Some(new)) if old.is_current => {
-                delta_row(&old.chunk, new, &self.catalog.current_schema())
+                let named = change.named.as_deref().map(NamedCells::cells);
+                delta_row(&old.chunk, new, named, &self.catalog.current_schema())
             }
             _ => None,
         }

@@ -156,6 +156,9 @@ impl<S: TxStore> Tx<S> {
 
     /// Replaces the block in layer 0 of a cell and returns the old one. New components hold their defaults.
     ///
+    /// If the host changes at most 64 cells of a stored chunk, all in this way, the commit compares only these for its
+    /// [delta](crate::WorldOptions::deltas).
+    ///
     /// # Errors
     /// [`Error::ChunkAbsent`] if the chunk is not stored, and as [`load`](Self::load).
     pub fn set_block(
@@ -167,8 +170,11 @@ impl<S: TxStore> Tx<S> {
         let catalog = self.current_catalog();
         let schema = catalog.current_schema();
         let at = ChunkAt::new(dimension, pos.chunk());
-        self.edit(at, |chunk| chunk.set_block(pos.local(), block, &schema))?
-            .map_err(|error| self.store.refused(error.into()))
+        if let Some(stored) = self.unwritten(at)? {
+            self.writes.chunks.insert_stored(at, stored);
+        }
+        let set = self.writes.chunks.set_block(at, pos.local(), block, &schema);
+        set.ok_or(Error::ChunkAbsent { at })?.map_err(|error| self.store.refused(error.into()))
     }
 
     /// Replaces one component of one block.
@@ -200,11 +206,19 @@ impl<S: TxStore> Tx<S> {
     /// # Errors
     /// [`Error::ChunkAbsent`], and as [`load`](Self::load).
     pub fn edit<T>(&mut self, at: ChunkAt, change: impl FnOnce(&mut Chunk) -> T) -> Result<T, Error> {
-        if !self.writes.has_chunk(at) {
-            let chunk = self.load(at)?.ok_or_else(|| self.store.refused(Error::ChunkAbsent { at }))?;
-            self.writes.chunks.insert(at, Some(chunk));
+        if let Some(stored) = self.unwritten(at)? {
+            self.writes.chunks.insert(at, Some(stored));
         }
         self.writes.change_chunk(at, change)
+    }
+
+    /// A stored chunk that is to be changed; `None` if it is written already.
+    fn unwritten(&mut self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        if self.writes.has_chunk(at) {
+            return Ok(None);
+        }
+        let stored = self.load(at)?.ok_or_else(|| self.store.refused(Error::ChunkAbsent { at }))?;
+        Ok(Some(stored))
     }
 
     /// An entity, or `None` if the world does not have it.

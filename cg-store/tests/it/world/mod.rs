@@ -37,6 +37,7 @@ mod load;
 mod low_disk;
 mod memory;
 mod moves;
+mod named_cells;
 mod objects;
 mod opacity;
 mod opacity_ticks;
