@@ -13,7 +13,6 @@
 //! | snapshot | one for each mebibyte of a saved one, and one more; one per row of a deleted one |
 //! | commit sequence | one, by the engine |
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -162,8 +161,12 @@ impl RowWriter<'_> {
 /// Adds one mark per touched cube of each cluster tier. So "changed since" visits only what changed.
 pub(crate) fn put_change_marks(batch: &mut Batch, chunks: impl Iterator<Item = ChunkAt> + Clone) {
     for tier in [ClusterTier::L1, ClusterTier::L2] {
-        let cubes = chunks.clone().map(|at| (at.dimension, at.pos.cluster(tier)));
-        for (dimension, cluster) in cubes.collect::<BTreeSet<_>>() {
+        // The chunks of a column are neighbours, so most repeats are dropped before the sort.
+        let mut cubes: Vec<_> = chunks.clone().map(|at| (at.dimension, at.pos.cluster(tier))).collect();
+        cubes.dedup();
+        cubes.sort_unstable();
+        cubes.dedup();
+        for (dimension, cluster) in cubes {
             let mark = Draft::plain(Codec::None, 0, |_| {});
             batch.put(Space::ChangeMark, key::change_mark(dimension, cluster), mark, Stamp::Commit);
         }
