@@ -1,6 +1,7 @@
 //! The state of committing: the commit log, the queue, and the threads.
 
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
 use crate::commit::commit_log::CommitLog;
@@ -8,6 +9,7 @@ use crate::commit::disk_guard::DiskGuard;
 use crate::commit::persist::GroupCommit;
 use crate::commit::queue::CommitQueue;
 use crate::commit::resume::Resumption;
+use crate::commit::submit::ticket::TicketIssuer;
 use crate::commit::threads::CommitThreads;
 use crate::commit::write::CommitObserver;
 use crate::read::chunk::WorldView;
@@ -34,6 +36,9 @@ pub(crate) struct CommitState {
     pub(crate) transactions: Stopwatch,
     /// For threads and tickets, which do not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
+    pub(super) ticket_issuer: Arc<TicketIssuer>,
+    /// Whether the accepting and the writing thread were started.
+    pub(super) accepts: AtomicBool,
     /// Started when there is work for them.
     pub(super) threads: Mutex<CommitThreads, rank::StartThread>,
 }
@@ -51,6 +56,8 @@ impl CommitState {
         let last_commit = shared.engine()?.last_commit().get();
         Ok(Arc::new_cyclic(|this: &Weak<Self>| Self {
             log: CommitLog::new(last_commit),
+            ticket_issuer: Arc::new(TicketIssuer::new(WeakWorld::new(this, uses), &queue)),
+            accepts: AtomicBool::new(false),
             queue,
             observer,
             resumption: Mutex::new(Resumption::NONE),

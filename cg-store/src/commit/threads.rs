@@ -11,6 +11,7 @@
 //! accepting thread must not have.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -41,8 +42,13 @@ impl CommitState {
 
     /// Starts the accepting and the writing thread, if they do not run.
     pub(crate) fn start_accepting(&self) -> Result<(), Error> {
+        if self.accepts.load(Ordering::Acquire) {
+            return Ok(());
+        }
         self.start_writing()?;
-        self.start_thread(|threads| &mut threads.accepting, "cg-store-accept", accept_batches)
+        self.start_thread(|threads| &mut threads.accepting, "cg-store-accept", accept_batches)?;
+        self.accepts.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Starts a thread, if it does not run.

@@ -38,10 +38,11 @@ impl Puts {
 }
 
 impl RecentPuts {
-    /// The hot rows that a batch will put.
+    /// The hot rows that a batch will put, one entry for each run of rows in one cube.
     pub(crate) fn of(batch: &Batch) -> Vec<(CubeAt, Puts)> {
-        let put = batch.drafts_put(Space::ChunkL0).filter_map(|(row, draft)| {
-            let at = key::decode_chunk(row).ok()?;
+        let mut runs: Vec<(CubeAt, Puts)> = Vec::new();
+        for (row, draft) in batch.drafts_put(Space::ChunkL0) {
+            let Ok(at) = key::decode_chunk(row) else { continue };
             let place = 1 << Slot::of(at.pos, ClusterTier::L1).in_cube();
             let is_tombstone = draft.kind() == FrameKind::Tombstone;
             let puts = if is_tombstone {
@@ -49,9 +50,13 @@ impl RecentPuts {
             } else {
                 Puts { chunks: place, tombstones: 0 }
             };
-            Some((CubeAt::of(at), puts))
-        });
-        put.collect()
+            let cube = CubeAt::of(at);
+            match runs.last_mut() {
+                Some((last, before)) if *last == cube => before.add(puts),
+                _ => runs.push((cube, puts)),
+            }
+        }
+        runs
     }
 
     pub(crate) fn add(&mut self, written: Vec<(CubeAt, Puts)>) {

@@ -69,7 +69,7 @@ impl CommitState {
         }
         let outcome =
             self.queue.submit(batch, bytes).inspect_err(|refused| self.count_busy(&refused.error))?;
-        Ok(WriteTicket::waiting(self.weak_world.clone(), Arc::downgrade(&self.queue), outcome))
+        Ok(WriteTicket::waiting(&self.ticket_issuer, outcome))
     }
 
     /// Checks that the world takes a batch, and starts the threads that it needs.

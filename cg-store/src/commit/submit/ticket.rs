@@ -77,21 +77,28 @@ impl Outcome {
     }
 }
 
-/// A ticket for a submitted batch that reports its outcome. It does not keep the world open, and may be dropped.
-pub struct WriteTicket {
+/// The world that issues tickets. They share this, so that a ticket takes one count, which no other thread changes.
+pub(crate) struct TicketIssuer {
     world: WeakWorld<CommitState>,
     /// Not held: a world that is gone reports nothing more.
     queue: Weak<CommitQueue>,
+}
+
+impl TicketIssuer {
+    pub(crate) fn new(world: WeakWorld<CommitState>, queue: &Arc<CommitQueue>) -> Self {
+        Self { world, queue: Arc::downgrade(queue) }
+    }
+}
+
+/// A ticket for a submitted batch that reports its outcome. It does not keep the world open, and may be dropped.
+pub struct WriteTicket {
+    issuer: Arc<TicketIssuer>,
     outcome: Arc<Outcome>,
 }
 
 impl WriteTicket {
-    pub(super) fn waiting(
-        world: WeakWorld<CommitState>,
-        queue: Weak<CommitQueue>,
-        outcome: Arc<Outcome>,
-    ) -> Self {
-        Self { world, queue, outcome }
+    pub(super) fn waiting(issuer: &Arc<TicketIssuer>, outcome: Arc<Outcome>) -> Self {
+        Self { issuer: Arc::clone(issuer), outcome }
     }
 
     /// Whether the batch was accepted or refused, so that [`wait`](Self::wait) would not wait. Never blocks.
@@ -110,17 +117,17 @@ impl WriteTicket {
     pub fn wait(self) -> Result<Committed<()>, Error> {
         if !self.outcome.is_finished() {
             // If the world is gone, the batch has an outcome since the first check.
-            self.world.with_world(|world| world.apply_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
+            self.issuer.world.with_world(|world| world.apply_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
         }
         let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;
-        Ok(Committed::new(self.world.clone(), (), seq))
+        Ok(Committed::new(self.issuer.world.clone(), (), seq))
     }
 }
 
 impl Drop for WriteTicket {
     fn drop(&mut self) {
         if let Some(refusal) = self.outcome.forget()
-            && let Some(queue) = self.queue.upgrade()
+            && let Some(queue) = self.issuer.queue.upgrade()
         {
             queue.add_unreported(refusal);
         }
