@@ -33,6 +33,8 @@ var workloads = map[string]func(*task) (*figures, error){
 	"area-terrain":   func(t *task) (*figures, error) { return t.area(false) },
 	"area-empty":     func(t *task) (*figures, error) { return t.area(true) },
 	"absent":         (*task).absentColumns,
+	"absent-again":   func(t *task) (*figures, error) { return t.absentAgain(askForAbsent) },
+	"absent-many":    func(t *task) (*figures, error) { return t.absentAgain(askForAbsentArea) },
 	"block-process":  func(t *task) (*figures, error) { return t.blocks(mode{process: true}) },
 	"block-synced":   func(t *task) (*figures, error) { return t.blocks(mode{synced: true}) },
 	"cached":         (*task).cached,
@@ -355,17 +357,45 @@ func (t *task) area(empty bool) (*figures, error) {
 
 func (t *task) absentColumns() (*figures, error) {
 	return t.opening(false, func(m *meter, s store) error {
-		return m.call(func() error {
-			for x := int32(-105); x <= -95; x++ {
-				for z := int32(-105); z <= -95; z++ {
-					if _, err := s.LoadColumn(world.ChunkPos{x, z}, world.Overworld); !absent(err) {
-						return fmt.Errorf("the column at %d, %d was never saved: %v", x, z, err)
-					}
-				}
-			}
-			return nil
-		})
+		return m.call(func() error { return askForAbsent(s) })
 	})
+}
+
+// absentAgain asks for an area that was never stored, after it was asked for twice.
+func (t *task) absentAgain(ask func(store) error) (*figures, error) {
+	f, err := t.reading(false, mode{}, func(m *meter, s store) error {
+		for turn := 0; turn < 2; turn++ {
+			if err := m.apart(func() error { return ask(s) }); err != nil {
+				return err
+			}
+		}
+		for m.spent < t.enough {
+			if err := m.work(1, func() error { return ask(s) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return t.compared(false, f, err)
+}
+
+func askForAbsentArea(s store) error {
+	all, err := s.loadArea(world.ChunkPos{-100, -100}, radius)
+	if err == nil && len(all) > 0 {
+		return fmt.Errorf("%d columns were never saved", len(all))
+	}
+	return err
+}
+
+func askForAbsent(s store) error {
+	for x := int32(-105); x <= -95; x++ {
+		for z := int32(-105); z <= -95; z++ {
+			if _, err := s.LoadColumn(world.ChunkPos{x, z}, world.Overworld); !absent(err) {
+				return fmt.Errorf("the column at %d, %d was never saved: %v", x, z, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (t *task) cached() (*figures, error) {

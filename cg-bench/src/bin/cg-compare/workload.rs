@@ -26,6 +26,8 @@ pub(crate) enum Workload {
     AreaTerrain,
     AreaEmpty,
     Absent,
+    AbsentAgain,
+    AbsentMany,
     BlockProcess,
     BlockSynced,
     Cached,

@@ -43,6 +43,8 @@ pub(crate) fn run(workload: Workload, bench: &Bench<'_>) -> Result<Figures, Fail
         Workload::AreaTerrain => loads::area(bench, Contents::Terrain),
         Workload::AreaEmpty => loads::area(bench, Contents::Empty),
         Workload::Absent => loads::absent(bench),
+        Workload::AbsentAgain => loads::absent_again(bench, loads::one_by_one),
+        Workload::AbsentMany => loads::absent_again(bench, loads::in_one_call),
         Workload::Cached => loads::cached(bench),
         Workload::Open => loads::open(bench),
         Workload::OpenMemory => loads::open_memory(bench),

@@ -8,7 +8,7 @@ const COPIED: &str = "the store's files were just written: in the page cache";
 const WARM: &str = "everything was loaded twice";
 const REOPENED: &str = "reopened; the store's own caches begin empty, the files are in the page cache";
 
-pub(super) const ALL: [Facts; 35] = [
+pub(super) const ALL: [Facts; 37] = [
     writes(W::NewTerrain, "new-terrain", "new terrain columns until closed and synced", "column", NEW),
     writes(W::Changed, "changed", "all 24 chunks of a column changed, until synced", "column", COPIED),
     writes(W::NewEmpty, "new-empty", "empty columns until closed and synced", "column", NEW),
@@ -21,6 +21,8 @@ pub(super) const ALL: [Facts; 35] = [
     reads(W::AreaTerrain, "area-terrain", "reopened: 11×11 terrain columns at once", "area", REOPENED),
     reads(W::AreaEmpty, "area-empty", "reopened: 11×11 empty columns at once", "area", REOPENED),
     reads(W::Absent, "absent", "reopened: 121 absent columns, first time", "area", REOPENED),
+    reads(W::AbsentAgain, "absent-again", "121 absent columns again, one by one", "area", WARM),
+    reads(W::AbsentMany, "absent-many", "121 absent columns again, in one call", "area", WARM),
     writes(W::BlockProcess, "block-process", "one block changed, until the system has it", "block", COPIED),
     writes(W::BlockSynced, "block-synced", "one block changed, until synced", "block", COPIED),
     reads(
