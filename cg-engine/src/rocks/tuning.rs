@@ -18,7 +18,6 @@ pub const MAX_WAL_BYTES: u64 = 256 << 20;
 /// Zstandard levels of the last level of a family; see `docs/lab/cold-bytes.md`. Rows that are seldom written get the
 /// highest, which writes a few megabytes a second.
 const ZSTD_SELDOM_WRITTEN: i32 = 19;
-const ZSTD_OPACITY: i32 = 12;
 const ZSTD_OFTEN_WRITTEN: i32 = 6;
 /// RocksDB's defaults: Zstandard takes window and strategy from the level.
 const ZSTD_WINDOW_BITS: i32 = -14;
@@ -279,8 +278,7 @@ fn profile(family: Option<Family>) -> Profile {
             point_reads: true,
             ..small
         },
-        Family::OpacityMap => Profile { last_level_zstd: Some(ZSTD_OPACITY), ..often_written },
-        Family::ChunkDelta | Family::Index => often_written,
+        Family::OpacityMap | Family::ChunkDelta | Family::Index => often_written,
         // Objects are many values that are alike, and are rarely written or read. Large ones stay out of the tree: an
         // import may write gigabytes of them, which compactions could not compress at the last level's rate.
         Family::Object => Profile {

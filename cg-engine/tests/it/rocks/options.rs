@@ -129,7 +129,7 @@ fn every_family_is_tuned() {
         chunkl1: buffer 67108864 x 2, block 16384 kNoCompression, last level the same, bloomfilter, blobs kNoCompression from 16384, gc true 0.250000 0.500000
         chunkl2: buffer 67108864 x 2, block 16384 kNoCompression, last level kZSTD 19, bloomfilter, blobs kNoCompression from 16384, gc true 0.500000 0.500000
         entity: buffer 33554432 x 2, block 4096 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
-        opacityMap: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 12, bloomfilter, blobs none
+        opacityMap: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs none
         chunkDelta: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs none
         object: buffer 16777216 x 2, block 262144 kLZ4Compression, last level kZSTD 19, bloomfilter, blobs kZSTD from 65536, gc true 0.250000 0.500000
         record: buffer 16777216 x 2, block 8192 kLZ4Compression, last level kZSTD 6, bloomfilter, blobs kLZ4Compression from 65536, gc true 0.250000 0.500000
