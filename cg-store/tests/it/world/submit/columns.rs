@@ -98,8 +98,9 @@ fn a_column_takes_its_memory_in_the_queue() {
     world.submit(first).expect("the queue is empty");
     let mut second = WriteBatch::new();
     second.save_column(ids.overworld, 7, 9, column).expect("is in the world");
-    let refused = world.submit(second).expect_err("more than the queue may hold");
+    let submitted = world.submit(second);
     held.store(false, Ordering::Relaxed);
+    let refused = submitted.expect_err("more than the queue may hold");
     let Error::Busy { limit_bytes: 65536, .. } = refused.error else { panic!("{}", refused.error) };
 }
 
