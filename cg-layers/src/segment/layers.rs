@@ -1,6 +1,6 @@
 //! A segmented world as a source of chunks, as the base of an overlay, and as the target of a merge.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -86,12 +86,11 @@ impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
-        Ok(self.find_chunk(at)?.map(|(chunk, _)| chunk))
+        self.find(at, |world| world.lookup(at))
     }
 
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
-        let found = self.find_chunks(at);
-        found.into_iter().map(|found| Ok(found?.map(|(chunk, _)| chunk))).collect()
+        self.find_many(at, ChunkSource::lookup_many)
     }
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
@@ -107,19 +106,14 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        // Finishing an interrupted transfer changes chunks. So it is finished before the reads, not between two of
-        // them.
-        self.try_to_resolve();
-        self.find_chunk_in(self.segment_of(at), at)
+        self.find(at, |world| Ok(of_life(world, world.find_chunk(at)?)))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        self.try_to_resolve();
-        let mut by_segment: BTreeMap<SegmentPos, Vec<usize>> = BTreeMap::new();
-        for (index, at) in at.iter().enumerate() {
-            by_segment.entry(self.segment_of(*at)).or_default().push(index);
-        }
-        self.find_chunks_by_segment(at, &by_segment)
+        self.find_many(at, |world, at| {
+            let found = world.find_chunks(at);
+            found.into_iter().map(|found| Ok(of_life(world, found?))).collect()
+        })
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
@@ -144,37 +138,85 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 }
 
+/// A segment, and the indexes of adjacent chunks of it.
+type Run = (SegmentPos, Range<usize>);
+
 impl<H: SegmentHome> SegmentedWorld<H> {
-    fn find_chunk_in(&self, segment: SegmentPos, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        let found = self.with_stored(segment, |world| Ok(of_life(world, world.find_chunk(at)?)))?;
-        Ok(found.unwrap_or(Lookup::NotFound))
+    /// Looks a chunk up in its segment.
+    fn find<T>(
+        &self,
+        at: ChunkAt,
+        find: impl FnOnce(&World) -> Result<Lookup<T>, Error>,
+    ) -> Result<Lookup<T>, Error> {
+        // Finishing an interrupted transfer changes chunks. So it is finished before the reads, not between two of
+        // them.
+        self.try_to_resolve();
+        Ok(self.with_stored(self.segment_of(at), find)?.unwrap_or(Lookup::NotFound))
     }
 
-    fn find_chunks_by_segment(
+    /// Looks many chunks up, those of one segment in one call of `find`.
+    fn find_many<T>(
         &self,
         at: &[ChunkAt],
-        by_segment: &BTreeMap<SegmentPos, Vec<usize>>,
-    ) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
+        find: impl Fn(&World, &[ChunkAt]) -> Vec<Result<Lookup<T>, Error>>,
+    ) -> Vec<Result<Lookup<T>, Error>> {
+        self.try_to_resolve();
+        let mut runs = self.runs(at);
+        if let [(segment, _)] = runs[..] {
+            return self.find_in(segment, at, &find);
+        }
+        runs.sort_by_key(|(segment, _)| *segment);
         let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotFound)).collect();
-        for (segment, indexes) in by_segment {
-            let places: Vec<_> = indexes.iter().filter_map(|index| at.get(*index).copied()).collect();
-            let find = |world: &World| {
-                let found = world.find_chunks(&places);
-                Ok(found.into_iter().map(|found| Ok(of_life(world, found?))).collect())
-            };
-            let in_segment: Vec<_> = match self.with_stored(*segment, find) {
-                Ok(Some(in_segment)) => in_segment,
-                Ok(None) => continue,
-                // Each position gets the error of its segment.
-                Err(_) => places.iter().map(|at| self.find_chunk_in(*segment, *at)).collect(),
-            };
-            for (index, chunk) in indexes.iter().zip(in_segment) {
-                if let Some(slot) = found.get_mut(*index) {
-                    *slot = chunk;
+        for runs in runs.chunk_by(|(one, _), (next, _)| one == next) {
+            let joined: Vec<_>;
+            let (segment, places) = match runs {
+                [(segment, run)] => (*segment, &at[run.clone()]),
+                [(segment, _), ..] => {
+                    joined = runs.iter().flat_map(|(_, run)| &at[run.clone()]).copied().collect();
+                    (*segment, &joined[..])
                 }
+                [] => continue,
+            };
+            let indexes = runs.iter().flat_map(|(_, run)| run.clone());
+            for (index, one) in indexes.zip(self.find_in(segment, places, &find)) {
+                found[index] = one;
             }
         }
         found
+    }
+
+    /// The runs of adjacent chunks that are in one segment.
+    fn runs(&self, at: &[ChunkAt]) -> Vec<Run> {
+        let mut runs = Vec::new();
+        let mut begin = 0;
+        while let Some(first) = at.get(begin) {
+            let segment = self.segment_of(*first);
+            let is_other = |at: &ChunkAt| !segment.has(*at, self.side_chunks());
+            let end = at[begin..].iter().position(is_other).map_or(at.len(), |len| begin + len);
+            runs.push((segment, begin..end));
+            begin = end;
+        }
+        runs
+    }
+
+    /// Looks chunks of one segment up. If it cannot be opened, each gets an error of its own.
+    fn find_in<T>(
+        &self,
+        segment: SegmentPos,
+        at: &[ChunkAt],
+        find: impl Fn(&World, &[ChunkAt]) -> Vec<Result<Lookup<T>, Error>>,
+    ) -> Vec<Result<Lookup<T>, Error>> {
+        match self.with_stored(segment, |world| Ok(find(world, at))) {
+            Ok(Some(found)) => found,
+            Ok(None) => at.iter().map(|_| Ok(Lookup::NotFound)).collect(),
+            Err(_) => {
+                let alone = |at: &ChunkAt| {
+                    let found = self.with_stored(segment, |world| Ok(find(world, &[*at]).pop()))?;
+                    found.flatten().unwrap_or(Ok(Lookup::NotFound))
+                };
+                at.iter().map(alone).collect()
+            }
+        }
     }
 }
 
@@ -182,10 +224,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 /// restored from a checkpoint, counts versions anew. Versions that have an opening are distinct by that. The results are only
 /// compared for equality.
 pub(super) fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
-    let (high, low) = world.identity().incarnation.as_u64_pair();
     found.map(|(value, origin)| {
-        let mask = if origin.opening == 0 { high ^ low } else { 0 };
-        (value, Origin { version: origin.version ^ mask, ..origin })
+        if origin.opening != 0 {
+            return (value, origin);
+        }
+        let (high, low) = world.identity().incarnation.as_u64_pair();
+        (value, Origin { version: origin.version ^ high ^ low, ..origin })
     })
 }
 

@@ -62,7 +62,9 @@ pub struct SegmentOptions {
     /// At most this many segments are open at once, unless more are in use. Default 16. Each has its own write buffer
     /// and three threads; all share one [`Resources`](cg_store::Resources).
     pub max_open: usize,
-    /// The options of the root and of every segment. `cache_bytes` is divided among the segments that may be open.
+    /// The options of the root and of every segment. `cache_bytes` is divided equally among the segments that are open, and
+    /// again whenever one is opened or closed: a single one has all of it. The root has no chunks and needs none.
+    /// The 64th for known absent cubes is divided by `max_open`.
     pub world: WorldOptions,
 }
 
@@ -203,13 +205,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let side_chunks = whole("side of a segment", &stored, |reader| reader.u32("side"))?;
         check_side(side_chunks)?;
         let known = read_known(&root)?;
-        let cache_bytes = (options.world.cache_bytes / options.max_open.max(1) as u64).max(1 << 20);
+        let open = OpenSegments::new(options.max_open, options.world.cache_bytes);
+        let cache_bytes = open.first_cache_bytes();
         let shared = Shared {
             options: WorldOptions { cache_bytes, resources: resources(&root), ..options.world.clone() },
             home,
             side_chunks,
             known: RwLock::new(known),
-            open: OpenSegments::new(options.max_open),
+            open,
             borders: RwLock::default(),
             moving: Mutex::default(),
             unfinished: AtomicBool::default(),

@@ -1,5 +1,7 @@
 //! The open segments: a bounded number, unless more are in use.
 //!
+//! They share one memory for decoded chunks, and each has an equal part of it. So a single open segment has all of it.
+//!
 //! A call that transfers entities or deletes a segment waits for calls that keep segments open. Inside a closure that
 //! keeps one open, it would wait for its own thread, or for one that waits for it. So it is refused.
 //!
@@ -13,7 +15,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cg_store::layer::{Mutex, RwLock, host, rank};
+use cg_store::layer::{Mutex, RwLock, host, rank, set_cache_bytes};
 use cg_store::{Durability, Error, Property, World};
 
 use super::place::{OLD_MERGE_PREFIX, old_merge_property};
@@ -23,9 +25,13 @@ use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
 /// exclusively.
 #[derive(Debug)]
 pub(super) struct OpenSegments {
-    slots: Mutex<HashMap<SegmentPos, Arc<Slot>>, rank::SegmentSlots>,
+    slots: RwLock<HashMap<SegmentPos, Arc<Slot>>, rank::SegmentSlots>,
     clock: AtomicU64,
     max_open: usize,
+    /// The memory of all segments together.
+    cache_bytes: u64,
+    /// Held while it is divided.
+    dividing: Mutex<(), rank::SegmentDividing>,
     /// Set before everything is closed, and never cleared.
     closed: AtomicBool,
 }
@@ -37,33 +43,62 @@ pub(super) struct Slot {
 }
 
 impl OpenSegments {
-    pub(super) fn new(max_open: usize) -> Self {
-        let (slots, clock, closed) = Default::default();
-        Self { slots, clock, max_open: max_open.max(1), closed }
+    pub(super) fn new(max_open: usize, cache_bytes: u64) -> Self {
+        let (slots, clock, dividing, closed) = Default::default();
+        Self { slots, clock, max_open: max_open.max(1), cache_bytes, dividing, closed }
     }
 
     /// The slot of a segment. Marks it as used now.
     pub(super) fn slot(&self, segment: SegmentPos) -> Arc<Slot> {
-        let mut slots = self.slots.lock();
-        let new = || Arc::new(Slot { world: RwLock::new(None), used: AtomicU64::default() });
-        let slot = Arc::clone(slots.entry(segment).or_insert_with(new));
-        slot.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        let slot = self.find(segment).unwrap_or_else(|| {
+            let new = || Arc::new(Slot { world: RwLock::new(None), used: AtomicU64::default() });
+            Arc::clone(self.slots.write().entry(segment).or_insert_with(new))
+        });
+        self.mark(&slot);
         slot
     }
 
     /// The slot of a segment, if it was used before.
     pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot>> {
-        self.slots.lock().get(&segment).map(Arc::clone)
+        self.slots.read().get(&segment).map(Arc::clone)
+    }
+
+    /// Marks a slot as used now.
+    pub(super) fn mark(&self, slot: &Slot) {
+        slot.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     pub(super) fn all(&self) -> Vec<(SegmentPos, Arc<Slot>)> {
-        self.slots.lock().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()
+        self.slots.read().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()
+    }
+
+    /// What a segment has of the memory when it is opened, before the memory is divided again.
+    pub(super) fn first_cache_bytes(&self) -> u64 {
+        self.cache_bytes / self.max_open as u64
+    }
+
+    /// Divides the memory among the open segments. Called after every call that locked a slot exclusively, whether or
+    /// not it opened or closed anything, and never while it holds the slot.
+    ///
+    /// A slot that is locked exclusively counts as open. Its holder calls this afterwards, and the last caller finds no
+    /// such slot and the final number: then no more than the memory is divided. Before that, the sum of the limits may
+    /// exceed it: by the first part of a segment that is being opened, by the part of one whose deletion waits for its
+    /// users, and while this call raises some before it lowers others.
+    pub(super) fn divide(&self) {
+        let _one_at_a_time = self.dividing.lock();
+        let part = self.cache_bytes / self.count().max(1) as u64;
+        for (_, slot) in self.all() {
+            // Does not wait: the holder may wait for a lock that this thread holds.
+            if let Some(world) = slot.world.try_read().as_deref().and_then(Option::as_ref) {
+                set_cache_bytes(world, part);
+            }
+        }
     }
 
     /// How many segments are open.
     pub(super) fn count(&self) -> usize {
         let is_open = |slot: &Arc<Slot>| slot.world.try_read().is_none_or(|world| world.is_some());
-        self.slots.lock().values().filter(|slot| is_open(slot)).count()
+        self.slots.read().values().filter(|slot| is_open(slot)).count()
     }
 
     /// Refuses calls after [`close`](Self::close). A caller that fills a slot checks while it holds the slot.
@@ -73,7 +108,7 @@ impl OpenSegments {
 
     /// Closes the least recently used segments until there is room for one more. Segments in use stay open. So do
     /// those whose accepted commits cannot be written, as closing would lose the commits. Their users get the reason
-    /// as an error.
+    /// as an error. The caller [divides](Self::divide) the memory afterwards.
     pub(super) fn make_room(&self, close: impl Fn(World) -> Result<(), Error>) {
         let mut slots = self.all();
         slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
@@ -91,6 +126,8 @@ impl OpenSegments {
             }
             if let Some(unused) = world.take() {
                 open -= 1;
+                // Who still has a handle, as a home in memory does, keeps no chunks with it.
+                set_cache_bytes(&unused, 0);
                 if let Err(error) = close(unused) {
                     tracing::warn!(%error, %segment, "closing a segment failed; all that it accepted was synced");
                 }

@@ -36,6 +36,16 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.shared.open.check()?;
         let _alone = self.shared.moving.lock();
         self.resolve_except(segment)?;
+        // The segment is released first: a call that puts entities reads it while it blocks transfers.
+        let deleted = self.delete_locked(segment);
+        self.shared.open.divide();
+        deleted?;
+        self.forget_entities_of(segment)?;
+        self.resolve_transfer()
+    }
+
+    /// Closes a segment and removes its files, after its users.
+    fn delete_locked(&self, segment: SegmentPos) -> Result<(), Error> {
         let slot = self.shared.open.slot(segment);
         let mut world = slot.world.write();
         if !self.shared.known.read().contains_key(&segment) {
@@ -46,11 +56,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             tracing::warn!(%error, %segment, "closing a segment failed; it is deleted");
         }
         self.shared.home.remove(segment)?;
-        self.note(segment, None, Durability::Safe)?;
-        // Released first: a call that puts entities reads this segment while it blocks transfers.
-        drop(world);
-        self.forget_entities_of(segment)?;
-        self.resolve_transfer()
+        self.note(segment, None, Durability::Safe)
     }
 
     /// Deletes the places of a deleted segment's entities from the root. Costs a scan of all places.
@@ -82,6 +88,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         self.shared.open.check()?;
+        // An open segment is stored. Does not wait: if the segment is being deleted, the root says so.
+        if let Some(slot) = self.shared.open.find(segment)
+            && let Some(Some(world)) = slot.world.try_read().as_deref()
+        {
+            self.shared.open.mark(&slot);
+            return show(world).map(Some);
+        }
         if !self.is_there(segment)? {
             return Ok(None);
         }
@@ -159,18 +172,25 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 return Ok(Some(world));
             }
             drop(world);
-            // Before the slot is locked: closing others locks their slots one at a time.
-            self.shared.open.make_room(|world| self.shared.home.close(world));
-            // Does not wait: the holder opens the world, and may wait for `borders`, which this thread may hold.
-            let Some(mut world) = slot.world.try_write() else { continue };
-            if world.is_none() {
-                self.shared.open.check()?;
-                *world = make(self)?;
-                if world.is_none() {
-                    return Ok(None);
-                }
+            let filled = self.fill(slot, &make);
+            self.shared.open.divide();
+            if !filled? {
+                return Ok(None);
             }
         }
+    }
+
+    /// Makes the world of an empty slot, unless another caller does. Returns whether there may be one.
+    fn fill(&self, slot: &Slot, make: impl Fn(&Self) -> Result<Option<World>, Error>) -> Result<bool, Error> {
+        // Before the slot is locked: closing others locks their slots one at a time.
+        self.shared.open.make_room(|world| self.shared.home.close(world));
+        // Does not wait: the holder opens the world, and may wait for `borders`, which this thread may hold.
+        let Some(mut world) = slot.world.try_write() else { return Ok(true) };
+        if world.is_none() {
+            self.shared.open.check()?;
+            *world = make(self)?;
+        }
+        Ok(world.is_some())
     }
 
     fn open_or_create(&self, segment: SegmentPos) -> Result<World, Error> {

@@ -211,3 +211,10 @@ pub fn spawn(world: &World, job: impl FnOnce() + Send + 'static) {
 pub fn resources(world: &World) -> Option<Resources> {
     world.rooms().shared.options.resources.clone()
 }
+
+/// Sets the memory of a world for decoded chunks: [`WorldOptions::cache_bytes`] was set for its opening. What is known of
+/// absent cubes keeps a 64th of that. With 0 nothing is kept but the areas of
+/// [`WorldCache::pin`](crate::cache::WorldCache::pin).
+pub fn set_cache_bytes(world: &World, cache_bytes: u64) {
+    world.rooms().read.cache.set_limit(cache_bytes);
+}

@@ -115,6 +115,8 @@ order! {
     SegmentWorld {
         const WRITE: Option<Rank> = Some(SegmentClosing::RANK);
     },
+    /// The division of memory among the open segments.
+    SegmentDividing,
     /// Which segments are open.
     SegmentSlots,
     /// Which segments there are.
@@ -156,6 +158,8 @@ order! {
     EpochPlace,
     /// The pinned areas.
     PinnedAreas,
+    /// The limit of the cache, while it is changed.
+    CacheLimit,
     /// The engine; its users are readers, also while host code runs. A writer gives up at a deadline.
     EngineGuard {
         const WRITE: Option<Rank> = None;

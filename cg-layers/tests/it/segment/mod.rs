@@ -2,6 +2,7 @@
 
 mod history;
 mod meanwhile;
+mod memory;
 mod merge;
 mod model;
 mod refuse;
@@ -124,6 +125,35 @@ fn chunks_lie_in_their_segments_on_disk() {
     let alone = World::builder().options(&options()).open(path).expect("opens");
     assert!(alone.load(ids.at(40, 0, -40)).expect("loads").is_some());
     assert_sound(&alone);
+}
+
+/// However chunks of several segments follow one another, each has its result in its place.
+#[test]
+fn many_chunks_come_in_the_order_asked() {
+    let disk = Disk::new();
+    let (world, ids) = create(&disk);
+    let places: Vec<_> = (0..60).map(|n| ids.at(n % 5 * 9 - 20, n % 3, n / 20 * 16)).collect();
+    for (at, block) in places.iter().step_by(2).zip([ids.stone, ids.glass].into_iter().cycle()) {
+        save(&world, *at, filled(world.root(), block));
+    }
+    let alone = |at: &[ChunkAt]| at.iter().map(|at| block(&world, *at)).collect::<Vec<_>>();
+    let together = |at: &[ChunkAt]| {
+        let chunks = world.load_many(at).into_iter();
+        chunks.map(|chunk| Some(chunk.expect("loads")?.block(LocalPos::new(0, 0, 0)))).collect::<Vec<_>>()
+    };
+    let mut sorted = places.clone();
+    sorted.sort_by_key(|at| world.segment_of(*at));
+    assert!(sorted.iter().any(|at| block(&world, *at).is_none()));
+    let of_one: Vec<_> =
+        places.iter().copied().filter(|at| world.segment_of(*at) == world.segment_of(places[0])).collect();
+    assert!(of_one.len() > 2);
+    let backwards: Vec<_> = sorted.iter().rev().copied().collect();
+    let orders = [&places, &sorted, &backwards, &of_one, &vec![places[3]; 4], &vec![]];
+    for (order, at) in orders.into_iter().enumerate() {
+        assert!(together(at) == alone(at), "order {order}");
+        let found = world.find_chunks(at).into_iter().map(|found| found.expect("finds"));
+        assert!(found.eq(at.iter().map(|at| world.find_chunk(*at).expect("finds"))), "order {order}");
+    }
 }
 
 #[test]

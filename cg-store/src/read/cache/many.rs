@@ -70,7 +70,7 @@ impl ChunkCache {
 
     /// Records that a chunk is absent. Returns whether its cubes should be looked up now.
     pub(crate) fn is_cube_to_be_asked(&self, at: ChunkAt) -> bool {
-        self.max_bytes > 0 && self.absent.is_to_be_asked(at)
+        self.max_bytes() > 0 && self.absent.is_to_be_asked(at)
     }
 
     /// Caches the absence in the cubes of a chunk, unless a commit into the 16³ cube has begun since the ticket was

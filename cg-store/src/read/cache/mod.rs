@@ -11,6 +11,7 @@
 mod column;
 mod count;
 mod epoch;
+mod limit;
 mod many;
 mod miss;
 mod pins;
@@ -35,6 +36,7 @@ pub(crate) use column::ColumnAt;
 use column::Columns;
 use count::Count;
 use epoch::{Change, Epoch, Epochs, Slot};
+use limit::Limit;
 pub(crate) use many::CubeTicket;
 use miss::AbsentCubes;
 pub(crate) use miss::{Absence, cube};
@@ -67,7 +69,7 @@ pub(crate) struct Moment(Vec<Epoch>);
 pub(crate) struct ChunkCache {
     /// Distinguishes the caches of a process.
     id: u64,
-    max_bytes: u64,
+    limit: Limit,
     entries: Cache<ChunkAt, Entry, Weight>,
     absent: AbsentCubes,
     /// Created for the first requested column.
@@ -117,18 +119,16 @@ const EPOCHS: u32 = 4096;
 const KEEPER_LOCKS: u32 = 64;
 /// The part of the bound that a thread's own recently used chunks may take.
 const RECENT_PART: u64 = 64;
-/// The part of the bound that columns take, after the first column was requested.
-const COLUMNS_PART: u64 = 4;
 
 impl ChunkCache {
-    /// Creates a cache of at most `max_bytes`.
+    /// Creates a cache of at most `max_bytes`. [`set_limit`](Self::set_limit) changes that.
     pub(crate) fn new(max_bytes: u64) -> Self {
         static CACHES: AtomicU64 = AtomicU64::new(0);
         /// The size of a usual decoded chunk.
         const TYPICAL_BYTES: u64 = 2048;
         Self {
             id: CACHES.fetch_add(1, Relaxed),
-            max_bytes,
+            limit: Limit::new(max_bytes),
             absent: AbsentCubes::new(max_bytes / 64),
             columns: OnceLock::new(),
             kept: PinnedAreas::default(),
@@ -169,7 +169,7 @@ impl ChunkCache {
         };
         let known = self.get(at);
         if let Ok(Lookup::Found(stored)) = &known {
-            recent::note(seen, &stored.chunk, self.max_bytes / RECENT_PART);
+            recent::note(seen, &stored.chunk, self.max_bytes() / RECENT_PART);
         }
         Err((show, known))
     }
@@ -247,21 +247,18 @@ impl ChunkCache {
         chunks: Box<[Option<Arc<Chunk>>]>,
     ) -> Column {
         let column = Column::read(at.lowest, chunks, ticket.0);
-        let columns = self.columns.get_or_init(|| self.make_columns());
-        let keep = || columns.insert(at, column.clone());
-        self.epochs.keep_if_unchanged(slot(at.dimension, at.x, at.z), ticket.0, keep);
+        if self.max_bytes() > 0 {
+            let columns = self.columns_or_new();
+            let keep = || {
+                columns.insert(at, column.clone());
+                // The limit may have become 0 before the insertion.
+                if self.max_bytes() == 0 {
+                    columns.remove(&at);
+                }
+            };
+            self.epochs.keep_if_unchanged(slot(at.dimension, at.x, at.z), ticket.0, keep);
+        }
         column
-    }
-
-    /// Moves a part of the memory from chunks to columns.
-    fn make_columns(&self) -> Columns {
-        /// Few, because a column may be as large as all its chunks.
-        const SHARDS: usize = 16;
-        /// The size of a usual column.
-        const TYPICAL_BYTES: u64 = 24 * 2048;
-        let bytes = self.max_bytes / COLUMNS_PART;
-        self.entries.set_capacity(self.max_bytes - bytes);
-        bounded(SHARDS, bytes, TYPICAL_BYTES, column::Weight)
     }
 
     /// Pins the current and future entries of an area.
@@ -293,13 +290,16 @@ impl ChunkCache {
 
     fn insert(&self, at: ChunkAt, found: Lookup<Stored>) {
         let is_kept = self.kept.has(at);
-        if is_kept || self.max_bytes > 0 {
+        if is_kept || self.max_bytes() > 0 {
             self.entries.insert(at, Entry::new(found, is_kept));
-        } else {
-            // Without memory every insertion is evicted at once, at several times the cost of this removal. An entry of
-            // an unpinned area must not stay.
-            self.entries.remove(&at);
+            // The limit may have become 0 before the insertion.
+            if is_kept || self.max_bytes() > 0 {
+                return;
+            }
         }
+        // Without memory every insertion is evicted at once, at several times the cost of this removal. An entry of an
+        // unpinned area must not stay.
+        self.entries.remove(&at);
     }
 
     /// Removes everything, for example when the schema generation changes.

@@ -6,7 +6,8 @@ use super::ChunkCache;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// The bound: [`WorldOptions::cache_bytes`](crate::WorldOptions::cache_bytes).
+    /// The bound: [`WorldOptions::cache_bytes`](crate::WorldOptions::cache_bytes), or the part of it that a segment of a
+    /// segmented world has at present.
     pub limit_bytes: u64,
     /// The size of chunks, including absent ones, and columns that may be evicted: never more than the bound.
     pub evictable_bytes: u64,
@@ -26,7 +27,7 @@ impl ChunkCache {
     /// The statistics of the cache.
     pub(crate) fn stats(&self) -> CacheStats {
         let mut stats = CacheStats {
-            limit_bytes: self.max_bytes,
+            limit_bytes: self.max_bytes(),
             evictable_bytes: self.entries.weight(),
             chunks: self.entries.len() as u64,
             cubes: self.absent.len(),

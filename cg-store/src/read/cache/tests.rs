@@ -164,3 +164,117 @@ fn memory_is_bounded() {
     let kept = (0..100_000).filter(|x| cache.get(at(*x)).is_ok()).count();
     assert!((100..2048).contains(&kept), "{kept} entries of at least 128 bytes in 256 KiB");
 }
+
+/// Loads chunks of 100 bytes and more, and a column of each, into a cache. Returns how many of either it has then.
+fn fill_both(cache: &ChunkCache, count: i64) -> [u64; 2] {
+    for x in 0..count {
+        if let Err(ticket) = cache.get(at(x)) {
+            cache.fill(at(x), ticket, &stored(1));
+        }
+        if let Err(ticket) = cache.column(&column_at(x)) {
+            let Lookup::Found(Stored { chunk, .. }) = stored(1) else { unreachable!() };
+            cache.keep_column(column_at(x), ticket, Box::new([Some(chunk)]));
+        }
+    }
+    let stats = cache.stats();
+    [stats.chunks, stats.columns]
+}
+
+fn column_at(x: i64) -> ColumnAt {
+    ColumnAt { dimension: at(x).dimension, x, z: 0, lowest: 0, highest: 0 }
+}
+
+#[test]
+fn a_cache_shrinks_and_grows_while_it_is_used() {
+    const LIMIT: u64 = 1 << 20;
+    let cache = ChunkCache::new(LIMIT);
+    // Before there are columns, and after.
+    cache.set_limit(LIMIT / 4);
+    let full = |cache: &ChunkCache| {
+        let counts = fill_both(cache, 20_000);
+        let stats = cache.stats();
+        assert!(stats.evictable_bytes <= stats.limit_bytes, "{stats:?}");
+        assert!(stats.evictable_bytes > stats.limit_bytes / 2, "{stats:?}");
+        counts
+    };
+    let [chunks, columns] = full(&cache);
+    assert_eq!(cache.stats().limit_bytes, LIMIT / 4);
+    cache.set_limit(LIMIT);
+    let more = full(&cache);
+    assert!(more[0] > 3 * chunks && more[1] > 3 * columns, "{more:?} and {chunks}, {columns}");
+    cache.set_limit(LIMIT / 4);
+    let stats = cache.stats();
+    assert!((1..=LIMIT / 4).contains(&stats.evictable_bytes), "{stats:?}");
+    assert!(stats.chunks > 0 && stats.columns > 0, "{stats:?}");
+}
+
+#[test]
+fn a_cache_without_memory_has_pinned_chunks_alone() {
+    let cache = ChunkCache::new(1 << 20);
+    let pinned = cache.keep(at(0).dimension, ChunkBox::around(at(7).pos, 0).unwrap());
+    let absent = at(50_000);
+    let ticket = cache.cube_ticket(absent.dimension, cube(absent).1);
+    assert!(cache.learn_absence(absent, ticket, Absence::WholeCube));
+    let before = fill_both(&cache, 1000);
+    assert!(before.iter().all(|count| *count > 100), "{before:?}");
+    for _ in 0..2 {
+        cache.set_limit(0);
+        let stats = cache.stats();
+        assert_eq!((stats.chunks, stats.columns, stats.cubes), (1, 0, 0), "{stats:?}");
+        assert_eq!((stats.limit_bytes, stats.evictable_bytes, stats.pinned_chunks), (0, 0, 1), "{stats:?}");
+        assert_eq!(fill_both(&cache, 1000), [1, 0]);
+        publish(&cache, at(7), stored(2));
+        publish(&cache, at(8), stored(2));
+        assert_eq!((version(&cache, at(7)), version(&cache, at(8))), (Some(2), None));
+        cache.set_limit(1 << 20);
+        let after = fill_both(&cache, 1000);
+        assert!(
+            before.iter().zip(after).all(|(before, after)| after >= before / 2),
+            "{before:?} and {after:?}"
+        );
+    }
+    assert!(cache.unpin_from_cache(pinned));
+    let none = ChunkCache::new(0);
+    assert_eq!(fill_both(&none, 100), [0, 0]);
+    none.set_limit(1 << 20);
+    assert!(fill_both(&none, 100).iter().all(|count| *count > 50));
+}
+
+#[test]
+fn what_many_threads_load_is_within_the_last_limit() {
+    const LIMIT: u64 = 256 << 10;
+    for round in 0..20 {
+        let cache = ChunkCache::new(LIMIT);
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| fill_both(&cache, 500));
+            }
+            threads.spawn(|| [LIMIT / 8, 0, LIMIT, LIMIT / 8, 0].map(|limit| cache.set_limit(limit)));
+        });
+        let stats = cache.stats();
+        assert_eq!((stats.limit_bytes, stats.chunks, stats.columns), (0, 0, 0), "round {round}: {stats:?}");
+        cache.set_limit(LIMIT / 4);
+        fill_both(&cache, 2000);
+        let stats = cache.stats();
+        assert!((1..=LIMIT / 4).contains(&stats.evictable_bytes), "round {round}: {stats:?}");
+    }
+}
+
+#[test]
+fn columns_that_are_made_while_the_limit_changes_have_their_part_of_it() {
+    const LIMIT: u64 = 1 << 20;
+    for round in 0..400 {
+        let cache = ChunkCache::new(LIMIT);
+        let ready = std::sync::Barrier::new(2);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                ready.wait();
+                fill_both(&cache, 1)
+            });
+            ready.wait();
+            cache.set_limit(LIMIT / 8);
+        });
+        let columns = cache.columns.get().map_or(0, Columns::capacity);
+        assert_eq!((cache.entries.capacity(), columns), (LIMIT / 32 * 3, LIMIT / 32), "round {round}");
+    }
+}
