@@ -1,10 +1,11 @@
-//! Overlays and segments: an arena that is edited and reset, and saves that go through segments.
+//! Overlays and segments: an arena that is edited and reset, and saves and loads that go through segments.
 //!
 //! | group | what is allowed |
 //! |---|---|
 //! | edit and reset | 50 µs for one block and a reset; stated beside the same edit in the world itself |
 //! | reset | 1.5 × a reset after 10 written chunks, after 100,000 |
 //! | save | 1.3 × an unsegmented world, for a changed chunk in segments of which all are open |
+//! | load a column again | 1.5 × an unsegmented world with the same memory, for the view of a player over four segments |
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use std::sync::Arc;
@@ -185,5 +186,54 @@ fn segmented_save(criterion: &mut Criterion) {
     assert!(segmented.open_count() <= 4, "no segment but those of the chunks was opened");
 }
 
-criterion_group!(benches, edit_and_reset, reset, segmented_save);
+/// The view of a player at the corner of four segments, which memory has room for. One iteration is one column.
+fn segmented_load(criterion: &mut Criterion) {
+    const SIDE: i64 = 11;
+    const HEIGHT: i64 = 24;
+    let names = World::builder().options(&options()).in_memory().expect("nothing to reconcile");
+    let generator = Generator::in_world(Scene::Hills, SEED, &names).expect("new names");
+    let mut columns = Vec::new();
+    for (x, z) in (0..SIDE * SIDE).map(|index| (index / SIDE - SIDE / 2, index % SIDE - SIDE / 2)) {
+        let at = (0..HEIGHT).map(|y| ChunkAt::new(generator.dimension(), ChunkPos::constant(x, y, z)));
+        columns.push(at.collect::<Vec<_>>());
+    }
+    let chunk = |at: &ChunkAt| (*at, Arc::new(generator.chunk(at.pos).chunk_without_entities()));
+    let chunks: Vec<_> = columns.iter().map(|column| column.iter().map(chunk).collect::<Vec<_>>()).collect();
+    // So much that a world keeps all of them, in whichever part of its cache they fall. A sixteenth is too little for the
+    // chunks of one segment.
+    let bytes: usize = chunks.iter().flatten().map(|(_, chunk)| 128 + chunk.memory_bytes()).sum();
+    let options = WorldOptions { cache_bytes: bytes as u64 * 3, ..options() };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let world =
+        World::builder().options(&options).create(dir.path().join("world")).expect("an empty directory");
+    Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
+    let segment_options = SegmentOptions { world: options, ..SegmentOptions::default() };
+    let segmented = SegmentedWorld::create(dir.path().join("segmented"), &[], &segment_options);
+    let segmented = segmented.expect("an empty directory");
+    Generator::in_world(Scene::Hills, SEED, segmented.root()).expect("new names");
+    for column in chunks {
+        for (at, chunk) in &column {
+            save(&world, *at, chunk);
+        }
+        let saved = segmented.transaction(column[0].0, |tx| {
+            for (at, chunk) in column {
+                tx.save(at, chunk);
+            }
+            Ok::<_, Error>(())
+        });
+        saved.expect("the disk has room");
+    }
+    assert_eq!(segmented.open_count(), 4);
+    let mut group = criterion.benchmark_group("overlay: load a column again");
+    let mut next = columns.iter().cycle();
+    group.bench_function("ref: in one world <= 1.5", |bench| {
+        bench.iter(|| world.load_many(next.next().expect("there are columns")));
+    });
+    group.bench_function("in four segments", |bench| {
+        bench.iter(|| segmented.load_many(next.next().expect("there are columns")));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, edit_and_reset, reset, segmented_save, segmented_load);
 criterion_main!(benches);
