@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use cg_format::{BlockId, LocalPos};
 
-use crate::columns::Columns;
+use crate::columns::{Column, Columns};
 use crate::failure::Failure;
 use crate::subject::About;
 use checkout::Checkout;
@@ -189,7 +189,7 @@ fn neutral(columns: &Columns) -> Result<Vec<u8>, Failure> {
     let mut numbers = BTreeMap::from([(columns.air, 0_u32)]);
     let mut blocks = vec![columns.air];
     let mut cells = Vec::new();
-    for chunk in columns.terrain.iter().flat_map(|column| column.chunks()) {
+    for chunk in columns.terrain.iter().flat_map(Column::chunks) {
         let kinds: BTreeMap<BlockId, u16> =
             chunk.kinds().into_iter().collect::<BTreeSet<_>>().into_iter().zip(0..).collect();
         cells.extend(u32::try_from(kinds.len())?.to_le_bytes());
