@@ -145,6 +145,18 @@ impl ReadState {
         }
     }
 
+    /// Whether all of some chunks are in groups that are known to be empty. Then they count as found in memory.
+    ///
+    /// Costs a comparison for each chunk in the group of the one before it, and ends at the first that is not known.
+    pub(crate) fn are_known_absent(&self, at: &[ChunkAt]) -> bool {
+        let are = self.shared.check_open().is_ok() && self.cache.are_in_empty_groups(at);
+        if are {
+            self.note_all_asked(at.iter().copied());
+            Counters::add(&self.shared.counters.cache_hits, at.len() as u64);
+        }
+        are
+    }
+
     /// Reports that a host requested chunks that are in memory.
     pub(super) fn note_all_asked(&self, at: impl Iterator<Item = ChunkAt>) {
         if self.tells_asked {

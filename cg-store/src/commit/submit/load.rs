@@ -37,6 +37,9 @@ impl CommitState {
 
     /// See [`World::load_many`](crate::World::load_many).
     pub(crate) fn load_many(&self, at: &[ChunkAt]) -> Vec<LoadResult> {
+        if self.apply_submitted_for(at).is_ok() && self.read.are_known_absent(at) {
+            return at.iter().map(|_| Ok(None)).collect();
+        }
         let found = self.applied_for_each(at, |at| {
             self.read.stored_or_loaded(at, |at, tickets| {
                 if self.is_to_be_divided(at) {

@@ -8,6 +8,7 @@ use std::thread;
 use super::damage::{corrupt, farm};
 use super::*;
 use cg_format::{CellOrder, ClusterTier, frame, key};
+use cg_store::WriteBatch;
 
 /// With memory for the absence of whole regions of 64 cubes.
 fn roomy() -> WorldOptions {
@@ -249,4 +250,36 @@ fn a_column_after_an_absent_one_is_checked_as_the_first() {
     assert!(matches!(outside, Err(Error::Position(_))), "{outside:?}");
     // No heights are no chunks.
     assert!(world.column(ids.overworld, 1, 3, RangeInclusive::new(3, 0)).expect("is empty").is_absent());
+}
+
+#[test]
+fn many_chunks_of_empty_cubes_are_answered_together_until_one_is_saved() {
+    let (world, ids) = world();
+    save(&world, [(ids.at(200, 0, 0), filled(&world, ids.stone))]);
+    let area: Vec<_> =
+        (0..40).flat_map(|x| (0..40).map(move |z| (x, z))).map(|(x, z)| ids.at(x, x % 7, z)).collect();
+    let load = |area: &[ChunkAt]| {
+        let before = world.metrics().stats;
+        let found: Vec<_> = world.load_many(area).into_iter().map(|found| found.expect("loads")).collect();
+        let work = world.metrics().stats - before;
+        (found.iter().flatten().count(), work.cache_hits, work.engine_reads)
+    };
+    load(&area);
+    assert_eq!(load(&area), (0, area.len() as u64, 0), "all are known");
+    // The last of the area, and one between others, in groups of their own.
+    for saved in [area[area.len() - 1], area[777]] {
+        save(&world, [(saved, filled(&world, ids.stone))]);
+        let found = world.load_many(&area);
+        let place = |at: &ChunkAt| area.iter().position(|of_area| of_area == at).expect("of the area");
+        let stone = found[place(&saved)].as_ref().expect("loads").as_deref();
+        assert_eq!(stone, Some(&filled(&world, ids.stone)), "{saved}");
+    }
+    assert_eq!(load(&area).0, 2);
+    // What is submitted is accepted first.
+    let mut batch = WriteBatch::new();
+    batch.save(area[5], filled(&world, ids.stone));
+    world.submit(batch).expect("is taken");
+    assert!(world.load_many(&area[4..6])[1].as_ref().expect("loads").is_some());
+    world.close().expect("closes");
+    assert!(matches!(world.load_many(&area[..1])[0], Err(Error::Closed)));
 }
