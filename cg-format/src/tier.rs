@@ -84,11 +84,12 @@ impl ClusterTier {
         side * side * side
     }
 
-    /// The number of groups of a cluster as it is written: 4 slabs of 1×4×4 chunks, or 64 cubes of 4³.
+    /// The number of groups of a cluster as it is written: 4 slabs of 1×4×4 chunks, or 128 halves of cubes,
+    /// 2×4×4 each.
     pub const fn group_count(self) -> usize {
         match self {
             Self::L1 => 4,
-            Self::L2 => 64,
+            Self::L2 => 128,
         }
     }
 

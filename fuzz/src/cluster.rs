@@ -1,8 +1,8 @@
 //! Laws for any bytes that are taken for a cluster: in the seed form, and as directory and groups of a row whose
 //! checksums are right.
 //!
-//! The first byte chooses tier and codec of the row, and whether a warm one has four groups or, as in earlier drafts,
-//! one. What is a group by field is read in a cold row, too.
+//! The first byte chooses tier and codec of the row, and whether it has the groups of now or, as in earlier drafts,
+//! groups of 64 chunks. What is a group by field is read in a cold row, too.
 
 use cg_format::cluster::{ClusterBuilder, ClusterView, Slot, StoredCluster, trace, trace_group, trace_seed};
 use cg_format::codec::{Effort, compress};
@@ -23,7 +23,11 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     let Some((choice, payload)) = bytes.split_first() else { return is_seed };
     let tier = if choice & 1 == 0 { ClusterTier::L1 } else { ClusterTier::L2 };
     let codec = Codec::ALL[usize::from(choice >> 1 & 0x3f) % Codec::ALL.len()];
-    let version = if tier == ClusterTier::L1 && choice & 0x80 != 0 { 3 } else { 1 };
+    let version = match tier {
+        _ if choice & 0x80 == 0 => 1,
+        ClusterTier::L1 => 3,
+        ClusterTier::L2 => 4,
+    };
     stored_form(tier, &row(tier, version, codec, payload.to_vec())) || is_seed
 }
 
@@ -54,22 +58,27 @@ fn by_field(bytes: &[u8]) -> bool {
         return false;
     }
     let stored_len = stored.len();
-    let present = u64::from_le_bytes(presence.try_into().unwrap()).count_ones();
-    let mut payload = vec![1, 2, 0, 0];
+    let places = u64::from_le_bytes(presence.try_into().unwrap());
+    let present = places.count_ones();
+    // Half a cube, or a cube of an earlier draft.
+    let is_half = places >> 32 == 0;
+    let (version, group_count) = if is_half { (4, 128) } else { (1, 64) };
+    let mut payload = vec![version, 2, 0, 0];
     payload.extend(present.to_le_bytes());
     payload.extend(presence);
     payload.extend(
         [0, stored.len() as u32, bytes.len() as u32, crc32c::crc32c(&stored)].map(u32::to_le_bytes).concat(),
     );
-    payload.resize(8 + tier.group_count() * 24 + present as usize * 12, 0);
-    let directory_len = payload.len();
-    payload.extend(stored);
-    let row = framed(tier, codec, &payload, directory_len);
+    payload.resize(8 + group_count * 24 + present as usize * 12, 0);
+    let mut directory = directory_of(version, group_count * 24, &payload);
+    let directory_len = directory.len();
+    directory.extend(stored);
+    let row = framed(tier, codec, &directory, directory_len);
     // A group that is shorter than the header of the seed form is refused.
     let is_long = bytes.len() >= 521 + present as usize;
     assert_eq!(stored_form(tier, &row), is_long);
     // What hardly shrinks may not shrink with the codec's other effort.
-    if is_long && bytes.len() < MAX_ENCODED_BYTES && stored_len + 64 < bytes.len() {
+    if is_half && is_long && bytes.len() < MAX_ENCODED_BYTES && stored_len + 64 < bytes.len() {
         let cluster = StoredCluster::open(tier, KEY, &row).expect("it was read above");
         let again = ClusterBuilder::over(&cluster).set_codec(Codec::None).finish(&mut Limits::default());
         let again = again.expect("it is small").expect("it has chunks").seal(Space::ClusterL2, KEY, 1);
@@ -116,7 +125,11 @@ fn stored_form(tier: ClusterTier, row: &[u8]) -> bool {
 
 /// A row of directory and groups, with every checksum made right.
 fn row(tier: ClusterTier, version: u8, codec: Codec, mut payload: Vec<u8>) -> Vec<u8> {
-    let group_slots = if version == 3 { 16 } else { 64 };
+    let group_slots = match version {
+        3 => 16,
+        4 => 32,
+        _ => 64,
+    };
     let entries_len = tier.slot_count() / group_slots * 24;
     if payload.len() >= 8 + entries_len {
         payload[..2].copy_from_slice(&[version, tier.scale_level()]);
@@ -132,11 +145,30 @@ fn row(tier: ClusterTier, version: u8, codec: Codec, mut payload: Vec<u8>) -> Ve
                     entry[20..].copy_from_slice(&sum.to_le_bytes());
                 }
             }
+            let (directory, groups) = payload.split_at(directory_len);
+            let mut payload = directory_of(version, entries_len, directory);
+            let directory_len = payload.len();
+            payload.extend_from_slice(groups);
             return framed(tier, codec, &payload, directory_len);
         }
     }
     let len = payload.len();
     framed(tier, codec, &payload, len)
+}
+
+/// A directory whose entries are one after another, as its version has them: in planes in version 4.
+fn directory_of(version: u8, groups_len: usize, directory: &[u8]) -> Vec<u8> {
+    if version != 4 {
+        return directory.to_vec();
+    }
+    let (head, entries) = directory.split_at(8);
+    let (groups, chunks) = entries.split_at(groups_len);
+    let mut out = head.to_vec();
+    out.extend((entries.len() as u32).to_le_bytes());
+    for (entries, len) in [(groups, 24), (chunks, 12)] {
+        out.extend((0..len).flat_map(|byte| entries.iter().skip(byte).step_by(len)));
+    }
+    out
 }
 
 fn framed(tier: ClusterTier, codec: Codec, payload: &[u8], directory_len: usize) -> Vec<u8> {

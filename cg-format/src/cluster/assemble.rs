@@ -4,9 +4,10 @@ use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::directory::{Directory, GroupEntry, written_group_slot_count, written_shares_groups};
+use super::directory::{Directory, GroupEntry};
 use super::encoded_group::{EncodedGroup, GroupChunks};
 use super::{ClusterView, GroupBytes, Slot, SlotInfo, StoredCluster};
+use crate::frame::head::Version;
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
 
@@ -50,7 +51,7 @@ pub enum AssembleError {
 /// Collects chunks and writes them as one cluster.
 ///
 /// [`over`](Self::over) starts from an older cluster. Then only groups with changes are decompressed and compressed
-/// again; the others are copied as stored. The one group of a warm row of an earlier draft is split, and compressed
+/// again; the others are copied as stored. The larger groups of a row of an earlier draft are split, and compressed
 /// again. The result has the same bytes as if the same code built the whole cluster.
 ///
 /// ```
@@ -156,8 +157,8 @@ impl<'a> ClusterBuilder<'a> {
     /// Writes only one group, so that a large cluster can be built in steps or by several threads. [`join_groups`]
     /// builds the cluster from the groups. The bytes are the same as from [`finish`](Self::finish).
     ///
-    /// For a builder over an older cluster, only the changes and the stored bytes of this group are read; of a warm row of
-    /// an earlier draft all of its one group.
+    /// For a builder over an older cluster, only the changes and the stored bytes of this group are read; of a row of an
+    /// earlier draft the larger group that has its chunks.
     ///
     /// # Errors
     /// As [`finish`](Self::finish), for this group.
@@ -179,7 +180,7 @@ impl<'a> ClusterBuilder<'a> {
         if let Some(refused) = self.refused {
             return Err(refused);
         }
-        let slot_count = written_group_slot_count(self.tier);
+        let slot_count = Version::written(self.tier).group_slot_count();
         let orders = u16::from(group) * slot_count..(u16::from(group) + 1) * slot_count;
         let changes = self.changes.range(orders.clone());
         let as_before = self.base.as_ref().filter(|base| base.group_slot_count() == slot_count);
@@ -290,8 +291,7 @@ impl Joined {
         Ok(())
     }
 
-    /// The entry of a group that has the same bytes, if this directory can name them twice. In empty space many are
-    /// equal.
+    /// The entry of a group that has the same bytes. In empty space many are equal.
     fn stored_before(&self, group: &EncodedGroup<'_>) -> Option<GroupEntry> {
         let is_equal = |entry: &&GroupEntry| {
             let offset_bytes = entry.offset_bytes;
@@ -299,8 +299,7 @@ impl Joined {
             entry.is_shared_with(&GroupEntry { offset_bytes, ..group.entry })
                 && self.body.get(start..start + group.stored.len()) == Some(&*group.stored)
         };
-        let mut earlier = self.groups.iter();
-        earlier.find(is_equal).filter(|_| written_shares_groups(self.tier, self.codec)).copied()
+        self.groups.iter().find(is_equal).copied()
     }
 
     fn finish(self) -> Result<Option<Draft>, AssembleError> {
@@ -310,7 +309,13 @@ impl Joined {
         }
         let draft = Draft::cluster(self.codec, |out| {
             let start = out.len();
-            Directory::encode(self.tier, self.codec, &self.groups, &self.slots, out);
+            Directory::encode(
+                (Version::written(self.tier), self.tier),
+                self.codec,
+                &self.groups,
+                &self.slots,
+                out,
+            );
             let directory_len_bytes = out.len() - start;
             out.extend_from_slice(&self.body);
             directory_len_bytes

@@ -1,7 +1,8 @@
 //! The directory of a stored cluster: its chunks, their versions, and the places of their groups.
 //!
-//! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in version 2. An L2 row has 64
-//! groups. An L1 row has four in version 3, and one before. Each group takes 24 bytes:
+//! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in versions 2 and 4. An L2 row
+//! has 128 groups in version 4, and 64 before. An L1 row has four in version 3, and one before. Each group takes 24
+//! bytes:
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -20,26 +21,20 @@
 //!
 //! A group without chunks has an entry of zeros and no bytes. The others are stored in order and without gaps. From
 //! version 2 on a group whose bytes equal those of an earlier one has its offset, and is not stored again.
+//!
+//! In version 4 the entries are in [planes].
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use super::Slot;
 use super::header::header_len_bytes;
+use super::planes::{self, SlotEntries};
+use super::{Slot, SlotInfo};
 use crate::codec::{Effort, compress, decompress};
-use crate::frame::head::{CUBE_SLOT_COUNT, Head, SLAB_SLOT_COUNT, SLOT_LEN_BYTES};
+use crate::frame::head::{GROUP_LEN_BYTES, Head, SLOT_LEN_BYTES, Version};
 use crate::frame::{Codec, FrameView};
 use crate::wire::{Reader, Span, Trace, Writer};
 use crate::{ClusterTier, DecodeError, Problem, Section, Space};
-
-/// The data of each chunk in a stored cluster, in addition to its bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SlotInfo {
-    /// The commit that last changed the chunk; moves between tiers keep it.
-    pub version: u64,
-    /// The schema generation with which the chunk's bytes were encoded.
-    pub schema_generation: u32,
-}
 
 /// The place of a group; all zero for a group without chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,62 +115,64 @@ impl GroupEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Directory<'a> {
     pub(super) tier: ClusterTier,
-    /// The slots of each group.
-    pub(super) group_slot_count: u16,
+    version: Version,
     /// Each group, with the number of chunks in the groups before it.
     groups: Vec<(GroupEntry, u16)>,
-    slots: Cow<'a, [[u8; SLOT_LEN_BYTES]]>,
+    slots: SlotEntries<'a>,
 }
 
-/// The entries of groups and slots: of each group also the number of chunks in the groups before it.
-type Entries<'e> = (Vec<(GroupEntry, u16)>, &'e [[u8; SLOT_LEN_BYTES]]);
-
 impl<'a> Directory<'a> {
-    /// Reads a directory. The reader ends after it. Allocates at most 100 kB for entries that are compressed.
+    /// Reads a directory. The reader ends after it. Allocates at most 100 kB: the entries if they are compressed, and
+    /// those of groups once more.
     pub(super) fn parse(reader: &mut Reader<'a>, codec: Codec) -> Result<Self, DecodeError> {
         let start = reader.clone();
         let head = Head::parse(reader)?;
-        if !head.is_compressed() {
-            let (groups, slots) = parse_entries(reader, &start, head, codec)?;
-            return Ok(Self::new(head, groups, Cow::Borrowed(slots)));
-        }
-        let at = reader.offset_bytes();
-        let raw = decompress_entries(reader, head, codec)?;
-        let mut entries = Reader::at_offset(&raw, at, Section::ClusterDirectory);
-        let (groups, slots) = parse_entries(&mut entries, &start, head, codec)?;
-        let slots = Cow::Owned(slots.to_vec());
-        Ok(Self::new(head, groups, slots))
+        let (groups, slots) = if head.is_compressed() || head.is_in_planes() {
+            let at = reader.offset_bytes();
+            let entries = take_entries(reader, head, codec)?;
+            let rows = group_rows(&entries, head);
+            let mut rows = Reader::at_offset(&rows, at, Section::ClusterDirectory);
+            let groups = parse_groups(&mut rows, &start, head, codec)?;
+            (groups, SlotEntries::after_groups(entries, head))
+        } else {
+            let groups = parse_groups(reader, &start, head, codec)?;
+            (groups, SlotEntries::of_rows(take_slots(reader, head)?))
+        };
+        Ok(Self { tier: head.tier, version: head.version, groups, slots })
     }
 
-    const fn new(head: Head, groups: Vec<(GroupEntry, u16)>, slots: Cow<'a, [[u8; SLOT_LEN_BYTES]]>) -> Self {
-        Self { tier: head.tier, group_slot_count: head.group_slot_count, groups, slots }
-    }
-
-    /// Appends the directory of all groups of the tier, in order, and of their chunks in the same order. Those
-    /// of cold clusters with Zstandard are compressed.
+    /// Appends the directory of all groups of a version and tier, in order, and of their chunks in the same order. The
+    /// entries are compressed if the version allows it and that makes them shorter.
     pub(super) fn encode(
-        tier: ClusterTier,
+        (version, tier): (Version, ClusterTier),
         codec: Codec,
         groups: &[GroupEntry],
         slots: &[SlotInfo],
         out: &mut Vec<u8>,
     ) {
-        debug_assert_eq!(groups.len(), tier.group_count());
+        let mut head = Head { version, tier, present_count: slots.len() as u32, stored_len_bytes: 0 };
+        debug_assert_eq!(groups.len(), head.group_count());
         let mut entries = Vec::new();
         encode_entries(groups, slots, &mut Writer::new(&mut entries));
-        let is_compact = is_compact(tier, codec);
-        if is_compact {
+        if head.is_in_planes() {
+            entries = each_kind(&entries, head, planes::of_rows);
+        }
+        if head.version.has_entries_len() {
             let mut compressed = Vec::new();
             compress(codec, Effort::Fast, &entries, &mut compressed);
             if compressed.len() < entries.len() {
                 entries = compressed;
             }
         }
-        let stored_len_bytes = is_compact.then_some(entries.len() as u32);
+        head.stored_len_bytes = entries.len() as u32;
         let mut writer = Writer::new(out);
-        let (present_count, group_slot_count) = (slots.len() as u32, written_group_slot_count(tier));
-        Head { tier, present_count, group_slot_count, stored_len_bytes }.encode(&mut writer);
+        head.encode(&mut writer);
         writer.bytes(&entries);
+    }
+
+    /// The slots of each group.
+    pub(super) const fn group_slot_count(&self) -> u16 {
+        self.version.group_slot_count()
     }
 
     /// Every group, including those without chunks.
@@ -210,97 +207,119 @@ impl<'a> Directory<'a> {
 
     pub(super) fn slot(&self, slot: Slot) -> Option<SlotInfo> {
         let (entry, before) = self.groups.get(usize::from(self.group_of(slot)))?;
-        let bit = 1_u64 << (slot.stored_order() % self.group_slot_count);
+        let bit = 1_u64 << (slot.stored_order() % self.group_slot_count());
         if slot.tier() != self.tier || entry.presence & bit == 0 {
             return None;
         }
         let rank = (entry.presence & (bit - 1)).count_ones() as usize;
-        self.slots.get(usize::from(*before) + rank).map(slot_info)
+        self.slots.get(usize::from(*before) + rank)
     }
 
     /// The group of a slot.
     pub(super) const fn group_of(&self, slot: Slot) -> u8 {
-        (slot.stored_order() / self.group_slot_count) as u8
+        (slot.stored_order() / self.group_slot_count()) as u8
     }
 
     /// Every present slot, group by group.
     pub(super) fn slots(&self) -> impl Iterator<Item = (Slot, SlotInfo)> + use<'_, 'a> {
         let present = self.groups.iter().zip(0_u16..).flat_map(move |((entry, _), group)| {
-            (0..self.group_slot_count).filter(|place| entry.presence >> place & 1 == 1).filter_map(
-                move |place| Slot::at_stored_order(self.tier, group * self.group_slot_count + place),
+            (0..self.group_slot_count()).filter(|place| entry.presence >> place & 1 == 1).filter_map(
+                move |place| Slot::at_stored_order(self.tier, group * self.group_slot_count() + place),
             )
         });
-        present.zip(self.slots.iter().map(slot_info))
+        present.zip(self.slots.iter())
     }
 }
 
-/// The slots of each group of a new cluster.
-pub(super) const fn written_group_slot_count(tier: ClusterTier) -> u16 {
-    (tier.slot_count() / tier.group_count()) as u16
+// A written cluster has as many groups as its tier says.
+const _: () = assert!(written_group_count(ClusterTier::L1) == ClusterTier::L1.group_count());
+const _: () = assert!(written_group_count(ClusterTier::L2) == ClusterTier::L2.group_count());
+
+const fn written_group_count(tier: ClusterTier) -> usize {
+    tier.slot_count() / Version::written(tier).group_slot_count() as usize
 }
 
-// The head can name no other groups.
-const _: () = assert!(written_group_slot_count(ClusterTier::L1) == SLAB_SLOT_COUNT);
-const _: () = assert!(written_group_slot_count(ClusterTier::L2) == CUBE_SLOT_COUNT);
-
-/// Whether equal groups of a new cluster are stored once.
-pub(super) fn written_shares_groups(tier: ClusterTier, codec: Codec) -> bool {
-    tier == ClusterTier::L1 || is_compact(tier, codec)
-}
-
-/// Whether a cluster gets a directory of version 2, whose entries are compressed.
-pub(super) fn is_compact(tier: ClusterTier, codec: Codec) -> bool {
-    tier == ClusterTier::L2 && codec == Codec::Zstd
-}
-
-/// The compressed entries of a row's directory, decompressed, and their fields; `None` if they are stored as they are, or
-/// damaged.
+/// The entries of a row's directory, decompressed and one after another, and their fields; `None` if they are stored so,
+/// or damaged.
 pub fn trace_entries(tier: ClusterTier, key: &[u8], row: &[u8]) -> Option<(Vec<u8>, Vec<Span>)> {
     let frame = FrameView::open(Space::of_cluster(tier), key, row).ok()?;
     let codec = frame.header().codec;
     let mut reader = Reader::new(frame.payload(), Section::ClusterDirectory);
-    let head = Head::parse(&mut reader).ok().filter(|head| head.is_compressed())?;
-    let raw = decompress_entries(&mut reader, head, codec).ok()?;
+    let head = Head::parse(&mut reader).ok().filter(|head| head.is_compressed() || head.is_in_planes())?;
+    let mut rows = take_entries(&mut reader, head, codec).ok()?.into_owned();
+    if head.is_in_planes() {
+        rows = each_kind(&rows, head, planes::to_rows);
+    }
     let trace = Trace::default();
-    let mut entries = Reader::new(&raw, Section::ClusterDirectory).traced(Some(&trace));
+    let mut entries = Reader::new(&rows, Section::ClusterDirectory).traced(Some(&trace));
     // An error is reported where the row is read.
-    let _ = parse_entries(&mut entries, &reader, head, codec);
-    Some((raw, trace.into_inner()))
+    let _ = parse_groups(&mut entries, &reader, head, codec).and_then(|_| take_slots(&mut entries, head));
+    Some((rows, trace.into_inner()))
 }
 
-/// Takes compressed entries. At most 51 kB when they are decompressed.
-fn decompress_entries(reader: &mut Reader<'_>, head: Head, codec: Codec) -> Result<Vec<u8>, DecodeError> {
+/// Takes entries that may be compressed. At most 53 kB when they are decompressed.
+fn take_entries<'a>(reader: &mut Reader<'a>, head: Head, codec: Codec) -> Result<Cow<'a, [u8]>, DecodeError> {
     let at = reader.offset_bytes();
-    let block = reader.take("entries", head.stored_len_bytes.unwrap_or_default() as usize)?;
+    let block = reader.take("entries", head.stored_len_bytes as usize)?;
+    if !head.is_compressed() {
+        return Ok(Cow::Borrowed(block));
+    }
     let mut raw = Vec::new();
     decompress(codec, block, head.entries_len_bytes(), &mut raw)
         .map_err(|problem| DecodeError::new(Section::ClusterDirectory, at, problem))?;
-    Ok(raw)
+    Ok(Cow::Owned(raw))
 }
 
-/// Reads the entries of groups and slots. `start` is at the first byte of the directory.
-fn parse_entries<'e>(
-    reader: &mut Reader<'e>,
+/// The entries of groups, one after another.
+fn group_rows(entries: &[u8], head: Head) -> Cow<'_, [u8]> {
+    let groups = entries.get(..head.groups_len_bytes()).unwrap_or_default();
+    if !head.is_in_planes() {
+        return Cow::Borrowed(groups);
+    }
+    let mut rows = Vec::new();
+    planes::to_rows(groups, GROUP_LEN_BYTES, &mut rows);
+    Cow::Owned(rows)
+}
+
+/// The entries of groups and those of slots, each changed for itself.
+fn each_kind(entries: &[u8], head: Head, change: fn(&[u8], usize, &mut Vec<u8>)) -> Vec<u8> {
+    let (groups, slots) = entries.split_at_checked(head.groups_len_bytes()).unwrap_or_default();
+    let mut out = Vec::with_capacity(entries.len());
+    change(groups, GROUP_LEN_BYTES, &mut out);
+    change(slots, SLOT_LEN_BYTES, &mut out);
+    out
+}
+
+/// Reads the entries of groups: each with the number of chunks in the groups before it. `start` is at the first byte of
+/// the directory.
+fn parse_groups(
+    reader: &mut Reader<'_>,
     start: &Reader<'_>,
     head: Head,
     codec: Codec,
-) -> Result<Entries<'e>, DecodeError> {
+) -> Result<Vec<(GroupEntry, u16)>, DecodeError> {
+    let group_slot_count = head.version.group_slot_count();
     let (mut end_bytes, mut present) = (0_u32, 0_u32);
     let mut groups = Vec::with_capacity(head.group_count());
     for _ in 0..head.group_count() {
         let here = reader.clone();
         let entry = GroupEntry::parse(reader)?;
-        let is_shared = head.shares_groups()
+        // Every group before takes at least one byte, so one that is not shared is not before their end.
+        let is_shared = head.version.shares_groups()
             && entry.presence != 0
+            && entry.offset_bytes < end_bytes
             && groups.iter().any(|(earlier, _)| entry.is_shared_with(earlier));
         if is_shared {
             groups.push((entry, present as u16));
             present += entry.presence.count_ones();
             continue;
         }
-        if entry.presence.checked_shr(head.group_slot_count.into()).unwrap_or(0) != 0 {
-            let (field, allowed) = ("presence", "below 65536, as a group has 16 places");
-            let problem = Problem::OutOfRange { field, found: entry.presence, allowed };
+        if entry.presence.checked_shr(group_slot_count.into()).unwrap_or(0) != 0 {
+            let allowed = match head.version {
+                Version::Slabs => "below 65536, as a group has 16 places",
+                _ => "below 4294967296, as a group has 32 places",
+            };
+            let problem = Problem::OutOfRange { field: "presence", found: entry.presence, allowed };
             return Err(DecodeError::new(Section::ClusterDirectory, here.offset_bytes(), problem));
         }
         entry.check(codec, end_bytes, &here)?;
@@ -318,17 +337,22 @@ fn parse_entries<'e>(
         let problem = Problem::Disagrees { field: "present count", found, expected };
         return Err(DecodeError::new(Section::ClusterDirectory, start.offset_bytes() + 4, problem));
     }
+    Ok(groups)
+}
+
+/// Takes the entries of slots.
+fn take_slots<'e>(reader: &mut Reader<'e>, head: Head) -> Result<&'e [u8], DecodeError> {
     let mut entries = reader.clone().traced(None);
-    let (slots, _) = entries.take_items("slots", present.into(), SLOT_LEN_BYTES as u64)?.as_chunks();
+    let slots = entries.take_items("slots", head.present_count.into(), SLOT_LEN_BYTES as u64)?;
     if reader.trace().is_some() {
-        for _ in slots {
+        for _ in 0..head.present_count {
             reader.u64("chunk version")?;
             reader.u32("chunk schema generation")?;
         }
     } else {
         *reader = entries;
     }
-    Ok((groups, slots))
+    Ok(slots)
 }
 
 fn encode_entries(groups: &[GroupEntry], slots: &[SlotInfo], writer: &mut Writer<'_>) {
@@ -342,13 +366,5 @@ fn encode_entries(groups: &[GroupEntry], slots: &[SlotInfo], writer: &mut Writer
     for slot in slots {
         writer.u64(slot.version);
         writer.u32(slot.schema_generation);
-    }
-}
-
-fn slot_info(bytes: &[u8; SLOT_LEN_BYTES]) -> SlotInfo {
-    let [v0, v1, v2, v3, v4, v5, v6, v7, generation @ ..] = *bytes;
-    SlotInfo {
-        version: u64::from_le_bytes([v0, v1, v2, v3, v4, v5, v6, v7]),
-        schema_generation: u32::from_le_bytes(generation),
     }
 }

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::assemble::{AssembleError, MAX_RAW_BYTES};
-use super::directory::{GroupEntry, is_compact};
+use super::directory::GroupEntry;
 use super::{Slot, SlotInfo, fields, header};
 use crate::ClusterTier;
 use crate::codec::{Effort, compress};
@@ -75,7 +75,7 @@ fn by_field(
     presence: u64,
     chunks: &GroupChunks<'_>,
 ) -> Option<(u32, Vec<u8>)> {
-    if !is_compact(tier, codec) {
+    if !fields::is_allowed(tier, codec) {
         return None;
     }
     let values: Vec<_> = chunks.values().map(|(_, value)| &**value).collect();

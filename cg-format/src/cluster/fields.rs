@@ -22,8 +22,9 @@
 use alloc::vec::Vec;
 
 use crate::chunk::{self, Header};
+use crate::frame::Codec;
 use crate::wire::{Reader, Span, Trace, Writer, bits};
-use crate::{DecodeError, LocalPos, Problem, Section};
+use crate::{ClusterTier, DecodeError, LocalPos, Problem, Section};
 
 /// The first field of the form, where the seed form has its own version.
 pub(super) const FORMAT_VERSION: u64 = 2;
@@ -39,6 +40,11 @@ const CELLS: usize = LocalPos::COUNT;
 const ROW_CELLS: usize = 16;
 /// Rows with the same x, or with the same y.
 const PLANE_ROWS: usize = 16;
+
+/// Whether compressed groups of a cluster may be in this form.
+pub(super) fn is_allowed(tier: ClusterTier, codec: Codec) -> bool {
+    tier == ClusterTier::L2 && codec == Codec::Zstd
+}
 
 /// Whether decompressed bytes of a group claim to be in this form or a newer one.
 pub(super) fn claims_to_be_by_field(bytes: &[u8]) -> bool {

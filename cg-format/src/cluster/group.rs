@@ -32,7 +32,8 @@ impl LastGroup {
     }
 }
 
-/// One group of a stored cluster, decompressed and checked: 4³ chunks, or 1×4×4 in a warm cluster of version 3.
+/// One group of a stored cluster, decompressed and checked: 1×4×4 chunks in a warm cluster and 2×4×4 in a cold one, or
+/// 4³ as earlier drafts wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupBytes<'a> {
     tier: ClusterTier,

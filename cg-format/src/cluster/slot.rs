@@ -9,6 +9,15 @@ use crate::{ChunkPos, ClusterPos, ClusterTier};
 /// Slots of one cube.
 pub(super) const CUBE_SLOT_COUNT: usize = head::CUBE_SLOT_COUNT as usize;
 
+/// The data of each chunk in a stored cluster, in addition to its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SlotInfo {
+    /// The commit that last changed the chunk; moves between tiers keep it.
+    pub version: u64,
+    /// The schema generation with which the chunk's bytes were encoded.
+    pub schema_generation: u32,
+}
+
 /// A chunk's place in a cluster of a tier. The order is the seed form's.
 ///
 /// ```

@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use super::directory::{Directory, GroupEntry, is_compact};
+use super::directory::{Directory, GroupEntry};
 use super::fields::{self, Fields};
 use super::group::{Content, GroupBytes, LastGroup};
 use super::header::{self, header_len_bytes};
@@ -195,7 +195,7 @@ impl<'a> StoredCluster<'a> {
 
     /// Checks a group by field; `None` if it is in the seed form. Only compressed groups of cold clusters may be by field.
     fn fields(&self, entry: &GroupEntry, bytes: &[u8]) -> Result<Option<Fields>, DecodeError> {
-        let may_be = is_compact(self.tier(), self.codec) && entry.is_compressed();
+        let may_be = fields::is_allowed(self.tier(), self.codec) && entry.is_compressed();
         if !may_be || !fields::claims_to_be_by_field(bytes) {
             return Ok(None);
         }
@@ -250,9 +250,9 @@ impl<'a> StoredCluster<'a> {
         Ok(out)
     }
 
-    /// The slots of each group: 64, or 16 in warm clusters since directory version 3.
+    /// The slots of each group: 16 in L1 and 32 in L2, or 64 in rows of earlier drafts.
     pub(super) const fn group_slot_count(&self) -> u16 {
-        self.directory.group_slot_count
+        self.directory.group_slot_count()
     }
 
     /// The directory's entry of a group with chunks.

@@ -1,6 +1,7 @@
 //! Clusters: properties of both forms, and helpers for the tests of layout and damage.
 
 use super::*;
+use crate::frame::head::Version;
 use crate::frame::{self, Codec, LEN_BYTES};
 use crate::{ClusterTier, DecodeError, Limits, Problem, Section, Space};
 use expect_test::{Expect, expect};
@@ -13,6 +14,7 @@ use std::vec::Vec;
 
 mod damage;
 mod fields;
+mod halves;
 mod layout;
 mod slabs;
 
@@ -151,19 +153,19 @@ fn full_clusters_come_back() {
 #[test]
 fn absent_chunks_are_none_everywhere() {
     let tier = ClusterTier::L2;
-    let fourth_group = Slot::in_cube_of(tier, 4, 0).unwrap();
-    let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, fourth_group.index(), 4095]));
+    let ninth_group = Slot::in_cube_of(tier, 4, 0).unwrap();
+    let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, ninth_group.index(), 4095]));
     let cluster = StoredCluster::open(tier, KEY, &row).unwrap();
     let mut limits = Limits::default();
-    assert_eq!(cluster.groups().collect::<Vec<_>>(), [0, 4, 63]);
+    assert_eq!(cluster.groups().collect::<Vec<_>>(), [0, 8, 127]);
     assert_eq!(cluster.chunk_info(slot(tier, 2)), None);
     assert_eq!(cluster.chunk_info(slot(ClusterTier::L1, 0)), None, "another tier");
     assert_eq!(cluster.group(7, &mut limits), Ok(None));
-    assert_eq!(cluster.group(64, &mut limits), Ok(None), "no such group");
+    assert_eq!(cluster.group(128, &mut limits), Ok(None), "no such group");
     let group = cluster.group(0, &mut limits).unwrap().unwrap();
     assert_eq!(group.chunk(slot(tier, 2)), None);
     assert_eq!(group.chunk(slot(tier, 4095)), None, "in another group");
-    assert_eq!(group.chunk(fourth_group), None, "at the same place of another group");
+    assert_eq!(group.chunk(ninth_group), None, "at the same place of another group");
     assert_eq!(group.chunk(slot(ClusterTier::L1, 0)), None, "another tier");
 }
 
@@ -179,7 +181,7 @@ fn reading_a_group_decompresses_only_that_group() {
     let raw_len_bytes = header_len_bytes(ClusterTier::L1) + b"chunk 0 ".len() + b"chunk 1 ab".len();
     assert_eq!(group.decompressed_bytes(), raw_len_bytes);
     assert_eq!(limits.left_bytes(), 5000 - raw_len_bytes as u64);
-    let error = cluster.group(63, &mut limits).unwrap_err();
+    let error = cluster.group(127, &mut limits).unwrap_err();
     assert!(matches!(error.problem, Problem::LimitExceeded { needed: 100_521, .. }), "{error}");
 }
 
@@ -197,46 +199,45 @@ fn a_group_that_is_stored_as_the_one_before_is_decompressed_once() {
     let mut spent = |group: u8| {
         let mut limits = Limits::new(1 << 20);
         let read = cluster.group_after(group, &mut limits, &mut last).unwrap().unwrap();
-        assert_eq!(read.chunks().map(|(slot, _)| slot.cube()).collect::<Vec<_>>(), [group]);
+        assert_eq!(read.chunks().map(|(slot, _)| cluster.group_of(slot)).collect::<Vec<_>>(), [group]);
         assert_eq!(limits.left_bytes() + read.decompressed_bytes() as u64, 1 << 20);
         read.decompressed_bytes() > 0
     };
-    let [first, second, third] = [0, 64, 128].map(|index| slot(tier, index).cube());
+    let [first, second, third] = [0, 64, 128].map(|index| cluster.group_of(slot(tier, index)));
     let steps = [first, first, third, second, third, first, second];
     assert_eq!(steps.map(&mut spent), [true, false, false, true, true, false, true]);
 }
 
-/// Chunks of one version. All groups but one have the same bytes.
-fn alike(groups: impl IntoIterator<Item = u8>, other: u8) -> Chunks {
+/// Chunks of one version, in the first halves of some cubes. All groups but one have the same bytes.
+fn alike(cubes: impl IntoIterator<Item = u8>, other: u8) -> Chunks {
     let info = SlotInfo { version: 9, schema_generation: 1 };
-    let places = |group| (0..3).map(move |place| Slot::in_cube_of(ClusterTier::L2, group, place).unwrap());
+    let places = |cube| (0..3).map(move |place| Slot::in_cube_of(ClusterTier::L2, cube, place).unwrap());
     let value = |slot: Slot| if slot.cube() == other { b"ore".repeat(99) } else { b"air".repeat(99) };
-    groups.into_iter().flat_map(places).map(|slot| (slot, (info, value(slot)))).collect()
+    cubes.into_iter().flat_map(places).map(|slot| (slot, (info, value(slot)))).collect()
 }
 
 #[test]
 fn equal_groups_of_a_cold_cluster_are_stored_once() {
     let tier = ClusterTier::L2;
     let (few, many) = (alike([0, 20], 20), alike(0..40, 20));
-    let rows = [&few, &many].map(|held| build(tier, Codec::Zstd, held));
-    let stored = rows.each_ref().map(|row| {
-        let groups = trace(tier, KEY, row).0.into_iter().filter(|span| span.section == Section::ClusterGroup);
-        groups.map(|span| span.len_bytes).collect::<Vec<_>>()
-    });
-    assert_eq!((stored[0].len(), &stored[0]), (2, &stored[1]));
-    let (entries, spans) = trace_entries(tier, KEY, &rows[1]).expect("compressed");
-    assert_eq!(entries.len(), 64 * 24 + many.len() * 12);
-    assert_eq!(spans.iter().filter(|span| span.field == "chunk version").count(), many.len());
-    assert_eq!(trace_entries(tier, KEY, &build(tier, Codec::Lz4, &few)), None, "stored as they are");
-    assert_eq!(rows.each_ref().map(|row| read_whole(tier, row)), [few.clone(), many.clone()]);
+    for codec in Codec::ALL {
+        let rows = [&few, &many].map(|held| build(tier, codec, held));
+        let stored = rows.each_ref().map(|row| {
+            let groups =
+                trace(tier, KEY, row).0.into_iter().filter(|span| span.section == Section::ClusterGroup);
+            groups.map(|span| span.len_bytes).collect::<Vec<_>>()
+        });
+        assert_eq!((stored[0].len(), &stored[0]), (2, &stored[1]));
+        assert_eq!(rows.each_ref().map(|row| read_whole(tier, row)), [few.clone(), many.clone()]);
 
-    // A merge shares groups, too: with those that it copies, and with those that it makes.
-    let base = StoredCluster::open(tier, KEY, &rows[0]).unwrap();
-    let mut merge = ClusterBuilder::over(&base);
-    for (slot, (info, value)) in many.iter().filter(|(slot, _)| !few.contains_key(slot)) {
-        merge.put(*slot, *info, value);
+        // A merge shares groups, too: with those that it copies, and with those that it makes.
+        let base = StoredCluster::open(tier, KEY, &rows[0]).unwrap();
+        let mut merge = ClusterBuilder::over(&base);
+        for (slot, (info, value)) in many.iter().filter(|(slot, _)| !few.contains_key(slot)) {
+            merge.put(*slot, *info, value);
+        }
+        assert!(seal(&merge).unwrap().unwrap() == rows[1]);
     }
-    assert!(seal(&merge).unwrap().unwrap() == rows[1]);
 }
 
 #[test]
@@ -309,7 +310,7 @@ fn groups_without_changes_are_copied_as_they_are_stored() {
     let tier = ClusterTier::L2;
     let row = build(tier, Codec::Zstd, &chunks(tier, [0, 1, 2000, 4095]));
     // The same group compressed by another encoder: valid, but different from what this code would write.
-    let other = replace_group(&row, 63, |raw| {
+    let other = replace_group(&row, 127, |raw| {
         let mut stored = Vec::new();
         let level = ruzstd::encoding::CompressionLevel::Uncompressed;
         ruzstd::encoding::compress(raw, &mut stored, level);
@@ -320,9 +321,9 @@ fn groups_without_changes_are_copied_as_they_are_stored() {
     let (info, value) = chunk(slot(tier, 1));
     let merged = seal(ClusterBuilder::over(&base).put(slot(tier, 1), info, value)).unwrap().unwrap();
     let merged = StoredCluster::open(tier, KEY, &merged).unwrap();
-    let stored = |cluster: &StoredCluster<'_>| cluster.stored(&cluster.entry(63).unwrap()).unwrap().to_vec();
+    let stored = |cluster: &StoredCluster<'_>| cluster.stored(&cluster.entry(127).unwrap()).unwrap().to_vec();
     assert_eq!(stored(&merged), stored(&base));
-    assert_eq!(merged.entry(63).unwrap().checksum, base.entry(63).unwrap().checksum);
+    assert_eq!(merged.entry(127).unwrap().checksum, base.entry(127).unwrap().checksum);
 }
 
 /// Replaces the stored bytes of a group and adjusts directory and frame.
@@ -354,7 +355,7 @@ fn replace_group_and_length(row: &[u8], group: u8, bytes: impl FnOnce(&[u8]) -> 
     }
     let draft = frame::Draft::cluster(cluster.codec(), |out| {
         let start = out.len();
-        directory::Directory::encode(tier, cluster.codec(), &groups, &slots, out);
+        directory::Directory::encode((Version::written(tier), tier), cluster.codec(), &groups, &slots, out);
         let len = out.len() - start;
         out.extend(body);
         len

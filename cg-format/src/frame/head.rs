@@ -2,92 +2,130 @@
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
-//! | 0 | 1 | directory version | 3 in L1; 2 with Zstandard in L2, 1 with other codecs; 1 and 2 are read in both |
+//! | 0 | 1 | directory version | 3 in L1, 4 in L2; 1 and 2 are read in both |
 //! | 1 | 1 | scale level | 1 = L1, 2 = L2 |
 //! | 2 | 2 | reserved | 0 |
 //! | 4 | 4 | present count | chunks in the cluster |
-//! | 8 | 4 | entries length | only in version 2: bytes of the entries as stored |
+//! | 8 | 4 | entries length | only in versions 2 and 4: bytes of the entries as stored |
 
 use crate::wire::{Reader, Writer};
 use crate::{ClusterTier, DecodeError, Problem, Section};
 
-/// The version of a directory whose entries are stored as they are.
-const PLAIN_VERSION: u8 = 1;
-/// The version of a directory whose entries are compressed if that makes them shorter, and which lists equal groups at
-/// one place.
-const COMPACT_VERSION: u8 = 2;
-/// The version of a warm cluster's directory with four groups, which lists equal ones at one place. The newest.
-const SLABS_VERSION: u8 = 3;
-/// Slots of a group of 4³ chunks.
+/// Slots of a cube of 4³ chunks, which is a group in versions 1 and 2.
 pub(crate) const CUBE_SLOT_COUNT: u16 = 64;
-/// Slots of a group of 1×4×4 chunks.
-pub(crate) const SLAB_SLOT_COUNT: u16 = 16;
 const LEN_BYTES: usize = 8;
 const ENTRIES_LEN_LEN_BYTES: usize = 4;
-const GROUP_LEN_BYTES: usize = 24;
+/// The length of a directory entry for a group.
+pub(crate) const GROUP_LEN_BYTES: usize = 24;
 /// The length of a directory entry for a present chunk.
 pub(crate) const SLOT_LEN_BYTES: usize = 12;
+
+/// The layout of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Version {
+    /// Entries are stored as they are, and every group has its own bytes.
+    Plain = 1,
+    /// Entries are compressed if that makes them shorter. From here on equal groups may be listed at one place.
+    Compact = 2,
+    /// A warm cluster of four groups.
+    Slabs = 3,
+    /// A cold cluster of 128 groups, whose entries are in byte planes, and compressed if that makes them shorter.
+    Halves = 4,
+}
+
+impl Version {
+    const NEWEST: Self = Self::Halves;
+
+    /// The version of a new cluster.
+    pub(crate) const fn written(tier: ClusterTier) -> Self {
+        match tier {
+            ClusterTier::L1 => Self::Slabs,
+            ClusterTier::L2 => Self::Halves,
+        }
+    }
+
+    /// The slots of each group: 64, 16 or 32.
+    pub(crate) const fn group_slot_count(self) -> u16 {
+        match self {
+            Self::Plain | Self::Compact => CUBE_SLOT_COUNT,
+            Self::Slabs => CUBE_SLOT_COUNT / 4,
+            Self::Halves => CUBE_SLOT_COUNT / 2,
+        }
+    }
+
+    /// Whether equal groups may be listed at one place.
+    pub(crate) fn shares_groups(self) -> bool {
+        self != Self::Plain
+    }
+
+    /// Whether the head has the entries' length, as they may be compressed.
+    pub(crate) const fn has_entries_len(self) -> bool {
+        matches!(self, Self::Compact | Self::Halves)
+    }
+
+    /// The version of a stored byte, in the directory of a tier. `start` is at the byte.
+    fn parse(byte: u8, tier: ClusterTier, start: &Reader<'_>) -> Result<Self, DecodeError> {
+        let allowed = match (byte, tier) {
+            (1, _) => return Ok(Self::Plain),
+            (2, _) => return Ok(Self::Compact),
+            (3, ClusterTier::L1) => return Ok(Self::Slabs),
+            (4, ClusterTier::L2) => return Ok(Self::Halves),
+            (_, ClusterTier::L1) => "1 to 3 in L1",
+            (_, ClusterTier::L2) => "1, 2 or 4 in L2",
+        };
+        let (field, found) = ("directory version", byte.into());
+        Err(start.error(Problem::OutOfRange { field, found, allowed }))
+    }
+}
 
 /// The content of the first 8 bytes, or 12.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
+    pub(crate) version: Version,
     pub(crate) tier: ClusterTier,
     pub(crate) present_count: u32,
-    /// The slots of each group: 16 in version 3, or 64.
-    pub(crate) group_slot_count: u16,
-    /// The length of the entries as stored, in version 2.
-    pub(crate) stored_len_bytes: Option<u32>,
+    /// The length of the entries as stored. Only versions 2 and 4 store it.
+    pub(crate) stored_len_bytes: u32,
 }
 
 impl Head {
     /// The length of the whole directory as stored.
     pub(crate) const fn directory_len_bytes(self) -> usize {
-        match self.stored_len_bytes {
-            None => LEN_BYTES + self.entries_len_bytes(),
-            Some(len_bytes) => LEN_BYTES + ENTRIES_LEN_LEN_BYTES + len_bytes as usize,
-        }
+        let len_bytes = if self.version.has_entries_len() { ENTRIES_LEN_LEN_BYTES } else { 0 };
+        LEN_BYTES + len_bytes + self.stored_len_bytes as usize
     }
 
     /// Whether the entries are compressed.
     pub(crate) const fn is_compressed(self) -> bool {
-        match self.stored_len_bytes {
-            None => false,
-            Some(len_bytes) => (len_bytes as usize) < self.entries_len_bytes(),
-        }
+        (self.stored_len_bytes as usize) < self.entries_len_bytes()
     }
 
-    /// The length of the entries of groups and chunks, decompressed: 50,688 at most.
+    /// Whether the entries are in byte planes: byte 0 of all, then byte 1 of all, and so on.
+    pub(crate) fn is_in_planes(self) -> bool {
+        self.version == Version::Halves
+    }
+
+    /// The length of the entries of groups and chunks, decompressed: 52,224 at most.
     pub(crate) const fn entries_len_bytes(self) -> usize {
-        self.group_count() * GROUP_LEN_BYTES + self.present_count as usize * SLOT_LEN_BYTES
+        self.groups_len_bytes() + self.present_count as usize * SLOT_LEN_BYTES
     }
 
-    /// The number of groups: 1, 4 or 64.
+    /// The length of the entries of groups, decompressed.
+    pub(crate) const fn groups_len_bytes(self) -> usize {
+        self.group_count() * GROUP_LEN_BYTES
+    }
+
+    /// The number of groups: 1, 4, 64 or 128.
     pub(crate) const fn group_count(self) -> usize {
-        self.tier.slot_count() / self.group_slot_count as usize
-    }
-
-    /// Whether equal groups may be listed at one place.
-    pub(crate) const fn shares_groups(self) -> bool {
-        self.version() != PLAIN_VERSION
-    }
-
-    const fn version(self) -> u8 {
-        match self.stored_len_bytes {
-            Some(_) => COMPACT_VERSION,
-            None if self.group_slot_count == SLAB_SLOT_COUNT => SLABS_VERSION,
-            None => PLAIN_VERSION,
-        }
+        self.tier.slot_count() / self.version.group_slot_count() as usize
     }
 
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         reader.enter(Section::ClusterDirectory);
         let start = reader.clone();
-        let version = reader.version_u8("directory version", SLABS_VERSION)?;
+        let version = reader.version_u8("directory version", Version::NEWEST as u8)?;
         let tier = reader.scale_level()?;
-        if version == SLABS_VERSION && tier != ClusterTier::L1 {
-            let (field, found) = ("directory version", version.into());
-            return Err(start.error(Problem::OutOfRange { field, found, allowed: "1 or 2 in L2" }));
-        }
+        let version = Version::parse(version, tier, &start)?;
         let here = reader.clone();
         let reserved = reader.u16("reserved")?;
         if reserved != 0 {
@@ -103,28 +141,28 @@ impl Head {
             let (field, found) = ("present count", present_count.into());
             return Err(here.error(Problem::OutOfRange { field, found, allowed }));
         }
-        let group_slot_count = if version == SLABS_VERSION { SLAB_SLOT_COUNT } else { CUBE_SLOT_COUNT };
-        let mut head = Self { tier, present_count, group_slot_count, stored_len_bytes: None };
-        if version == COMPACT_VERSION {
+        let mut head = Self { version, tier, present_count, stored_len_bytes: 0 };
+        head.stored_len_bytes = head.entries_len_bytes() as u32;
+        if version.has_entries_len() {
             let here = reader.clone();
             let len_bytes = reader.u32("entries length")?;
-            if len_bytes == 0 || len_bytes as usize > head.entries_len_bytes() {
+            if len_bytes == 0 || len_bytes > head.stored_len_bytes {
                 let (field, found) = ("entries length", len_bytes.into());
                 let allowed = "1 to what the entries take decompressed";
                 return Err(here.error(Problem::OutOfRange { field, found, allowed }));
             }
-            head.stored_len_bytes = Some(len_bytes);
+            head.stored_len_bytes = len_bytes;
         }
         Ok(head)
     }
 
     pub(crate) fn encode(self, writer: &mut Writer<'_>) {
-        writer.u8(self.version());
+        writer.u8(self.version as u8);
         writer.u8(self.tier.scale_level());
         writer.u16(0);
         writer.u32(self.present_count);
-        if let Some(len_bytes) = self.stored_len_bytes {
-            writer.u32(len_bytes);
+        if self.version.has_entries_len() {
+            writer.u32(self.stored_len_bytes);
         }
     }
 }

@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use cg_format::cluster::{
-    ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster, trace, trace_group, trace_seed,
+    ClusterBuilder, ClusterView, Slot, SlotInfo, StoredCluster, trace, trace_entries, trace_group, trace_seed,
 };
 use cg_format::frame::Codec;
 use cg_format::schema::NoComponents;
+use cg_format::wire::Span;
 use cg_format::{BlockId, Chunk, ClusterPos, ClusterTier, Dimension, Limits, LocalPos, Space, key};
 
 use crate::frame::{annotated, check_golden, fields};
@@ -55,7 +56,15 @@ fn describe(pos: ClusterPos, key: &[u8], row: &[u8]) -> String {
     let (tier, space) = (pos.tier(), Space::of_cluster(pos.tier()));
     let (spans, answer) = trace(tier, key, row);
     answer.unwrap();
-    let mut text = annotated(space, key, row, &spans) + "-- value\n";
+    let mut text = annotated(space, key, row, &spans);
+    if let Some((entries, spans)) = trace_entries(tier, key, row) {
+        text += "-- entries, one after another, of groups with chunks and of chunks\n";
+        let is_of_chunk = |span: &Span| span.field.starts_with("chunk");
+        let of_group = |span: &Span| &entries[span.offset_bytes as usize / 24 * 24..][..24];
+        let is_shown = |span: &Span| is_of_chunk(span) || of_group(span) != [0; 24];
+        fields(&entries, &spans.into_iter().filter(is_shown).collect::<Vec<_>>(), &mut text);
+    }
+    text += "-- value\n";
     let cluster = StoredCluster::open(tier, key, row).unwrap();
     for group in cluster.groups() {
         let group = cluster.group(group, &mut Limits::default()).unwrap().unwrap();
@@ -75,8 +84,8 @@ fn golden_clusters_are_read_and_written() {
     check("slabs_l1_three_chunks", l1, Codec::None, &slots(l1, [1, 6, 62]));
     check("slabs_l1_one_chunk", l1, Codec::Lz4, &slots(l1, [63]));
     check("slabs_l1_full", l1, Codec::Lz4, &slots(l1, 0..64));
-    check("l2_two_groups", l2, Codec::None, &slots(l2, [0, 1, 4095]));
-    check("compact_l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
+    check("halves_l2_two_groups", l2, Codec::None, &slots(l2, [0, 1, 4095]));
+    check("halves_l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
 }
 
 #[test]
@@ -86,7 +95,10 @@ fn golden_clusters_of_earlier_drafts_are_read() {
     check_old("l1_three_chunks", l1, &slots(l1, [1, 6, 62]));
     check_old("l1_one_chunk", l1, &slots(l1, [63]));
     check_old("l1_full", l1, &slots(l1, 0..64));
-    // Directories of cold clusters were not compressed.
+    // Groups of cold clusters were whole cubes.
+    check_old("l2_two_groups", l2, &slots(l2, [0, 1, 4095]));
+    check_old("compact_l2_three_groups", l2, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
+    // Their directories were not compressed.
     check_old("l2_three_groups", l2, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
 }
 

@@ -44,7 +44,7 @@ fn layouts() -> Vec<Layout> {
     let row = |tier| move |name: &str, bytes: &[u8]| trace_cluster(tier, &place("cluster", name).1, bytes);
     let rows =
         [traces("cluster", "l1_", row(ClusterTier::L1)), traces("cluster", "l2_", row(ClusterTier::L2))];
-    let compact = traces("cluster", "compact_l2_", row(ClusterTier::L2));
+    let compact = ["compact_l2_", "halves_l2_"].map(|prefix| traces("cluster", prefix, row(ClusterTier::L2)));
     let seeds = traces("cluster", "seed_", |_, bytes| trace_seed(bytes));
     let by_field = traces("cluster", "fields_", |_, bytes| trace_group(bytes));
     let deltas = traces("delta", "", |_, bytes| without_value(Delta::trace(bytes)));
@@ -68,7 +68,11 @@ fn layouts() -> Vec<Layout> {
         of("frame", &[Section::Frame], frames),
         of("cluster-header", &[Section::ClusterHeader], seeds),
         of("cluster-directory", &[Section::ClusterDirectory, Section::ClusterGroup], rows.concat()),
-        of("cluster-compact-directory", &[Section::ClusterDirectory, Section::ClusterGroup], compact),
+        of(
+            "cluster-compact-directory",
+            &[Section::ClusterDirectory, Section::ClusterGroup],
+            compact.concat(),
+        ),
         of("cluster-fields", &[Section::ClusterFields], by_field),
         of("delta", &[Section::Delta], deltas),
         of("entity", &[Section::Entity, Section::Components], entities),

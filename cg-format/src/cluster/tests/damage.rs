@@ -78,14 +78,19 @@ fn a_flip_in_an_l1_cluster_of_one_group_costs_its_64_chunks_and_no_wrong_byte() 
 }
 
 #[test]
-fn a_flip_in_an_l2_cluster_costs_the_64_chunks_of_one_group_at_most() {
+fn a_flip_in_an_l2_cluster_costs_the_32_chunks_of_one_group_at_most() {
     let tier = ClusterTier::L2;
-    let in_group = |group, count| {
-        (0..count).map(move |place| Slot::in_cube_of(ClusterTier::L2, group, place).unwrap().index())
+    let in_cube = |cube, count| {
+        (0..count).map(move |place| Slot::in_cube_of(ClusterTier::L2, cube, place).unwrap().index())
     };
-    let held = chunks(tier, in_group(0, 64).chain(in_group(21, 5)).chain(in_group(63, 2)));
-    for codec in [Codec::None, Codec::Zstd] {
-        flip_every_bit(tier, &held, &build(tier, codec, &held));
+    let few = chunks(tier, in_cube(21, 5).chain(in_cube(63, 2)));
+    let many = chunks(tier, in_cube(0, 64).chain(in_cube(21, 5)));
+    for (codec, held, expected) in [(Codec::None, few, vec![7, 5, 2]), (Codec::Zstd, many, vec![69, 32, 5])] {
+        let row = build(tier, codec, &held);
+        let mut stakes = at_stake(tier, &held, &row);
+        stakes.dedup();
+        assert_eq!(stakes, expected, "{codec:?}: frame and directory, then groups");
+        flip_every_bit(tier, &held, &row);
     }
 }
 

@@ -179,7 +179,7 @@ fn cold_row(codec: Codec, chunks: &[Vec<u8>]) -> (Chunks, Vec<u8>) {
 
 fn raw_group(row: &[u8]) -> Vec<u8> {
     let cluster = StoredCluster::open(ClusterTier::L2, KEY, row).unwrap();
-    cluster.group(9, &mut Limits::default()).unwrap().unwrap().bytes().to_vec()
+    cluster.group(18, &mut Limits::default()).unwrap().unwrap().bytes().to_vec()
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn cold_groups_of_chunks_are_by_field_and_others_are_not() {
 fn only_compressed_groups_of_cold_rows_may_be_by_field() {
     let (_, row) = cold_row(Codec::Lz4, &[filled(1), mixed()]);
     let by_field = group(&[filled(1), mixed()]);
-    let resealed = replace_group_and_length(&row, 9, |_| {
+    let resealed = replace_group_and_length(&row, 18, |_| {
         let mut stored = Vec::new();
         compress(Codec::Lz4, Effort::Fast, &by_field, &mut stored);
         (stored, by_field.len())
@@ -220,7 +220,7 @@ fn only_compressed_groups_of_cold_rows_may_be_by_field() {
     ]
     .assert_eq(&error.to_string());
     let (_, row) = cold_row(Codec::Zstd, &[filled(1), mixed()]);
-    let resealed = replace_group_and_length(&row, 9, |raw| (raw.to_vec(), raw.len()));
+    let resealed = replace_group_and_length(&row, 18, |raw| (raw.to_vec(), raw.len()));
     let error = read(ClusterTier::L2, &resealed).unwrap().1.remove(0);
     expect![
         "cluster header: format version is 2, and this release reads up to 1; use a newer release (at byte 0)"
@@ -234,7 +234,7 @@ fn the_same_bytes_in_a_row_of_another_tier_are_read_anew() {
     let (held, cold) = cold_row(Codec::Zstd, &chunks);
     let by_field = raw_group(&cold);
     let base = StoredCluster::open(ClusterTier::L2, KEY, &cold).unwrap();
-    let stored = base.stored(&base.entry(9).unwrap()).unwrap().to_vec();
+    let stored = base.stored(&base.entry(18).unwrap()).unwrap().to_vec();
     let warm: Chunks =
         held.values().zip(0..).map(|(chunk, place)| (slot(ClusterTier::L1, place), chunk.clone())).collect();
     let warm = build(ClusterTier::L1, Codec::Zstd, &warm);
@@ -244,7 +244,7 @@ fn the_same_bytes_in_a_row_of_another_tier_are_read_anew() {
     for _ in 0..2 {
         let error = warm.group_after(0, &mut Limits::default(), &mut last).unwrap_err();
         assert_eq!(Err(error), warm.group(0, &mut Limits::default()));
-        let group = base.group_after(9, &mut Limits::default(), &mut last).unwrap().unwrap();
+        let group = base.group_after(18, &mut Limits::default(), &mut last).unwrap().unwrap();
         assert!(group.chunks().map(|(_, value)| value.into_owned()).eq(chunks.iter().cloned()));
     }
 }

@@ -165,10 +165,15 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     );
     check_directory(
         Codec::None,
-        set(0, [4]),
+        set(0, [5]),
         expect![
-            "cluster directory: directory version is 4, and this release reads up to 3; use a newer release (at byte 24)"
+            "cluster directory: directory version is 5, and this release reads up to 4; use a newer release (at byte 24)"
         ],
+    );
+    check_directory(
+        Codec::None,
+        set(0, [4]),
+        expect!["cluster directory: directory version is 4, allowed is 1 to 3 in L1 (at byte 24)"],
     );
     check_directory(
         Codec::None,
@@ -178,7 +183,7 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     check_directory(
         Codec::None,
         set(1, [2]),
-        expect!["cluster directory: directory version is 3, allowed is 1 or 2 in L2 (at byte 24)"],
+        expect!["cluster directory: directory version is 3, allowed is 1, 2 or 4 in L2 (at byte 24)"],
     );
     check_directory(
         Codec::None,
@@ -265,72 +270,6 @@ fn presence_names_places_of_the_group() {
     );
 }
 
-/// Changes the entries of a compact directory as they are before compression, and opens the row.
-#[track_caller]
-fn check_compact(change: impl FnOnce(&mut Vec<u8>), expect: Expect) {
-    let tier = ClusterTier::L2;
-    let row = build(tier, Codec::Zstd, &alike(0..3, 1));
-    let stored_len = u32::from_le_bytes(row[32..36].try_into().unwrap()) as usize;
-    let mut entries = Vec::new();
-    let block = &row[36..36 + stored_len];
-    crate::codec::decompress(Codec::Zstd, block, 64 * 24 + 9 * 12, &mut entries).unwrap();
-    change(&mut entries);
-    let draft = frame::Draft::cluster(Codec::Zstd, |out| {
-        out.extend(&row[24..32]);
-        out.extend(u32::to_le_bytes(entries.len() as u32));
-        out.extend(&entries);
-        let len = out.len() - LEN_BYTES;
-        out.extend(&row[36 + stored_len..]);
-        len
-    });
-    let answer = read(tier, &draft.seal(Space::ClusterL2, KEY, 7)).map(|(chunks, errors)| {
-        errors.first().map_or_else(|| format!("{} chunks", chunks.len()), ToString::to_string)
-    });
-    // The length of the groups depends on the encoder.
-    let end = format!("implies {} ", row.len() - 36 - stored_len);
-    let answer = answer.unwrap_or_else(|error| error.to_string());
-    expect.assert_eq(&answer.replace(&end, "implies END "));
-}
-
-#[test]
-fn every_field_of_a_compact_directory_is_checked_even_under_a_right_checksum() {
-    check_compact(|_| (), expect!["9 chunks"]);
-    // The third group shares the first one's bytes: it must name all of them.
-    check_compact(
-        set(2 * 24 + 8, [1]),
-        expect!["cluster directory: group offset is 1, but the rest of the value implies END (at byte 92)"],
-    );
-    check_compact(
-        set(2 * 24 + 12, [1, 0, 0, 0]),
-        expect!["cluster directory: group offset is 0, but the rest of the value implies END (at byte 92)"],
-    );
-    check_compact(
-        set(2 * 24 + 20, [1, 2, 3, 4]),
-        expect!["cluster directory: group offset is 0, but the rest of the value implies END (at byte 92)"],
-    );
-    check_compact(
-        set(2 * 24, [15]),
-        expect!["cluster directory: group offset is 0, but the rest of the value implies END (at byte 92)"],
-    );
-    let row = build(ClusterTier::L2, Codec::Zstd, &alike(0..3, 1));
-    let open = |change: fn(&mut [u8])| {
-        let mut payload = row[LEN_BYTES..].to_vec();
-        change(&mut payload);
-        let len = payload.len();
-        let draft = frame::Draft::cluster(Codec::Zstd, |out| {
-            out.extend(&payload);
-            (12 + u32::from_le_bytes(payload[8..12].try_into().unwrap()) as usize).min(len)
-        });
-        read(ClusterTier::L2, &draft.seal(Space::ClusterL2, KEY, 7)).unwrap_err().to_string()
-    };
-    expect!["cluster directory: entries length is 0, allowed is 1 to what the entries take decompressed (at byte 32)"].assert_eq(&open(|payload| payload[8..12].fill(0)));
-    expect!["cluster directory: entries length is 5000, allowed is 1 to what the entries take decompressed (at byte 32)"].assert_eq(&open(|payload| payload[8..12].copy_from_slice(&5000_u32.to_le_bytes())));
-    let error = open(|payload| payload[16] ^= 1);
-    let block = u32::from_le_bytes(row[32..36].try_into().unwrap());
-    let expected = "does not decompress to 1644 bytes (at byte 36)";
-    assert_eq!(error, format!("cluster directory: Zstandard block of {block} bytes {expected}"));
-}
-
 #[test]
 fn groups_that_reach_past_4_gib_are_no_overflow() {
     let tier = ClusterTier::L2;
@@ -342,22 +281,22 @@ fn groups_that_reach_past_4_gib_are_no_overflow() {
         checksum: 0,
     };
     let second = directory::GroupEntry { offset_bytes: u32::MAX, ..first };
-    let mut groups = [directory::GroupEntry::default(); 64];
+    let mut groups = [directory::GroupEntry::default(); 128];
     groups[3] = first;
     let infos = [SlotInfo { version: 1, schema_generation: 1 }; 2];
     let open = |groups: &[_], infos: &[_]| {
-        let draft = frame::Draft::cluster(Codec::Lz4, |out| {
+        let draft = frame::Draft::cluster(Codec::None, |out| {
             let start = out.len();
-            directory::Directory::encode(tier, Codec::Lz4, groups, infos, out);
+            directory::Directory::encode((Version::written(tier), tier), Codec::None, groups, infos, out);
             out.len() - start
         });
         let row = draft.seal(Space::ClusterL2, KEY, 1);
         read(tier, &row).map_or_else(|error| error, |(_, errors)| errors[0]).to_string()
     };
-    expect!["cluster group: group needs 4294967295 bytes and 0 are left (at byte 1580)"]
+    expect!["cluster group: group needs 4294967295 bytes and 0 are left (at byte 3120)"]
         .assert_eq(&open(&groups, &infos[..1]));
     groups[5] = second;
-    expect!["cluster directory: stored length is 4294967295, allowed is less than 4 GiB for all groups (at byte 164)"].assert_eq(&open(&groups, &infos));
+    expect!["cluster directory: stored length is 4294967295, allowed is less than 4 GiB for all groups (at byte 168)"].assert_eq(&open(&groups, &infos));
 }
 
 #[test]
@@ -370,7 +309,7 @@ fn a_group_must_be_what_its_entry_says() {
         raw[9 + 8..9 + 16].fill(0);
         raw
     });
-    expect!["cluster group: presence is 1, but the rest of the value implies 3 (at byte 1592)"]
+    expect!["cluster group: presence is 1, but the rest of the value implies 3 (at byte 3132)"]
         .assert_eq(&error_of(&fewer));
     let version = replace_group(&row, 0, |raw| {
         let mut raw = raw.to_vec();
@@ -383,7 +322,7 @@ fn a_group_must_be_what_its_entry_says() {
     .assert_eq(&error_of(&version));
     let compressed = build(tier, Codec::Lz4, &chunks(tier, [0, 1]));
     let shorter = replace_group(&compressed, 0, |_| vec![7; 20]);
-    expect!["cluster group: LZ4 block of 20 bytes does not decompress to 539 bytes (at byte 1592)"]
+    expect!["cluster group: LZ4 block of 20 bytes does not decompress to 539 bytes (at byte 101)"]
         .assert_eq(&error_of(&shorter));
 }
 

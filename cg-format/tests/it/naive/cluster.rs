@@ -1,7 +1,7 @@
 //! Clusters, by definition: the plain form of one level, and the stored form with its directory.
 //!
 //! Rows are read with each version of the directory and both forms of a group.
-//! They are written with the versions that are not compressed, 1 and 3, and in the plain form.
+//! They are written with versions 1, 3 and 4, and in the plain form.
 
 pub(crate) mod directory;
 pub(crate) mod fields;
@@ -99,15 +99,15 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(u8, Plain), Refused> {
     Ok((scale_level, chunks))
 }
 
-/// The directory version that a writer chooses, if the codec is not Zstandard.
+/// The directory version that a writer chooses.
 pub(crate) fn written_version(scale_level: u8) -> u8 {
-    if scale_level == 1 { 3 } else { 1 }
+    if scale_level == 1 { 3 } else { 4 }
 }
 
 /// How a row is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Writing {
-    /// 1, or 3 in L1.
+    /// 1, or 3 in L1 and 4 in L2.
     pub(crate) directory_version: u8,
     /// 0 none, 1 LZ4 block.
     pub(crate) codec: u8,
@@ -132,14 +132,12 @@ pub(crate) fn encode_stored(
         let (group, place) = group::of_slot(cluster.scale_level, directory_version, *slot);
         per_group[group as usize].insert(place, chunk);
     }
-    let mut directory = vec![directory_version, cluster.scale_level];
-    put(&mut directory, 0, 2);
-    put(&mut directory, cluster.chunks.len() as u64, 4);
+    let mut of_groups = Vec::new();
     let mut earlier: Vec<(Vec<u8>, usize)> = Vec::new();
     let mut stored_groups = Vec::<u8>::new();
     for slots in &per_group {
         if slots.is_empty() {
-            directory.extend([0; 24]);
+            of_groups.extend([0; 24]);
             continue;
         }
         let presence = slots.keys().fold(0_u64, |mask, place| mask | 1 << place);
@@ -150,24 +148,38 @@ pub(crate) fn encode_stored(
             1 => Some(lz4(&raw)).filter(|out| out.len() < raw.len()).unwrap_or(raw.clone()),
             _ => return Err(format!("codec {codec}")),
         };
-        let same = earlier.iter().find(|(other, _)| directory_version == 3 && *other == stored);
+        let same = earlier.iter().find(|(other, _)| directory_version != 1 && *other == stored);
         let offset = same.map_or(stored_groups.len(), |(_, offset)| *offset);
-        put(&mut directory, presence, 8);
-        put(&mut directory, offset as u64, 4);
-        put(&mut directory, stored.len() as u64, 4);
-        put(&mut directory, raw.len() as u64, 4);
-        put(&mut directory, u64::from(crc32c(&stored)), 4);
+        put(&mut of_groups, presence, 8);
+        put(&mut of_groups, offset as u64, 4);
+        put(&mut of_groups, stored.len() as u64, 4);
+        put(&mut of_groups, raw.len() as u64, 4);
+        put(&mut of_groups, u64::from(crc32c(&stored)), 4);
         if same.is_none() {
             stored_groups.extend(&stored);
             earlier.push((stored, offset));
         }
     }
-    for slots in &per_group {
-        for chunk in slots.values() {
-            put(&mut directory, chunk.version, 8);
-            put(&mut directory, u64::from(chunk.schema_generation), 4);
-        }
+    let mut of_chunks = Vec::new();
+    for chunk in per_group.iter().flat_map(BTreeMap::values) {
+        put(&mut of_chunks, chunk.version, 8);
+        put(&mut of_chunks, u64::from(chunk.schema_generation), 4);
     }
+    let mut directory = vec![directory_version, cluster.scale_level];
+    put(&mut directory, 0, 2);
+    put(&mut directory, cluster.chunks.len() as u64, 4);
+    if directory_version == 4 {
+        of_groups = directory::in_planes(&of_groups, 24);
+        of_chunks = directory::in_planes(&of_chunks, 12);
+    }
+    let mut entries = [of_groups, of_chunks].concat();
+    if directory_version == 4 {
+        if codec == 1 {
+            entries = Some(lz4(&entries)).filter(|out| out.len() < entries.len()).unwrap_or(entries);
+        }
+        put(&mut directory, entries.len() as u64, 4);
+    }
+    directory.extend(entries);
     let checked = directory.len();
     directory.extend(stored_groups);
     Ok(frame::encode(

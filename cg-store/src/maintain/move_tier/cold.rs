@@ -1,7 +1,7 @@
-//! Demotion into a cold cluster: the warm clusters and hot rows of many cubes become groups of one row.
+//! Demotion into a cold cluster: the warm clusters and hot rows of many cubes become groups of one row, two for each cube.
 //!
-//! The cluster is built group by group, so that a tick can stop between any two. One commit at the end writes all of
-//! it. If the row would be too large, the largest of the new groups are left out, and their chunks stay where they are.
+//! The cluster is built cube by cube, so that a tick can stop between any two. One commit at the end writes all of it.
+//! If the row would be too large, the largest of the new cubes are left out, and their chunks stay where they are.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,13 +18,15 @@ use crate::maintain::tiering::{delete_cold_heat, delete_heat, put_cold_heat, rea
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
-/// The maximum number of hot rows of a group that go into the cold cluster directly. If there are more, they are merged
+/// The maximum number of hot rows of a cube that go into the cold cluster directly. If there are more, they are merged
 /// into the warm cluster first.
 ///
 /// Every row of a move is compared under the engine's lock when the move commits, and a save waits for that.
 const HOT_ROWS_TAKEN: usize = 4;
 
 const TIER: ClusterTier = ClusterTier::L2;
+/// The groups of a cube, which follow each other in the row.
+const GROUPS_OF_CUBE: usize = TIER.group_count() * ClusterTier::L1.slot_count() / TIER.slot_count();
 
 /// A cold cluster that is being built.
 #[derive(Debug)]
@@ -34,8 +36,8 @@ pub(crate) struct ColdMerge {
     base: Option<Vec<u8>>,
     /// The known accesses to the chunks in that row.
     heat: ColdHeat,
-    /// The finished groups. The others are copied as they are stored.
-    made: BTreeMap<u8, GroupMade>,
+    /// The finished cubes by number. The groups of the others are copied as they are stored.
+    made: BTreeMap<u8, CubeMade>,
     writes: MoveWrites,
 }
 
@@ -50,11 +52,11 @@ enum ColdHeat {
     Unknown,
 }
 
-/// An encoded group, and the rows that it replaces.
+/// The encoded groups of a cube, and the rows that they replace.
 #[derive(Debug)]
-pub(crate) struct GroupMade {
+pub(crate) struct CubeMade {
     cube: CubeAt,
-    encoded: EncodedGroup<'static>,
+    groups: Vec<EncodedGroup<'static>>,
     writes: MoveWrites,
     heat: Heat,
 }
@@ -63,10 +65,16 @@ pub(crate) struct GroupMade {
 #[derive(Debug)]
 pub(crate) struct ColdEnd {
     pub(crate) end: Outcome,
-    /// The cubes whose groups are finished, with their heat.
+    /// The finished cubes, with their heat.
     pub(crate) made: Vec<(CubeAt, Heat)>,
     /// The cubes that would have made the cluster too large. Nothing of them was written.
     pub(crate) left_out: Vec<CubeAt>,
+}
+
+impl CubeMade {
+    fn stored_bytes(&self) -> usize {
+        self.groups.iter().map(EncodedGroup::stored_bytes).sum()
+    }
 }
 
 impl ColdMerge {
@@ -93,22 +101,22 @@ impl ColdMerge {
         self.cluster
     }
 
-    /// The cubes whose groups are finished.
+    /// The finished cubes.
     pub(crate) fn cubes(&self) -> impl Iterator<Item = CubeAt> {
         self.made.values().map(|made| made.cube)
     }
 
-    /// Builds the group of one cube: reads its rows, decompresses what it needs and compresses the result. Several
+    /// Builds the groups of one cube: reads its rows, decompresses what it needs and compresses the result. Several
     /// threads may do this at once.
     ///
-    /// An inner `Err` states why the group stays as it is stored, and the cube's rows stay where they are.
+    /// An inner `Err` states why the groups stay as they are stored, and the cube's rows stay where they are.
     pub(crate) fn make(
         &self,
         engine: &dyn Engine,
         counters: &Counters,
         cube: CubeAt,
         heat: Heat,
-    ) -> Result<Result<GroupMade, Outcome>, Error> {
+    ) -> Result<Result<CubeMade, Outcome>, Error> {
         let made = split_damage(self.make_of_sound(engine, counters, cube, heat))?;
         Ok(made.unwrap_or_else(|damage| Err(Outcome::Damaged(damage))))
     }
@@ -119,7 +127,7 @@ impl ColdMerge {
         counters: &Counters,
         cube: CubeAt,
         heat: Heat,
-    ) -> Result<Result<GroupMade, Outcome>, Error> {
+    ) -> Result<Result<CubeMade, Outcome>, Error> {
         let hot = HotRows::read(&engine.snapshot()?, cube, &mut MoveWrites::default())?;
         if hot.rows.len() > HOT_ROWS_TAKEN {
             match demote_warm(engine, counters, cube, heat)? {
@@ -137,16 +145,18 @@ impl ColdMerge {
         // A cube that is completely cold needs no heat row. A cube that stays hot gets a new one.
         delete_heat(&mut writes.batch, cube);
         hot.move_into(TIER, &mut builder, &mut writes);
-        match builder.encode_group(number_of(cube, TIER), &mut Limits::default()) {
-            Ok(encoded) => Ok(Ok(GroupMade { cube, encoded: encoded.into_owned(), writes, heat })),
+        let groups = groups_of(number_of(cube, TIER))
+            .map(|group| builder.encode_group(group, &mut Limits::default()).map(EncodedGroup::into_owned));
+        match groups.collect() {
+            Ok(groups) => Ok(Ok(CubeMade { cube, groups, writes, heat })),
             Err(AssembleError::Damaged(problem)) => Err(self.damage(problem)),
             // The chunks of the cube stay where they are: in the hottest tier each has a row of its own.
             Err(_) => Ok(Err(Outcome::TooLarge)),
         }
     }
 
-    /// Adds a finished group.
-    pub(crate) fn take(&mut self, made: GroupMade) {
+    /// Adds a finished cube.
+    pub(crate) fn take(&mut self, made: CubeMade) {
         self.made.insert(number_of(made.cube, TIER), made);
     }
 
@@ -164,9 +174,9 @@ impl ColdMerge {
         };
         let heat = self.heat_with_made();
         let mut made = Vec::new();
-        for group in std::mem::take(&mut self.made).into_values() {
-            made.push((group.cube, group.heat));
-            self.writes.append(group.writes);
+        for cube in std::mem::take(&mut self.made).into_values() {
+            made.push((cube.cube, cube.heat));
+            self.writes.append(cube.writes);
         }
         let (space, row_key) = row_of(self.cluster);
         let end = match cluster {
@@ -180,14 +190,15 @@ impl ColdMerge {
                 }
                 past_damage(self.writes.commit(engine, counters))?
             }
-            // The row ends before the group does, so the group cannot be copied.
+            // The row ends before a group does, so the group cannot be copied; or it has groups of an earlier draft, which
+            // are split, and one is damaged.
             Err(AssembleError::Damaged(problem)) => Outcome::Damaged(self.damage(problem)),
             Err(_) => Outcome::TooLarge,
         };
         Ok(ColdEnd { end, made, left_out })
     }
 
-    /// The last access to a chunk of the cluster, including the finished groups. If the accesses to its other chunks
+    /// The last access to a chunk of the cluster, including the finished cubes. If the accesses to its other chunks
     /// are unknown, they count as now: they were accessed before their demotion, but the time is not known.
     fn heat_with_made(&self) -> Heat {
         let made = self.made.values().map(|made| made.heat);
@@ -195,7 +206,7 @@ impl ColdMerge {
             last_access: a.last_access.max(b.last_access),
             moved_at: a.moved_at.max(b.moved_at),
         };
-        let heat = made.reduce(latest).expect("at least one group was made");
+        let heat = made.reduce(latest).expect("at least one cube was made");
         match self.heat {
             ColdHeat::NoChunks => heat,
             ColdHeat::Known(known) => latest(known, heat),
@@ -206,19 +217,24 @@ impl ColdMerge {
     /// The row of all groups, finished and stored.
     fn join(&self) -> Result<Option<Draft>, AssembleError> {
         let builder = self.builder();
-        let groups = (0..TIER.group_count() as u8).map(|group| match self.made.get(&group) {
-            Some(made) => Ok(Cow::Borrowed(&made.encoded)),
-            None => builder.encode_group(group, &mut Limits::default()).map(Cow::Owned),
-        });
-        let groups = groups.collect::<Result<Vec<_>, _>>()?;
+        let mut groups = Vec::with_capacity(TIER.group_count());
+        for cube in 0..(TIER.group_count() / GROUPS_OF_CUBE) as u8 {
+            if let Some(made) = self.made.get(&cube) {
+                groups.extend(made.groups.iter().map(Cow::Borrowed));
+                continue;
+            }
+            for group in groups_of(cube) {
+                groups.push(Cow::Owned(builder.encode_group(group, &mut Limits::default())?));
+            }
+        }
         join_groups(TIER, self.codec(), groups.iter().map(|group| &**group))
     }
 
-    /// Leaves out the largest finished group. The cube's rows continue to shadow the group that is stored in the row.
+    /// Leaves out the largest finished cube. Its rows continue to shadow the groups that are stored in the row.
     fn leave_largest_out(&mut self) -> Option<CubeAt> {
-        let largest = self.made.iter().max_by_key(|(_, made)| made.encoded.stored_bytes());
-        let group = *largest?.0;
-        self.made.remove(&group).map(|made| made.cube)
+        let largest = self.made.iter().max_by_key(|(_, made)| made.stored_bytes());
+        let cube = *largest?.0;
+        self.made.remove(&cube).map(|made| made.cube)
     }
 
     fn builder(&self) -> ClusterBuilder<'_> {
@@ -239,6 +255,12 @@ impl ColdMerge {
         let (space, row_key) = row_of(self.cluster);
         Damage::of_row(space, &row_key, self.cluster.to_string(), problem)
     }
+}
+
+/// The numbers of the groups of a cube.
+fn groups_of(cube: u8) -> impl Iterator<Item = u8> {
+    let count = GROUPS_OF_CUBE as u8;
+    (0..count).map(move |part| cube * count + part)
 }
 
 /// Puts the chunks of a cube's warm cluster into its cold one, without those at `shadowed` places, and deletes the warm

@@ -1,6 +1,6 @@
 //! Moves of chunks between tiers. Content, versions and schema generations are preserved: a move is not a change.
 //!
-//! The unit is the 4³ cube: one warm cluster, or one group of a cold one.
+//! The unit is the 4³ cube: one warm cluster, or two groups of a cold one.
 //!
 //! | move | one batch of |
 //! |---|---|
@@ -35,7 +35,7 @@ use crate::maintain::tiering::put_heat;
 use crate::read::chunk::hot_row_of;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
-pub(crate) use cold::{ColdEnd, ColdMerge, GroupMade};
+pub(crate) use cold::{ColdEnd, ColdMerge, CubeMade};
 pub(crate) use cube::{hot_keys, row_of};
 pub(crate) use shadow::{drop_shadows, purge_tombstones};
 

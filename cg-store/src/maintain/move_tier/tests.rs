@@ -38,13 +38,13 @@ fn rows(engine: &MemEngine) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// A cold cluster that is being built from two cubes, with both groups finished.
+/// A cold cluster that is being built from two cubes, with both cubes finished.
 fn made(engine: &MemEngine, counters: &Counters) -> ColdMerge {
     let cubes = [0, 4].map(|x| CubeAt::of(at(x)));
     let mut merge = ColdMerge::begin(engine, cubes[0].cluster(ClusterTier::L2)).unwrap();
     for cube in cubes {
-        let group = merge.make(engine, counters, cube, HEAT).unwrap().unwrap();
-        merge.take(group);
+        let made = merge.make(engine, counters, cube, HEAT).unwrap().unwrap();
+        merge.take(made);
     }
     merge
 }
@@ -98,8 +98,8 @@ fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
     engine.commit(batch, &[], Level::Process).unwrap();
     let cube = CubeAt::of(at(0));
     let mut merge = ColdMerge::begin(&engine, cube.cluster(ClusterTier::L2)).unwrap();
-    let group = merge.make(&engine, &counters, cube, HEAT).unwrap().unwrap();
-    merge.take(group);
+    let made = merge.make(&engine, &counters, cube, HEAT).unwrap().unwrap();
+    merge.take(made);
     assert_eq!(rows(&engine).len(), 1, "a warm cluster");
     let heat = engine.get(Space::Heat, &key::heat(at(0))).unwrap();
     assert!(heat.is_some(), "which is found by its heat");
@@ -149,7 +149,78 @@ fn marks_stay_above_what_they_hide_or_what_nobody_can_read() {
     assert_eq!(rows(&engine).len(), 0);
 }
 
-/// 64 equal groups are stored once. Each loses other chunks to hot copies, and all of them do not fit into a row.
+/// Numbers of which no compression makes shorter bytes.
+fn noise() -> impl FnMut() -> u64 {
+    let mut state = 1_u64;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
+/// The first cube has the longer groups together, the second has the longest group.
+#[test]
+fn the_largest_cube_is_left_out_of_a_cluster_that_would_be_too_large() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    let mut random = noise();
+    let mut batch = Batch::new();
+    for (x, megabytes) in [(0, 3), (2, 3), (4, 4)] {
+        let value: Vec<u8> = (0..megabytes << 17).flat_map(|_| random().to_le_bytes()).collect();
+        let row = Draft::plain(Codec::None, 0, |out| out.extend(value));
+        batch.put(Space::ChunkL0, key::chunk(at(x)), row, Stamp::Commit);
+    }
+    engine.commit(batch, &[], Level::Process).unwrap();
+    let end = made(&engine, &counters).commit(&engine, &counters).unwrap();
+    assert!(matches!(end.end, Outcome::Done(Moved { chunks: 1, .. })), "{:?}", end.end);
+    assert_eq!(end.left_out, [CubeAt::of(at(0))]);
+    assert_eq!(end.made, [(CubeAt::of(at(4)), HEAT)]);
+    assert_eq!(rows(&engine).len(), 3, "two hot chunks and a cold cluster");
+}
+
+#[test]
+fn a_cold_row_of_an_earlier_draft_is_merged_into_one_of_now() {
+    let old = include_bytes!("../../../../testdata/golden/draft/cluster/compact_l2_three_groups.bin");
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    let chunk = |x, y, z| ChunkAt::new(Dimension::new(1), ChunkPos::constant(x, y, z));
+    let cube = CubeAt::of(chunk(-14, 0, 32));
+    let (space, row_key) = row_of(cube.cluster(ClusterTier::L2));
+    let (row, _) = Draft::of_row(space, &row_key, old).unwrap();
+    let mut batch = Batch::new();
+    batch.put(space, row_key, row, Stamp::Commit);
+    let hot = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(b"a hot chunk"));
+    batch.put(Space::ChunkL0, key::chunk(chunk(-14, 0, 32)), hot, Stamp::Commit);
+    let seq = engine.commit(batch, &[], Level::Process).unwrap().get();
+    let mut merge = ColdMerge::begin(&engine, cube.cluster(ClusterTier::L2)).unwrap();
+    let made = merge.make(&engine, &counters, cube, HEAT).unwrap().unwrap();
+    merge.take(made);
+    let end = merge.commit(&engine, &counters).unwrap().end;
+    assert!(matches!(end, Outcome::Done(Moved { chunks: 1, .. })), "{end:?}");
+
+    let row = engine.get(space, &row_key).unwrap().unwrap();
+    assert_eq!((old[24], row[24]), (2, 4), "directory versions");
+    let cluster = StoredCluster::open(ClusterTier::L2, &row_key, &row).unwrap();
+    let expected = [
+        (-16, 0, 32, 0, 1000, "chunk 0"),
+        (-16, 0, 33, 0, 1001, "chunk 1."),
+        (-16, 1, 32, 0, 1016, "chunk 16.."),
+        (-14, 0, 32, 1, seq, "a hot chunk"),
+        (-9, 13, 32, 57, 3000, "chunk 2000....."),
+        (-1, 15, 46, 127, 5094, "chunk 4094......"),
+        (-1, 15, 47, 127, 5095, "chunk 4095"),
+    ];
+    assert_eq!(cluster.present_count(), expected.len());
+    for (x, y, z, group, version, value) in expected {
+        let slot = Slot::of(ChunkPos::constant(x, y, z), ClusterTier::L2);
+        assert_eq!(cluster.group_of(slot), group);
+        assert_eq!(cluster.chunk_info(slot).unwrap().version, version);
+        let group = cluster.group(group, &mut Limits::default()).unwrap().unwrap();
+        assert_eq!(group.chunk(slot).as_deref(), Some(value.as_bytes()));
+    }
+}
+
+/// Equal groups of 64 cubes are stored once. Each loses other chunks to hot copies, and all of them do not fit into a row.
 #[test]
 fn a_cluster_whose_groups_differ_without_their_shadows_keeps_them_if_it_would_be_too_large() {
     const CHUNKS: u64 = 30;
@@ -159,14 +230,7 @@ fn a_cluster_whose_groups_differ_without_their_shadows_keeps_them_if_it_would_be
         let [x, y, z] = [corner[0] + chunk / 16, corner[1] + chunk / 4 % 4, corner[2] + chunk % 4];
         ChunkAt::new(Dimension::new(0), ChunkPos::constant(x, y, z))
     };
-    // Bytes that no compression makes shorter.
-    let mut state = 1_u64;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut random = noise();
     let values: Vec<Vec<u8>> =
         (0..CHUNKS).map(|_| (0..800).flat_map(|_| random().to_le_bytes()).collect()).collect();
     let (engine, counters) = (MemEngine::new(), Counters::default());
@@ -183,8 +247,8 @@ fn a_cluster_whose_groups_differ_without_their_shadows_keeps_them_if_it_would_be
     let cluster = CubeAt::of(place(0, 0)).cluster(ClusterTier::L2);
     let mut merge = ColdMerge::begin(&engine, cluster).unwrap();
     for cube in 0..64 {
-        let group = merge.make(&engine, &counters, CubeAt::of(place(cube, 0)), HEAT).unwrap().unwrap();
-        merge.take(group);
+        let made = merge.make(&engine, &counters, CubeAt::of(place(cube, 0)), HEAT).unwrap().unwrap();
+        merge.take(made);
     }
     let end = merge.commit(&engine, &counters).unwrap().end;
     assert!(matches!(end, Outcome::Done(Moved { chunks: 1920, .. })), "{end:?}");

@@ -3,7 +3,7 @@
 use cg_format::ClusterTier;
 use cg_tiering::{CubeAt, Step};
 
-use super::jobs::{Ended, JobKind, MadeGroup};
+use super::jobs::{Ended, JobKind, MadeCube};
 use super::{Due, MoveCounts, Work};
 use crate::maintain::move_tier::{ColdEnd, ColdMerge, Outcome, split_damage};
 use crate::maintain::state::MaintainState;
@@ -49,7 +49,7 @@ impl MaintainState {
         // Some cubes may get a warm cluster on the way into the cold one.
         let cubes = merge.cubes().chain(steps.iter().map(|step| step.cube)).collect();
         self.begin_job(work, JobKind::ColdGroups, cubes, move |world| {
-            let made = world.shared.pool.each(&steps, |step: &Step| world.make_group(&merge, step, due));
+            let made = world.shared.pool.each(&steps, |step: &Step| world.make_cube(&merge, step, due));
             Ok(Ended::ColdGroups(merge, steps.into_iter().zip(made).collect()))
         });
     }
@@ -59,7 +59,7 @@ impl MaintainState {
         &self,
         work: &mut Work,
         mut merge: Box<ColdMerge>,
-        made: Vec<(Step, MadeGroup)>,
+        made: Vec<(Step, MadeCube)>,
         counts: &mut MoveCounts,
     ) -> Result<(), Error> {
         let begun: Vec<_> = merge.cubes().chain(made.iter().map(|(step, _)| step.cube)).collect();
@@ -94,8 +94,8 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Builds the group of a step. Returns `None` if the step is not right any more.
-    fn make_group(&self, merge: &ColdMerge, step: &Step, due: Due) -> MadeGroup {
+    /// Builds the groups of a step. Returns `None` if the step is not right any more.
+    fn make_cube(&self, merge: &ColdMerge, step: &Step, due: Due) -> MadeCube {
         let Some(heat) = self.heat_if_confirmed(step, due) else { return Ok(None) };
         merge.make(&*self.shared.engine()?, &self.shared.counters, step.cube, heat).map(Some)
     }
@@ -103,7 +103,7 @@ impl MaintainState {
     /// Records that a cold cluster was written, or why not.
     pub(super) fn end_cold_write(&self, work: &mut Work, written: ColdEnd, counts: &mut MoveCounts) {
         let ColdEnd { end, made, left_out } = written;
-        // The other groups were written without these cubes.
+        // The other cubes were written without these.
         for cube in left_out {
             self.end(work, &[cube], Outcome::TooLarge, counts);
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use cg_tiering::{ClusterAt, CubeAt, Step};
 
 use super::{Due, MoveCounts, Work};
-use crate::maintain::move_tier::{ColdEnd, ColdMerge, GroupMade, Outcome};
+use crate::maintain::move_tier::{ColdEnd, ColdMerge, CubeMade, Outcome};
 use crate::maintain::state::{Awaited, Background, MaintainState};
 use crate::storage::error::Error;
 
@@ -44,7 +44,7 @@ pub(super) enum Ended {
     /// The cluster may be damaged.
     ColdRead(Result<Box<ColdMerge>, Error>),
     /// The cluster, and the groups that were built for it.
-    ColdGroups(Box<ColdMerge>, Vec<(Step, MadeGroup)>),
+    ColdGroups(Box<ColdMerge>, Vec<(Step, MadeCube)>),
     ColdWrite(ColdEnd),
     Shrinking {
         cluster: ClusterAt,
@@ -55,8 +55,8 @@ pub(super) enum Ended {
     Purge(Outcome),
 }
 
-/// A group of a cold cluster; `None` if its step was not right any more.
-pub(super) type MadeGroup = Result<Option<Result<GroupMade, Outcome>>, Error>;
+/// A cube of a cold cluster; `None` if its step was not right any more.
+pub(super) type MadeCube = Result<Option<Result<CubeMade, Outcome>>, Error>;
 
 impl JobKind {
     /// The name for errors.

@@ -25,7 +25,7 @@ impl Claim {
             let [entries_packed, group_packed] = [bits & 1 == 1, bits & 2 == 2];
             let scale_level = 1 + (bits >> 2);
             for (version, codec) in (1..=3).flat_map(|version| (0..3).map(move |codec| (version, codec))) {
-                if entries_packed && version != 2 || codec == 0 && (entries_packed || group_packed) {
+                if entries_packed && version % 2 == 1 || codec == 0 && (entries_packed || group_packed) {
                     continue;
                 }
                 all.push(Self { scale_level, version, codec, entries_packed, group_packed });
@@ -41,6 +41,7 @@ impl Claim {
         let count = match (scale_level, version) {
             (1, 3) => 4,
             (1, _) => 1,
+            (_, 4) => 128,
             _ => 64,
         };
         let mut entries = vec![Entry::default(); count];
@@ -78,15 +79,16 @@ fn both_forms(presence: u64) -> [Vec<u8>; 2] {
     [cluster::encode(1, &chunks).expect("a level"), fields::encode(&chunks).expect("all chunks have headers")]
 }
 
-/// Versions 1 and 2 may be of either tier, version 3 of L1 alone, each with any codec.
+/// Versions 1 and 2 may be of either tier, version 3 of L1 and version 4 of L2 alone, each with any codec.
 /// Only a compressed group of L2 with Zstandard may be by field.
 #[test]
 fn a_form_is_taken_only_where_it_may_be() {
     for claim in Claim::all() {
-        let presence = if claim.version == 3 { 0xffff } else { 0x8000_0000_0000_ffff };
+        let presence = [0x8000_0000_0000_ffff, 0x8000_0000_0000_ffff, 0xffff, 0x8000_ffff];
+        let presence = presence[usize::from(claim.version) - 1];
         let [seed_form, by_field] = both_forms(presence);
         let row = claim.row(presence, &seed_form);
-        let may_be = (claim.scale_level, claim.version) != (2, 3);
+        let may_be = ![(2, 3), (1, 4)].contains(&(claim.scale_level, claim.version));
         assert_eq!(check_row(claim.scale_level, &row), may_be, "{claim:?}, seed form");
         let row = claim.row(presence, &by_field);
         let may_be = may_be && (claim.scale_level, claim.codec, claim.group_packed) == (2, 2, true);

@@ -3,7 +3,8 @@
 use cg_format::Space;
 use cg_format::codec::{self, Codec, Effort};
 
-use super::{KEY, tier};
+use super::{KEY, row_in, tier};
+use crate::naive::cluster::Stored;
 use crate::naive::cluster::directory::{self, Directory, Entry};
 use crate::naive::frame::{self, Frame};
 use crate::naive::{Dice, crc32c, put};
@@ -54,24 +55,34 @@ impl Pieces {
         self.groups.extend(stored);
     }
 
+    /// Whether the entries may be compressed.
+    pub(super) const fn may_be_packed(&self) -> bool {
+        matches!(self.directory.version, 2 | 4)
+    }
+
     /// The directory, with entries that are compressed or not.
     pub(super) fn head(&self, entries_packed: bool) -> Vec<u8> {
         let Directory { version, scale_level, entries, chunks } = &self.directory;
-        let mut raw = Vec::new();
+        let (mut of_groups, mut of_chunks) = (Vec::new(), Vec::new());
         for Entry { presence, offset, stored_len, raw_len, checksum } in entries {
-            put(&mut raw, *presence, 8);
+            put(&mut of_groups, *presence, 8);
             for field in [offset, stored_len, raw_len, checksum] {
-                put(&mut raw, u64::from(*field), 4);
+                put(&mut of_groups, u64::from(*field), 4);
             }
         }
         for (version, schema_generation) in chunks {
-            put(&mut raw, *version, 8);
-            put(&mut raw, u64::from(*schema_generation), 4);
+            put(&mut of_chunks, *version, 8);
+            put(&mut of_chunks, u64::from(*schema_generation), 4);
         }
+        if *version == 4 {
+            of_groups = directory::in_planes(&of_groups, 24);
+            of_chunks = directory::in_planes(&of_chunks, 12);
+        }
+        let raw = [of_groups, of_chunks].concat();
         let stored = if entries_packed { packed(self.codec, &raw) } else { raw };
         let mut out = vec![*version, *scale_level, 0, 0];
         put(&mut out, chunks.len() as u64, 4);
-        if *version == 2 {
+        if self.may_be_packed() {
             put(&mut out, stored.len() as u64, 4);
         }
         out.extend(stored);
@@ -87,6 +98,15 @@ impl Pieces {
         let space = Space::of_cluster(tier(self.directory.scale_level)).byte();
         frame::encode(&frame, checked_len, space, KEY)
     }
+}
+
+/// The row of directory version 1 or 2. With Zstandard its groups are not compressed.
+pub(super) fn older(naive: &Stored, version: u8, codec: u8, entries_packed: bool) -> Vec<u8> {
+    let mut row = Pieces::of(&row_in(1, naive, codec % 2));
+    row.codec = codec;
+    row.directory.version = version;
+    let [plain, packed] = [false, entries_packed && row.may_be_packed()].map(|is_packed| row.head(is_packed));
+    row.sealed(if packed.len() < plain.len() { &packed } else { &plain })
 }
 
 /// The entry of a group at the front.

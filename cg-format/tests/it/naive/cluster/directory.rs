@@ -18,7 +18,8 @@ pub(crate) struct Entry {
 /// A directory that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directory {
-    /// 1; 2: entries that may be compressed; 3: groups that are slabs. In 2 and 3 groups may be shared.
+    /// 1; 2: entries that may be compressed; 3: groups that are slabs; 4: groups that are half cubes, and entries in
+    /// planes that may be compressed. From 2 on groups may be shared.
     pub(crate) version: u8,
     pub(crate) scale_level: u8,
     pub(crate) entries: Vec<Entry>,
@@ -41,7 +42,7 @@ impl Head {
     fn decode(payload: &[u8]) -> Result<Self, Refused> {
         let mut at = Cursor::new(payload);
         let version = at.u8("directory version")?;
-        if !(1..=3).contains(&version) {
+        if !(1..=4).contains(&version) {
             return Err(format!("directory version {version}"));
         }
         let scale_level = at.u8("scale level")?;
@@ -56,7 +57,7 @@ impl Head {
             return Err(format!("{present_count} chunks in {slots} slots"));
         }
         let raw_len = 24 * groups + 12 * present_count;
-        let stored_len = if version == 2 { at.u32("entries length")? } else { raw_len };
+        let stored_len = if version == 2 || version == 4 { at.u32("entries length")? } else { raw_len };
         if stored_len == 0 || stored_len > raw_len {
             return Err(format!("{stored_len} bytes of entries for {raw_len}"));
         }
@@ -74,11 +75,16 @@ pub(crate) fn len(payload: &[u8]) -> Result<usize, Refused> {
 pub(crate) fn decode(payload: &[u8], codec: u8) -> Result<Directory, Refused> {
     let head = Head::decode(payload)?;
     let stored = Cursor::new(&payload[head.entries_at..]).take("entries", u64::from(head.stored_len))?;
-    let raw = unpacked(codec, stored, head.raw_len)?;
+    let mut raw = unpacked(codec, stored, head.raw_len)?;
+    let groups = group::count(head.scale_level, head.version)?;
+    if head.version == 4 {
+        let (of_groups, of_chunks) = raw.split_at(24 * usize::from(groups));
+        raw = [from_planes(of_groups, 24), from_planes(of_chunks, 12)].concat();
+    }
     let mut at = Cursor::new(&raw);
     let mut entries = Vec::new();
     let mut present = 0;
-    for group in 0..group::count(head.scale_level, head.version)? {
+    for group in 0..groups {
         let entry = Entry {
             presence: at.u64("presence")?,
             offset: at.u32("group offset")?,
@@ -88,6 +94,9 @@ pub(crate) fn decode(payload: &[u8], codec: u8) -> Result<Directory, Refused> {
         };
         if head.version == 3 && entry.presence >= 1 << 16 {
             return Err(format!("presence {:x} of group {group}, a slab", entry.presence));
+        }
+        if head.version == 4 && entry.presence >= 1 << 32 {
+            return Err(format!("presence {:x} of group {group}, half a cube", entry.presence));
         }
         present += entry.presence.count_ones();
         entries.push(entry);
@@ -101,4 +110,16 @@ pub(crate) fn decode(payload: &[u8], codec: u8) -> Result<Directory, Refused> {
     }
     at.end("the last chunk's entry")?;
     Ok(Directory { version: head.version, scale_level: head.scale_level, entries, chunks })
+}
+
+/// Byte b of item i is at b·count + i in planes, and at i·len + b otherwise.
+pub(crate) fn from_planes(planes: &[u8], len: usize) -> Vec<u8> {
+    let count = planes.len() / len;
+    (0..planes.len()).map(|at| planes[at % len * count + at / len]).collect()
+}
+
+/// The reverse.
+pub(crate) fn in_planes(items: &[u8], len: usize) -> Vec<u8> {
+    let count = items.len() / len;
+    (0..items.len()).map(|at| items[at % count * len + at / count]).collect()
 }

@@ -1,5 +1,6 @@
 //! Clusters written by hand from the description, and the naive code against itself.
 
+mod halves;
 mod slabs;
 
 use super::super::{Dice, fixture, hex};
@@ -86,7 +87,9 @@ fn a_stored_l1_cluster_of_one_chunk_in_version_1() {
 
 #[test]
 fn slots_and_groups_are_two_names_of_one_place() {
-    for (scale_level, version, slots) in [(1, 1, 64), (1, 2, 64), (1, 3, 64), (2, 1, 4096), (2, 2, 4096)] {
+    for (scale_level, version, slots) in
+        [(1, 1, 64), (1, 2, 64), (1, 3, 64), (2, 1, 4096), (2, 2, 4096), (2, 4, 4096)]
+    {
         let groups = group::count(scale_level, version).expect("a level and its version");
         for slot in 0..slots {
             let (group, place) = group::of_slot(scale_level, version, slot);
@@ -99,6 +102,10 @@ fn slots_and_groups_are_two_names_of_one_place() {
     assert_eq!(group::of_slot(1, 1, 63), (0, 63));
     // x 2, y 1, z 3: slab 2, place (1, 3).
     assert_eq!(group::of_slot(1, 3, 39), (2, 7));
+    // x 5, y 2, z 15: cube 19 and there x 1, the first half; x 7: the second, and x 1 in it.
+    assert_eq!(group::of_slot(2, 4, 0x52f), (38, 27));
+    assert_eq!(group::of_slot(2, 4, 0x72f), (39, 27));
+    assert_eq!(group::count(1, 4), Err("directory version 4 of scale level 1".into()));
     assert_eq!(group::count(2, 3), Err("directory version 3 of scale level 2".into()));
     assert_eq!(group::count(3, 1), Err("scale level 3".into()));
 }
@@ -117,7 +124,8 @@ fn random(dice: &mut Dice, scale_level: u8, count: u64) -> Stored {
 #[test]
 fn stored_clusters_come_back_with_and_without_compression() {
     let mut dice = Dice(2);
-    for (scale_level, version, count) in [(1, 1, 1), (1, 1, 30), (1, 3, 1), (1, 3, 30), (2, 1, 1), (2, 1, 90)]
+    for (scale_level, version, count) in
+        [(1, 1, 1), (1, 1, 30), (1, 3, 1), (1, 3, 30), (2, 1, 1), (2, 1, 90), (2, 4, 1), (2, 4, 90)]
     {
         for codec in [0, 1] {
             let cluster = random(&mut dice, scale_level, count);
