@@ -21,9 +21,9 @@ pub(super) fn to_rows(planes: &[u8], len_bytes: usize, out: &mut Vec<u8>) {
     out.resize(start + planes.len(), 0);
     let (_, rows) = out.split_at_mut(start);
     let count = (planes.len() / len_bytes).max(1);
-    for (index, plane) in planes.chunks_exact(count).take(len_bytes).enumerate() {
-        for (row, byte) in rows.chunks_exact_mut(len_bytes).zip(plane) {
-            row[index] = *byte;
+    for (index, plane) in planes.chunks_exact(count).enumerate() {
+        for (at, byte) in rows.iter_mut().skip(index).step_by(len_bytes).zip(plane) {
+            *at = *byte;
         }
     }
 }

@@ -56,17 +56,18 @@ fn read(world: &World, ids: &Ids, area: ChunkBox) -> (Vec<u64>, Stats) {
 /// The cold clusters that hold chunks of a box, and the bytes of their groups that do.
 fn cold_parts(world: &World, ids: &Ids, area: ChunkBox) -> (u64, u64) {
     let tier = ClusterTier::L2;
-    let mut groups: BTreeMap<_, BTreeSet<u8>> = BTreeMap::new();
+    let mut slots: BTreeMap<_, Vec<Slot>> = BTreeMap::new();
     for pos in area.iter() {
-        groups.entry(pos.cluster(tier)).or_default().insert(Slot::of(pos, tier).cube());
+        slots.entry(pos.cluster(tier)).or_default().push(Slot::of(pos, tier));
     }
-    let count = groups.len() as u64;
+    let count = slots.len() as u64;
     let mut bytes = 0;
-    for (cluster, groups) in groups {
+    for (cluster, slots) in slots {
         let row_key = key::cluster(ids.overworld, cluster);
         let engine = world.engine();
         let row = engine.get(Space::ClusterL2, &row_key).expect("reads").expect("is cold");
         let cluster = StoredCluster::open(tier, &row_key, &row).expect("is sound");
+        let groups: BTreeSet<u8> = slots.into_iter().map(|slot| cluster.group_of(slot)).collect();
         for group in groups {
             let group = cluster.group(group, &mut Limits::default()).expect("is sound").expect("is there");
             bytes += group.decompressed_bytes() as u64;

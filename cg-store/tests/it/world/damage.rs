@@ -333,9 +333,9 @@ fn a_damaged_block_of_a_file_hides_its_keys_and_no_others() {
 
 #[test]
 fn a_check_names_the_chunks_of_a_damaged_group() {
-    let cube = ChunkBox::new(ChunkPos::constant(0, 0, 0), ChunkPos::constant(3, 3, 3));
     let slab = ChunkBox::new(ChunkPos::constant(3, 0, 0), ChunkPos::constant(3, 3, 3));
-    for (tier, expected) in [(ClusterTier::L1, slab), (ClusterTier::L2, cube)] {
+    let half = ChunkBox::new(ChunkPos::constant(2, 0, 0), ChunkPos::constant(3, 3, 3));
+    for (tier, expected) in [(ClusterTier::L1, slab), (ClusterTier::L2, half)] {
         let disk = Disk::new();
         let world = disk.create(&[]);
         let ids = Ids::register(&world);
