@@ -104,13 +104,13 @@ impl Seeded {
         self.0 % end
     }
 
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
-        (0..count).map(|_| self.below(256) as u8).collect()
+    fn bytes(&mut self, count: usize, values: u64) -> Vec<u8> {
+        (0..count).map(|_| self.below(values) as u8).collect()
     }
 }
 
 const PLACES: i64 = 24;
-/// Each chunk, which does not compress.
+/// Each chunk, which does not compress where it is hot.
 const CHUNK_BYTES: usize = 24 << 10;
 
 /// A world on a small disk, and what it must hold: each place twice, in chunks that are always saved together.
@@ -118,6 +118,8 @@ struct Small {
     world: World,
     ids: Ids,
     seeded: Seeded,
+    /// How many values a byte may have. With 16, cold chunks take half of what hot ones take.
+    values: u64,
     /// The token of each place.
     expected: BTreeMap<i64, u64>,
     token: u64,
@@ -140,7 +142,7 @@ impl Small {
     fn with(disk: &Path, seed: u64, options: &WorldOptions) -> Self {
         let world = World::builder().options(options).create(disk.join("world")).expect("is created");
         let ids = Ids::register(&world);
-        Self { world, ids, seeded: Seeded(seed), expected: BTreeMap::new(), token: 0 }
+        Self { world, ids, seeded: Seeded(seed), values: 256, expected: BTreeMap::new(), token: 0 }
     }
 
     fn at(&self, place: i64, half: i64) -> ChunkAt {
@@ -152,7 +154,7 @@ impl Small {
         self.token += 1;
         let (token, place) = (self.token, self.seeded.below(PLACES as u64) as i64);
         let mut bytes = token.to_le_bytes().to_vec();
-        bytes.extend(self.seeded.bytes(CHUNK_BYTES));
+        bytes.extend(self.seeded.bytes(CHUNK_BYTES, self.values));
         let mut chunk = filled(&self.world, self.ids.stone);
         chunk.set_side(self.ids.light, bytes);
         let halves = [self.at(place, 0), self.at(place, 1)];
@@ -351,6 +353,7 @@ fn below_what_is_to_stay_free_a_world_grows_smaller_and_nothing_else_is_written(
         const DEMANDED: u64 = 12 << 20;
         let options = WorldOptions { min_free_bytes: Some(DEMANDED), ..Small::options() };
         let mut small = Small::with(disk, 0x1234_5678, &options);
+        small.values = 16;
         for _ in 0..100 {
             small.save(Durability::Process).expect("there is room");
         }

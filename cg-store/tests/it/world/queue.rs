@@ -3,7 +3,7 @@
 mod admission;
 mod run;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -368,10 +368,16 @@ fn a_queued_write_that_fails_ends_the_writing_and_memory_serves_on() {
 #[test]
 fn a_panic_while_a_queued_commit_is_written_ends_the_writing_and_nobody_waits_for_ever() {
     let panics_at = Arc::new(AtomicU64::new(0));
+    // Until then a later commit would be refused.
+    let are_accepted = Arc::new(AtomicBool::new(false));
     let engine = MemEngine::new().with_fault({
-        let panics_at = Arc::clone(&panics_at);
+        let (panics_at, are_accepted) = (Arc::clone(&panics_at), Arc::clone(&are_accepted));
         move |seq| {
-            assert!(seq.get() != panics_at.load(Ordering::Relaxed), "commit {seq} by request");
+            let panics = seq.get() == panics_at.load(Ordering::Relaxed);
+            while panics && !are_accepted.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            assert!(!panics, "commit {seq} by request");
             None
         }
     });
@@ -386,6 +392,7 @@ fn a_panic_while_a_queued_commit_is_written_ends_the_writing_and_nobody_waits_fo
     };
     panics_at.store(world.last_commit().get() + 2, Ordering::Relaxed);
     let tickets: Vec<_> = (0..3).map(|x| put(x).expect("is accepted").durable()).collect();
+    are_accepted.store(true, Ordering::Release);
     let panicked = |error: Error| {
         let Error::Engine(EngineError::ReadOnly { cause }) = &error else { panic!("{error}") };
         let EngineError::Panicked { operation: "writing a queued commit", message } = &**cause else {
