@@ -13,7 +13,7 @@ use super::*;
 
 const MEMORY: u64 = 1 << 20;
 
-/// Segments in memory whose worlds can be looked at when they are closed, and of which one may refuse to be opened.
+/// Segments in memory. Their worlds can be looked at when they are closed, and they refuse to be opened on request.
 #[derive(Clone, Default)]
 struct Shown {
     worlds: Arc<Mutex<BTreeMap<SegmentPos, World>>>,

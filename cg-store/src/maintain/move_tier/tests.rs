@@ -149,7 +149,7 @@ fn marks_stay_above_what_they_hide_or_what_nobody_can_read() {
     assert_eq!(rows(&engine).len(), 0);
 }
 
-/// Numbers of which no compression makes shorter bytes.
+/// Numbers whose bytes no codec makes shorter.
 fn noise() -> impl FnMut() -> u64 {
     let mut state = 1_u64;
     move || {

@@ -206,7 +206,7 @@ impl Image {
         Self { number, recording, scene: made.scene, cut, manner, rng, against }
     }
 
-    /// A kill and a power cut before each operation of each close, and behind the last.
+    /// A kill and a power cut before each operation of each close, and after the last.
     fn of_closes(recorded: &[Recorded], seed: u64) -> impl Iterator<Item = Self> {
         let places = recorded.iter().enumerate().flat_map(|(recording, made)| {
             made.closes()

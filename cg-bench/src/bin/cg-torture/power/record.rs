@@ -82,7 +82,7 @@ impl Recorded {
         ops.filter(|(_, op)| is_message(op)).map(|(index, _)| index).collect()
     }
 
-    /// The operations of each close of the world, by the place of the first and behind the last.
+    /// The operations of each close of the world, from the first up to the place after the last.
     pub(crate) fn closes(&self) -> Vec<Range<usize>> {
         let (mut told, mut messages) = (Vec::new(), Vec::new());
         for index in self.messages() {
