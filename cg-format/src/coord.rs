@@ -115,6 +115,7 @@ impl ChunkPos {
     ///
     /// # Errors
     /// [`OutOfRange`] names the first axis outside [`MIN`](Self::MIN)..=[`MAX`](Self::MAX).
+    #[inline]
     pub const fn new(x: i64, y: i64, z: i64) -> Result<Self, OutOfRange> {
         match checked("chunk", [x, y, z], Self::MIN, Self::MAX) {
             Ok([x, y, z]) => Ok(Self { x, y, z }),
@@ -283,22 +284,27 @@ impl core::fmt::Display for ClusterPos {
     }
 }
 
-const fn checked(
-    unit: &'static str,
-    [x, y, z]: [i64; 3],
-    min: i64,
-    max: i64,
-) -> Result<[i64; 3], OutOfRange> {
+#[inline]
+const fn checked(unit: &'static str, at: [i64; 3], min: i64, max: i64) -> Result<[i64; 3], OutOfRange> {
+    let [x, y, z] = at;
+    if min <= x && x <= max && min <= y && y <= max && min <= z && z <= max {
+        Ok(at)
+    } else {
+        Err(first_outside(unit, at, min, max))
+    }
+}
+
+/// The error for a position of which a coordinate is outside.
+#[cold]
+const fn first_outside(unit: &'static str, [x, y, z]: [i64; 3], min: i64, max: i64) -> OutOfRange {
     let (axis, found) = if x < min || x > max {
         ('x', x)
     } else if y < min || y > max {
         ('y', y)
-    } else if z < min || z > max {
-        ('z', z)
     } else {
-        return Ok([x, y, z]);
+        ('z', z)
     };
-    Err(OutOfRange { axis, unit, found, min, max })
+    OutOfRange { axis, unit, found, min, max }
 }
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ impl ReadState {
 
     /// Whether all of some chunks are in groups that are known to be empty. Then they count as found in memory.
     ///
-    /// Costs a comparison for each chunk in the group of the one before it, and ends at the first that is not known.
+    /// Costs a comparison for each chunk in the cube of the one before it, and ends at the first cube that is not known.
     pub(crate) fn are_known_absent(&self, at: &[ChunkAt]) -> bool {
         let are = self.shared.check_open().is_ok() && self.cache.are_in_empty_groups(at);
         if are {

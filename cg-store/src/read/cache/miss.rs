@@ -160,7 +160,7 @@ pub(super) fn cubes_after(at: ChunkAt) -> impl Iterator<Item = ClusterPos> {
 }
 
 /// The 4³ cube of a chunk.
-pub(super) fn group(at: ChunkAt) -> (Dimension, ClusterPos) {
+fn group(at: ChunkAt) -> (Dimension, ClusterPos) {
     (at.dimension, at.pos.cluster(ClusterTier::L1))
 }
 

@@ -45,10 +45,12 @@ impl ChunkCache {
         self.are_empty(miss::cube(at), miss::bit(at))
     }
 
-    /// Whether all of some chunks are in groups that are known to be empty. Looks at each run of chunks in one group once.
+    /// Whether all of some chunks are in groups that are known to be empty. Looks once at the cube of each run of chunks
+    /// in one 16³ cube.
     pub(crate) fn are_in_empty_groups(&self, at: &[ChunkAt]) -> bool {
-        let is_in_run = |one: &ChunkAt, next: &ChunkAt| miss::group(*one) == miss::group(*next);
-        at.chunk_by(is_in_run).all(|run| self.is_in_empty_group(run[0]))
+        let is_in_run = |one: &ChunkAt, next: &ChunkAt| miss::cube(*one) == miss::cube(*next);
+        let groups = |run: &[ChunkAt]| run.iter().fold(0, |bits, at| bits | miss::bit(*at));
+        at.chunk_by(is_in_run).all(|run| self.are_empty(miss::cube(run[0]), groups(run)))
     }
 
     /// Whether all chunks of a column are in groups that are known to be empty, and the thread's last column was so.

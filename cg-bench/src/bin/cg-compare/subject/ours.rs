@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use cg_bench::settled;
-use cg_format::{BlockId, ChunkAt, Dimension, LocalPos, Tier};
+use cg_format::{BlockId, Dimension, LocalPos, Tier};
 use cg_store::layer::create_world;
 use cg_store::opacity::Keep;
 use cg_store::view::Area;
@@ -119,10 +119,6 @@ impl Opened {
             }
         }
     }
-
-    fn chunks(&self, at: Place) -> Result<Vec<ChunkAt>, Failure> {
-        (0..HEIGHT).map(|index| at.chunk(self.dimension, index)).collect()
-    }
 }
 
 /// The mode of a transaction; `None` of what is submitted.
@@ -161,7 +157,9 @@ impl Subject for Opened {
     fn load_area(&mut self, places: &[Place]) -> Result<Vec<Option<Loaded>>, Failure> {
         let mut asked = Vec::with_capacity(places.len() * HEIGHT);
         for at in places {
-            asked.extend(self.chunks(*at)?);
+            for index in 0..HEIGHT {
+                asked.push(at.chunk(self.dimension, index)?);
+            }
         }
         let mut found = self.world.load_many(&asked).into_iter();
         let mut columns = Vec::with_capacity(places.len());
