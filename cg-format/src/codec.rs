@@ -18,7 +18,7 @@ pub enum Effort {
     #[default]
     Fast,
     /// For values that are written once in the background and kept. Zstandard uses level 14 with a longer target, which
-    /// takes about thirty times as long and gives about a fifth less. LZ4 and the Rust Zstandard have one level.
+    /// takes about twenty times as long and gives about a fifth less. LZ4 and the Rust Zstandard have one level.
     Small,
 }
 
@@ -169,9 +169,9 @@ mod native {
 
     /// A lower level is not faster. The next ones make archives a few per cent smaller in twice the time.
     const FAST_LEVEL: i32 = 1;
-    /// A fifth of the time of level 19 for two per cent more bytes. Measured in `docs/lab/cold-bytes.md`.
+    /// A seventh of the time of level 19 for four per cent more bytes. Measured in `docs/lab/cold-bytes.md`.
     const SMALL: [CParameter; 3] =
-        [CParameter::CompressionLevel(14), CParameter::SearchLog(3), CParameter::TargetLength(128)];
+        [CParameter::CompressionLevel(14), CParameter::SearchLog(2), CParameter::TargetLength(64)];
 
     pub(super) fn compress(effort: Effort, raw: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
