@@ -84,10 +84,15 @@ pub fn compress(codec: Codec, effort: Effort, raw: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Room after a decompressed value. Near the end of its buffer, the C library copies a repeat in short steps; a directory
+/// in byte planes is a few long repeats.
+const ZSTD_ROOM_BYTES: usize = 64;
+
 /// Appends the decompressed form of a block: exactly `raw_len_bytes`, never more.
 ///
 /// Allocates `raw_len_bytes` before it decompresses, so charge them to [`Limits`](crate::Limits) first. Beyond that it
-/// allocates at most a Zstandard window, which is the same length again or 1 MiB. On an error nothing is appended.
+/// allocates at most 64 bytes and a Zstandard window, which is the same length again or 1 MiB. On an error nothing is
+/// appended.
 ///
 /// # Errors
 /// [`Problem::Decompress`] if the block is damaged or does not give exactly `raw_len_bytes`.
@@ -115,11 +120,12 @@ pub fn decompress(
         // A Zstandard block has at least four bytes and stands for at most 128 KiB.
         Codec::Zstd if raw_len_bytes >> 15 > stored.len() => None,
         Codec::Zstd => {
-            out.resize(start + raw_len_bytes, 0);
+            out.resize(start + raw_len_bytes + ZSTD_ROOM_BYTES, 0);
             zstandard::decompress(stored, out.split_at_mut(start).1)
         }
     };
     if len_bytes == Some(raw_len_bytes) {
+        out.truncate(start + raw_len_bytes);
         return Ok(());
     }
     out.truncate(start);

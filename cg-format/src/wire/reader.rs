@@ -84,18 +84,29 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Problem::Truncated`] if fewer are left.
+    #[inline]
     pub fn take(&mut self, field: &'static str, len_bytes: usize) -> Result<&'a [u8], DecodeError> {
         let Some((taken, rest)) = self.rest.split_at_checked(len_bytes) else {
-            let (needed, left) = (len_bytes as u64, self.rest.len() as u64);
-            return Err(self.error(Problem::Truncated { field, needed, left }));
+            return Err(self.truncated(field, len_bytes));
         };
         self.rest = rest;
         if let Some(trace) = self.trace {
-            let (section, offset_bytes) = (self.section, self.offset_bytes);
-            trace.borrow_mut().push(Span { section, field, offset_bytes, len_bytes: len_bytes as u64 });
+            self.note(trace, field, len_bytes);
         }
         self.offset_bytes += len_bytes as u64;
         Ok(taken)
+    }
+
+    #[cold]
+    fn truncated(&self, field: &'static str, len_bytes: usize) -> DecodeError {
+        let (needed, left) = (len_bytes as u64, self.rest.len() as u64);
+        self.error(Problem::Truncated { field, needed, left })
+    }
+
+    #[cold]
+    fn note(&self, trace: &Trace, field: &'static str, len_bytes: usize) {
+        let (section, offset_bytes) = (self.section, self.offset_bytes);
+        trace.borrow_mut().push(Span { section, field, offset_bytes, len_bytes: len_bytes as u64 });
     }
 
     /// Takes bytes whose number comes from the input.
@@ -139,6 +150,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Problem::Truncated`] if fewer are left.
+    #[inline]
     pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
         let mut out = [0; N];
         out.copy_from_slice(self.take(field, N)?);
