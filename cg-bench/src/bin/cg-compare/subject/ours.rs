@@ -164,8 +164,10 @@ impl Subject for Opened {
         let mut found = self.world.load_many(&asked).into_iter();
         let mut columns = Vec::with_capacity(places.len());
         for _ in places {
-            let chunks: Vec<_> =
-                found.by_ref().take(HEIGHT).filter_map(Result::transpose).collect::<Result<_, _>>()?;
+            let mut chunks = Vec::new();
+            for found in found.by_ref().take(HEIGHT) {
+                chunks.extend(found?);
+            }
             columns.push((!chunks.is_empty()).then_some(Loaded::Shared(chunks)));
         }
         Ok(columns)
