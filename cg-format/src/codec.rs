@@ -79,7 +79,13 @@ impl Codec {
 pub fn compress(codec: Codec, effort: Effort, raw: &[u8], out: &mut Vec<u8>) {
     match codec {
         Codec::None => out.extend_from_slice(raw),
-        Codec::Lz4 => lz4::compress(raw, out),
+        Codec::Lz4 => {
+            let start = out.len();
+            out.resize(start + lz4_flex::block::get_maximum_output_size(raw.len()), 0);
+            let len_bytes = lz4_flex::block::compress_into(raw, out.split_at_mut(start).1)
+                .expect("the buffer has the largest size that LZ4 gives");
+            out.truncate(start + len_bytes);
+        }
         Codec::Zstd => zstandard::compress(effort, raw, out),
     }
 }

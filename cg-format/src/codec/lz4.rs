@@ -1,4 +1,4 @@
-//! Writes LZ4 blocks with `lz4_flex`, and reads them. Repeats are copied as a whole.
+//! Reads LZ4 blocks. Repeats are copied as a whole.
 //!
 //! A group of equal chunks is one repeat over nearly its whole length, whose source is the bytes just written.
 //! `lz4_flex`, which writes our blocks, reads such a repeat byte by byte; this reader copies it in large parts.
@@ -9,8 +9,6 @@
 //! back to the repeated bytes. The last sequence of a block has no distance. A length of 15 continues in further bytes,
 //! up to one that is not 255.
 
-use alloc::vec::Vec;
-
 /// The shortest repeat.
 const MIN_MATCH: usize = 4;
 /// A length with further bytes.
@@ -20,28 +18,6 @@ const GOES_ON: u8 = 15;
 const LITERALS: usize = 16;
 const SHORT: usize = 18;
 const MIDDLING: usize = 64;
-
-/// Blocks of at most this length are made on the stack: an allocation of their largest size costs more than its zeros.
-const ON_STACK_BYTES: usize = 4096;
-
-/// Appends a block.
-pub(super) fn compress(raw: &[u8], out: &mut Vec<u8>) {
-    let most_bytes = lz4_flex::block::get_maximum_output_size(raw.len());
-    if most_bytes <= ON_STACK_BYTES {
-        let mut room = [0; ON_STACK_BYTES];
-        let len_bytes = compress_into(raw, &mut room);
-        out.extend_from_slice(room.split_at(len_bytes).0);
-    } else {
-        let start = out.len();
-        out.resize(start + most_bytes, 0);
-        let len_bytes = compress_into(raw, out.split_at_mut(start).1);
-        out.truncate(start + len_bytes);
-    }
-}
-
-fn compress_into(raw: &[u8], room: &mut [u8]) -> usize {
-    lz4_flex::block::compress_into(raw, room).expect("there is room for the largest block that LZ4 gives")
-}
 
 /// Fills `out` from the start. Returns the bytes written, or `None` for damage or more than fits.
 pub(super) fn decompress(block: &[u8], out: &mut [u8]) -> Option<usize> {
@@ -166,7 +142,9 @@ fn repeat_doubling(area: &mut [u8], distance: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::{Codec, Effort, compress};
     use proptest::prelude::*;
+    use std::vec::Vec;
     use std::{iter, vec};
 
     /// The output of both readers, up to the requested length.
@@ -179,7 +157,7 @@ mod tests {
 
     fn compressed(raw: &[u8]) -> Vec<u8> {
         let mut block = Vec::new();
-        compress(raw, &mut block);
+        compress(Codec::Lz4, Effort::Fast, raw, &mut block);
         block
     }
 
