@@ -294,7 +294,7 @@ const fn checked(unit: &'static str, at: [i64; 3], min: i64, max: i64) -> Result
     }
 }
 
-/// The error for a position of which a coordinate is outside.
+/// The error of the first coordinate outside the world.
 #[cold]
 const fn first_outside(unit: &'static str, [x, y, z]: [i64; 3], min: i64, max: i64) -> OutOfRange {
     let (axis, found) = if x < min || x > max {
