@@ -26,7 +26,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     let version = match tier {
         _ if choice & 0x80 == 0 => 1,
         ClusterTier::L1 => 3,
-        ClusterTier::L2 => 4,
+        ClusterTier::L2 => 5,
     };
     stored_form(tier, &row(tier, version, codec, payload.to_vec())) || is_seed
 }
@@ -62,7 +62,7 @@ fn by_field(bytes: &[u8]) -> bool {
     let present = places.count_ones();
     // Half a cube, or a cube of an earlier draft.
     let is_half = places >> 32 == 0;
-    let (version, group_count) = if is_half { (4, 128) } else { (1, 64) };
+    let (version, group_count) = if is_half { (5, 128) } else { (1, 64) };
     let mut payload = vec![version, 2, 0, 0];
     payload.extend(present.to_le_bytes());
     payload.extend(presence);
@@ -127,7 +127,7 @@ fn stored_form(tier: ClusterTier, row: &[u8]) -> bool {
 fn row(tier: ClusterTier, version: u8, codec: Codec, mut payload: Vec<u8>) -> Vec<u8> {
     let group_slots = match version {
         3 => 16,
-        4 => 32,
+        4 | 5 => 32,
         _ => 64,
     };
     let entries_len = tier.slot_count() / group_slots * 24;
@@ -156,18 +156,31 @@ fn row(tier: ClusterTier, version: u8, codec: Codec, mut payload: Vec<u8>) -> Ve
     framed(tier, codec, &payload, len)
 }
 
-/// A directory whose entries are one after another, as its version has them: in planes in version 4.
+/// A directory whose entries are one after another, as its version has them: in planes in versions 4 and 5. In version 5 a
+/// plane of equal bytes is one byte.
 fn directory_of(version: u8, groups_len: usize, directory: &[u8]) -> Vec<u8> {
-    if version != 4 {
+    if version < 4 {
         return directory.to_vec();
     }
     let (head, entries) = directory.split_at(8);
     let (groups, chunks) = entries.split_at(groups_len);
-    let mut out = head.to_vec();
-    out.extend((entries.len() as u32).to_le_bytes());
-    for (entries, len) in [(groups, 24), (chunks, 12)] {
-        out.extend((0..len).flat_map(|byte| entries.iter().skip(byte).step_by(len)));
+    let (mut planes, mut equal_planes) = (Vec::new(), 0_u64);
+    for (entries, len, first) in [(groups, 24, 0), (chunks, 12, 24)] {
+        for byte in 0..len {
+            let mut plane: Vec<u8> = entries.iter().skip(byte).step_by(len).copied().collect();
+            if version == 5 && plane.windows(2).all(|pair| pair[0] == pair[1]) {
+                plane.truncate(1);
+                equal_planes |= 1 << (first + byte);
+            }
+            planes.extend(plane);
+        }
     }
+    let mut out = head.to_vec();
+    out.extend((planes.len() as u32).to_le_bytes());
+    if version == 5 {
+        out.extend(equal_planes.to_le_bytes());
+    }
+    out.extend(planes);
     out
 }
 

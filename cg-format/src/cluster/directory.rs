@@ -1,8 +1,8 @@
 //! The directory of a stored cluster: its chunks, their versions, and the places of their groups.
 //!
-//! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in versions 2 and 4. An L2 row
-//! has 128 groups in version 4, and 64 before. An L1 row has four in version 3, and one before. Each group takes 24
-//! bytes:
+//! It begins with its [`Head`]. Then come the entries, which the row's codec compresses in versions 2, 4 and 5. An L2
+//! row has 128 groups from version 4 on, and 64 before. An L1 row has four in version 3, and one before. Each group
+//! takes 24 bytes:
 //!
 //! | offset | width | field | meaning |
 //! |---|---|---|---|
@@ -22,7 +22,7 @@
 //! A group without chunks has an entry of zeros and no bytes. The others are stored in order and without gaps. From
 //! version 2 on a group whose bytes equal those of an earlier one has its offset, and is not stored again.
 //!
-//! In version 4 the entries are in [planes].
+//! In versions 4 and 5 the entries are in [planes]. In version 5 planes of equal bytes are one byte.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -150,12 +150,21 @@ impl<'a> Directory<'a> {
         slots: &[SlotInfo],
         out: &mut Vec<u8>,
     ) {
-        let mut head = Head { version, tier, present_count: slots.len() as u32, stored_len_bytes: 0 };
+        let present_count = slots.len() as u32;
+        let mut head = Head { version, tier, present_count, stored_len_bytes: 0, equal_planes: 0 };
         debug_assert_eq!(groups.len(), head.group_count());
         let mut entries = Vec::new();
         encode_entries(groups, slots, &mut Writer::new(&mut entries));
         if head.is_in_planes() {
-            entries = each_kind(&entries, head, planes::of_rows);
+            let (groups, slots) = entries.split_at(groups.len() * GROUP_LEN_BYTES);
+            if version.shortens_planes() {
+                head.equal_planes = planes::equal_planes(groups, GROUP_LEN_BYTES)
+                    | planes::equal_planes(slots, SLOT_LEN_BYTES) << GROUP_LEN_BYTES;
+            }
+            let mut in_planes = Vec::with_capacity(head.entries_len_bytes());
+            planes::of_rows(groups, GROUP_LEN_BYTES, head.equal_planes_of_groups(), &mut in_planes);
+            planes::of_rows(slots, SLOT_LEN_BYTES, head.equal_planes_of_slots(), &mut in_planes);
+            entries = in_planes;
         }
         if head.version.has_entries_len() {
             let mut compressed = Vec::new();
@@ -246,9 +255,14 @@ pub fn trace_entries(tier: ClusterTier, key: &[u8], row: &[u8]) -> Option<(Vec<u
     let codec = frame.header().codec;
     let mut reader = Reader::new(frame.payload(), Section::ClusterDirectory);
     let head = Head::parse(&mut reader).ok().filter(|head| head.is_compressed() || head.is_in_planes())?;
-    let mut rows = take_entries(&mut reader, head, codec).ok()?.into_owned();
+    let entries = take_entries(&mut reader, head, codec).ok()?;
+    let mut rows = group_rows(&entries, head).into_owned();
+    let slots = entries.get(head.groups_len_bytes()..).unwrap_or_default();
     if head.is_in_planes() {
-        rows = each_kind(&rows, head, planes::to_rows);
+        let (count, equal) = (head.present_count as usize, head.equal_planes_of_slots());
+        planes::to_rows(slots, (count, SLOT_LEN_BYTES), equal, &mut rows);
+    } else {
+        rows.extend_from_slice(slots);
     }
     let trace = Trace::default();
     let mut entries = Reader::new(&rows, Section::ClusterDirectory).traced(Some(&trace));
@@ -277,17 +291,9 @@ fn group_rows(entries: &[u8], head: Head) -> Cow<'_, [u8]> {
         return Cow::Borrowed(groups);
     }
     let mut rows = Vec::new();
-    planes::to_rows(groups, GROUP_LEN_BYTES, &mut rows);
+    let equal = head.equal_planes_of_groups();
+    planes::to_rows(groups, (head.group_count(), GROUP_LEN_BYTES), equal, &mut rows);
     Cow::Owned(rows)
-}
-
-/// The entries of groups and those of slots, each changed for itself.
-fn each_kind(entries: &[u8], head: Head, change: fn(&[u8], usize, &mut Vec<u8>)) -> Vec<u8> {
-    let (groups, slots) = entries.split_at_checked(head.groups_len_bytes()).unwrap_or_default();
-    let mut out = Vec::with_capacity(entries.len());
-    change(groups, GROUP_LEN_BYTES, &mut out);
-    change(slots, SLOT_LEN_BYTES, &mut out);
-    out
 }
 
 /// Reads the entries of groups: each with the number of chunks in the groups before it. `start` is at the first byte of

@@ -84,8 +84,8 @@ fn golden_clusters_are_read_and_written() {
     check("slabs_l1_three_chunks", l1, Codec::None, &slots(l1, [1, 6, 62]));
     check("slabs_l1_one_chunk", l1, Codec::Lz4, &slots(l1, [63]));
     check("slabs_l1_full", l1, Codec::Lz4, &slots(l1, 0..64));
-    check("halves_l2_two_groups", l2, Codec::None, &slots(l2, [0, 1, 4095]));
-    check("halves_l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
+    check("short_l2_two_groups", l2, Codec::None, &slots(l2, [0, 1, 4095]));
+    check("short_l2_three_groups", l2, Codec::Zstd, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
 }
 
 #[test]
@@ -98,6 +98,9 @@ fn golden_clusters_of_earlier_drafts_are_read() {
     // Groups of cold clusters were whole cubes.
     check_old("l2_two_groups", l2, &slots(l2, [0, 1, 4095]));
     check_old("compact_l2_three_groups", l2, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
+    // Planes of equal bytes were stored in full.
+    check_old("halves_l2_two_groups", l2, &slots(l2, [0, 1, 4095]));
+    check_old("halves_l2_three_groups", l2, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
     // Their directories were not compressed.
     check_old("l2_three_groups", l2, &slots(l2, [0, 1, 16, 2000, 4094, 4095]));
 }

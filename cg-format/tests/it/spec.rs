@@ -45,6 +45,7 @@ fn layouts() -> Vec<Layout> {
     let rows =
         [traces("cluster", "l1_", row(ClusterTier::L1)), traces("cluster", "l2_", row(ClusterTier::L2))];
     let compact = ["compact_l2_", "halves_l2_"].map(|prefix| traces("cluster", prefix, row(ClusterTier::L2)));
+    let short = traces("cluster", "short_l2_", row(ClusterTier::L2));
     let seeds = traces("cluster", "seed_", |_, bytes| trace_seed(bytes));
     let by_field = traces("cluster", "fields_", |_, bytes| trace_group(bytes));
     let deltas = traces("delta", "", |_, bytes| without_value(Delta::trace(bytes)));
@@ -73,6 +74,7 @@ fn layouts() -> Vec<Layout> {
             &[Section::ClusterDirectory, Section::ClusterGroup],
             compact.concat(),
         ),
+        of("cluster-plane-directory", &[Section::ClusterDirectory, Section::ClusterGroup], short),
         of("cluster-fields", &[Section::ClusterFields], by_field),
         of("delta", &[Section::Delta], deltas),
         of("entity", &[Section::Entity, Section::Components], entities),

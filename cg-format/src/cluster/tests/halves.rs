@@ -89,10 +89,30 @@ fn a_chunk_costs_the_decompression_of_its_half_alone() {
     assert_eq!(other.chunk(Slot::in_cube_of(TIER, 10, 0).unwrap()), None, "in the next cube");
 }
 
+/// Where the entries of a row start.
+fn entries_at(row: &[u8]) -> usize {
+    if row[24] == 5 { 44 } else { 36 }
+}
+
 /// The entries of a row as stored, and one after another.
 fn entries(row: &[u8]) -> (&[u8], Vec<u8>) {
     let len = u32::from_le_bytes(row[32..36].try_into().unwrap()) as usize;
-    (&row[36..36 + len], trace_entries(TIER, KEY, row).expect("entries in planes").0)
+    (&row[entries_at(row)..][..len], trace_entries(TIER, KEY, row).expect("entries in planes").0)
+}
+
+/// Entries of 128 groups and of chunks, one after another, in planes: which are one byte, and the bytes.
+fn in_planes(rows: &[u8], shorten: bool) -> (u64, Vec<u8>) {
+    let (groups, chunks) = rows.split_at(128 * 24);
+    let (mut equal, mut out) = (0, Vec::new());
+    for (plane, (rows, len, byte)) in
+        (0..24).map(|byte| (groups, 24, byte)).chain((0..12).map(|byte| (chunks, 12, byte))).enumerate()
+    {
+        let bytes: Vec<u8> = rows.chunks(len).map(|row| row[byte]).collect();
+        let is_short = shorten && bytes.iter().all(|byte| *byte == bytes[0]);
+        out.extend(&bytes[..if is_short { 1 } else { bytes.len() }]);
+        equal |= u64::from(is_short) << plane;
+    }
+    (equal, out)
 }
 
 #[test]
@@ -100,28 +120,68 @@ fn entries_are_in_byte_planes() {
     let all = chunks(TIER, [0, 1, 5, 2000, 4094, 4095]);
     let row = build(TIER, Codec::None, &all);
     let (stored, rows) = entries(&row);
-    assert_eq!(stored.len(), 128 * 24 + 6 * 12);
-    for group in 0..128 {
-        for byte in 0..24 {
-            assert_eq!(stored[byte * 128 + group], rows[group * 24 + byte], "byte {byte} of group {group}");
-        }
-    }
-    let (stored, rows) = (&stored[128 * 24..], &rows[128 * 24..]);
+    assert_eq!(rows.len(), 128 * 24 + 6 * 12);
+    let (equal, expected) = in_planes(&rows, true);
+    assert_eq!(stored, expected);
+    assert_eq!(row[36..44], u64::to_le_bytes(equal));
+    assert!(stored.len() < rows.len() * 3 / 4 && equal.count_ones() == 20, "{equal:x}, {}", stored.len());
+    let rows = &rows[128 * 24..];
     let in_order: Vec<_> = StoredCluster::open(TIER, KEY, &row).unwrap().slots().collect();
     for (index, (slot, info)) in in_order.into_iter().enumerate() {
         let expected = [&info.version.to_le_bytes()[..], &info.schema_generation.to_le_bytes()].concat();
         assert_eq!(rows[index * 12..][..12], expected);
-        assert!((0..12).all(|byte| stored[byte * 6 + index] == expected[byte]), "{slot:?}");
         assert_eq!(info, chunk(slot).0);
     }
     for codec in [Codec::Lz4, Codec::Zstd] {
         let row = build(TIER, codec, &all);
-        let (stored, raw) = entries(&row);
-        assert_eq!((raw.len(), stored.len() < raw.len()), (128 * 24 + 6 * 12, true), "compressed");
+        let (stored, rows) = entries(&row);
+        let raw_len = in_planes(&rows, true).1.len();
+        assert!(stored.len() < raw_len, "compressed: {} of {raw_len}", stored.len());
         let fields = trace_entries(TIER, KEY, &row).unwrap().1;
         assert_eq!(fields.iter().filter(|span| span.field == "chunk version").count(), 6);
-        assert_eq!(fields.iter().map(|span| span.len_bytes).sum::<u64>(), raw.len() as u64);
+        assert_eq!(fields.iter().map(|span| span.len_bytes).sum::<u64>(), rows.len() as u64);
     }
+}
+
+#[test]
+fn planes_of_equal_bytes_may_be_stored_in_full() {
+    let all = chunks(TIER, [0, 1, 5, 2000, 4094, 4095]);
+    for codec in Codec::ALL {
+        let row = build(TIER, codec, &all);
+        let (equal, planes) = in_planes(&entries(&row).1, false);
+        assert_eq!((equal, planes.len()), (0, 128 * 24 + 6 * 12));
+        let full = with_entries(&row, equal, &planes);
+        assert_eq!(read_whole(TIER, &full), all);
+        let base = StoredCluster::open(TIER, KEY, &full).unwrap();
+        assert!(seal(&ClusterBuilder::over(&base)).unwrap().unwrap() == row);
+        // Directories of version 4 have all planes in full, and do not say so.
+        let mut payload = full[LEN_BYTES..].to_vec();
+        payload[0] = 4;
+        payload.drain(12..20);
+        let draft = frame::Draft::cluster(codec, |out| {
+            out.extend(&payload);
+            12 + planes.len()
+        });
+        let earlier = draft.seal(Space::ClusterL2, KEY, 7);
+        assert_eq!(read_whole(TIER, &earlier), all);
+        let base = StoredCluster::open(TIER, KEY, &earlier).unwrap();
+        assert!(seal(&ClusterBuilder::over(&base)).unwrap().unwrap() == row);
+    }
+}
+
+#[test]
+fn equal_planes_are_among_the_36() {
+    let row = build(TIER, Codec::None, &chunks(TIER, [0, 4095]));
+    let with = |equal: u64| answer(&with_entries(&row, equal, entries(&row).0));
+    let equal = u64::from_le_bytes(row[36..44].try_into().unwrap());
+    assert_eq!(with(equal), "2 chunks");
+    expect!["cluster directory: equal planes is 137372683510, allowed is below 68719476736, as there are 36 planes (at byte 36)"].assert_eq(&with(equal | 1 << 36));
+    // A plane less, or more, than the entries have bytes for.
+    expect![
+        "cluster directory: uncompressed block of 1562 bytes does not decompress to 1563 bytes (at byte 44)"
+    ]
+    .assert_eq(&with(equal ^ 1 << 35));
+    expect!["cluster directory: entries length is 1562, allowed is 1 to what the entries take decompressed (at byte 32)"].assert_eq(&with(equal | 1 << 12));
 }
 
 #[test]
@@ -184,12 +244,15 @@ fn a_warm_directory_has_no_halves_and_version_1_shares_no_groups() {
 }
 
 /// A row with the groups of another and these entries, which are not compressed.
-fn with_entries(row: &[u8], entries: &[u8]) -> Vec<u8> {
-    let groups = row.len() - 36 - u32::from_le_bytes(row[32..36].try_into().unwrap()) as usize;
+fn with_entries(row: &[u8], equal_planes: u64, entries: &[u8]) -> Vec<u8> {
+    let groups = row.len() - entries_at(row) - u32::from_le_bytes(row[32..36].try_into().unwrap()) as usize;
     let codec = Codec::from_byte(row[2]).unwrap();
     let draft = frame::Draft::cluster(codec, |out| {
         out.extend(&row[24..32]);
         out.extend(u32::to_le_bytes(entries.len() as u32));
+        if row[24] == 5 {
+            out.extend(equal_planes.to_le_bytes());
+        }
         out.extend(entries);
         let len = out.len() - LEN_BYTES;
         out.extend(&row[row.len() - groups..]);
@@ -203,7 +266,7 @@ fn answer(row: &[u8]) -> String {
         errors.first().map_or_else(|| format!("{} chunks", chunks.len()), ToString::to_string)
     });
     // The length of the groups depends on the encoder.
-    let groups = row.len() - 36 - u32::from_le_bytes(row[32..36].try_into().unwrap()) as usize;
+    let groups = row.len() - entries_at(row) - u32::from_le_bytes(row[32..36].try_into().unwrap()) as usize;
     answer.unwrap_or_else(|error| error.to_string()).replace(&format!("implies {groups} "), "implies END ")
 }
 
@@ -221,15 +284,13 @@ fn check_entries(change: impl Fn(&mut Vec<u8>), expect: Expect) {
         let mut changed = rows[entry..entry + 24].to_vec();
         change(&mut changed);
         rows[entry..entry + 24].copy_from_slice(&changed);
+        let (mut equal, mut stored) = (0, rows);
         if group_count == 128 {
-            let (groups, slots) = rows.split_at(128 * 24);
-            let of_groups = (0..24).flat_map(|byte| (0..128).map(move |group| groups[group * 24 + byte]));
-            let of_slots = (0..12).flat_map(|byte| (0..9).map(move |index| slots[index * 12 + byte]));
-            rows = of_groups.chain(of_slots).collect();
+            (equal, stored) = in_planes(&stored, true);
         }
-        let answer = answer(&with_entries(&row, &rows));
+        let answer = answer(&with_entries(&row, equal, &stored));
         // Byte 0 is that of the entry.
-        let at = |offset: usize| format!("(at byte {})", 36 + entry + offset);
+        let at = |offset: usize| format!("(at byte {})", entries_at(&row) + entry + offset);
         let answer =
             (0..24).fold(answer, |text, offset| text.replace(&at(offset), &format!("(at entry + {offset})")));
         expect.assert_eq(&answer);
@@ -265,14 +326,14 @@ fn every_field_of_entries_is_checked_even_under_a_right_checksum() {
 fn presence_names_places_of_a_half() {
     let row = build(TIER, Codec::None, &chunks(TIER, [0, 4095]));
     let with = |group: usize, byte: usize, value: u8| {
-        let mut entries = entries(&row).0.to_vec();
-        entries[byte * 128 + group] = value;
-        answer(&with_entries(&row, &entries))
+        let (equal, mut planes) = in_planes(&entries(&row).1, false);
+        planes[byte * 128 + group] = value;
+        answer(&with_entries(&row, equal, &planes))
     };
-    expect!["cluster directory: presence is 4294967297, allowed is below 4294967296, as a group has 32 places (at byte 36)"].assert_eq(&with(0, 4, 1));
+    expect!["cluster directory: presence is 4294967297, allowed is below 4294967296, as a group has 32 places (at byte 44)"].assert_eq(&with(0, 4, 1));
     // The last group has chunk 4095 at place 31.
     expect![
-        "cluster group: presence is 2147483648, but the rest of the value implies 1073741824 (at byte 3661)"
+        "cluster group: presence is 2147483648, but the rest of the value implies 1073741824 (at byte 3669)"
     ]
     .assert_eq(&with(127, 3, 0x40));
     expect!["cluster directory: present count is 2, but the rest of the value implies 3 (at byte 28)"]
@@ -283,7 +344,7 @@ fn presence_names_places_of_a_half() {
 fn entries_have_the_length_that_their_counts_say() {
     for (version, row) in [
         (2, in_cubes(Version::Compact, Codec::Zstd, &alike(0..3, 1))),
-        (4, build(TIER, Codec::Zstd, &alike(0..3, 1))),
+        (5, build(TIER, Codec::Zstd, &alike(0..3, 1))),
     ] {
         assert_eq!(row[24], version);
         let open = |change: &dyn Fn(&mut [u8])| {
@@ -292,34 +353,37 @@ fn entries_have_the_length_that_their_counts_say() {
             let len = payload.len();
             let draft = frame::Draft::cluster(Codec::Zstd, |out| {
                 out.extend(&payload);
-                (12 + u32::from_le_bytes(payload[8..12].try_into().unwrap()) as usize).min(len)
+                (entries_at(&row) - 24 + u32::from_le_bytes(payload[8..12].try_into().unwrap()) as usize)
+                    .min(len)
             });
             read(TIER, &draft.seal(Space::ClusterL2, KEY, 7)).unwrap_err().to_string()
         };
         expect!["cluster directory: entries length is 0, allowed is 1 to what the entries take decompressed (at byte 32)"].assert_eq(&open(&|payload| payload[8..12].fill(0)));
         expect!["cluster directory: entries length is 5000, allowed is 1 to what the entries take decompressed (at byte 32)"].assert_eq(&open(&|payload| payload[8..12].copy_from_slice(&5000_u32.to_le_bytes())));
         let block = u32::from_le_bytes(row[32..36].try_into().unwrap());
-        let raw = [1644, 3180][usize::from(version == 4)];
+        let (_, rows) = entries(&row);
+        let (equal, planes) = if version == 5 { in_planes(&rows, true) } else { (0, rows) };
+        let raw = planes.len();
         let expected = |block| {
             format!(
-                "cluster directory: Zstandard block of {block} bytes does not decompress to {raw} bytes (at byte 36)"
+                "cluster directory: Zstandard block of {block} bytes does not decompress to {raw} bytes (at byte {})",
+                entries_at(&row)
             )
         };
-        assert_eq!(open(&|payload| payload[16] ^= 1), expected(block));
+        assert_eq!(open(&|payload| payload[entries_at(&row) - 20] ^= 1), expected(block));
         // Planes, or rows, that are cut short.
         let cut = open(&|payload| payload[8..12].copy_from_slice(&(block - 1).to_le_bytes()));
         assert_eq!(cut, expected(block - 1));
-        let (_, rows) = entries(&row);
-        assert_eq!(answer(&with_entries(&row, &rows[..rows.len() - 1])), expected(raw - 1));
+        assert_eq!(answer(&with_entries(&row, equal, &planes[..raw - 1])), expected(raw as u32 - 1));
     }
     let row = build(TIER, Codec::None, &chunks(TIER, [0, 4095]));
-    let (planes, _) = entries(&row);
+    let (equal, planes) = in_planes(&entries(&row).1, true);
     expect![
-        "cluster directory: uncompressed block of 3095 bytes does not decompress to 3096 bytes (at byte 36)"
+        "cluster directory: uncompressed block of 1561 bytes does not decompress to 1562 bytes (at byte 44)"
     ]
-    .assert_eq(&answer(&with_entries(&row, &planes[..planes.len() - 1])));
-    let whole = with_entries(&row, planes);
-    expect!["frame: directory needs 3108 bytes and 476 are left (at byte 24)"]
+    .assert_eq(&answer(&with_entries(&row, equal, &planes[..planes.len() - 1])));
+    let whole = with_entries(&row, equal, &planes);
+    expect!["frame: directory needs 1582 bytes and 476 are left (at byte 24)"]
         .assert_eq(&StoredCluster::open(TIER, KEY, &whole[..500]).unwrap_err().to_string());
 }
 

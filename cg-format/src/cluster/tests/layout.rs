@@ -165,9 +165,9 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     );
     check_directory(
         Codec::None,
-        set(0, [5]),
+        set(0, [6]),
         expect![
-            "cluster directory: directory version is 5, and this release reads up to 4; use a newer release (at byte 24)"
+            "cluster directory: directory version is 6, and this release reads up to 5; use a newer release (at byte 24)"
         ],
     );
     check_directory(
@@ -183,7 +183,7 @@ fn every_field_of_the_directory_is_checked_even_under_a_right_checksum() {
     check_directory(
         Codec::None,
         set(1, [2]),
-        expect!["cluster directory: directory version is 3, allowed is 1, 2 or 4 in L2 (at byte 24)"],
+        expect!["cluster directory: directory version is 3, allowed is 1, 2, 4 or 5 in L2 (at byte 24)"],
     );
     check_directory(
         Codec::None,
@@ -293,10 +293,10 @@ fn groups_that_reach_past_4_gib_are_no_overflow() {
         let row = draft.seal(Space::ClusterL2, KEY, 1);
         read(tier, &row).map_or_else(|error| error, |(_, errors)| errors[0]).to_string()
     };
-    expect!["cluster group: group needs 4294967295 bytes and 0 are left (at byte 3120)"]
+    expect!["cluster group: group needs 4294967295 bytes and 0 are left (at byte 1223)"]
         .assert_eq(&open(&groups, &infos[..1]));
     groups[5] = second;
-    expect!["cluster directory: stored length is 4294967295, allowed is less than 4 GiB for all groups (at byte 168)"].assert_eq(&open(&groups, &infos));
+    expect!["cluster directory: stored length is 4294967295, allowed is less than 4 GiB for all groups (at byte 176)"].assert_eq(&open(&groups, &infos));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_group_must_be_what_its_entry_says() {
         raw[9 + 8..9 + 16].fill(0);
         raw
     });
-    expect!["cluster group: presence is 1, but the rest of the value implies 3 (at byte 3132)"]
+    expect!["cluster group: presence is 1, but the rest of the value implies 3 (at byte 1225)"]
         .assert_eq(&error_of(&fewer));
     let version = replace_group(&row, 0, |raw| {
         let mut raw = raw.to_vec();
@@ -322,7 +322,7 @@ fn a_group_must_be_what_its_entry_says() {
     .assert_eq(&error_of(&version));
     let compressed = build(tier, Codec::Lz4, &chunks(tier, [0, 1]));
     let shorter = replace_group(&compressed, 0, |_| vec![7; 20]);
-    expect!["cluster group: LZ4 block of 20 bytes does not decompress to 539 bytes (at byte 101)"]
+    expect!["cluster group: LZ4 block of 20 bytes does not decompress to 539 bytes (at byte 111)"]
         .assert_eq(&error_of(&shorter));
 }
 

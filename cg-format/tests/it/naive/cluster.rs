@@ -1,7 +1,7 @@
 //! Clusters, by definition: the plain form of one level, and the stored form with its directory.
 //!
 //! Rows are read with each version of the directory and both forms of a group.
-//! They are written with versions 1, 3 and 4, and in the plain form.
+//! They are written with versions 1, 3, 4 and 5, and in the plain form.
 
 pub(crate) mod directory;
 pub(crate) mod fields;
@@ -101,13 +101,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(u8, Plain), Refused> {
 
 /// The directory version that a writer chooses.
 pub(crate) fn written_version(scale_level: u8) -> u8 {
-    if scale_level == 1 { 3 } else { 4 }
+    if scale_level == 1 { 3 } else { 5 }
 }
 
 /// How a row is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Writing {
-    /// 1, or 3 in L1 and 4 in L2.
+    /// 1, or 3 in L1, and 4 or 5 in L2.
     pub(crate) directory_version: u8,
     /// 0 none, 1 LZ4 block.
     pub(crate) codec: u8,
@@ -168,16 +168,15 @@ pub(crate) fn encode_stored(
     let mut directory = vec![directory_version, cluster.scale_level];
     put(&mut directory, 0, 2);
     put(&mut directory, cluster.chunks.len() as u64, 4);
-    if directory_version == 4 {
-        of_groups = directory::in_planes(&of_groups, 24);
-        of_chunks = directory::in_planes(&of_chunks, 12);
-    }
-    let mut entries = [of_groups, of_chunks].concat();
-    if directory_version == 4 {
+    let (mut entries, equal_planes) = directory::laid_out(directory_version, &of_groups, &of_chunks);
+    if directory_version >= 4 {
         if codec == 1 {
             entries = Some(lz4(&entries)).filter(|out| out.len() < entries.len()).unwrap_or(entries);
         }
         put(&mut directory, entries.len() as u64, 4);
+    }
+    if directory_version == 5 {
+        put(&mut directory, equal_planes, 8);
     }
     directory.extend(entries);
     let checked = directory.len();

@@ -199,7 +199,7 @@ fn a_cold_row_of_an_earlier_draft_is_merged_into_one_of_now() {
     assert!(matches!(end, Outcome::Done(Moved { chunks: 1, .. })), "{end:?}");
 
     let row = engine.get(space, &row_key).unwrap().unwrap();
-    assert_eq!((old[24], row[24]), (2, 4), "directory versions");
+    assert_eq!((old[24], row[24]), (2, 5), "directory versions");
     let cluster = StoredCluster::open(ClusterTier::L2, &row_key, &row).unwrap();
     let expected = [
         (-16, 0, 32, 0, 1000, "chunk 0"),

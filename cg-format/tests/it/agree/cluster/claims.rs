@@ -79,7 +79,7 @@ fn both_forms(presence: u64) -> [Vec<u8>; 2] {
     [cluster::encode(1, &chunks).expect("a level"), fields::encode(&chunks).expect("all chunks have headers")]
 }
 
-/// Versions 1 and 2 may be of either tier, version 3 of L1 and version 4 of L2 alone, each with any codec.
+/// Versions 1 and 2 may be of either tier, version 3 of L1 and versions 4 and 5 of L2 alone, each with any codec.
 /// Only a compressed group of L2 with Zstandard may be by field.
 #[test]
 fn a_form_is_taken_only_where_it_may_be() {

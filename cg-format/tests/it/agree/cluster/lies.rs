@@ -1,4 +1,4 @@
-//! Directories of versions 2 to 4 and groups by field that lie, sealed again so that only the lie is wrong.
+//! Directories of versions 2 to 5 and groups by field that lie, sealed again so that only the lie is wrong.
 
 use cg_format::Space;
 
@@ -221,13 +221,13 @@ fn a_version_that_is_not_that_of_the_groups_is_refused() {
         for (row, other) in warm.into_iter().zip([3, 1]) {
             assert!(check_row(1, &row.sealed(&row.head(false))));
             let mut head = row.head(false);
-            for other in [other, 4] {
+            for other in [other, 4, 5] {
                 head[0] = other;
                 assert!(!check_row(1, &row.sealed(&head)), "{other} in L1, codec {codec}");
             }
             head[1] = 2;
             let row = Pieces { directory: Directory { scale_level: 2, ..row.directory }, ..row };
-            for version in [1, 3, 4] {
+            for version in [1, 3, 4, 5] {
                 head[0] = version;
                 assert!(!check_row(2, &row.sealed(&head)), "a warm row in L2 with {version}, codec {codec}");
             }
@@ -235,7 +235,7 @@ fn a_version_that_is_not_that_of_the_groups_is_refused() {
         let row = Pieces::of(&row(&cold, codec));
         assert!(check_row(2, &row.sealed(&row.head(false))));
         let mut head = row.head(false);
-        for other in [1, 2, 3, 5] {
+        for other in [1, 2, 3, 4, 6] {
             head[0] = other;
             assert!(!check_row(2, &row.sealed(&head)), "{other} in L2, codec {codec}");
         }

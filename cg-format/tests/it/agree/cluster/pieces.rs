@@ -57,7 +57,7 @@ impl Pieces {
 
     /// Whether the entries may be compressed.
     pub(super) const fn may_be_packed(&self) -> bool {
-        matches!(self.directory.version, 2 | 4)
+        matches!(self.directory.version, 2 | 4 | 5)
     }
 
     /// The directory, with entries that are compressed or not.
@@ -74,16 +74,15 @@ impl Pieces {
             put(&mut of_chunks, *version, 8);
             put(&mut of_chunks, u64::from(*schema_generation), 4);
         }
-        if *version == 4 {
-            of_groups = directory::in_planes(&of_groups, 24);
-            of_chunks = directory::in_planes(&of_chunks, 12);
-        }
-        let raw = [of_groups, of_chunks].concat();
+        let (raw, equal_planes) = directory::laid_out(*version, &of_groups, &of_chunks);
         let stored = if entries_packed { packed(self.codec, &raw) } else { raw };
         let mut out = vec![*version, *scale_level, 0, 0];
         put(&mut out, chunks.len() as u64, 4);
         if self.may_be_packed() {
             put(&mut out, stored.len() as u64, 4);
+        }
+        if *version == 5 {
+            put(&mut out, equal_planes, 8);
         }
         out.extend(stored);
         out

@@ -1,6 +1,7 @@
 //! Clusters written by hand from the description, and the naive code against itself.
 
 mod halves;
+mod short;
 mod slabs;
 
 use super::super::{Dice, fixture, hex};

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Slots 769 (x 3, y 0, z 1) and 770 (x 3, y 0, z 2): the second half of cube 0, at x 1 of it.
-fn one_half() -> Stored {
+pub(super) fn one_half() -> Stored {
     let chunk =
         |version, schema_generation, value: u8| Slot { version, schema_generation, value: vec![value] };
     Stored { scale_level: 2, chunks: [(769, chunk(40, 1, 0xcc)), (770, chunk(41, 2, 0xdd))].into() }
@@ -81,7 +81,7 @@ fn planes_are_items_by_byte() {
 fn a_directory_of_halves_that_lies_is_refused() {
     let byte = |byte: usize, group: usize| PLANES + byte * 128 + group;
     let lies: [(usize, &[u8], &str); 10] = [
-        (24, &[5], "directory version 5"),
+        (24, &[6], "directory version 6"),
         (24, &[3], "directory version 3 of scale level 2"),
         (25, &[1], "directory version 4 of scale level 1"),
         (32, &[0, 0], "0 bytes of entries for 3096"),

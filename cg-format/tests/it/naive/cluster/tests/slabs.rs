@@ -86,8 +86,8 @@ fn a_stored_l1_cluster_of_three_slabs() {
 }
 
 #[test]
-fn warm_rows_are_written_in_version_3_and_cold_ones_in_version_4() {
-    assert_eq!([1, 2].map(written_version), [3, 4]);
+fn warm_rows_are_written_in_version_3_and_cold_ones_in_version_5() {
+    assert_eq!([1, 2].map(written_version), [3, 5]);
     let cold = Stored { scale_level: 2, ..three_slabs() };
     let refused = encode_stored(&cold, writing(3, 0), 5, b"KEY");
     assert_eq!(refused, Err("directory version 3 of scale level 2".into()));
@@ -169,7 +169,7 @@ fn a_slab_has_no_place_above_15() {
 fn a_directory_of_slabs_that_lies_is_refused() {
     let lies: [(usize, &[u8], &str); 21] = [
         (24, &[0], "directory version 0"),
-        (24, &[5], "directory version 5"),
+        (24, &[6], "directory version 6"),
         (24, &[4], "directory version 4 of scale level 1"),
         (25, &[0], "scale level 0"),
         (25, &[2], "directory version 3 of scale level 2"),
