@@ -26,6 +26,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     let version = match tier {
         _ if choice & 0x80 == 0 => 1,
         ClusterTier::L1 => 3,
+        ClusterTier::L2 if choice & 0x40 == 0 => 4,
         ClusterTier::L2 => 5,
     };
     stored_form(tier, &row(tier, version, codec, payload.to_vec())) || is_seed

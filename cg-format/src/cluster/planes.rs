@@ -64,21 +64,25 @@ pub(super) struct SlotEntries<'a> {
 impl<'a> SlotEntries<'a> {
     /// Entries one after another.
     pub(super) fn of_rows(bytes: &'a [u8]) -> Self {
-        let count = bytes.len() / SLOT_LEN_BYTES;
-        let starts = core::array::from_fn(|byte| byte as u16);
-        Self { bytes: Cow::Borrowed(bytes), count, starts, steps: [SLOT_LEN_BYTES as u8; _] }
+        Self::one_after_another(Cow::Borrowed(bytes), 0, bytes.len() / SLOT_LEN_BYTES)
+    }
+
+    /// Entries one after another from a place on.
+    fn one_after_another(bytes: Cow<'a, [u8]>, start: u16, count: usize) -> Self {
+        let starts = core::array::from_fn(|byte| start + byte as u16);
+        Self { bytes, count, starts, steps: [SLOT_LEN_BYTES as u8; _] }
     }
 
     /// Those that follow the entries of groups.
     pub(super) fn after_groups(bytes: Cow<'a, [u8]>, head: Head) -> Self {
         let (start, count) = (head.groups_len_bytes() as u16, head.present_count as usize);
-        let (mut starts, mut steps) = ([start; SLOT_LEN_BYTES], [SLOT_LEN_BYTES as u8; SLOT_LEN_BYTES]);
+        if !head.is_in_planes() {
+            return Self::one_after_another(bytes, start, count);
+        }
+        let (mut starts, mut steps) = ([0; SLOT_LEN_BYTES], [0; SLOT_LEN_BYTES]);
+        // At most 52,224, the decompressed length of all entries.
         let mut end = start;
         for (byte, (start, step)) in starts.iter_mut().zip(&mut steps).enumerate() {
-            if !head.is_in_planes() {
-                *start += byte as u16;
-                continue;
-            }
             let is_short = is_in(head.equal_planes_of_slots(), byte);
             (*start, *step) = (end, u8::from(!is_short));
             end += if is_short { 1 } else { count as u16 };

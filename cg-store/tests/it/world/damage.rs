@@ -111,7 +111,7 @@ fn frozen() -> (Disk, Ids, [ChunkAt; 3], Vec<u8>) {
 #[test]
 fn a_damaged_group_costs_its_own_chunks_only() {
     let (disk, ids, [a, b, far], row) = frozen();
-    // The first group is the first after the directory: 20 bytes, of which 8 to 11 are the length of the entries.
+    // The first group is the first after the directory: 20 bytes and the entries, whose length is at byte 8.
     let stored = disk.raw().get(Family::ChunkL2, &row);
     let entries = u32::from_le_bytes(stored[frame::LEN_BYTES + 8..][..4].try_into().expect("four bytes"));
     disk.raw().flip(Family::ChunkL2, &row, frame::LEN_BYTES + 20 + entries as usize + 5);

@@ -56,7 +56,10 @@ const DIRECTORY_END: usize = PLANES + 128 * 24 + 2 * 12;
 
 /// The refusal of the row with other bytes at some offset and the right checksum.
 fn refusal_with(at: usize, bytes: &[u8]) -> Refused {
-    let mut row = row();
+    refusal_of(row(), at, bytes)
+}
+
+pub(super) fn refusal_of(mut row: Vec<u8>, at: usize, bytes: &[u8]) -> Refused {
     row[at..at + bytes.len()].copy_from_slice(bytes);
     let checked_len = directory::len(&row[24..]).unwrap_or(0);
     frame::reseal(&mut row, checked_len, 5, b"KEY");

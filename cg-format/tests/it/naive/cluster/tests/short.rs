@@ -1,6 +1,6 @@
 //! Directories of version 5: as version 4, and planes of equal bytes are one byte.
 
-use super::halves::one_half;
+use super::halves::{one_half, refusal_of};
 use super::*;
 
 /// The row of [`one_half`]. The checksums are from a calculator that shares no code with this one.
@@ -45,15 +45,6 @@ fn row() -> Vec<u8> {
     )
 }
 
-/// The refusal of the row with other bytes at some offset and the right checksum.
-fn refusal_with(at: usize, bytes: &[u8]) -> Refused {
-    let mut row = row();
-    row[at..at + bytes.len()].copy_from_slice(bytes);
-    let checked_len = directory::len(&row[24..]).unwrap_or(0);
-    frame::reseal(&mut row, checked_len, 5, b"KEY");
-    decode_stored(&row, 5, b"KEY").map(|(_, found)| found).expect_err("a lie")
-}
-
 #[test]
 fn a_stored_l2_cluster_of_short_planes() {
     assert_eq!(hex(&encode_stored(&one_half(), writing(5, 0), 5, b"KEY").expect("encodable")), hex(&row()));
@@ -72,6 +63,6 @@ fn a_directory_of_short_planes_that_lies_is_refused() {
         (40, &[0x1e], "equal planes 1efe0ccffb"),
     ];
     for (at, bytes, reason) in lies {
-        assert_eq!(refusal_with(at, bytes), reason, "{bytes:x?} at {at}");
+        assert_eq!(refusal_of(row(), at, bytes), reason, "{bytes:x?} at {at}");
     }
 }
