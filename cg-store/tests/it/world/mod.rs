@@ -51,6 +51,7 @@ mod quarantine_values;
 mod queue;
 mod records;
 mod registry;
+mod row_digests;
 mod scale;
 mod snapshots;
 mod staged;
