@@ -8,12 +8,14 @@
 //! conformance::run_all(|| MemEngine::new().with_max_batch_bytes(1 << 20));
 //! ```
 //!
-//! [`Counting`] counts the calls that a user makes to an engine.
+//! [`Counting`] counts the calls that a user makes to an engine. [`remote`] is an engine over rows that others may have
+//! open too.
 
 mod commits;
 mod counting;
 mod life;
 mod reads;
+pub mod remote;
 mod rows;
 mod threads;
 

@@ -7,5 +7,6 @@ fn memory_keeps_the_promises() {
     conformance::run_all(|| MemEngine::new().with_max_batch_bytes(1 << 20));
 }
 
+mod remote;
 #[cfg(feature = "rocks")]
 mod rocks;

@@ -10,6 +10,7 @@ mod long;
 mod profile;
 #[cfg(feature = "rocks")]
 mod readme;
+mod remote;
 #[cfg(feature = "rocks")]
 mod server;
 #[cfg(feature = "rocks")]

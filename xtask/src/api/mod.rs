@@ -22,8 +22,8 @@ use crate::toolchain::Needs;
 /// The version of the program that makes the listings. Another one may write the same items otherwise.
 const VERSION: &str = "0.52.0";
 
-/// Libraries of the tools and of tests, which no host uses.
-const INTERNAL: [&str; 3] = ["cg-cli", "cg-bench", "engine-outside"];
+/// Libraries of the tools, which no host uses.
+const INTERNAL: [&str; 2] = ["cg-cli", "cg-bench"];
 
 /// What to do with a listing that differs.
 #[derive(Debug, Default, clap::Args)]

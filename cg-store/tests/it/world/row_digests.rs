@@ -68,7 +68,7 @@ fn in_one<T>(world: &World, write: impl FnOnce(&mut Transaction<'_>) -> Result<T
 fn hills(world: &World, ids: &Ids, seed: u8) -> Chunk {
     let mut chunk = filled(world, ids.stone);
     let schema = world.catalog().current_schema();
-    for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z() ^ seed) % 4 == 0) {
+    for cell in LocalPos::all().filter(|cell| (cell.x() ^ cell.y() ^ cell.z() ^ seed).is_multiple_of(4)) {
         chunk.set_block(cell, ids.glass, &schema).expect("is registered");
     }
     let machine = LocalPos::new(seed % 16, 9, 9);

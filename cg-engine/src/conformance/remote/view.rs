@@ -4,10 +4,9 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cg_engine::{CommitSeq, EngineError, Readable, RowSlice, RowVisitor, Scan, Space, Value};
-
-use super::Remote;
-use crate::server::{Place, Row, place};
+use super::engine::Remote;
+use super::server::{Place, Row, place};
+use crate::{CommitSeq, EngineError, Readable, RowSlice, RowVisitor, Scan, Space, Value};
 
 /// The maximum number of rows in one answer.
 const PAGE_ROWS: usize = 256;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-use cg_engine::{Batch, CommitSeq, EngineError, Family, Guard, Op, Space};
 use parking_lot::Mutex;
+
+use crate::{Batch, CommitSeq, EngineError, Family, Guard, Op, Space};
 
 /// The position of a row: its family and its key.
 pub(crate) type Place = (u8, Vec<u8>);

@@ -4,18 +4,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cg_engine::{
+use parking_lot::Mutex;
+
+use super::network::Network;
+use super::server::{Refused, Server};
+use super::view::Kept;
+use crate::{
     Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Guard, KeyRange, Latency,
     Level, Reopen, Reopened, Snapshot, Usage,
 };
-use parking_lot::Mutex;
-
-mod view;
-
-use view::Kept;
-
-use crate::network::{Network, Unanswered};
-use crate::server::{Refused, Server};
 
 /// The limit on a batch.
 const MAX_BATCH_BYTES: u64 = 64 << 20;
@@ -84,21 +81,16 @@ impl Remote {
         let (last, count) = match applied {
             Ok(Ok(applied)) => applied,
             Ok(Err(refused)) => return Err(error_of(refused, first)),
-            Err(unanswered) => return Err(self.unanswered(unanswered)),
+            Err(unanswered) => return Err(EngineError::WriteFailed { cause: self.fail(unanswered) }),
         };
         self.last_commit.store(last.get(), Ordering::Release);
         self.batches.store(count, Ordering::Release);
         Ok(last)
     }
 
-    /// The error of a commit without an answer.
-    fn unanswered(&self, unanswered: Unanswered) -> EngineError {
-        EngineError::WriteFailed { cause: self.fail(unanswered) }
-    }
-
     /// Ends writing. A new connection finds out what the server has stored.
-    fn fail(&self, unanswered: Unanswered) -> Arc<EngineError> {
-        let cause = Arc::new(EngineError::from(unanswered));
+    fn fail(&self, unanswered: EngineError) -> Arc<EngineError> {
+        let cause = Arc::new(unanswered);
         // The first failure stays the cause.
         let _ = self.failed.set(Failure::Write(Arc::clone(&cause)));
         cause
@@ -221,13 +213,12 @@ impl Engine for Remote {
     fn usage(&self) -> Result<Usage, EngineError> {
         self.check_open()?;
         let counts = self.network.call(|| self.server.count())?;
-        let family = |(family, (row_count, table_bytes)): (Family, (u64, u64))| {
-            let mut usage = FamilyUsage::new(family);
-            (usage.row_count, usage.table_bytes) = (row_count, table_bytes);
-            usage
+        let family = |(family, (row_count, table_bytes)): (Family, (u64, u64))| FamilyUsage {
+            row_count,
+            table_bytes,
+            ..FamilyUsage::new(family)
         };
-        let mut usage = Usage::default();
-        usage.families = Family::ALL.into_iter().zip(counts).map(family).collect();
-        Ok(usage)
+        let families = Family::ALL.into_iter().zip(counts).map(family).collect();
+        Ok(Usage { families, ..Usage::default() })
     }
 }

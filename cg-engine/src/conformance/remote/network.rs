@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cg_engine::EngineError;
+use crate::EngineError;
 
 /// The maximum number of times that a message is sent.
 const ATTEMPTS: usize = 64;
@@ -45,8 +45,8 @@ impl Network {
     /// same answer when it runs again.
     ///
     /// # Errors
-    /// [`Unanswered`] if no answer arrives. The server may have executed the request.
-    pub(crate) fn call<T>(&self, mut ask: impl FnMut() -> T) -> Result<T, Unanswered> {
+    /// [`EngineError::Unavailable`] if no answer arrives. The server may have executed the request.
+    pub(crate) fn call<T>(&self, mut ask: impl FnMut() -> T) -> Result<T, EngineError> {
         self.calls.fetch_add(1, Ordering::AcqRel);
         for _ in 0..ATTEMPTS {
             if !self.delivers() {
@@ -57,7 +57,7 @@ impl Network {
                 return Ok(answer);
             }
         }
-        Err(Unanswered)
+        Err(EngineError::Unavailable { message: format!("no answer to {ATTEMPTS} messages") })
     }
 
     /// Whether a message arrives.
@@ -70,15 +70,5 @@ impl Network {
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         !self.is_cut.load(Ordering::Acquire)
             && (self.lost_one_in == 0 || !mixed.is_multiple_of(self.lost_one_in))
-    }
-}
-
-/// No answer arrived.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Unanswered;
-
-impl From<Unanswered> for EngineError {
-    fn from(_: Unanswered) -> Self {
-        Self::Unavailable { message: format!("no answer to {ATTEMPTS} messages") }
     }
 }
