@@ -21,7 +21,7 @@ use cg_bench::order::shuffle;
 use cg_bench::raw::{self, Db, family};
 use cg_bench::stored::{hot_row, hot_value};
 use cg_bench::world::{Generator, Scene};
-use cg_format::frame::{Codec, Draft, FrameView};
+use cg_format::frame::{Codec, Draft, FrameView, Version};
 use cg_format::{Chunk, ChunkAt, ChunkBox, ChunkPos, ClusterTier, Limits, Space, key};
 use cg_store::engine::{COMMIT_SEQUENCE_KEY, CommitSeq};
 use cg_store::{Durability, Error, World, WorldOptions};
@@ -124,10 +124,10 @@ fn read(criterion: &mut Criterion) {
 type Rows = Vec<(Space, Vec<u8>, Vec<u8>)>;
 
 /// The rows with which a world stores new chunks.
-fn rows(chunks: &[(ChunkAt, Arc<Chunk>)], seq: CommitSeq) -> Rows {
+fn rows(chunks: &[(ChunkAt, Arc<Chunk>)], version: Version) -> Rows {
     let mut rows = Rows::new();
     let mut put = |space: Space, key: &[u8], draft: Draft| {
-        rows.push((space, key.to_vec(), draft.seal(space, key, seq.get())));
+        rows.push((space, key.to_vec(), draft.seal(space, key, version)));
     };
     let mut marks = std::collections::BTreeSet::new();
     for (at, chunk) in chunks {
@@ -173,7 +173,7 @@ fn save(criterion: &mut Criterion) {
         check_rows(&stored, &next(z));
         group.bench_function(BenchmarkId::new("ref: RocksDB write batch <= 1.3", count), |bench| {
             bench.iter_batched(
-                || rows(&next(z), CommitSeq::new(1)),
+                || rows(&next(z), Version::default()),
                 |rows| write_raw(&stored.raw, &rows),
                 BatchSize::SmallInput,
             );
@@ -209,7 +209,11 @@ fn check_rows(stored: &Stored, chunks: &[(ChunkAt, Arc<Chunk>)]) {
     let copy = stored.dir.path().join(format!("rows of {}", chunks.len()));
     stored.world.checkpoint(&copy, cg_store::CheckpointFiles::Linked).expect("an empty directory");
     let raw = open_raw(&copy);
-    for (space, key, row) in rows(chunks, seq) {
+    let newest = raw.get_cf(family(&raw, Space::WorldMeta), COMMIT_SEQUENCE_KEY).expect("sound files");
+    let newest = newest.expect("every commit stores its number");
+    let newest = FrameView::open(Space::WorldMeta, COMMIT_SEQUENCE_KEY, &newest).expect("is sound");
+    let version = Version { commit: seq.get(), lineage: newest.header().lineage };
+    for (space, key, row) in rows(chunks, version) {
         let found = raw.get_cf(family(&raw, space), &key).expect("sound files");
         assert_eq!(found.as_ref(), Some(&row), "{space:?} {key:02x?}");
     }

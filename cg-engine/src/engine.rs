@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cg_format::Space;
 use cg_format::key::Family;
 
-use super::{Batch, CommitSeq, EngineError, Guard, KeyRange, Readable};
+use super::{Batch, CommitSeq, EngineError, Fence, Guard, KeyRange, Readable};
 
 /// A state of an engine that later commits do not change; see [`Engine::snapshot`].
 pub type Snapshot<'e> = Box<dyn Readable + 'e>;
@@ -58,7 +58,7 @@ pub trait Engine: Readable + fmt::Debug + 'static {
         }
         let next = self.last_commit().next();
         if first != next {
-            return Err(EngineError::Fenced { given: first, next });
+            return Err(EngineError::Fenced { why: Fence::Number { given: first, next } });
         }
         for batch in batches {
             self.commit(batch, &[], Level::Process)?;
@@ -125,8 +125,12 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// Why the engine no longer accepts commits. `None` if it accepts them, or never did.
     fn failure(&self) -> Option<Failure>;
 
-    /// Returns a function that opens the same rows again. Call it after the engine, its snapshots and its values are
-    /// dropped; if it fails, it can be called again.
+    /// Returns a function that opens the same rows again, for the same owner. Call it after the engine, its snapshots
+    /// and its values are dropped; if it fails, it can be called again.
+    ///
+    /// The engine that it returns is [`Writable`](Reopened::Writable) only if no other engine took the rows for writing
+    /// since this one was opened. So the caller may take commits that it finds for its own. The function holds what
+    /// excludes other writers: a lock, or the number of an owner, of which it never takes a new one.
     fn reopening(&self) -> Reopen;
 
     /// The free bytes where the engine writes, from the operating system; `None` if unknown. Threads that must not
@@ -294,7 +298,8 @@ impl Failure {
 /// Opens an engine again. It is writable if the caller expects its newest commit.
 ///
 /// # Errors
-/// Errors of the disk, if the engine cannot even be read.
+/// [`EngineError::Fenced`] if another engine took the rows for writing meanwhile. Errors of the disk or the network, if
+/// the engine cannot even be read.
 pub type Reopen = Box<dyn Fn(&dyn Fn(CommitSeq) -> bool) -> Result<Reopened, EngineError> + Send>;
 
 /// An engine that was opened again.

@@ -80,16 +80,15 @@ pub enum EngineError {
         #[source]
         cause: Arc<EngineError>,
     },
-    /// The caller's number is not the next one: another writer has committed, or the caller's state is old. Nothing
-    /// was written. Close the world; it belongs to the other writer.
-    #[error(
-        "the next commit is {next}, not {given}: another writer has the world; nothing was written, close it"
-    )]
+    /// Another engine took the rows for writing. Nothing was written, and this engine never writes again. Close the
+    /// world; it belongs to the other writer.
+    ///
+    /// A write that may have arrived before the rows were taken is a [`WriteFailed`](Self::WriteFailed) with this
+    /// cause.
+    #[error("{why}: another writer has the world; nothing was written, close it")]
     Fenced {
-        /// The number that the caller gave.
-        given: CommitSeq,
-        /// The number that the next commit gets.
-        next: CommitSeq,
+        /// How the engine knows.
+        why: Fence,
     },
     /// The storage cannot be reached. Only reads and snapshots return this; the same call may succeed later. If a
     /// commit or sync cannot reach the storage, writing ends as after any failed write.
@@ -224,6 +223,18 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// How the engine knows that another writer has its rows, if that is the error or its cause.
+    pub fn fence(&self) -> Option<&Fence> {
+        match self {
+            Self::Fenced { why } => Some(why),
+            Self::WriteFailed { cause }
+            | Self::SyncFailed { cause, .. }
+            | Self::ReadOnly { cause }
+            | Self::NotReopened { cause } => cause.fence(),
+            _ => None,
+        }
+    }
+
     /// Whether a commit that failed with this error certainly wrote nothing.
     pub const fn wrote_nothing(&self) -> bool {
         matches!(
@@ -237,6 +248,33 @@ impl EngineError {
                 | Self::OpenedReadOnly
                 | Self::Closed
         )
+    }
+}
+
+/// How an engine knows that another writer has its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fence {
+    /// The caller's number is not the next one: another writer has committed, or the caller's state is old.
+    Number {
+        /// The number that the caller gave.
+        given: CommitSeq,
+        /// The number that the next commit gets.
+        next: CommitSeq,
+    },
+    /// The rows have another owner.
+    Owner {
+        /// The owner, as the storage knows it.
+        who: String,
+    },
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number { given, next } => write!(f, "the next commit is {next}, not {given}"),
+            Self::Owner { who } => write!(f, "the rows were taken for writing by {who}"),
+        }
     }
 }
 

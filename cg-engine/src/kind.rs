@@ -98,7 +98,9 @@ impl EngineError {
             Self::NoSpace { .. } => ErrorKind::LowDisk,
             Self::WriteFailed { .. } | Self::SyncFailed { .. } | Self::Panicked { .. } => ErrorKind::InDoubt,
             // Resuming does not help against another writer.
-            Self::ReadOnly { cause } | Self::NotReopened { cause } if cause.is_fenced() => ErrorKind::Fenced,
+            Self::ReadOnly { cause } | Self::NotReopened { cause } if cause.fence().is_some() => {
+                ErrorKind::Fenced
+            }
             Self::ReadOnly { .. } | Self::NotReopened { .. } | Self::OpenedReadOnly => ErrorKind::ReadOnly,
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::Unavailable { .. } | Self::SnapshotGone { .. } => ErrorKind::Unavailable,
@@ -113,18 +115,6 @@ impl EngineError {
             Self::AlreadyExists { .. } => ErrorKind::Invalid,
             Self::Io { source, .. } => ErrorKind::of_io(source),
             Self::ProcessLimit { .. } | Self::Other { .. } => ErrorKind::Engine,
-        }
-    }
-
-    /// Whether another writer is the cause.
-    fn is_fenced(&self) -> bool {
-        match self {
-            Self::Fenced { .. } => true,
-            Self::WriteFailed { cause }
-            | Self::SyncFailed { cause, .. }
-            | Self::ReadOnly { cause }
-            | Self::NotReopened { cause } => cause.is_fenced(),
-            _ => false,
         }
     }
 }

@@ -38,7 +38,7 @@ pub use cg_format::frame::Stamp;
 pub use cg_format::key::Family;
 pub use damage::{Gaps, Met, Uncached, scan_skipping_damage};
 pub use engine::{Caps, Engine, Failure, FamilyUsage, Latency, Level, Reopen, Reopened, Snapshot, Usage};
-pub use error::{EngineError, Place, Table, row_in_words};
+pub use error::{EngineError, Fence, Place, Table, row_in_words};
 pub use kind::ErrorKind;
 pub use mem::{Fault, MemEngine};
 pub use range::{ALL_KEYS, KeyRange};

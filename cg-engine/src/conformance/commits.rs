@@ -4,7 +4,7 @@ use cg_format::Space;
 use cg_format::frame::{FrameView, LEN_BYTES};
 
 use super::{SPACE, commit, payload, put, put_all, row, version, versions};
-use crate::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, EngineError, Guard, Level, Stamp};
+use crate::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, EngineError, Fence, Guard, Level, Stamp};
 
 pub(super) fn frames_get_their_version(engine: &dyn Engine) {
     let mut batch = Batch::new();
@@ -85,8 +85,7 @@ pub(super) fn a_run_with_a_wrong_number_writes_nothing(engine: &dyn Engine) {
         put(&mut batch, b"b", b"");
         let next = CommitSeq::new(2);
         match engine.commit_run(given, vec![batch], Level::Process) {
-            Err(EngineError::Fenced { given: named, next: expected })
-                if (named, expected) == (given, next) => {}
+            Err(EngineError::Fenced { why }) if why == Fence::Number { given, next } => {}
             other => panic!("expected to be fenced, got {other:?}"),
         }
     }

@@ -8,6 +8,8 @@
 //! conformance::run_all(|| MemEngine::new().with_max_batch_bytes(1 << 20));
 //! ```
 //!
+//! An engine whose rows other processes may have open passes the tests of [`shared`] too.
+//!
 //! [`Counting`] counts the calls that a user makes to an engine. [`remote`] is an engine over rows that others may have
 //! open too.
 
@@ -17,6 +19,7 @@ mod life;
 mod reads;
 pub mod remote;
 mod rows;
+pub mod shared;
 mod threads;
 
 use std::ops::ControlFlow;

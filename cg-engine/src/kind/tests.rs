@@ -7,7 +7,7 @@ use cg_format::Space;
 use cg_format::key::Family;
 
 use super::*;
-use crate::{CommitSeq, Place};
+use crate::{CommitSeq, Fence, Place};
 
 fn io(kind: io::ErrorKind) -> EngineError {
     EngineError::Io { path: "CURRENT".into(), source: kind.into() }
@@ -18,7 +18,7 @@ fn no_space() -> EngineError {
 }
 
 fn fenced() -> EngineError {
-    EngineError::Fenced { given: CommitSeq::new(1), next: CommitSeq::new(2) }
+    EngineError::Fenced { why: Fence::Number { given: CommitSeq::new(1), next: CommitSeq::new(2) } }
 }
 
 fn read_only(cause: EngineError) -> EngineError {

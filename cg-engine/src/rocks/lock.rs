@@ -65,9 +65,9 @@ impl DirLock {
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] if the file holds anything else; [`EngineError::Io`].
-    pub(super) fn sign(&mut self) -> Result<(), EngineError> {
-        let mut found = Vec::new();
-        let read = self.file.rewind().and_then(|()| (&self.file).take(16).read_to_end(&mut found));
+    pub(super) fn sign(&self) -> Result<(), EngineError> {
+        let (mut file, mut found) = (&self.file, Vec::new());
+        let read = file.rewind().and_then(|()| file.take(16).read_to_end(&mut found));
         read.map_err(|source| EngineError::Io { path: self.path.clone(), source })?;
         if !found.iter().all(|byte| byte.is_ascii_digit() || *byte == b'\n') || found.len() == 16 {
             let problem =
@@ -75,11 +75,24 @@ impl DirLock {
             return Err(corrupt_file(FILE_NAME, 0, &problem));
         }
         let mut write = || {
-            self.file.set_len(0)?;
-            self.file.rewind()?;
-            self.file.write_all(format!("{}\n", std::process::id()).as_bytes())
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(format!("{}\n", std::process::id()).as_bytes())
         };
         write().map_err(|source| EngineError::Io { path: self.path.clone(), source })
+    }
+
+    /// Whether the locked file is that of a directory. It is not if the directory was replaced by another one.
+    pub(super) fn is_of(&self, dir: &Path) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let both = self.file.metadata().and_then(|held| Ok((held, dir.join(FILE_NAME).metadata()?)));
+            both.is_ok_and(|(held, there)| (held.dev(), held.ino()) == (there.dev(), there.ino()))
+        }
+        // A locked file cannot be renamed or removed.
+        #[cfg(not(unix))]
+        dir.join(FILE_NAME).exists()
     }
 
     fn lock(dir: &Path, path: PathBuf, mut file: File, access: Access) -> Result<Self, EngineError> {
@@ -138,7 +151,7 @@ mod tests {
     #[test]
     fn a_writer_of_another_container_is_not_this_process_for_its_number() {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let mut held = DirLock::create(dir.path()).expect("nobody holds it");
+        let held = DirLock::create(dir.path()).expect("nobody holds it");
         held.sign().expect("is written");
         let by = |dir: &Path| match DirLock::existing(dir, Access::ReadWrite) {
             Err(EngineError::Locked { by, .. }) => by,

@@ -126,7 +126,7 @@ pub struct RocksEngine {
     /// The files that are read, if they are not those of the directory.
     _view: Option<View>,
     /// The last field, so that the directory is unlocked after the database is dropped.
-    _lock: Option<DirLock>,
+    lock: Option<Arc<DirLock>>,
 }
 
 impl RocksEngine {
@@ -176,7 +176,7 @@ impl RocksEngine {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn examine(dir: &Path, options: &RocksOptions) -> Result<Examined, EngineError> {
-        open::examine(dir, options, &Held::new())
+        open::examine(dir, options, &Held::new(), None)
     }
 
     /// Why the floor of a directory promises nothing: the file `DURABLE`, which says which commits were synced, is missing or
@@ -336,7 +336,8 @@ impl Engine for RocksEngine {
         let options = RocksOptions::new(self.budget.clone()).with_max_batch_bytes(self.max_batch_bytes);
         // Includes families that could not be written to the file.
         let held = self.held.lock().clone();
-        Box::new(move |expects| open::reopen(&dir, &options, &held, expects))
+        let lock = self.lock.clone().filter(|_| self.access == Access::ReadWrite);
+        Box::new(move |expects| open::reopen(&dir, &options, &held, lock.as_ref(), expects))
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use cg_format::Space;
 use cg_format::frame::{FrameView, Version};
@@ -35,7 +35,7 @@ pub(super) fn create(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, 
     options.budget.check_startup()?;
     fs::create_dir_all(dir).map_err(|source| EngineError::Io { path: dir.to_path_buf(), source })?;
     Listing::look(dir)?;
-    let mut lock = DirLock::create(dir)?;
+    let lock = Arc::new(DirLock::create(dir)?);
     if dir.join(CURRENT).exists() {
         return Err(EngineError::AlreadyExists { dir: dir.to_path_buf() });
     }
@@ -62,23 +62,25 @@ pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, En
     let dir = &*absolute(dir)?;
     match options.access {
         Access::ReadOnly => {
-            let engine = open_to_read(dir, options)?;
+            let engine = open_to_read(dir, options, None)?;
             check_floor(dir, options, engine.last_commit())?;
             Ok(engine)
         }
-        Access::ReadWrite => examine(dir, options, &Held::new())?.open(),
+        Access::ReadWrite => examine(dir, options, &Held::new(), None)?.open(),
     }
 }
 
-/// Opens a directory again, with families that were held before. For writing if its newest commit is expected, else
-/// for reading.
+/// Opens a directory again, with families that were held before, under the writer's lock of the engine before. For
+/// writing if its newest commit is expected, else for reading.
 pub(super) fn reopen(
     dir: &Path,
     options: &RocksOptions,
     held: &Held,
+    lock: Option<&Arc<DirLock>>,
     expects: &dyn Fn(CommitSeq) -> bool,
 ) -> Result<Reopened, EngineError> {
-    let examined = examine(dir, options, held);
+    let lock = lock.filter(|lock| lock.is_of(dir));
+    let examined = examine(dir, options, held, lock);
     let is_expected = examined.as_ref().is_ok_and(|examined| expects(examined.reader.last_commit()));
     let refused = match examined {
         Ok(examined) if is_expected => match examined.open() {
@@ -89,7 +91,7 @@ pub(super) fn reopen(
         Err(error) => Some(error),
     };
     let reading = options.clone().with_access(Access::ReadOnly);
-    match (open_to_read(dir, &reading), refused) {
+    match (open_to_read(dir, &reading, lock), refused) {
         (Ok(engine), None) => Ok(Reopened::Unexpected(Box::new(engine))),
         (Ok(engine), Some(cause)) => Ok(Reopened::Reader { engine: Box::new(engine), cause }),
         (Err(_), Some(cause)) | (Err(cause), None) => Err(cause),
@@ -104,7 +106,7 @@ pub(super) fn reopen(
 pub struct Examined {
     /// The database, open for reading.
     reader: RocksEngine,
-    lock: Option<DirLock>,
+    lock: Option<Arc<DirLock>>,
     tears: Tears,
     options: RocksOptions,
     held: Held,
@@ -133,7 +135,7 @@ impl Examined {
         let dir = dir.as_path();
         drop(reader);
         // A directory without a lock file is a copy, which no other process has open.
-        let mut lock = lock.map_or_else(|| DirLock::create(dir), Ok)?;
+        let lock = lock.map_or_else(|| DirLock::create(dir).map(Arc::new), Ok)?;
         lock.sign()?;
         let families = families::descriptors(&options.budget, &held);
         tears.cut_files(dir)?;
@@ -157,11 +159,17 @@ impl Examined {
     }
 }
 
-/// See [`RocksEngine::examine`]. `held` names held families in addition to those in the directory's file.
-pub(super) fn examine(dir: &Path, options: &RocksOptions, held: &Held) -> Result<Examined, EngineError> {
+/// See [`RocksEngine::examine`]. `held` names held families in addition to those in the directory's file. Without a
+/// `lock` it is taken.
+pub(super) fn examine(
+    dir: &Path,
+    options: &RocksOptions,
+    held: &Held,
+    lock: Option<&Arc<DirLock>>,
+) -> Result<Examined, EngineError> {
     let dir = &*absolute(dir)?;
     options.budget.check_startup()?;
-    let (lock, manifest, tears) = check_files(dir, Access::ReadWrite)?;
+    let (lock, manifest, tears) = check_files(dir, Access::ReadWrite, lock)?;
     let reading = options.clone().with_access(Access::ReadOnly);
     let mut held = held.clone();
     held.extend(held::read(dir));
@@ -187,19 +195,30 @@ fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<b
 }
 
 /// Opens for reading. Does not compare the floor.
-fn open_to_read(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, EngineError> {
+fn open_to_read(
+    dir: &Path,
+    options: &RocksOptions,
+    lock: Option<&Arc<DirLock>>,
+) -> Result<RocksEngine, EngineError> {
     options.budget.check_startup()?;
-    let (lock, manifest, tears) = check_files(dir, Access::ReadOnly)?;
+    let (lock, manifest, tears) = check_files(dir, Access::ReadOnly, lock)?;
     let Opened { db, view, tears } = read_database(dir, options, &manifest, tears)?;
     finish(dir, options, (db, view, tears.logs), None, lock, held::read(dir))
 }
 
-/// Takes the lock and checks what RocksDB would not notice, or not name. Changes no byte.
-fn check_files(dir: &Path, access: Access) -> Result<(Option<DirLock>, String, Tears), EngineError> {
+/// Takes the lock, unless it is given, and checks what RocksDB would not notice, or not name. Changes no byte.
+fn check_files(
+    dir: &Path,
+    access: Access,
+    lock: Option<&Arc<DirLock>>,
+) -> Result<(Option<Arc<DirLock>>, String, Tears), EngineError> {
     // Before any file is opened. The files are listed again below, once no writer changes them any more.
     Listing::look(dir)?;
     let manifest = current_manifest(dir)?;
-    let lock = DirLock::existing(dir, access)?;
+    let lock = match lock {
+        Some(lock) => Some(Arc::clone(lock)),
+        None => DirLock::existing(dir, access)?.map(Arc::new),
+    };
     let tears = Tears::find(dir, &manifest, floor::known(dir)?.synced)?;
     Ok((lock, manifest, tears))
 }
@@ -285,7 +304,7 @@ fn finish(
     options: &RocksOptions,
     (db, view, logs): (Db, Option<View>, Vec<LogCommits>),
     floor: Option<Floor>,
-    lock: Option<DirLock>,
+    lock: Option<Arc<DirLock>>,
     held: Held,
 ) -> Result<RocksEngine, EngineError> {
     let found = stored_sequence(&db)?;
@@ -317,7 +336,7 @@ fn finish(
         logs,
         lineage: Mutex::default(),
         _view: view,
-        _lock: lock,
+        lock,
     })
 }
 

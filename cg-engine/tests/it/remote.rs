@@ -1,17 +1,20 @@
 //! The engine over a simulated network keeps the promises, whatever is lost.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cg_engine::conformance::remote::{Network, Remote, Server};
+use cg_engine::conformance::remote::{Defect, Network, Remote, Server};
+use cg_engine::conformance::shared::{self, Case, Link as _};
 use cg_engine::{
-    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Family, Level, Readable as _,
-    ReadableExt as _, Reopened, Space, conformance,
+    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, Engine as _, EngineError, Family, Level, Readable as _,
+    ReadableExt as _, Space, conformance,
 };
 
 fn connect(server: &Arc<Server>, network: &Arc<Network>) -> Remote {
-    Remote::connect(server, network).expect("it answers")
+    Remote::take(server, network).expect("it answers")
 }
 
 /// Networks that lose nothing, something and much, with and without latency.
@@ -29,41 +32,51 @@ fn it_keeps_the_promises() {
 }
 
 #[test]
-fn a_second_writer_is_fenced() {
-    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
-    let [first, second] = [(); 2].map(|()| connect(&server, &network));
-    first.commit(Batch::new(), &[], Level::Process).expect("commits");
-    let refused = second.commit(Batch::new(), &[], Level::Process);
-    let (given, next) = (CommitSeq::new(1), CommitSeq::new(2));
-    assert!(
-        matches!(refused, Err(EngineError::Fenced { given: g, next: n }) if (g, n) == (given, next)),
-        "{refused:?}"
-    );
-    assert_eq!(first.last_commit(), given, "nothing was written");
+fn it_keeps_the_promises_of_shared_rows() {
+    shared::run_shared(Server::new);
+    shared::run_replicated(Server::new);
+}
+
+/// The tests that fail over a server with a defect.
+fn failing(defect: Defect) -> BTreeSet<&'static str> {
+    let mut cases = shared::shared_cases();
+    cases.extend(shared::replicated_cases());
+    let fails = |case: &Case<Arc<Server>>| {
+        let server = Server::with_defect(defect);
+        catch_unwind(AssertUnwindSafe(|| (case.run)(&server))).is_err()
+    };
+    cases.into_iter().filter(fails).map(|case| case.name).collect()
 }
 
 #[test]
-fn a_network_that_is_cut_ends_writing_until_the_engine_is_opened_again() {
-    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
-    let engine = connect(&server, &network);
-    network.cut(true);
-    let unavailable = |error: &EngineError| matches!(error, EngineError::Unavailable { .. });
-    let read = engine.get(Space::Object, b"a").map(drop).expect_err("no request arrives");
-    assert!(unavailable(&read), "{read}");
-    let taken = engine.snapshot().map(drop).expect_err("no request arrives");
-    assert!(unavailable(&taken), "{taken}");
-    let commit = || engine.commit(Batch::new(), &[], Level::Process);
-    let failed = commit().expect_err("no request arrives");
-    assert!(matches!(&failed, EngineError::WriteFailed { cause } if unavailable(cause)), "{failed}");
-    network.cut(false);
-    let refused = commit().expect_err("nobody knows what the server has");
-    assert!(matches!(&refused, EngineError::ReadOnly { cause } if unavailable(cause)), "{refused}");
-    assert!(engine.get(Space::Object, b"a").expect("reads go on").is_none());
-    let Reopened::Writable(again) = engine.reopening()(&|last| last == CommitSeq::NONE).expect("connects")
-    else {
-        panic!("nothing was written")
-    };
-    assert_eq!(again.commit(Batch::new(), &[], Level::Power).expect("commits"), CommitSeq::new(1));
+fn each_defect_of_a_server_is_found_by_the_test_of_its_promise() {
+    let table: [(Defect, &[&str]); 7] = [
+        (
+            Defect::NoEpoch,
+            &["a_second_owner_fences_the_first", "a_late_request_of_an_earlier_owner_is_not_applied"],
+        ),
+        (Defect::NoSession, &["a_late_request_of_an_earlier_connection_is_not_applied"]),
+        (Defect::NewEpochAgain, &["a_fenced_engine_is_not_opened_again"]),
+        (Defect::TornScan, &["a_scan_of_many_rows_is_of_one_state"]),
+        (Defect::TornRead, &["many_keys_are_read_of_one_state", "parts_of_many_rows_are_read_of_one_state"]),
+        (Defect::NoQuorum, &["an_acknowledged_commit_survives_a_failover"]),
+        (
+            Defect::DoubtByRead,
+            &["the_commit_that_an_engine_finds_when_it_is_opened_again_survives_a_failover"],
+        ),
+    ];
+    for (defect, expected) in table {
+        let failing = failing(defect);
+        let found = expected.iter().all(|name| failing.contains(name));
+        assert!(found, "{defect:?} fails {failing:?}, and should fail {expected:?}");
+    }
+    let numbers = catch_unwind(|| {
+        let network = Arc::new(Network::new(Duration::ZERO, 0));
+        conformance::run_all(|| connect(&Server::with_defect(Defect::NoNumber), &network));
+    });
+    let message =
+        *numbers.expect_err("a run with a wrong number is written").downcast::<String>().expect("a text");
+    assert!(message.starts_with("expected to be fenced"), "{message}");
 }
 
 #[test]

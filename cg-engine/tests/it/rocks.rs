@@ -21,6 +21,7 @@ mod damage;
 mod failures;
 mod listing;
 mod options;
+mod reopening;
 mod torn;
 
 /// One for all tests of the process, as in a host with several worlds.

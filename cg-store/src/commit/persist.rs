@@ -44,6 +44,27 @@ impl CommitState {
         Ok(())
     }
 
+    /// As [`persist`](Self::persist), for the caller of the commit, who must know whether it may be written.
+    pub(super) fn persist_own(
+        &self,
+        seq: u64,
+        level: Level,
+        group: Option<GroupMember<'_>>,
+    ) -> Result<(), Error> {
+        self.persist(seq, level, group).map_err(|error| in_doubt(self.fenced(seq, error)))
+    }
+
+    /// The error of waiting for a commit. If another writer has the world, it says whether the commit is in doubt or
+    /// not written.
+    pub(super) fn fenced(&self, seq: u64, error: Error) -> Error {
+        let Error::Engine(error) = error else { return error };
+        match error.fence() {
+            Some(why) if seq > self.queue.given_up_to() => EngineError::Fenced { why: why.clone() }.into(),
+            Some(_) => EngineError::WriteFailed { cause: Arc::new(error) }.into(),
+            None => error.into(),
+        }
+    }
+
     /// Encodes and writes the oldest queued commits up to a number, if there are any.
     ///
     /// While this thread writes, another one may encode the next commits.
@@ -110,12 +131,13 @@ impl CommitState {
     }
 }
 
-/// Converts an error of a commit that was accepted before. The result never states that nothing was written.
-pub(super) fn in_doubt(error: Error) -> Error {
+/// Converts an error of a commit that was accepted before. The result never states that nothing was written, unless
+/// another writer has the world and the commit was never sent.
+fn in_doubt(error: Error) -> Error {
     match error {
         Error::Engine(EngineError::ReadOnly { cause }) => EngineError::WriteFailed { cause }.into(),
-        // The engine could not be opened again, or another writer appeared, while the commit was being written.
-        Error::Engine(error @ (EngineError::NotReopened { .. } | EngineError::Fenced { .. })) => {
+        // The engine could not be opened again while the commit was being written.
+        Error::Engine(error @ EngineError::NotReopened { .. }) => {
             EngineError::WriteFailed { cause: Arc::new(error) }.into()
         }
         error => error,

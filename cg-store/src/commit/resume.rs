@@ -9,6 +9,7 @@
 //! | a later one that the engine was given | the failed write got as far as this commit; the rest is repeated |
 //! | an older one | reported commits are gone: the world stays read-only |
 //! | one that the engine was not given | another process wrote: the world stays read-only |
+//! | a commit of another opening, or rows of another owner | the world is fenced: it never writes again |
 //!
 //! **Invariant**: no commit, no write of the queue and no read runs while the engine is replaced. The commit lock, the
 //! rights to encode and to write, and the engine are held, in [their order](crate::rt::lock_order).
@@ -108,12 +109,10 @@ impl CommitState {
                     None => return Ok(Some(false)),
                 },
             };
-            if matches!(*cause, EngineError::Fenced { .. }) {
-                // The next number belongs to a commit of another writer. Taken for ours, it would end a commit accepted
-                // here.
-                return Err(NotResumed::Fenced { cause }.into());
-            }
             let promised = engine.last_commit().get();
+            if cause.fence().is_some() {
+                return Err(self.taken_over(cause, promised, resumption.in_doubt.as_ref()));
+            }
             resumption.begun = Some(Begun { cause, promised, reopen: None });
         }
         if let Ok(engine) = self.shared.engine() {
@@ -169,6 +168,11 @@ impl CommitState {
             Err(cause) => {
                 let cause = Arc::new(cause);
                 vacant.leave(Arc::clone(&cause));
+                if cause.fence().is_some() {
+                    // Waiters for queued commits get this cause from now on.
+                    self.queue.fail(Arc::clone(&cause));
+                    return Err(self.taken_over(cause, promised, in_doubt.as_ref()));
+                }
                 return Err(NotResumed::NotReopened { cause }.into());
             }
         };
@@ -176,6 +180,20 @@ impl CommitState {
         let learnt = self.learn(&*engine, found, committing, in_doubt);
         self.put_back(vacant, engine, &begun.cause);
         learnt
+    }
+
+    /// The error of a world that another writer has.
+    fn taken_over(
+        &self,
+        cause: Arc<EngineError>,
+        written: u64,
+        in_doubt: Option<&(u64, Vec<ConflictKey>)>,
+    ) -> Error {
+        let past_queue = in_doubt.map_or(0, |(seq, _)| *seq);
+        let sent = self.queue.given_up_to().max(past_queue).max(written);
+        let accepted = self.log.published().max(sent);
+        let [written, sent, accepted] = [written, sent, accepted].map(CommitSeq::new);
+        NotResumed::Fenced { cause, written, sent, accepted }.into()
     }
 
     /// Publishes an engine that was opened anew. Readers of one state are refused if the engine still holds a staged

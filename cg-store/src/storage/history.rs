@@ -5,7 +5,8 @@
 //! | `lineage/` ‖ index as 8 hex digits | up to 256 [openings](cg_format::lineage), from the oldest to the newest |
 //!
 //! An opening for writing draws a number. It is stored with the first commit, in the same batch, so that an opening without a
-//! commit stores nothing. An engine that is opened again after a failure goes on with the same number.
+//! commit stores nothing. An engine that is opened again after a failure goes on with the same number, unless it finds
+//! a number that is neither its own nor the one before: then another opening has committed.
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use cg_format::{DecodeError, Problem, Section, Space};
 use uuid::Uuid;
 
 use crate::engine::{
-    Batch, CommitSeq, Engine, EngineError, Guard, Level, Readable, ReadableExt as _, Reopen, Stamp, delegate,
+    Batch, CommitSeq, Engine, EngineError, Fence, Guard, Level, Readable, ReadableExt as _, Reopen, Reopened,
+    Stamp, delegate,
 };
 use crate::storage::error::Error;
 use crate::storage::meta::open_row;
@@ -33,6 +35,8 @@ pub(crate) struct HistoryEngine {
     engine: Box<dyn Engine>,
     /// With this opening, if the engine takes commits.
     lineage: Arc<Lineage>,
+    /// The newest opening that was stored when this one began.
+    before: Option<Opening>,
     /// Indexes of stored rows with none but openings whose commits were lost.
     stale_rows: Range<u32>,
     /// Whether this opening is stored.
@@ -43,19 +47,41 @@ impl HistoryEngine {
     /// Begins an opening of an engine with this history. If the engine takes commits, the next one is the opening's first.
     pub(crate) fn begin(engine: Box<dyn Engine>, mut lineage: Lineage) -> Self {
         let rows_before = row_count(&lineage);
+        let before = lineage.openings().last().copied();
         if !engine.caps().read_only {
             let first_commit = engine.last_commit().next().get();
             lineage.add(Opening { first_commit, number: random() });
         }
         let stale_rows = row_count(&lineage)..rows_before;
-        Self { engine, lineage: Arc::new(lineage), stale_rows, is_stored: AtomicBool::new(false) }
+        Self { engine, lineage: Arc::new(lineage), before, stale_rows, is_stored: AtomicBool::new(false) }
     }
 
     /// Goes on with an opening, after the engine was opened again.
-    fn resumed(engine: Box<dyn Engine>, lineage: &Arc<Lineage>, stale_rows: Range<u32>) -> Self {
+    fn resumed(
+        engine: Box<dyn Engine>,
+        lineage: &Arc<Lineage>,
+        before: Option<Opening>,
+        stale_rows: Range<u32>,
+    ) -> Self {
         let stored = read(&engine).unwrap_or_default();
         let is_stored = stored.openings().last() == lineage.openings().last();
-        Self { engine, lineage: Arc::clone(lineage), stale_rows, is_stored: AtomicBool::new(is_stored) }
+        let lineage = Arc::clone(lineage);
+        Self { engine, lineage, before, stale_rows, is_stored: AtomicBool::new(is_stored) }
+    }
+
+    /// Checks that no other opening has committed since this one began.
+    fn check_owner(&self) -> Result<(), EngineError> {
+        // Damage in these rows is found where they are needed.
+        let Ok(stored) = read(&self.engine) else { return Ok(()) };
+        let stored = stored.openings().last();
+        if stored == self.lineage.openings().last() || stored == self.before.as_ref() {
+            return Ok(());
+        }
+        let who = match stored {
+            Some(opening) => format!("the opening {:016x}", opening.number),
+            None => "an opening that removed the history".to_owned(),
+        };
+        Err(EngineError::Fenced { why: Fence::Owner { who } })
     }
 
     /// The history that its rows carry.
@@ -124,10 +150,17 @@ impl Engine for HistoryEngine {
     }
 
     fn reopening(&self) -> Reopen {
-        let (reopen, lineage, stale) =
-            (self.engine.reopening(), Arc::clone(&self.lineage), self.stale_rows.clone());
-        let resumed = move |engine| Self::resumed(engine, &lineage, stale.clone());
-        Box::new(move |expects| Ok(reopen(expects)?.map(&resumed)))
+        let (reopen, lineage, before) = (self.engine.reopening(), Arc::clone(&self.lineage), self.before);
+        let stale_rows = self.stale_rows.clone();
+        let resumed = move |engine| Self::resumed(engine, &lineage, before, stale_rows.clone());
+        Box::new(move |expects| match reopen(expects)? {
+            Reopened::Writable(engine) => {
+                let engine = resumed(engine);
+                engine.check_owner()?;
+                Ok(Reopened::Writable(Box::new(engine)))
+            }
+            unwritable => Ok(unwritable.map(&resumed)),
+        })
     }
 
     delegate! {
@@ -185,6 +218,79 @@ fn random() -> u64 {
         let (number, _) = Uuid::new_v4().as_u64_pair();
         if number as u32 != 0 {
             return number;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::MemEngine;
+
+    /// An engine whose rows another one replaces before it is opened again.
+    #[derive(Debug)]
+    struct Replaced {
+        engine: MemEngine,
+        by: Arc<HistoryEngine>,
+    }
+
+    impl Engine for Replaced {
+        fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
+            self.engine.commit(batch, guards, level)
+        }
+
+        fn reopening(&self) -> Reopen {
+            let by = Arc::clone(&self.by);
+            Box::new(move |expects| by.engine.reopening()(expects))
+        }
+
+        delegate! {
+            engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact close failure
+            free_bytes disk_bytes caps usage
+        }
+    }
+
+    impl Readable for Replaced {
+        delegate! { engine => get get_many get_slices scan_rows }
+    }
+
+    fn opened(engine: impl Engine) -> HistoryEngine {
+        HistoryEngine::begin(Box::new(engine), Lineage::default())
+    }
+
+    fn commit(engine: &HistoryEngine) {
+        engine.commit(Batch::new(), &[], Level::Process).expect("commits");
+    }
+
+    #[test]
+    fn an_engine_in_which_another_opening_committed_is_fenced() {
+        let other = Arc::new(opened(MemEngine::new()));
+        commit(&other);
+        let number = other.lineage().openings()[0].number;
+        for commits in [0, 1] {
+            let engine = opened(Replaced { engine: MemEngine::new(), by: Arc::clone(&other) });
+            (0..commits).for_each(|_| commit(&engine));
+            let refused = engine.reopening()(&|last| last == CommitSeq::new(1));
+            let who = format!("the opening {number:016x}");
+            assert!(
+                matches!(&refused, Err(EngineError::Fenced { why: Fence::Owner { who: by } }) if *by == who),
+                "{refused:?}"
+            );
+            let reader = engine.reopening()(&|_| false).expect("is read");
+            assert!(matches!(reader, Reopened::Unexpected(_)), "{reader:?}");
+        }
+    }
+
+    #[test]
+    fn an_engine_goes_on_with_its_opening_stored_or_not() {
+        let engine = opened(MemEngine::new());
+        for commits in [0, 1] {
+            (0..commits).for_each(|_| commit(&engine));
+            let Ok(Reopened::Writable(again)) = engine.reopening()(&|_| true) else {
+                panic!("nobody else has it")
+            };
+            again.commit(Batch::new(), &[], Level::Process).expect("commits");
+            assert_eq!(read(&again).expect("is sound").openings(), engine.lineage().openings());
         }
     }
 }

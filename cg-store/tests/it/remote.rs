@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_engine::conformance::remote::{Network, Remote, Server};
-use cg_store::engine::{Engine as _, EngineError};
+use cg_engine::conformance::shared::Link as _;
+use cg_store::engine::{Engine as _, EngineError, Fence};
+use cg_store::error::NotResumed;
 use cg_store::prelude::*;
 
 fn connect(server: &Arc<Server>, network: &Arc<Network>) -> Remote {
-    Remote::connect(server, network).expect("it answers")
+    Remote::take(server, network).expect("it answers")
 }
 
 /// Networks that lose nothing, something and much, with and without latency.
@@ -72,4 +74,99 @@ fn a_world_goes_on_after_its_network_was_cut() {
     world.resume().expect("connects again");
     set().expect("commits");
     assert_eq!(world.property(&score).expect("reads"), Some(vec![7]));
+}
+
+fn score() -> Property {
+    Property::Named(Name::new("game:score").expect("a name"))
+}
+
+fn set(world: &World, token: u8) -> Result<cg_store::Committed<()>, Error> {
+    world.transaction(|tx| {
+        tx.set_property(score(), Some(vec![token]));
+        Ok::<_, Error>(())
+    })
+}
+
+/// A world of one of several clients of a server, with a network of its own.
+fn client(server: &Arc<Server>, durability: Durability) -> (World, Arc<Network>) {
+    let network = Arc::new(Network::new(Duration::ZERO, 0));
+    let options = WorldOptions { durability, ..WorldOptions::default() };
+    let world = World::builder().options(&options).over(connect(server, &network)).expect("a world");
+    (world, network)
+}
+
+#[test]
+fn a_resumed_world_takes_no_commit_of_another_writer_for_its_own() {
+    type Commit = fn(&World) -> Result<(), Error>;
+    let ways: [Commit; 2] =
+        [|world| set(world, 2).map(drop), |world| world.registry().register_blocks(["game:stone"]).map(drop)];
+    for commit in ways {
+        let server = Server::new();
+        let (first, network) = client(&server, Durability::Process);
+        set(&first, 1).expect("commits");
+        let written = first.last_commit();
+        network.cut(true);
+        let failed = commit(&first).expect_err("no request arrives");
+        assert!(matches!(failed, Error::Engine(EngineError::WriteFailed { .. })), "{failed}");
+
+        let (second, _) = client(&server, Durability::Process);
+        // It gets the number of the commit that failed.
+        let taken = set(&second, 9).expect("commits").seq;
+        assert_eq!(taken, written.next());
+        network.cut(false);
+        let error = first.resume().expect_err("the rows belong to the second");
+        assert_eq!(error.kind(), cg_store::ErrorKind::Fenced, "{error}");
+        set(&second, 10).expect("commits");
+        assert_eq!(second.property(&score()).expect("reads"), Some(vec![10]));
+        let refused = set(&first, 3).map(drop).expect_err("it is fenced");
+        assert_eq!(refused.kind(), cg_store::ErrorKind::Fenced, "{refused}");
+    }
+}
+
+#[test]
+fn a_fenced_world_says_which_accepted_commits_are_in_doubt_and_which_are_not_written() {
+    let server = Server::new();
+    let (first, network) = client(&server, Durability::Fast);
+    set(&first, 1).expect("commits").durable().wait().expect("is written");
+    let written = first.last_commit();
+    network.pause(true);
+    let calls = network.calls();
+    let sent = set(&first, 2).expect("is accepted");
+    while network.calls() == calls {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let [_, last] = [3, 4].map(|token| set(&first, token).expect("is accepted"));
+    network.cut(true);
+    network.pause(false);
+    let failed = sent.durable().wait().expect_err("no request arrives");
+    assert_eq!(failed.kind(), cg_store::ErrorKind::ReadOnly, "{failed}");
+
+    let (second, _) = client(&server, Durability::Process);
+    set(&second, 9).expect("commits");
+    network.cut(false);
+    for _ in 0..2 {
+        let error = first.resume().expect_err("the rows belong to the second");
+        let Error::NotResumed(NotResumed::Fenced { cause, written: w, sent: s, accepted }) = &error else {
+            panic!("{error}")
+        };
+        let why = Fence::Owner { who: "owner 2 in session 2".into() };
+        assert_eq!((cause.fence(), *w, *s, *accepted), (Some(&why), written, sent.seq, last.seq));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the world stays read-only: the rows were taken for writing by owner 2 in session 2: the world belongs \
+                 to another writer, close it; commit {} may or may not be written; commits {} to {} are not written",
+                sent.seq,
+                sent.seq.next(),
+                last.seq
+            )
+        );
+    }
+    let doubt = sent.durable().wait().expect_err("the other writer has the world");
+    assert_eq!(doubt.kind(), cg_store::ErrorKind::InDoubt, "{doubt}");
+    let gone = last.durable().wait().expect_err("the other writer has the world");
+    assert!(matches!(gone, Error::Engine(EngineError::Fenced { .. })), "{gone}");
+    let closed = first.close().expect_err("two commits are not written");
+    assert_eq!(closed.kind(), cg_store::ErrorKind::Fenced, "{closed}");
+    assert_eq!(second.property(&score()).expect("reads"), Some(vec![9]));
 }

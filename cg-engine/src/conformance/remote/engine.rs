@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::network::Network;
-use super::server::{Refused, Server};
+use super::server::{Owner, Progress, Refused, Server};
 use super::view::Kept;
 use crate::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Guard, KeyRange, Latency,
-    Level, Reopen, Reopened, Snapshot, Usage,
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Fence, Guard, KeyRange,
+    Latency, Level, Reopen, Reopened, Snapshot, Usage,
 };
 
 /// The limit on a batch.
@@ -22,7 +22,8 @@ const MAX_BATCH_BYTES: u64 = 64 << 20;
 pub struct Remote {
     pub(crate) server: Arc<Server>,
     pub(crate) network: Arc<Network>,
-    client: u64,
+    /// `None` if it is open for reading only.
+    owner: Option<Owner>,
     /// The number of the last writing request. One is sent at a time.
     requests: Mutex<u64>,
     pub(crate) last_commit: AtomicU64,
@@ -33,34 +34,52 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Connects to a server.
+    /// Connects to a server for writing. It fences the engine that had the rows before.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] if the server does not answer.
-    pub fn connect(server: &Arc<Server>, network: &Arc<Network>) -> Result<Self, EngineError> {
+    pub fn take(server: &Arc<Server>, network: &Arc<Network>) -> Result<Self, EngineError> {
+        let (owner, progress) = network.call(|| server.take())?;
+        Ok(Self::connected(server, network, Some(owner), progress))
+    }
+
+    /// Connects to a server for reading only, beside the engine that writes.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] if the server does not answer.
+    pub fn read(server: &Arc<Server>, network: &Arc<Network>) -> Result<Self, EngineError> {
         let progress = network.call(|| server.connect())?;
-        Ok(Self {
+        Ok(Self::connected(server, network, None, progress))
+    }
+
+    fn connected(
+        server: &Arc<Server>,
+        network: &Arc<Network>,
+        owner: Option<Owner>,
+        progress: Progress,
+    ) -> Self {
+        Self {
             server: Arc::clone(server),
             network: Arc::clone(network),
-            client: progress.client,
+            owner,
             requests: Mutex::new(0),
             last_commit: AtomicU64::new(progress.last_commit.get()),
             last_synced: AtomicU64::new(progress.last_synced.get()),
             batches: AtomicU64::new(0),
             failed: OnceLock::new(),
             closed: AtomicBool::new(false),
-        })
+        }
     }
 
     pub(crate) fn check_open(&self) -> Result<(), EngineError> {
         if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
     }
 
-    fn check_writable(&self) -> Result<(), EngineError> {
+    fn check_writable(&self) -> Result<Owner, EngineError> {
         self.check_open()?;
         match self.failed.get() {
             Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
-            None => Ok(()),
+            None => self.owner.ok_or(EngineError::OpenedReadOnly),
         }
     }
 
@@ -73,14 +92,23 @@ impl Remote {
         guards: &[Guard],
     ) -> Result<CommitSeq, EngineError> {
         let mut requests = self.requests.lock();
-        self.check_writable()?;
+        let owner = self.check_writable()?;
         let first = first.unwrap_or_else(|| self.last_commit().next());
         *requests += 1;
-        let request = (self.client, *requests);
-        let applied = self.network.call(|| self.server.commit(request, first, &mut batches, guards));
+        let request = (owner, *requests);
+        let (server, guards) = (Arc::clone(&self.server), guards.to_vec());
+        let applied = self.network.commit(move || server.commit(request, first, &mut batches, &guards));
         let (last, count) = match applied {
             Ok(Ok(applied)) => applied,
-            Ok(Err(refused)) => return Err(error_of(refused, first)),
+            Ok(Err(Refused::Fenced(why))) => return Err(self.fenced(why)),
+            Ok(Err(Refused::Conflict { guard: Guard { space, key, expected, .. }, found })) => {
+                return Err(EngineError::Conflict { space, key, expected, found });
+            }
+            Ok(Err(Refused::Stalled)) => {
+                let message = "the commit reached one node alone".to_owned();
+                let cause = self.fail(EngineError::Unavailable { message });
+                return Err(EngineError::WriteFailed { cause });
+            }
             Err(unanswered) => return Err(EngineError::WriteFailed { cause: self.fail(unanswered) }),
         };
         self.last_commit.store(last.get(), Ordering::Release);
@@ -96,20 +124,21 @@ impl Remote {
         cause
     }
 
+    /// The error of a call by an engine that is not the owner. It never writes again.
+    fn fenced(&self, why: Fence) -> EngineError {
+        if matches!(why, Fence::Owner { .. }) {
+            let cause = Arc::new(EngineError::Fenced { why: why.clone() });
+            // The first failure stays the cause.
+            let _ = self.failed.set(Failure::Write(cause));
+        }
+        EngineError::Fenced { why }
+    }
+
     fn reach(&self, level: Level, seq: CommitSeq) -> Result<CommitSeq, EngineError> {
         if level == Level::Power {
             self.sync()?;
         }
         Ok(seq)
-    }
-}
-
-fn error_of(refused: Refused, given: CommitSeq) -> EngineError {
-    match refused {
-        Refused::Fenced { next } => EngineError::Fenced { given, next },
-        Refused::Conflict { guard: Guard { space, key, expected, .. }, found } => {
-            EngineError::Conflict { space, key, expected, found }
-        }
     }
 }
 
@@ -145,11 +174,12 @@ impl Engine for Remote {
     }
 
     fn sync(&self) -> Result<(), EngineError> {
-        self.check_writable()?;
-        let synced = self.network.call(|| self.server.sync()).map_err(|unanswered| {
+        let owner = self.check_writable()?;
+        let synced = self.network.call(|| self.server.sync(owner)).map_err(|unanswered| {
             let (seq, cause) = (self.last_commit(), self.fail(unanswered));
             EngineError::SyncFailed { seq, cause }
         })?;
+        let synced = synced.map_err(|why| self.fenced(why))?;
         self.last_synced.fetch_max(synced.get(), Ordering::AcqRel);
         Ok(())
     }
@@ -175,14 +205,14 @@ impl Engine for Remote {
     }
 
     fn compact(&self, _: Family, _: KeyRange<'_>) -> Result<(), EngineError> {
-        self.check_writable()
+        self.check_writable().map(drop)
     }
 
     fn close(&self) -> Result<(), EngineError> {
         if self.closed.load(Ordering::Acquire) {
             return Ok(());
         }
-        let synced = if self.failed.get().is_none() { self.sync() } else { Ok(()) };
+        let synced = if self.check_writable().is_ok() { self.sync() } else { Ok(()) };
         self.closed.store(true, Ordering::Release);
         synced
     }
@@ -192,10 +222,14 @@ impl Engine for Remote {
     }
 
     fn reopening(&self) -> Reopen {
-        let (server, network) = (Arc::clone(&self.server), Arc::clone(&self.network));
+        let (server, network, owner) = (Arc::clone(&self.server), Arc::clone(&self.network), self.owner);
         Box::new(move |expects| {
-            let engine = Box::new(Self::connect(&server, &network)?);
-            let is_expected = expects(engine.last_commit());
+            let owner = owner.ok_or(EngineError::OpenedReadOnly)?;
+            let again = network.call(|| server.take_again(owner))?;
+            let (owner, progress) = again.map_err(|why| EngineError::Fenced { why })?;
+            let is_expected = expects(progress.last_commit);
+            let owner = is_expected.then_some(owner);
+            let engine = Box::new(Self::connected(&server, &network, owner, progress));
             Ok(if is_expected { Reopened::Writable(engine) } else { Reopened::Unexpected(engine) })
         })
     }
@@ -206,7 +240,7 @@ impl Engine for Remote {
 
     fn caps(&self) -> Caps {
         let mut caps = Caps::new(MAX_BATCH_BYTES);
-        (caps.is_shared, caps.latency) = (true, Latency::Network);
+        (caps.is_shared, caps.latency, caps.read_only) = (true, Latency::Network, self.owner.is_none());
         caps
     }
 

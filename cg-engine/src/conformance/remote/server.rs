@@ -3,22 +3,49 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::{Batch, CommitSeq, EngineError, Family, Guard, Op, Space};
+use crate::{Batch, CommitSeq, EngineError, Family, Fence, Guard, Op, Space};
 
 /// The position of a row: its family and its key.
 pub(crate) type Place = (u8, Vec<u8>);
 /// A row's key and bytes.
 pub(crate) type Row = (Vec<u8>, Arc<[u8]>);
 type Rows = BTreeMap<Place, Arc<[u8]>>;
+/// The time between the two halves of a torn read.
+const TORN: Duration = Duration::from_millis(5);
 /// The maximum number of snapshots. A new one evicts the oldest.
 const SNAPSHOTS: usize = 64;
 
-/// Rows that any number of engines may use.
+/// Rows that any number of engines may use, on several nodes.
 #[derive(Debug, Default)]
-pub struct Server(Mutex<State>);
+pub struct Server {
+    state: Mutex<State>,
+    defect: Option<Defect>,
+}
+
+/// A defect of a server, for tests that show that the suite finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Defect {
+    /// A commit of an earlier owner applies.
+    NoEpoch,
+    /// A commit of an earlier connection of the owner applies.
+    NoSession,
+    /// A commit of any number applies.
+    NoNumber,
+    /// An owner that connects again takes the rows from another one.
+    NewEpochAgain,
+    /// Each page of a scan is of the state at its time.
+    TornScan,
+    /// Each half of the rows of a call is of the state at its time.
+    TornRead,
+    /// A commit is acknowledged before another node has it.
+    NoQuorum,
+    /// An owner that connects again reads what one node alone may have.
+    DoubtByRead,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -26,11 +53,35 @@ struct State {
     last_commit: CommitSeq,
     last_synced: CommitSeq,
     batches: u64,
-    clients: u64,
+    /// Changes with the owner.
+    epoch: u64,
+    /// Changes with each connection of one owner, so that no late request of an earlier connection applies.
+    session: u64,
     next_snapshot: u64,
     snapshots: BTreeMap<u64, (CommitSeq, Arc<Rows>)>,
-    /// The number of each client's last commit, and its result.
-    answers: HashMap<u64, (u64, Applied)>,
+    /// The number of each session's last commit, and its result.
+    answers: HashMap<Owner, (u64, Applied)>,
+    /// What more than one node has.
+    replicated: Replica,
+    /// Whether the next commit reaches one node alone.
+    stalls: bool,
+}
+
+/// The part of the state that nodes share.
+#[derive(Debug, Clone, Default)]
+struct Replica {
+    rows: Arc<Rows>,
+    last_commit: CommitSeq,
+    batches: u64,
+    epoch: u64,
+    session: u64,
+}
+
+/// The right to write of one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Owner {
+    epoch: u64,
+    session: u64,
 }
 
 /// The result of a commit: the newest commit and the number of batches so far, or why nothing was written.
@@ -39,14 +90,18 @@ pub(crate) type Applied = Result<(CommitSeq, u64), Refused>;
 /// Why a commit was refused.
 #[derive(Debug, Clone)]
 pub(crate) enum Refused {
-    Fenced { next: CommitSeq },
-    Conflict { guard: Guard, found: Option<u64> },
+    Fenced(Fence),
+    Conflict {
+        guard: Guard,
+        found: Option<u64>,
+    },
+    /// The node does not know whether another node has the commit.
+    Stalled,
 }
 
-/// The server's state when a client connects.
+/// The newest commits when a client connects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress {
-    pub(crate) client: u64,
     pub(crate) last_commit: CommitSeq,
     pub(crate) last_synced: CommitSeq,
 }
@@ -57,39 +112,100 @@ impl Server {
         Arc::default()
     }
 
+    /// A server without rows, with a defect.
+    pub fn with_defect(defect: Defect) -> Arc<Self> {
+        Arc::new(Self { defect: Some(defect), ..Self::default() })
+    }
+
+    /// Lets the next commit reach one node alone. It is applied there, and not acknowledged.
+    pub fn stall_next(&self) {
+        self.state.lock().stalls = true;
+    }
+
+    /// Loses what one node alone has.
+    pub fn fail_over(&self) {
+        let mut state = self.state.lock();
+        let Replica { rows, last_commit, batches, epoch, session } = state.replicated.clone();
+        (state.rows, state.last_commit, state.batches) = (rows, last_commit, batches);
+        (state.epoch, state.session) = (epoch, session);
+        state.answers.clear();
+    }
+
+    /// Connects a reader.
     pub(crate) fn connect(&self) -> Progress {
-        let mut state = self.0.lock();
-        state.clients += 1;
-        let (client, last_commit, last_synced) = (state.clients, state.last_commit, state.last_synced);
-        Progress { client, last_commit, last_synced }
+        self.state.lock().progress()
+    }
+
+    /// Connects a new owner, which fences the one before it.
+    pub(crate) fn take(&self) -> (Owner, Progress) {
+        let mut state = self.state.lock();
+        state.epoch += 1;
+        state.session += 1;
+        state.replicate();
+        (state.owner(), state.progress())
+    }
+
+    /// Connects an owner again, if the rows were not taken by another one.
+    pub(crate) fn take_again(&self, owner: Owner) -> Result<(Owner, Progress), Fence> {
+        let mut state = self.state.lock();
+        if owner.epoch != state.epoch {
+            if self.defect != Some(Defect::NewEpochAgain) {
+                return Err(state.fence());
+            }
+            state.epoch += 1;
+        }
+        state.session += 1;
+        // What is found must survive as an acknowledged commit does.
+        if self.defect != Some(Defect::DoubtByRead) {
+            state.replicate();
+        }
+        Ok((state.owner(), state.progress()))
     }
 
     /// Applies batches as the commits from `first` on. A repeated request gets the same answer.
     pub(crate) fn commit(
         &self,
-        (client, request): (u64, u64),
+        (owner, request): (Owner, u64),
         first: CommitSeq,
         batches: &mut Vec<Batch>,
         guards: &[Guard],
     ) -> Applied {
-        let mut state = self.0.lock();
-        if let Some((_, applied)) = state.answers.get(&client).filter(|(number, _)| *number == request) {
+        let mut state = self.state.lock();
+        if let Some((_, applied)) = state.answers.get(&owner).filter(|(number, _)| *number == request) {
             return applied.clone();
         }
-        let applied = state.apply_all(first, std::mem::take(batches), guards);
-        state.answers.insert(client, (request, applied.clone()));
+        let is_owner = match self.defect {
+            Some(Defect::NoEpoch) => true,
+            Some(Defect::NoSession) => owner.epoch == state.epoch,
+            _ => owner == state.owner(),
+        };
+        let first = if self.defect == Some(Defect::NoNumber) { state.last_commit.next() } else { first };
+        let mut applied = if is_owner {
+            state.apply_all(first, std::mem::take(batches), guards)
+        } else {
+            Err(Refused::Fenced(state.fence()))
+        };
+        if std::mem::take(&mut state.stalls) {
+            applied = Err(Refused::Stalled);
+        } else if self.defect != Some(Defect::NoQuorum) {
+            state.replicate();
+        }
+        state.answers.insert(owner, (request, applied.clone()));
         applied
     }
 
-    pub(crate) fn sync(&self) -> CommitSeq {
-        let mut state = self.0.lock();
+    pub(crate) fn sync(&self, owner: Owner) -> Result<CommitSeq, Fence> {
+        let mut state = self.state.lock();
+        if owner != state.owner() {
+            return Err(state.fence());
+        }
         state.last_synced = state.last_commit;
-        state.last_synced
+        Ok(state.last_synced)
     }
 
     /// Creates a snapshot of the current rows.
     pub(crate) fn keep(&self) -> (u64, CommitSeq) {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let number = state.next_snapshot;
         state.next_snapshot += 1;
         let kept = (state.last_commit, Arc::clone(&state.rows));
@@ -101,13 +217,15 @@ impl Server {
     }
 
     pub(crate) fn release(&self, snapshot: u64) {
-        self.0.lock().snapshots.remove(&snapshot);
+        self.state.lock().snapshots.remove(&snapshot);
     }
 
     /// Reads rows of the current state or of a snapshot. `None` if the snapshot no longer exists.
     pub(crate) fn get(&self, snapshot: Option<u64>, places: &[Place]) -> Option<Vec<Option<Arc<[u8]>>>> {
-        let rows = self.rows(snapshot)?;
-        Some(places.iter().map(|place| rows.get(place).cloned()).collect())
+        self.read_halves(places, |places| {
+            let rows = self.rows(snapshot)?;
+            Some(places.iter().map(|place| rows.get(place).cloned()).collect())
+        })
     }
 
     /// Reads parts of rows, as [`get`](Self::get).
@@ -116,13 +234,27 @@ impl Server {
         snapshot: Option<u64>,
         slices: &[(Place, Range<usize>)],
     ) -> Option<Vec<Option<Arc<[u8]>>>> {
-        let rows = self.rows(snapshot)?;
-        let slice = |(place, bytes): &(Place, Range<usize>)| {
+        let slice = |rows: &Rows, (place, bytes): &(Place, Range<usize>)| {
             let row = rows.get(place)?;
             let end = bytes.end.min(row.len());
             row.get(bytes.start.min(end)..end).map(Arc::from)
         };
-        Some(slices.iter().map(slice).collect())
+        self.read_halves(slices, |slices| {
+            let rows = self.rows(snapshot)?;
+            Some(slices.iter().map(|asked| slice(&rows, asked)).collect())
+        })
+    }
+
+    /// Reads all of a list at once, unless the server has the defect that it reads one half after the other.
+    fn read_halves<A, R>(&self, asked: &[A], read: impl Fn(&[A]) -> Option<Vec<R>>) -> Option<Vec<R>> {
+        if self.defect != Some(Defect::TornRead) {
+            return read(asked);
+        }
+        let (first, second) = asked.split_at(asked.len() / 2);
+        let mut found = read(first)?;
+        std::thread::sleep(TORN);
+        found.extend(read(second)?);
+        Some(found)
     }
 
     /// Reads at most `limit` rows of a range, of the current state or of a snapshot. `None` if the snapshot no longer
@@ -133,6 +265,7 @@ impl Server {
         (from, to): (Bound<Place>, Bound<Place>),
         limit: usize,
     ) -> Option<Vec<Row>> {
+        let snapshot = snapshot.filter(|_| self.defect != Some(Defect::TornScan));
         let rows = self.rows(snapshot)?;
         let page = rows.range((from, to)).take(limit);
         Some(page.map(|((_, key), row)| (key.clone(), Arc::clone(row))).collect())
@@ -140,7 +273,7 @@ impl Server {
 
     /// The number of rows and bytes of each family.
     pub(crate) fn count(&self) -> Vec<(u64, u64)> {
-        let rows = Arc::clone(&self.0.lock().rows);
+        let rows = Arc::clone(&self.state.lock().rows);
         let mut counts = vec![(0, 0); Family::ALL.len()];
         for ((family, key), row) in &*rows {
             if let Some((count, bytes)) = counts.get_mut(usize::from(*family)) {
@@ -152,7 +285,7 @@ impl Server {
     }
 
     fn rows(&self, snapshot: Option<u64>) -> Option<Arc<Rows>> {
-        let state = self.0.lock();
+        let state = self.state.lock();
         match snapshot {
             None => Some(Arc::clone(&state.rows)),
             Some(number) => state.snapshots.get(&number).map(|(_, rows)| Arc::clone(rows)),
@@ -161,10 +294,34 @@ impl Server {
 }
 
 impl State {
+    fn owner(&self) -> Owner {
+        Owner { epoch: self.epoch, session: self.session }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { last_commit: self.last_commit, last_synced: self.last_synced }
+    }
+
+    /// Sends everything to the other nodes.
+    fn replicate(&mut self) {
+        self.replicated = Replica {
+            rows: Arc::clone(&self.rows),
+            last_commit: self.last_commit,
+            batches: self.batches,
+            epoch: self.epoch,
+            session: self.session,
+        };
+    }
+
+    /// Why only the present owner may write.
+    fn fence(&self) -> Fence {
+        Fence::Owner { who: format!("owner {} in session {}", self.epoch, self.session) }
+    }
+
     fn apply_all(&mut self, first: CommitSeq, batches: Vec<Batch>, guards: &[Guard]) -> Applied {
         let next = self.last_commit.next();
         if first != next {
-            return Err(Refused::Fenced { next });
+            return Err(Refused::Fenced(Fence::Number { given: first, next }));
         }
         for guard in guards {
             let stored = self.rows.get(&place(guard.space, &guard.key));

@@ -6,7 +6,6 @@ use super::Transaction;
 use super::prepare::prepare;
 use super::world::WorldReads;
 use crate::commit::commit_log::Committing;
-use crate::commit::persist::in_doubt;
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
 use crate::engine::{CommitSeq, Level};
@@ -30,7 +29,7 @@ pub(super) fn commit(tx: Transaction<'_>, durability: Durability) -> Result<u64,
     let group = (durability == Durability::SafeBatch).then(|| world.group_commit.join());
     let seq = accept(tx, Admission::Bypass)?;
     let level = if durability.is_synced() { Level::Power } else { Level::Process };
-    world.persist(seq, level, group).map_err(in_doubt)?;
+    world.persist_own(seq, level, group)?;
     Ok(seq)
 }
 
@@ -188,12 +187,17 @@ impl Durable {
     ///
     /// # Errors
     /// [`Error::Engine`] if writing or syncing failed; the world is read-only from then on, and the commit may be lost.
+    /// It is [`Fenced`](crate::engine::EngineError::Fenced) if another writer has the world and the commit is not
+    /// written.
     /// [`Error::Closed`] if the world is closed and closing could not save it.
     pub fn wait_for(&self, level: Level) -> Result<(), Error> {
         if self.has_reached(level) {
             return Ok(());
         }
-        match self.world.with_world(|world| world.persist(self.seq, level, None)) {
+        let persist = |world: &CommitState| {
+            world.persist(self.seq, level, None).map_err(|error| world.fenced(self.seq, error))
+        };
+        match self.world.with_world(persist) {
             Ok(reached) => reached,
             // The world may have been closed since the first check.
             Err(synced) if synced >= self.seq => Ok(()),

@@ -1,5 +1,6 @@
 //! Why a world does not open, or does not open again.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -163,6 +164,32 @@ impl OpenError {
     }
 }
 
+/// A world that another writer has, and the commits that the other one may not have.
+struct TakenOver<'e> {
+    cause: &'e EngineError,
+    written: CommitSeq,
+    sent: CommitSeq,
+    accepted: CommitSeq,
+}
+
+impl fmt::Display for TakenOver<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cause, written, sent, accepted } = *self;
+        match cause.fence() {
+            Some(why) => write!(f, "{why}")?,
+            None => write!(f, "{cause}")?,
+        }
+        f.write_str(": the world belongs to another writer, close it")?;
+        let mut part = |from: CommitSeq, to: CommitSeq, one: &str, many: &str| match to.get() - from.get() {
+            0 => Ok(()),
+            1 => write!(f, "; commit {to} {one}"),
+            _ => write!(f, "; commits {} to {to} {many}", from.next()),
+        };
+        part(written, sent, "may or may not be written", "may or may not be written")?;
+        part(sent, accepted, "is not written", "are not written")
+    }
+}
+
 /// Why a world stays read-only.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -200,12 +227,19 @@ pub enum NotResumed {
         /// The newest that was found.
         found: CommitSeq,
     },
-    /// Another writer has the world. Commits that were accepted here and not written stay unwritten.
-    #[error("{cause}; the world belongs to the other writer")]
+    /// Another writer has the world. This one never writes again, and reads nothing more.
+    #[error("{}", TakenOver { cause, written: *written, sent: *sent, accepted: *accepted })]
     Fenced {
         /// The error of the engine.
         #[source]
         cause: Arc<EngineError>,
+        /// The newest commit that was reported as written.
+        written: CommitSeq,
+        /// The newest commit that was sent. Those after `written`, up to this one, are in doubt: the world of the other
+        /// writer shows whether they are there.
+        sent: CommitSeq,
+        /// The newest commit that was accepted. Those after `sent`, up to this one, are not written.
+        accepted: CommitSeq,
     },
     /// The files could not be opened for writing. If they can be read, reads continue.
     #[error("its files could not be opened for writing ({cause}); remove the cause and call `resume` again")]

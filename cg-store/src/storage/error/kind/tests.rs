@@ -17,7 +17,7 @@ use cg_tiering::PolicyError;
 use uuid::Uuid;
 
 use super::*;
-use crate::engine::{CommitSeq, EngineError};
+use crate::engine::{CommitSeq, EngineError, Fence};
 use crate::storage::error::{ConflictKey, Damage, DamageCause};
 use crate::storage::object_key::ObjectKey;
 use crate::storage::record_shape::RecordShape;
@@ -170,12 +170,12 @@ fn why_a_directory_does_not_open() {
 fn why_a_world_is_not_resumed() {
     let no_space = || Arc::new(EngineError::NoSpace { message: "full".into() });
     let (seq, newer) = (CommitSeq::new(1), CommitSeq::new(2));
-    let fenced = EngineError::Fenced { given: seq, next: newer };
+    let fenced = EngineError::Fenced { why: Fence::Number { given: seq, next: newer } };
     let table = [
         (NotResumed::SyncFailed { cause: no_space() }, K::InDoubt),
         (NotResumed::LostCommits { promised: newer, found: seq }, K::Damaged),
         (NotResumed::UnknownCommits { promised: seq, found: newer }, K::Fenced),
-        (NotResumed::Fenced { cause: Arc::new(fenced) }, K::Fenced),
+        (NotResumed::Fenced { cause: Arc::new(fenced), written: seq, sent: seq, accepted: newer }, K::Fenced),
         (NotResumed::NotReopened { cause: no_space() }, K::LowDisk),
         (NotResumed::InUse { waited: Duration::ZERO }, K::Busy),
     ];
