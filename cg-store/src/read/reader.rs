@@ -179,11 +179,8 @@ impl ReadState {
         // If the engine cannot be read, each chunk gets its own error through a single read.
         let mut found = read(at).unwrap_or_else(|_| at.iter().map(alone).collect());
         at.iter().zip(&found).for_each(|(at, found)| self.observer.loaded(*at, found));
-        for (at, found) in at.iter().zip(&found) {
-            if matches!(found, Ok(Lookup::NotFound)) {
-                self.learn_absence(*at);
-            }
-        }
+        let absent = at.iter().zip(&found).filter(|(_, found)| matches!(found, Ok(Lookup::NotFound)));
+        self.learn_absences(&absent.map(|(at, _)| *at).collect::<Vec<_>>());
         self.cache.fill_all(at, tickets, &mut found);
         found
     }

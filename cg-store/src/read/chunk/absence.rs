@@ -1,11 +1,12 @@
 //! Learns which cubes are empty, so that their chunks are not looked up.
 
+use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use cg_format::key::{self, Family};
 use cg_format::{ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension, Space};
 
-use crate::engine::{Readable, ReadableExt as _};
+use crate::engine::{Latency, Readable, ReadableExt as _};
 use crate::read::cache::{Absence, CubeTicket};
 use crate::read::state::ReadState;
 use crate::rt::stats::Counters;
@@ -25,13 +26,18 @@ const HOT: (Family, KeyOf) = (Family::ChunkL0, |dimension, pos| key::chunk(Chunk
 /// A 16³ cube with the ticket to cache its absence.
 type Candidate = (ClusterPos, CubeTicket);
 
+/// The absent chunks of one load that are worth the calls for their cubes, over a network.
+const WORTH_ASKING: usize = 256;
+
 impl ReadState {
     /// Looks up the cubes of an absent chunk if that is due. Returns whether they are now known to be empty.
     ///
     /// Costs up to six reads from the engine, and is due at most once for each 4³ cube unless a commit into the 16³ cube
     /// is queued or begins meanwhile. If the 16³ cube is empty, the empty ones after it in its region are learned too.
+    ///
+    /// Over a network nothing is looked up for one chunk: only [`learn_absences`](Self::learn_absences) does.
     pub(in crate::read) fn learn_absence(&self, at: ChunkAt) -> bool {
-        if !self.cache.is_cube_to_be_asked(at) {
+        if !self.cache.is_cube_to_be_asked(at) || self.is_over_network() {
             return false;
         }
         let cube = at.pos.cluster(ClusterTier::L2);
@@ -40,15 +46,54 @@ impl ReadState {
         let Ok(absence) = self.look_up_absence(at) else { return false };
         let is_known = self.cache.learn_absence(at, ticket, absence);
         if absence == Absence::WholeCube {
-            let mut next = self.candidates(at.dimension, &self.cache.cubes_after(at));
-            if self.keep_empty(at.dimension, &mut next).is_ok() {
-                for (cube, ticket) in next {
-                    let first = ChunkAt::new(at.dimension, cube.min_chunk());
-                    self.cache.learn_absence(first, ticket, absence);
-                }
-            }
+            self.learn_empty(at.dimension, &self.cache.cubes_after(at));
         }
         is_known
+    }
+
+    /// Looks up the cubes of the absent chunks of a load, where that is due.
+    ///
+    /// Over a network it costs one snapshot and a scan of each tier for each dimension, if there are enough absent
+    /// chunks, else nothing. Learns the empty cubes before the first row between the first and the last cube.
+    pub(in crate::read) fn learn_absences(&self, absent: &[ChunkAt]) {
+        if absent.is_empty() {
+            return;
+        }
+        if !self.is_over_network() {
+            for at in absent {
+                self.learn_absence(*at);
+            }
+            return;
+        }
+        if absent.len() < WORTH_ASKING {
+            return;
+        }
+        let mut cubes: BTreeMap<(Dimension, RowKey), ClusterPos> = BTreeMap::new();
+        for at in absent.iter().filter(|at| self.cache.is_cube_to_be_asked(**at)) {
+            let cube = at.pos.cluster(ClusterTier::L2);
+            cubes.insert((at.dimension, key::cluster(at.dimension, cube)), cube);
+        }
+        let cubes: Vec<_> = cubes.into_iter().map(|((dimension, _), cube)| (dimension, cube)).collect();
+        for cubes in cubes.chunk_by(|(one, _), (next, _)| one == next) {
+            let (dimension, _) = cubes[0];
+            self.learn_empty(dimension, &cubes.iter().map(|(_, cube)| *cube).collect::<Vec<_>>());
+        }
+    }
+
+    /// Learns that the cubes before the first row of any tier are empty. They are in the order of their keys.
+    fn learn_empty(&self, dimension: Dimension, cubes: &[ClusterPos]) {
+        let mut candidates = self.candidates(dimension, cubes);
+        // An error of the engine is ignored. A load of a chunk reports it.
+        if self.keep_empty(dimension, &mut candidates).is_ok() {
+            for (cube, ticket) in candidates {
+                let first = ChunkAt::new(dimension, cube.min_chunk());
+                self.cache.learn_absence(first, ticket, Absence::WholeCube);
+            }
+        }
+    }
+
+    fn is_over_network(&self) -> bool {
+        self.shared.engine().is_ok_and(|engine| engine.caps().latency == Latency::Network)
     }
 
     /// Those of some 16³ cubes whose rows say whether they are empty: no commit into them is in progress or queued.

@@ -13,7 +13,7 @@ use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Lookup, Space, key};
 
 use super::StoredChunk;
 use super::hot::hot;
-use crate::engine::{CommitSeq, Engine, EngineError, Readable, Value};
+use crate::engine::{CommitSeq, Engine, EngineError, Latency, Readable, Value};
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
@@ -21,7 +21,7 @@ use crate::storage::error::{Damage, Error};
 const ROWS_AT_ONCE: usize = 4096;
 
 /// The maximum number of clusters in one call. A cold one may take some megabytes.
-const fn clusters_at_once(tier: ClusterTier) -> usize {
+pub(super) const fn clusters_at_once(tier: ClusterTier) -> usize {
     match tier {
         ClusterTier::L1 => 256,
         ClusterTier::L2 => 16,
@@ -29,7 +29,7 @@ const fn clusters_at_once(tier: ClusterTier) -> usize {
 }
 
 /// The key of a row of chunks.
-type RowKey = [u8; key::CHUNK_LEN_BYTES];
+pub(super) type RowKey = [u8; key::CHUNK_LEN_BYTES];
 
 /// The rows in which chunks are looked up.
 #[derive(Clone, Copy)]
@@ -48,6 +48,14 @@ impl<'r> Rows<'r> {
         }
     }
 
+    /// The engine, if each call to it is a message.
+    fn over_network(self) -> Option<&'r dyn Engine> {
+        match self {
+            Self::Now(engine) if engine.caps().latency == Latency::Network => Some(engine),
+            Self::Now(_) | Self::View(_) => None,
+        }
+    }
+
     /// A number that grows with each change of the rows.
     fn change_count(self) -> u64 {
         match self {
@@ -57,7 +65,8 @@ impl<'r> Rows<'r> {
     }
 }
 
-/// Finds a chunk's live copy and calls `read` with it. Costs one key read if it is hot, otherwise up to three.
+/// Finds a chunk's live copy and calls `read` with it. Costs one key read if it is hot, otherwise up to three. Over a
+/// network it costs one call if it is hot or warm, otherwise two.
 ///
 /// A hot row is read without the lists of a search: most chunks that are read alone are hot.
 pub(crate) fn find<T>(
@@ -66,23 +75,27 @@ pub(crate) fn find<T>(
     at: ChunkAt,
     read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Result<Lookup<T>, Error> {
+    let mut read = Some(read);
+    let mut take = |stored: StoredChunk<'_>| {
+        let read = read.take().expect("each requested place is found at most once");
+        read(stored)
+    };
+    let places = [at];
+    let only = |found: Vec<_>| found.into_iter().next().unwrap_or(Ok(Lookup::NotFound));
+    if let Some(engine) = rows.over_network() {
+        return only(Search::of(counters, &places, take).over_network(engine));
+    }
     let before = rows.change_count();
     let row_key = key::chunk(at);
     Counters::add(&counters.engine_reads, 1);
     if let Some(row) = rows.readable().get(Space::ChunkL0, &row_key)? {
         Counters::add(&counters.bytes_read, row.len() as u64);
         return match hot(at, &row_key, &row, &mut Vec::new())? {
-            Lookup::Found(chunk) => read(chunk).map(Lookup::Found),
+            Lookup::Found(chunk) => take(chunk).map(Lookup::Found),
             Lookup::Tombstone | Lookup::NotFound => Ok(Lookup::Tombstone),
         };
     }
-    let mut read = Some(read);
-    let read = |stored: StoredChunk<'_>| {
-        let read = read.take().expect("each requested place is found at most once");
-        read(stored)
-    };
-    let found = Search::of(counters, &[at], read).end(rows, before);
-    found.into_iter().next().unwrap_or(Ok(Lookup::NotFound))
+    only(Search::of(counters, &places, take).end(rows, before))
 }
 
 /// Finds the live copies of chunks and calls `read` with each, once. Returns one result per position, in the order asked.
@@ -90,13 +103,16 @@ pub(crate) fn find<T>(
 /// Costs one call for the hot rows, then one for the clusters of each tier that may hold the rest. There are more calls
 /// for more than [`ROWS_AT_ONCE`] rows or [`clusters_at_once`] clusters. Of a cluster, only the groups of requested
 /// chunks are decompressed, each once. A damaged row fails only the chunks in it. What was not found hot or warm is
-/// looked up again if there were commits meanwhile.
+/// looked up again if there were commits meanwhile; over a network the last call is of one state instead.
 pub(crate) fn find_many<T>(
     rows: Rows<'_>,
     counters: &Counters,
     at: &[ChunkAt],
     read: impl FnMut(StoredChunk<'_>) -> Result<T, Error>,
 ) -> Vec<Result<Lookup<T>, Error>> {
+    if let Some(engine) = rows.over_network() {
+        return Search::of(counters, at, read).over_network(engine);
+    }
     if let [at] = at {
         return vec![find(rows, counters, *at, read)];
     }
@@ -107,14 +123,14 @@ pub(crate) fn find_many<T>(
 }
 
 /// The state of a search: the missing chunks and the results.
-struct Search<'s, T, F> {
-    counters: &'s Counters,
-    at: &'s [ChunkAt],
+pub(super) struct Search<'s, T, F> {
+    pub(super) counters: &'s Counters,
+    pub(super) at: &'s [ChunkAt],
     /// Is called with each found chunk.
     read: F,
-    found: Vec<Option<Result<Lookup<T>, Error>>>,
+    pub(super) found: Vec<Option<Result<Lookup<T>, Error>>>,
     /// Positions, as indices in `at`, that were not found yet.
-    missing: Vec<usize>,
+    pub(super) missing: Vec<usize>,
     /// The last decompressed group.
     last: LastGroup,
     /// The last decompressed hot row.
@@ -151,7 +167,7 @@ impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
     }
 
     /// Searches a snapshot of the engine for the missing chunks. Each failed snapshot fails one chunk.
-    fn run_on_snapshot(&mut self, engine: &dyn Engine) {
+    pub(super) fn run_on_snapshot(&mut self, engine: &dyn Engine) {
         while let Some(place) = self.missing.last().copied() {
             match engine.snapshot() {
                 Ok(view) => {
@@ -165,36 +181,42 @@ impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
     }
 
     /// Searches the hot rows for the missing chunks.
-    fn hot(&mut self, view: &dyn Readable) {
+    pub(super) fn hot(&mut self, view: &dyn Readable) {
         let wanted = std::mem::take(&mut self.missing);
         for wanted in wanted.chunks(ROWS_AT_ONCE) {
             let keys: Vec<_> = wanted.iter().map(|place| key::chunk(self.at[*place])).collect();
             let rows = read_rows(view, self.counters, Space::ChunkL0, &keys);
             for ((place, key), row) in wanted.iter().zip(&keys).zip(rows) {
-                let found = match row {
-                    Ok(None) => {
-                        self.missing.push(*place);
-                        continue;
-                    }
-                    Ok(Some(row)) => match hot(self.at[*place], key, &row, &mut self.buffer) {
-                        Ok(Lookup::Found(chunk)) => (self.read)(chunk).map(Lookup::Found),
-                        Ok(Lookup::Tombstone | Lookup::NotFound) => Ok(Lookup::Tombstone),
-                        Err(error) => Err(error),
-                    },
-                    Err(error) => Err(error.into()),
-                };
-                self.found[*place] = Some(found);
+                if !self.hot_row(*place, key, row) {
+                    self.missing.push(*place);
+                }
             }
         }
     }
 
+    /// Takes a chunk from its hot row. Returns `false` if there is none.
+    pub(super) fn hot_row(
+        &mut self,
+        place: usize,
+        key: &RowKey,
+        row: Result<Option<Value<'_>>, EngineError>,
+    ) -> bool {
+        let found = match row {
+            Ok(None) => return false,
+            Ok(Some(row)) => match hot(self.at[place], key, &row, &mut self.buffer) {
+                Ok(Lookup::Found(chunk)) => (self.read)(chunk).map(Lookup::Found),
+                Ok(Lookup::Tombstone | Lookup::NotFound) => Ok(Lookup::Tombstone),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error.into()),
+        };
+        self.found[place] = Some(found);
+        true
+    }
+
     /// Searches the clusters of a tier for the missing chunks, until the rows have changed.
     fn clusters(&mut self, tier: ClusterTier, view: &dyn Readable, has_changed: impl Fn() -> bool) {
-        let mut wanted: BTreeMap<RowKey, Vec<usize>> = BTreeMap::new();
-        for place in std::mem::take(&mut self.missing) {
-            let at = self.at[place];
-            wanted.entry(key::cluster(at.dimension, at.pos.cluster(tier))).or_default().push(place);
-        }
+        let wanted = self.take_missing(tier);
         let (keys, places): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
         let mut places = places.into_iter();
         for keys in keys.chunks(clusters_at_once(tier)) {
@@ -214,9 +236,19 @@ impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
         self.missing.sort_unstable();
     }
 
+    /// Takes the missing chunks out, by the key of their cluster.
+    pub(super) fn take_missing(&mut self, tier: ClusterTier) -> BTreeMap<RowKey, Vec<usize>> {
+        let mut wanted: BTreeMap<RowKey, Vec<usize>> = BTreeMap::new();
+        for place in std::mem::take(&mut self.missing) {
+            let at = self.at[place];
+            wanted.entry(key::cluster(at.dimension, at.pos.cluster(tier))).or_default().push(place);
+        }
+        wanted
+    }
+
     /// Gives each chunk of an unreadable cluster its own error through a read of its own. If such a read succeeds, its
     /// result is used.
-    fn unreadable(
+    pub(super) fn unreadable(
         &mut self,
         tier: ClusterTier,
         (key, error): (&RowKey, EngineError),
@@ -234,7 +266,7 @@ impl<'s, T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'s, T, F> {
     }
 
     /// Searches one cluster row for chunks.
-    fn cluster(&mut self, tier: ClusterTier, (key, row): (&RowKey, &[u8]), places: Vec<usize>) {
+    pub(super) fn cluster(&mut self, tier: ClusterTier, (key, row): (&RowKey, &[u8]), places: Vec<usize>) {
         Counters::add(&self.counters.clusters_read, 1);
         let cluster = match StoredCluster::open(tier, key, row) {
             Ok(cluster) => cluster,

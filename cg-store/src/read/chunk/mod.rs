@@ -7,6 +7,7 @@ pub(crate) mod decode;
 mod find;
 mod hot;
 mod load_ticket;
+mod over_network;
 mod read_view;
 mod walk;
 mod walk_cube;

@@ -26,14 +26,25 @@ fn area(ids: &Ids) -> Vec<ChunkAt> {
 }
 
 #[test]
-fn a_hot_chunk_is_one_call() {
+fn a_hot_or_warm_chunk_is_one_call_and_a_cold_or_absent_one_two() {
     let (world, counter, ids) = counted();
-    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
-    world.cache().clear();
-    let (found, calls) = counter.during(|| world.load(ids.at(0, 0, 0)).expect("loads"));
-    assert!(found.is_some());
-    assert_eq!((calls.of(Call::Get), calls.all()), (1, 1));
-    let (found, calls) = counter.during(|| world.load(ids.at(0, 0, 0)).expect("loads"));
+    let [hot, warm, cold] = [0, 100, 200].map(|x| ids.at(x, 0, 0));
+    let neighbour = ids.at(101, 0, 0);
+    save(&world, [hot, warm, cold].map(|at| (at, filled(&world, ids.stone))));
+    demote(&world, ClusterTier::L1, &[warm], false);
+    demote(&world, ClusterTier::L2, &[cold], false);
+    let absent = ids.at(300, 0, 0);
+    for (at, is_there, most) in
+        [(hot, true, 1), (warm, true, 1), (cold, true, 2), (absent, false, 2), (neighbour, false, 2)]
+    {
+        world.cache().clear();
+        let (found, calls) = counter.during(|| world.load(at).expect("loads"));
+        assert_eq!((found.is_some(), calls.reads(), calls.all()), (is_there, most, most), "{at}");
+    }
+    let (found, calls) = counter.during(|| world.load(neighbour).expect("loads"));
+    assert!(found.is_none() && calls.reads() <= 2, "{calls:?}");
+    world.load(hot).expect("loads");
+    let (found, calls) = counter.during(|| world.load(hot).expect("loads"));
     assert!(found.is_some());
     assert_eq!(calls.all(), 0, "it is in memory");
 }
@@ -50,7 +61,7 @@ fn an_area_is_one_call_for_each_tier() {
         world.cache().clear();
         let (found, calls) = counter.during(|| world.load_many(&area));
         assert!(found.into_iter().all(|found| found.expect("loads").is_some()), "{tier:?}");
-        assert_eq!((calls.of(Call::GetMany), calls.all()), (most, most), "{tier:?}");
+        assert_eq!((calls.reads(), calls.all()), (most, most), "{tier:?}");
     }
 }
 
@@ -226,4 +237,32 @@ fn a_world_in_an_engine_keeps_its_identity_there() {
         "the row of the world's identity is damaged (WorldMeta row 6964656e74697479): frame: uuid needs 16 bytes and 1 are \
          left (at byte 24); restore it from a checkpoint"
     );
+}
+
+#[test]
+fn an_absent_area_is_seven_calls_and_then_none() {
+    let (world, counter, ids) = counted();
+    save(&world, [(ids.at(1000, 0, 1000), filled(&world, ids.stone))]);
+    let area = area(&ids);
+    for most in [7, 0] {
+        let (found, calls) = counter.during(|| world.load_many(&area));
+        assert!(found.into_iter().all(|found| found.expect("loads").is_none()));
+        assert_eq!(calls.all(), most, "{calls:?}");
+    }
+    // A chunk beside it is known too: its cube is empty.
+    let (found, calls) = counter.during(|| world.load(ids.at(7, 0, 7)).expect("loads"));
+    assert_eq!((found, calls.all()), (None, 0));
+    save(&world, [(ids.at(0, 0, 0), filled(&world, ids.stone))]);
+    world.cache().clear();
+    assert!(world.load(ids.at(0, 0, 0)).expect("loads").is_some());
+}
+
+#[test]
+fn a_few_absent_chunks_are_asked_for_and_nothing_else() {
+    let (world, counter, ids) = counted();
+    save(&world, [(ids.at(1000, 0, 1000), filled(&world, ids.stone))]);
+    let few: Vec<_> = (0..255).map(|n| ids.at(n % 16, n / 16, 0)).collect();
+    let (found, calls) = counter.during(|| world.load_many(&few));
+    assert!(found.into_iter().all(|found| found.expect("loads").is_none()));
+    assert_eq!((calls.reads(), calls.all()), (3, 3), "{calls:?}");
 }
