@@ -33,6 +33,8 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// # Errors
     /// [`Conflict`](EngineError::Conflict), [`TooLarge`](EngineError::TooLarge), [`NoSpace`](EngineError::NoSpace),
     /// [`ReadOnly`](EngineError::ReadOnly) and [`Closed`](EngineError::Closed): nothing was written.
+    /// [`Fenced`](EngineError::Fenced) too; if the rows are taken after the batch is applied, the error is
+    /// [`SyncFailed`](EngineError::SyncFailed).
     /// [`SyncFailed`](EngineError::SyncFailed): the batch is applied and visible, but may not survive a power cut.
     /// [`WriteFailed`](EngineError::WriteFailed): the next open finds out whether the batch survives.
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError>;
@@ -60,13 +62,20 @@ pub trait Engine: Readable + fmt::Debug + 'static {
         if first != next {
             return Err(EngineError::Fenced { why: Fence::Number { given: first, next } });
         }
-        for batch in batches {
-            self.commit(batch, &[], Level::Process)?;
+        for (index, batch) in batches.into_iter().enumerate() {
+            match self.commit(batch, &[], Level::Process) {
+                // The batches before it are applied.
+                Err(error @ EngineError::Fenced { .. }) if index > 0 => {
+                    return Err(EngineError::WriteFailed { cause: Arc::new(error) });
+                }
+                committed => committed?,
+            };
         }
+        let seq = self.last_commit();
         if level == Level::Power {
-            self.sync()?;
+            self.sync().map_err(|error| error.of_applied(seq))?;
         }
-        Ok(self.last_commit())
+        Ok(seq)
     }
 
     /// The state after the newest commit. Later commits do not change it. Cheap to take, but it keeps old rows alive.
@@ -295,12 +304,31 @@ impl Failure {
     }
 }
 
-/// Opens an engine again. It is writable if the caller expects its newest commit.
+/// The rows that an engine finds when it is opened again, before it is open for writing.
+#[derive(Clone, Copy)]
+pub struct Found<'r> {
+    /// The newest commit.
+    pub last_commit: CommitSeq,
+    /// The rows.
+    pub rows: &'r dyn Readable,
+}
+
+impl fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Found").field("last_commit", &self.last_commit).finish_non_exhaustive()
+    }
+}
+
+/// Whether the caller of [`Reopen`] expects what is found. Its error is that of the call.
+pub type Expects<'e> = dyn Fn(&Found<'_>) -> Result<bool, EngineError> + 'e;
+
+/// Opens an engine again. It is writable if the caller expects what is found, which is asked before anything is
+/// written.
 ///
 /// # Errors
 /// [`EngineError::Fenced`] if another engine took the rows for writing meanwhile. Errors of the disk or the network, if
-/// the engine cannot even be read.
-pub type Reopen = Box<dyn Fn(&dyn Fn(CommitSeq) -> bool) -> Result<Reopened, EngineError> + Send>;
+/// the engine cannot even be read. The error of [`Expects`].
+pub type Reopen = Box<dyn Fn(&Expects<'_>) -> Result<Reopened, EngineError> + Send>;
 
 /// An engine that was opened again.
 #[derive(Debug)]

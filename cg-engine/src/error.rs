@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cg_format::key::{self, Family};
 use cg_format::{ClusterTier, Space};
 
-use super::CommitSeq;
+use super::{CommitSeq, Fence};
 
 /// Why an engine refused a call, or failed.
 #[derive(Debug, thiserror::Error)]
@@ -223,18 +223,6 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// How the engine knows that another writer has its rows, if that is the error or its cause.
-    pub fn fence(&self) -> Option<&Fence> {
-        match self {
-            Self::Fenced { why } => Some(why),
-            Self::WriteFailed { cause }
-            | Self::SyncFailed { cause, .. }
-            | Self::ReadOnly { cause }
-            | Self::NotReopened { cause } => cause.fence(),
-            _ => None,
-        }
-    }
-
     /// Whether a commit that failed with this error certainly wrote nothing.
     pub const fn wrote_nothing(&self) -> bool {
         matches!(
@@ -248,33 +236,6 @@ impl EngineError {
                 | Self::OpenedReadOnly
                 | Self::Closed
         )
-    }
-}
-
-/// How an engine knows that another writer has its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fence {
-    /// The caller's number is not the next one: another writer has committed, or the caller's state is old.
-    Number {
-        /// The number that the caller gave.
-        given: CommitSeq,
-        /// The number that the next commit gets.
-        next: CommitSeq,
-    },
-    /// The rows have another owner.
-    Owner {
-        /// The owner, as the storage knows it.
-        who: String,
-    },
-}
-
-impl fmt::Display for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number { given, next } => write!(f, "the next commit is {next}, not {given}"),
-            Self::Owner { who } => write!(f, "the rows were taken for writing by {who}"),
-        }
     }
 }
 

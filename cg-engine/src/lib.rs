@@ -23,6 +23,7 @@ mod damage;
 mod delegate;
 mod engine;
 mod error;
+mod fence;
 mod kind;
 mod mem;
 mod range;
@@ -37,8 +38,11 @@ pub use cg_format::Space;
 pub use cg_format::frame::Stamp;
 pub use cg_format::key::Family;
 pub use damage::{Gaps, Met, Uncached, scan_skipping_damage};
-pub use engine::{Caps, Engine, Failure, FamilyUsage, Latency, Level, Reopen, Reopened, Snapshot, Usage};
-pub use error::{EngineError, Fence, Place, Table, row_in_words};
+pub use engine::{
+    Caps, Engine, Expects, Failure, FamilyUsage, Found, Latency, Level, Reopen, Reopened, Snapshot, Usage,
+};
+pub use error::{EngineError, Place, Table, row_in_words};
+pub use fence::Fence;
 pub use kind::ErrorKind;
 pub use mem::{Fault, MemEngine};
 pub use range::{ALL_KEYS, KeyRange};

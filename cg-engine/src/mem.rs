@@ -13,7 +13,7 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 
 use super::batch::Op;
 use super::{
-    Batch, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure, FamilyUsage, Guard,
+    Batch, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure, FamilyUsage, Found, Guard,
     KeyRange, Level, Readable, Reopen, Reopened, RowVisitor, Scan, Snapshot, Usage, Value, range,
 };
 
@@ -210,9 +210,9 @@ impl Engine for MemEngine {
         let (fault, free_bytes) = (Arc::clone(&self.fault), self.free_bytes.clone());
         let max_batch_bytes = self.max_batch_bytes;
         Box::new(move |expects| {
-            let failed =
-                (!expects(last_commit)).then(|| Failure::Write(Arc::new(EngineError::OpenedReadOnly)));
-            let is_expected = failed.is_none();
+            let rows_found = MemSnapshot { rows: rows.clone(), closed: Arc::default() };
+            let is_expected = expects(&Found { last_commit, rows: &rows_found })?;
+            let failed = (!is_expected).then(|| Failure::Write(Arc::new(EngineError::OpenedReadOnly)));
             let state = State { rows: rows.clone(), last_commit, last_synced, failed, ..State::default() };
             let engine = Box::new(Self {
                 state: RwLock::new(state),

@@ -90,7 +90,7 @@ impl DirLock {
             let both = self.file.metadata().and_then(|held| Ok((held, dir.join(FILE_NAME).metadata()?)));
             both.is_ok_and(|(held, there)| (held.dev(), held.ino()) == (there.dev(), there.ino()))
         }
-        // A locked file cannot be renamed or removed.
+        // The lock is on the open file, whose identity is not asked for there.
         #[cfg(not(unix))]
         dir.join(FILE_NAME).exists()
     }

@@ -49,6 +49,7 @@ mod missing;
 mod open;
 mod options;
 mod read;
+mod reopen;
 mod sync;
 mod synced;
 mod tear;
@@ -337,7 +338,7 @@ impl Engine for RocksEngine {
         // Includes families that could not be written to the file.
         let held = self.held.lock().clone();
         let lock = self.lock.clone().filter(|_| self.access == Access::ReadWrite);
-        Box::new(move |expects| open::reopen(&dir, &options, &held, lock.as_ref(), expects))
+        Box::new(move |expects| reopen::reopen(&dir, &options, &held, lock.as_ref(), expects))
     }
 
     fn free_bytes(&self) -> Option<u64> {

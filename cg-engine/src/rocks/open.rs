@@ -12,7 +12,7 @@ use cg_format::frame::{FrameView, Version};
 use parking_lot::Mutex;
 use rocksdb::{ReadOptions, WriteOptions, properties};
 
-use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place, Reopened};
+use super::super::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Place};
 use super::floor::{self, Floor};
 use super::group_sync::GroupSync;
 use super::held::Held;
@@ -70,34 +70,6 @@ pub(super) fn open(dir: &Path, options: &RocksOptions) -> Result<RocksEngine, En
     }
 }
 
-/// Opens a directory again, with families that were held before, under the writer's lock of the engine before. For
-/// writing if its newest commit is expected, else for reading.
-pub(super) fn reopen(
-    dir: &Path,
-    options: &RocksOptions,
-    held: &Held,
-    lock: Option<&Arc<DirLock>>,
-    expects: &dyn Fn(CommitSeq) -> bool,
-) -> Result<Reopened, EngineError> {
-    let lock = lock.filter(|lock| lock.is_of(dir));
-    let examined = examine(dir, options, held, lock);
-    let is_expected = examined.as_ref().is_ok_and(|examined| expects(examined.reader.last_commit()));
-    let refused = match examined {
-        Ok(examined) if is_expected => match examined.open() {
-            Ok(engine) => return Ok(Reopened::Writable(Box::new(engine))),
-            Err(error) => Some(error),
-        },
-        Ok(_) => None,
-        Err(error) => Some(error),
-    };
-    let reading = options.clone().with_access(Access::ReadOnly);
-    match (open_to_read(dir, &reading, lock), refused) {
-        (Ok(engine), None) => Ok(Reopened::Unexpected(Box::new(engine))),
-        (Ok(engine), Some(cause)) => Ok(Reopened::Reader { engine: Box::new(engine), cause }),
-        (Err(_), Some(cause)) | (Err(cause), None) => Err(cause),
-    }
-}
-
 /// A directory that passed all checks for writing and is locked for it. No byte of it is changed yet.
 ///
 /// Opening the database for writing replays its logs and deletes them. So a check that may refuse to write must run
@@ -106,7 +78,7 @@ pub(super) fn reopen(
 pub struct Examined {
     /// The database, open for reading.
     reader: RocksEngine,
-    lock: Option<Arc<DirLock>>,
+    pub(super) lock: Option<Arc<DirLock>>,
     tears: Tears,
     options: RocksOptions,
     held: Held,
@@ -195,7 +167,7 @@ fn check_floor(dir: &Path, options: &RocksOptions, found: CommitSeq) -> Result<b
 }
 
 /// Opens for reading. Does not compare the floor.
-fn open_to_read(
+pub(super) fn open_to_read(
     dir: &Path,
     options: &RocksOptions,
     lock: Option<&Arc<DirLock>>,

@@ -90,6 +90,7 @@ impl Rooms {
         // them.
         let _committing = commit.log.commit();
         let drained = commit.drain();
+        commit.end_resumption();
         let engine = shared.engine()?;
         let folded = if engine.caps().read_only || drained.is_err() {
             Ok(())

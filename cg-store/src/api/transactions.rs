@@ -126,8 +126,9 @@ impl World {
     /// # Errors
     /// [`Error::LowDiskSpace`] if there is less room than [`min_free_bytes`](crate::WorldOptions::min_free_bytes) demands.
     /// [`Error::NotResumed`] states why the world stays read-only:
-    /// [`NotResumed::SyncFailed`](crate::error::NotResumed::SyncFailed) and
-    /// [`NotResumed::LostCommits`](crate::error::NotResumed::LostCommits) are permanent. The error of writing the queue; the world is
+    /// [`NotResumed::SyncFailed`](crate::error::NotResumed::SyncFailed),
+    /// [`NotResumed::LostCommits`](crate::error::NotResumed::LostCommits) and
+    /// [`NotResumed::Fenced`](crate::error::NotResumed::Fenced) are permanent. The error of writing the queue; the world is
     /// read-only again then.
     pub fn resume(&self) -> Result<(), Error> {
         self.rooms().commit.resume()

@@ -2,6 +2,7 @@
 
 pub(crate) mod commit_log;
 pub(crate) mod disk_guard;
+mod fence;
 pub(crate) mod names;
 pub(crate) mod persist;
 pub(crate) mod queue;

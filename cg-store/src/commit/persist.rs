@@ -54,17 +54,6 @@ impl CommitState {
         self.persist(seq, level, group).map_err(|error| in_doubt(self.fenced(seq, error)))
     }
 
-    /// The error of waiting for a commit. If another writer has the world, it says whether the commit is in doubt or
-    /// not written.
-    pub(super) fn fenced(&self, seq: u64, error: Error) -> Error {
-        let Error::Engine(error) = error else { return error };
-        match error.fence() {
-            Some(why) if seq > self.queue.given_up_to() => EngineError::Fenced { why: why.clone() }.into(),
-            Some(_) => EngineError::WriteFailed { cause: Arc::new(error) }.into(),
-            None => error.into(),
-        }
-    }
-
     /// Encodes and writes the oldest queued commits up to a number, if there are any.
     ///
     /// While this thread writes, another one may encode the next commits.

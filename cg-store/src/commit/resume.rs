@@ -36,17 +36,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The state of replacing an engine, from the first try to the one that succeeds.
 pub(crate) struct Resumption {
-    begun: Option<Begun>,
+    pub(super) begun: Option<Begun>,
     /// A commit past the queue whose write failed, with its number and the keys that it changes. It may be on the disk.
-    in_doubt: Option<(u64, Vec<ConflictKey>)>,
+    pub(super) in_doubt: Option<(u64, Vec<ConflictKey>)>,
+    /// The cause, once another writer has the world.
+    pub(super) fenced: Option<Arc<EngineError>>,
 }
 
 impl Resumption {
     /// Nothing failed.
-    pub(crate) const NONE: Self = Self { begun: None, in_doubt: None };
+    pub(crate) const NONE: Self = Self { begun: None, in_doubt: None, fenced: None };
 }
 
-struct Begun {
+pub(super) struct Begun {
     /// Why the world is read-only.
     cause: Arc<EngineError>,
     /// The newest commit that was reported as written.
@@ -61,6 +63,10 @@ impl CommitState {
     ///
     /// No commit may be queued after it, because that would get the same number.
     pub(crate) fn note_failure(&self, error: &EngineError, written: impl IntoIterator<Item = ConflictKey>) {
+        if let Some(why) = error.fence().filter(|_| error.wrote_nothing()) {
+            self.queue.fail(Arc::new(EngineError::Fenced { why: why.clone() }));
+            return;
+        }
         let is_first = !error.wrote_nothing() || matches!(error, EngineError::NoSpace { .. });
         let failure = self.shared.engine().ok().and_then(|engine| engine.failure());
         if let Some(failure) = failure.filter(|_| is_first) {
@@ -96,12 +102,16 @@ impl CommitState {
         self.shared.check_open()?;
         let mut resumption = self.resumption.lock();
         let resumption = &mut *resumption;
+        if let Some(cause) = resumption.fenced.clone() {
+            return Err(self.fenced_by(cause, resumption));
+        }
         if resumption.begun.is_none() {
             let engine = self.shared.engine()?;
             if engine.caps().read_only {
                 return Err(EngineError::OpenedReadOnly.into());
             }
             let cause = match engine.failure() {
+                Some(failure) if failure.cause().fence().is_some() => Arc::clone(failure.cause()),
                 Some(Failure::Sync(cause)) => return Err(NotResumed::SyncFailed { cause }.into()),
                 Some(Failure::Write(cause)) => cause,
                 None => match self.queue.failure() {
@@ -111,7 +121,7 @@ impl CommitState {
             };
             let promised = engine.last_commit().get();
             if cause.fence().is_some() {
-                return Err(self.taken_over(cause, promised, resumption.in_doubt.as_ref()));
+                return Err(self.fenced_by(cause, resumption));
             }
             resumption.begun = Some(Begun { cause, promised, reopen: None });
         }
@@ -122,13 +132,24 @@ impl CommitState {
         let Some(begun) = &mut resumption.begun else { return Ok(None) };
         // From here on the engine may take commits before the world does.
         self.queue.fail(Arc::clone(&begun.cause));
-        self.reopen(vacant, begun, &mut committing, &mut resumption.in_doubt)?;
-        if let Err(error) = self.shared.engine()?.sync() {
+        match self.reopen(vacant, begun, &mut committing, &mut resumption.in_doubt) {
+            Err(Error::NotResumed(NotResumed::NotReopened { cause })) if cause.fence().is_some() => {
+                return Err(self.fenced_by(cause, resumption));
+            }
+            reopened => reopened?,
+        }
+        let engine = self.shared.engine()?;
+        if let Err(error) = engine.sync() {
             let cause = Arc::new(error);
             self.queue.fail(Arc::clone(&cause));
             resumption.begun = None;
-            return Err(NotResumed::SyncFailed { cause }.into());
+            return Err(match engine.failure() {
+                _ if cause.fence().is_some() => self.fenced_by(cause, resumption),
+                Some(Failure::Write(_)) => NotResumed::NotReopened { cause }.into(),
+                Some(Failure::Sync(_)) | None => NotResumed::SyncFailed { cause }.into(),
+            });
         }
+        drop(engine);
         *resumption = Resumption::NONE;
         tracing::info!(world = ?self, commit = self.shared.slot.reached()[0].get(), "the world is writable again");
         self.queue.go_on();
@@ -150,7 +171,7 @@ impl CommitState {
         let Some(reopen) = &begun.reopen else { return Ok(()) };
         vacant.empty();
         let newest = self.queue.given_up_to().max(promised + 1);
-        let engine = match reopen(&|found| (promised..=newest).contains(&found.get())) {
+        let engine = match reopen(&|found| Ok((promised..=newest).contains(&found.last_commit.get()))) {
             Ok(Reopened::Writable(engine)) => engine,
             Ok(Reopened::Unexpected(reader)) => {
                 let (promised, found) = (CommitSeq::new(promised), reader.last_commit());
@@ -168,11 +189,6 @@ impl CommitState {
             Err(cause) => {
                 let cause = Arc::new(cause);
                 vacant.leave(Arc::clone(&cause));
-                if cause.fence().is_some() {
-                    // Waiters for queued commits get this cause from now on.
-                    self.queue.fail(Arc::clone(&cause));
-                    return Err(self.taken_over(cause, promised, in_doubt.as_ref()));
-                }
                 return Err(NotResumed::NotReopened { cause }.into());
             }
         };
@@ -180,20 +196,6 @@ impl CommitState {
         let learnt = self.learn(&*engine, found, committing, in_doubt);
         self.put_back(vacant, engine, &begun.cause);
         learnt
-    }
-
-    /// The error of a world that another writer has.
-    fn taken_over(
-        &self,
-        cause: Arc<EngineError>,
-        written: u64,
-        in_doubt: Option<&(u64, Vec<ConflictKey>)>,
-    ) -> Error {
-        let past_queue = in_doubt.map_or(0, |(seq, _)| *seq);
-        let sent = self.queue.given_up_to().max(past_queue).max(written);
-        let accepted = self.log.published().max(sent);
-        let [written, sent, accepted] = [written, sent, accepted].map(CommitSeq::new);
-        NotResumed::Fenced { cause, written, sent, accepted }.into()
     }
 
     /// Publishes an engine that was opened anew. Readers of one state are refused if the engine still holds a staged
@@ -236,6 +238,11 @@ impl CommitState {
         // If the keys of the commit were not recorded, the changed chunks are unknown.
         committing.forget_recent();
         Ok(())
+    }
+
+    /// Gives up what is held to open the rows again, because the world is closed.
+    pub(crate) fn end_resumption(&self) {
+        self.resumption.lock().begun = None;
     }
 
     /// See [`World::resume`](crate::World::resume).

@@ -9,6 +9,7 @@ use crate::commit::disk_guard::DiskGuard;
 use crate::commit::persist::GroupCommit;
 use crate::commit::queue::CommitQueue;
 use crate::commit::resume::Resumption;
+use crate::commit::submit::ReadAhead;
 use crate::commit::submit::ticket::TicketIssuer;
 use crate::commit::threads::CommitThreads;
 use crate::commit::write::CommitObserver;
@@ -37,6 +38,7 @@ pub(crate) struct CommitState {
     /// For threads and tickets, which do not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
     pub(super) ticket_issuer: Arc<TicketIssuer>,
+    pub(super) read_ahead: ReadAhead,
     /// Whether the accepting and the writing thread were started.
     pub(super) accepts: AtomicBool,
     /// Started when there is work for them.
@@ -57,6 +59,7 @@ impl CommitState {
         Ok(Arc::new_cyclic(|this: &Weak<Self>| Self {
             log: CommitLog::new(last_commit),
             ticket_issuer: Arc::new(TicketIssuer::new(WeakWorld::new(this, uses), &queue)),
+            read_ahead: ReadAhead::default(),
             accepts: AtomicBool::new(false),
             queue,
             observer,

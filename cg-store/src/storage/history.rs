@@ -6,7 +6,8 @@
 //!
 //! An opening for writing draws a number. It is stored with the first commit, in the same batch, so that an opening without a
 //! commit stores nothing. An engine that is opened again after a failure goes on with the same number, unless it finds
-//! a number that is neither its own nor the one before: then another opening has committed.
+//! a number that is neither its own nor the one before: then another opening has committed. That is found before the
+//! engine is open for writing.
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use cg_format::{DecodeError, Problem, Section, Space};
 use uuid::Uuid;
 
 use crate::engine::{
-    Batch, CommitSeq, Engine, EngineError, Fence, Guard, Level, Readable, ReadableExt as _, Reopen, Reopened,
+    Batch, CommitSeq, Engine, EngineError, Fence, Found, Guard, Level, Readable, ReadableExt as _, Reopen,
     Stamp, delegate,
 };
 use crate::storage::error::Error;
@@ -41,6 +42,8 @@ pub(crate) struct HistoryEngine {
     stale_rows: Range<u32>,
     /// Whether this opening is stored.
     is_stored: AtomicBool,
+    /// Whether another such engine is around this one, whose opening is stored instead.
+    is_inner: AtomicBool,
 }
 
 impl HistoryEngine {
@@ -53,7 +56,8 @@ impl HistoryEngine {
             lineage.add(Opening { first_commit, number: random() });
         }
         let stale_rows = row_count(&lineage)..rows_before;
-        Self { engine, lineage: Arc::new(lineage), before, stale_rows, is_stored: AtomicBool::new(false) }
+        let [is_stored, is_inner] = [false; 2].map(AtomicBool::new);
+        Self { engine, lineage: Arc::new(lineage), before, stale_rows, is_stored, is_inner }
     }
 
     /// Goes on with an opening, after the engine was opened again.
@@ -62,26 +66,12 @@ impl HistoryEngine {
         lineage: &Arc<Lineage>,
         before: Option<Opening>,
         stale_rows: Range<u32>,
+        is_inner: bool,
     ) -> Self {
         let stored = read(&engine).unwrap_or_default();
         let is_stored = stored.openings().last() == lineage.openings().last();
-        let lineage = Arc::clone(lineage);
-        Self { engine, lineage, before, stale_rows, is_stored: AtomicBool::new(is_stored) }
-    }
-
-    /// Checks that no other opening has committed since this one began.
-    fn check_owner(&self) -> Result<(), EngineError> {
-        // Damage in these rows is found where they are needed.
-        let Ok(stored) = read(&self.engine) else { return Ok(()) };
-        let stored = stored.openings().last();
-        if stored == self.lineage.openings().last() || stored == self.before.as_ref() {
-            return Ok(());
-        }
-        let who = match stored {
-            Some(opening) => format!("the opening {:016x}", opening.number),
-            None => "an opening that removed the history".to_owned(),
-        };
-        Err(EngineError::Fenced { why: Fence::Owner { who } })
+        let [is_stored, is_inner] = [is_stored, is_inner].map(AtomicBool::new);
+        Self { engine, lineage: Arc::clone(lineage), before, stale_rows, is_stored, is_inner }
     }
 
     /// The history that its rows carry.
@@ -105,7 +95,7 @@ impl HistoryEngine {
 impl Engine for HistoryEngine {
     fn commit(&self, mut batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError> {
         if batch.lineage().is_some() {
-            // Another such engine is around this one.
+            self.is_inner.store(true, Ordering::Release);
             return self.engine.commit(batch, guards, level);
         }
         batch.set_lineage(Arc::clone(&self.lineage));
@@ -127,6 +117,7 @@ impl Engine for HistoryEngine {
         level: Level,
     ) -> Result<CommitSeq, EngineError> {
         if batches.iter().any(|batch| batch.lineage().is_some()) {
+            self.is_inner.store(true, Ordering::Release);
             return self.engine.commit_run(first, batches, level);
         }
         for batch in &mut batches {
@@ -151,15 +142,16 @@ impl Engine for HistoryEngine {
 
     fn reopening(&self) -> Reopen {
         let (reopen, lineage, before) = (self.engine.reopening(), Arc::clone(&self.lineage), self.before);
-        let stale_rows = self.stale_rows.clone();
-        let resumed = move |engine| Self::resumed(engine, &lineage, before, stale_rows.clone());
-        Box::new(move |expects| match reopen(expects)? {
-            Reopened::Writable(engine) => {
-                let engine = resumed(engine);
-                engine.check_owner()?;
-                Ok(Reopened::Writable(Box::new(engine)))
-            }
-            unwritable => Ok(unwritable.map(&resumed)),
+        let (stale_rows, is_inner) = (self.stale_rows.clone(), self.is_inner.load(Ordering::Acquire));
+        Box::new(move |expects| {
+            let is_own = |found: &Found<'_>| {
+                if !is_inner {
+                    check_owner(found.rows, &lineage, before)?;
+                }
+                expects(found)
+            };
+            let resumed = |engine| Self::resumed(engine, &lineage, before, stale_rows.clone(), is_inner);
+            Ok(reopen(&is_own)?.map(resumed))
         })
     }
 
@@ -204,6 +196,25 @@ pub(crate) fn read(view: &dyn Readable) -> Result<Lineage, Error> {
     Ok(lineage)
 }
 
+/// Checks that the newest stored opening is that of a history, or the one before it.
+fn check_owner(view: &dyn Readable, own: &Lineage, before: Option<Opening>) -> Result<(), EngineError> {
+    let stored = match read(view) {
+        Ok(stored) => stored,
+        Err(Error::Engine(error)) => return Err(error),
+        // Damage in these rows is reported where they are needed.
+        Err(_) => return Ok(()),
+    };
+    let stored = stored.openings().last();
+    if stored == own.openings().last() || stored == before.as_ref() {
+        return Ok(());
+    }
+    let who = match stored {
+        Some(opening) => format!("the opening {:016x}", opening.number),
+        None => "an opening that removed the history".to_owned(),
+    };
+    Err(EngineError::Fenced { why: Fence::Owner { who } })
+}
+
 fn row_count(lineage: &Lineage) -> u32 {
     lineage.newest_row().map_or(0, |(index, _)| index + 1)
 }
@@ -225,7 +236,7 @@ fn random() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::MemEngine;
+    use crate::engine::{MemEngine, Reopened};
 
     /// An engine whose rows another one replaces before it is opened again.
     #[derive(Debug)]
@@ -270,14 +281,14 @@ mod tests {
         for commits in [0, 1] {
             let engine = opened(Replaced { engine: MemEngine::new(), by: Arc::clone(&other) });
             (0..commits).for_each(|_| commit(&engine));
-            let refused = engine.reopening()(&|last| last == CommitSeq::new(1));
+            let refused = engine.reopening()(&|found| Ok(found.last_commit == CommitSeq::new(1)));
             let who = format!("the opening {number:016x}");
             assert!(
                 matches!(&refused, Err(EngineError::Fenced { why: Fence::Owner { who: by } }) if *by == who),
                 "{refused:?}"
             );
-            let reader = engine.reopening()(&|_| false).expect("is read");
-            assert!(matches!(reader, Reopened::Unexpected(_)), "{reader:?}");
+            let refused = engine.reopening()(&|_| Ok(false));
+            assert!(matches!(refused, Err(EngineError::Fenced { .. })), "{refused:?}");
         }
     }
 
@@ -286,11 +297,21 @@ mod tests {
         let engine = opened(MemEngine::new());
         for commits in [0, 1] {
             (0..commits).for_each(|_| commit(&engine));
-            let Ok(Reopened::Writable(again)) = engine.reopening()(&|_| true) else {
+            let Ok(Reopened::Writable(again)) = engine.reopening()(&|_| Ok(true)) else {
                 panic!("nobody else has it")
             };
             again.commit(Batch::new(), &[], Level::Process).expect("commits");
             assert_eq!(read(&again).expect("is sound").openings(), engine.lineage().openings());
+        }
+    }
+
+    #[test]
+    fn an_engine_inside_another_is_not_fenced_by_the_opening_of_that() {
+        let outer = opened(opened(MemEngine::new()));
+        for _ in 0..2 {
+            commit(&outer);
+            let again = outer.reopening()(&|_| Ok(true));
+            assert!(matches!(again, Ok(Reopened::Writable(_))), "{again:?}");
         }
     }
 }

@@ -144,7 +144,8 @@ fn a_fenced_world_says_which_accepted_commits_are_in_doubt_and_which_are_not_wri
     let (second, _) = client(&server, Durability::Process);
     set(&second, 9).expect("commits");
     network.cut(false);
-    for _ in 0..2 {
+    for is_cut in [false, true] {
+        network.cut(is_cut);
         let error = first.resume().expect_err("the rows belong to the second");
         let Error::NotResumed(NotResumed::Fenced { cause, written: w, sent: s, accepted }) = &error else {
             panic!("{error}")
@@ -169,4 +170,42 @@ fn a_fenced_world_says_which_accepted_commits_are_in_doubt_and_which_are_not_wri
     let closed = first.close().expect_err("two commits are not written");
     assert_eq!(closed.kind(), cg_store::ErrorKind::Fenced, "{closed}");
     assert_eq!(second.property(&score()).expect("reads"), Some(vec![9]));
+}
+
+#[test]
+fn a_commit_that_was_written_before_the_rows_were_taken_is_never_said_to_have_left_nothing() {
+    let server = Server::new();
+    let (first, _) = client(&server, Durability::Process);
+    let committed = set(&first, 1).expect("commits");
+    let (second, _) = client(&server, Durability::Process);
+    let error = committed.durable().wait().expect_err("the rows belong to the second");
+    let Error::Engine(EngineError::SyncFailed { seq, cause }) = &error else { panic!("{error}") };
+    assert_eq!((*seq, cause.fence().is_some()), (committed.seq, true));
+    assert_eq!(second.property(&score()).expect("reads"), Some(vec![1]));
+}
+
+#[test]
+fn what_is_accepted_after_the_rows_were_taken_is_not_in_doubt() {
+    let server = Server::new();
+    let (first, _) = client(&server, Durability::Fast);
+    set(&first, 1).expect("commits").durable().wait().expect("is written");
+    let written = first.last_commit();
+    let (second, _) = client(&server, Durability::Process);
+    let flushed = first.flush().expect_err("the rows belong to the second");
+    assert_eq!(flushed.kind(), cg_store::ErrorKind::Fenced, "{flushed}");
+    // The queue may take one more commit before it knows.
+    let later = set(&first, 2);
+    if let Ok(later) = &later {
+        let error = later.durable().wait().expect_err("the rows belong to the second");
+        assert!(matches!(error, Error::Engine(EngineError::Fenced { .. })), "{error}");
+    }
+    let error = first.resume().expect_err("the rows belong to the second");
+    let Error::NotResumed(NotResumed::Fenced { written: w, sent, accepted, .. }) = &error else {
+        panic!("{error}")
+    };
+    let newest = later.map_or(written, |later| later.seq);
+    assert_eq!((*w, *sent, *accepted), (written, written, newest));
+    let refused = set(&first, 3).map(drop).expect_err("it is fenced");
+    assert_eq!(refused.kind(), cg_store::ErrorKind::Fenced, "{refused}");
+    assert_eq!(second.property(&score()).expect("reads"), Some(vec![1]));
 }

@@ -10,7 +10,7 @@ use super::network::Network;
 use super::server::{Owner, Progress, Refused, Server};
 use super::view::Kept;
 use crate::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Fence, Guard, KeyRange,
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Fence, Found, Guard, KeyRange,
     Latency, Level, Reopen, Reopened, Snapshot, Usage,
 };
 
@@ -136,7 +136,7 @@ impl Remote {
 
     fn reach(&self, level: Level, seq: CommitSeq) -> Result<CommitSeq, EngineError> {
         if level == Level::Power {
-            self.sync()?;
+            self.sync().map_err(|error| error.of_applied(seq))?;
         }
         Ok(seq)
     }
@@ -227,10 +227,13 @@ impl Engine for Remote {
             let owner = owner.ok_or(EngineError::OpenedReadOnly)?;
             let again = network.call(|| server.take_again(owner))?;
             let (owner, progress) = again.map_err(|why| EngineError::Fenced { why })?;
-            let is_expected = expects(progress.last_commit);
-            let owner = is_expected.then_some(owner);
-            let engine = Box::new(Self::connected(&server, &network, owner, progress));
-            Ok(if is_expected { Reopened::Writable(engine) } else { Reopened::Unexpected(engine) })
+            let reader = Self::connected(&server, &network, None, progress);
+            if expects(&Found { last_commit: progress.last_commit, rows: &reader })? {
+                let engine = Self::connected(&server, &network, Some(owner), progress);
+                Ok(Reopened::Writable(Box::new(engine)))
+            } else {
+                Ok(Reopened::Unexpected(Box::new(reader)))
+            }
         })
     }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{How, Link as _, Loss, Shared, assert_fenced, commit, one, payload, reopen, take};
+use super::{How, Link, Loss, Shared, assert_fenced, commit, one, payload, reopen, take};
 use crate::{CommitSeq, Engine as _, EngineError, Failure, Level, Readable as _};
 
 pub(super) fn a_commit_whose_messages_are_lost_is_applied_once<S: Shared>(rows: &S) {
@@ -95,6 +95,7 @@ pub(super) fn a_paused_owner_is_fenced_when_it_wakes<S: Shared>(rows: &S) {
     link.pause(true);
     thread::scope(|scope| {
         let paused = scope.spawn(|| first.commit(one(b"a", b"of the first"), &[], Level::Process));
+        let _link = Unpaused(&*link);
         // The test holds whether or not the commit has begun by then.
         thread::sleep(Duration::from_millis(20));
         let (second, _link) = take(rows);
@@ -107,4 +108,13 @@ pub(super) fn a_paused_owner_is_fenced_when_it_wakes<S: Shared>(rows: &S) {
         assert_eq!(payload(&second, b"a").as_deref(), Some(&b"of the second"[..]));
         assert_eq!(second.last_commit(), CommitSeq::new(2));
     });
+}
+
+/// A link that is not paused any more when the test ends or panics.
+struct Unpaused<'l, L: Link + ?Sized>(&'l L);
+
+impl<L: Link + ?Sized> Drop for Unpaused<'_, L> {
+    fn drop(&mut self) {
+        self.0.pause(false);
+    }
 }

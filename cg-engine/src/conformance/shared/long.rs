@@ -1,7 +1,7 @@
 //! Reads of many rows while another engine writes, and calls that run while the engine is closed.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use cg_format::frame;
@@ -90,6 +90,7 @@ pub(super) fn an_engine_closes_while_calls_run<S: Shared>(rows: &S) {
         Err(EngineError::Closed) => true,
         Err(error) => panic!("expected an answer or a closed engine, got {error}"),
     };
+    let passes = AtomicU32::new(0);
     thread::scope(|scope| {
         let read = || loop {
             let visit = |_: &[u8], _: &[u8]| ControlFlow::<()>::Continue(());
@@ -101,11 +102,16 @@ pub(super) fn an_engine_closes_while_calls_run<S: Shared>(rows: &S) {
             if check(engine.get(SPACE, b"a").map(drop)) || scanned {
                 break;
             }
+            passes.fetch_add(1, Ordering::Relaxed);
         };
         let readers = [scope.spawn(read), scope.spawn(read)];
         let writer = scope.spawn(|| while !check(engine.sync()) {});
         for n in 0..20 {
             commit(&engine, one(b"a", &[n]));
+        }
+        while passes.load(Ordering::Relaxed) < 4 && !readers.iter().any(thread::ScopedJoinHandle::is_finished)
+        {
+            thread::yield_now();
         }
         engine.close().expect("closes");
         for reader in readers {

@@ -162,7 +162,7 @@ fn one(key: &[u8], payload: &[u8]) -> Batch {
 fn reopen(engine: impl Engine, expected: impl Fn(u64) -> bool) -> Box<dyn Engine> {
     let reopen = engine.reopening();
     drop(engine);
-    match reopen(&|found| expected(found.get())).expect("is opened again") {
+    match reopen(&|found| Ok(expected(found.last_commit.get()))).expect("is opened again") {
         Reopened::Writable(engine) => engine,
         other => panic!("expected a writable engine, got {other:?}"),
     }

@@ -1,6 +1,6 @@
 //! One owner of the rows writes, and any number of engines read.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use cg_format::Space;
@@ -25,6 +25,9 @@ pub(super) fn a_second_owner_fences_the_first<S: Shared>(rows: &S) {
         assert!(owner.failure().is_some(), "it never writes again");
         owner = next;
     }
+    let (next, _link) = take(rows);
+    assert_fenced(owner.commit(one(b"a", b"of the first"), &[], Level::Power));
+    owner = next;
     assert_eq!(commit(&owner, one(b"b", b"")), CommitSeq::new(2), "a fenced call uses up no number");
     assert_eq!(keys(&owner, SPACE.family(), ALL_KEYS), [b"a", b"b"]);
     assert_eq!(payload(&owner, b"a").as_deref(), Some(&b"first"[..]));
@@ -40,7 +43,7 @@ pub(super) fn a_fenced_engine_is_not_opened_again<S: Shared>(rows: &S) {
         }
         drop(first);
         for _ in 0..2 {
-            let opened = reopening(&|_| true);
+            let opened = reopening(&|_| Ok(true));
             assert!(matches!(opened, Err(EngineError::Fenced { .. })), "{opened:?}");
         }
         commit(&second, one(b"second", b""));
@@ -55,14 +58,14 @@ pub(super) fn an_engine_that_is_opened_again_keeps_the_rows<S: Shared>(rows: &S)
         assert_eq!(commit(&*engine, one(b"a", &[n])), CommitSeq::new(n.into()));
         let reopening = engine.reopening();
         drop(engine);
-        let unexpected = reopening(&|_| false).expect("is opened again");
+        let unexpected = reopening(&|_| Ok(false)).expect("is opened again");
         let Reopened::Unexpected(reader) = unexpected else { panic!("{unexpected:?}") };
         assert_eq!(payload(&*reader, b"a"), Some(vec![n]));
         let refused = reader.commit(Batch::new(), &[], Level::Process);
         assert!(refused.is_err(), "it is open for reading only");
         drop(reader);
         let Reopened::Writable(again) =
-            reopening(&|found| found.get() == u64::from(n)).expect("is opened again")
+            reopening(&|found| Ok(found.last_commit.get() == u64::from(n))).expect("is opened again")
         else {
             panic!("expected a writable engine")
         };
@@ -101,12 +104,13 @@ pub(super) fn readers_beside_a_writer_see_whole_batches<S: Shared>(rows: &S) {
         commit(&writer, batch)
     };
     write();
-    let done = AtomicBool::new(false);
+    let left = AtomicU32::new(2);
     thread::scope(|scope| {
-        let readers = [(); 2].map(|()| {
+        for _ in 0..2 {
             scope.spawn(|| {
+                let _left = CountOnDrop(&left);
                 let reader = rows.read().expect("opens for reading");
-                while !done.load(Ordering::Relaxed) {
+                for _ in 0..200 {
                     for found in
                         [versions(&reader, &pair), versions(&reader.snapshot().expect("is open"), &pair)]
                     {
@@ -114,14 +118,19 @@ pub(super) fn readers_beside_a_writer_see_whole_batches<S: Shared>(rows: &S) {
                         assert!(whole, "a batch was seen in parts: {found:?}");
                     }
                 }
-            })
-        });
-        for _ in 0..300 {
-            write();
-            if readers.iter().any(thread::ScopedJoinHandle::is_finished) {
-                break;
-            }
+            });
         }
-        done.store(true, Ordering::Relaxed);
+        while left.load(Ordering::Relaxed) > 0 {
+            write();
+        }
     });
+}
+
+/// Counts a reader down when it ends or panics.
+struct CountOnDrop<'a>(&'a AtomicU32);
+
+impl Drop for CountOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }

@@ -28,13 +28,13 @@ fn the_directory_stays_locked_until_it_is_open_again() {
     locked(&options());
     locked(&reading());
     for expected in [false, true] {
-        let opened = reopen(&|_| expected).expect("opens");
+        let opened = reopen(&|_| Ok(expected)).expect("opens");
         assert_eq!(matches!(opened, Reopened::Writable(_)), expected, "{opened:?}");
         locked(&options());
         drop(opened);
         locked(&options());
     }
-    let engine = writable(reopen(&|last| last == CommitSeq::new(1)));
+    let engine = writable(reopen(&|found| Ok(found.last_commit == CommitSeq::new(1))));
     drop(reopen);
     locked(&options());
     engine.commit(Batch::new(), &[], Level::Power).expect("commits");
@@ -54,8 +54,11 @@ fn a_directory_that_another_one_replaced_is_locked_anew() {
     fs::remove_dir_all(dir.db()).expect("removes");
     fs::rename(&copy, dir.db()).expect("renames");
     let other = open(&dir.db());
-    let refused = reopen(&|_| true);
+    let refused = reopen(&|_| Ok(true));
     assert!(matches!(&refused, Err(EngineError::Locked { .. })), "{refused:?}");
     drop(other);
-    assert_eq!(writable(reopen(&|_| true)).last_commit(), CommitSeq::new(1));
+    let unexpected = reopen(&|_| Ok(false));
+    assert!(matches!(unexpected, Ok(Reopened::Unexpected(_))), "{unexpected:?}");
+    drop(unexpected);
+    assert_eq!(writable(reopen(&|_| Ok(true))).last_commit(), CommitSeq::new(1));
 }

@@ -107,7 +107,7 @@ fn what_comes_behind_a_commit_that_got_stuck_is_refused() {
 
         let reopen = arenas.engine().reopening();
         drop((overlay, arenas));
-        let Reopened::Writable(engine) = reopen(&|_| true).expect("opens") else { panic!("writable") };
+        let Reopened::Writable(engine) = reopen(&|_| Ok(true)).expect("opens") else { panic!("writable") };
         let engine = Surviving::around(engine, &Fuse::new());
         let overlay = Arenas::over(engine, base.clone(), &small).expect("the same base").resume(0);
         let overlay = overlay.expect("is leased");

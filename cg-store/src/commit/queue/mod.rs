@@ -243,8 +243,9 @@ impl CommitQueue {
         let Err(error) = ended else { return Ok(()) };
         let commit = state.numbered.front().map(|commit| commit.seq);
         tracing::error!(%error, commit, "a queued commit could not be written; no more are taken");
-        // An engine that is fenced has written nothing of what it was given.
-        state.given_up_to = if matches!(error, EngineError::Fenced { .. }) { 0 } else { given_up_to };
+        // An engine that was fenced before has sent nothing of what it was given.
+        let is_unsent = error.fence().is_some() && error.wrote_nothing();
+        state.given_up_to = if is_unsent { 0 } else { given_up_to };
         state.failed = Some(Arc::new(error));
         self.left.notify_all();
         state.check()

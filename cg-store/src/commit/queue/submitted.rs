@@ -95,6 +95,11 @@ impl CommitQueue {
         self.waiting.lock().front().filter(|next| next.outcome.number() <= number).map(Arc::clone)
     }
 
+    /// The oldest batches that wait to be accepted.
+    pub(crate) fn first_submitted(&self, count: usize) -> Vec<Arc<Submitted>> {
+        self.waiting.lock().iter().take(count).map(Arc::clone).collect()
+    }
+
     /// Removes the next batch, which is accepted as a commit or refused, and records the outcome.
     pub(crate) fn leave_accepted(&self, accepted: Result<u64, Error>) {
         // Dropped after the state: a function of the host in it may own what locks the queue.
@@ -144,6 +149,11 @@ impl State {
 }
 
 impl Submitted {
+    /// Its place in the order of submissions.
+    pub(crate) fn number(&self) -> u64 {
+        self.outcome.number()
+    }
+
     fn concerns(&self, at: &[ChunkAt]) -> bool {
         if self.batch.touches_entities() {
             // The chunks that refer to its entities now are not known without reading.

@@ -1,5 +1,6 @@
 //! A batch of writes that is submitted as one: new values, and changes of what is stored when the batch is accepted.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -350,6 +351,21 @@ impl WriteBatch {
     /// Whether it puts or deletes entities, which changes the chunks that refer to them.
     pub(crate) fn touches_entities(&self) -> bool {
         !self.entities.is_empty()
+    }
+
+    /// Adds the places of the chunks that it writes.
+    pub(super) fn add_places(&self, places: &mut BTreeSet<ChunkAt>) {
+        for (at, write) in &self.chunks {
+            match write {
+                Write::Put(Saved::Column(column)) => {
+                    let chunks = column.placed(at.dimension, at.pos.x(), at.pos.z());
+                    places.extend(chunks.into_iter().flatten().map(|(at, _)| at));
+                }
+                Write::Put(Saved::Chunk(_)) | Write::Delete | Write::Change(_) => {
+                    places.insert(*at);
+                }
+            }
+        }
     }
 
     /// The columns of the chunks, each at least once.

@@ -17,9 +17,12 @@
 
 pub(super) mod batch;
 mod load;
+mod read_ahead;
 #[cfg(test)]
 mod tests;
 pub(super) mod ticket;
+
+pub(crate) use read_ahead::ReadAhead;
 
 pub use batch::WriteBatch;
 pub use ticket::WriteTicket;
@@ -138,6 +141,7 @@ impl CommitState {
         let Some(next) = self.queue.next_submitted(number) else { return Ok(None) };
         // Checked first: while the world takes no commits, preparing one is wasted.
         self.queue.check()?;
+        self.read_ahead(&next);
         let accepted = {
             let _accepting = ReentryGuard::enter(Doing::Acceptance, &*self.queue);
             catch_panic("accepting what was submitted", || {

@@ -29,7 +29,7 @@ impl Limit {
 impl ChunkCache {
     /// The maximum size of what may be evicted. If it is 0, nothing else is cached than pinned chunks.
     #[inline]
-    pub(super) fn max_bytes(&self) -> u64 {
+    pub(crate) fn max_bytes(&self) -> u64 {
         self.limit.bytes.load(Relaxed)
     }
 

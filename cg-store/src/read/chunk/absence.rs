@@ -92,7 +92,8 @@ impl ReadState {
         }
     }
 
-    fn is_over_network(&self) -> bool {
+    /// Whether each call of the engine is a message.
+    pub(crate) fn is_over_network(&self) -> bool {
         self.shared.engine().is_ok_and(|engine| engine.caps().latency == Latency::Network)
     }
 

@@ -227,7 +227,8 @@ pub enum NotResumed {
         /// The newest that was found.
         found: CommitSeq,
     },
-    /// Another writer has the world. This one never writes again, and reads nothing more.
+    /// Another writer has the world. This one never writes again, and a later `resume` returns this again. If its engine
+    /// was given up to resume, it reads nothing more.
     #[error("{}", TakenOver { cause, written: *written, sent: *sent, accepted: *accepted })]
     Fenced {
         /// The error of the engine.
@@ -238,7 +239,7 @@ pub enum NotResumed {
         /// The newest commit that was sent. Those after `written`, up to this one, are in doubt: the world of the other
         /// writer shows whether they are there.
         sent: CommitSeq,
-        /// The newest commit that was accepted. Those after `sent`, up to this one, are not written.
+        /// The newest commit that was accepted or sent. Those after `sent`, up to this one, are not written.
         accepted: CommitSeq,
     },
     /// The files could not be opened for writing. If they can be read, reads continue.

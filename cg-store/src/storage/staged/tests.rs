@@ -68,7 +68,7 @@ fn write(engine: &dyn Engine) -> Result<(), EngineError> {
 }
 
 fn reopened(engine: &dyn Engine) -> Box<dyn Engine> {
-    let crate::engine::Reopened::Writable(engine) = engine.reopening()(&|_| true).unwrap() else {
+    let crate::engine::Reopened::Writable(engine) = engine.reopening()(&|_| Ok(true)).unwrap() else {
         panic!("writable")
     };
     engine

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::surviving::{Fuse, Surviving};
-use cg_engine::conformance::{Call, Counter, Counting};
+use cg_engine::conformance::{Call, Calls, Counter, Counting};
 use cg_format::ClusterTier;
 use cg_store::engine::Latency;
 use cg_store::{Durability, Peek, StoreLimits, WriteBatch};
@@ -265,4 +265,85 @@ fn a_few_absent_chunks_are_asked_for_and_nothing_else() {
     let (found, calls) = counter.during(|| world.load_many(&few));
     assert!(found.into_iter().all(|found| found.expect("loads").is_none()));
     assert_eq!((calls.reads(), calls.all()), (3, 3), "{calls:?}");
+}
+
+/// Submits batches while the first of them waits in the function of the host, and counts the reads of all threads until
+/// everything is written.
+fn reads_of(
+    world: &World,
+    counter: &Counter,
+    ids: &Ids,
+    batches: impl IntoIterator<Item = WriteBatch>,
+) -> Calls {
+    let held = ids.at(2000, 0, 0);
+    save(world, [(held, filled(world, ids.stone))]);
+    world.flush().expect("is written");
+    let gate = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let mut first = WriteBatch::new();
+    let inside = std::sync::Arc::clone(&gate);
+    first.edit(held, move |_| {
+        inside.wait();
+        inside.wait();
+        Ok(())
+    });
+    drop(world.submit(first).expect("is taken"));
+    gate.wait();
+    let before = counter.calls();
+    for batch in batches {
+        drop(world.submit(batch).expect("is taken"));
+    }
+    gate.wait();
+    world.flush().expect("is accepted and written");
+    counter.calls() - before
+}
+
+#[test]
+fn new_chunks_that_were_submitted_one_by_one_are_asked_for_together() {
+    let (world, counter, ids) = counted();
+    let batches = (0..100).map(|x| {
+        let mut batch = WriteBatch::new();
+        batch.save(ids.at(3 * x, 0, 0), marked(&world, &ids, x as u16));
+        batch
+    });
+    let calls = reads_of(&world, &counter, &ids, batches);
+    assert!(calls.reads() <= 8, "{calls:?}");
+    assert_eq!(calls.of(Call::Snapshot), 0, "{calls:?}");
+}
+
+#[test]
+fn a_flood_of_changed_chunks_reads_none_of_them_alone() {
+    for (queue_bytes, deltas) in [(64 << 20, false), (64 << 20, true), (200_000, false), (200_000, true)] {
+        let (engine, counter) = Counting::over(MemEngine::new().with_max_batch_bytes(1 << 30));
+        let engine = engine.with_caps(|caps| caps.latency = Latency::Network);
+        let options = WorldOptions { cache_bytes: 64 << 20, queue_bytes, deltas, ..options() };
+        let world = World::builder().options(&options).over(engine).expect("begins");
+        let ids = Ids::register(&world);
+        let all: Vec<_> = (0..50).map(|x| ids.at(x, 5, 0)).collect();
+        let chunk = |seed: u32| super::tier::noisy(&world, &ids, seed);
+        save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, chunk(seed))));
+        world.flush().expect("is written");
+        world.cache().clear();
+        let schema = world.catalog().current_schema();
+        let before = counter.calls();
+        for round in 0..4_u16 {
+            for (at, seed) in all.iter().zip(0..) {
+                let mut chunk = chunk(seed);
+                for n in 0..400 {
+                    let cell = LocalPos::from_index(n * 7 + round).expect("a cell");
+                    chunk.set_block(cell, ids.stone, &schema).expect("is registered");
+                }
+                let mut batch = WriteBatch::new();
+                batch.save(*at, chunk);
+                while let Err(refused) = world.submit(batch) {
+                    assert!(matches!(refused.error, Error::Busy { .. }), "{refused}");
+                    world.wait_for_room().expect("gets room");
+                    batch = refused.batch;
+                }
+            }
+        }
+        world.flush().expect("is accepted and written");
+        let calls = counter.calls() - before;
+        // Each is read at most once, some of them together.
+        assert!(calls.reads() <= 50, "{queue_bytes}, {deltas}: {calls:?}");
+    }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::*;
 use cg_format::Space;
 use cg_store::engine::{
-    CommitSeq, EngineError, Failure, Guard, Place, Readable, Reopen, Reopened, RowVisitor, Scan, Snapshot,
-    Value,
+    CommitSeq, EngineError, Failure, Found, Guard, Place, Readable, Reopen, Reopened, RowVisitor, Scan,
+    Snapshot, Value,
 };
 
 /// How a call fails.
@@ -258,7 +258,11 @@ impl Engine for Faulty {
                 engine.reported.fetch_sub(forgotten, Ordering::Relaxed);
                 engine
             };
-            let reopened = reopen(&|found| expects(CommitSeq::new(found.get() - forgotten)))?.map(wrap);
+            let reopened = reopen(&|found| {
+                let last_commit = CommitSeq::new(found.last_commit.get() - forgotten);
+                expects(&Found { last_commit, ..*found })
+            })?
+            .map(wrap);
             Ok(match reopened {
                 Reopened::Writable(engine) if plan.only_reads.load(Ordering::Relaxed) => {
                     Reopened::Reader { engine, cause: EngineError::OpenedReadOnly }

@@ -84,7 +84,7 @@ fn a_sync_that_fails_beside_a_large_commit_leaves_all_of_it_or_nothing() {
         assert!(matches!(error, Error::NotResumed(NotResumed::SyncFailed { .. })), "{error}");
         let reopen = world.engine().reopening();
         drop(failing);
-        let Reopened::Writable(engine) = reopen(&|_| true).expect("opens") else { panic!("writable") };
+        let Reopened::Writable(engine) = reopen(&|_| Ok(true)).expect("opens") else { panic!("writable") };
         let engine = Surviving::around(engine, &Fuse::new());
         let world = World::builder().options(&options()).over(engine).expect("opens");
         found.push(count_chunks(&world).expect("walks"));
