@@ -44,7 +44,8 @@ pub mod records {
     //! Spatial records: what a host remembers at points of the world.
     pub use crate::api::records::Records;
     pub use crate::kinds::record::RecordQuery;
-    pub use crate::storage::record_shape::{RecordSettings, RecordShape, ShapeError};
+    pub use crate::storage::record_settings::{NotASetting, RecordSettings};
+    pub use crate::storage::record_shape::{RecordShape, ShapeError};
 }
 
 pub mod snapshots {

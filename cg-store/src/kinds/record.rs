@@ -164,12 +164,15 @@ pub fn scan_area<B>(
     mut visit: impl FnMut(Result<(RecordId, RecordView<'_>), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
     let cover = AreaCover::new(shape, dimension, area);
+    let Some(last) = cover.last() else { return Ok(None) };
+    // The greatest key that a record of the area can have.
+    let end = [prefix, &key::record_leaf(&last), &[0xff; RecordId::LEN_BYTES]].concat();
     let mut next = cover.first();
     while let Some(leaf) = next {
         let from = [prefix, &key::record_leaf(&leaf)].concat();
         // The prefix of every key of the current leaf, which overlaps the area.
         let mut touched = from.clone();
-        let range = (Bound::Included(&from[..]), Bound::Unbounded);
+        let range = (Bound::Included(&from[..]), Bound::Included(&end[..]));
         let ended = scan_skipping_damage(view, Family::Record, range, |met| {
             let (key, row) = match met {
                 Met::Row(key, row) => (key, row),
@@ -223,4 +226,78 @@ pub(crate) fn scan_records<B>(
         visit(id.and_then(|(_, id)| Ok((id, decode(id, key, row)?))))
     })?;
     Ok(ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Engine as _, EngineError, Level, MemEngine, RowVisitor, Scan, Value};
+    use cg_format::BlockPos;
+    use cg_format::entity::EntityPos;
+    use std::sync::Mutex;
+
+    /// Rows whose scans are noted.
+    struct Noted {
+        engine: MemEngine,
+        /// The number of rows that each scan returned.
+        scans: Mutex<Vec<usize>>,
+    }
+
+    impl Readable for Noted {
+        fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
+            self.engine.get(space, key)
+        }
+
+        fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+            self.engine.get_many(keys)
+        }
+
+        fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+            let (from, to) = scan.range;
+            assert!(!matches!(from, Bound::Unbounded) && !matches!(to, Bound::Unbounded), "{:?}", scan.range);
+            let mut count = 0;
+            self.engine.scan_rows(scan, &mut |key, row| {
+                count += 1;
+                visit(key, row)
+            })?;
+            self.scans.lock().unwrap().push(count);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_scan_of_an_area_ends_with_its_last_leaf() {
+        let (shape, dimension) = (RecordShape::default(), Dimension::new(3));
+        let mut batch = Batch::new();
+        let corners = [-300, -17, -1, 0, 15, 16, 500];
+        for (n, x) in corners.into_iter().enumerate() {
+            let block = BlockPos::new(x, x, x);
+            let leaf = shape.leaf(dimension, block);
+            let position = EntityPos::new(dimension, block, [0.0; 3]).unwrap();
+            let record = Record::new(position, "mark", 0, Vec::new()).unwrap();
+            let id = RecordId::from_bytes([if n % 2 == 0 { 0xff } else { 0 }; 16]);
+            let change = RecordChange { old: None, leaf: Some(leaf), new: Some(Arc::new(record)) };
+            change.put_rows(&mut batch, id);
+        }
+        let engine = MemEngine::new();
+        engine.commit(batch, &[], Level::Process).unwrap();
+        let noted = Noted { engine, scans: Mutex::default() };
+        for (from, to, expected) in
+            [(0, 0, 2), (-16, 15, 3), (16, 16, 1), (17, 400, 1), (-1000, 1000, 7), (600, 700, 0)]
+        {
+            let corner = |x| BlockPos::new(x, x, x);
+            let area = BlockArea::from(BlockBox::new(corner(from), corner(to)));
+            let mut found = 0;
+            let ended = scan_area(&noted, &[], shape, dimension, &area, |record| {
+                record.unwrap();
+                found += 1;
+                ControlFlow::<()>::Continue(())
+            });
+            assert_eq!((ended.unwrap(), found), (None, expected), "{from} to {to}");
+        }
+        assert!(!noted.scans.lock().unwrap().is_empty());
+        let nowhere = BlockArea::union([]);
+        let none = scan_area(&noted, &[], shape, dimension, &nowhere, |_| ControlFlow::Break(()));
+        assert_eq!(none.unwrap(), None);
+    }
 }

@@ -20,7 +20,8 @@ use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Damage, Error, OpenError};
 use crate::storage::history;
 use crate::storage::options::{StoreLimits, WorldOptions};
-use crate::storage::record_shape::{RecordSettings, RecordShape};
+use crate::storage::record_settings::RecordSettings;
+use crate::storage::record_shape::RecordShape;
 
 /// The world's limits: six `u64`, in the order chunk, entity, property, batch, object, record. Worlds of earlier drafts
 /// have the first four.

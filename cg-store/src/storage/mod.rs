@@ -12,6 +12,7 @@ pub(crate) mod object_key;
 pub(crate) mod opacity_map;
 pub(crate) mod options;
 pub(crate) mod recent_puts;
+pub(crate) mod record_settings;
 pub(crate) mod record_shape;
 pub(crate) mod recovery;
 pub(crate) mod registry;

@@ -12,40 +12,11 @@
 //! are not special.
 
 use std::cmp::Ordering;
-use std::fmt;
 
 use cg_format::key::{self, RECORD_MAX_LEVELS, RecordLeaf, RecordPath};
 use cg_format::{BlockArea, BlockBox, BlockPos, Dimension, morton};
 
-/// The four settings of a tree, with WorldQL's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RecordSettings {
-    /// `WQL_LEAF_SQUARE_SIZE`: the side of a leaf in blocks, at least 1.
-    pub leaf_square_size: u32,
-    /// `WQL_TREE_DEGREE`: the number of children of a node: a cube number, at least 8.
-    pub tree_degree: u32,
-    /// `WQL_NUM_LEVELS`: the levels from the roots to the leaves, both included: 1 to 16.
-    pub num_levels: u32,
-    /// `WQL_ROOTS_PER_TABLE`: the number of trees in one table: a cube number, at least 1.
-    pub roots_per_table: u32,
-}
-
-impl Default for RecordSettings {
-    /// WorldQL's own example: leaves of 16 blocks, 8×8×8 of them in a root, 2×2×2 roots in a table of 256 blocks.
-    fn default() -> Self {
-        Self { leaf_square_size: 16, tree_degree: 512, num_levels: 2, roots_per_table: 8 }
-    }
-}
-
-impl fmt::Display for RecordSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { leaf_square_size, tree_degree, num_levels, roots_per_table } = self;
-        write!(
-            f,
-            "leaf {leaf_square_size}, degree {tree_degree}, levels {num_levels}, roots {roots_per_table}"
-        )
-    }
-}
+use crate::storage::record_settings::RecordSettings;
 
 /// Settings that do not make a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -266,6 +237,11 @@ impl AreaCover {
         self.least(Cover::first)
     }
 
+    /// The last leaf.
+    pub(crate) fn last(&self) -> Option<RecordLeaf> {
+        self.0.iter().map(|cover| cover.last).max_by_key(key::record_leaf)
+    }
+
     /// The first covered leaf that is not before `leaf`; `leaf` itself if it is covered.
     pub(crate) fn first_from(&self, leaf: &RecordLeaf) -> Option<RecordLeaf> {
         self.least(|cover| cover.first_from(leaf))
@@ -284,11 +260,15 @@ pub(crate) struct Cover {
     /// The first and the last leaf along each axis.
     min: [i64; 3],
     max: [i64; 3],
+    /// The last leaf in the order of the keys: that of the corner with the highest coordinates, because numbers of
+    /// tables and of children rise along each axis.
+    last: RecordLeaf,
 }
 
 impl Cover {
     pub(crate) fn new(shape: RecordShape, dimension: Dimension, area: &BlockBox) -> Self {
-        Self { shape, dimension, min: shape.leaf_of(area.min()), max: shape.leaf_of(area.max()) }
+        let [min, max] = [area.min(), area.max()].map(|corner| shape.leaf_of(corner));
+        Self { shape, dimension, min, max, last: shape.leaf(dimension, area.max()) }
     }
 
     /// The first leaf.
