@@ -223,6 +223,24 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// How the engine knows that another writer has its rows, if that is the error or its cause.
+    pub fn fence(&self) -> Option<&Fence> {
+        match self {
+            Self::Fenced { why } => Some(why),
+            Self::WriteFailed { cause }
+            | Self::SyncFailed { cause, .. }
+            | Self::ReadOnly { cause }
+            | Self::NotReopened { cause } => cause.fence(),
+            _ => None,
+        }
+    }
+
+    /// The error of a commit that was applied, if a call after it returned this one.
+    #[must_use]
+    pub fn of_applied(self, seq: CommitSeq) -> Self {
+        if self.wrote_nothing() { Self::SyncFailed { seq, cause: Arc::new(self) } } else { self }
+    }
+
     /// Whether a commit that failed with this error certainly wrote nothing.
     pub const fn wrote_nothing(&self) -> bool {
         matches!(

@@ -1,9 +1,8 @@
 //! Rows that another writer took.
 
 use std::fmt;
-use std::sync::Arc;
 
-use super::{CommitSeq, EngineError};
+use super::CommitSeq;
 
 /// How an engine knows that another writer has its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,25 +28,5 @@ impl fmt::Display for Fence {
             Self::Number { given, next } => write!(f, "the next commit is {next}, not {given}"),
             Self::Owner { who } => write!(f, "the rows were taken for writing by {who}"),
         }
-    }
-}
-
-impl EngineError {
-    /// How the engine knows that another writer has its rows, if that is the error or its cause.
-    pub fn fence(&self) -> Option<&Fence> {
-        match self {
-            Self::Fenced { why } => Some(why),
-            Self::WriteFailed { cause }
-            | Self::SyncFailed { cause, .. }
-            | Self::ReadOnly { cause }
-            | Self::NotReopened { cause } => cause.fence(),
-            _ => None,
-        }
-    }
-
-    /// The error of a commit that was applied, if a call after it returned this one.
-    #[must_use]
-    pub fn of_applied(self, seq: CommitSeq) -> Self {
-        if self.wrote_nothing() { Self::SyncFailed { seq, cause: Arc::new(self) } } else { self }
     }
 }

@@ -22,15 +22,17 @@ pub(super) fn reopen(
     let refused = match examine(dir, options, held, lock.as_ref()) {
         Ok(examined) => {
             let rows = examined.reader();
-            if expects(&Found { last_commit: rows.last_commit(), rows })? {
-                match examined.open() {
+            match expects(&Found { last_commit: rows.last_commit(), rows }) {
+                Ok(true) => match examined.open() {
                     Ok(engine) => return Ok(Reopened::Writable(Box::new(engine))),
                     Err(error) => Some(error),
+                },
+                Err(error) if error.fence().is_some() => return Err(error),
+                unexpected => {
+                    // It may have been taken anew. A second one of this process would be refused.
+                    lock = examined.lock;
+                    unexpected.err()
                 }
-            } else {
-                // It may have been taken anew. A second one of this process would be refused.
-                lock = examined.lock;
-                None
             }
         }
         Err(error) => Some(error),

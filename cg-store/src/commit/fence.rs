@@ -1,6 +1,7 @@
 //! A world whose rows another writer took: it never writes again, and says of each commit whether it is written.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::resume::Resumption;
 use crate::commit::state::CommitState;
@@ -13,7 +14,7 @@ impl CommitState {
     pub(super) fn fenced(&self, seq: u64, error: Error) -> Error {
         let Error::Engine(error) = error else { return error };
         match error.fence() {
-            Some(_) if seq <= self.shared.slot.reached()[0].get() => {
+            Some(_) if seq <= self.written_here() => {
                 EngineError::SyncFailed { seq: CommitSeq::new(seq), cause: Arc::new(error) }.into()
             }
             Some(why) if seq > self.queue.given_up_to() => EngineError::Fenced { why: why.clone() }.into(),
@@ -22,10 +23,24 @@ impl CommitState {
         }
     }
 
+    /// The newest commit that was reported as written by this world.
+    fn written_here(&self) -> u64 {
+        match self.written_when_fenced.load(Ordering::Acquire) {
+            u64::MAX => self.shared.slot.reached()[0].get(),
+            written => written,
+        }
+    }
+
     /// Ends the writing of a world for good, because another writer has it. Returns the error.
     pub(super) fn fenced_by(&self, cause: Arc<EngineError>, resumption: &mut Resumption) -> Error {
         let past_queue = resumption.in_doubt.as_ref().map_or(0, |(seq, _)| *seq);
-        let written = self.shared.slot.reached()[0].get();
+        // The engine may be a reader of what the other writer wrote.
+        if let Some(begun) = &resumption.begun {
+            self.written_when_fenced.store(begun.promised, Ordering::Release);
+        } else if resumption.fenced.is_none() {
+            self.written_when_fenced.store(self.shared.slot.reached()[0].get(), Ordering::Release);
+        }
+        let written = self.written_here();
         let sent = self.queue.given_up_to().max(past_queue).max(written);
         let accepted = self.log.published().max(sent);
         // Waiters for queued commits get this cause from now on.

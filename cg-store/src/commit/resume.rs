@@ -52,7 +52,7 @@ pub(super) struct Begun {
     /// Why the world is read-only.
     cause: Arc<EngineError>,
     /// The newest commit that was reported as written.
-    promised: u64,
+    pub(super) promised: u64,
     /// Set when the engine has been vacated for the first time.
     reopen: Option<Reopen>,
 }
@@ -135,6 +135,10 @@ impl CommitState {
         match self.reopen(vacant, begun, &mut committing, &mut resumption.in_doubt) {
             Err(Error::NotResumed(NotResumed::NotReopened { cause })) if cause.fence().is_some() => {
                 return Err(self.fenced_by(cause, resumption));
+            }
+            // While a staged commit was rolled forward.
+            Err(Error::Engine(error)) if error.fence().is_some() => {
+                return Err(self.fenced_by(Arc::new(error), resumption));
             }
             reopened => reopened?,
         }

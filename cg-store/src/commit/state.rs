@@ -1,7 +1,7 @@
 //! The state of committing: the commit log, the queue, and the threads.
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use crate::commit::commit_log::CommitLog;
@@ -30,6 +30,8 @@ pub(crate) struct CommitState {
     pub(crate) queue: Arc<CommitQueue>,
     pub(crate) observer: Arc<dyn CommitObserver>,
     pub(crate) resumption: Mutex<Resumption, rank::Resumption>,
+    /// The newest commit that was reported as written, once another writer has the world; until then `u64::MAX`.
+    pub(super) written_when_fenced: AtomicU64,
     /// Held while a snapshot is saved or deleted, until it is written.
     pub(crate) keeping: Mutex<(), rank::SnapshotKeeping>,
     pub(crate) group_commit: GroupCommit,
@@ -64,6 +66,7 @@ impl CommitState {
             queue,
             observer,
             resumption: Mutex::new(Resumption::NONE),
+            written_when_fenced: AtomicU64::new(u64::MAX),
             keeping: Mutex::default(),
             group_commit: GroupCommit::default(),
             disk_guard: DiskGuard::new(shared.options.min_free_bytes),

@@ -196,7 +196,8 @@ pub(crate) fn read(view: &dyn Readable) -> Result<Lineage, Error> {
     Ok(lineage)
 }
 
-/// Checks that the newest stored opening is that of a history, or the one before it.
+/// Checks that the newest stored opening is one of a history, or the one that was newest before. Rows of an older opening
+/// have lost commits, which their number shows.
 fn check_owner(view: &dyn Readable, own: &Lineage, before: Option<Opening>) -> Result<(), EngineError> {
     let stored = match read(view) {
         Ok(stored) => stored,
@@ -204,14 +205,11 @@ fn check_owner(view: &dyn Readable, own: &Lineage, before: Option<Opening>) -> R
         // Damage in these rows is reported where they are needed.
         Err(_) => return Ok(()),
     };
-    let stored = stored.openings().last();
-    if stored == own.openings().last() || stored == before.as_ref() {
+    let Some(newest) = stored.openings().last() else { return Ok(()) };
+    if own.openings().contains(newest) || before.as_ref() == Some(newest) {
         return Ok(());
     }
-    let who = match stored {
-        Some(opening) => format!("the opening {:016x}", opening.number),
-        None => "an opening that removed the history".to_owned(),
-    };
+    let who = format!("the opening {:016x}", newest.number);
     Err(EngineError::Fenced { why: Fence::Owner { who } })
 }
 
@@ -290,6 +288,25 @@ mod tests {
             let refused = engine.reopening()(&|_| Ok(false));
             assert!(matches!(refused, Err(EngineError::Fenced { .. })), "{refused:?}");
         }
+    }
+
+    #[test]
+    fn rows_of_an_older_opening_are_left_to_their_number() {
+        let openings = [3, 7].map(|number| Opening { first_commit: number, number });
+        let older = Arc::new(HistoryEngine::begin(Box::new(MemEngine::new()), Lineage::default()));
+        commit(&older);
+        let mut lineage = read(&*older).expect("is sound");
+        for opening in openings {
+            lineage.add(opening);
+        }
+        let engine = MemEngine::new();
+        for _ in 0..8 {
+            engine.commit(Batch::new(), &[], Level::Process).expect("commits");
+        }
+        let replaced = Replaced { engine, by: older };
+        let engine = HistoryEngine::begin(Box::new(replaced), lineage);
+        let found = engine.reopening()(&|found| Ok(found.last_commit > CommitSeq::new(1)));
+        assert!(matches!(found, Ok(Reopened::Unexpected(_))), "{found:?}");
     }
 
     #[test]

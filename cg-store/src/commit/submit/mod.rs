@@ -141,9 +141,9 @@ impl CommitState {
         let Some(next) = self.queue.next_submitted(number) else { return Ok(None) };
         // Checked first: while the world takes no commits, preparing one is wasted.
         self.queue.check()?;
-        self.read_ahead(&next);
         let accepted = {
             let _accepting = ReentryGuard::enter(Doing::Acceptance, &*self.queue);
+            self.read_ahead(&next);
             catch_panic("accepting what was submitted", || {
                 accept_reserved(self, |tx| next.batch.write_to(tx))
             })

@@ -13,10 +13,11 @@ use cg_format::ChunkAt;
 
 use crate::commit::queue::Submitted;
 use crate::commit::state::CommitState;
+use crate::rt::pool::caught;
 
 /// The batches that are read ahead together.
 const BATCHES: usize = 64;
-/// The chunks after which no other batch is read ahead. A row has some kilobytes.
+/// The chunks that are read ahead together. A row has some kilobytes.
 const CHUNKS: usize = 1024;
 
 /// How far submitted batches were read ahead.
@@ -28,7 +29,7 @@ pub(crate) struct ReadAhead {
 
 impl CommitState {
     /// Loads the chunks of the next batches, of which `next` is the first, unless that was done. The caller has the
-    /// right to accept.
+    /// right to accept, and is registered as accepting: functions of the host that upgrade chunks run here.
     pub(super) fn read_ahead(&self, next: &Submitted) {
         let up_to = &self.read_ahead.up_to;
         let is_due = next.number() > up_to.load(Ordering::Relaxed) && self.read.cache.max_bytes() > 0;
@@ -44,9 +45,10 @@ impl CommitState {
                 break;
             }
         }
-        let places: Vec<_> = places.into_iter().collect();
-        // What cannot be read is read again by the batch that needs it, and reported there.
-        drop(self.read.stored_many(&places));
+        let places: Vec<_> = places.into_iter().take(CHUNKS).collect();
         up_to.store(last, Ordering::Relaxed);
+        // What cannot be read is read again by the batch that needs it, and reported there. So is a panic of a function
+        // of the host that upgrades a chunk.
+        let _read = caught(|| self.read.stored_many(&places));
     }
 }

@@ -18,7 +18,7 @@ use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 
 /// The maximum number of hot rows in one call, which bounds the number of pinned rows.
-const ROWS_AT_ONCE: usize = 4096;
+pub(super) const ROWS_AT_ONCE: usize = 4096;
 
 /// The maximum number of clusters in one call. A cold one may take some megabytes.
 pub(super) const fn clusters_at_once(tier: ClusterTier) -> usize {

@@ -16,7 +16,7 @@ use cg_format::frame::LEN_BYTES;
 use cg_format::{ChunkAt, ClusterTier, Lookup, Space, key};
 
 use super::StoredChunk;
-use super::find::{RowKey, Search, clusters_at_once};
+use super::find::{ROWS_AT_ONCE, RowKey, Search, clusters_at_once};
 use crate::engine::{Engine, EngineError, RowSlice, Value};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -46,7 +46,9 @@ impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
     fn hot_and_warm(&mut self, engine: &dyn Engine, at: ChunkAt, headers: &mut Headers) {
         let (hot, warm) = (key::chunk(at), key::cluster(at.dimension, at.pos.cluster(ClusterTier::L1)));
         Counters::add(&self.counters.engine_reads, 2);
-        let mut rows = engine.get_many(&[(Space::ChunkL0, &hot), (Space::ClusterL1, &warm)]).into_iter();
+        let rows = engine.get_many(&[(Space::ChunkL0, &hot), (Space::ClusterL1, &warm)]);
+        self.count_bytes(&rows);
+        let mut rows = rows.into_iter();
         let mut row = || rows.next().unwrap_or(Ok(None));
         self.missing.clear();
         if !self.hot_row(0, &hot, row()) {
@@ -63,6 +65,7 @@ impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
             Counters::add(&self.counters.engine_reads, wanted.len() as u64);
             let keys: Vec<_> = wanted.iter().map(|(key, _)| (Space::ClusterL1, &key[..])).collect();
             let rows = engine.get_many(&keys);
+            self.count_bytes(&rows);
             for ((key, places), row) in wanted.iter_mut().zip(rows) {
                 self.cluster_row(engine, (ClusterTier::L1, key, row), std::mem::take(places), |row| {
                     headers.insert(*key, header(row));
@@ -72,11 +75,10 @@ impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
     }
 
     /// Searches all three rows of the missing chunks in one call, or in one for each few cold clusters. Leaves as missing
-    /// the chunks whose warm row has changed.
+    /// the chunks whose warm row has changed, and those of a cluster that cannot be read.
     fn of_one_state(&mut self, engine: &dyn Engine, headers: &Headers) {
-        let wanted: Vec<_> = self.take_missing(ClusterTier::L2).into_iter().collect();
         let mut changed = Vec::new();
-        for wanted in wanted.chunks(clusters_at_once(ClusterTier::L2)) {
+        for wanted in rounds(self.take_missing(ClusterTier::L2)) {
             let places: Vec<_> = wanted.iter().flat_map(|(_, places)| places).copied().collect();
             let hot: Vec<_> = places.iter().map(|place| key::chunk(self.at[*place])).collect();
             self.missing.clone_from(&places);
@@ -90,7 +92,9 @@ impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
             }));
             asked.extend(wanted.iter().map(|(key, _)| whole(Space::ClusterL2, &key[..])));
             Counters::add(&self.counters.engine_reads, asked.len() as u64);
-            let mut rows = engine.get_slices(&asked).into_iter();
+            let rows = engine.get_slices(&asked);
+            self.count_bytes(&rows);
+            let mut rows = rows.into_iter();
 
             for ((place, key), row) in places.iter().zip(&hot).zip(rows.by_ref()) {
                 self.hot_row(*place, key, row);
@@ -98,19 +102,30 @@ impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
             for ((key, mut places), row) in warm.into_iter().zip(rows.by_ref()) {
                 places.retain(|place| self.found[*place].is_none());
                 match (headers.get(&key), row) {
-                    (None, row) => self.cluster_row(engine, (ClusterTier::L1, &key, row), places, |_| {}),
+                    (None, row @ Ok(_)) => {
+                        self.cluster_row(engine, (ClusterTier::L1, &key, row), places, |_| {});
+                    }
                     (Some(header), Ok(Some(row))) if **header == *row => {}
-                    (Some(_), _) => changed.append(&mut places),
+                    // Reads after this call would be of another state.
+                    (Some(_), _) | (None, Err(_)) => changed.append(&mut places),
                 }
             }
             for ((key, places), row) in wanted.iter().zip(rows) {
                 let is_open = |place: &usize| self.found[*place].is_none() && !changed.contains(place);
-                let places: Vec<_> = places.iter().copied().filter(is_open).collect();
+                let mut places: Vec<_> = places.iter().copied().filter(is_open).collect();
+                if row.is_err() {
+                    changed.append(&mut places);
+                }
                 self.cluster_row(engine, (ClusterTier::L2, key, row), places, |_| {});
             }
             self.missing.clear();
         }
         self.missing = changed;
+    }
+
+    fn count_bytes(&self, rows: &[Row<'_>]) {
+        let len_bytes = |row: &Value<'_>| row.len() as u64;
+        Counters::add(&self.counters.bytes_read, rows.iter().flatten().flatten().map(len_bytes).sum());
     }
 
     /// Searches one cluster row for chunks, if it is stored. Calls `seen` with it.
@@ -124,13 +139,31 @@ impl<T, F: FnMut(StoredChunk<'_>) -> Result<T, Error>> Search<'_, T, F> {
         match row {
             Ok(None) => self.missing.extend(places),
             Ok(Some(row)) => {
-                Counters::add(&self.counters.bytes_read, row.len() as u64);
                 seen(&row);
                 self.cluster(tier, (key, &row), places);
             }
             Err(error) => self.unreadable(tier, (key, error), places, engine),
         }
     }
+}
+
+/// The places of cold clusters, in parts of as many clusters and places as one call asks for.
+fn rounds(wanted: BTreeMap<RowKey, Vec<usize>>) -> Vec<Vec<(RowKey, Vec<usize>)>> {
+    let mut rounds: Vec<Vec<(RowKey, Vec<usize>)>> = Vec::new();
+    let mut count = 0;
+    for (key, places) in wanted {
+        count += places.len();
+        match rounds.last_mut() {
+            Some(round) if round.len() < clusters_at_once(ClusterTier::L2) && count <= ROWS_AT_ONCE => {
+                round.push((key, places));
+            }
+            _ => {
+                count = places.len();
+                rounds.push(vec![(key, places)]);
+            }
+        }
+    }
+    rounds
 }
 
 /// The part of a row that changes with each change of it.
@@ -157,6 +190,8 @@ mod tests {
         engine: MemEngine,
         /// What is written before the last call of a search.
         moves: Mutex<Option<Batch>>,
+        /// Whether the cold row cannot be read by that call, and is written after it.
+        is_broken: bool,
         snapshots: AtomicU32,
     }
 
@@ -168,10 +203,22 @@ mod tests {
 
     impl Readable for Moving {
         fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Row<'_>> {
-            if let Some(batch) = self.moves.lock().unwrap().take() {
-                self.engine.commit(batch, &[], Level::Process).unwrap();
+            let Some(batch) = self.moves.lock().unwrap().take() else {
+                return self.engine.get_slices(slices);
+            };
+            let write = || self.engine.commit(batch, &[], Level::Process).unwrap();
+            if !self.is_broken {
+                write();
+                return self.engine.get_slices(slices);
             }
-            self.engine.get_slices(slices)
+            let rows = self.engine.get_slices(slices).into_iter().zip(slices);
+            let broken = |(row, slice): (_, &RowSlice<'_>)| {
+                let message = "by request".to_owned();
+                if slice.space == Space::ClusterL2 { Err(EngineError::Unavailable { message }) } else { row }
+            };
+            let rows = rows.map(broken).collect();
+            write();
+            rows
         }
 
         fn get(&self, space: Space, key: &[u8]) -> Row<'_> {
@@ -241,7 +288,7 @@ mod tests {
         write(&mut later);
         let engine = MemEngine::new();
         engine.commit(batch, &[], Level::Process).unwrap();
-        Moving { engine, moves: Mutex::new(Some(later)), snapshots: AtomicU32::new(0) }
+        Moving { engine, moves: Mutex::new(Some(later)), is_broken: false, snapshots: AtomicU32::new(0) }
     }
 
     /// The chunks 0 to 3, found together and alone, and the number of snapshots that each took.
@@ -296,6 +343,21 @@ mod tests {
         };
         for (all, snapshots) in found(grown_warm) {
             assert_eq!(all, values(["warm 0", "warm 1", "warm 2"]));
+            assert!(snapshots > 0);
+        }
+    }
+
+    #[test]
+    fn a_row_that_the_last_call_could_not_read_is_read_of_one_state() {
+        let broken = || {
+            let rows = rows(|batch| {
+                put_hot(batch, 0, b"hot 0");
+                put_cluster(batch, ClusterTier::L2, &[(1, b"cold 1")]);
+            });
+            Moving { is_broken: true, ..rows }
+        };
+        for (all, snapshots) in found(broken) {
+            assert_eq!(all, values(["hot 0", "cold 1", "warm 2"]));
             assert!(snapshots > 0);
         }
     }

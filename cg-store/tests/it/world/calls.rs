@@ -306,7 +306,7 @@ fn new_chunks_that_were_submitted_one_by_one_are_asked_for_together() {
         batch
     });
     let calls = reads_of(&world, &counter, &ids, batches);
-    assert!(calls.reads() <= 8, "{calls:?}");
+    assert_eq!(calls.reads(), 6, "{calls:?}");
     assert_eq!(calls.of(Call::Snapshot), 0, "{calls:?}");
 }
 

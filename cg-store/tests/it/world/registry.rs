@@ -7,8 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
+use cg_engine::conformance::remote::Server;
+use cg_engine::conformance::shared::Shared as _;
 use cg_format::Space;
 use cg_registry::UpgradeFunctions;
+use cg_store::WriteBatch;
 
 over_both_engines! {
     ids_are_committed_before_they_are_given
@@ -168,16 +171,20 @@ fn milled(disk: &Disk, packs: &[PackManifest]) -> ChunkAt {
 
 /// The same with a millstone in each of some chunks of the returned dimension.
 fn milled_at(disk: &Disk, packs: &[PackManifest], places: impl IntoIterator<Item = ChunkPos>) -> Dimension {
-    let world = disk.create(packs);
+    put_mills(&disk.create(packs), places)
+}
+
+/// Saves a millstone in each of some chunks of the returned dimension.
+fn put_mills(world: &World, places: impl IntoIterator<Item = ChunkPos>) -> Dimension {
     let catalog = world.catalog();
     let [air] = world.registry().register_blocks([":air"]).expect("registers");
     let valley = catalog.dimension("mill:valley").expect("offered");
-    let mut chunk = filled(&world, air);
+    let mut chunk = filled(world, air);
     let (stone, grain) =
         (catalog.block_id("mill:stone").expect("offered"), catalog.component_id("mill:grain"));
     chunk.set_block(stone_cell().cell, stone, &world.catalog().current_schema()).expect("is registered");
     chunk.set_component(stone_cell(), grain.expect("offered"), &[2, 1]).expect("has it");
-    save(&world, places.into_iter().map(|pos| (ChunkAt::new(valley, pos), chunk.clone())));
+    save(world, places.into_iter().map(|pos| (ChunkAt::new(valley, pos), chunk.clone())));
     valley
 }
 
@@ -507,4 +514,47 @@ fn a_pack_that_is_gone_keeps_its_ids() {
     drop(world);
     let world = disk.open(&[mill(GRAIN, r#""mill:grain""#)]);
     assert_eq!(world.catalog().block_id("mill:stone"), Some(stone));
+}
+
+/// Over a network, what batches replace is read ahead of acceptance, and upgraded by the host's function.
+#[test]
+fn a_function_of_the_host_may_load_or_panic_while_chunks_are_read_ahead() {
+    let [at, neighbour] = [0, 1].map(|y| ChunkPos::constant(5, y, 5));
+    for panics in [false, true] {
+        let server = Server::new();
+        let (engine, _link) = server.take().expect("connects");
+        let packs = [mill(GRAIN, r#""mill:grain""#)];
+        let before = World::builder().packs(&packs).options(&options()).over(engine).expect("a world");
+        let valley = put_mills(&before, [at, neighbour]);
+        before.close().expect("closes");
+        drop(before);
+
+        let here: Arc<Mutex<Option<World>>> = Arc::default();
+        let (mut functions, world) = (UpgradeFunctions::default(), Arc::clone(&here));
+        functions.converted(name("mill:grain"), move |_| {
+            assert!(!panics, "no grain today");
+            // Only the first call: the neighbour is upgraded too.
+            let first = world.lock().expect("no panic").take();
+            if let Some(world) = first {
+                assert!(world.load(ChunkAt::new(valley, neighbour)).expect("is upgraded").is_some());
+            }
+            Some(vec![7])
+        });
+        let text = mill(r#"{ "name": "mill:grain", "size": "variable" }"#, r#""mill:grain""#);
+        let packs =
+            cg_registry::Policy { conversions: functions.conversions(), ..cg_registry::Policy::default() };
+        let converting = WorldOptions { packs, upgrades: Arc::new(functions), ..options() };
+        let (engine, _link) = server.take().expect("connects");
+        let world = World::builder().packs(&[text]).options(&converting).over(engine).expect("opens");
+        *here.lock().expect("no panic") = Some(world.clone());
+
+        let [mut edit, mut other] = [(); 2].map(|()| WriteBatch::new());
+        edit.edit(ChunkAt::new(valley, at), |_| Ok(()));
+        other.set_property(Property::Time, Some(vec![1]));
+        let [edit, other] = [edit, other].map(|batch| world.submit(batch).expect("is taken"));
+        let edited = edit.wait();
+        assert_eq!(edited.is_err(), panics, "{edited:?}");
+        other.wait().expect("the next batch is accepted");
+        assert_eq!(world.property(&Property::Time).expect("reads"), Some(vec![1]));
+    }
 }
