@@ -32,10 +32,9 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     ///
     /// # Errors
     /// [`Conflict`](EngineError::Conflict), [`TooLarge`](EngineError::TooLarge), [`NoSpace`](EngineError::NoSpace),
-    /// [`ReadOnly`](EngineError::ReadOnly) and [`Closed`](EngineError::Closed): nothing was written.
-    /// [`Fenced`](EngineError::Fenced) too; if the rows are taken after the batch is applied, the error is
-    /// [`SyncFailed`](EngineError::SyncFailed).
-    /// [`SyncFailed`](EngineError::SyncFailed): the batch is applied and visible, but may not survive a power cut.
+    /// [`ReadOnly`](EngineError::ReadOnly), [`Fenced`](EngineError::Fenced) and [`Closed`](EngineError::Closed): nothing
+    /// was written. [`SyncFailed`](EngineError::SyncFailed): the batch is applied and visible, but may not survive a
+    /// power cut; or another engine took the rows after it was applied.
     /// [`WriteFailed`](EngineError::WriteFailed): the next open finds out whether the batch survives.
     fn commit(&self, batch: Batch, guards: &[Guard], level: Level) -> Result<CommitSeq, EngineError>;
 
@@ -139,7 +138,7 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     ///
     /// The engine that it returns is [`Writable`](Reopened::Writable) only if no other engine took the rows for writing
     /// since this one was opened. So the caller may take commits that it finds for its own. The function holds what
-    /// excludes other writers: a lock, or the number of an owner, of which it never takes a new one.
+    /// excludes other writers: a lock, or the owner's number. It never takes a new number.
     fn reopening(&self) -> Reopen;
 
     /// The free bytes where the engine writes, from the operating system; `None` if unknown. Threads that must not

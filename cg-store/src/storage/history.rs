@@ -315,7 +315,7 @@ mod tests {
         for commits in [0, 1] {
             (0..commits).for_each(|_| commit(&engine));
             let Ok(Reopened::Writable(again)) = engine.reopening()(&|_| Ok(true)) else {
-                panic!("nobody else has it")
+                panic!("it has one owner")
             };
             again.commit(Batch::new(), &[], Level::Process).expect("commits");
             assert_eq!(read(&again).expect("is sound").openings(), engine.lineage().openings());

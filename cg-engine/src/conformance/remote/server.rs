@@ -118,12 +118,12 @@ impl Server {
     }
 
     /// Lets the next commit reach one node alone. It is applied there, and not acknowledged.
-    pub fn stall_next(&self) {
+    pub(crate) fn stall_next(&self) {
         self.state.lock().stalls = true;
     }
 
     /// Loses what one node alone has.
-    pub fn fail_over(&self) {
+    pub(crate) fn fail_over(&self) {
         let mut state = self.state.lock();
         let Replica { rows, last_commit, batches, epoch, session } = state.replicated.clone();
         (state.rows, state.last_commit, state.batches) = (rows, last_commit, batches);

@@ -15,9 +15,7 @@ mod owner;
 
 use std::sync::Arc;
 
-use cg_format::frame::FrameView;
-
-use super::{SPACE, commit, keys, payload, put, versions};
+use super::{SPACE, commit, keys, payload, payloads, put, versions};
 use crate::{Batch, CommitSeq, Engine, EngineError, Level, Readable, Reopened};
 
 /// Rows that several engines may open.
@@ -207,12 +205,7 @@ impl How {
 fn numbered(view: &dyn Readable, count: u16) -> Vec<Option<Vec<u8>>> {
     let keys: Vec<_> = (0..count).map(u16::to_le_bytes).collect();
     let asked: Vec<_> = keys.iter().map(|key| (SPACE, &key[..])).collect();
-    let rows = view.get_many(&asked).into_iter().zip(&keys);
-    let one = |(row, key): (Result<Option<crate::Value<'_>>, EngineError>, &[u8; 2])| {
-        let row = row.expect("reads")?;
-        Some(FrameView::open(SPACE, key, &row).expect("is sealed").payload().to_vec())
-    };
-    rows.map(one).collect()
+    payloads(view, &asked)
 }
 
 /// Writes all rows of [`numbered`] with one payload.

@@ -28,8 +28,7 @@ pub(crate) struct ReadAhead {
 }
 
 impl CommitState {
-    /// Loads the chunks of the next batches, of which `next` is the first, unless that was done. The caller has the
-    /// right to accept, and is registered as accepting: functions of the host that upgrade chunks run here.
+    /// Loads the chunks of `next` and the batches after it, unless that was done. The caller has the right to accept, and is registered as accepting: functions of the host that upgrade chunks run here.
     pub(super) fn read_ahead(&self, next: &Submitted) {
         let up_to = &self.read_ahead.up_to;
         let is_due = next.number() > up_to.load(Ordering::Relaxed) && self.read.cache.max_bytes() > 0;
