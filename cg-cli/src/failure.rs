@@ -16,7 +16,7 @@ use cg_snapshot::schem::SchemError;
 use cg_snapshot::{CaptureError, RestoreError, SnapshotError};
 use cg_store::engine::{EngineError, ErrorKind};
 use cg_store::error::NotResumed;
-use cg_store::{OpenError, directory};
+use cg_store::{Location, OpenError, directory};
 
 /// Code by which scripts tell failures apart. A code never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,11 @@ impl Code {
             OpenError::Engine { source: EngineError::NotAnEngineDir { .. }, .. } => Self::Lost,
             OpenError::Engine { source, .. } => Self::of_engine(source),
             // Rows without the file that makes them a world.
-            OpenError::NotAWorld { path, .. } if directory::engine_dir(path).is_dir() => Self::Lost,
+            OpenError::NotAWorld { at: Location::Directory(path), .. }
+                if directory::engine_dir(path).is_dir() =>
+            {
+                Self::Lost
+            }
             other => Self::of_kind(other.kind()),
         }
     }

@@ -51,6 +51,11 @@ macro_rules! delegate {
             self.$engine.commit(batch, guards, level)
         }
     };
+    (@load $engine:ident) => {
+        fn load(&self, rows: Vec<$crate::SealedRow>) -> Result<(), $crate::EngineError> {
+            self.$engine.load(rows)
+        }
+    };
     (@compact $engine:ident) => {
         fn compact(
             &self,
@@ -76,6 +81,7 @@ macro_rules! delegate {
     (@failure $engine:ident) => { $crate::delegate!(= $engine failure Option<$crate::Failure>); };
     (@free_bytes $engine:ident) => { $crate::delegate!(= $engine free_bytes Option<u64>); };
     (@disk_bytes $engine:ident) => { $crate::delegate!(= $engine disk_bytes Option<u64>); };
+    (@address $engine:ident) => { $crate::delegate!(= $engine address String); };
     (@caps $engine:ident) => { $crate::delegate!(= $engine caps $crate::Caps); };
     (? $engine:ident $call:ident $value:ty) => {
         $crate::delegate!(= $engine $call Result<$value, $crate::EngineError>);

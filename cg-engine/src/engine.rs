@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cg_format::Space;
 use cg_format::key::Family;
 
-use super::{Batch, CommitSeq, EngineError, Fence, Guard, KeyRange, Readable};
+use super::{Batch, CommitSeq, EngineError, Fence, Guard, KeyRange, Readable, SealedRow};
 
 /// A state of an engine that later commits do not change; see [`Engine::snapshot`].
 pub type Snapshot<'e> = Box<dyn Readable + 'e>;
@@ -75,6 +75,19 @@ pub trait Engine: Readable + fmt::Debug + 'static {
             self.sync().map_err(|error| error.of_applied(seq))?;
         }
         Ok(seq)
+    }
+
+    /// Stores rows as they are, with the frames that they have: the rows of a copy, before the first commit. Rows of one
+    /// call become visible together; a row replaces one of the same key. The row under
+    /// [`COMMIT_SEQUENCE_KEY`](crate::COMMIT_SEQUENCE_KEY) ends the copy: its version is the newest commit from then on.
+    /// Call [`sync`](Self::sync) after it.
+    ///
+    /// # Errors
+    /// [`EngineError::Unsupported`] if the engine has no such call; [`EngineError::Fenced`] if there is a commit;
+    /// [`EngineError::Corrupt`] if the row that ends the copy is no frame; otherwise as [`commit`](Self::commit).
+    fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
+        drop(rows);
+        Err(EngineError::Unsupported { what: "load rows" })
     }
 
     /// The state after the newest commit. Later commits do not change it. Cheap to take, but it keeps old rows alive.
@@ -148,6 +161,11 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// The size of the disk on which the engine writes; `None` if it is unknown.
     fn disk_bytes(&self) -> Option<u64> {
         None
+    }
+
+    /// The address of the rows, for errors and logs: without a password.
+    fn address(&self) -> String {
+        "the engine".into()
     }
 
     /// The capabilities of the engine.

@@ -25,6 +25,7 @@ mod engine;
 mod error;
 mod fence;
 mod kind;
+mod load;
 mod mem;
 mod range;
 mod read;
@@ -44,6 +45,7 @@ pub use engine::{
 pub use error::{EngineError, Place, Table, row_in_words};
 pub use fence::Fence;
 pub use kind::ErrorKind;
+pub use load::{SealedRow, check_load};
 pub use mem::{Fault, MemEngine};
 pub use range::{ALL_KEYS, KeyRange};
 pub use read::{Readable, ReadableExt, RowSlice, RowVisitor, Scan, Value};

@@ -14,7 +14,8 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use super::batch::Op;
 use super::{
     Batch, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure, FamilyUsage, Found, Guard,
-    KeyRange, Level, Readable, Reopen, Reopened, RowVisitor, Scan, Snapshot, Usage, Value, range,
+    KeyRange, Level, Readable, Reopen, Reopened, RowVisitor, Scan, SealedRow, Snapshot, Usage, Value,
+    check_load, range,
 };
 
 /// Rows in memory, for tests, fuzzing and temporary worlds.
@@ -156,6 +157,19 @@ impl Engine for MemEngine {
         }
     }
 
+    fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
+        check_open(&self.closed)?;
+        let mut state = self.state.write();
+        state.check_writable()?;
+        let seq = check_load(&rows, state.last_commit, self.max_batch_bytes)?;
+        for SealedRow { family, key, bytes } in rows {
+            Arc::make_mut(&mut state.rows[family as usize]).insert(key, bytes.into());
+        }
+        state.last_commit = seq;
+        state.batch_count += 1;
+        Ok(())
+    }
+
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
         check_open(&self.closed)?;
         let rows = self.state.read().rows.clone();
@@ -227,6 +241,10 @@ impl Engine for MemEngine {
 
     fn free_bytes(&self) -> Option<u64> {
         self.free_bytes.as_ref().map(|free_bytes| free_bytes())
+    }
+
+    fn address(&self) -> String {
+        "memory".into()
     }
 
     fn caps(&self) -> Caps {

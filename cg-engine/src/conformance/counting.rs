@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Batch, Caps, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, Readable, Reopen, RowSlice,
-    RowVisitor, Scan, Snapshot, Usage, Value,
+    RowVisitor, Scan, SealedRow, Snapshot, Usage, Value,
 };
 
 /// A kind of call. Over a network each call is at least one message.
@@ -226,6 +226,11 @@ impl Engine for Counting {
         self.engine.sync()
     }
 
+    fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
+        self.counter.note(Call::Upkeep);
+        self.engine.load(rows)
+    }
+
     fn checkpoint(&self, dir: &Path) -> Result<(), EngineError> {
         self.counter.note(Call::Upkeep);
         self.engine.checkpoint(dir)
@@ -261,5 +266,5 @@ impl Engine for Counting {
         self.caps
     }
 
-    crate::delegate! { engine => last_commit batch_count last_synced failure free_bytes disk_bytes }
+    crate::delegate! { engine => last_commit batch_count last_synced failure free_bytes disk_bytes address }
 }

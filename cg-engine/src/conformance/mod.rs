@@ -16,6 +16,7 @@
 mod commits;
 mod counting;
 mod life;
+mod load;
 mod reads;
 pub mod remote;
 mod rows;
@@ -67,6 +68,8 @@ pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     life::flushing_and_compacting_change_no_row(&make());
     life::usage_lists_every_family(&make());
     life::a_closed_engine_refuses(&make());
+    load::loaded_rows_are_the_same(&make(), &make());
+    load::rows_that_cannot_be_loaded_are_refused(&make());
 }
 
 fn row(payload: &[u8]) -> Draft {

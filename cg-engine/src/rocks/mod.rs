@@ -29,7 +29,7 @@ use rocksdb::{
 
 use super::{
     Batch, Budget, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Latency, Level, Reopen,
-    Snapshot, Table, Usage, range,
+    SealedRow, Snapshot, Table, Usage, range,
 };
 
 mod background;
@@ -228,6 +228,10 @@ impl Engine for RocksEngine {
         }
     }
 
+    fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
+        self.load_rows(rows)
+    }
+
     fn may_have(&self, space: Space, key: &[u8]) -> bool {
         // Uses only filters and caches.
         self.db.key_may_exist_cf(self.family(space.family()), key)
@@ -347,6 +351,10 @@ impl Engine for RocksEngine {
 
     fn disk_bytes(&self) -> Option<u64> {
         usage::all_bytes(&self.dir)
+    }
+
+    fn address(&self) -> String {
+        self.dir.display().to_string()
     }
 
     fn caps(&self) -> Caps {

@@ -8,7 +8,7 @@ use cg_format::key::Family;
 use rocksdb::{FlushOptions, WriteBatch};
 
 use super::super::batch::Op;
-use super::super::{Batch, CommitSeq, EngineError, Failure, Guard};
+use super::super::{Batch, CommitSeq, EngineError, Failure, Guard, SealedRow, check_load};
 use super::watch::{Rows, Watch};
 use super::{Access, RocksEngine, failure};
 
@@ -80,6 +80,18 @@ impl RocksEngine {
         };
         self.write(&mut newest, seq, sealed, &rows)?;
         Ok(seq)
+    }
+
+    /// Writes rows that are sealed already, before the first commit.
+    pub(super) fn load_rows(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
+        let mut newest = self.newest.lock();
+        self.check_writable()?;
+        let seq = check_load(&rows, newest.seq, self.max_batch_bytes)?;
+        let mut batch = WriteBatch::default();
+        for SealedRow { family, key, bytes } in rows {
+            batch.put_cf(self.family(family), key, bytes);
+        }
+        self.write(&mut newest, seq, batch, &Rows::default())
     }
 
     /// Writes a batch whose guards hold, and records it as the newest.

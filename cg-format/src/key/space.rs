@@ -213,4 +213,28 @@ impl Family {
             Self::Index => "index",
         }
     }
+
+    /// The number that identifies the family where a name would take too much space. The number is stored, so it never
+    /// changes.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::WorldMeta => 0,
+            Self::WorldProperties => 1,
+            Self::ChunkL0 => 2,
+            Self::ChunkL1 => 3,
+            Self::ChunkL2 => 4,
+            Self::Entity => 5,
+            Self::OpacityMap => 6,
+            Self::ChunkDelta => 7,
+            Self::Object => 8,
+            Self::Record => 9,
+            Self::Snapshot => 10,
+            Self::Index => 11,
+        }
+    }
+
+    /// The inverse of [`number`](Self::number).
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.number() == number)
+    }
 }

@@ -274,3 +274,27 @@ proptest! {
         if let Ok((space, row, commit)) = decode_quarantine(&bytes) { prop_assert_eq!(quarantine(space, row, commit), bytes); }
     }
 }
+
+#[test]
+fn the_numbers_of_families_are_pinned() {
+    let numbers: Vec<_> =
+        Family::ALL.iter().map(|family| format!("{} {}", family.number(), family.name())).collect();
+    check(
+        &numbers.join("\n"),
+        expect![[r#"
+            0 worldMeta
+            1 worldProperties
+            2 chunkl0
+            3 chunkl1
+            4 chunkl2
+            5 entity
+            6 opacityMap
+            7 chunkDelta
+            8 object
+            9 record
+            10 snapshot
+            11 index"#]],
+    );
+    assert!(Family::ALL.into_iter().all(|family| Family::from_number(family.number()) == Some(family)));
+    assert_eq!(Family::from_number(12), None);
+}

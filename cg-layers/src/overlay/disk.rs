@@ -23,7 +23,7 @@ impl<S: Base> Arenas<S> {
         let dir = dir.as_ref();
         claim(dir)?;
         let engine = RocksEngine::create(&engine_dir(dir), &options.rocks())
-            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+            .map_err(|source| OpenError::Engine { at: dir.into(), source })?;
         let arenas = Self::over(engine, base, options)?;
         arenas.engine().sync()?;
         sync_parent(dir)?;
@@ -51,7 +51,7 @@ impl<S: Base> Arenas<S> {
         let path = overlay_engine_dir(dir)?;
         let engine = open_with_history(dir, &path, &options.rocks().with_access(access))?;
         if !holds_overlays(&engine)? {
-            return Err(OpenError::HalfCreated { path: dir.into() }.into());
+            return Err(OpenError::HalfCreated { at: dir.into() }.into());
         }
         Self::over(engine, base, options)
     }
@@ -69,7 +69,7 @@ impl<S: Base> Arenas<S> {
         let dir = dir.as_ref();
         let path = overlay_engine_dir(dir)?;
         salvage_in(dir, &path, options, |reader| {
-            let refused = || OpenError::HalfCreated { path: dir.into() };
+            let refused = || OpenError::HalfCreated { at: dir.into() };
             if holds_overlays(reader)? { Ok(()) } else { Err(refused().into()) }
         })
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use cg_format::EntityId;
 use cg_registry::{ListKind, Name};
-use cg_store::Error;
 use cg_store::engine::ErrorKind;
+use cg_store::{Error, Location};
 use uuid::Uuid;
 
 use super::SegmentPos;
@@ -58,12 +58,12 @@ pub enum SegmentError {
         segment: SegmentPos,
     },
     /// A segment that the root knows is missing, and was not deleted.
-    #[error("{segment} is gone: the root knows it and {} is missing; restore it, or delete the segment", path.display())]
+    #[error("{segment} is gone: the root knows it and {at} is missing; restore it, or delete the segment")]
     Lost {
         /// The segment.
         segment: SegmentPos,
-        /// Its path.
-        path: PathBuf,
+        /// Its location.
+        at: Location,
     },
     /// A segment or the root lacks a transfer of entities that the other knows: it was put back from a copy. Nothing was
     /// changed. Otherwise an entity could be in two segments, or in none.
@@ -80,14 +80,13 @@ pub enum SegmentError {
     },
     /// The root does not know the world in the place of a segment. Nothing was changed.
     #[error(
-        "{segment} lies in {} and its root does not know it; restore both from one backup, or move it away",
-        path.display()
+        "{segment} lies in {at} and its root does not know it; restore both from one backup, or move it away"
     )]
     NotKnown {
         /// The segment.
         segment: SegmentPos,
-        /// Its path.
-        path: PathBuf,
+        /// Its location.
+        at: Location,
     },
     /// The storage failed while the entity was transferred, and the transfer is not finished yet.
     #[error(
@@ -247,8 +246,8 @@ mod tests {
             (SegmentError::NoEntity { id }, K::NotFound),
             (SegmentError::NoOwner { id }, K::Invalid),
             (SegmentError::Missing { segment }, K::NotFound),
-            (SegmentError::Lost { segment, path: "0".into() }, K::Damaged),
-            (SegmentError::NotKnown { segment, path: "0".into() }, K::Damaged),
+            (SegmentError::Lost { segment, at: Location::Address("0".into()) }, K::Damaged),
+            (SegmentError::NotKnown { segment, at: Location::Address("0".into()) }, K::Damaged),
             (SegmentError::Replaced { segment, what: "the root", commit: 7 }, K::Damaged),
             (SegmentError::InTransit { id, from: segment, to: at(1) }, K::Unavailable),
             (SegmentError::UnfinishedMerge, K::Unsupported),

@@ -1,22 +1,24 @@
 //! Where the worlds of a segmented world are stored.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use cg_registry::{Catalog, PackManifest};
 use cg_store::layer::{Mutex, adopt_names, rank};
-use cg_store::{Error, World, WorldOptions};
+use cg_store::{Error, Location, World, WorldOptions};
 
 use super::SegmentPos;
 
 /// Where the worlds of a segmented world are stored: on disk or in memory.
 pub trait SegmentHome: Send + Sync + 'static {
-    /// The path of a segment, for messages.
-    fn path(&self, segment: SegmentPos) -> PathBuf;
+    /// The location of a segment, for messages.
+    fn location(&self, segment: SegmentPos) -> Location;
 
     /// Whether anything is stored in the place of a segment.
-    fn has(&self, segment: SegmentPos) -> bool;
+    ///
+    /// # Errors
+    /// The errors of the disk or the network.
+    fn has(&self, segment: SegmentPos) -> Result<bool, Error>;
 
     /// Creates a segment's world with the root's names. Replaces what an interrupted attempt left.
     ///
@@ -70,12 +72,12 @@ impl InMemory {
 }
 
 impl SegmentHome for InMemory {
-    fn path(&self, segment: SegmentPos) -> PathBuf {
-        segment.file_name().into()
+    fn location(&self, segment: SegmentPos) -> Location {
+        Location::Address(format!("{} in memory", segment.file_name()))
     }
 
-    fn has(&self, segment: SegmentPos) -> bool {
-        self.worlds.lock().contains_key(&segment)
+    fn has(&self, segment: SegmentPos) -> Result<bool, Error> {
+        Ok(self.worlds.lock().contains_key(&segment))
     }
 
     fn create(
@@ -128,7 +130,7 @@ mod disk {
 
     use super::SegmentHome;
     use crate::segment::SegmentPos;
-    use cg_store::{Error, OpenError, World, WorldOptions};
+    use cg_store::{Error, Location, OpenError, World, WorldOptions};
 
     /// Segments on disk. Each is a world in a directory of its own, which `cg` opens like any other.
     #[derive(Debug)]
@@ -147,15 +149,22 @@ mod disk {
         pub(in crate::segment) fn root_dir(&self) -> PathBuf {
             self.dir.join("root")
         }
+
+        /// The directory of a segment's world.
+        pub(in crate::segment) fn path(&self, segment: SegmentPos) -> PathBuf {
+            self.dir.join("segments").join(segment.file_name())
+        }
     }
 
     impl SegmentHome for OnDisk {
-        fn path(&self, segment: SegmentPos) -> PathBuf {
-            self.dir.join("segments").join(segment.file_name())
+        fn location(&self, segment: SegmentPos) -> Location {
+            self.path(segment).into()
         }
 
-        fn has(&self, segment: SegmentPos) -> bool {
-            self.path(segment).exists()
+        fn has(&self, segment: SegmentPos) -> Result<bool, Error> {
+            let path = self.path(segment);
+            let found = path.try_exists();
+            found.map_err(|source| OpenError::Io { action: "find", path, source }.into())
         }
 
         fn create(

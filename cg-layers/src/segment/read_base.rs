@@ -54,8 +54,8 @@ impl ReadBase {
             return Ok(Some(world));
         }
         let path = self.0.home.path(segment);
-        if !self.0.home.has(segment) {
-            return Err(SegmentError::Lost { segment, path }.into());
+        if !self.0.home.has(segment)? {
+            return Err(SegmentError::Lost { segment, at: path.into() }.into());
         }
         let world = World::builder().options(&self.0.options).open_read_only(&path)?;
         Ok(Some(opened.get_or_init(|| world)))

@@ -124,13 +124,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         match state() {
             Some(state) => Ok(state == SegmentState::There),
             // It may have been created since the first check.
-            None if self.shared.home.has(segment) && state().is_none() => Err(self.not_known(segment)),
+            None if self.shared.home.has(segment)? && state().is_none() => Err(self.not_known(segment)),
             None => Ok(false),
         }
     }
 
     fn not_known(&self, segment: SegmentPos) -> Error {
-        SegmentError::NotKnown { segment, path: self.shared.home.path(segment) }.into()
+        SegmentError::NotKnown { segment, at: self.shared.home.location(segment) }.into()
     }
 
     /// Calls a function with a segment's world, which is created if it is not stored.
@@ -204,7 +204,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
 
     fn create_segment(&self, segment: SegmentPos) -> Result<World, Error> {
         let safe = self.level();
-        if !self.shared.known.read().contains_key(&segment) && self.shared.home.has(segment) {
+        if !self.shared.known.read().contains_key(&segment) && self.shared.home.has(segment)? {
             return Err(self.not_known(segment));
         }
         self.note(segment, Some(SegmentState::Creating), safe)?;
@@ -227,8 +227,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     fn open_of_any_history(&self, segment: SegmentPos) -> Result<World, Error> {
-        if !self.shared.home.has(segment) {
-            return Err(SegmentError::Lost { segment, path: self.shared.home.path(segment) }.into());
+        if !self.shared.home.has(segment)? {
+            return Err(SegmentError::Lost { segment, at: self.shared.home.location(segment) }.into());
         }
         let names = self.catalog();
         let check = |stored: &Catalog| Ok(check_names(segment, stored, &names)?);

@@ -144,8 +144,8 @@ fn unknown_worlds(dir: &Path, known: &BTreeMap<SegmentPos, SegmentState>) -> Res
         match SegmentPos::parse(&name).filter(|segment| segment.file_name() == name) {
             Some(segment) if known.contains_key(&segment) => {}
             Some(segment) => {
-                let path = path.join(name);
-                unknown.insert(SegmentError::NotKnown { segment, path }.to_string());
+                let at = path.join(name).into();
+                unknown.insert(SegmentError::NotKnown { segment, at }.to_string());
             }
             None => {
                 unknown.insert(format!("segments/{name} is no segment; it may be moved away"));
@@ -164,8 +164,8 @@ fn verify_segment(
     verify: impl FnOnce(&World) -> Result<VerifyReport, Error>,
 ) -> Result<VerifyReport, Error> {
     let path = home.path(segment);
-    if !home.has(segment) {
-        return Err(SegmentError::Lost { segment, path }.into());
+    if !home.has(segment)? {
+        return Err(SegmentError::Lost { segment, at: path.into() }.into());
     }
     let world = World::builder().options(options).open_read_only(&path)?;
     check_names(segment, &world.catalog(), &root.catalog())?;

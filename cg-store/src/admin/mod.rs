@@ -2,6 +2,7 @@
 
 pub(crate) mod census;
 pub(crate) mod changes;
+pub(crate) mod copy;
 pub(crate) mod hash;
 pub(crate) mod quarantine;
 pub(crate) mod verify;

@@ -1,12 +1,11 @@
 //! How a world is opened: its packs, its options, and where it is.
 
-use cg_registry::PackManifest;
+use cg_registry::{PackManifest, Plan};
 
 use crate::api::world::World;
-use crate::engine::{Engine, MemEngine};
+use crate::engine::MemEngine;
 use crate::storage::error::Error;
 use crate::storage::options::{MAX_BATCH_BYTES, WorldOptions};
-use crate::storage::registry::Registry;
 
 /// Opens worlds. Made by [`World::builder`].
 ///
@@ -19,9 +18,10 @@ use crate::storage::registry::Registry;
 /// | [`open`](Self::open) | a stored world, which gets what the packs add |
 /// | [`open_read_only`](Self::open_read_only) | a stored world that is not changed |
 /// | [`in_memory`](Self::in_memory) | a new world that is gone with its last handle |
-/// | [`over`](Self::over) | a world in an engine of another crate |
 /// | [`plan`](Self::plan) | what opening with these packs would change |
 /// | [`salvage_commit`](Self::salvage_commit) | quarantine of a damaged commit that blocks an open |
+/// | [`over`](Self::over) | a world in an engine of another crate, new or stored |
+/// | [`create_over`](Self::create_over), [`open_over`](Self::open_over), [`open_read_only_over`](Self::open_read_only_over), [`plan_over`](Self::plan_over), [`salvage_over`](Self::salvage_over) | the same as in a directory, in an engine of another crate |
 ///
 /// ```
 /// # #[cfg(feature = "rocks")] {
@@ -71,21 +71,9 @@ impl<'b> WorldBuilder<'b> {
         self.over(MemEngine::new().with_max_batch_bytes(MAX_BATCH_BYTES))
     }
 
-    /// A world whose rows an engine of another crate keeps; a new one if the engine is empty. What `world.cg` is to a
-    /// directory, a row is to the engine.
-    ///
-    /// If the engine lost commits, or is a restored copy, set
-    /// [`accept_lost_commits`](WorldOptions::accept_lost_commits) for one open. The world gets a new incarnation then:
-    /// versions of the lost commits are not taken for those of later ones.
-    ///
-    /// # Errors
-    /// [`OpenError::NeedsPlan`](crate::OpenError::NeedsPlan) if the packs do not fit together;
-    /// [`OpenError::OtherSignature`](crate::OpenError::OtherSignature) if the world has another signature than the
-    /// requested one; [`Error::Corrupt`] if a row that a world reads first is damaged; and if the engine fails.
-    pub fn over(self, engine: impl Engine) -> Result<World, Error> {
-        self.with_options(|options| {
-            World::over(Box::new(engine), options, |names| Registry::grow(names, self.packs, &options.packs))
-        })
+    /// What opening a world with these packs would change.
+    pub(super) fn plan_of(&self, world: &World) -> Plan {
+        self.with_options(|options| cg_registry::reconcile(&world.catalog(), self.packs, &options.packs))
     }
 
     pub(super) fn with_options<T>(&self, open: impl FnOnce(&WorldOptions) -> T) -> T {

@@ -71,9 +71,7 @@ impl WorldBuilder<'_> {
     /// # Errors
     /// As [`open_read_only`](Self::open_read_only). A refused plan is not an error here: the plan itself reports it.
     pub fn plan(self, dir: impl AsRef<Path>) -> Result<Plan, Error> {
-        let world = self.open_read_only(dir)?;
-        let names = world.catalog();
-        Ok(self.with_options(|options| cg_registry::reconcile(&names, self.packs, &options.packs)))
+        self.open_read_only(dir).map(|world| self.plan_of(&world))
     }
 
     /// Quarantines the damaged parts of a commit that blocks the open of a world with [`OpenError::DamagedCommit`].
@@ -110,9 +108,9 @@ impl World {
         claim(dir)?;
         file.write(dir)?;
         let engine = RocksEngine::create(&directory::engine_dir(dir), &options.rocks())
-            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+            .map_err(|source| OpenError::Engine { at: dir.into(), source })?;
         let ready = WorldFile { state: State::Ready, ..file };
-        let world = Self::begin(Box::new(engine), rows, ready.clone(), Some(dir.into()), options)?;
+        let world = Self::begin(Box::new(engine), rows, ready.clone(), dir.into(), options)?;
         world.applied()?.shared.engine()?.sync()?;
         ready.write(dir)?;
         sync_parent(dir)?;
@@ -128,8 +126,8 @@ impl World {
         options.tiers.validate()?;
         let dir = &*absolute(dir)?;
         let mut file = read_finished(dir)?;
-        file.check_signature(dir, options.signature.as_deref())?;
-        let refused = |source| OpenError::Engine { path: dir.into(), source };
+        file.check_signature(&dir.into(), options.signature.as_deref())?;
+        let refused = |source| OpenError::Engine { at: dir.into(), source };
         let examined =
             RocksEngine::examine(&directory::engine_dir(dir), &options.rocks()).map_err(refused)?;
         let floor_problem = directory::floor_problem(dir, &file);
@@ -153,18 +151,18 @@ impl World {
             file = WorldFile { incarnation: Uuid::new_v4(), state: State::Ready, ..file };
             file.write(dir)?;
         }
-        Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
+        Self::begin(Box::new(engine), rows, file, dir.into(), options)
     }
 
     fn read_only(dir: &Path, options: &WorldOptions) -> Result<Self, Error> {
         let dir = &*absolute(dir)?;
         let file = read_finished(dir)?;
-        file.check_signature(dir, options.signature.as_deref())?;
+        file.check_signature(&dir.into(), options.signature.as_deref())?;
         let reading = options.rocks().with_access(Access::ReadOnly);
         let engine = RocksEngine::open(&directory::engine_dir(dir), &reading)
-            .map_err(|source| OpenError::Engine { path: dir.into(), source })?;
+            .map_err(|source| OpenError::Engine { at: dir.into(), source })?;
         let rows = WorldRows::read_in(&engine, dir, &file)?;
-        Self::begin(Box::new(engine), rows, file, Some(dir.into()), options)
+        Self::begin(Box::new(engine), rows, file, dir.into(), options)
     }
 
     /// Copies the world as it is now into a new directory, by hard links where the file system allows.
@@ -189,8 +187,13 @@ impl World {
         finish: impl FnOnce(&Path) -> Result<(), OpenError>,
     ) -> Result<(), Error> {
         self.applied()?.shared.check_open()?;
-        if !self.applied()?.shared.engine()?.caps().checkpoint {
-            let what = "write a checkpoint when opened for reading only";
+        let caps = self.applied()?.shared.engine()?.caps();
+        if !caps.checkpoint {
+            let what = if caps.read_only {
+                "write a checkpoint when opened for reading only"
+            } else {
+                "write a checkpoint"
+            };
             return Err(EngineError::Unsupported { what }.into());
         }
         claim(dir)?;

@@ -5,12 +5,14 @@ pub(crate) mod bind;
 pub(crate) mod builder;
 pub(crate) mod cache;
 pub(crate) mod chunks;
+mod copies;
 #[cfg(feature = "rocks")]
 pub(crate) mod disk;
 pub(crate) mod guards;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod opacity;
+mod over;
 pub mod prelude;
 pub(crate) mod read_view;
 pub(crate) mod records;

@@ -34,9 +34,9 @@ pub mod opacity {
 
 pub mod quarantine {
     //! Damaged rows, taken out of the way and kept.
-    #[cfg(feature = "rocks")]
-    pub use crate::admin::quarantine::SalvagedCommit;
-    pub use crate::admin::quarantine::{CHUNK_QUARANTINED, LostChunks, Quarantined, QuarantinedChunks};
+    pub use crate::admin::quarantine::{
+        CHUNK_QUARANTINED, LostChunks, Quarantined, QuarantinedChunks, SalvagedCommit,
+    };
     pub use crate::api::admin::Quarantine;
 }
 

@@ -1,22 +1,23 @@
 //! A world: the handle that a host holds.
 
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use cg_format::ChunkAt;
-use cg_registry::Catalog;
+use cg_format::{ChunkAt, Space};
 
 use crate::api::rooms::Rooms;
 use crate::engine::{Batch, CommitSeq, Engine, Level, Usage};
 use crate::maintain::{opacity, tiering};
 use crate::rt::lock_order::RwLock;
 use crate::rt::stats::Counters;
-use crate::storage::directory::{State, WorldFile};
+use crate::storage::copy_mark;
+use crate::storage::directory::WorldFile;
 use crate::storage::engine_cell::EngineCell;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::history::HistoryEngine;
+use crate::storage::location::Location;
 use crate::storage::meta::{self, Identity, WorldRows};
 use crate::storage::opacity_map::{self, Keep, KeptMap};
 use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
@@ -80,44 +81,13 @@ impl std::fmt::Debug for World {
 }
 
 impl World {
-    /// See [`WorldBuilder::over`](crate::WorldBuilder::over). `change` may change the stored names, or refuse them.
-    pub(crate) fn over(
-        engine: Box<dyn Engine>,
-        options: &WorldOptions,
-        change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
-    ) -> Result<Self, Error> {
-        let mut rows = WorldRows::read(&engine)?;
-        change(&mut rows.catalog)?;
-        let new = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
-        rows.identity = meta::IDENTITY.get(&engine)?;
-        let file = match &rows.identity {
-            None => new,
-            Some(stored) => {
-                stored.check_signature(Path::new("the engine"), options.signature.as_deref())?;
-                // The numbers of lost commits are issued again.
-                let is_other = options.accept_lost_commits;
-                WorldFile {
-                    incarnation: if is_other { new.incarnation } else { stored.incarnation },
-                    ..stored.clone()
-                }
-            }
-        };
-        let is_changed = rows.identity.as_ref() != Some(&file) && !engine.caps().read_only;
-        let world = Self::begin(engine, rows, file, None, options)?;
-        if is_changed {
-            // What is derived from the world remembers its identity.
-            world.rooms().shared.engine()?.sync()?;
-        }
-        Ok(world)
-    }
-
     /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
     /// grown by what packs offer.
     pub(crate) fn begin(
         engine: Box<dyn Engine>,
         mut rows: WorldRows,
         file: WorldFile,
-        directory: Option<PathBuf>,
+        location: Location,
         options: &WorldOptions,
     ) -> Result<Self, Error> {
         options.tiers.validate()?;
@@ -134,12 +104,15 @@ impl World {
         if rows.record_shape.is_none() {
             meta::RECORD_SHAPE.put(&mut batch, &record_shape);
         }
-        if directory.is_some() && rows.world.is_none() {
+        if location.directory().is_some() && rows.world.is_none() {
             meta::WORLD.put(&mut batch, &file.uuid);
         }
         // A world in a directory has its identity in `world.cg`.
-        if directory.is_none() && rows.identity.as_ref() != Some(&file) {
+        if location.directory().is_none() && rows.identity.as_ref() != Some(&file) {
             meta::IDENTITY.put(&mut batch, &file);
+        }
+        if rows.identity.as_ref().is_some_and(|stored| stored.state != file.state) {
+            batch.delete(Space::WorldMeta, copy_mark::STATE.key);
         }
         if options.accept_lost_commits && !matches!(opacity_map::WHOLE.get(&*engine), Ok(None)) {
             // As `KeptMap::at_open` judges it.
@@ -166,7 +139,7 @@ impl World {
             tombstone_horizon: AtomicU64::new(rows.tombstone_horizon),
             map,
             file,
-            directory,
+            location,
             pool,
             closed: AtomicBool::new(false),
             slot: EngineCell::new(engine),
@@ -206,10 +179,15 @@ impl World {
         self.rooms().shared.file.identity()
     }
 
-    /// Where the world lies, as an absolute path: a change of the process's current directory affects no open world.
-    /// `None` for a world in memory.
+    /// Where the world is stored. A directory is an absolute path: a change of the process's current directory affects no
+    /// open world.
+    pub fn location(&self) -> &Location {
+        &self.rooms().shared.location
+    }
+
+    /// The directory of the world, as an absolute path; `None` if it is in memory or at an address.
     pub fn directory(&self) -> Option<&Path> {
-        self.rooms().shared.directory.as_deref()
+        self.location().directory()
     }
 
     /// The limits that the world keeps.

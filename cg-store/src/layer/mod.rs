@@ -141,7 +141,7 @@ pub fn open_with_history(
     engine_dir: &Path,
     options: &RocksOptions,
 ) -> Result<RocksEngine, Error> {
-    let refused = |source| OpenError::Engine { path: dir.into(), source };
+    let refused = |source| OpenError::Engine { at: dir.into(), source };
     let check = |engine: &RocksEngine| {
         let lineage = history::read(engine)?;
         Ok::<_, Error>(engine.check_history(&lineage).map_err(refused)?)

@@ -21,7 +21,7 @@ pub(crate) fn absolute(dir: &Path) -> Result<PathBuf, OpenError> {
 pub fn claim(dir: &Path) -> Result<(), OpenError> {
     fs::create_dir_all(dir).map_err(|error| OpenError::io("create", dir, error))?;
     let mut entries = fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))?;
-    if entries.next().is_some() { Err(OpenError::NotEmpty { path: dir.into() }) } else { Ok(()) }
+    if entries.next().is_some() { Err(OpenError::NotEmpty { at: dir.into() }) } else { Ok(()) }
 }
 
 /// Syncs the parent directory of a new world, so that a power cut does not remove the world's own name.
@@ -39,5 +39,5 @@ pub fn sync_parent(dir: &Path) -> Result<(), OpenError> {
 /// Reads the file of a world whose creation was finished.
 pub(crate) fn read_finished(dir: &Path) -> Result<WorldFile, OpenError> {
     let file = WorldFile::read(dir)?;
-    if file.state == State::Creating { Err(OpenError::HalfCreated { path: dir.into() }) } else { Ok(file) }
+    if file.state == State::Creating { Err(OpenError::HalfCreated { at: dir.into() }) } else { Ok(file) }
 }

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::storage::error::OpenError;
+use crate::storage::location::Location;
 use crate::storage::meta::Identity;
 
 /// The file's name in a world directory.
@@ -101,10 +102,10 @@ impl WorldFile {
     ///
     /// # Errors
     /// [`OpenError::OtherSignature`] if it is not.
-    pub fn check_signature(&self, world: &Path, offered: Option<&str>) -> Result<(), OpenError> {
+    pub fn check_signature(&self, world: &Location, offered: Option<&str>) -> Result<(), OpenError> {
         match offered {
             Some(offered) if self.signature.as_deref() != Some(offered) => Err(OpenError::OtherSignature {
-                path: world.into(),
+                at: world.clone(),
                 stored: self.signature.clone(),
                 offered: offered.into(),
             }),
@@ -127,13 +128,13 @@ impl WorldFile {
                 } else {
                     "it has no file `world.cg`"
                 };
-                return Err(OpenError::NotAWorld { path: world.into(), why: why.into() });
+                return Err(OpenError::NotAWorld { at: world.into(), why: why.into() });
             }
             Err(error) => return Err(OpenError::io("read", &path, error)),
         };
         Self::decode(&bytes).map_err(|fault| match fault {
             Fault::Foreign => OpenError::NotAWorld {
-                path: world.into(),
+                at: world.into(),
                 why: "its `world.cg` does not begin with `cherrygrove world`".into(),
             },
             Fault::Newer { field, found, newest } => OpenError::NewerFormat { field, found, newest },

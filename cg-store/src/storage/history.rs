@@ -157,7 +157,7 @@ impl Engine for HistoryEngine {
 
     delegate! {
         engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes
-        disk_bytes caps usage
+        disk_bytes address caps usage
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
 
         delegate! {
             engine => snapshot sync last_commit batch_count last_synced checkpoint flush compact close failure
-            free_bytes disk_bytes caps usage
+            free_bytes disk_bytes address caps usage
         }
     }
 

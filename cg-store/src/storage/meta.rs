@@ -1,6 +1,7 @@
 //! The rows of `worldMeta`: properties of the world, its limits, and the registry's lists.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 #[cfg(feature = "rocks")]
 use std::path::Path;
 
@@ -150,7 +151,7 @@ impl WorldRows {
             }
             _ => {
                 let checked = engine.check_history(&read.lineage);
-                checked.map_err(|source| OpenError::Engine { path: path.into(), source })?;
+                checked.map_err(|source| OpenError::Engine { at: path.into(), source })?;
                 Ok(read)
             }
         }
@@ -235,6 +236,16 @@ fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
         let (field, found) = ("leaf square size of settings", settings.leaf_square_size.into());
         here.error(Problem::OutOfRange { field, found, allowed: "settings that make a tree" })
     })
+}
+
+/// Whether an engine has a row of any family. Costs a scan of each family up to its first row.
+pub(crate) fn has_rows(view: &dyn Readable) -> Result<bool, Error> {
+    for family in Family::ALL {
+        if view.scan_first(family, ALL_KEYS, 1, |_, _| ControlFlow::Break(()))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The stored registry; a new one if there is none.

@@ -3,14 +3,17 @@
 pub(crate) mod apply_latch;
 #[cfg(feature = "rocks")]
 pub(crate) mod claim;
+pub(crate) mod copy_mark;
 pub mod directory;
 pub(crate) mod engine_cell;
 pub(crate) mod error;
 pub(crate) mod history;
+pub(crate) mod location;
 pub(crate) mod meta;
 pub(crate) mod object_key;
 pub(crate) mod opacity_map;
 pub(crate) mod options;
+pub(crate) mod reading;
 pub(crate) mod recent_puts;
 pub(crate) mod record_settings;
 pub(crate) mod record_shape;

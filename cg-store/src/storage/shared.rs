@@ -1,7 +1,6 @@
 //! The state that all rooms of a world use: its engine, its registry, its settings, its counters.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -14,6 +13,7 @@ use crate::rt::stats::Counters;
 use crate::storage::directory::WorldFile;
 use crate::storage::engine_cell::{EngineCell, EngineGuard};
 use crate::storage::error::Error;
+use crate::storage::location::Location;
 use crate::storage::opacity_map::KeptMap;
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::RecordShape;
@@ -33,8 +33,7 @@ pub(crate) struct Shared {
     pub(crate) file: WorldFile,
     /// The openings that made its commits, with this one if the world takes commits.
     pub(crate) lineage: Arc<Lineage>,
-    /// The directory of the world; `None` for a world in memory.
-    pub(crate) directory: Option<PathBuf>,
+    pub(crate) location: Location,
     pub(crate) pool: Arc<Pool>,
     pub(crate) closed: AtomicBool,
 }

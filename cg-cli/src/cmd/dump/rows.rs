@@ -33,7 +33,7 @@ impl Rows {
         WorldFile::read(path)?;
         let options = RocksOptions::new(Budget::new(ENGINE_BYTES, 1)).with_access(Access::ReadOnly);
         let engine = world.when_free(out, || RocksEngine::open(&directory::engine_dir(path), &options));
-        let engine = engine.map_err(|source| OpenError::Engine { path: path.into(), source })?;
+        let engine = engine.map_err(|source| OpenError::Engine { at: path.into(), source })?;
         let catalog = read_catalog(&engine)?;
         Ok(Self { engine, catalog })
     }

@@ -11,7 +11,7 @@ use super::server::{Owner, Progress, Refused, Server};
 use super::view::Kept;
 use crate::{
     Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Fence, Found, Guard, KeyRange,
-    Latency, Level, Reopen, Reopened, Snapshot, Usage,
+    Latency, Level, Reopen, Reopened, SealedRow, Snapshot, Usage, check_load,
 };
 
 /// The limit on a batch.
@@ -169,6 +169,20 @@ impl Engine for Remote {
         self.reach(level, seq)
     }
 
+    fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
+        let _one_request = self.requests.lock();
+        let owner = self.check_writable()?;
+        let seq = check_load(&rows, self.last_commit(), MAX_BATCH_BYTES)?;
+        let loaded = self
+            .network
+            .call(|| self.server.load(owner, &rows, seq))
+            .map_err(|unanswered| EngineError::WriteFailed { cause: self.fail(unanswered) })?;
+        let count = loaded.map_err(|why| self.fenced(why))?;
+        self.last_commit.store(seq.get(), Ordering::Release);
+        self.batches.store(count, Ordering::Release);
+        Ok(())
+    }
+
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
         Ok(Box::new(Kept::new(self)?))
     }
@@ -239,6 +253,10 @@ impl Engine for Remote {
 
     fn free_bytes(&self) -> Option<u64> {
         None
+    }
+
+    fn address(&self) -> String {
+        "a simulated server".into()
     }
 
     fn caps(&self) -> Caps {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::{Batch, CommitSeq, EngineError, Family, Fence, Guard, Op, Space};
+use crate::{Batch, CommitSeq, EngineError, Family, Fence, Guard, Op, SealedRow, Space};
 
 /// The position of a row: its family and its key.
 pub(crate) type Place = (u8, Vec<u8>);
@@ -192,6 +192,27 @@ impl Server {
         }
         state.answers.insert(owner, (request, applied.clone()));
         applied
+    }
+
+    /// Stores rows as they are, before the first commit. Returns the number of batches. A repeated request changes
+    /// nothing.
+    pub(crate) fn load(&self, owner: Owner, rows: &[SealedRow], seq: CommitSeq) -> Result<u64, Fence> {
+        let mut state = self.state.lock();
+        if owner != state.owner() {
+            return Err(state.fence());
+        }
+        if state.last_commit != CommitSeq::NONE && state.last_commit != seq {
+            let next = state.last_commit.next();
+            return Err(Fence::Number { given: CommitSeq::NONE.next(), next });
+        }
+        let stored = Arc::make_mut(&mut state.rows);
+        for SealedRow { family, key, bytes } in rows {
+            stored.insert((*family as u8, key.to_vec()), bytes.to_vec().into());
+        }
+        state.last_commit = seq;
+        state.batches += 1;
+        state.replicate();
+        Ok(state.batches)
     }
 
     pub(crate) fn sync(&self, owner: Owner) -> Result<CommitSeq, Fence> {

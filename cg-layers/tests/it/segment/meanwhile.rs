@@ -1,7 +1,6 @@
 //! Changes by others in the middle of a call, and segments whose storage fails while the world goes on.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use cg_layers::MergedInPart;
 use cg_registry::Catalog;
+use cg_store::Location;
 use cg_store::engine::{Fault, MemEngine};
 use parking_lot::Mutex;
 
@@ -68,12 +68,12 @@ impl Staged {
 }
 
 impl SegmentHome for Staged {
-    fn path(&self, _: SegmentPos) -> PathBuf {
-        PathBuf::from("memory")
+    fn location(&self, _: SegmentPos) -> Location {
+        Location::Address("memory".into())
     }
 
-    fn has(&self, segment: SegmentPos) -> bool {
-        self.worlds.lock().contains_key(&segment)
+    fn has(&self, segment: SegmentPos) -> Result<bool, Error> {
+        Ok(self.worlds.lock().contains_key(&segment))
     }
 
     fn create(

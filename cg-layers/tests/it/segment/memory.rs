@@ -1,12 +1,12 @@
 //! The memory for decoded chunks, which the open segments divide.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use cg_registry::Catalog;
+use cg_store::Location;
 use parking_lot::Mutex;
 
 use super::*;
@@ -21,12 +21,12 @@ struct Shown {
 }
 
 impl SegmentHome for Shown {
-    fn path(&self, segment: SegmentPos) -> PathBuf {
-        segment.to_string().into()
+    fn location(&self, segment: SegmentPos) -> Location {
+        Location::Address(segment.to_string())
     }
 
-    fn has(&self, segment: SegmentPos) -> bool {
-        self.worlds.lock().contains_key(&segment)
+    fn has(&self, segment: SegmentPos) -> Result<bool, Error> {
+        Ok(self.worlds.lock().contains_key(&segment))
     }
 
     fn create(

@@ -1,10 +1,10 @@
 //! Entities that cross borders, with every commit of it failing in turn.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use cg_registry::Catalog;
+use cg_store::Location;
 use cg_store::engine::{Engine, MemEngine};
 use parking_lot::Mutex;
 
@@ -66,12 +66,12 @@ impl Crashing {
 }
 
 impl SegmentHome for Crashing {
-    fn path(&self, _: SegmentPos) -> PathBuf {
-        PathBuf::from("memory")
+    fn location(&self, _: SegmentPos) -> Location {
+        Location::Address("memory".into())
     }
 
-    fn has(&self, segment: SegmentPos) -> bool {
-        self.engines.lock().contains_key(&segment)
+    fn has(&self, segment: SegmentPos) -> Result<bool, Error> {
+        Ok(self.engines.lock().contains_key(&segment))
     }
 
     fn create(

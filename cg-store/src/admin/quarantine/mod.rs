@@ -13,7 +13,6 @@
 
 mod chunk;
 mod clear;
-#[cfg(feature = "rocks")]
 mod commit;
 mod entity;
 mod gap;
@@ -31,8 +30,10 @@ use crate::engine::{Batch, CommitSeq, EngineError, ReadableExt as _, Stamp};
 use crate::storage::error::{ConflictKey, Damage, Error};
 
 pub use chunk::{CHUNK_QUARANTINED, QuarantinedChunks};
+pub(crate) use commit::DamagedCommits;
+pub use commit::SalvagedCommit;
 #[cfg(feature = "rocks")]
-pub use commit::{SalvagedCommit, salvage_in};
+pub use commit::salvage_in;
 pub(crate) use gap::Gap;
 pub use gap::LostChunks;
 

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::engine::{Engine, Level, MemEngine, Readable, Reopen, RowVisitor, Scan, Snapshot, Value};
 use crate::storage::directory::{State, WorldFile};
+use crate::storage::location::Location;
 use crate::storage::meta::WorldRows;
 use crate::{Durability, Property, World, WorldOptions};
 
@@ -114,7 +115,8 @@ impl Farm {
         let engine = Watched { engine: Box::new(engine), hook: Arc::clone(&hook) };
         let file = WorldFile { state: State::Ready, ..WorldFile::new_world() };
         let rows = WorldRows::read(&engine).unwrap();
-        let world = World::begin(Box::new(engine), rows, file, None, options).unwrap();
+        let world =
+            World::begin(Box::new(engine), rows, file, Location::Address("memory".into()), options).unwrap();
         let overworld = world.registry().register_dimension("game:overworld").unwrap();
         let kind = world.registry().register_entity("game:cow").unwrap();
         let milk = ComponentOffer::fixed(Name::new("game:milk").unwrap(), 1);

@@ -181,7 +181,7 @@ impl Admin<'_> {
             verifier.rows(&view, family, depth)?;
         }
         #[cfg(feature = "rocks")]
-        if let Some(world) = &self.shared.directory
+        if let Some(world) = self.shared.location.directory()
             && let Some(problem) = directory::floor_problem(world, &self.shared.file)
         {
             verifier.find_in(Family::WorldMeta, &[], problem.to_string());

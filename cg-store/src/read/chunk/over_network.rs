@@ -256,7 +256,7 @@ mod tests {
 
         delegate! {
             engine => sync last_commit batch_count last_synced checkpoint flush compact close failure free_bytes
-            disk_bytes usage
+            disk_bytes address usage
         }
     }
 

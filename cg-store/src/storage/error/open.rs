@@ -11,25 +11,29 @@ use cg_format::key::Family;
 
 use super::hex;
 use crate::engine::{CommitSeq, EngineError};
+use crate::storage::location::Location;
 use crate::storage::record_shape::RecordShape;
 
-/// Why a directory cannot be opened as a world. No byte of it was changed.
+/// Why a world cannot be opened or created. Nothing stored was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The directory is not a world.
-    #[error("{} is not a world: {why}", path.display())]
+    /// There is no world in this place.
+    #[error("{at} is not a world: {why}")]
     NotAWorld {
-        /// The directory.
-        path: PathBuf,
+        /// The place that was to hold the world.
+        at: Location,
         /// The missing part.
         why: String,
     },
-    /// A world was to be created in a directory that is not empty.
-    #[error("{} already holds files; a world is created in an empty or missing directory", path.display())]
+    /// A world was to be created in a place that is not empty.
+    #[error("{at} already holds {}", match at {
+        Location::Directory(_) => "files; a world is created in an empty or missing directory",
+        Location::Address(_) => "rows; a world is created where there are none",
+    })]
     NotEmpty {
-        /// The directory.
-        path: PathBuf,
+        /// The place.
+        at: Location,
     },
     /// `world.cg` is that of another world than the rows.
     #[error(
@@ -45,10 +49,13 @@ pub enum OpenError {
         rows: Uuid,
     },
     /// Its creation was interrupted: it holds no data of value.
-    #[error("{} was never finished being created; delete the directory and create the world again", path.display())]
+    #[error("{at} was never finished being created; delete {} and create the world again", match at {
+        Location::Directory(_) => "the directory",
+        Location::Address(_) => "its rows",
+    })]
     HalfCreated {
-        /// The directory.
-        path: PathBuf,
+        /// The world.
+        at: Location,
     },
     /// A newer release wrote it.
     #[error(
@@ -84,13 +91,12 @@ pub enum OpenError {
     },
     /// The world was created for another application, or for another layout of one.
     #[error(
-        "{} has {}, and `{offered}` was asked for",
-        path.display(),
+        "{at} has {}, and `{offered}` was asked for",
         stored.as_ref().map_or("no signature".into(), |stored| format!("the signature `{stored}`"))
     )]
     OtherSignature {
-        /// The directory.
-        path: PathBuf,
+        /// The world.
+        at: Location,
         /// The world's signature.
         stored: Option<String>,
         /// The requested signature.
@@ -108,12 +114,11 @@ pub enum OpenError {
         /// The report of the dry run.
         report: String,
     },
-    /// The engine's directory cannot be opened: it is locked by another process, a family is missing, or files are
-    /// damaged.
-    #[error("{}: {source}", path.display())]
+    /// The engine cannot be opened: another process has it, a family is missing, or files are damaged.
+    #[error("{at}: {source}")]
     Engine {
-        /// The world directory.
-        path: PathBuf,
+        /// The world.
+        at: Location,
         /// The error of the engine.
         source: EngineError,
     },

@@ -290,6 +290,17 @@ fn upkeep(world: &World, ids: &Ids) {
     world.tiers().purge_tombstones_before(last).expect("purges");
 }
 
+/// A world on disk that the script wrote.
+pub(super) fn written_in_every_way(dir: &Path) -> World {
+    let world = World::builder().options(&scripted(Keep::On)).create(dir).expect("the directory is empty");
+    let ids = Ids::register(&world);
+    for part in SCRIPT {
+        (part.write)(&world, &ids);
+    }
+    world.flush().expect("is written");
+    world
+}
+
 /// Runs the script. Returns the rows of each family after each part, as counts and digests.
 fn digests(world: &World) -> String {
     let ids = Ids::register(world);

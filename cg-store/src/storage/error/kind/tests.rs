@@ -119,7 +119,7 @@ fn what_a_transaction_is_refused_for() {
 fn what_other_calls_answer() {
     let name = || "spawn".to_owned();
     check([
-        (Error::Open(OpenError::NotEmpty { path: "world".into() }), K::Invalid),
+        (Error::Open(OpenError::NotEmpty { at: std::path::Path::new("world").into() }), K::Invalid),
         (Error::SnapshotName { len_bytes: 0 }, K::Invalid),
         (Error::SnapshotExists { name: name() }, K::Invalid),
         (Error::SnapshotReplaced { name: name() }, K::Conflict),
@@ -142,16 +142,19 @@ fn why_a_directory_does_not_open() {
     let io = |kind: io::ErrorKind| OpenError::Io { action: "read", path: path(), source: kind.into() };
     let shape = RecordShape::default();
     let table = [
-        (OpenError::NotAWorld { path: path(), why: "empty".into() }, K::NotFound),
-        (OpenError::NotEmpty { path: path() }, K::Invalid),
-        (OpenError::HalfCreated { path: path() }, K::Damaged),
+        (OpenError::NotAWorld { at: path().into(), why: "empty".into() }, K::NotFound),
+        (OpenError::NotEmpty { at: path().into() }, K::Invalid),
+        (OpenError::HalfCreated { at: path().into() }, K::Damaged),
         (OpenError::NewerFormat { field: "format", found: 2, newest: 1 }, K::Unsupported),
         (OpenError::DamagedWorldFile { path: path(), what: "cut".into() }, K::Damaged),
         (OpenError::RecordShape { stored: shape, offered: shape }, K::Invalid),
-        (OpenError::OtherSignature { path: path(), stored: None, offered: "game".into() }, K::Invalid),
+        (OpenError::OtherSignature { at: path().into(), stored: None, offered: "game".into() }, K::Invalid),
         (OpenError::NotASignature { found: String::new() }, K::Invalid),
         (OpenError::NeedsPlan { report: "a pack is gone".into() }, K::Invalid),
-        (OpenError::Engine { path: path(), source: EngineError::Locked { dir: path(), by: None } }, K::Busy),
+        (
+            OpenError::Engine { at: path().into(), source: EngineError::Locked { dir: path(), by: None } },
+            K::Busy,
+        ),
         (OpenError::UnfinishedCommit { commit: CommitSeq::new(1) }, K::ReadOnly),
         (
             OpenError::DamagedCommit { family: Family::Object, key: Box::default(), what: "cut".into() },
