@@ -20,6 +20,7 @@ mod metadata;
 mod miri;
 mod msrv;
 mod oldest;
+mod postgres;
 mod powerset;
 mod process;
 mod program;
@@ -84,6 +85,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// A test cluster of PostgreSQL: three nodes with quorum replication, and failovers.
+    #[command(subcommand)]
+    Postgres(postgres::Action),
     /// Remove files of the build.
     Clean {
         /// What older compilers, profiles and dependencies left below target/, and nothing else. For all of it there is `cargo clean`.
@@ -154,6 +158,7 @@ fn run(command: Command) -> Result<()> {
         Command::Torture(options) => torture::run(&context, &options),
         Command::Fuzz(options) => alone(&context, fuzz::run(&context, &options)?),
         Command::Python { script, args } => alone(&context, python::run(&context, &script, &args)?),
+        Command::Postgres(action) => postgres::run(&context, &action),
         Command::Clean { stale: _ } => clean::stale(&context),
         Command::Layers => alone(&context, layers::run(&context)?),
         Command::Features => alone(&context, features::run(&context)?),

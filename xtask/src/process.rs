@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::stderr;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -14,12 +15,20 @@ pub(crate) struct Tool {
     args: Vec<OsString>,
     env: Vec<(OsString, Option<OsString>)>,
     dir: Option<PathBuf>,
+    user: Option<UserId>,
+}
+
+/// The numbers of a system user and of its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UserId {
+    pub(crate) user: u32,
+    pub(crate) group: u32,
 }
 
 impl Tool {
     /// A command without arguments, in the current folder.
     pub(crate) fn new(program: impl Into<OsString>) -> Self {
-        Self { program: program.into(), args: Vec::new(), env: Vec::new(), dir: None }
+        Self { program: program.into(), args: Vec::new(), env: Vec::new(), dir: None, user: None }
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -51,6 +60,12 @@ impl Tool {
 
     pub(crate) fn dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.dir = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Runs it as another user, which only root may do.
+    pub(crate) fn user(mut self, user: UserId) -> Self {
+        self.user = Some(user);
         self
     }
 
@@ -108,6 +123,9 @@ impl Tool {
         }
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
+        }
+        if let Some(UserId { user, group }) = self.user {
+            command.uid(user).gid(group);
         }
         command
     }

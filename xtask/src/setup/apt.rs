@@ -19,6 +19,19 @@ pub(super) fn can_install(context: &Context) -> bool {
 /// # Errors
 /// No apt, no right to use it, the person said no, or apt failed. The message holds the command to run by hand.
 pub(super) fn install(context: &Context, why: &str, packages: impl Fn() -> Vec<String>) -> Result<()> {
+    install_with(context, why, &[], packages)
+}
+
+/// As [`install`], with options for `apt-get install` that a person who types the command can leave out.
+///
+/// # Errors
+/// As [`install`].
+pub(super) fn install_with(
+    context: &Context,
+    why: &str,
+    options: &[String],
+    packages: impl Fn() -> Vec<String>,
+) -> Result<()> {
     if !can_install(context) {
         bail!("{why}. {}", advice(&packages()));
     }
@@ -30,7 +43,7 @@ pub(super) fn install(context: &Context, why: &str, packages: impl Fn() -> Vec<S
     }
     if unlisted {
         update(context);
-    } else if install_listed(context, &packages()).is_ok() {
+    } else if install_listed(context, options, &packages()).is_ok() {
         return Ok(());
     } else {
         say("apt did not succeed; fetching the package lists and trying again");
@@ -40,7 +53,7 @@ pub(super) fn install(context: &Context, why: &str, packages: impl Fn() -> Vec<S
     if let Some(name) = packages.iter().find(|name| !is_listed(name)) {
         bail!("{why}, and no package source of this system has {name}");
     }
-    install_listed(context, &packages).with_context(|| why.to_owned())
+    install_listed(context, options, &packages).with_context(|| why.to_owned())
 }
 
 /// Advice to a person where this program may not install `packages`.
@@ -90,8 +103,9 @@ fn update(context: &Context) {
     }
 }
 
-fn install_listed(context: &Context, packages: &[String]) -> Result<()> {
-    as_root(context, &["install", "-y", "--no-install-recommends"], packages)
+fn install_listed(context: &Context, options: &[String], packages: &[String]) -> Result<()> {
+    let words: Vec<_> = options.iter().chain(packages).cloned().collect();
+    as_root(context, &["install", "-y", "--no-install-recommends"], &words)
 }
 
 fn agreed() -> Result<bool> {
@@ -102,14 +116,14 @@ fn agreed() -> Result<bool> {
     Ok(!is_end && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes"))
 }
 
-fn as_root(context: &Context, verb: &[&str], packages: &[String]) -> Result<()> {
+fn as_root(context: &Context, verb: &[&str], words: &[String]) -> Result<()> {
     let tool = match (is_root(), context.audience) {
         (true, _) => Tool::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive"),
         (false, Audience::Person) => Tool::new("sudo").arg("apt-get"),
         // sudo passes no variable on.
         (false, _) => Tool::new("sudo").args(["-n", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]),
     };
-    tool.args(verb).args(packages).run_aside()
+    tool.args(verb).args(words).run_aside()
 }
 
 fn is_root() -> bool {

@@ -5,6 +5,7 @@ mod cache;
 mod compiler;
 mod libclang;
 mod pip;
+mod postgresql;
 mod remedy;
 mod rocksdb;
 
@@ -12,6 +13,7 @@ use anyhow::Result;
 
 pub(crate) use cache::{Lock, fingerprint};
 pub(crate) use pip::{Venv, ensure_python};
+pub(crate) use postgresql::{Major, Postgresql};
 
 use crate::context::Context;
 use crate::process::Tool;
