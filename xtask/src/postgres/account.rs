@@ -40,7 +40,9 @@ impl Account {
         }
         let [.., name] = NAMES;
         let advice = || {
-            format!("PostgreSQL refuses to run as root: make a system user {name}, or run this as another user")
+            format!(
+                "PostgreSQL refuses to run as root: make a system user {name}, or run this as another user"
+            )
         };
         let add = Tool::new("useradd").args(["--system", "--no-create-home", "--shell", "/bin/false", name]);
         add.run_aside().with_context(advice)?;

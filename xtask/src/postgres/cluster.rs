@@ -82,7 +82,8 @@ impl Cluster {
 
     fn made(home: &Home) -> Result<Option<Self>> {
         let advice = || format!("remove it with `{}`", home.command("down"));
-        let Some(saved) = Saved::read(&home.file()).with_context(advice)?.filter(|saved| saved.is_made) else {
+        let Some(saved) = Saved::read(&home.file()).with_context(advice)?.filter(|saved| saved.is_made)
+        else {
             return Ok(None);
         };
         if !saved.bin.join("postgres").is_file() {
@@ -101,7 +102,12 @@ impl Cluster {
         Self::down(&home)?;
         let account = Account::find()?;
         let (run, sockets) = home.make(&account)?;
-        say(format!("{count} nodes of PostgreSQL {} in {}, run by {}", programs.version, run.display(), account.name));
+        say(format!(
+            "{count} nodes of PostgreSQL {} in {}, run by {}",
+            programs.version,
+            run.display(),
+            account.name
+        ));
         let bin = reachable(&account, &programs.bin, &run)?;
         let (version, password) = (programs.version, password()?);
         let mut saved = Saved { is_made: false, run, sockets, bin, version, password, ports: ports(count)? };
@@ -151,7 +157,10 @@ impl Cluster {
                 Err(anyhow::Error::msg("its data is not whole"))
             };
             joined.or_else(|error| {
-                say(format!("{} is made again from {}, since it cannot go on: {error:#}", node.name, leader.name));
+                say(format!(
+                    "{} is made again from {}, since it cannot go on: {error:#}",
+                    node.name, leader.name
+                ));
                 node.kill()?;
                 node.copy(leader)?;
                 node.start()
@@ -220,7 +229,8 @@ fn each(nodes: &[Node], work: impl Fn(&Node) -> Result<()> + Sync) -> Result<()>
     thread::scope(|scope| {
         let work = &work;
         let started: Vec<_> = nodes.iter().map(|node| scope.spawn(move || work(node))).collect();
-        let ended = started.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked")));
+        let ended =
+            started.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked")));
         ended.collect::<Vec<_>>().into_iter().collect()
     })
 }
@@ -276,7 +286,9 @@ fn password() -> Result<String> {
 
 fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
-    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).context("cannot read /dev/urandom")?;
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("cannot read /dev/urandom")?;
     Ok(bytes)
 }
 

@@ -34,7 +34,8 @@ impl Connection {
     /// No server listens, it refuses, or does not answer in time.
     pub(super) fn open(sockets: &Path, port: u16, database: &str, patience: Duration) -> Result<Self> {
         let path = sockets.join(format!(".s.PGSQL.{port}"));
-        let stream = UnixStream::connect(&path).with_context(|| format!("no server at {}", path.display()))?;
+        let stream =
+            UnixStream::connect(&path).with_context(|| format!("no server at {}", path.display()))?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
         Self::over(stream, database)
@@ -66,8 +67,8 @@ impl<S: Read + Write> Connection<S> {
     /// As [`Connection::query`], and it returned something else.
     pub(super) fn value(&mut self, sql: &str) -> Result<String> {
         let mut rows = self.query(sql)?;
-        match (rows.pop().as_mut().map(Vec::as_mut_slice), rows.is_empty()) {
-            (Some([value]), true) => value.take().with_context(|| format!("`{sql}` returned NULL")),
+        match &mut rows[..] {
+            [row] if row.len() == 1 => row.remove(0).with_context(|| format!("`{sql}` returned NULL")),
             _ => bail!("`{sql}` did not return one row of one value"),
         }
     }
@@ -89,7 +90,9 @@ impl<S: Read + Write> Connection<S> {
                     None => return Ok(rows),
                 },
                 b'D' => rows.push(row_in(&body).context("the server sent a row that is cut")?),
-                b'R' if body != [0; 4] => bail!("the server asks for a password: its pg_hba.conf was changed"),
+                b'R' if body != [0; 4] => {
+                    bail!("the server asks for a password: its pg_hba.conf was changed")
+                }
                 // An error before the connection is ready is the last message.
                 b'E' if !is_ready_later(&body) => bail!("{}", error_in(&body)),
                 b'E' => failure = Some(error_in(&body)),
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_its_query_and_not_the_connection() {
-        let error = b"E\0\0\0\x23VERROR\0C42P01\0Mno such table\0\0";
+        let error = b"E\0\0\0\x22VERROR\0C42P01\0Mno such table\0\0";
         let mut connection =
             server(&[WELCOME, &error[..], READY, b"D\0\0\0\x0b\0\x01\0\0\0\x011", READY]).expect("a welcome");
         let failed = connection.query("SELECT 1 FROM t").unwrap_err();
@@ -222,9 +225,10 @@ mod tests {
     #[test]
     fn a_server_that_refuses_or_is_cut_off_is_an_error() {
         let refused = |answers: &[&[u8]]| format!("{:#}", server(answers).unwrap_err());
-        let fatal = b"E\0\0\0\x25VFATAL\0C57P03\0Mstarting up\0Hwait\0\0";
+        let fatal = b"E\0\0\0\x26VFATAL\0C57P03\0Mstarting up\0Hwait\0\0";
         assert_eq!(refused(&[fatal]), "the server refuses the connection: 57P03 starting up (wait)");
-        let password = "the server refuses the connection: the server asks for a password: its pg_hba.conf was changed";
+        let password =
+            "the server refuses the connection: the server asks for a password: its pg_hba.conf was changed";
         assert_eq!(refused(&[b"R\0\0\0\x08\0\0\0\x03"]), password);
         let large = "the server refuses the connection: the server sent a message of 4294967295 bytes";
         assert_eq!(refused(&[b"Z\xff\xff\xff\xff"]), large);

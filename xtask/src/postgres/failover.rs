@@ -70,7 +70,11 @@ pub(super) fn fail(cluster: &Cluster, failure: Failure) -> Result<Parts> {
     let seen = health::look(nodes)?;
     let faults = health::faults(&seen);
     if !faults.is_empty() {
-        bail!("the cluster is not healthy: {}; `{}` repairs it", faults.join("; "), cluster.home.command("up"));
+        bail!(
+            "the cluster is not healthy: {}; `{}` repairs it",
+            faults.join("; "),
+            cluster.home.command("up")
+        );
     }
     let primary = health::primary(&seen).context("a healthy cluster has a primary")?;
     let mut parts = Parts::new();

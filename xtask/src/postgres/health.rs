@@ -34,7 +34,10 @@ pub(super) struct Seen {
 /// What a node does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Role {
-    Primary { said: Said, standbys: Vec<Standby> },
+    Primary {
+        said: Said,
+        standbys: Vec<Standby>,
+    },
     Standby(Said),
     /// Its processes are paused.
     Paused,
@@ -151,10 +154,12 @@ pub(super) fn faults(seen: &[Seen]) -> Vec<String> {
         let Role::Standby(own) = &node.role else { continue };
         match standbys.iter().find(|standby| standby.name == node.name) {
             None => faults.push(format!("{} does not replicate from {}", node.name, primary.name)),
-            Some(standby) if standby.state != "streaming" || standby.sync_state != "quorum" => faults.push(format!(
-                "{} is {} and {} instead of streaming and quorum",
-                node.name, standby.state, standby.sync_state
-            )),
+            Some(standby) if standby.state != "streaming" || standby.sync_state != "quorum" => {
+                faults.push(format!(
+                    "{} is {} and {} instead of streaming and quorum",
+                    node.name, standby.state, standby.sync_state
+                ));
+            }
             Some(_) if own.timeline != said.timeline => faults.push(format!(
                 "{} is on timeline {} and {} on {}",
                 node.name, own.timeline, primary.name, said.timeline
@@ -193,7 +198,8 @@ pub(super) fn table(seen: &[Seen]) -> String {
     let rows: Vec<_> = [head].into_iter().chain(seen.iter().map(|node| node.cells(primary))).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let line = |row: &[String; 8]| {
-        let cells = row.iter().enumerate().map(|(column, cell)| format!("{cell:width$}", width = width(column)));
+        let cells =
+            row.iter().enumerate().map(|(column, cell)| format!("{cell:width$}", width = width(column)));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     rows.iter().map(line).collect()
@@ -213,7 +219,10 @@ impl Seen {
         if let (Role::Standby(own), Some(Role::Primary { said, standbys })) = (&self.role, primary) {
             let standby = standbys.iter().find(|standby| standby.name == self.name);
             sync_state = standby.map_or_else(none, |standby| standby.sync_state.clone());
-            lag = said.end.zip(own.replayed).map_or_else(none, |(end, own)| format!("{} bytes", end.bytes_after(own)));
+            lag = said
+                .end
+                .zip(own.replayed)
+                .map_or_else(none, |(end, own)| format!("{} bytes", end.bytes_after(own)));
         }
         [
             self.name.clone(),

@@ -29,7 +29,8 @@ impl Home {
     /// The place of a lane's cluster in this workspace. Creates nothing.
     pub(super) fn new(context: &Context, major: Major) -> Result<Self> {
         let metadata = metadata::stated(context)?;
-        let target = Path::new(metadata["target_directory"].as_str().context("cargo names no target directory")?);
+        let target =
+            Path::new(metadata["target_directory"].as_str().context("cargo names no target directory")?);
         Ok(Self { folder: target.join("postgres").join(major.name()), major })
     }
 
@@ -42,7 +43,7 @@ impl Home {
     pub(super) fn command(&self, verb: &str) -> String {
         let major = match self.major {
             Major::Distribution => String::new(),
-            other => format!(" --major {}", other.name()),
+            Major::Eighteen => format!(" --major {}", self.major.name()),
         };
         format!("cargo xtask postgres {verb}{major}")
     }
@@ -57,7 +58,8 @@ impl Home {
     /// # Errors
     /// That user can enter none of the folders that there are.
     pub(super) fn make(&self, account: &Account) -> Result<(PathBuf, PathBuf)> {
-        fs::create_dir_all(&self.folder).with_context(|| format!("cannot create {}", self.folder.display()))?;
+        fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot create {}", self.folder.display()))?;
         for folder in [Some(&*self.folder), self.folder.parent()].into_iter().flatten() {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
         }
@@ -72,7 +74,9 @@ impl Home {
             let mut short = places.map(|place| (place.join("s"), place));
             let short = short.find(|(sockets, _)| sockets.as_os_str().len() <= MAX_SOCKETS_BYTES);
             let Some((sockets, place)) = short else {
-                bail!("every folder for sockets has a path that is too long: set TMPDIR to a folder with a short one");
+                bail!(
+                    "every folder for sockets has a path that is too long: set TMPDIR to a folder with a short one"
+                );
             };
             if (place == run || make_for(account, &place)?) && make_for(account, &sockets)? {
                 return Ok((run, sockets));

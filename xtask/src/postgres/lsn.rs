@@ -22,7 +22,8 @@ impl FromStr for Lsn {
     fn from_str(text: &str) -> Result<Self> {
         let half = |digits: &str| u32::from_str_radix(digits, 16).ok().map(u64::from);
         let halves = text.split_once('/').and_then(|(high, low)| Some((half(high)?, half(low)?)));
-        let (high, low) = halves.with_context(|| format!("{text:?} is no place in the log, such as 0/3000148"))?;
+        let (high, low) =
+            halves.with_context(|| format!("{text:?} is no place in the log, such as 0/3000148"))?;
         Ok(Self(high << 32 | low))
     }
 }

@@ -91,7 +91,9 @@ pub(crate) fn run(context: &Context, action: &Action) -> Result<()> {
             print!("{}", failover::fail(&Cluster::find(&home)?, failure)?);
         }
         Action::Down { major } => {
-            for major in Major::value_variants().iter().filter(|found| major.is_none_or(|major| major == **found)) {
+            for major in
+                Major::value_variants().iter().filter(|found| major.is_none_or(|major| major == **found))
+            {
                 down(context, *major)?;
             }
         }

@@ -49,7 +49,8 @@ impl Node {
     /// # Errors
     /// `initdb` fails.
     pub(super) fn init(&self) -> Result<()> {
-        let tool = self.program("initdb").args(["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"]);
+        let tool =
+            self.program("initdb").args(["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8"]);
         let tool = tool.args(["--locale", "C", "--data-checksums", "--no-sync", "--pgdata"]);
         tool.arg(self.data()).capture()?;
         self.account.write(&self.data().join("pg_hba.conf"), HBA)?;
@@ -63,7 +64,8 @@ impl Node {
     pub(super) fn copy(&self, primary: &Self) -> Result<()> {
         self.account.write(&self.mark(), "")?;
         home::remove(&self.data())?;
-        let tool = self.program("pg_basebackup").args(["-X", "stream", "-c", "fast", "--no-sync", "--pgdata"]);
+        let tool =
+            self.program("pg_basebackup").args(["-X", "stream", "-c", "fast", "--no-sync", "--pgdata"]);
         tool.arg(self.data()).arg("--dbname").arg(self.route_to(primary)).capture()?;
         self.become_standby_of(primary)
     }
@@ -149,7 +151,8 @@ impl Node {
     /// It does not start within a minute; the message holds the end of its log.
     pub(super) fn start(&self) -> Result<()> {
         self.clear()?;
-        let tool = self.program("pg_ctl").args(["start", "--wait", "--timeout", "60", "--silent", "--pgdata"]);
+        let tool =
+            self.program("pg_ctl").args(["start", "--wait", "--timeout", "60", "--silent", "--pgdata"]);
         let tool = tool.arg(self.data()).arg("--log").arg(self.log());
         tool.capture().map(|_| ()).with_context(|| {
             format!("{} does not start on port {}; {}", self.name, self.port, self.end_of_log())
@@ -163,7 +166,10 @@ impl Node {
             bail!("{} runs already", self.name);
         }
         if let Some(pid) = self.stated_pid().filter(|pid| processes::is_unreaped(*pid)) {
-            say(format!("process {pid} of {} has ended and is not reaped; its postmaster.pid goes", self.name));
+            say(format!(
+                "process {pid} of {} has ended and is not reaped; its postmaster.pid goes",
+                self.name
+            ));
         }
         let file = self.data().join(PID_FILE);
         let socket = self.sockets.join(format!(".s.PGSQL.{}", self.port));

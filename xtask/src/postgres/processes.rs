@@ -30,10 +30,12 @@ pub(super) fn within(account: &Account, folder: &Path) -> Result<Vec<u32>> {
         bail!("the test cluster finds its processes in /proc, which is not here: it needs Linux");
     }
     let find = account.tool(Path::new("find"));
-    let find = find.args("/proc -mindepth 2 -maxdepth 2 -name cwd -type l -printf".split(' ')).arg("%h %l\\n");
+    let find =
+        find.args("/proc -mindepth 2 -maxdepth 2 -name cwd -type l -printf".split(' ')).arg("%h %l\\n");
     // It fails for processes of others and for those that end meanwhile, and lists the rest.
     let listed = String::from_utf8_lossy(&find.output()?.stdout).into_owned();
-    let is_server = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "postgres\n");
+    let is_server =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "postgres\n");
     Ok(listed.lines().filter_map(|line| process_in(line, folder)).filter(is_server).collect())
 }
 

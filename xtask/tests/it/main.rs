@@ -3,6 +3,7 @@
 
 mod linker;
 mod machine;
+mod postgres;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
 mod profiles;

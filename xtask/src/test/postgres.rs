@@ -1,0 +1,116 @@
+//! `cargo xtask test postgres`: the tests over PostgreSQL, on a test cluster that is made for them.
+
+use std::env;
+
+use anyhow::{Context as _, Result};
+
+use super::selection::Selection;
+use super::{Form, Options, steps};
+use crate::context::Context;
+use crate::postgres;
+use crate::report::{AfterFailure, Outcome, Report};
+use crate::setup::{self, Environment, Major};
+
+/// The package of the tests.
+const PACKAGE: &str = "cg-postgres";
+
+/// The variable from which they have the address of a database.
+const ADDRESS: &str = "CG_PG_URL";
+
+/// Tests that need more than this program sets up by itself.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Lane {
+    /// The tests over PostgreSQL: on the database that `CG_PG_URL` names, else on a test cluster that is removed afterwards unless it was there before.
+    Postgres {
+        /// Which PostgreSQL, as for `cargo xtask postgres up`.
+        #[arg(long, default_value = "15")]
+        major: Major,
+        /// Parts of the names of tests; only they run then.
+        filter: Vec<String>,
+    },
+}
+
+/// Runs the lane.
+///
+/// # Errors
+/// The workspace has no such tests, no cluster could be made, or a test failed.
+pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
+    let Lane::Postgres { major, filter } = lane;
+    let selection = Selection::named(context, &[PACKAGE.to_owned()])
+        .with_context(|| format!("THERE ARE NO TESTS OVER PostgreSQL: they are those of {PACKAGE}"))?;
+    let mut environment = setup::prepare(context)?;
+    let mut report = Report::new(context, AfterFailure::Stop);
+    let options = Options { filter: filter.clone(), ..Options::default() };
+    let mut is_ours = false;
+    if let Some(stated) = stated() {
+        println!("{ADDRESS} is set: nothing is started");
+        environment.set(ADDRESS, stated);
+    } else {
+        if filter.is_empty() {
+            report.step("failovers of the test cluster", || check(context, &environment, *major));
+        }
+        is_ours = !postgres::exists(context, *major)?;
+        report.step("test cluster", || {
+            environment.set(ADDRESS, postgres::up(context, *major, 3)?);
+            Ok(Outcome::Passed)
+        });
+    }
+    steps(context, &environment, &mut report, &selection, &options, Form::stated());
+    let removed = if is_ours { postgres::down(context, *major) } else { Ok(()) };
+    report.finish().and(removed)
+}
+
+/// The step of a run of all tests, which starts no server.
+pub(super) fn among_all() -> Outcome {
+    match stated() {
+        Some(_) => {
+            println!("they ran with the others, on the database that {ADDRESS} names");
+            Outcome::Passed
+        }
+        None => Outcome::Optional(format!("{ADDRESS} is not set; `cargo xtask test postgres` runs them")),
+    }
+}
+
+/// The check of the cluster itself, on one of its own.
+fn check(context: &Context, environment: &Environment, major: Major) -> Result<Outcome> {
+    let tool = context.cargo().args(["test", "--profile", "test", "--package", "xtask", "--test", "it"]);
+    let tool = environment.apply(tool).env("CG_PG_MAJOR", major.name());
+    tool.args(["--", "--ignored", "--nocapture", "postgres::"]).run()?;
+    Ok(Outcome::Passed)
+}
+
+fn stated() -> Option<String> {
+    env::var(ADDRESS).ok().filter(|address| !address.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::super::Options;
+    use super::Lane;
+    use crate::setup::Major;
+
+    fn options(args: &[&str]) -> Options {
+        let command = Options::augment_args(clap::Command::new("test"));
+        let matches = command.try_get_matches_from([&["test"], args].concat()).expect("they are right");
+        Options::from_arg_matches(&matches).expect("clap made them")
+    }
+
+    #[test]
+    fn the_lane_is_a_word_and_a_filter_of_that_name_follows_two_dashes() {
+        let Some(Lane::Postgres { major, filter }) = options(&["postgres", "--major", "18", "cut"]).lane
+        else {
+            panic!("no lane");
+        };
+        assert_eq!((major, filter), (Major::Eighteen, vec!["cut".to_owned()]));
+        let filtered = options(&["--", "postgres"]);
+        assert!(filtered.lane.is_none());
+        assert_eq!(filtered.filter, ["postgres"]);
+        let package = options(&["--package", "cg-store", "world"]);
+        assert_eq!(
+            (package.packages, package.filter),
+            (vec!["cg-store".to_owned()], vec!["world".to_owned()])
+        );
+    }
+}
