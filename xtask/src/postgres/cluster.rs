@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use super::node::{Node, Settings};
 use super::saved::Saved;
 use super::{health, say};
 use crate::context::Context;
+use crate::process::Tool;
 use crate::setup::{Major, Postgresql};
 
 /// How long a cluster may take to become healthy once all its servers run.
@@ -108,7 +109,7 @@ impl Cluster {
             run.display(),
             account.name
         ));
-        let bin = reachable(&account, &programs.bin, &run)?;
+        let bin = reachable(&account, &programs, &run)?;
         let (version, password) = (programs.version, password()?);
         let mut saved = Saved { is_made: false, run, sockets, bin, version, password, ports: ports(count)? };
         save(&home, &saved)?;
@@ -253,19 +254,24 @@ fn save(home: &Home, saved: &Saved) -> Result<()> {
     Account::own_file(&home.file(), &saved.text())
 }
 
-/// The programs where the servers' user can run them: copied into the folder of the servers if it cannot enter theirs.
-fn reachable(account: &Account, bin: &Path, run: &Path) -> Result<std::path::PathBuf> {
-    let runs = |bin: &Path| account.tool(&bin.join("postgres")).arg("--version").succeeds();
-    if runs(bin) {
-        return Ok(bin.to_owned());
+/// The folder of the programs where the servers' user can run them: copied to the servers if it cannot enter theirs.
+fn reachable(account: &Account, programs: &Postgresql, run: &Path) -> Result<PathBuf> {
+    let runs = |bin: &Path| account.tool(&bin.join("initdb")).arg("--version").succeeds();
+    if runs(&programs.bin) {
+        return Ok(programs.bin.clone());
     }
-    let (from, copy) = (bin.parent().context("the programs have no folder")?, run.join("programs"));
-    say(format!("{} cannot enter {}: the programs are copied", account.name, bin.display()));
-    crate::process::Tool::new("cp").arg("-RL").arg(from).arg(&copy).capture()?;
-    crate::process::Tool::new("chmod").args(["-R", "a+rX"]).arg(&copy).capture()?;
-    let bin = copy.join(bin.file_name().unwrap_or_default());
+    say(format!("{} cannot enter {}: the programs are copied", account.name, programs.bin.display()));
+    let copy = run.join("programs");
+    fs::create_dir(&copy).with_context(|| format!("cannot create {}", copy.display()))?;
+    Tool::new("cp").arg("-RL").args(&programs.parts).arg(&copy).capture()?;
+    Tool::new("chmod").args(["-R", "a+rX"]).arg(&copy).capture()?;
+    let above = programs.parts.first().and_then(|part| part.parent());
+    let below = above
+        .and_then(|above| programs.bin.strip_prefix(above).ok())
+        .context("the programs have no folder")?;
+    let bin = copy.join(below);
     if !runs(&bin) {
-        bail!("{} cannot run {}", account.name, bin.join("postgres").display());
+        bail!("{} cannot run {}, a copy", account.name, bin.join("initdb").display());
     }
     Ok(bin)
 }

@@ -4,11 +4,12 @@
 //! and that its parent does not reap, or of a stranger; a process that runs in the node's folder is the node's.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::account::Account;
 use crate::process::Tool;
@@ -21,29 +22,49 @@ const STOPS_WITHIN: Duration = Duration::from_secs(3);
 
 /// The servers' processes in or below `folder`, which must be without symbolic links; also after the folder was removed.
 ///
-/// They are read as the servers' user, since root in a container may not read the folders of other users' processes.
-///
 /// # Errors
-/// There is no `/proc`, or no `find` to read it with.
+/// There is no `/proc`, or no shell.
 pub(super) fn within(account: &Account, folder: &Path) -> Result<Vec<u32>> {
     if !Path::new("/proc/self/cwd").exists() {
         bail!("the test cluster finds its processes in /proc, which is not here: it needs Linux");
     }
-    let find = account.tool(Path::new("find"));
-    let find =
-        find.args("/proc -mindepth 2 -maxdepth 2 -name cwd -type l -printf".split(' ')).arg("%h %l\\n");
-    // It fails for processes of others and for those that end meanwhile, and lists the rest.
-    let listed = String::from_utf8_lossy(&find.output()?.stdout).into_owned();
-    let is_server =
-        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "postgres\n");
-    Ok(listed.lines().filter_map(|line| process_in(line, folder)).filter(is_server).collect())
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
+    for pid in servers()? {
+        match fs::read_link(format!("/proc/{pid}/cwd")) {
+            Ok(cwd) if is_within(&cwd, folder) => found.push(pid),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => unread.push(pid.to_string()),
+            _ => {}
+        }
+    }
+    // Root in a container may not read where another user's processes run; that user may.
+    if account.user().is_some() && !unread.is_empty() {
+        let read = "for pid do echo \"$pid $(readlink \"/proc/$pid/cwd\")\"; done";
+        let tool = account.tool(Path::new("sh")).args(["-c", read, "sh"]).args(unread);
+        let read = tool.output()?.stdout;
+        found.extend(String::from_utf8_lossy(&read).lines().filter_map(|line| process_in(line, folder)));
+    }
+    Ok(found)
 }
 
-/// The process of a line `/proc/PID FOLDER` if the folder is `folder` or below it.
+/// All processes of servers of this machine, whatever cluster they are of.
+fn servers() -> Result<Vec<u32>> {
+    let names = fs::read_dir("/proc").context("cannot read /proc")?.flatten().map(|entry| entry.file_name());
+    let pids = names.filter_map(|name| name.to_str()?.parse().ok());
+    let is_server =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "postgres\n");
+    Ok(pids.filter(is_server).collect())
+}
+
+/// The process of a line `PID FOLDER` if the folder is `folder` or below it.
 fn process_in(line: &str, folder: &Path) -> Option<u32> {
-    let (process, cwd) = line.split_once(' ')?;
-    let cwd = cwd.strip_suffix(" (deleted)").unwrap_or(cwd);
-    Path::new(cwd).starts_with(folder).then(|| process.strip_prefix("/proc/")?.parse().ok())?
+    let (pid, cwd) = line.split_once(' ')?;
+    is_within(Path::new(cwd), folder).then(|| pid.parse().ok())?
+}
+
+/// Whether a process runs in a folder or below it; the system marks the path of one that was removed.
+fn is_within(cwd: &Path, folder: &Path) -> bool {
+    let text = cwd.to_string_lossy();
+    Path::new(text.strip_suffix(" (deleted)").unwrap_or(&text)).starts_with(folder)
 }
 
 /// Sends a signal, such as `KILL`. A process that has ended meanwhile is no error.
@@ -85,7 +106,9 @@ pub(super) fn kill(account: &Account, folder: &Path) -> Result<()> {
 pub(super) fn stop(account: &Account, folder: &Path) -> Result<()> {
     let pids = within(account, folder)?;
     signal("CONT", &pids)?;
-    signal("QUIT", &pids)?;
+    // Each server's first process tells the others; one that ended by itself would seem to have crashed.
+    let is_first = |pid: &&u32| !parent(**pid).is_some_and(|parent| pids.contains(&parent));
+    signal("QUIT", &pids.iter().filter(is_first).copied().collect::<Vec<_>>())?;
     let started = Instant::now();
     while started.elapsed() < STOPS_WITHIN && !within(account, folder)?.is_empty() {
         sleep(Duration::from_millis(10));
@@ -127,12 +150,17 @@ pub(super) fn is_unreaped(pid: u32) -> bool {
 }
 
 fn state(pid: u32) -> Option<char> {
-    state_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    state_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|(state, _)| state)
 }
 
-/// The state in `/proc/PID/stat`: the word after the name, which may hold spaces and brackets.
-fn state_in(stat: &str) -> Option<char> {
-    stat.rsplit_once(") ")?.1.chars().next()
+fn parent(pid: u32) -> Option<u32> {
+    state_in(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|(_, parent)| parent)
+}
+
+/// The state and the parent in `/proc/PID/stat`: the words after the name, which may hold spaces and brackets.
+fn state_in(stat: &str) -> Option<(char, u32)> {
+    let mut words = stat.rsplit_once(") ")?.1.split_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -144,18 +172,18 @@ mod tests {
     #[test]
     fn a_process_is_a_nodes_by_the_folder_that_it_runs_in() {
         let of = |line| process_in(line, Path::new("/w/run/n1"));
-        assert_eq!(of("/proc/17 /w/run/n1"), Some(17));
-        assert_eq!(of("/proc/17 /w/run/n1 (deleted)"), Some(17));
-        assert_eq!(of("/proc/17 /w/run/n1/base"), Some(17));
-        assert_eq!(of("/proc/17 /w/run/n10"), None);
-        assert_eq!(of("/proc/self /w/run/n1"), None);
-        assert_eq!(of("/proc/17 "), None);
+        assert_eq!(of("17 /w/run/n1"), Some(17));
+        assert_eq!(of("17 /w/run/n1 (deleted)"), Some(17));
+        assert_eq!(of("17 /w/run/n1/base"), Some(17));
+        assert_eq!(of("17 /w/run/n10"), None);
+        assert_eq!(of("self /w/run/n1"), None);
+        assert_eq!(of("17 "), None);
     }
 
     #[test]
-    fn the_state_is_found_after_any_name() {
-        assert_eq!(state_in("7 (postgres) T 1 7 7"), Some('T'));
-        assert_eq!(state_in("7 (a) R (b) Z 1 7 7"), Some('Z'));
+    fn the_state_and_the_parent_are_found_after_any_name() {
+        assert_eq!(state_in("7 (postgres) T 12 7 7"), Some(('T', 12)));
+        assert_eq!(state_in("7 (a) R (b) Z 1 7 7"), Some(('Z', 1)));
         assert_eq!(state_in(""), None);
     }
 }

