@@ -15,7 +15,7 @@ use super::failover;
 use super::home::Home;
 use super::node::{Node, Settings};
 use super::saved::Saved;
-use super::{health, say};
+use super::{health, processes, say};
 use crate::context::Context;
 use crate::process::Tool;
 use crate::setup::{Major, Postgresql};
@@ -131,6 +131,7 @@ impl Cluster {
 
     /// Starts what is down, wakes what is paused, and has every node follow the primary.
     fn repair(&self) -> Result<()> {
+        processes::kill_tools(&Account::find()?, &self.saved.run)?;
         let broken = health::faults(&health::look(&self.nodes)?);
         if broken.is_empty() {
             say("the cluster is healthy");

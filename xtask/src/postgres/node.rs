@@ -252,7 +252,8 @@ impl Node {
     }
 
     fn program(&self, name: &str) -> Tool {
-        self.account.tool(&self.bin.join(name))
+        // By this folder a program is found that a killed command left.
+        self.account.tool(&self.bin.join(name)).dir(&self.run)
     }
 
     fn data(&self) -> PathBuf {

@@ -14,13 +14,19 @@ use anyhow::{Context as _, Result, bail};
 use super::account::Account;
 use crate::process::Tool;
 
+/// The name of a server's processes.
+const SERVER: &str = "postgres";
+
+/// Programs that work on the files of a node, and go on where the command that started them was killed.
+const TOOLS: [&str; 4] = ["initdb", "pg_basebackup", "pg_ctl", "pg_rewind"];
+
 /// How long processes may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a server may take to stop before it is killed.
 const STOPS_WITHIN: Duration = Duration::from_secs(3);
 
-/// The servers' processes in or below `folder`, which must be without symbolic links; also after the folder was removed.
+/// The processes of servers, and of programs that work on their files, in or below `folder`, which must be without symbolic links; also after the folder was removed.
 ///
 /// # Errors
 /// There is no `/proc`, or no shell.
@@ -29,7 +35,7 @@ pub(super) fn within(account: &Account, folder: &Path) -> Result<Vec<u32>> {
         bail!("the test cluster finds its processes in /proc, which is not here: it needs Linux");
     }
     let (mut found, mut unread) = (Vec::new(), Vec::new());
-    for pid in servers()? {
+    for pid in all()? {
         match fs::read_link(format!("/proc/{pid}/cwd")) {
             Ok(cwd) if is_within(&cwd, folder) => found.push(pid),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => unread.push(pid.to_string()),
@@ -46,13 +52,16 @@ pub(super) fn within(account: &Account, folder: &Path) -> Result<Vec<u32>> {
     Ok(found)
 }
 
-/// All processes of servers of this machine, whatever cluster they are of.
-fn servers() -> Result<Vec<u32>> {
+/// All such processes of this machine, whatever cluster they are of.
+fn all() -> Result<Vec<u32>> {
     let names = fs::read_dir("/proc").context("cannot read /proc")?.flatten().map(|entry| entry.file_name());
     let pids = names.filter_map(|name| name.to_str()?.parse().ok());
-    let is_server =
-        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "postgres\n");
-    Ok(pids.filter(is_server).collect())
+    let fits = |pid: &u32| name(*pid).is_some_and(|name| name == SERVER || TOOLS.contains(&name.as_str()));
+    Ok(pids.filter(fits).collect())
+}
+
+fn name(pid: u32) -> Option<String> {
+    Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())
 }
 
 /// The process of a line `PID FOLDER` if the folder is `folder` or below it.
@@ -79,14 +88,27 @@ pub(super) fn signal(name: &str, pids: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Kills all servers within the folder, and waits until they are gone.
+/// Kills everything within the folder, and waits until it is gone.
 ///
 /// # Errors
-/// They are still there after ten seconds.
+/// It is still there after ten seconds.
 pub(super) fn kill(account: &Account, folder: &Path) -> Result<()> {
+    kill_where(account, folder, |_| true)
+}
+
+/// As [`kill`], but for the servers: programs that a killed command of this program left.
+///
+/// # Errors
+/// As [`kill`].
+pub(super) fn kill_tools(account: &Account, folder: &Path) -> Result<()> {
+    kill_where(account, folder, |pid| name(*pid).is_some_and(|name| name != SERVER))
+}
+
+fn kill_where(account: &Account, folder: &Path, fits: impl Fn(&u32) -> bool) -> Result<()> {
     let started = Instant::now();
     loop {
-        let pids = within(account, folder)?;
+        let mut pids = within(account, folder)?;
+        pids.retain(&fits);
         if pids.is_empty() {
             return Ok(());
         }
