@@ -145,7 +145,7 @@ fn packages() -> Vec<String> {
 fn no_default_cluster() -> [String; 4] {
     let folder = Path::new(DEBIAN_SWITCH).parent().unwrap_or(Path::new("/")).display().to_string();
     let before = format!("mkdir -p {folder} && echo 'create_main_cluster = false' > {DEBIAN_SWITCH}");
-    let after = format!("rm -f {DEBIAN_SWITCH}");
+    let after = format!("rm -f {DEBIAN_SWITCH}; rmdir {folder} 2>/dev/null || true");
     let option = |list: &str, line: &str| format!("{list}::={line}");
     [
         "-o".to_owned(),

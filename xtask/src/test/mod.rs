@@ -56,7 +56,7 @@ impl Form {
 
 /// Which tests, and how.
 #[derive(Debug, Default, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Options {
     #[command(subcommand)]
     lane: Option<Lane>,

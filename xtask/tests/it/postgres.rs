@@ -1,7 +1,8 @@
 //! `cargo xtask postgres` on real servers, in a target directory of its own.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::{env, fs};
 
 use crate::machine::stderr;
@@ -57,15 +58,35 @@ impl Cluster {
         lines.map(|line| line[column].clone()).collect()
     }
 
-    /// The value that `psql` prints, on the node that can be written to.
-    fn psql(&self, sql: &str) -> String {
+    /// `psql` on the node that can be written to.
+    fn psql(&self) -> Command {
+        let described = fs::read_to_string(self.folder().join("cluster.json")).expect("the cluster's file");
+        let described: serde_json::Value = serde_json::from_str(&described).expect("JSON");
+        let program = Path::new(described["bin"].as_str().expect("the programs")).join("psql");
         let address = self.run(&["up"]);
-        let address = format!("{}&target_session_attrs=read-write", address.trim_end());
-        let output =
-            Command::new("psql").args(["-qAt", "-v", "ON_ERROR_STOP=1", "-c", sql, &address]).output();
-        let output = output.expect("psql runs");
+        let mut command = Command::new(program);
+        command.args(["-qAt", "-v", "ON_ERROR_STOP=1"]);
+        command.arg(format!("{}&target_session_attrs=read-write", address.trim_end()));
+        command
+    }
+
+    /// The value that a statement returns.
+    #[track_caller]
+    fn value(&self, sql: &str) -> String {
+        let output = self.psql().args(["-c", sql]).output().expect("psql runs");
         assert!(output.status.success(), "{sql}: {}", stderr(&output));
         String::from_utf8(output.stdout).expect("text").trim_end().to_owned()
+    }
+
+    /// A client that commits on the primary, each commit without the quorum, until its server ends.
+    fn careless(&self) -> Child {
+        let mut command = self.psql();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("psql runs");
+        let commit = "INSERT INTO careless DEFAULT VALUES RETURNING number; SELECT FROM pg_sleep(0.01);\n";
+        let script = format!("SET synchronous_commit = local;\n{}", commit.repeat(500));
+        child.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("it fits into the pipe");
+        child
     }
 }
 
@@ -100,12 +121,21 @@ fn a_cluster_fails_over_again_and_again_and_loses_nothing() {
     assert_eq!(cluster.column("role"), ["primary", "standby", "standby"]);
     assert!(cluster.refused(&["up", "--nodes", "1"]).contains("the cluster has 3 nodes and not 1"));
 
-    cluster.psql("CREATE TABLE written (round int PRIMARY KEY, payload bytea)");
+    cluster.value("CREATE TABLE written (round int PRIMARY KEY, payload bytea)");
+    cluster.value("CREATE TABLE careless (number serial)");
     let mut primaries = vec!["n1".to_owned()];
     for (round, failure) in [&[][..], &[], &[], &["--pause"], &["--standby"]].into_iter().enumerate() {
-        cluster.psql(&format!("INSERT INTO written VALUES ({round}, '\\x{}')", "5a".repeat(5000)));
+        cluster.value(&format!("INSERT INTO written VALUES ({round}, '\\x{}')", "5a".repeat(5000)));
+        let careless = (failure == ["--pause"]).then(|| cluster.careless());
         let said = cluster.run(&[&["fail"], failure].concat());
-        assert!(said.contains("1 tables are equal on all nodes"), "{said}");
+        if let Some(careless) = careless {
+            let answered = careless.wait_with_output().expect("psql ends").stdout;
+            let answered = String::from_utf8(answered).expect("text").lines().count();
+            let kept: usize = cluster.value("SELECT count(*) FROM careless").parse().expect("a number");
+            // The woken primary committed more, which the rewind took back.
+            assert!(kept < answered, "{kept} of {answered}");
+        }
+        assert!(said.contains("2 tables are equal on all nodes"), "{said}");
         let roles = cluster.column("role");
         let primary = roles.iter().position(|role| role == "primary").expect("a primary");
         primaries.push(format!("n{}", primary + 1));
@@ -114,7 +144,7 @@ fn a_cluster_fails_over_again_and_again_and_loses_nothing() {
     }
     assert!(primaries[..5].windows(2).all(|pair| pair[0] != pair[1]), "{primaries:?}");
     assert_eq!(primaries[4], primaries[5], "the primary stays where a standby fails");
-    assert_eq!(cluster.psql("SELECT count(*), sum(length(payload)) FROM written"), "5|25000");
+    assert_eq!(cluster.value("SELECT count(*), sum(length(payload)) FROM written"), "5|25000");
 
     let folder = cluster.folder();
     assert!(processes_in(&folder) > 0);
@@ -129,7 +159,7 @@ fn a_cluster_fails_over_again_and_again_and_loses_nothing() {
 fn a_cluster_is_repaired_whatever_of_it_is_gone() {
     let cluster = Cluster::new();
     let address = cluster.run(&["up"]);
-    cluster.psql("CREATE TABLE kept AS SELECT 1 AS it");
+    cluster.value("CREATE TABLE kept AS SELECT 1 AS it");
     let pids = cluster.column("pid");
     let signal = |name: &str, pid: &str| {
         let status = Command::new("kill").args(["-s", name, pid]).status().expect("kill runs");
@@ -152,7 +182,7 @@ fn a_cluster_is_repaired_whatever_of_it_is_gone() {
     fs::remove_dir_all(cluster.folder().join("run/n1")).expect("the data of n1");
     assert_eq!(cluster.run(&["up"]), address);
     assert_eq!(cluster.column("role").iter().filter(|role| *role == "primary").count(), 1);
-    assert_eq!(cluster.psql("SELECT it FROM kept"), "1");
+    assert_eq!(cluster.value("SELECT it FROM kept"), "1");
     let file = cluster.folder().join("cluster.json");
     fs::write(&file, "{").expect("the file");
     let damaged = cluster.refused(&["up"]);

@@ -1,3 +1,5 @@
+//! Faults and tables of nodes as they may be seen, and answers of servers.
+
 use expect_test::expect;
 
 use super::{Role, Said, Seen, Standby, faults, primary, said_in, standby_in, table};
