@@ -338,6 +338,8 @@ mod tests {
         assert_eq!(port_below(32_768, 22_767), 32_767);
         assert_eq!(port_below(32_768, 22_768), 10_000);
         assert_eq!(port_below(1024, 7), 0);
+        assert_eq!(port_below(10_099, 7), 0);
+        assert_eq!(port_below(10_100, 7), 10_007);
     }
 
     #[test]

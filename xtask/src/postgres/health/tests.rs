@@ -61,6 +61,9 @@ fn every_fault_is_named() {
     check(|seen| seen[1].role = Role::Down, &["n2 is down", "0 nodes are primaries instead of 1"]);
     check(|seen| seen[0].role = seen[1].role.clone(), &["2 nodes are primaries instead of 1"]);
     check(|seen| seen[2].role = Role::Standby(said(1, "0/1", "0/1")), &["n3 is on timeline 1 and n2 on 2"]);
+    let mut seen = healthy();
+    seen[0].role = seen[1].role.clone();
+    assert_eq!(primary(&seen), None, "of two primaries none is the one");
     let asynchronous = Said { quorum: String::new(), ..said(2, "0/1", "0/1") };
     let mut seen = healthy();
     seen[2].role = Role::Standby(asynchronous);
