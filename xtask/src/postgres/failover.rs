@@ -82,16 +82,15 @@ pub(super) fn fail(cluster: &Cluster, failure: Failure) -> Result<Parts> {
         Failure::Kill | Failure::Pause => fail_primary(nodes, primary, failure, &mut parts),
         Failure::Standby => fail_standby(nodes, primary, &mut parts),
     };
-    let wait_and_compare = |parts: &mut Parts| {
-        let seen = health::wait(nodes, HEALTHY_WITHIN)?;
-        parts.ended("every other node is in the quorum");
-        let primary = health::primary(&seen).context("a healthy cluster has a primary")?;
-        let tables = digest::compare(nodes, primary)?;
-        parts.ended(format!("{tables} tables are equal on all nodes"));
-        Ok(())
-    };
-    let ended = failed.and_then(|()| wait_and_compare(&mut parts));
-    ended.map(|()| parts).with_context(|| format!("`{}` repairs the cluster", cluster.home.command("up")))
+    let healthy = failed.and_then(|()| health::wait(nodes, HEALTHY_WITHIN));
+    let seen = healthy.with_context(|| format!("`{}` repairs the cluster", cluster.home.command("up")))?;
+    parts.ended("every other node is in the quorum");
+    let primary = health::primary(&seen).context("a healthy cluster has a primary")?;
+    let tables = digest::compare(nodes, primary).with_context(|| {
+        format!("not all nodes were seen to be equal; they stay until `{}`", cluster.home.command("down"))
+    })?;
+    parts.ended(format!("{tables} tables are equal on all nodes"));
+    Ok(parts)
 }
 
 fn fail_primary(nodes: &[Node], primary: usize, failure: Failure, parts: &mut Parts) -> Result<()> {
