@@ -125,6 +125,15 @@ pub enum EngineError {
         /// The process that holds it, if it stored its id; it may be this process.
         by: Option<u32>,
     },
+    /// Another process has the rows open for writing. Nothing was changed. Close the world there, or take the rows from
+    /// it.
+    #[error("{place} is open for writing by {owner}; close it there first, or take it from that process")]
+    InUse {
+        /// The address of the rows, without a password.
+        place: String,
+        /// The process that has them, as the storage knows it.
+        owner: String,
+    },
     /// A family is absent: other code made the directory, or its creation was interrupted.
     #[error("{} has no family {}: not a complete world", dir.display(), family.name())]
     MissingFamily {

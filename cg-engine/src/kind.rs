@@ -105,7 +105,7 @@ impl EngineError {
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::Unavailable { .. } | Self::SnapshotGone { .. } => ErrorKind::Unavailable,
             Self::Closed => ErrorKind::Closed,
-            Self::Locked { .. } => ErrorKind::Busy,
+            Self::Locked { .. } | Self::InUse { .. } => ErrorKind::Busy,
             Self::MissingFamily { .. }
             | Self::Corrupt { .. }
             | Self::LostCommits { .. }

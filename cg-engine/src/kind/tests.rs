@@ -58,6 +58,7 @@ fn every_error_has_the_kind_of_what_the_caller_can_do() {
         (EngineError::OpenedReadOnly, K::ReadOnly),
         (EngineError::Closed, K::Closed),
         (EngineError::Locked { dir: dir(), by: None }, K::Busy),
+        (EngineError::InUse { place: "postgres://".into(), owner: "process 1".into() }, K::Busy),
         (EngineError::MissingFamily { dir: dir(), family: Family::Object }, K::Damaged),
         (EngineError::UnknownFamily { dir: dir(), name: "moods".into() }, K::Unsupported),
         (EngineError::NotAnEngineDir { dir: dir(), reason: "no CURRENT".into() }, K::NotFound),

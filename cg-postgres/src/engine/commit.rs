@@ -1,0 +1,251 @@
+//! Commits: one call of the server each, sent until it is known whether it is stored.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::again::{Head, Unknown, again};
+use super::read::SEGMENT;
+use crate::error::{Failed, Refusal, ServerError};
+use crate::fold::{Folded, Rows};
+use crate::pool::Pool;
+use crate::session::{Session, in_one_flight};
+
+/// The number of times that a commit of an unexpected session of the same owner is looked at again.
+const MAX_STRAYS: u32 = 3;
+/// A call gets a second more for each of these bytes.
+const SLOWEST_BYTES_PER_S: u64 = 1 << 20;
+
+/// The right to write, and the connection for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Owner {
+    /// Changes with the owner.
+    pub(crate) epoch: i64,
+    /// Changes with each doubt.
+    pub(crate) session: i64,
+    /// The number of batches that are stored, and the newest commit.
+    pub(crate) batches: i64,
+    pub(crate) seq: i64,
+    /// `None` if it was lost.
+    pub(crate) connection: Option<Arc<Session>>,
+}
+
+/// The commit of some batches.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) folded: Folded,
+    /// The newest commit after it.
+    pub(crate) seq: i64,
+    /// The number of its batches.
+    pub(crate) count: i64,
+    /// Identifies it.
+    pub(crate) token: Uuid,
+    pub(crate) len_bytes: u64,
+}
+
+impl Owner {
+    pub(crate) fn of(head: &Head, connection: Arc<Session>) -> Self {
+        let Head { epoch, session, batches, seq, .. } = *head;
+        Self { epoch, session, batches, seq, connection: Some(connection) }
+    }
+}
+
+/// How a commit ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// It is stored and replicated.
+    Stored,
+    /// A guard does not hold: its index, and the length and the version of the row that was found, in hexadecimal
+    /// digits. Nothing is stored.
+    Conflict { guard: usize, len_bytes: i64, version: String },
+    /// Another owner took the rows.
+    Fenced {
+        who: String,
+        /// Whether the commit may have been stored before.
+        in_doubt: bool,
+    },
+    /// The server refused it. Nothing is stored.
+    Refused(ServerError),
+    /// It is unknown whether it is stored.
+    InDoubt(Failed),
+    /// Acknowledged commits are gone, and it is not stored.
+    WentBack(Refusal),
+}
+
+/// The answer to one call.
+enum Answer {
+    Stored,
+    Stray,
+    Doubt(Failed),
+    Again(ServerError),
+    Ended(Ended),
+}
+
+/// Commits. Returns the owner as it is after that.
+pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -> (Owner, Ended) {
+    let deadline = pool.deadline() + Duration::from_secs(call.len_bytes / SLOWEST_BYTES_PER_S);
+    let mut strays = 0;
+    loop {
+        let connection = match owner.connection.clone().filter(|connection| connection.is_usable()) {
+            Some(connection) => connection,
+            // No call is in doubt, so any new connection will do.
+            None => match connect(&pool, deadline).await {
+                Ok(connection) => Arc::clone(owner.connection.insert(connection)),
+                Err(failed) => return (owner, Ended::InDoubt(failed)),
+            },
+        };
+        let failed = match send(&pool, &connection, &owner, &call, deadline).await {
+            Answer::Stored => {
+                (owner.batches, owner.seq) = (owner.batches + call.count, call.seq);
+                return (owner, Ended::Stored);
+            }
+            Answer::Ended(ended) => return (owner, ended),
+            Answer::Again(refused) => {
+                // Rolled back: the same call is sent again.
+                match pool.pause(Failed::Refused(refused.clone()), deadline).await {
+                    Ok(()) => continue,
+                    Err(_) => return (owner, Ended::Refused(refused)),
+                }
+            }
+            Answer::Stray if strays < MAX_STRAYS => {
+                strays += 1;
+                Failed::Lost("the head is of another session".into())
+            }
+            Answer::Stray => {
+                let message = "the head changes its session again and again".into();
+                return (owner, Ended::InDoubt(Failed::Lost(message)));
+            }
+            Answer::Doubt(failed) => failed,
+        };
+        connection.abandon();
+        owner.connection = None;
+        tracing::info!(%failed, "it is unknown whether a commit is stored: asking again");
+        if Instant::now() >= deadline {
+            return (owner, Ended::InDoubt(failed));
+        }
+        match again(&pool, owner.epoch, deadline).await {
+            Ok((connection, head)) => {
+                owner.connection = Some(connection);
+                owner.session = head.session;
+                if head.token == Some(call.token) {
+                    (owner.batches, owner.seq) = (head.batches, head.seq);
+                    return (owner, Ended::Stored);
+                }
+                if let Some(went_back) = went_back(&head, owner.batches, owner.seq) {
+                    return (owner, Ended::WentBack(went_back));
+                }
+            }
+            Err(Unknown::Fenced { who }) => return (owner, Ended::Fenced { who, in_doubt: true }),
+            Err(Unknown::Failed(failed)) => return (owner, Ended::InDoubt(failed)),
+        }
+    }
+}
+
+async fn connect(pool: &Arc<Pool>, deadline: Instant) -> Result<Arc<Session>, Failed> {
+    let connection = pool.connect_until(deadline).await?;
+    // The lock only tells other processes of this one, so it does not matter whether it is free.
+    let _lock = pool.answer(&connection, super::again::lock(pool, &connection), deadline).await;
+    Ok(connection)
+}
+
+/// Whether a head has fewer batches than were acknowledged, or other ones.
+pub(crate) fn went_back(head: &Head, acknowledged: i64, floor: i64) -> Option<Refusal> {
+    (head.batches != acknowledged).then_some(Refusal::WentBack {
+        acknowledged,
+        floor: floor as u64,
+        found: head.batches,
+        seq: head.seq as u64,
+    })
+}
+
+/// Sends a commit once.
+async fn send(pool: &Pool, connection: &Session, owner: &Owner, call: &Call, deadline: Instant) -> Answer {
+    let warnings = connection.warnings();
+    let answer = pool.answer(connection, apply(pool, connection, owner, call), deadline).await;
+    match answer {
+        Ok(()) if connection.warnings() > warnings => {
+            Answer::Doubt(Failed::Lost("the wait for another node was cancelled".into()))
+        }
+        Ok(()) => Answer::Stored,
+        Err(Failed::Refused(refused)) => rolled_back(owner, refused),
+        Err(failed) => Answer::Doubt(failed),
+    }
+}
+
+/// The end of a call that the server rolled back.
+fn rolled_back(owner: &Owner, refused: ServerError) -> Answer {
+    let mut details = refused.detail().splitn(4, ' ');
+    let mut number = || details.next().and_then(|number| number.parse::<i64>().ok());
+    match refused.code() {
+        "CG001" => {
+            let epoch = number();
+            if epoch == Some(owner.epoch) {
+                return Answer::Stray;
+            }
+            let who = details.nth(2).unwrap_or("no process: the head is gone").to_owned();
+            Answer::Ended(Ended::Fenced { who, in_doubt: false })
+        }
+        "CG003" => {
+            let (Some(guard), Some(len_bytes)) = (number(), number()) else {
+                return Answer::Ended(Ended::Refused(refused));
+            };
+            let version = details.next().unwrap_or_default().to_owned();
+            Answer::Ended(Ended::Conflict { guard: guard as usize - 1, len_bytes, version })
+        }
+        "40001" | "40P01" => Answer::Again(refused),
+        _ => Answer::Ended(Ended::Refused(refused)),
+    }
+}
+
+/// Applies a commit: one call, or a transaction in parts if it is large.
+async fn apply(pool: &Pool, connection: &Session, owner: &Owner, call: &Call) -> Result<(), Failed> {
+    let statements = connection.writing(&pool.sql).await?;
+    let Folded { guards, ranges, deletes, puts } = &call.folded;
+    let none = Rows::default();
+    let (first, rest) = puts.split_first().unwrap_or((&none, &[]));
+    let head: [&(dyn ToSql + Sync); 18] = [
+        &SEGMENT,
+        &owner.epoch,
+        &owner.session,
+        &owner.batches,
+        &call.seq,
+        &call.count,
+        &call.token,
+        &guards.families,
+        &guards.keys,
+        &guards.values,
+        &ranges.families,
+        &ranges.keys,
+        &ranges.values,
+        &deletes.families,
+        &deletes.keys,
+        &first.families,
+        &first.keys,
+        &first.values,
+    ];
+    let client = &connection.client;
+    if rest.is_empty() {
+        client.execute(&statements.commit, &head).await?;
+        return Ok(());
+    }
+    type Part<'a> = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send + 'a>>;
+    let parts: Vec<[&(dyn ToSql + Sync); 4]> = rest
+        .iter()
+        .map(|part| [&SEGMENT as _, &part.families as _, &part.keys as _, &part.values as _])
+        .collect();
+    let mut calls: Vec<Part<'_>> = vec![
+        Box::pin(client.batch_execute("BEGIN")),
+        Box::pin(async { client.execute(&statements.commit, &head).await.map(drop) }),
+    ];
+    for part in &parts {
+        calls.push(Box::pin(async { client.execute(&statements.put, part).await.map(drop) }));
+    }
+    calls.push(Box::pin(client.batch_execute("COMMIT")));
+    // After the first refusal the server refuses the rest, and rolls back instead of committing.
+    in_one_flight(calls).await.into_iter().collect::<Result<(), _>>()?;
+    Ok(())
+}

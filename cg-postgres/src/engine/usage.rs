@@ -1,0 +1,88 @@
+//! The size of the rows, from the statistics of the server.
+
+use cg_engine::{EngineError, Family, FamilyUsage, Usage};
+
+use super::PostgresEngine;
+use super::read::{Source, unexpected};
+use crate::error::Failed;
+use crate::fold::number;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The estimated number of rows, the bytes of the table with its index, and the shares of the families: those that are
+/// frequent, and those that are among the others.
+const USAGE: &str = "SELECT c.reltuples::float8, pg_total_relation_size(c.oid), \
+     s.most_common_vals::text::int2[], s.most_common_freqs::float8[], s.histogram_bounds::text::int2[] \
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     LEFT JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname AND s.attname = 'fam' \
+     WHERE n.nspname = $1 AND c.relname = 'cg_row'";
+/// The rows that may be put before the statistics are made again in a small table.
+const FEW_ROWS: i64 = 1000;
+
+impl Source {
+    /// The size of the rows. Counts none of them.
+    pub(crate) fn usage(&self) -> Result<Usage, EngineError> {
+        let row = self.ask(None, |pool, session| async move {
+            let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), _); 1] =
+                [(&pool.sql.schema, tokio_postgres::types::Type::TEXT)];
+            Ok(session.client.query_typed(USAGE, &parameters).await?.into_iter().next())
+        });
+        let row = row.map_err(|error| error.engine_error())?;
+        let mut shares = BTreeMap::new();
+        let (mut rows, mut bytes) = (0.0_f64, 0_i64);
+        if let Some(row) = row {
+            rows = row.try_get::<_, f64>(0).map_err(unexpected)?.max(0.0);
+            bytes = row.try_get(1).map_err(unexpected)?;
+            let frequent: Option<Vec<i16>> = row.try_get(2).map_err(unexpected)?;
+            let frequencies: Option<Vec<f64>> = row.try_get(3).map_err(unexpected)?;
+            shares.extend(frequent.unwrap_or_default().into_iter().zip(frequencies.unwrap_or_default()));
+            let mut others: Vec<i16> =
+                row.try_get::<_, Option<_>>(4).map_err(unexpected)?.unwrap_or_default();
+            others.dedup();
+            others.retain(|family| !shares.contains_key(family));
+            let rest = (1.0 - shares.values().sum::<f64>()).max(0.0) / others.len().max(1) as f64;
+            shares.extend(others.into_iter().map(|family| (family, rest)));
+        }
+        let family = |family: Family| {
+            let share = shares.get(&number(family)).copied();
+            let mut usage = FamilyUsage::new(family);
+            usage.row_count = share.map_or(0, |share| ((rows * share).round() as u64).max(1));
+            usage.table_bytes = (bytes as f64 * share.unwrap_or(0.0)) as u64;
+            usage
+        };
+        let mut usage = Usage::default();
+        usage.families = Family::ALL.into_iter().map(family).collect();
+        Ok(usage)
+    }
+}
+
+impl PostgresEngine {
+    /// Has the server make its statistics again if the rows may have doubled.
+    pub(super) fn analyze(&self) {
+        let put = self.rows_put.load(Ordering::Relaxed);
+        let known = self
+            .source
+            .usage()
+            .map_or(0, |usage| usage.families.iter().map(|family| family.row_count as i64).sum::<i64>());
+        if put == 0 || (known > FEW_ROWS && put < known) {
+            return;
+        }
+        let pool = Arc::clone(&self.source.pool);
+        let analyzed = self.source.pool.wait(async move {
+            let read = pool.read(|session| {
+                let statement = pool.sql.text("ANALYZE {schema}.cg_row");
+                async move { session.client.batch_execute(&statement).await.map_err(Failed::from) }
+            });
+            read.await
+        });
+        match analyzed {
+            Ok(()) => {
+                self.rows_put.fetch_sub(put, Ordering::Relaxed);
+            }
+            // Statistics are estimates anyway.
+            Err(failed) => tracing::debug!(%failed, "the statistics are old"),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The operations of batches, folded to one state of each row.
+
+use std::collections::BTreeMap;
+
+use cg_engine::{Batch, CommitSeq, EngineError, Guard, Op};
+
+/// The longest key that fits into the index with its other columns.
+const MAX_KEY_BYTES: usize = 2600;
+/// The bytes of rows in one message.
+const PART_BYTES: usize = 4 << 20;
+
+/// The parameters of the commit of one or more batches.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Folded {
+    pub(crate) guards: Rows,
+    /// Ranges that are removed before the other operations apply: their families and bounds.
+    pub(crate) ranges: Rows,
+    pub(crate) deletes: Keys,
+    /// Rows that are put, in parts. There is at least one part.
+    pub(crate) puts: Vec<Rows>,
+}
+
+/// Families, keys, and values or upper bounds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) families: Vec<i16>,
+    pub(crate) keys: Vec<Vec<u8>>,
+    pub(crate) values: Vec<Vec<u8>>,
+}
+
+/// Families and keys.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Keys {
+    pub(crate) families: Vec<i16>,
+    pub(crate) keys: Vec<Vec<u8>>,
+}
+
+impl Rows {
+    fn push(&mut self, family: i16, key: Vec<u8>, value: Vec<u8>) {
+        self.families.push(family);
+        self.keys.push(key);
+        self.values.push(value);
+    }
+}
+
+/// What happens to a row: it is put, or removed.
+type State = Option<Vec<u8>>;
+
+#[derive(Default)]
+struct Fold {
+    ranges: Rows,
+    rows: BTreeMap<(i16, Vec<u8>), State>,
+}
+
+/// Folds batches that follow the commit `last`. Returns the newest commit after them.
+///
+/// # Errors
+/// [`EngineError::TooLarge`] if a key is too long for the index.
+pub(crate) fn fold(
+    last: CommitSeq,
+    batches: Vec<Batch>,
+    guards: &[Guard],
+) -> Result<(Folded, CommitSeq), EngineError> {
+    let (mut fold, mut seq, mut longest) = (Fold::default(), last, 0);
+    for batch in batches {
+        if !batch.is_maintenance() {
+            seq = seq.next();
+        }
+        batch.drain(seq, |op| longest = longest.max(fold.add(op)));
+    }
+    if longest > MAX_KEY_BYTES {
+        let (len_bytes, max_bytes) = (longest as u64, MAX_KEY_BYTES as u64);
+        return Err(EngineError::TooLarge { len_bytes, max_bytes });
+    }
+    let mut folded = Folded { ranges: fold.ranges, puts: vec![Rows::default()], ..Folded::default() };
+    for guard in guards {
+        folded.guards.push(number(guard.space.family()), guard.key.to_vec(), expected(guard));
+    }
+    let mut part_bytes = 0;
+    for ((family, key), row) in fold.rows {
+        let Some(row) = row else {
+            folded.deletes.families.push(family);
+            folded.deletes.keys.push(key);
+            continue;
+        };
+        let len_bytes = key.len() + row.len();
+        if part_bytes > 0 && part_bytes + len_bytes > PART_BYTES {
+            folded.puts.push(Rows::default());
+            part_bytes = 0;
+        }
+        part_bytes += len_bytes;
+        if let Some(part) = folded.puts.last_mut() {
+            part.push(family, key, row);
+        }
+    }
+    Ok((folded, seq))
+}
+
+impl Fold {
+    /// Adds an operation, and returns the length of its longest key in bytes.
+    fn add(&mut self, op: Op<'_>) -> usize {
+        match op {
+            Op::Put { space, key, draft, version } => {
+                let row = draft.seal(space, key, version);
+                self.rows.insert((number(space.family()), key.to_vec()), Some(row));
+                key.len()
+            }
+            Op::Delete { space, key } => {
+                self.rows.insert((number(space.family()), key.to_vec()), None);
+                key.len()
+            }
+            Op::DeleteRange { space, from, to } => {
+                let family = number(space.family());
+                let range = (family, from.to_vec())..(family, to.to_vec());
+                let inside: Vec<_> = self.rows.range(range).map(|(place, _)| place.clone()).collect();
+                for place in inside {
+                    self.rows.remove(&place);
+                }
+                self.ranges.push(family, from.to_vec(), to.to_vec());
+                0
+            }
+        }
+    }
+}
+
+/// The number of a family in a row.
+pub(crate) fn number(family: cg_engine::Family) -> i16 {
+    family.number().into()
+}
+
+/// The bytes of a frame that a guard expects: none for an absent row, else the version, with the checksum before it if
+/// the guard has one.
+fn expected(guard: &Guard) -> Vec<u8> {
+    let Some(version) = guard.expected else { return Vec::new() };
+    let checksum = guard.checksum.map(u32::to_le_bytes);
+    checksum.into_iter().flatten().chain(version.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cg_engine::{Family, Space, Stamp};
+    use cg_format::frame::{Codec, Draft, version_of};
+
+    use super::*;
+
+    fn put(batch: &mut Batch, key: &[u8], len_bytes: usize) {
+        let draft = Draft::plain(Codec::None, 0, |out| out.resize(out.len() + len_bytes, 7));
+        batch.put(Space::Object, key, draft, Stamp::Commit);
+    }
+
+    #[test]
+    fn the_last_operation_on_a_row_remains() {
+        let (mut first, mut second) = (Batch::new(), Batch::new());
+        for key in [b"a", b"b", b"c", b"d"] {
+            put(&mut first, key, 0);
+        }
+        first.delete(Space::Object, b"d");
+        second.delete_range(Space::Object, b"a", b"c");
+        put(&mut second, b"b", 0);
+        second.delete(Space::Object, b"e");
+        let (folded, seq) = fold(CommitSeq::new(4), vec![first, second], &[]).expect("is short");
+        assert_eq!(seq, CommitSeq::new(6));
+        let object = number(Family::Object);
+        let ranges = Rows { families: vec![object], keys: vec![b"a".into()], values: vec![b"c".into()] };
+        assert_eq!(folded.ranges, ranges);
+        assert_eq!(folded.deletes, Keys { families: vec![object; 2], keys: vec![b"d".into(), b"e".into()] });
+        let [puts] = &folded.puts[..] else { panic!("{:?}", folded.puts) };
+        assert_eq!(puts.families, [number(Family::WorldMeta), object, object]);
+        assert_eq!(puts.keys, [&b"commitSequence"[..], b"b", b"c"]);
+        let versions: Vec<_> = puts.values.iter().map(|row| version_of(row)).collect();
+        assert_eq!(versions, [Some(6), Some(6), Some(5)]);
+    }
+
+    #[test]
+    fn a_maintenance_batch_takes_no_number() {
+        let mut batch = Batch::new();
+        put(&mut batch, b"a", 0);
+        let (folded, seq) = fold(CommitSeq::new(4), vec![batch.maintenance()], &[]).expect("is short");
+        assert_eq!(seq, CommitSeq::new(4));
+        assert_eq!(folded.puts[0].keys, [b"a"]);
+    }
+
+    #[test]
+    fn long_rows_are_put_in_parts() {
+        let mut batch = Batch::new();
+        for key in [b"a", b"b", b"c"] {
+            put(&mut batch, key, PART_BYTES / 2 + 1);
+        }
+        put(&mut batch, b"d", PART_BYTES * 2);
+        let (folded, _) = fold(CommitSeq::NONE, vec![batch], &[]).expect("is short");
+        let keys: Vec<_> = folded.puts.iter().map(|part| part.keys.len()).collect();
+        assert_eq!(keys, [2, 1, 1, 1], "the number of the commit is in the first part");
+    }
+
+    #[test]
+    fn a_key_that_the_index_cannot_hold_is_refused() {
+        let mut batch = Batch::new();
+        batch.delete(Space::Object, [1; MAX_KEY_BYTES + 1]);
+        let refused = fold(CommitSeq::NONE, vec![batch], &[]);
+        assert!(
+            matches!(refused, Err(EngineError::TooLarge { len_bytes: 2601, max_bytes: 2600 })),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn a_guard_expects_the_last_bytes_before_the_end_of_the_version() {
+        let version = Guard::version(Space::Object, b"a", 258);
+        assert_eq!(expected(&version), [2, 1, 0, 0, 0, 0, 0, 0]);
+        let same = Guard { checksum: Some(3), ..version };
+        assert_eq!(expected(&same), [3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(expected(&Guard::absent(Space::Object, b"a")), [0; 0]);
+    }
+}

@@ -1,0 +1,262 @@
+//! The connections of an engine: some that reads share, and one for each view.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cg_engine::EngineError;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use crate::Options;
+use crate::address::Address;
+use crate::connect::Connector;
+use crate::error::{Failed, refused};
+use crate::runtime::Runtime;
+use crate::schema::{self, Sql};
+use crate::session::Session;
+
+/// The largest number of connections that reads share.
+const READERS: usize = 4;
+/// The time after which a call without an answer begins a look at all hosts.
+const STALLED: Duration = Duration::from_secs(5);
+/// The pause before a failed call is sent again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Connections, and the thread that serves them.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    runtime: Runtime,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) sql: Sql,
+    pub(crate) options: Options,
+    readers: Mutex<Vec<Arc<Session>>>,
+    idle: Mutex<Vec<Arc<Session>>>,
+    views: Arc<Semaphore>,
+}
+
+impl Pool {
+    /// Starts the thread. Connects to no host.
+    pub(crate) fn new(address: &Address, options: &Options) -> Result<Arc<Self>, EngineError> {
+        let connector = Connector::new(address.clone());
+        let connector = connector.map_err(|refusal| refused("read certificates", refusal))?;
+        let what = || "a thread for connections".into();
+        let runtime =
+            Runtime::start().map_err(|source| EngineError::ProcessLimit { what: what(), source })?;
+        Ok(Arc::new(Self {
+            runtime,
+            connector: Arc::new(connector),
+            sql: Sql::new(address.schema()),
+            options: options.clone(),
+            readers: Mutex::default(),
+            idle: Mutex::default(),
+            views: Arc::new(Semaphore::new(options.max_views)),
+        }))
+    }
+
+    /// The address as text, without a password.
+    pub(crate) fn place(&self) -> String {
+        self.connector.address().to_string()
+    }
+
+    /// Runs a future on the thread of the connections, and waits for its value.
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T, Failed>> + Send + 'static,
+    ) -> Result<T, Failed> {
+        let ended = |_| Failed::Lost("the thread of the connections has ended".into());
+        self.runtime.wait(future).map_err(ended)?
+    }
+
+    /// The time until which a call that begins now is tried.
+    pub(crate) fn deadline(&self) -> Instant {
+        // A far future if the sum is none, which is 30 years as in tokio.
+        let now = Instant::now();
+        now.checked_add(self.options.patience).unwrap_or(now + Duration::from_secs(86400 * 365 * 30))
+    }
+
+    /// Waits for an answer until a deadline. Gives the session up if none arrives, or if another server took over.
+    pub(crate) async fn answer<T, E: Into<Failed>>(
+        &self,
+        session: &Session,
+        call: impl Future<Output = Result<T, E>>,
+        deadline: Instant,
+    ) -> Result<T, Failed> {
+        let mut call = std::pin::pin!(call);
+        let mut look_at = Instant::now() + STALLED;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut call => return answer.map_err(Into::into),
+                () = sleep_until(deadline) => {
+                    session.abandon();
+                    return Err(Failed::Lost(format!("no answer within {:?}", self.options.patience)));
+                }
+                is_moved = async {
+                    sleep_until(look_at).await;
+                    self.connector.is_moved(session).await
+                } => {
+                    if is_moved {
+                        session.abandon();
+                        return Err(Failed::Lost("another node took over".into()));
+                    }
+                    look_at = Instant::now() + STALLED;
+                }
+            }
+        }
+    }
+
+    /// Connects to the server that takes writes, until a deadline.
+    pub(crate) async fn connect_until(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
+        loop {
+            let failed = match timeout_at(deadline, self.connector.primary()).await {
+                Ok(Ok(session)) => return Ok(Arc::new(session)),
+                Ok(Err(failed)) => failed,
+                Err(_) => Failed::Lost("the server does not answer".into()),
+            };
+            self.pause(failed, deadline).await?;
+        }
+    }
+
+    /// Waits before another attempt.
+    ///
+    /// # Errors
+    /// The failure of the last attempt, if there is no time for another one.
+    pub(crate) async fn pause(&self, failed: Failed, deadline: Instant) -> Result<(), Failed> {
+        if Instant::now() + PAUSE >= deadline {
+            return Err(failed);
+        }
+        tracing::debug!(%failed, "a call is sent again");
+        sleep(PAUSE).await;
+        Ok(())
+    }
+
+    /// A connection for one read: the one with the fewest calls.
+    async fn reader(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
+        {
+            let mut readers = self.readers.lock();
+            readers.retain(|session| session.is_usable());
+            let calls = |session: &&Arc<Session>| session.in_flight.load(Ordering::Relaxed);
+            let least = readers.iter().min_by_key(calls);
+            let is_enough = |session: &&Arc<Session>| calls(session) == 0 || readers.len() >= READERS;
+            if let Some(session) = least.filter(is_enough) {
+                return Ok(Arc::clone(session));
+            }
+        }
+        let session = self.connect_until(deadline).await?;
+        let mut readers = self.readers.lock();
+        if readers.len() < READERS {
+            readers.push(Arc::clone(&session));
+        }
+        Ok(session)
+    }
+
+    /// Reads over a shared connection, and over a new one if that is lost.
+    pub(crate) async fn read<T, F>(&self, call: impl Fn(Arc<Session>) -> F) -> Result<T, Failed>
+    where
+        F: Future<Output = Result<T, Failed>>,
+    {
+        let deadline = self.deadline();
+        loop {
+            let session = self.reader(deadline).await?;
+            session.in_flight.fetch_add(1, Ordering::Relaxed);
+            let answer = self.answer(&session, call(Arc::clone(&session)), deadline).await;
+            session.in_flight.fetch_sub(1, Ordering::Relaxed);
+            match answer {
+                Err(failed) if failed.may_pass() => {
+                    if matches!(failed, Failed::Lost(_)) {
+                        session.abandon();
+                        self.readers.lock().retain(|one| !Arc::ptr_eq(one, &session));
+                    }
+                    self.pause(failed, deadline).await?;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Begins a view with its first read, in one flight.
+    pub(crate) async fn view<T, F>(
+        self: &Arc<Self>,
+        first: impl Fn(Arc<Session>) -> F,
+    ) -> Result<(View, T), Failed>
+    where
+        F: Future<Output = Result<T, Failed>>,
+    {
+        let deadline = self.deadline();
+        let permit = timeout_at(deadline, Arc::clone(&self.views).acquire_owned()).await;
+        let Ok(Ok(permit)) = permit else {
+            let max = self.options.max_views;
+            return Err(Failed::Lost(format!("{max} views are open, which is the limit `max_views`")));
+        };
+        let mut view = View { pool: Arc::clone(self), session: None, _permit: permit };
+        loop {
+            let idle = {
+                let mut idle = self.idle.lock();
+                idle.retain(|session| session.is_usable());
+                idle.pop()
+            };
+            let session = match idle {
+                Some(session) => session,
+                None => self.connect_until(deadline).await?,
+            };
+            let begin = async {
+                session.reading(&self.sql).await?;
+                let begin = session.client.batch_execute(schema::BEGIN_VIEW);
+                let (begun, first) = tokio::join!(biased; begin, first(Arc::clone(&session)));
+                begun?;
+                first
+            };
+            match self.answer(&session, begin, deadline).await {
+                Ok(first) => {
+                    view.session = Some(session);
+                    return Ok((view, first));
+                }
+                Err(failed) => {
+                    session.abandon();
+                    if !failed.may_pass() {
+                        return Err(failed);
+                    }
+                    self.pause(failed, deadline).await?;
+                }
+            }
+        }
+    }
+}
+
+/// A transaction that sees one state, on a connection of its own.
+#[derive(Debug)]
+pub(crate) struct View {
+    pool: Arc<Pool>,
+    session: Option<Arc<Session>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl View {
+    /// Reads in the transaction.
+    pub(crate) async fn read<T, F>(
+        self: &Arc<Self>,
+        call: impl FnOnce(Arc<Session>) -> F,
+    ) -> Result<T, Failed>
+    where
+        F: Future<Output = Result<T, Failed>>,
+    {
+        let Some(session) = &self.session else { return Err(Failed::Lost("the view has ended".into())) };
+        let answer = self.pool.answer(session, call(Arc::clone(session)), self.pool.deadline()).await;
+        if matches!(answer, Err(Failed::Lost(_))) {
+            session.abandon();
+        }
+        answer
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take().filter(|session| session.is_usable()) {
+            // The next view of the connection begins after that.
+            session.send("COMMIT");
+            self.pool.idle.lock().push(session);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The schema of a world as it is in the database, and what a role may do with it.
+
+use tokio_postgres::types::{ToSql, Type};
+
+use super::{Access, Sql, TABLES, VERSION};
+use crate::error::{Failed, Refusal};
+use crate::session::Session;
+
+/// A row about a schema, also about one that is not there.
+const INSPECT: &str = "SELECT current_user::text, current_setting('synchronous_standby_names'), n.oid IS NOT NULL, \
+     coalesce((SELECT array_agg(c.relname::text ORDER BY c.relname) FROM pg_class c \
+         WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')), '{}'), \
+     coalesce((SELECT array_agg(p || ' on ' || c.relname ORDER BY c.relname, p) FROM pg_class c, unnest($2::text[]) p \
+         WHERE c.relnamespace = n.oid AND c.relname = ANY ($3) AND NOT has_table_privilege(c.oid, p)), '{}'), \
+     coalesce(pg_has_role(n.nspowner, 'USAGE'), false), \
+     coalesce(has_schema_privilege(n.oid, 'USAGE'), false), \
+     has_database_privilege(current_database(), 'CREATE') \
+     FROM (VALUES (1)) one(n) LEFT JOIN pg_namespace n ON n.nspname = $1";
+const RELEASE: &str = "SELECT version, min_reader, min_writer, made_by FROM {schema}.cg_schema";
+/// The rights on the tables.
+const READING: [&str; 1] = ["SELECT"];
+
+/// A schema, which may not be there.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    role: String,
+    /// The nodes that the server waits for; empty if it waits for none.
+    pub(crate) standby_names: String,
+    pub(crate) is_there: bool,
+    /// The names of its tables and views, sorted.
+    pub(crate) tables: Vec<String>,
+    /// Rights on the tables that the role lacks for reading.
+    missing: Vec<String>,
+    is_owned: bool,
+    is_usable: bool,
+    may_make: bool,
+}
+
+impl Schema {
+    /// Asks the server. Needs no right.
+    pub(crate) async fn inspect(sql: &Sql, session: &Session) -> Result<Self, Failed> {
+        let (reading, tables) = (&READING[..], &TABLES[..]);
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&sql.schema, Type::TEXT), (&reading, Type::TEXT_ARRAY), (&tables, Type::TEXT_ARRAY)];
+        let rows = session.client.query_typed(INSPECT, &parameters).await?;
+        let Some(row) = rows.first() else { return Err(Failed::Lost("the server has no catalog".into())) };
+        Ok(Self {
+            role: row.try_get(0)?,
+            standby_names: row.try_get(1)?,
+            is_there: row.try_get(2)?,
+            tables: row.try_get(3)?,
+            missing: row.try_get(4)?,
+            is_owned: row.try_get(5)?,
+            is_usable: row.try_get(6)?,
+            may_make: row.try_get(7)?,
+        })
+    }
+
+    /// Refuses tables that no release makes, and a part of the tables of a release.
+    pub(crate) fn check_foreign(&self, sql: &Sql) -> Result<(), Failed> {
+        let is_ours = |table: &&String| TABLES.contains(&table.as_str());
+        let foreign: Vec<_> = self.tables.iter().filter(|table| !is_ours(table)).cloned().collect();
+        let own = self.tables.len() - foreign.len();
+        if foreign.is_empty() && (own == 0 || own == TABLES.len()) {
+            return Ok(());
+        }
+        let tables = if foreign.is_empty() { self.tables.clone() } else { foreign };
+        Err(Failed::Unfit(Refusal::ForeignTables { schema: sql.schema.clone(), tables }))
+    }
+
+    /// Refuses a role that may not make the schema and its tables.
+    pub(crate) fn check_rights_to_make(&self, sql: &Sql) -> Result<(), Failed> {
+        if self.is_there {
+            let own = format!("the ownership of the schema {}", sql.schema);
+            self.lacks(if self.is_owned { Vec::new() } else { vec![own] })
+        } else {
+            let make = "CREATE on the database".to_owned();
+            self.lacks(if self.may_make { Vec::new() } else { vec![make] })
+        }
+    }
+
+    /// Refuses a role that may not read, or is not the owner that may write.
+    pub(crate) fn check_rights(&self, sql: &Sql, access: Access) -> Result<(), Failed> {
+        let mut missing = Vec::new();
+        if access == Access::Write && !self.is_owned {
+            missing.push(format!("the ownership of the schema {}", sql.schema));
+        }
+        if !self.is_usable {
+            missing.push(format!("USAGE on the schema {}", sql.schema));
+        }
+        missing.extend(self.missing.iter().cloned());
+        self.lacks(missing)
+    }
+
+    fn lacks(&self, missing: Vec<String>) -> Result<(), Failed> {
+        let role = self.role.clone();
+        if missing.is_empty() { Ok(()) } else { Err(Failed::Unfit(Refusal::Rights { role, missing })) }
+    }
+
+    /// Refuses a schema that only other releases understand.
+    pub(crate) async fn check_release(
+        &self,
+        sql: &Sql,
+        session: &Session,
+        access: Access,
+    ) -> Result<(), Failed> {
+        let rows = session.client.query_typed(&sql.text(RELEASE), &[]).await?;
+        let [row] = &rows[..] else {
+            let tables = vec![format!("cg_schema with {} rows", rows.len())];
+            return Err(Failed::Unfit(Refusal::ForeignTables { schema: sql.schema.clone(), tables }));
+        };
+        let (version, made_by) = (row.try_get::<_, i32>(0)?, row.try_get::<_, String>(3)?);
+        let (access, needed) = match access {
+            Access::Read => ("reading", row.try_get::<_, i32>(1)?),
+            Access::Write => ("writing", row.try_get::<_, i32>(2)?),
+        };
+        if VERSION < needed || version < 1 {
+            return Err(Failed::Unfit(Refusal::Release { version, made_by, access, needed, own: VERSION }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! The tables and functions of a world, and the statements of its sessions.
+
+pub(crate) mod inspect;
+
+use std::fmt;
+
+/// The version of the schema that this release makes.
+pub(crate) const VERSION: i32 = 1;
+/// The tables of version 1. Any other one in the schema is of other software.
+pub(crate) const TABLES: [&str; 3] = ["cg_head", "cg_row", "cg_schema"];
+
+/// What a schema is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+const V1: &str = include_str!("v1.sql");
+
+/// The texts of statements for one schema.
+#[derive(Debug)]
+pub(crate) struct Sql {
+    /// The name of the schema, not quoted.
+    pub(crate) schema: String,
+    quoted: String,
+}
+
+impl Sql {
+    /// The texts for a schema.
+    pub(crate) fn new(schema: String) -> Self {
+        let quoted = Quoted(&schema).to_string();
+        Self { schema, quoted }
+    }
+
+    /// Replaces `{schema}` by the quoted name.
+    pub(crate) fn text(&self, template: &str) -> String {
+        // The quotes of function bodies must not be in the name.
+        let quote = (0..).map(|n| format!("$body{n}$")).find(|quote| !self.quoted.contains(quote.as_str()));
+        let template = template.replace("$body$", &quote.unwrap_or_default());
+        template.replace("{schema}", &self.quoted)
+    }
+
+    /// The statements that make all tables and functions in a schema that is there.
+    pub(crate) fn tables(&self) -> String {
+        let version = format!(
+            "INSERT INTO {{schema}}.cg_schema VALUES ({VERSION}, {VERSION}, {VERSION}, 'cg-postgres {}');",
+            env!("CARGO_PKG_VERSION")
+        );
+        self.text(&format!("{V1}{version}"))
+    }
+}
+
+/// An identifier in double quotes.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+    }
+}
+
+/// The options of each session. The planner uses no other plan than nested loops over the primary key, whatever it
+/// believes about the length of an array.
+pub(crate) const SESSION: [(&str, &str); 13] = [
+    ("search_path", "pg_catalog"),
+    ("default_transaction_isolation", r"read\ committed"),
+    ("default_transaction_read_only", "off"),
+    ("synchronous_commit", "on"),
+    ("statement_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("jit", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_bitmapscan", "off"),
+];
+
+/// The statement that each connection begins with: whether the server takes writes, and its timeline.
+pub(crate) const NODE: &str = "SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_in_recovery() \
+     THEN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int8 END";
+/// An option that only newer servers know.
+pub(crate) const NO_TRANSACTION_TIMEOUT: &str = "SET transaction_timeout = 0";
+
+pub(crate) const GET: &str = "SELECT v FROM {schema}.cg_row WHERE seg = $1 AND fam = $2 AND k = $3";
+pub(crate) const GET_MANY: &str = "SELECT r.v FROM unnest($2::int2[], $3::bytea[]) WITH ORDINALITY a(f, k, n) \
+     LEFT JOIN {schema}.cg_row r ON r.seg = $1 AND r.fam = a.f AND r.k = a.k ORDER BY a.n";
+pub(crate) const SLICES: &str = "SELECT substring(r.v FROM a.s FOR a.l) \
+     FROM unnest($2::int2[], $3::bytea[], $4::int4[], $5::int4[]) WITH ORDINALITY a(f, k, s, l, n) \
+     LEFT JOIN {schema}.cg_row r ON r.seg = $1 AND r.fam = a.f AND r.k = a.k ORDER BY a.n";
+pub(crate) const HAS: &str = "SELECT 1 FROM {schema}.cg_row WHERE seg = $1 AND fam = $2 AND k = $3";
+/// At most `$4` rows, and none that begins after `$5` bytes of the page. A page of a range that is not empty has a row.
+pub(crate) const PAGE: &str = "SELECT k, v FROM (SELECT k, v, sum(octet_length(v)) OVER (ORDER BY k) - octet_length(v) AS b \
+     FROM (SELECT k, v FROM {schema}.cg_row WHERE seg = $1 AND fam = $2 AND k >= $3 ORDER BY k LIMIT $4) p) q \
+     WHERE b < $5 ORDER BY k";
+pub(crate) const PAGE_TO: &str = "SELECT k, v FROM (SELECT k, v, sum(octet_length(v)) OVER (ORDER BY k) - octet_length(v) AS b \
+     FROM (SELECT k, v FROM {schema}.cg_row WHERE seg = $1 AND fam = $2 AND k >= $3 AND k < $6 ORDER BY k LIMIT $4) p) q \
+     WHERE b < $5 ORDER BY k";
+pub(crate) const HEAD: &str =
+    "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_head WHERE seg = $1";
+pub(crate) const COMMIT: &str = "SELECT {schema}.cg_commit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+pub(crate) const PUT: &str = "SELECT {schema}.cg_put_1($1, $2, $3, $4)";
+pub(crate) const OPEN: &str =
+    "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_open_1($1, $2, $3)";
+pub(crate) const AGAIN: &str =
+    "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_again_1($1, $2)";
+pub(crate) const LOCK: &str = "SELECT pg_try_advisory_lock(hashtextextended($1, $2))";
+pub(crate) const UNLOCK: &str = "SELECT pg_advisory_unlock_all()";
+/// The transaction of a scan or a snapshot.
+pub(crate) const BEGIN_VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+#[cfg(test)]
+mod tests {
+    use super::Sql;
+
+    #[test]
+    fn names_are_quoted_wherever_they_are() {
+        let sql = Sql::new("cg_a\"b$body0$'".into());
+        let text = sql.text("CREATE FUNCTION {schema}.f() AS $body$ {schema} $body$");
+        assert_eq!(
+            text,
+            "CREATE FUNCTION \"cg_a\"\"b$body0$'\".f() AS $body1$ \"cg_a\"\"b$body0$'\" $body1$"
+        );
+    }
+}

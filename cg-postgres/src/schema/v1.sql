@@ -1,0 +1,113 @@
+CREATE TABLE {schema}.cg_schema (
+    version int4 NOT NULL,
+    min_reader int4 NOT NULL,
+    min_writer int4 NOT NULL,
+    made_by text NOT NULL
+);
+
+-- One row a segment: its owner, and its newest commit.
+CREATE TABLE {schema}.cg_head (
+    seg int8 PRIMARY KEY,
+    epoch int8 NOT NULL,
+    session int8 NOT NULL,
+    seq int8 NOT NULL,
+    batches int8 NOT NULL,
+    token uuid,
+    quorum bool NOT NULL,
+    owner text NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE {schema}.cg_row (
+    seg int8 NOT NULL,
+    fam int2 NOT NULL,
+    k bytea NOT NULL,
+    v bytea NOT NULL,
+    PRIMARY KEY (seg, fam, k)
+);
+ALTER TABLE {schema}.cg_row ALTER COLUMN v SET STORAGE EXTERNAL;
+
+CREATE FUNCTION {schema}.cg_check_quorum_1(p_quorum bool) RETURNS void LANGUAGE plpgsql AS $body$
+BEGIN
+    IF p_quorum AND (current_setting('synchronous_standby_names') = ''
+            OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')) THEN
+        RAISE EXCEPTION 'a commit would not wait for another node' USING ERRCODE = 'CG004',
+            DETAIL = format('synchronous_standby_names is %L, synchronous_commit is %L',
+                current_setting('synchronous_standby_names'), current_setting('synchronous_commit'));
+    END IF;
+END $body$;
+
+CREATE FUNCTION {schema}.cg_open_1(p_seg int8, p_quorum bool, p_owner text) RETURNS {schema}.cg_head LANGUAGE plpgsql AS $body$
+DECLARE
+    h {schema}.cg_head;
+    who text := p_owner || ', since ' || to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC';
+BEGIN
+    PERFORM {schema}.cg_check_quorum_1(p_quorum);
+    INSERT INTO {schema}.cg_head AS old VALUES (p_seg, 1, 1, 0, 0, NULL, p_quorum, who)
+        ON CONFLICT (seg) DO UPDATE SET epoch = old.epoch + 1, session = 1, token = NULL, quorum = p_quorum, owner = who
+        RETURNING * INTO h;
+    RETURN h;
+END $body$;
+
+-- No row: another owner has the segment. It is a commit, so its answer shows only what is replicated.
+CREATE FUNCTION {schema}.cg_again_1(p_seg int8, p_epoch int8) RETURNS SETOF {schema}.cg_head LANGUAGE plpgsql AS $body$
+DECLARE
+    h {schema}.cg_head;
+BEGIN
+    UPDATE {schema}.cg_head SET session = session + 1 WHERE seg = p_seg AND epoch = p_epoch RETURNING * INTO h;
+    IF FOUND THEN
+        PERFORM {schema}.cg_check_quorum_1(h.quorum);
+        RETURN NEXT h;
+    END IF;
+END $body$;
+
+CREATE FUNCTION {schema}.cg_put_1(p_seg int8, put_f int2[], put_k bytea[], put_v bytea[]) RETURNS void LANGUAGE plpgsql AS $body$
+BEGIN
+    IF cardinality(put_f) > 0 THEN
+        INSERT INTO {schema}.cg_row SELECT p_seg, a.f, a.k, a.v FROM unnest(put_f, put_k, put_v) a(f, k, v)
+            ON CONFLICT (seg, fam, k) DO UPDATE SET v = excluded.v;
+    END IF;
+END $body$;
+
+-- It raises and never returns a refusal: then nothing is half done.
+CREATE FUNCTION {schema}.cg_commit_1(
+    p_seg int8, p_epoch int8, p_session int8, p_batches int8, p_seq int8, p_n int8, p_token uuid,
+    guard_f int2[], guard_k bytea[], guard_v bytea[],
+    range_f int2[], range_from bytea[], range_to bytea[],
+    delete_f int2[], delete_k bytea[],
+    put_f int2[], put_k bytea[], put_v bytea[]
+) RETURNS void LANGUAGE plpgsql AS $body$
+DECLARE
+    h {schema}.cg_head;
+    g record;
+BEGIN
+    UPDATE {schema}.cg_head SET seq = p_seq, batches = batches + p_n, token = p_token
+        WHERE seg = p_seg AND epoch = p_epoch AND session = p_session AND batches = p_batches
+        RETURNING * INTO h;
+    IF NOT FOUND THEN
+        SELECT * INTO h FROM {schema}.cg_head WHERE seg = p_seg;
+        RAISE EXCEPTION 'the rows have another owner' USING ERRCODE = 'CG001',
+            DETAIL = format('%s %s %s %s', h.epoch, h.session, h.batches, h.owner);
+    END IF;
+    PERFORM {schema}.cg_check_quorum_1(h.quorum);
+    IF cardinality(guard_f) > 0 THEN
+        -- Expected bytes: none for an absent row, 8 for a version, 12 for a checksum and a version.
+        SELECT a.n, octet_length(r.v) AS len, encode(substring(r.v FROM 9 FOR 8), 'hex') AS version INTO g
+            FROM unnest(guard_f, guard_k, guard_v) WITH ORDINALITY a(f, k, e, n)
+            LEFT JOIN {schema}.cg_row r ON r.seg = p_seg AND r.fam = a.f AND r.k = a.k
+            WHERE CASE WHEN a.e = ''::bytea THEN r.v IS NOT NULL
+                ELSE substring(r.v FROM 17 - octet_length(a.e) FOR octet_length(a.e)) IS DISTINCT FROM a.e END
+            ORDER BY a.n LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'a guarded row changed' USING ERRCODE = 'CG003',
+                DETAIL = format('%s %s %s', g.n, coalesce(g.len, -1), coalesce(g.version, ''));
+        END IF;
+    END IF;
+    FOR i IN 1 .. cardinality(range_f) LOOP
+        DELETE FROM {schema}.cg_row WHERE seg = p_seg AND fam = range_f[i] AND k >= range_from[i] AND k < range_to[i];
+    END LOOP;
+    IF cardinality(delete_f) > 0 THEN
+        DELETE FROM {schema}.cg_row r USING unnest(delete_f, delete_k) a(f, k)
+            WHERE r.seg = p_seg AND r.fam = a.f AND r.k = a.k;
+    END IF;
+    PERFORM {schema}.cg_put_1(p_seg, put_f, put_k, put_v);
+END $body$;

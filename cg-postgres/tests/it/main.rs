@@ -1,0 +1,5 @@
+//! The engine over a server that `CG_PG_URL` names, and addresses, which need no server.
+
+mod address;
+mod database;
+mod promises;
