@@ -85,11 +85,12 @@ pub(crate) const NODE: &str = "SELECT pg_is_in_recovery(), CASE WHEN NOT pg_is_i
 pub(crate) const NO_TRANSACTION_TIMEOUT: &str = "SET transaction_timeout = 0";
 
 pub(crate) const GET: &str = "SELECT v FROM {schema}.cg_row WHERE seg = $1 AND fam = $2 AND k = $3";
-pub(crate) const GET_MANY: &str = "SELECT r.v FROM unnest($2::int2[], $3::bytea[]) WITH ORDINALITY a(f, k, n) \
-     LEFT JOIN {schema}.cg_row r ON r.seg = $1 AND r.fam = a.f AND r.k = a.k ORDER BY a.n";
-pub(crate) const SLICES: &str = "SELECT substring(r.v FROM a.s FOR a.l) \
-     FROM unnest($2::int2[], $3::bytea[], $4::int4[], $5::int4[]) WITH ORDINALITY a(f, k, s, l, n) \
-     LEFT JOIN {schema}.cg_row r ON r.seg = $1 AND r.fam = a.f AND r.k = a.k ORDER BY a.n";
+// A join could be planned as a loop over the whole segment. A subquery for each key is an index scan, always.
+pub(crate) const GET_MANY: &str = "SELECT (SELECT r.v FROM {schema}.cg_row r WHERE r.seg = $1 AND r.fam = a.f AND r.k = a.k) \
+     FROM unnest($2::int2[], $3::bytea[]) WITH ORDINALITY a(f, k, n) ORDER BY a.n";
+pub(crate) const SLICES: &str = "SELECT substring(\
+         (SELECT r.v FROM {schema}.cg_row r WHERE r.seg = $1 AND r.fam = a.f AND r.k = a.k) FROM a.s FOR a.l) \
+     FROM unnest($2::int2[], $3::bytea[], $4::int4[], $5::int4[]) WITH ORDINALITY a(f, k, s, l, n) ORDER BY a.n";
 pub(crate) const HAS: &str = "SELECT 1 FROM {schema}.cg_row WHERE seg = $1 AND fam = $2 AND k = $3";
 /// At most `$4` rows, and none that begins after `$5` bytes of the page. A page of a range that is not empty has a row.
 pub(crate) const PAGE: &str = "SELECT k, v FROM (SELECT k, v, sum(octet_length(v)) OVER (ORDER BY k) - octet_length(v) AS b \

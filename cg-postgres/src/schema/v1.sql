@@ -91,12 +91,12 @@ BEGIN
     PERFORM {schema}.cg_check_quorum_1(h.quorum);
     IF cardinality(guard_f) > 0 THEN
         -- Expected bytes: none for an absent row, 8 for a version, 12 for a checksum and a version.
-        SELECT a.n, octet_length(r.v) AS len, encode(substring(r.v FROM 9 FOR 8), 'hex') AS version INTO g
-            FROM unnest(guard_f, guard_k, guard_v) WITH ORDINALITY a(f, k, e, n)
-            LEFT JOIN {schema}.cg_row r ON r.seg = p_seg AND r.fam = a.f AND r.k = a.k
-            WHERE CASE WHEN a.e = ''::bytea THEN r.v IS NOT NULL
-                ELSE substring(r.v FROM 17 - octet_length(a.e) FOR octet_length(a.e)) IS DISTINCT FROM a.e END
-            ORDER BY a.n LIMIT 1;
+        SELECT q.n, octet_length(q.v) AS len, encode(substring(q.v FROM 9 FOR 8), 'hex') AS version INTO g
+            FROM (SELECT a.n, a.e, (SELECT r.v FROM {schema}.cg_row r WHERE r.seg = p_seg AND r.fam = a.f AND r.k = a.k) AS v
+                FROM unnest(guard_f, guard_k, guard_v) WITH ORDINALITY a(f, k, e, n) OFFSET 0) q
+            WHERE CASE WHEN q.e = ''::bytea THEN q.v IS NOT NULL
+                ELSE substring(q.v FROM 17 - octet_length(q.e) FOR octet_length(q.e)) IS DISTINCT FROM q.e END
+            ORDER BY q.n LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION 'a guarded row changed' USING ERRCODE = 'CG003',
                 DETAIL = format('%s %s %s', g.n, coalesce(g.len, -1), coalesce(g.version, ''));
@@ -106,8 +106,9 @@ BEGIN
         DELETE FROM {schema}.cg_row WHERE seg = p_seg AND fam = range_f[i] AND k >= range_from[i] AND k < range_to[i];
     END LOOP;
     IF cardinality(delete_f) > 0 THEN
-        DELETE FROM {schema}.cg_row r USING unnest(delete_f, delete_k) a(f, k)
-            WHERE r.seg = p_seg AND r.fam = a.f AND r.k = a.k;
+        DELETE FROM {schema}.cg_row WHERE ctid = ANY (ARRAY(
+            SELECT (SELECT r.ctid FROM {schema}.cg_row r WHERE r.seg = p_seg AND r.fam = a.f AND r.k = a.k)
+                FROM unnest(delete_f, delete_k) a(f, k)));
     END IF;
     PERFORM {schema}.cg_put_1(p_seg, put_f, put_k, put_v);
 END $body$;

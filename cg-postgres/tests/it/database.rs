@@ -59,6 +59,20 @@ impl Database {
         format!("{base}?{parameters}").parse().expect("is an address")
     }
 
+    /// The address with another host.
+    pub(crate) fn over(&self, host: &str) -> Address {
+        let (base, parameters) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let (account, place) = base.rsplit_once('@').expect("has a user");
+        let (_, name) = place.split_once('/').expect("has a database");
+        format!("{account}@{host}/{name}?{parameters}").parse().expect("is an address")
+    }
+
+    /// The host and port of the server that takes writes.
+    pub(crate) fn primary(&self) -> String {
+        let host = self.run("SELECT host(inet_server_addr()) || ':' || inet_server_port()");
+        host.expect("is reached over TCP")
+    }
+
     /// Runs statements in a session of its own. Returns the first column of the last row.
     pub(crate) fn run(&self, statements: &str) -> Option<String> {
         self.try_run(statements).unwrap_or_else(|error| panic!("{statements}: {error:?}"))

@@ -3,3 +3,5 @@
 mod address;
 mod database;
 mod promises;
+mod proxy;
+mod shared;

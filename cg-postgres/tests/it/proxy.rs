@@ -1,0 +1,248 @@
+//! A proxy between an engine and its server, which knows the protocol and disturbs it.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use cg_engine::conformance::shared::{Link, Loss};
+
+/// The longest wait of a test for the server.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// A link to one server. It listens until the value and all of its connections are dropped.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    pub(crate) port: u16,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_cut: bool,
+    is_paused: bool,
+    next: Option<Fault>,
+    /// Both ends of each connection, by its number. A cut shuts them down.
+    ends: Vec<(usize, TcpStream)>,
+    /// Connections whose answers are dropped, and whether they are cut after the answer.
+    dropped: BTreeSet<(usize, AfterAnswer)>,
+    delayed: Option<(usize, TcpStream, Vec<u8>)>,
+    /// The number of answers that were dropped.
+    answers: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Lost(Loss),
+    Delayed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum AfterAnswer {
+    Stay,
+    End,
+    Cut,
+}
+
+impl Proxy {
+    /// Listens for connections to a server.
+    pub(crate) fn start(server: String) -> Arc<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let port = listener.local_addr().expect("is bound").port();
+        let proxy = Arc::new(Self { port, state: Mutex::default(), changed: Condvar::new() });
+        let weak = Arc::downgrade(&proxy);
+        std::thread::spawn(move || {
+            for (number, client) in listener.incoming().enumerate() {
+                let Some(proxy) = weak.upgrade() else { break };
+                let Ok(client) = client else { continue };
+                if !proxy.lock().is_cut {
+                    let server = TcpStream::connect(&server).expect("the server listens");
+                    proxy.connect(number, client, server);
+                }
+            }
+        });
+        proxy
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panicked")
+    }
+
+    fn connect(self: Arc<Self>, number: usize, client: TcpStream, server: TcpStream) {
+        for end in [&client, &server] {
+            end.set_nodelay(true).expect("is open");
+            self.lock().ends.push((number, end.try_clone().expect("is open")));
+        }
+        let [from_client, to_client] = [&client, &client].map(|end| end.try_clone().expect("is open"));
+        let (other, to_server) = (Arc::clone(&self), server.try_clone().expect("is open"));
+        std::thread::spawn(move || {
+            let _ = self.requests(number, from_client, to_server);
+        });
+        std::thread::spawn(move || {
+            let _ = other.answers(number, server, to_client);
+        });
+    }
+
+    /// Waits while messages are held back.
+    fn pass(&self) -> MutexGuard<'_, State> {
+        let passes = self.changed.wait_while(self.lock(), |state| state.is_paused);
+        passes.expect("no thread panicked")
+    }
+
+    /// Moves requests. A request ends with the message after which the server answers.
+    fn requests(&self, number: usize, mut client: TcpStream, mut server: TcpStream) -> std::io::Result<()> {
+        let mut commits = BTreeSet::new();
+        let startup = message(&mut client, 0)?;
+        drop(self.pass());
+        server.write_all(&startup)?;
+        loop {
+            let (mut request, mut is_commit) = (Vec::new(), false);
+            loop {
+                let Ok(one) = message(&mut client, 1) else {
+                    if !self.is_delayed(number) {
+                        self.end(number);
+                    }
+                    return Ok(());
+                };
+                let strings = |n: usize| one.get(5..).unwrap_or_default().split(|byte| *byte == 0).nth(n);
+                match one.first() {
+                    Some(b'P') if contains(&one, b"cg_commit_1") => {
+                        commits.extend(strings(0).map(<[u8]>::to_vec))
+                    }
+                    // A portal without a name, and a statement.
+                    Some(b'B') => is_commit |= strings(1).is_some_and(|name| commits.contains(name)),
+                    _ => {}
+                }
+                let kind = one.first().copied();
+                request.extend(one);
+                if matches!(kind, Some(b'S' | b'Q' | b'p' | b'X')) {
+                    break;
+                }
+            }
+            let mut state = self.pass();
+            match if is_commit { state.next.take() } else { None } {
+                None => {}
+                Some(Fault::Lost(Loss::Request)) => {
+                    drop(state);
+                    self.end(number);
+                    return Ok(());
+                }
+                Some(Fault::Lost(Loss::Answer)) => {
+                    state.dropped.insert((number, AfterAnswer::End));
+                }
+                Some(Fault::Lost(Loss::Connection)) => {
+                    state.dropped.insert((number, AfterAnswer::Cut));
+                }
+                Some(Fault::Delayed) => {
+                    state.dropped.insert((number, AfterAnswer::Stay));
+                    state.delayed = Some((number, server.try_clone()?, request));
+                    continue;
+                }
+            }
+            drop(state);
+            server.write_all(&request)?;
+        }
+    }
+
+    fn is_delayed(&self, number: usize) -> bool {
+        self.lock().delayed.as_ref().is_some_and(|(delayed, ..)| *delayed == number)
+    }
+
+    /// Moves answers. Drops that of a commit if its fault says so.
+    fn answers(&self, number: usize, mut server: TcpStream, mut client: TcpStream) -> std::io::Result<()> {
+        while let Ok(one) = message(&mut server, 1) {
+            let mut state = self.pass();
+            let dropped =
+                state.dropped.iter().find(|(dropped, _)| *dropped == number).map(|(_, after)| *after);
+            let Some(after) = dropped else {
+                drop(state);
+                client.write_all(&one)?;
+                continue;
+            };
+            // Ready for the next request.
+            if one.first() == Some(&b'Z') {
+                state.answers += 1;
+                state.is_cut |= after == AfterAnswer::Cut;
+                self.changed.notify_all();
+                drop(state);
+                if after != AfterAnswer::Stay {
+                    self.end(number);
+                }
+            }
+        }
+        self.end(number);
+        Ok(())
+    }
+
+    /// Ends a connection.
+    fn end(&self, number: usize) {
+        for (_, end) in self.lock().ends.extract_if(.., |(one, _)| *one == number) {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Link for Proxy {
+    fn cut(&self, is_cut: bool) {
+        let mut state = self.lock();
+        state.is_cut = is_cut;
+        if is_cut {
+            for (_, end) in state.ends.drain(..) {
+                let _ = end.shutdown(Shutdown::Both);
+            }
+        }
+    }
+
+    fn pause(&self, is_paused: bool) {
+        self.lock().is_paused = is_paused;
+        self.changed.notify_all();
+    }
+
+    fn lose_next(&self, loss: Loss) {
+        self.lock().next = Some(Fault::Lost(loss));
+    }
+
+    fn delay_next(&self) {
+        self.lock().next = Some(Fault::Delayed);
+    }
+
+    fn deliver_delayed(&self) {
+        let mut state = self.lock();
+        let (_, mut server, request) = state.delayed.take().expect("a request is held back");
+        let before = state.answers;
+        server.write_all(&request).expect("the server reads");
+        let (state, timeout) = self
+            .changed
+            .wait_timeout_while(state, ANSWER, |state| state.answers == before)
+            .expect("no thread panicked");
+        drop(state);
+        assert!(!timeout.timed_out(), "the server does not answer");
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // The listener wakes up and ends.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+/// Reads a message with `kind_bytes` before its length.
+fn message(from: &mut TcpStream, kind_bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; kind_bytes + 4];
+    from.read_exact(&mut bytes)?;
+    let len: [u8; 4] = bytes[kind_bytes..].try_into().expect("four bytes");
+    let mut len_bytes = 0;
+    for byte in len {
+        len_bytes = len_bytes << 8 | usize::from(byte);
+    }
+    bytes.resize(kind_bytes + len_bytes, 0);
+    from.read_exact(&mut bytes[kind_bytes + 4..])?;
+    Ok(bytes)
+}
+
+fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    bytes.windows(wanted.len()).any(|window| window == wanted)
+}
