@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::config::SslMode as Encryption;
-use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Config, Connection, NoTls, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::{Address, Host, SslMode};
@@ -130,19 +131,14 @@ impl Connector {
 
     async fn connect_to(&self, target: &Target) -> Result<Session, Failed> {
         let config = self.config(target);
-        let (mut session, server, encoding) = match &target.tls {
-            Some(Tls(tls)) => {
-                let (client, connection) = config.connect(tls.clone()).await?;
-                let facts = [connection.parameter("server_version"), connection.parameter("server_encoding")];
-                let [server, encoding] = facts.map(|fact| fact.unwrap_or_default().to_owned());
-                (Session::start(client, connection), server, encoding)
-            }
-            None => {
-                let (client, connection) = config.connect(NoTls).await?;
-                let facts = [connection.parameter("server_version"), connection.parameter("server_encoding")];
-                let [server, encoding] = facts.map(|fact| fact.unwrap_or_default().to_owned());
-                (Session::start(client, connection), server, encoding)
-            }
+        let (mut session, [server, encoding]) = if let Some(Tls(tls)) = &target.tls {
+            let (client, connection) = config.connect(tls.clone()).await?;
+            let facts = facts(&connection);
+            (Session::start(client, connection), facts)
+        } else {
+            let (client, connection) = config.connect(NoTls).await?;
+            let facts = facts(&connection);
+            (Session::start(client, connection), facts)
         };
         let digits = server.find(|char: char| !char.is_ascii_digit()).unwrap_or(server.len());
         let major: u32 = server.get(..digits).and_then(|digits| digits.parse().ok()).unwrap_or(0);
@@ -211,4 +207,14 @@ impl Connector {
         }
         config
     }
+}
+
+/// The version of a server, and the encoding of its database.
+fn facts<S, T>(connection: &Connection<S, T>) -> [String; 2]
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    ["server_version", "server_encoding"]
+        .map(|name| connection.parameter(name).unwrap_or_default().to_owned())
 }

@@ -183,18 +183,13 @@ impl Failed {
 
 impl From<tokio_postgres::Error> for Failed {
     fn from(error: tokio_postgres::Error) -> Self {
-        match error.as_db_error() {
-            Some(answer) => {
-                let answer = ServerError::of(answer);
-                match answer.code.get(..2) {
-                    Some("08" | "57") if !answer.is_of_pooler() => Self::Lost(answer.to_string()),
-                    _ => Self::Refused(answer),
-                }
-            }
-            None => {
-                let source = error.source().map_or(String::new(), |source| format!(": {source}"));
-                Self::Lost(format!("{error}{source}"))
-            }
+        let Some(answer) = error.as_db_error().map(ServerError::of) else {
+            let source = error.source().map_or(String::new(), |source| format!(": {source}"));
+            return Self::Lost(format!("{error}{source}"));
+        };
+        match answer.code.get(..2) {
+            Some("08" | "57") if !answer.is_of_pooler() => Self::Lost(answer.to_string()),
+            _ => Self::Refused(answer),
         }
     }
 }

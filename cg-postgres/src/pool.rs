@@ -204,9 +204,9 @@ impl Pool {
             let begin = async {
                 session.reading(&self.sql).await?;
                 let begin = session.client.batch_execute(schema::BEGIN_VIEW);
-                let (begun, first) = tokio::join!(biased; begin, first(Arc::clone(&session)));
-                begun?;
-                first
+                let (opened, rows) = tokio::join!(biased; begin, first(Arc::clone(&session)));
+                opened?;
+                rows
             };
             match self.answer(&session, begin, deadline).await {
                 Ok(first) => {

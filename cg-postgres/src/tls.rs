@@ -55,18 +55,14 @@ enum Checks {
 
 fn chain(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, Refusal> {
     let mut roots = RootCertStore::empty();
-    let place = match &tls.root {
-        Some(path) => {
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(|error| unusable(path, &error))?;
-            }
-            path.as_path()
+    if let Some(path) = &tls.root {
+        for certificate in certificates(path)? {
+            roots.add(certificate).map_err(|error| unusable(path, &error))?;
         }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            Path::new("root certificates of the system")
-        }
-    };
+    } else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let place = tls.root.as_deref().unwrap_or(Path::new("root certificates of the system"));
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
         .map_err(|error| unusable(place, &error))
@@ -110,7 +106,7 @@ impl ServerCertVerifier for Verifier {
                 Err(Error::InvalidCertificate(
                     CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
                 )) => Ok(ServerCertVerified::assertion()),
-                verified => verified,
+                answer => answer,
             },
         }
     }

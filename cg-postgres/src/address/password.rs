@@ -23,7 +23,7 @@ fn is_private(path: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        std::fs::metadata(path).is_ok_and(|file| file.mode() & 0o077 == 0)
+        std::fs::metadata(path).is_ok_and(|file| file.mode().trailing_zeros() >= 6)
     }
     #[cfg(not(unix))]
     path.exists()

@@ -201,6 +201,9 @@ fn rolled_back(owner: &Owner, refused: ServerError) -> Answer {
     }
 }
 
+/// A call of the transaction of a large commit.
+type Part<'a> = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send + 'a>>;
+
 /// Applies a commit: one call, or a transaction in parts if it is large.
 async fn apply(pool: &Pool, connection: &Session, owner: &Owner, call: &Call) -> Result<(), Failed> {
     let statements = connection.writing(&pool.sql).await?;
@@ -232,7 +235,6 @@ async fn apply(pool: &Pool, connection: &Session, owner: &Owner, call: &Call) ->
         client.execute(&statements.commit, &head).await?;
         return Ok(());
     }
-    type Part<'a> = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send + 'a>>;
     let parts: Vec<[&(dyn ToSql + Sync); 4]> = rest
         .iter()
         .map(|part| [&SEGMENT as _, &part.families as _, &part.keys as _, &part.values as _])

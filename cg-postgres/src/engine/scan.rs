@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cg_engine::{EngineError, RowVisitor, Scan};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::read::{At, SEGMENT, Source, unexpected};
 use super::snapshot::Kept;
@@ -106,18 +107,16 @@ impl Rest {
     async fn page(&self, pool: &Arc<Pool>, session: &Session) -> Result<Vec<Row>, Failed> {
         let statements = session.reading(&pool.sql).await?;
         let (limit, bytes) = (self.limit() as i64, PAGE_BYTES as i64);
-        Ok(match &self.to {
+        let mut parameters: Vec<&(dyn ToSql + Sync)> =
+            vec![&SEGMENT, &self.family, &self.from, &limit, &bytes];
+        let statement = match &self.to {
             Some(to) => {
-                let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
-                    [&SEGMENT, &self.family, &self.from, &limit, &bytes, to];
-                session.client.query(&statements.page_to, &parameters).await?
+                parameters.push(to);
+                &statements.page_to
             }
-            None => {
-                let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-                    [&SEGMENT, &self.family, &self.from, &limit, &bytes];
-                session.client.query(&statements.page, &parameters).await?
-            }
-        })
+            None => &statements.page,
+        };
+        Ok(session.client.query(statement, &parameters).await?)
     }
 
     /// Visits the rows of a page. Breaks if `visit` breaks, and after the last page.

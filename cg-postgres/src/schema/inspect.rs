@@ -22,6 +22,7 @@ const READING: [&str; 1] = ["SELECT"];
 
 /// A schema, which may not be there.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer of the server")]
 pub(crate) struct Schema {
     role: String,
     /// The nodes that the server waits for; empty if it waits for none.

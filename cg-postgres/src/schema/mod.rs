@@ -36,7 +36,8 @@ impl Sql {
     /// Replaces `{schema}` by the quoted name.
     pub(crate) fn text(&self, template: &str) -> String {
         // The quotes of function bodies must not be in the name.
-        let quote = (0..).map(|n| format!("$body{n}$")).find(|quote| !self.quoted.contains(quote.as_str()));
+        // A name of 63 bytes has room for 8 of them.
+        let quote = (0..64).map(|n| format!("$body{n}$")).find(|quote| !self.quoted.contains(quote.as_str()));
         let template = template.replace("$body$", &quote.unwrap_or_default());
         template.replace("{schema}", &self.quoted)
     }

@@ -67,6 +67,13 @@ impl Database {
         format!("{account}@{host}/{name}?{parameters}").parse().expect("is an address")
     }
 
+    /// The address of another database of the server.
+    pub(crate) fn in_database(&self, name: &str) -> Address {
+        let (base, _) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let (servers, _) = base.rsplit_once('/').expect("has a database");
+        format!("{servers}/{}", name.replace(' ', "%20")).parse().expect("is an address")
+    }
+
     /// The host and port of the server that takes writes.
     pub(crate) fn primary(&self) -> String {
         let host = self.run("SELECT host(inet_server_addr()) || ':' || inet_server_port()");

@@ -2,6 +2,9 @@
 
 mod address;
 mod database;
+mod hosts;
+mod opening;
 mod promises;
 mod proxy;
 mod shared;
+mod world;

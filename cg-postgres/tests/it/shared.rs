@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cg_engine::EngineError;
-use cg_engine::conformance::shared::{self, Case, Shared};
+use cg_engine::conformance::shared::{self, Case, Link as _, Loss, Shared};
+use cg_engine::{Batch, Engine as _, EngineError, Level};
 use cg_postgres::{Options, PostgresEngine};
 
 use crate::database::{Database, TestWorld, database};
@@ -83,7 +83,7 @@ fn failing(rows: impl Fn() -> Rows, names: &[&'static str]) -> BTreeSet<&'static
 #[test]
 fn each_check_of_the_server_is_needed() {
     let Some(database) = database() else { return };
-    let table: [(&str, &str, &str, &[&'static str]); 4] = [
+    let table: [(&str, &str, &str, &[&'static str]); 3] = [
         (
             "cg_commit_1",
             "AND epoch = p_epoch",
@@ -102,16 +102,40 @@ fn each_check_of_the_server_is_needed() {
             "SET session = 1, epoch = epoch + 1 WHERE seg = p_seg",
             &["a_fenced_engine_is_not_opened_again"],
         ),
-        (
-            "cg_commit_1",
-            "token = p_token",
-            "token = NULL",
-            &["a_commit_whose_messages_are_lost_is_applied_once"],
-        ),
     ];
     for (function, text, mutant, names) in table {
         let rows = || Rows::with_mutant(&database, function, text, mutant);
         let failing = failing(rows, names);
         assert_eq!(failing, names.iter().copied().collect(), "{function}: {text:?} as {mutant:?}");
+    }
+}
+
+#[test]
+fn a_lost_message_is_no_error() {
+    let Some(database) = database() else { return };
+    let rows = Rows::new(&database);
+    let (engine, link) = rows.take().expect("opens");
+    for (seq, loss) in (1..).zip([Loss::Request, Loss::Answer, Loss::Request, Loss::Answer]) {
+        link.lose_next(loss);
+        let committed = engine.commit(Batch::new(), &[], Level::Process);
+        assert_eq!(committed.expect("finds out what is stored").get(), seq, "{loss:?}");
+    }
+    let batches = rows.world.run("SELECT batches FROM {schema}.cg_head");
+    assert_eq!(batches.as_deref(), Some("4"), "each is applied once");
+}
+
+#[test]
+fn a_commit_is_recognised_by_its_token() {
+    let Some(database) = database() else { return };
+    let rows = Rows::with_mutant(&database, "cg_commit_1", "token = p_token", "token = NULL");
+    let (engine, link) = rows.take().expect("opens");
+    link.lose_next(Loss::Answer);
+    match engine.commit(Batch::new(), &[], Level::Process) {
+        Err(EngineError::WriteFailed { cause }) => {
+            let message =
+                "commit: the server acknowledged 0 batches up to commit 0, and has 1 up to commit 1";
+            assert!(cause.to_string().starts_with(message), "{cause}");
+        }
+        other => panic!("expected that the rows are of another call, got {other:?}"),
     }
 }
