@@ -9,10 +9,10 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::Options;
 use crate::address::Address;
 use crate::connect::Connector;
 use crate::error::{Failed, refused};
+use crate::options::Options;
 use crate::runtime::Runtime;
 use crate::schema::{self, Sql};
 use crate::session::Session;

@@ -11,11 +11,12 @@ use super::PostgresEngine;
 use super::again::{self, Head};
 use super::commit::Owner;
 use super::read::SEGMENT;
+use crate::address::{Address, Replication};
 use crate::error::{Failed, Refusal, ServerError, refused};
+use crate::options::Options;
 use crate::pool::Pool;
 use crate::schema::{self, inspect::Schema};
 use crate::session::Session;
-use crate::{Address, Options, Replication};
 
 /// The time that the lock of a process that just ended gets to be free.
 const UNLOCKING: Duration = Duration::from_secs(1);

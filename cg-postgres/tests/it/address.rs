@@ -33,13 +33,13 @@ fn addresses_are_read_and_shown_without_their_password() {
             "postgres://u@%2Frun%2Fpg/d?world=a%22b%27c%20%C3%A9",
             "postgres://u@h/d?sslmode=verify-ca&sslrootcert=/a%20b.pem&sslcert=c.pem&sslkey=k.pem&replication=none&take=no",
         ],
-        expect![[r#"
+        expect![[r"
             postgres://u@h/d?world=world
             postgres://u@h:5433,[::1]:5434,h3/d?world=W
             postgres://u@h/d?world=world&replication=storage&take=yes
             postgres://u@%2Frun%2Fpg/d?world=a%22b%27c%20%C3%A9
             postgres://u@h/d?world=world&sslmode=verify-ca&sslrootcert=%2Fa%20b.pem&sslcert=c.pem&sslkey=k.pem&replication=none
-        "#]],
+        "]],
     );
 }
 

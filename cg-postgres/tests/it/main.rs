@@ -2,6 +2,7 @@
 
 mod address;
 mod database;
+mod faults;
 mod hosts;
 mod opening;
 mod promises;

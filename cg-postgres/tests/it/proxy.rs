@@ -109,7 +109,7 @@ impl Proxy {
                 let strings = |n: usize| one.get(5..).unwrap_or_default().split(|byte| *byte == 0).nth(n);
                 match one.first() {
                     Some(b'P') if contains(&one, b"cg_commit_1") => {
-                        commits.extend(strings(0).map(<[u8]>::to_vec))
+                        commits.extend(strings(0).map(<[u8]>::to_vec));
                     }
                     // A portal without a name, and a statement.
                     Some(b'B') => is_commit |= strings(1).is_some_and(|name| commits.contains(name)),

@@ -1,0 +1,20 @@
+//! Settings of an engine.
+
+use std::time::Duration;
+
+/// Settings of an engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// The longest time that a call waits for a server that takes writes. After it, a commit is in doubt and the engine
+    /// refuses commits, and a read fails. By default 30 s, which is more than a failover takes.
+    pub patience: Duration,
+    /// The largest number of snapshots and scans at a time. Each has a connection of its own. By default 16.
+    pub max_views: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { patience: Duration::from_secs(30), max_views: 16 }
+    }
+}

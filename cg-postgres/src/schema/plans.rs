@@ -1,0 +1,131 @@
+//! The plan of each statement is an index scan, whatever the statistics say.
+
+use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
+
+use super::{GET, GET_MANY, HAS, HEAD, PAGE, PAGE_TO, SESSION, SLICES, Sql};
+
+/// The statements of `v1.sql` that read or remove rows, with parameters for its variables.
+fn of_functions() -> Vec<(&'static str, String)> {
+    let v1 = super::V1;
+    let cut = |from: &str, to: &str| {
+        let rest = v1.split_once(from).expect("the statement is there").1;
+        format!("{from}{}", rest.split_once(to).expect("the statement ends").0)
+    };
+    let guards = cut("SELECT q.n, octet_length(q.v)", ";").replace("INTO g", "");
+    let range = cut("DELETE FROM {schema}.cg_row WHERE seg = p_seg AND fam", ";");
+    let keys = cut("DELETE FROM {schema}.cg_row WHERE ctid", ";");
+    let statement = |text: String, names: &[(&str, &str)]| {
+        names.iter().fold(text, |text, (name, parameter)| text.replace(name, parameter))
+    };
+    let families = ("p_seg", "$1::int8");
+    vec![
+        (
+            "guards",
+            statement(
+                guards,
+                &[
+                    families,
+                    ("guard_f", "$2::int2[]"),
+                    ("guard_k", "$3::bytea[]"),
+                    ("guard_v", "$4::bytea[]"),
+                ],
+            ),
+        ),
+        (
+            "a range",
+            statement(
+                range,
+                &[
+                    families,
+                    ("range_f[i]", "$2::int2"),
+                    ("range_from[i]", "$3::bytea"),
+                    ("range_to[i]", "$4::bytea"),
+                ],
+            ),
+        ),
+        ("deletes", statement(keys, &[families, ("delete_f", "$2::int2[]"), ("delete_k", "$3::bytea[]")])),
+    ]
+}
+
+/// Values for the parameters of a statement, by its name. They do not matter: plans are generic.
+fn values(name: &str) -> &'static str {
+    match name {
+        "get" | "has" => "0, 8::int2, ''::bytea",
+        "get_many" | "deletes" => "0, '{8}'::int2[], '{}'::bytea[]",
+        "guards" => "0, '{8}'::int2[], '{}'::bytea[], '{}'::bytea[]",
+        "slices" => "0, '{8}'::int2[], '{}'::bytea[], '{1}'::int4[], '{1}'::int4[]",
+        "a page" => "0, 8::int2, ''::bytea, 128, 1000000",
+        "a page with an end" => "0, 8::int2, ''::bytea, 128, 1000000, '\\xff'::bytea",
+        "a range" => "0, 8::int2, ''::bytea, '\\xff'::bytea",
+        _ => "0",
+    }
+}
+
+#[test]
+fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
+    let Ok(url) = std::env::var("CG_PG_URL") else {
+        assert!(std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
+        eprintln!("\n*** NOT TESTED: no server: set CG_PG_URL ***\n");
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("builds");
+    runtime.block_on(async {
+        let mut config: Config = url.split('?').next().expect("is there").parse().expect("is an address");
+        let options: Vec<_> = SESSION.iter().map(|(name, value)| format!("-c {name}={value}")).collect();
+        config.options(options.join(" "));
+        config.target_session_attrs(tokio_postgres::config::TargetSessionAttrs::ReadWrite);
+        if let Ok(password) = std::env::var("PGPASSWORD") {
+            config.password(password);
+        }
+        let (client, connection) = config.connect(NoTls).await.expect("connects");
+        tokio::spawn(connection);
+        let sql = Sql::new(format!("cg_plans {}", std::process::id()));
+        let run = async |text: &str| client.batch_execute(&sql.text(text)).await.expect("runs");
+        // Nothing remains: it is rolled back.
+        run("BEGIN; CREATE SCHEMA {schema}").await;
+        run(&sql.tables()).await;
+        let own = [
+            ("get", GET),
+            ("has", HAS),
+            ("get_many", GET_MANY),
+            ("slices", SLICES),
+            ("a page", PAGE),
+            ("a page with an end", PAGE_TO),
+            ("head", HEAD),
+        ];
+        let statements: Vec<_> =
+            own.into_iter().map(|(name, text)| (name, text.to_owned())).chain(of_functions()).collect();
+        let fill = |to: u32| {
+            format!(
+                "INSERT INTO {{schema}}.cg_row SELECT 0, i % 12, decode(lpad(to_hex(i), 8, '0'), 'hex'), \
+                 decode(repeat('00', 100), 'hex') FROM generate_series(1, {to}) i ON CONFLICT DO NOTHING; \
+                 ANALYZE {{schema}}.cg_row"
+            )
+        };
+        for (size, rows) in [("empty", 0), ("small", 20), ("large", 200_000)] {
+            if rows > 0 {
+                run(&fill(rows)).await;
+            }
+            run("DEALLOCATE ALL").await;
+            for (n, (name, text)) in statements.iter().enumerate() {
+                run(&format!("PREPARE p{n} AS {text}")).await;
+                let explain = format!("EXPLAIN EXECUTE p{n}({})", values(name));
+                let plan = client.simple_query(&explain).await.expect("is planned");
+                let line = |message| match message {
+                    SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+                    _ => None,
+                };
+                let plan = plan.into_iter().filter_map(line).collect::<Vec<_>>().join("\n");
+                let is_scan = plan.contains("Seq Scan") || plan.contains("Bitmap");
+                let condition = match *name {
+                    "head" => "seg = ",
+                    "a range" | "a page" | "a page with an end" => "k >= ",
+                    _ => "k = ",
+                };
+                let bounded = |line: &str| line.contains("Index Cond") && line.contains(condition);
+                assert!(!is_scan && plan.lines().any(bounded), "{name}, a table that is {size}:\n{plan}");
+            }
+        }
+        run("ROLLBACK").await;
+    });
+}
