@@ -2,6 +2,7 @@
 
 mod again;
 mod commit;
+mod inspect;
 mod open;
 mod read;
 mod scan;

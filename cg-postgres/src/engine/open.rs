@@ -10,12 +10,13 @@ use tokio_postgres::types::{ToSql, Type};
 use super::PostgresEngine;
 use super::again::{self, Head};
 use super::commit::Owner;
+use super::inspect::Schema;
 use super::read::SEGMENT;
 use crate::address::{Address, Replication};
 use crate::error::{Failed, Refusal, ServerError, refused};
 use crate::options::Options;
 use crate::pool::Pool;
-use crate::schema::{self, inspect::Schema};
+use crate::schema;
 use crate::session::Session;
 
 /// The time that the lock of a process that just ended gets to be free.

@@ -1,6 +1,5 @@
 //! The tables and functions of a world, and the statements of its sessions.
 
-pub(crate) mod inspect;
 #[cfg(test)]
 mod plans;
 

@@ -2,8 +2,8 @@
 
 use tokio_postgres::types::{ToSql, Type};
 
-use super::{Access, Sql, TABLES, VERSION};
 use crate::error::{Failed, Refusal};
+use crate::schema::{Access, Sql, TABLES, VERSION};
 use crate::session::Session;
 
 /// A row about a schema, also about one that is not there.
