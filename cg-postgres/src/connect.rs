@@ -21,6 +21,8 @@ use crate::tls;
 const CONNECTING: Duration = Duration::from_secs(10);
 /// The time that other hosts get after one host was found that takes writes: it may be an old primary.
 const OTHER_HOSTS: Duration = Duration::from_millis(500);
+/// The time that the host of the last connection gets before all are looked at.
+const LAST_HOST: Duration = Duration::from_secs(1);
 /// The oldest server, as PostgreSQL numbers its major versions.
 const MIN_SERVER: u32 = 15;
 
@@ -66,16 +68,22 @@ impl Connector {
         &self.address
     }
 
-    /// Connects to the server that takes writes. Tries the host of the last connection first, then looks at all.
-    pub(crate) async fn primary(self: &Arc<Self>) -> Result<Session, Failed> {
+    /// Connects to the host of the last connection that takes writes, and looks at all if it does not answer soon.
+    pub(crate) async fn last(self: &Arc<Self>) -> Result<Session, Failed> {
         let last = self.last.load(Ordering::Relaxed);
         if self.targets.len() > 1
             && last < self.targets.len()
-            && let Ok(session) = self.connect(last).await
+            && let Ok(Ok(session)) = timeout(LAST_HOST, self.connect(last)).await
         {
             return Ok(session);
         }
         self.look().await
+    }
+
+    /// Whether a session can be used: it is open, and no later timeline was seen. A server of an earlier one does not
+    /// have the newest commits.
+    pub(crate) fn is_current(&self, session: &Session) -> bool {
+        session.is_open() && session.timeline >= self.timeline.load(Ordering::Acquire)
     }
 
     /// Connects to all hosts, and returns the session of the one that takes writes and has the latest timeline.
@@ -125,6 +133,9 @@ impl Connector {
         let Host { name, port } = &target.host;
         connected.map_err(|failed| match failed {
             Failed::Lost(message) => Failed::Lost(format!("{name}:{port}: {message}")),
+            Failed::Unfit(Refusal::Tls(message)) => {
+                Failed::Unfit(Refusal::Tls(format!("{name}:{port}: {message}")))
+            }
             failed => failed,
         })
     }

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use cg_engine::{CommitSeq, EngineError, Place};
@@ -77,6 +78,9 @@ pub enum Refusal {
         /// What is wrong.
         message: String,
     },
+    /// The certificate of the server cannot be trusted, or the server does not trust that of the client.
+    #[error("{0}; set sslrootcert to the certificate of the authority, and see sslmode")]
+    Tls(String),
     /// The server refused a call.
     #[error("{0}")]
     Refused(ServerError),
@@ -183,6 +187,9 @@ impl Failed {
 
 impl From<tokio_postgres::Error> for Failed {
     fn from(error: tokio_postgres::Error) -> Self {
+        if let Some(message) = of_certificate(&error) {
+            return Self::Unfit(Refusal::Tls(message));
+        }
         let Some(answer) = error.as_db_error().map(ServerError::of) else {
             let source = error.source().map_or(String::new(), |source| format!(": {source}"));
             return Self::Lost(format!("{error}{source}"));
@@ -192,6 +199,13 @@ impl From<tokio_postgres::Error> for Failed {
             _ => Self::Refused(answer),
         }
     }
+}
+
+/// The message of an error about a certificate, which is the same at each attempt.
+fn of_certificate(error: &tokio_postgres::Error) -> Option<String> {
+    let error = error.source()?.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let is_decisive = matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_));
+    is_decisive.then(|| error.to_string())
 }
 
 impl fmt::Display for Failed {

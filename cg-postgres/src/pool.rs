@@ -107,10 +107,18 @@ impl Pool {
         }
     }
 
-    /// Connects to the server that takes writes, until a deadline.
-    pub(crate) async fn connect_until(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
+    /// Looks for the server that takes writes, until a deadline.
+    pub(crate) async fn look_until(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
+        self.connect_until(deadline, || self.connector.look()).await
+    }
+
+    async fn connect_until<F: Future<Output = Result<Session, Failed>>>(
+        &self,
+        deadline: Instant,
+        connect: impl Fn() -> F,
+    ) -> Result<Arc<Session>, Failed> {
         loop {
-            let failed = match timeout_at(deadline, self.connector.primary()).await {
+            let failed = match timeout_at(deadline, connect()).await {
                 Ok(Ok(session)) => return Ok(Arc::new(session)),
                 Ok(Err(failed)) => failed,
                 Err(_) => Failed::Lost("the server does not answer".into()),
@@ -136,7 +144,7 @@ impl Pool {
     async fn reader(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
         {
             let mut readers = self.readers.lock();
-            readers.retain(|session| session.is_usable());
+            readers.retain(|session| self.connector.is_current(session));
             let calls = |session: &&Arc<Session>| session.in_flight.load(Ordering::Relaxed);
             let least = readers.iter().min_by_key(calls);
             let is_enough = |session: &&Arc<Session>| calls(session) == 0 || readers.len() >= READERS;
@@ -144,7 +152,7 @@ impl Pool {
                 return Ok(Arc::clone(session));
             }
         }
-        let session = self.connect_until(deadline).await?;
+        let session = self.connect_until(deadline, || self.connector.last()).await?;
         let mut readers = self.readers.lock();
         if readers.len() < READERS {
             readers.push(Arc::clone(&session));
@@ -194,12 +202,12 @@ impl Pool {
         loop {
             let idle = {
                 let mut idle = self.idle.lock();
-                idle.retain(|session| session.is_usable());
+                idle.retain(|session| self.connector.is_current(session));
                 idle.pop()
             };
             let session = match idle {
                 Some(session) => session,
-                None => self.connect_until(deadline).await?,
+                None => self.connect_until(deadline, || self.connector.last()).await?,
             };
             let begin = async {
                 session.reading(&self.sql).await?;
@@ -253,7 +261,7 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take().filter(|session| session.is_usable()) {
+        if let Some(session) = self.session.take().filter(|session| session.is_open()) {
             // The next view of the connection begins after that.
             session.send("COMMIT");
             self.pool.idle.lock().push(session);

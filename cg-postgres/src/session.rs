@@ -82,7 +82,7 @@ impl Session {
         self.warnings.load(Ordering::Acquire)
     }
 
-    pub(crate) fn is_usable(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         !self.client.is_closed()
     }
 

@@ -65,7 +65,7 @@ pub(crate) async fn again(
     deadline: Instant,
 ) -> Result<(Arc<Session>, Head), Unknown> {
     loop {
-        let session = pool.connect_until(deadline).await?;
+        let session = pool.look_until(deadline).await?;
         let failed = match again_over(pool, &session, epoch, deadline).await {
             Ok(Some(head)) => return Ok((session, head)),
             Ok(None) => {

@@ -90,14 +90,15 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
     let deadline = pool.deadline() + Duration::from_secs(call.len_bytes / SLOWEST_BYTES_PER_S);
     let mut strays = 0;
     loop {
-        let connection = match owner.connection.clone().filter(|connection| connection.is_usable()) {
-            Some(connection) => connection,
-            // No call is in doubt, so any new connection will do.
-            None => match connect(&pool, deadline).await {
-                Ok(connection) => Arc::clone(owner.connection.insert(connection)),
-                Err(failed) => return (owner, Ended::InDoubt(failed)),
-            },
-        };
+        let connection =
+            match owner.connection.clone().filter(|connection| pool.connector.is_current(connection)) {
+                Some(connection) => connection,
+                // No call is in doubt, so any new connection will do.
+                None => match connect(&pool, deadline).await {
+                    Ok(connection) => Arc::clone(owner.connection.insert(connection)),
+                    Err(failed) => return (owner, Ended::InDoubt(failed)),
+                },
+            };
         let failed = match send(&pool, &connection, &owner, &call, deadline).await {
             Answer::Stored => {
                 (owner.batches, owner.seq) = (owner.batches + call.count, call.seq);
@@ -146,7 +147,7 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
 }
 
 async fn connect(pool: &Arc<Pool>, deadline: Instant) -> Result<Arc<Session>, Failed> {
-    let connection = pool.connect_until(deadline).await?;
+    let connection = pool.look_until(deadline).await?;
     // The lock only tells other processes of this one, so it does not matter whether it is free.
     let _lock = pool.answer(&connection, super::again::lock(pool, &connection), deadline).await;
     Ok(connection)
@@ -197,6 +198,8 @@ fn rolled_back(owner: &Owner, refused: ServerError) -> Answer {
             Answer::Ended(Ended::Conflict { guard: guard as usize - 1, len_bytes, version })
         }
         "40001" | "40P01" => Answer::Again(refused),
+        // The server takes no writes any more.
+        "25006" => Answer::Doubt(Failed::Refused(refused)),
         _ => Answer::Ended(Ended::Refused(refused)),
     }
 }

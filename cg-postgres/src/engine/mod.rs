@@ -24,6 +24,7 @@ use uuid::Uuid;
 use crate::error::{Failed, Refusal, ServerError, refused};
 use crate::fold::fold;
 use crate::pool::Pool;
+use crate::schema::UNLOCK;
 use again::{Head, Unknown};
 use commit::{Call, Ended, Owner, went_back};
 use read::Source;
@@ -184,9 +185,9 @@ impl PostgresEngine {
     fn unlock(&self) {
         if let Some(owner) = &self.owner
             && let Some(connection) = &owner.lock().connection
-            && connection.is_usable()
+            && connection.is_open()
         {
-            connection.send(crate::schema::UNLOCK);
+            connection.send(UNLOCK);
         }
     }
 }
@@ -331,9 +332,13 @@ fn reopen(
     expects: &cg_engine::Expects<'_>,
 ) -> Result<Reopened, EngineError> {
     let mut owner = owner.lock();
-    let asked = Arc::clone(pool);
+    let (asked, old) = (Arc::clone(pool), owner.connection.take());
     let found = pool.wait(async move {
         let deadline = asked.deadline();
+        if let Some(old) = old.filter(|old| old.is_open()) {
+            // The next connection takes the lock.
+            let _unlocked = asked.answer(&old, old.client.batch_execute(UNLOCK), deadline).await;
+        }
         Ok(again::again(&asked, epoch, deadline).await)
     });
     let (connection, head) = match found {

@@ -188,3 +188,28 @@ fn a_server_that_waits_for_no_other_node_is_refused() {
     let cg_engine::Reopened::Writable(engine) = reopened else { panic!("{reopened:?}") };
     assert_eq!(engine.commit(Batch::new(), &[], Level::Process).expect("commits").get(), 1);
 }
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_refused_if_it_is_verified() {
+    let Some(database) = database() else { return };
+    if database.run("SHOW ssl").expect("is set") != "on" {
+        eprintln!("\n*** NOT TESTED: TLS: the server of CG_PG_URL has none ***\n");
+        return;
+    }
+    let world = database.world();
+    drop(world.create());
+    let over = |mode: &str| {
+        let address = database.with(&format!("sslmode={mode}&replication=none"));
+        PostgresEngine::open(&address.with_world(world.address.world()).expect("fits"), &options())
+    };
+    for mode in ["verify-full", "verify-ca"] {
+        match refusal(over(mode)) {
+            Refusal::Tls(message) => assert!(message.contains("UnknownIssuer"), "{message}"),
+            other => panic!("{mode}: expected an unknown authority, got {other:?}"),
+        }
+    }
+    let encrypted = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND strpos(query, '{schema}') > 0";
+    let engine = over("require").expect("opens");
+    assert_eq!(world.run(encrypted).as_deref(), Some("1"));
+    drop(engine);
+}
