@@ -195,7 +195,7 @@ impl Connector {
             .options(options.join(" "))
             .application_name("cg-postgres")
             .connect_timeout(CONNECTING)
-            // A dead host is noticed, and the lock of a dead process is free, after 11 s.
+            // As the server does, see the options of the session.
             .keepalives(true)
             .keepalives_idle(Duration::from_secs(5))
             .keepalives_interval(Duration::from_secs(2))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_engine::EngineError;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::PostgresEngine;
@@ -106,7 +106,11 @@ impl PostgresEngine {
     {
         let pool = Pool::new(address, options)?;
         let opening = open(Arc::clone(&pool));
-        let opened = pool.wait(async move { Ok(opening.await) });
+        let (deadline, patience) = (pool.deadline(), pool.options.patience);
+        let opened = pool.wait(async move {
+            let late = |_| Err(Failed::Lost(format!("no answer within {patience:?}")).into());
+            Ok(timeout_at(deadline, opening).await.unwrap_or_else(late))
+        });
         let opened = opened.map_err(NotOpened::Failed).and_then(|opened| opened);
         let (head, owner) = opened.map_err(|error| error.engine_error(pool.place(), operation))?;
         Ok(Self::new(pool, &head, owner))

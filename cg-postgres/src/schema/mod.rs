@@ -64,7 +64,7 @@ impl fmt::Display for Quoted<'_> {
 
 /// The options of each session. The planner uses no other plan than nested loops over the primary key, whatever it
 /// believes about the length of an array.
-pub(crate) const SESSION: [(&str, &str); 13] = [
+pub(crate) const SESSION: [(&str, &str); 17] = [
     ("search_path", "pg_catalog"),
     ("default_transaction_isolation", r"read\ committed"),
     ("default_transaction_read_only", "off"),
@@ -78,6 +78,11 @@ pub(crate) const SESSION: [(&str, &str); 13] = [
     ("enable_hashjoin", "off"),
     ("enable_mergejoin", "off"),
     ("enable_bitmapscan", "off"),
+    // The server notices a dead host, and frees its lock, after 11 s.
+    ("tcp_keepalives_idle", "5"),
+    ("tcp_keepalives_interval", "2"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "11000"),
 ];
 
 /// The statement that each connection begins with: whether the server takes writes, and its timeline.
