@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cg_engine::{Batch, Engine as _, EngineError, Fence, Level};
+use cg_engine::{Batch, Engine as _, EngineError, Fence, Level, Readable as _};
 use cg_postgres::{Address, PostgresEngine, Refusal};
 
 use crate::database::{TestWorld, database, options};
@@ -91,6 +91,25 @@ fn what_cannot_be_reached_is_named_without_a_password() {
     assert_eq!(error.code(), "3D000");
     assert!(begun.elapsed() < Duration::from_secs(10), "a refusal is not waited for");
     assert_eq!(tables(&world), "0");
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_passed_over() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    let hosts = database.over(&format!("127.0.0.1:1,{}", database.primary()));
+    let address = hosts.with_world(world.address.world()).expect("fits");
+    let engine = PostgresEngine::create(&address, &options()).expect("one of them takes writes");
+    assert_eq!(engine.commit(Batch::new(), &[], Level::Process).expect("commits").get(), 1);
+    assert!(engine.get(cg_engine::Space::Object, b"a").expect("reads").is_none());
+    // If none takes writes, each says why.
+    let hosts = database.over("127.0.0.1:1,127.0.0.1:2");
+    match PostgresEngine::open(&hosts, &options()) {
+        Err(EngineError::Unavailable { message }) => {
+            assert!(message.contains("127.0.0.1:1: ") && message.contains("127.0.0.1:2: "), "{message}");
+        }
+        other => panic!("expected that no host answers, got {other:?}"),
+    }
 }
 
 #[test]
