@@ -15,8 +15,6 @@
 //!   which refuses otherwise. Maintenance batches may run in between.
 //! - No later commit runs before this one is completely rolled forward, so an intent is that of the newest commit.
 
-/// Only for worlds on disk.
-#[cfg(any(feature = "rocks", test))]
 pub(crate) mod salvage;
 
 use std::ops::{Bound, ControlFlow};
