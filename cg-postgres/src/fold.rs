@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cg_engine::{Batch, CommitSeq, EngineError, Guard, Op};
+use cg_engine::{Batch, CommitSeq, EngineError, Family, Guard, Op, SealedRow};
 
 /// The longest key that fits into the index with its other columns.
 const MAX_KEY_BYTES: usize = 2600;
@@ -50,6 +50,7 @@ type State = Option<Vec<u8>>;
 struct Fold {
     ranges: Rows,
     rows: BTreeMap<(i16, Vec<u8>), State>,
+    longest_key_bytes: usize,
 }
 
 /// Folds batches that follow the commit `last`. Returns the newest commit after them.
@@ -61,53 +62,67 @@ pub(crate) fn fold(
     batches: Vec<Batch>,
     guards: &[Guard],
 ) -> Result<(Folded, CommitSeq), EngineError> {
-    let (mut fold, mut seq, mut longest) = (Fold::default(), last, 0);
+    let (mut fold, mut seq) = (Fold::default(), last);
     for batch in batches {
         if !batch.is_maintenance() {
             seq = seq.next();
         }
-        batch.drain(seq, |op| longest = longest.max(fold.add(op)));
+        batch.drain(seq, |op| fold.add(op));
     }
-    if longest > MAX_KEY_BYTES {
-        let (len_bytes, max_bytes) = (longest as u64, MAX_KEY_BYTES as u64);
-        return Err(EngineError::TooLarge { len_bytes, max_bytes });
+    Ok((fold.folded(guards)?, seq))
+}
+
+/// As [`fold`], for rows that are stored as they are.
+///
+/// # Errors
+/// As [`fold`].
+pub(crate) fn fold_rows(rows: Vec<SealedRow>) -> Result<Folded, EngineError> {
+    let mut fold = Fold::default();
+    for SealedRow { family, key, bytes } in rows {
+        fold.put(family, &key, bytes.into());
     }
-    let mut folded = Folded { ranges: fold.ranges, puts: vec![Rows::default()], ..Folded::default() };
-    for guard in guards {
-        folded.guards.push(number(guard.space.family()), guard.key.to_vec(), expected(guard));
-    }
-    let mut part_bytes = 0;
-    for ((family, key), row) in fold.rows {
-        let Some(row) = row else {
-            folded.deletes.families.push(family);
-            folded.deletes.keys.push(key);
-            continue;
-        };
-        let len_bytes = key.len() + row.len();
-        if part_bytes > 0 && part_bytes + len_bytes > PART_BYTES {
-            folded.puts.push(Rows::default());
-            part_bytes = 0;
-        }
-        part_bytes += len_bytes;
-        if let Some(part) = folded.puts.last_mut() {
-            part.push(family, key, row);
-        }
-    }
-    Ok((folded, seq))
+    fold.folded(&[])
 }
 
 impl Fold {
-    /// Adds an operation, and returns the length of its longest key in bytes.
-    fn add(&mut self, op: Op<'_>) -> usize {
+    fn folded(self, guards: &[Guard]) -> Result<Folded, EngineError> {
+        if self.longest_key_bytes > MAX_KEY_BYTES {
+            let (len_bytes, max_bytes) = (self.longest_key_bytes as u64, MAX_KEY_BYTES as u64);
+            return Err(EngineError::TooLarge { len_bytes, max_bytes });
+        }
+        let mut folded = Folded { ranges: self.ranges, puts: vec![Rows::default()], ..Folded::default() };
+        for guard in guards {
+            folded.guards.push(number(guard.space.family()), guard.key.to_vec(), expected(guard));
+        }
+        let mut part_bytes = 0;
+        for ((family, key), row) in self.rows {
+            let Some(row) = row else {
+                folded.deletes.families.push(family);
+                folded.deletes.keys.push(key);
+                continue;
+            };
+            let len_bytes = key.len() + row.len();
+            if part_bytes > 0 && part_bytes + len_bytes > PART_BYTES {
+                folded.puts.push(Rows::default());
+                part_bytes = 0;
+            }
+            part_bytes += len_bytes;
+            if let Some(part) = folded.puts.last_mut() {
+                part.push(family, key, row);
+            }
+        }
+        Ok(folded)
+    }
+
+    /// Adds an operation.
+    fn add(&mut self, op: Op<'_>) {
         match op {
             Op::Put { space, key, draft, version } => {
-                let row = draft.seal(space, key, version);
-                self.rows.insert((number(space.family()), key.to_vec()), Some(row));
-                key.len()
+                self.put(space.family(), key, draft.seal(space, key, version));
             }
             Op::Delete { space, key } => {
+                self.longest_key_bytes = self.longest_key_bytes.max(key.len());
                 self.rows.insert((number(space.family()), key.to_vec()), None);
-                key.len()
             }
             Op::DeleteRange { space, from, to } => {
                 let family = number(space.family());
@@ -117,14 +132,18 @@ impl Fold {
                     self.rows.remove(&place);
                 }
                 self.ranges.push(family, from.to_vec(), to.to_vec());
-                0
             }
         }
+    }
+
+    fn put(&mut self, family: Family, key: &[u8], row: Vec<u8>) {
+        self.longest_key_bytes = self.longest_key_bytes.max(key.len());
+        self.rows.insert((number(family), key.to_vec()), Some(row));
     }
 }
 
 /// The number of a family in a row.
-pub(crate) fn number(family: cg_engine::Family) -> i16 {
+pub(crate) fn number(family: Family) -> i16 {
     family.number().into()
 }
 
@@ -138,7 +157,7 @@ fn expected(guard: &Guard) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use cg_engine::{Family, Space, Stamp};
+    use cg_engine::{Space, Stamp};
     use cg_format::frame::{Codec, Draft, version_of};
 
     use super::*;

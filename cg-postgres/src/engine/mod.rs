@@ -15,14 +15,14 @@ use std::sync::{Arc, OnceLock};
 
 use cg_engine::{
     Batch, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure, Family, Fence, Found,
-    Guard, KeyRange, Latency, Level, Place, Readable, Reopen, Reopened, RowSlice, RowVisitor, Scan, Snapshot,
-    Space, Usage, Value,
+    Guard, KeyRange, Latency, Level, Place, Readable, Reopen, Reopened, RowSlice, RowVisitor, Scan,
+    SealedRow, Snapshot, Space, Usage, Value, check_load,
 };
 use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::error::{Failed, Refusal, ServerError, refused};
-use crate::fold::fold;
+use crate::fold::{Folded, fold, fold_rows};
 use crate::pool::Pool;
 use crate::schema::UNLOCK;
 use again::{Head, Unknown};
@@ -86,6 +86,17 @@ impl PostgresEngine {
         }
         let (count, len_bytes) = (batches.len() as i64, batches.iter().map(Batch::len_bytes).sum());
         let (folded, seq) = fold(last, batches, guards)?;
+        self.store(&mut owner, folded, (seq, count, len_bytes), guards)
+    }
+
+    /// Sends rows as some batches, of these bytes in all, up to a commit.
+    fn store(
+        &self,
+        owner: &mut Owner,
+        folded: Folded,
+        (seq, count, len_bytes): (CommitSeq, i64, u64),
+        guards: &[Guard],
+    ) -> Result<CommitSeq, EngineError> {
         let rows = folded.puts.iter().map(|part| part.keys.len() as i64).sum();
         let token = Uuid::new_v4();
         let call = Arc::new(Call { folded, seq: seq.get() as i64, count, token, len_bytes });
@@ -233,6 +244,14 @@ impl Engine for PostgresEngine {
         self.send(Some(first), batches, &[])
     }
 
+    fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
+        let mut owner = self.check_writable()?.lock();
+        self.check_writable()?;
+        let seq = check_load(&rows, self.last_commit(), DEFAULT_MAX_BATCH_BYTES)?;
+        let len_bytes = rows.iter().map(SealedRow::len_bytes).sum();
+        self.store(&mut owner, fold_rows(rows)?, (seq, 1, len_bytes), &[]).map(drop)
+    }
+
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
         let kept = Kept::new(&self.source)?;
         if self.owner.is_none() {
@@ -297,6 +316,10 @@ impl Engine for PostgresEngine {
 
     fn free_bytes(&self) -> Option<u64> {
         None
+    }
+
+    fn address(&self) -> String {
+        self.source.pool.connector.address().to_string()
     }
 
     fn caps(&self) -> Caps {
