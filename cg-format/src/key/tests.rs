@@ -277,7 +277,7 @@ proptest! {
 
 #[test]
 fn the_numbers_of_families_are_pinned() {
-    let numbers: Vec<_> =
+    let numbers: std::vec::Vec<_> =
         Family::ALL.iter().map(|family| format!("{} {}", family.number(), family.name())).collect();
     check(
         &numbers.join("\n"),
