@@ -281,7 +281,7 @@ fn the_numbers_of_families_are_pinned() {
         Family::ALL.iter().map(|family| format!("{} {}", family.number(), family.name())).collect();
     check(
         &numbers.join("\n"),
-        expect![[r#"
+        expect![[r"
             0 worldMeta
             1 worldProperties
             2 chunkl0
@@ -293,7 +293,7 @@ fn the_numbers_of_families_are_pinned() {
             8 object
             9 record
             10 snapshot
-            11 index"#]],
+            11 index"]],
     );
     assert!(Family::ALL.into_iter().all(|family| Family::from_number(family.number()) == Some(family)));
     assert_eq!(Family::from_number(12), None);
