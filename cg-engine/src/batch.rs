@@ -19,7 +19,7 @@ pub const DEFAULT_MAX_BATCH_BYTES: u64 = 64 << 20;
 ///
 /// Values are [`Draft`]s. The engine seals their frames with the commit's sequence, under its lock. A later operation
 /// on a key overrides an earlier one.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Batch {
     /// The bytes of all keys in one buffer, so that keys need no allocations of their own.
     keys: Vec<u8>,
@@ -318,6 +318,7 @@ pub enum Op<'a> {
     },
 }
 
+#[derive(Clone)]
 enum StoredOp {
     Put { space: Space, key: Range<usize>, draft: Draft, stamp: Stamp },
     Delete { space: Space, key: Range<usize> },

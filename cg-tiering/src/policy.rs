@@ -99,9 +99,10 @@ pub enum PolicyError {
     },
 }
 
+const MINUTE: u64 = 60 * GameTick::PER_SECOND;
+
 impl Default for TierPolicy {
     fn default() -> Self {
-        const MINUTE: u64 = 60 * GameTick::PER_SECOND;
         Self {
             warm_after_ticks: 5 * MINUTE,
             cold_after_ticks: 30 * MINUTE,
@@ -119,6 +120,27 @@ impl Default for TierPolicy {
 impl TierPolicy {
     /// The maximum of `near_distance_blocks`.
     pub const MAX_NEAR_DISTANCE_BLOCKS: u64 = 512;
+
+    /// A policy for a world whose engine is reached over a network, where a move costs more than a hot row does.
+    /// Chunks are warm after an hour and cold after a day without access, at any distance. The rest is as by default.
+    ///
+    /// ```
+    /// use cg_tiering::TierPolicy;
+    /// let network = TierPolicy::network();
+    /// assert_eq!(network.warm_after_ticks, 12 * TierPolicy::default().warm_after_ticks);
+    /// assert_eq!(network.validate(), Ok(()));
+    /// ```
+    #[must_use]
+    pub fn network() -> Self {
+        const DAY: u64 = 24 * 60 * MINUTE;
+        Self {
+            warm_after_ticks: 60 * MINUTE,
+            cold_after_ticks: DAY,
+            // Distance never makes a chunk cold before time does.
+            hysteresis_ticks: DAY,
+            ..Self::default()
+        }
+    }
 
     /// Checks that the numbers are consistent.
     ///

@@ -85,6 +85,9 @@ impl Rooms {
         if applied_all.is_err() {
             commit.abandon_submitted();
         }
+        if self.maintain.is_over_network {
+            self.maintain.maintenance.wait();
+        }
         // Waits for the commit in progress; later ones find the engine closed. The lock is held until the registry is
         // folded. Otherwise the rows of a registration in progress would be folded away before the catalog contains
         // them.

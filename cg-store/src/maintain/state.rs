@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use cg_format::Space;
 use cg_tiering::GameTick;
 
 use crate::commit::state::CommitState;
-use crate::engine::{Batch, Engine, EngineError, Guard, Level};
+use crate::engine::{Batch, Engine, EngineError, Guard, Latency, Level};
 use crate::maintain::activity::Activity;
 use crate::maintain::tick::Maintenance;
 use crate::read::state::ReadState;
@@ -29,6 +30,8 @@ pub(crate) struct MaintainState {
     pub(crate) tick_excess: Stopwatch,
     /// For work on the pool, which does not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
+    /// Whether each call of the engine is a message. Then the work of a tick is a job on the pool.
+    pub(crate) is_over_network: bool,
 }
 
 impl MaintainState {
@@ -47,6 +50,10 @@ impl MaintainState {
             ticks: Stopwatch::default(),
             tick_excess: Stopwatch::default(),
             weak_world: WeakWorld::new(this, visits),
+            is_over_network: commit
+                .shared
+                .engine()
+                .is_ok_and(|engine| engine.caps().latency == Latency::Network),
             commit,
         })
     }
@@ -60,9 +67,21 @@ impl fmt::Debug for MaintainState {
 
 /// Commits a batch, unless a commit has changed a guarded row. Returns whether it was committed.
 pub(crate) fn commit_guarded(engine: &dyn Engine, batch: Batch, guards: &[Guard]) -> Result<bool, Error> {
+    Ok(commit_or_conflict(engine, batch, guards)?.is_none())
+}
+
+/// The space and key of a row.
+pub(crate) type RowAt = (Space, Box<[u8]>);
+
+/// Commits a batch, unless a commit has changed a guarded row. Returns such a row; `None` if the batch was committed.
+pub(crate) fn commit_or_conflict(
+    engine: &dyn Engine,
+    batch: Batch,
+    guards: &[Guard],
+) -> Result<Option<RowAt>, Error> {
     match engine.commit(batch.maintenance(), guards, Level::Process) {
-        Ok(_) => Ok(true),
-        Err(EngineError::Conflict { .. }) => Ok(false),
+        Ok(_) => Ok(None),
+        Err(EngineError::Conflict { space, key, .. }) => Ok(Some((space, key))),
         Err(error) => Err(error.into()),
     }
 }
@@ -83,8 +102,24 @@ pub(crate) enum Awaited<T> {
 }
 
 impl MaintainState {
-    /// Runs work on a thread of the pool, if the world is still open then. A panic becomes an error.
+    /// Runs work beside a tick: on a thread of the pool. Over a network the tick is a job there itself, and does the
+    /// work at once. If it waited for another job, all threads could wait.
     pub(crate) fn in_background<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> Background<T> {
+        if !self.is_over_network {
+            return self.on_the_pool(operation, work);
+        }
+        let (sender, receiver) = channel();
+        // The receiver exists.
+        let _ = sender.send(pool::catch_panic(operation, || work(self)));
+        Background { receiver }
+    }
+
+    /// Runs work on a thread of the pool, if the world is still open then. A panic becomes an error.
+    pub(crate) fn on_the_pool<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,

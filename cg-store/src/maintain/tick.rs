@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use cg_tiering::{GameClock, GameTick, PlayerAt};
 
+use crate::engine::ErrorKind;
 use crate::maintain::delta::{FoldSchedule, Which};
 use crate::maintain::opacity::TileFold;
-use crate::maintain::state::MaintainState;
-use crate::maintain::tiering::{DamageReport, Due, MoveCounts, Work};
+use crate::maintain::state::{Awaited, Background, MaintainState};
+use crate::maintain::tiering::{DamageReport, Due, Gathered, MoveCounts, Work};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
@@ -49,13 +50,24 @@ pub struct TickReport {
 #[derive(Debug)]
 pub(crate) struct Maintenance {
     state: Mutex<Progress, rank::Tick>,
+    pace: Mutex<Pace, rank::TickPace>,
     /// The steps that the last tick left in the plan, readable without the lock.
     moves_waiting: AtomicU64,
 }
 
+/// What a tick needs while another one works.
+#[derive(Debug, Default)]
+struct Pace {
+    clock: GameClock,
+    /// The job that does the work of a tick over a network, until a tick collects it.
+    job: Option<Background<Worked>>,
+}
+
+/// The report of a job, and whether it came to its end.
+type Worked = (TickReport, Result<(), Error>);
+
 #[derive(Debug)]
 struct Progress {
-    clock: GameClock,
     work: Work,
     heat_kept_at: GameTick,
     folding: FoldSchedule,
@@ -67,16 +79,16 @@ struct Progress {
 impl Maintenance {
     /// Creates a state in which nothing has begun. The clock continues at `clock`.
     pub(crate) fn at(clock: GameTick) -> Self {
-        let mut state = Progress {
-            clock: GameClock::default(),
+        let state = Progress {
             work: Work::default(),
             heat_kept_at: clock,
             folding: FoldSchedule::default(),
             tile: TileFold::default(),
             is_owed: false,
         };
-        state.clock.advance(clock);
-        Self { state: Mutex::new(state), moves_waiting: AtomicU64::new(0) }
+        let mut pace = Pace::default();
+        pace.clock.advance(clock);
+        Self { state: Mutex::new(state), pace: Mutex::new(pace), moves_waiting: AtomicU64::new(0) }
     }
 
     /// The steps of moves that the last tick left undone. Never waits.
@@ -84,9 +96,14 @@ impl Maintenance {
         self.moves_waiting.load(Ordering::Relaxed)
     }
 
-    /// The clock. Waits for a running tick.
+    /// The clock.
     pub(crate) fn clock(&self) -> GameClock {
-        self.state.lock().clock
+        self.pace.lock().clock
+    }
+
+    /// Waits for a running tick, or for the job that does its work.
+    pub(crate) fn wait(&self) {
+        drop(self.state.lock());
     }
 
     /// Sets the clock after `begin_anew` has succeeded on the work in progress. Waits for a running tick.
@@ -97,7 +114,7 @@ impl Maintenance {
     ) -> Result<(), Error> {
         let state = &mut *self.state.lock();
         begin_anew(&mut state.work)?;
-        state.clock.set(to);
+        self.pace.lock().clock.set(to);
         state.heat_kept_at = to;
         Ok(())
     }
@@ -105,6 +122,22 @@ impl Maintenance {
     /// Calls a function with the work in progress. Waits for a running tick.
     pub(crate) fn work<T>(&self, ask: impl FnOnce(&mut Work) -> T) -> T {
         ask(&mut self.state.lock().work)
+    }
+}
+
+impl TickReport {
+    /// The report of a tick that has done nothing.
+    fn at(now: GameTick) -> Self {
+        Self {
+            now,
+            moves: MoveCounts::default(),
+            tiles_folded: 0,
+            deltas_folded: 0,
+            work_left: true,
+            skipped_low_disk: false,
+            skipped_large_commit: false,
+            damaged: Vec::new(),
+        }
     }
 }
 
@@ -118,34 +151,92 @@ impl MaintainState {
     ) -> Result<TickReport, Error> {
         let _running = self.ticks.start("a tick");
         self.shared.check_open()?;
+        if self.is_over_network {
+            return self.tick_over_network(now, players, budget);
+        }
         // A budget that overflows the clock means no deadline.
         let deadline = Instant::now().checked_add(budget);
         let mut progress = self.maintenance.state.lock();
         // The time that another tick took is not counted for this one.
         let begun = Instant::now();
-        let progress = &mut *progress;
-        let now = progress.clock.advance(now);
-        let mut report = TickReport {
-            now,
-            moves: MoveCounts::default(),
-            tiles_folded: 0,
-            deltas_folded: 0,
-            work_left: true,
-            skipped_low_disk: false,
-            skipped_large_commit: false,
-            damaged: Vec::new(),
-        };
+        let now = self.maintenance.pace.lock().clock.advance(now);
+        let mut report = TickReport::at(now);
         self.activity.tiering.ticked(now, players);
         self.prefetch(players, now, budget);
-        let worked = self.work_until(progress, deadline, &mut report);
+        let worked = self.work_until(&mut progress, deadline, &mut report);
         let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
         self.tick_excess.note(over.unwrap_or_default());
+        self.complete(&mut progress, worked, &mut report)?;
+        Ok(report)
+    }
+
+    /// Starts a job that does the work of a tick, or collects the last one. Calls no engine.
+    ///
+    /// One job runs at a time. If work is left at its end, the tick that collects it starts the next one. Otherwise the
+    /// tick after that does, so a host that ticks until no work is left also waits for the job.
+    fn tick_over_network(
+        &self,
+        now: GameTick,
+        players: &[PlayerAt],
+        budget: Duration,
+    ) -> Result<TickReport, Error> {
+        let mut pace = self.maintenance.pace.lock();
+        let now = pace.clock.advance(now);
+        let mut report = TickReport::at(now);
+        self.activity.tiering.ticked(now, players);
+        self.prefetch(players, now, budget);
+        self.tick_excess.note(Duration::ZERO);
+        if let Some(job) = pace.job.take() {
+            let ended = match job.wait(Some(Duration::ZERO)) {
+                Awaited::Running(job) => {
+                    pace.job = Some(job);
+                    return Ok(report);
+                }
+                Awaited::Done(ended) => ended?,
+            };
+            report = TickReport { now, ..ended.0 };
+            match ended.1 {
+                Err(error) if error.kind() == ErrorKind::Unavailable => {
+                    tracing::debug!(%error, "the work of a tick is tried again later");
+                    report.work_left = true;
+                    return Ok(report);
+                }
+                worked => worked?,
+            }
+            if !report.work_left {
+                return Ok(report);
+            }
+        }
+        pace.job = Some(self.on_the_pool("a tick", move |world| Ok(world.work_as_job(budget))));
+        Ok(report)
+    }
+
+    /// Does the work of a tick, for a budget from now on.
+    fn work_as_job(&self, budget: Duration) -> Worked {
+        let mut progress = self.maintenance.state.lock();
+        let mut report = TickReport::at(self.activity.tiering.now());
+        let deadline = Instant::now().checked_add(budget);
+        // Closing waits for the lock, so nothing is written afterwards.
+        let worked =
+            self.shared.check_open().and_then(|()| self.work_until(&mut progress, deadline, &mut report));
+        let worked = self.complete(&mut progress, worked, &mut report);
+        progress.work.gathered = Gathered::default();
+        (report, worked)
+    }
+
+    /// Completes the report of a tick.
+    fn complete(
+        &self,
+        progress: &mut Progress,
+        worked: Result<(), Error>,
+        report: &mut TickReport,
+    ) -> Result<(), Error> {
         self.maintenance.moves_waiting.store(progress.work.plan.left().steps, Ordering::Relaxed);
         report.skipped_low_disk = progress.work.skipped_low_disk.take().is_some();
         Counters::add(&self.shared.counters.ticks_low_disk, u64::from(report.skipped_low_disk));
         worked?;
         report.damaged = progress.work.damage_log.take();
-        Ok(report)
+        Ok(())
     }
 
     fn work_until(

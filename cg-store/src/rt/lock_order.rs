@@ -131,8 +131,10 @@ order! {
     SegmentHome,
     /// The number of threads that use a world, for which closing waits.
     WorldUses,
-    /// A tick.
+    /// The work of a tick.
     Tick,
+    /// The world's clock, and the job that does the work of a tick.
+    TickPace,
     /// The saving or deletion of a snapshot.
     SnapshotKeeping,
     /// The acceptance of a submitted batch.

@@ -5,8 +5,6 @@ use crate::Stay;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-const MINUTE: u64 = 60 * GameTick::PER_SECOND;
-
 /// An observation of a chunk in L0 with its last access at tick 77. Its cluster is as far as the chunk.
 fn idle(nearest_player_blocks: Option<u64>) -> Observation {
     let cluster_player_blocks = nearest_player_blocks;
@@ -93,6 +91,20 @@ fn distance_counts_after_a_while_and_for_whole_clusters() {
             "L2: 512 blocks from the nearest player, cold from 512 on; goes to L2 in 34723 ticks, if nobody comes or goes"
         ],
     );
+}
+
+#[test]
+fn over_a_network_chunks_are_warm_after_an_hour_and_cold_after_a_day_at_any_distance() {
+    const HOUR: u64 = 60 * 60 * GameTick::PER_SECOND;
+    let policy = TierPolicy::network();
+    for far in [Some(200), Some(100_000), None] {
+        let tier = |idle_ticks| policy.decide(&idle(far), GameTick::new(77 + idle_ticks)).to;
+        assert_eq!([0, HOUR - 1].map(tier), [Tier::L0; 2], "{far:?}");
+        assert_eq!([HOUR, 24 * HOUR - 1].map(tier), [Tier::L1; 2], "{far:?}");
+        assert_eq!(tier(24 * HOUR), Tier::L2, "{far:?}");
+        let first_move = policy.next_move(&idle(far), GameTick::new(77));
+        assert_eq!(first_move, Some(NextMove { to: Tier::L1, after_ticks: HOUR }), "{far:?}");
+    }
 }
 
 #[test]

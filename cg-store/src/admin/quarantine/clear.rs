@@ -57,7 +57,9 @@ impl Admin<'_> {
                     }
                     drop(row);
                     let cluster = ClusterAt { dimension, pos };
-                    let end = past_damage(drop_shadows(&*engine, &self.shared.counters, cluster, |_| true))?;
+                    let view = engine.snapshot_of_now()?;
+                    let counters = &self.shared.counters;
+                    let end = past_damage(drop_shadows(&*engine, &view, counters, cluster, |_| true))?;
                     return Ok(matches!(end, Outcome::Done(_)));
                 }
                 Guard::same(space, row_key, &row)

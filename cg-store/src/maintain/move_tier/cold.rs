@@ -69,6 +69,8 @@ pub(crate) struct ColdEnd {
     pub(crate) made: Vec<(CubeAt, Heat)>,
     /// The cubes that would have made the cluster too large. Nothing of them was written.
     pub(crate) left_out: Vec<CubeAt>,
+    /// The cubes that a commit changed, if the others were committed without them.
+    pub(crate) changed: Vec<CubeAt>,
 }
 
 impl CubeMade {
@@ -79,12 +81,12 @@ impl CubeMade {
 
 impl ColdMerge {
     /// Starts to merge cubes into their cold cluster. Costs the read of the cluster.
-    pub(crate) fn begin(engine: &dyn Engine, cluster: ClusterAt) -> Result<Self, Error> {
+    pub(crate) fn begin(view: &dyn Readable, cluster: ClusterAt) -> Result<Self, Error> {
         let (space, row_key) = row_of(cluster);
-        let base = engine.get(space, &row_key)?.map(|row| row.to_vec());
+        let base = view.get(space, &row_key)?.map(|row| row.to_vec());
         let damage = |problem| Damage::of_row(space, &row_key, cluster.to_string(), problem);
         base.as_deref().map(|row| StoredCluster::open(TIER, &row_key, row)).transpose().map_err(damage)?;
-        let (known, guard_of_heat) = read_cold_heat(engine, cluster)?;
+        let (known, guard_of_heat) = read_cold_heat(view, cluster)?;
         let heat = match (known, &base) {
             (Some(heat), _) => ColdHeat::Known(heat),
             (None, Some(_)) => ColdHeat::Unknown,
@@ -117,28 +119,41 @@ impl ColdMerge {
         cube: CubeAt,
         heat: Heat,
     ) -> Result<Result<CubeMade, Outcome>, Error> {
-        let made = split_damage(self.make_of_sound(engine, counters, cube, heat))?;
+        let gathered = || {
+            let hot = HotRows::read(&engine.snapshot()?, cube, &mut MoveWrites::default())?;
+            let takes_all = hot.rows.len() <= HOT_ROWS_TAKEN;
+            if takes_all { Ok(Outcome::Nothing) } else { demote_warm(engine, counters, cube, heat) }
+        };
+        match past_damage(gathered())? {
+            Outcome::Done(_) | Outcome::Nothing => self.make_from(&engine.snapshot()?, counters, cube, heat),
+            end => Ok(Err(end)),
+        }
+    }
+
+    /// Builds the groups of one cube from its rows in a view, however many they are.
+    ///
+    /// An inner `Err` as that of [`make`](Self::make).
+    pub(crate) fn make_from(
+        &self,
+        view: &dyn Readable,
+        counters: &Counters,
+        cube: CubeAt,
+        heat: Heat,
+    ) -> Result<Result<CubeMade, Outcome>, Error> {
+        let made = split_damage(self.make_of_sound(view, counters, cube, heat))?;
         Ok(made.unwrap_or_else(|damage| Err(Outcome::Damaged(damage))))
     }
 
     fn make_of_sound(
         &self,
-        engine: &dyn Engine,
+        view: &dyn Readable,
         counters: &Counters,
         cube: CubeAt,
         heat: Heat,
     ) -> Result<Result<CubeMade, Outcome>, Error> {
-        let hot = HotRows::read(&engine.snapshot()?, cube, &mut MoveWrites::default())?;
-        if hot.rows.len() > HOT_ROWS_TAKEN {
-            match demote_warm(engine, counters, cube, heat)? {
-                Outcome::Done(_) | Outcome::Nothing => {}
-                end => return Ok(Err(end)),
-            }
-        }
-        let view = engine.snapshot()?;
         let (mut builder, mut writes) = (self.builder(), MoveWrites::default());
-        let hot = HotRows::read(&view, cube, &mut writes)?;
-        let has_warm = take_warm(&view, counters, cube, hot.sound_places, &mut builder, &mut writes)?;
+        let hot = HotRows::read(view, cube, &mut writes)?;
+        let has_warm = take_warm(view, counters, cube, hot.sound_places, &mut builder, &mut writes)?;
         if hot.rows.is_empty() && !has_warm {
             return Ok(Err(Outcome::Nothing));
         }
@@ -160,42 +175,66 @@ impl ColdMerge {
         self.made.insert(number_of(made.cube, TIER), made);
     }
 
-    /// Commits the cluster in place of everything that is now in it. Returns the result.
-    pub(crate) fn commit(mut self, engine: &dyn Engine, counters: &Counters) -> Result<ColdEnd, Error> {
-        let mut left_out = Vec::new();
-        let cluster = loop {
-            if self.made.is_empty() {
-                return Ok(ColdEnd { end: Outcome::Nothing, made: Vec::new(), left_out });
+    /// Commits the cluster in place of everything that is now in it. Returns the result. If a commit has changed some of
+    /// the cubes, `goes_on` says whether the others are committed without them.
+    pub(crate) fn commit(
+        mut self,
+        engine: &dyn Engine,
+        counters: &Counters,
+        goes_on: bool,
+    ) -> Result<ColdEnd, Error> {
+        let (mut left_out, mut changed) = (Vec::new(), Vec::new());
+        let end = loop {
+            let cluster = loop {
+                if self.made.is_empty() {
+                    return Ok(ColdEnd { end: Outcome::Nothing, made: Vec::new(), left_out, changed });
+                }
+                match self.join() {
+                    Err(AssembleError::TooLarge { .. }) => left_out.extend(self.leave_largest_out()),
+                    joined => break joined,
+                }
+            };
+            let cluster = match cluster {
+                Ok(cluster) => cluster,
+                // The row ends before a group does, so the group cannot be copied; or it has groups of an earlier draft,
+                // which are split, and one is damaged.
+                Err(AssembleError::Damaged(problem)) => break Outcome::Damaged(self.damage(problem)),
+                Err(_) => break Outcome::TooLarge,
+            };
+            let row = match split_damage(self.writes_with(cluster, goes_on).try_commit(engine, counters))? {
+                Ok(Ok(end)) => break end,
+                Ok(Err(row)) => row,
+                Err(damage) => break Outcome::Damaged(damage),
+            };
+            let is_changed = |made: &CubeMade| goes_on && made.writes.has_guard(&row);
+            let before = changed.len();
+            changed.extend(self.made.values().filter(|made| is_changed(made)).map(|made| made.cube));
+            if changed.len() == before {
+                break Outcome::Conflict;
             }
-            match self.join() {
-                Err(AssembleError::TooLarge { .. }) => left_out.extend(self.leave_largest_out()),
-                joined => break joined,
-            }
+            self.made.retain(|_, made| !is_changed(made));
         };
-        let heat = self.heat_with_made();
-        let mut made = Vec::new();
-        for cube in std::mem::take(&mut self.made).into_values() {
-            made.push((cube.cube, cube.heat));
-            self.writes.append(cube.writes);
+        let made = self.made.into_values().map(|made| (made.cube, made.heat)).collect();
+        Ok(ColdEnd { end, made, left_out, changed })
+    }
+
+    /// The writes of all finished cubes with the row of their cluster. The cubes keep copies of theirs if they may have
+    /// to be committed again.
+    fn writes_with(&mut self, cluster: Option<Draft>, may_be_again: bool) -> MoveWrites {
+        let (heat, mut writes) = (self.heat_with_made(), self.writes.clone());
+        for made in self.made.values_mut() {
+            let of_cube = if may_be_again { made.writes.clone() } else { std::mem::take(&mut made.writes) };
+            writes.append(of_cube);
         }
         let (space, row_key) = row_of(self.cluster);
-        let end = match cluster {
-            Ok(cluster) => {
-                if let Some(cluster) = cluster {
-                    self.writes.batch.put(space, row_key, cluster, Stamp::Commit);
-                    put_cold_heat(&mut self.writes.batch, self.cluster, heat);
-                } else {
-                    self.writes.batch.delete(space, row_key);
-                    delete_cold_heat(&mut self.writes.batch, self.cluster);
-                }
-                past_damage(self.writes.commit(engine, counters))?
-            }
-            // The row ends before a group does, so the group cannot be copied; or it has groups of an earlier draft, which
-            // are split, and one is damaged.
-            Err(AssembleError::Damaged(problem)) => Outcome::Damaged(self.damage(problem)),
-            Err(_) => Outcome::TooLarge,
-        };
-        Ok(ColdEnd { end, made, left_out })
+        if let Some(cluster) = cluster {
+            writes.batch.put(space, row_key, cluster, Stamp::Commit);
+            put_cold_heat(&mut writes.batch, self.cluster, heat);
+        } else {
+            writes.batch.delete(space, row_key);
+            delete_cold_heat(&mut writes.batch, self.cluster);
+        }
+        writes
     }
 
     /// The last access to a chunk of the cluster, including the finished cubes. If the accesses to its other chunks

@@ -12,7 +12,7 @@
 //!
 //! **Invariants**. The live copy of a chunk is in the lowest-numbered tier that has it, before and after every move;
 //! copies below are older or equal. Each row that a move read or replaces is guarded: a save in between makes the move
-//! fail, never the save. One move runs at a time, so no other move changes a row of a cluster meanwhile. Damage is
+//! fail, never the save. Moves of several cubes may be [one batch](commit_together). One move runs at a time, so no other move changes a row of a cluster meanwhile. Damage is
 //! never moved and never treated as absence: the content of a damaged row stays there.
 
 mod cold;
@@ -20,6 +20,7 @@ mod cube;
 mod shadow;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use std::borrow::Cow;
 
@@ -29,15 +30,16 @@ use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Space, key};
 use cg_tiering::{CubeAt, Heat};
 use cube::{HotRows, bit, guard_of, number_of};
 
-use crate::engine::{Batch, Engine, ErrorKind, Guard, Readable as _};
-use crate::maintain::state::commit_guarded;
+use crate::engine::{Batch, Engine, ErrorKind, Guard, Readable};
+use crate::maintain::state::{RowAt, commit_or_conflict};
 use crate::maintain::tiering::put_heat;
 use crate::read::chunk::hot_row_of;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Damage, Error};
 pub(crate) use cold::{ColdEnd, ColdMerge, CubeMade};
 pub(crate) use cube::{hot_keys, row_of};
-pub(crate) use shadow::{drop_shadows, purge_tombstones};
+pub(crate) use shadow::{drop_shadows, purge_tombstones, tombstones_to_purge};
+pub(crate) use together::commit_together;
 
 /// The amount of work that a move did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,8 +77,8 @@ pub(crate) enum Outcome {
 }
 
 /// The reads, guards and writes of a move.
-#[derive(Debug, Default)]
-struct MoveWrites {
+#[derive(Debug, Default, Clone)]
+pub(crate) struct MoveWrites {
     batch: Batch,
     guards: Vec<Guard>,
     moved: Moved,
@@ -89,21 +91,42 @@ impl MoveWrites {
         self.moved += other.moved;
     }
 
-    fn commit(mut self, engine: &dyn Engine, counters: &Counters) -> Result<Outcome, Error> {
+    fn has_guard(&self, (space, key): &RowAt) -> bool {
+        self.guards.iter().any(|guard| guard.space == *space && guard.key == *key)
+    }
+
+    fn commit(self, engine: &dyn Engine, counters: &Counters) -> Result<Outcome, Error> {
+        Ok(self.try_commit(engine, counters)?.unwrap_or(Outcome::Conflict))
+    }
+
+    /// Commits the move. An inner `Err` is a row that a commit has changed; nothing was written.
+    fn try_commit(
+        mut self,
+        engine: &dyn Engine,
+        counters: &Counters,
+    ) -> Result<Result<Outcome, RowAt>, Error> {
         if self.batch.is_empty() {
-            return Ok(Outcome::Nothing);
+            return Ok(Ok(Outcome::Nothing));
         }
         let bytes = self.batch.len_bytes();
         self.moved.bytes_written = bytes;
         let rows = self.batch.op_count() as u64;
-        if !commit_guarded(engine, self.batch, &self.guards)? {
-            return Ok(Outcome::Conflict);
+        if let Some(row) = commit_or_conflict(engine, self.batch, &self.guards)? {
+            return Ok(Err(row));
         }
         Counters::add(&counters.moves, 1);
         Counters::add(&counters.rows_written, rows);
         Counters::add(&counters.bytes_written, bytes);
-        Ok(Outcome::Done(self.moved))
+        Ok(Ok(Outcome::Done(self.moved)))
     }
+}
+
+/// A move that was read and is not committed, or why there is none.
+pub(crate) type Prepared = Result<MoveWrites, Outcome>;
+
+/// Commits a move, if there is one.
+fn commit_prepared(engine: &dyn Engine, counters: &Counters, prepared: Prepared) -> Result<Outcome, Error> {
+    prepared.map_or_else(Ok, |writes| writes.commit(engine, counters))
 }
 
 /// Separates damage, which blocks one move, from errors that block all of them.
@@ -124,9 +147,14 @@ pub(crate) fn past_damage(end: Result<Outcome, Error>) -> Result<Outcome, Error>
 /// Costs one scan, up to two cluster reads and the decompression of the cube's groups. Damage in one of them is an
 /// error, and nothing is moved.
 pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) -> Result<Outcome, Error> {
-    let view = engine.snapshot()?;
+    let prepared = promotion(&engine.snapshot()?, counters, cube)?;
+    commit_prepared(engine, counters, prepared)
+}
+
+/// Reads what [`promote`] commits.
+pub(crate) fn promotion(view: &dyn Readable, counters: &Counters, cube: CubeAt) -> Result<Prepared, Error> {
     let mut writes = MoveWrites::default();
-    let mut filled = HotRows::read(&view, cube, &mut writes)?.places;
+    let mut filled = HotRows::read(view, cube, &mut writes)?.places;
     // Chunks that are already hot are neither moved nor counted.
     writes.moved.bytes_read = 0;
     for tier in [ClusterTier::L1, ClusterTier::L2] {
@@ -153,7 +181,7 @@ pub(crate) fn promote(engine: &dyn Engine, counters: &Counters, cube: CubeAt) ->
         });
         taken.map_err(damage)?;
     }
-    writes.commit(engine, counters)
+    Ok(Ok(writes))
 }
 
 /// Calls `take` with the bytes of some chunks of a cluster, which are in its order. Decompresses each of their groups once.
@@ -187,11 +215,16 @@ pub(crate) fn demote_warm(
     cube: CubeAt,
     heat: Heat,
 ) -> Result<Outcome, Error> {
-    let view = engine.snapshot()?;
+    let prepared = warm_demotion(&engine.snapshot()?, cube, heat)?;
+    commit_prepared(engine, counters, prepared)
+}
+
+/// Reads what [`demote_warm`] commits.
+pub(crate) fn warm_demotion(view: &dyn Readable, cube: CubeAt, heat: Heat) -> Result<Prepared, Error> {
     let mut writes = MoveWrites::default();
-    let hot = HotRows::read(&view, cube, &mut writes)?;
+    let hot = HotRows::read(view, cube, &mut writes)?;
     if hot.rows.iter().all(|row| row.value.is_none()) {
-        return Ok(Outcome::Nothing);
+        return Ok(Err(Outcome::Nothing));
     }
     let tier = ClusterTier::L1;
     let (space, row_key) = row_of(cube.cluster(tier));
@@ -208,10 +241,10 @@ pub(crate) fn demote_warm(
             let cluster = cluster.expect("at least one chunk was put");
             writes.batch.put(space, row_key, cluster, Stamp::Commit);
             put_heat(&mut writes.batch, cube, heat);
-            writes.commit(engine, counters)
+            Ok(Ok(writes))
         }
         Err(AssembleError::Damaged(problem)) => Err(damage(problem)),
-        Err(AssembleError::TooLarge { .. }) => Ok(Outcome::TooLarge),
+        Err(AssembleError::TooLarge { .. }) => Ok(Err(Outcome::TooLarge)),
         Err(error) => unreachable!("a stored chunk fits its own slot: {error}"),
     }
 }

@@ -10,7 +10,7 @@ use cg_format::{ChunkPos, ClusterTier, Limits, Space};
 use cg_tiering::{ClusterAt, CubeAt, ShadowedSlots};
 
 use super::cube::{HotRows, hot_keys, row_of};
-use super::{MoveWrites, Outcome};
+use super::{MoveWrites, Outcome, Prepared, commit_prepared};
 use crate::engine::{Engine, Guard, Readable, ReadableExt as _};
 use crate::read::chunk::hot;
 use crate::rt::stats::Counters;
@@ -25,11 +25,11 @@ use crate::storage::error::{Damage, Error};
 /// directories of the warm clusters in it.
 pub(crate) fn drop_shadows(
     engine: &dyn Engine,
+    view: &dyn Readable,
     counters: &Counters,
     at: ClusterAt,
     should_rewrite: impl FnOnce(ShadowedSlots) -> bool,
 ) -> Result<Outcome, Error> {
-    let view = engine.snapshot()?;
     let (tier, (space, row_key)) = (at.pos.tier(), row_of(at));
     let damage = |problem| Damage::of_row(space, &row_key, at.to_string(), problem);
     Counters::add(&counters.engine_reads, 1);
@@ -38,7 +38,7 @@ pub(crate) fn drop_shadows(
     let cluster = StoredCluster::open(tier, &row_key, &row).map_err(damage)?;
     let mut builder = ClusterBuilder::over(&cluster);
     let mut shadowed = 0;
-    for slot in shadows(&view, at)? {
+    for slot in shadows(view, at)? {
         if cluster.chunk_info(slot).is_some() {
             builder.remove(slot);
             shadowed += 1;
@@ -103,19 +103,31 @@ pub(crate) fn purge_tombstones(
     cube: CubeAt,
     before: u64,
 ) -> Result<Outcome, Error> {
-    let view = engine.snapshot()?;
+    let prepared = tombstones_to_purge(&engine.snapshot()?, counters, cube, before)?;
+    commit_prepared(engine, counters, prepared)
+}
+
+/// Reads what [`purge_tombstones`] commits.
+pub(crate) fn tombstones_to_purge(
+    view: &dyn Readable,
+    counters: &Counters,
+    cube: CubeAt,
+    before: u64,
+) -> Result<Prepared, Error> {
     let mut writes = MoveWrites::default();
-    let mut tombstones = HotRows::read(&view, cube, &mut writes)?.rows;
+    let mut tombstones = HotRows::read(view, cube, &mut writes)?.rows;
     tombstones.retain(|row| row.value.is_none() && row.info.version < before);
     for tier in [ClusterTier::L1, ClusterTier::L2] {
         if tombstones.is_empty() {
-            return Ok(Outcome::Nothing);
+            return Ok(Err(Outcome::Nothing));
         }
         let (space, row_key) = row_of(cube.cluster(tier));
         let Some(row) = view.get(space, &row_key)? else { continue };
         Counters::add(&counters.clusters_read, 1);
         writes.moved.bytes_read += row.len() as u64;
-        let Ok(cluster) = StoredCluster::open(tier, &row_key, &row) else { return Ok(Outcome::Nothing) };
+        let Ok(cluster) = StoredCluster::open(tier, &row_key, &row) else {
+            return Ok(Err(Outcome::Nothing));
+        };
         tombstones.retain(|tombstone| cluster.chunk_info(Slot::of(tombstone.at.pos, tier)).is_none());
     }
     for tombstone in tombstones {
@@ -123,5 +135,5 @@ pub(crate) fn purge_tombstones(
         writes.batch.delete(Space::ChunkL0, key::chunk(tombstone.at));
         writes.moved.chunks += 1;
     }
-    writes.commit(engine, counters)
+    Ok(Ok(writes))
 }

@@ -12,7 +12,7 @@ use cg_tiering::{ClusterAt, CubeAt, GameTick, Heat, ShadowedSlots};
 use super::heat::{delete_heat, put_cold_heat, read_cold_heat};
 use super::jobs::{Ended, JobKind};
 use super::{DamageLog, Due, MoveCounts, Work};
-use crate::engine::{Batch, ErrorKind, Guard, ReadableExt as _};
+use crate::engine::{Batch, ErrorKind, Guard, Readable, ReadableExt as _};
 use crate::maintain::move_tier::{Outcome, drop_shadows, hot_keys, past_damage, purge_tombstones, row_of};
 use crate::maintain::state::{MaintainState, commit_guarded};
 use crate::storage::error::Error;
@@ -178,6 +178,9 @@ impl MaintainState {
         due: Due,
         counts: &mut MoveCounts,
     ) -> Result<bool, Error> {
+        if self.is_over_network {
+            return self.clean_together(work, has_room, due, counts);
+        }
         let shadowed = if has_room { work.cleanup.shadowed.pop() } else { None };
         if let Some((cluster, since)) = shadowed {
             self.shrink(work, cluster, since, due, counts)?;
@@ -210,6 +213,19 @@ impl MaintainState {
     }
 
     fn shrunk(&self, cluster: ClusterAt, since: GameTick, at: GameTick) -> Result<Ended, Error> {
+        let engine = self.shared.engine()?;
+        let view = engine.snapshot_of_now()?;
+        self.shrunk_in(&view, cluster, since, at)
+    }
+
+    /// Drops the shadows of a cluster that a view shows.
+    pub(super) fn shrunk_in(
+        &self,
+        view: &dyn Readable,
+        cluster: ClusterAt,
+        since: GameTick,
+        at: GameTick,
+    ) -> Result<Ended, Error> {
         let policy = self.activity.tiering.observers(|seen| *seen.policy());
         let mut present = 0;
         // Without a cluster the policy is not asked.
@@ -217,7 +233,8 @@ impl MaintainState {
             present = slots.present;
             policy.should_rewrite(slots, since, at)
         };
-        let end = drop_shadows(&*self.shared.engine()?, &self.shared.counters, cluster, should_rewrite);
+        let engine = self.shared.engine()?;
+        let end = drop_shadows(&*engine, view, &self.shared.counters, cluster, should_rewrite);
         Ok(Ended::Shrinking { cluster, end: past_damage(end)?, present })
     }
 

@@ -86,7 +86,8 @@ impl MaintainState {
         if is_last {
             let cubes = merge.cubes().collect();
             self.begin_job(work, JobKind::ColdWrite, cubes, move |world| {
-                merge.commit(&*world.shared.engine()?, &world.shared.counters).map(Ended::ColdWrite)
+                let goes_on = world.is_over_network;
+                merge.commit(&*world.shared.engine()?, &world.shared.counters, goes_on).map(Ended::ColdWrite)
             });
         } else {
             work.merge = Some(merge);
@@ -102,10 +103,13 @@ impl MaintainState {
 
     /// Records that a cold cluster was written, or why not.
     pub(super) fn end_cold_write(&self, work: &mut Work, written: ColdEnd, counts: &mut MoveCounts) {
-        let ColdEnd { end, made, left_out } = written;
+        let ColdEnd { end, made, left_out, changed } = written;
         // The other cubes were written without these.
         for cube in left_out {
             self.end(work, &[cube], Outcome::TooLarge, counts);
+        }
+        for cube in changed {
+            self.end(work, &[cube], Outcome::Conflict, counts);
         }
         let cubes: Vec<CubeAt> = made.iter().map(|(cube, _)| *cube).collect();
         let Outcome::Done(moved) = end else {

@@ -278,6 +278,13 @@ impl CubeIndex {
         next.or_else(|| self.clusters.first_key_value()).map(|(cluster, _)| *cluster)
     }
 
+    /// The cold clusters with cubes that could move, from the next one of the cycle on.
+    pub(super) fn clusters_in_turn(&self) -> impl Iterator<Item = (ClusterAt, &[IndexedCube])> {
+        let after = self.considered.map_or(Bound::Unbounded, Bound::Excluded);
+        let to_end = self.clusters.range((after, Bound::Unbounded));
+        to_end.chain(&self.clusters).take(self.clusters.len()).map(|(cluster, cubes)| (*cluster, &cubes[..]))
+    }
+
     /// Continues the cycle after a cluster.
     pub(super) const fn advance_past(&mut self, cluster: ClusterAt) {
         self.considered = Some(cluster);

@@ -5,6 +5,8 @@
 //!
 //! A cube whose chunks are all cold needs no row, so a cold world has few of them. The last access to any of its chunks
 //! is stored with the cold cluster: one row for 64 cubes, which no tick searches.
+//!
+//! Over a network only moves put heat rows. Accesses in between are not stored.
 
 use cg_format::frame::{Codec, Draft, FrameView, Stamp};
 use cg_format::{ClusterTier, Space, key};
@@ -56,7 +58,7 @@ pub(crate) fn read_cold_heat(
     Ok((heat.ok(), Guard::same(space, key, &row)))
 }
 
-fn cold_heat_key(cluster: ClusterAt) -> [u8; key::HEAT_LEN_BYTES] {
+pub(super) fn cold_heat_key(cluster: ClusterAt) -> [u8; key::HEAT_LEN_BYTES] {
     key::cold_heat(cg_format::ChunkAt::new(cluster.dimension, cluster.pos.min_chunk()))
 }
 
@@ -73,13 +75,12 @@ pub(super) fn heat_key(cube: CubeAt) -> [u8; key::HEAT_LEN_BYTES] {
 impl MaintainState {
     /// Loads the stored heat of a cube if it is not in memory. Returns whether any is known. A damaged row counts as
     /// none: heat is only a hint, and is written again.
-    pub(super) fn load_heat(&self, cube: CubeAt) -> Result<bool, Error> {
+    pub(super) fn load_heat(&self, view: &dyn Readable, cube: CubeAt) -> Result<bool, Error> {
         if self.activity.tiering.observers(|seen| seen.heat().get(cube)).is_some() {
             return Ok(true);
         }
         let row_key = heat_key(cube);
-        let engine = self.shared.engine()?;
-        let row = match engine.get(Space::Heat, &row_key) {
+        let row = match view.get(Space::Heat, &row_key) {
             Err(EngineError::Corrupt { .. }) => None,
             row => row?,
         };
@@ -95,9 +96,10 @@ impl MaintainState {
         Ok(true)
     }
 
-    /// Writes all heat and the clock, before the world is closed.
+    /// Writes all heat and the clock, before the world is closed. Over a network only the clock.
     pub(crate) fn keep_all_heat(&self) -> Result<(), Error> {
         self.activity.tiering.observers(|seen| seen.heat().mark_all_dirty());
+        // Over a network this forgets them.
         while !self.keep_heat()?.is_empty() {}
         let (engine, now) = (self.shared.engine()?, self.activity.tiering.now());
         // A completely cold world has no heat with which the clock was written.
@@ -112,8 +114,14 @@ impl MaintainState {
     /// Writes the heat of some cubes whose rows are out of date, and the clock. Returns the cubes; empty if none is
     /// left.
     ///
-    /// Without this call no content is lost: the next open treats the cubes as accessed at that time.
+    /// Without this call no content is lost: the next open treats the cubes as accessed at that time. Over a network
+    /// nothing is written, and the cubes are forgotten.
     pub(crate) fn keep_heat(&self) -> Result<Vec<CubeAt>, Error> {
+        if self.is_over_network {
+            let forget = || self.activity.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
+            while !forget().is_empty() {}
+            return Ok(Vec::new());
+        }
         let dirty = self.activity.tiering.observers(|seen| seen.heat().take_dirty(ROWS_AT_ONCE));
         if dirty.is_empty() {
             return Ok(Vec::new());

@@ -7,11 +7,13 @@ mod cleanup;
 mod cold;
 mod cube_index;
 mod damage_log;
+mod gathered;
 mod heat;
 mod jobs;
 mod recorder;
 mod search;
 mod select;
+mod together;
 mod unscanned;
 mod work;
 
@@ -37,6 +39,7 @@ use crate::storage::meta::{MetaRow, decode_u64};
 use crate::storage::recent_puts::{Puts, RecentPuts};
 pub(crate) use damage_log::DamageLog;
 pub use damage_log::DamageReport;
+pub(crate) use gathered::Gathered;
 pub(crate) use heat::{delete_cold_heat, delete_heat, put_cold_heat, put_heat, read_cold_heat};
 pub use recorder::TracePart;
 pub(crate) use search::{NextCubes, STEPS_AHEAD};
@@ -269,7 +272,7 @@ impl MaintainState {
             Tier::L2 => read_cold_heat(&*self.shared.engine()?, cube.cluster(ClusterTier::L2))?.0,
             Tier::L0 | Tier::L1 => None,
         };
-        self.load_heat(cube)?;
+        self.load_heat(&*self.shared.engine()?, cube)?;
         let now = self.activity.tiering.now();
         Ok(Some(self.activity.tiering.observers(|seen| {
             let heat = seen.heat().get(cube);

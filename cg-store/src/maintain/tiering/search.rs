@@ -126,8 +126,23 @@ impl MaintainState {
     }
 
     /// Scans a range up to its first cube: records the cold cluster around it, or reads it if that cluster is known.
-    /// Returns whether it was read.
+    /// Over a network it reads all cubes of a known cluster. Returns whether something was read.
     fn scan(&self, work: &mut Work, range: CubeRange, next_cubes: &mut NextCubes) -> Result<bool, Error> {
+        if self.is_over_network
+            && let Some(cluster) = range.cluster()
+        {
+            self.gather(work, &[cluster])?;
+            if let Some(cubes) = work.gathered.cubes(cluster) {
+                let begins = Edge::of(range.from);
+                let is_here =
+                    |cube: &CubeAt| Edge::of(Bound::Included(*cube)) >= begins && range.reaches(*cube);
+                for cube in cubes.into_iter().filter(is_here) {
+                    self.read_cube(work, cube)?;
+                }
+                work.cube_index.unscanned.read(range, None);
+                return Ok(true);
+            }
+        }
         let cube = self.next_cube(range.from, next_cubes, &mut work.damage_log)?;
         let Some(cube) = cube.filter(|cube| range.reaches(*cube)) else {
             work.cube_index.unscanned.read(range, None);
@@ -305,10 +320,15 @@ impl MaintainState {
     pub(super) fn read_cube(&self, work: &mut Work, cube: CubeAt) -> Result<Option<IndexedCube>, Error> {
         // Read before the rows: tombstones that become purgeable later are searched again.
         let tombstone_horizon = self.shared.tombstone_horizon.load(Ordering::Relaxed);
+        let around = cube.cluster(ClusterTier::L2);
+        self.gather(work, &[around])?;
+        let tombstone_horizon = work.gathered.tombstone_horizon(around).unwrap_or(tombstone_horizon);
+        let engine = self.shared.engine()?;
+        let view = work.gathered.over(around, &*engine);
         let (mut found, mut buffer) = (Hot::NONE, Vec::new());
         let [first, last] = hot_keys(cube.cluster(ClusterTier::L1));
         let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let scanned = self.shared.engine()?.scan(Family::ChunkL0, range, |row_key, row| {
+        let scanned = view.scan(Family::ChunkL0, range, |row_key, row| {
             Counters::add(&self.shared.counters.keys_scanned, 1);
             if let Err(damage) = found.add(row_key, row, &mut buffer, tombstone_horizon) {
                 work.damage_log.report(&damage);
@@ -323,7 +343,7 @@ impl MaintainState {
             work.cube_index.forget(cube);
             return Ok(None);
         }
-        let has_heat = self.load_heat(cube)?;
+        let has_heat = self.load_heat(&view, cube)?;
         Ok(Some(work.cube_index.learn(cube, found, has_heat, tombstone_horizon)))
     }
 
@@ -332,9 +352,10 @@ impl MaintainState {
         let cluster = cube.cluster(ClusterTier::L1);
         let (space, row_key) = row_of(cluster);
         Counters::add(&self.shared.counters.engine_reads, 1);
-        match self.shared.engine()?.get(space, &row_key).map_err(Error::from) {
-            Ok(row) => {
-                let has_warm = Some(row.is_some());
+        let read = || -> Result<bool, Error> { Ok(self.shared.engine()?.get(space, &row_key)?.is_some()) };
+        match work.gathered.has_warm(cube).map_or_else(read, Ok) {
+            Ok(has_warm) => {
+                let has_warm = Some(has_warm);
                 work.cube_index.learn_warm(cube, has_warm);
                 Ok(has_warm)
             }

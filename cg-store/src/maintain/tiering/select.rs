@@ -22,6 +22,11 @@ use crate::storage::error::Error;
 const CUBES_SELECTED_FROM: usize = 64;
 /// The maximum number of cubes of which one tick reads the rows or the warm cluster.
 const CUBES_READ: usize = 8;
+/// The number of cubes that one tick considers over a network.
+const CUBES_SELECTED_FROM_TOGETHER: usize = 1024;
+/// The maximum number of cold clusters that one tick reads there. Their cubes are read together, and do not count as
+/// [`CUBES_READ`].
+const CLUSTERS_READ: usize = 64;
 /// A warm cluster of unknown content counts as this many chunks.
 const WARM_CHUNKS: u32 = 64;
 
@@ -81,8 +86,13 @@ impl MaintainState {
         work.note_written(&self.activity.tiering);
         // Decisions about indexed cubes are made while the rest is searched.
         let is_searched = self.search(work, due.for_part(2))?;
+        let mut most = CUBES_SELECTED_FROM;
+        if self.is_over_network {
+            self.gather_unsure(work, due)?;
+            most = CUBES_SELECTED_FROM_TOGETHER;
+        }
         let (mut first, mut considered, mut reads) = (None, 0, Reads { left: CUBES_READ, due });
-        while considered < CUBES_SELECTED_FROM && !due.is_over() {
+        while considered < most && !due.is_over() {
             let Some(cluster) = work.cube_index.next_cluster().filter(|next| first != Some(*next)) else {
                 break;
             };
@@ -95,6 +105,39 @@ impl MaintainState {
         }
         self.evict_excess(work);
         Ok(is_searched && !due.is_over())
+    }
+
+    /// Gathers the rows of the next cold clusters about which something cannot be decided without them.
+    fn gather_unsure(&self, work: &mut Work, due: Due) -> Result<(), Error> {
+        let now = self.activity.tiering.now();
+        let mut considered = 0;
+        let mut unsure = Vec::new();
+        for (cluster, cubes) in work.cube_index.clusters_in_turn() {
+            considered += cubes.len();
+            let is_unsure = |known: &IndexedCube| {
+                let due_moves =
+                    || if known.is_offered(now) { None } else { self.due_moves(work, *known, due) };
+                self.must_look(known) || due_moves().is_some_and(|moves| !self.is_sure(known, moves))
+            };
+            if work.cube_index.is_whole(cluster) && cubes.iter().any(is_unsure) {
+                unsure.push(cluster);
+            }
+            if considered >= CUBES_SELECTED_FROM_TOGETHER || unsure.len() >= CLUSTERS_READ {
+                break;
+            }
+        }
+        self.gather(work, &unsure)
+    }
+
+    /// Whether the rows of a cube must be read, due or not.
+    fn must_look(&self, known: &IndexedCube) -> bool {
+        known.must_look(self.shared.tombstone_horizon.load(Ordering::Relaxed))
+    }
+
+    /// Whether all is known on which the moves of a cube depend.
+    fn is_sure(&self, known: &IndexedCube, due_moves: DueMoves) -> bool {
+        let knows_rows = known.is_sure && (known.has_no_heat || self.knows_heat(known.cube));
+        knows_rows && (due_moves.from_warm.is_none() || known.warm.is_some())
     }
 
     /// Offers the due moves of the next cold cluster with rows to the plan. Returns the cluster; `None` if all were
@@ -165,10 +208,9 @@ impl MaintainState {
         let (cube, now) = (known.cube, self.activity.tiering.now());
         let is_offered = known.is_offered(now);
         let mut due_moves = if is_offered { None } else { self.due_moves(work, known, due) };
-        let must_look = known.must_look(self.shared.tombstone_horizon.load(Ordering::Relaxed));
         let is_sure = || known.is_sure && (known.has_no_heat || self.knows_heat(cube));
-        if must_look || (due_moves.is_some() && !is_sure()) {
-            if !reads.take() {
+        if self.must_look(&known) || (due_moves.is_some() && !is_sure()) {
+            if !work.gathered.has_hot(cube.cluster(ClusterTier::L2)) && !reads.take() {
                 return Ok(Err(NotSelected::Unread));
             }
             let Some(read) = self.read_cube(work, cube)? else { return Ok(Err(NotSelected::Gone)) };
@@ -184,7 +226,7 @@ impl MaintainState {
             due_moves = self.due_moves(work, known, due);
         }
         if due_moves.is_some_and(|moves| moves.from_warm.is_some()) && known.warm.is_none() {
-            if !reads.take() {
+            if work.gathered.has_warm(cube).is_none() && !reads.take() {
                 return Ok(Err(NotSelected::Unread));
             }
             known.warm = self.find_warm(work, cube)?;

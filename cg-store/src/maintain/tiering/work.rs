@@ -7,7 +7,7 @@ use cg_format::{ClusterTier, Tier};
 use cg_tiering::{Budget, Candidate, CubeAt, GameTick, Heat, MovePlan, Step};
 
 use super::jobs::{Ended, JobKind, Jobs};
-use super::{Cleanup, CubeIndex, DamageLog, Due, MoveCounts, Tiering, heat_after_move};
+use super::{Cleanup, CubeIndex, DamageLog, Due, Gathered, MoveCounts, Tiering, heat_after_move};
 use crate::maintain::move_tier::{ColdMerge, Outcome, demote_warm, past_damage, promote};
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
@@ -24,6 +24,8 @@ pub(crate) struct Work {
     /// A step that was taken from the plan and not begun.
     pub(super) held: Option<Step>,
     pub(super) jobs: Jobs,
+    /// Rows that this tick has read, over a network.
+    pub(crate) gathered: Gathered,
     /// The one cold cluster that may be being built.
     pub(super) merge: Option<Box<ColdMerge>>,
     pub(crate) damage_log: DamageLog,
@@ -56,6 +58,7 @@ impl Work {
     /// Records in the index the rows that commits put.
     pub(crate) fn note_written(&mut self, tiering: &Tiering) {
         let written = tiering.written.lock().take();
+        self.gathered = Gathered::default();
         if written.is_err() {
             // The engine may have been opened again.
             self.damage_log.forget_gaps();
@@ -87,7 +90,7 @@ impl Work {
     }
 
     /// The steps that may be taken at once: of one kind, and into one cluster if it is a cold one.
-    fn next_steps(&mut self, count: usize) -> Vec<Step> {
+    pub(super) fn next_steps(&mut self, count: usize) -> Vec<Step> {
         let Some(first) = self.next_step() else { return Vec::new() };
         let mut steps = vec![first];
         while steps.len() < count
@@ -161,6 +164,10 @@ impl MaintainState {
             if due.is_over() {
                 return Ok(work.is_done());
             }
+            if self.is_over_network {
+                // Closing waits for this thread.
+                self.shared.check_open()?;
+            }
             let has_begun = match next {
                 Some(tier) => self.begin_move(work, tier, due, counts).map(|()| true)?,
                 None => self.begin_cleanup(work, has_room, due, counts)?,
@@ -174,6 +181,9 @@ impl MaintainState {
 
     /// Begins the held step, or takes some like it.
     fn begin_move(&self, work: &mut Work, to: Tier, due: Due, counts: &mut MoveCounts) -> Result<(), Error> {
+        if self.is_over_network {
+            return self.move_together(work, to, due, counts);
+        }
         match to {
             Tier::L0 => self.begin_promotion(work, due),
             Tier::L1 => {
@@ -226,15 +236,7 @@ impl MaintainState {
         for (step, end) in steps.iter().zip(ends) {
             match end {
                 Ok(None) => {}
-                Ok(Some(end)) => {
-                    match end {
-                        Outcome::Done(_) => work.cleanup.written_anew(step.cluster),
-                        // The rows to be moved do not exist: they changed since they were read.
-                        Outcome::Nothing => work.cube_index.moved(step.cube),
-                        _ => {}
-                    }
-                    counts.warmed += self.end(work, &[step.cube], end, counts);
-                }
+                Ok(Some(end)) => self.end_warm(work, step, end, counts),
                 // The other steps ran all the same, and this one may have been written.
                 Err(error) => {
                     work.cube_index.moved(step.cube);
@@ -243,6 +245,17 @@ impl MaintainState {
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Records the result of a demotion into a warm cluster.
+    pub(super) fn end_warm(&self, work: &mut Work, step: &Step, end: Outcome, counts: &mut MoveCounts) {
+        match end {
+            Outcome::Done(_) => work.cleanup.written_anew(step.cluster),
+            // The rows to be moved do not exist: they changed since they were read.
+            Outcome::Nothing => work.cube_index.moved(step.cube),
+            _ => {}
+        }
+        counts.warmed += self.end(work, &[step.cube], end, counts);
     }
 
     /// Demotes a cube into its warm cluster. Returns `None` if the step is not right any more.

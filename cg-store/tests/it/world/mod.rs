@@ -39,6 +39,7 @@ mod low_disk;
 mod memory;
 mod moves;
 mod named_cells;
+mod network_ticks;
 mod objects;
 mod opacity;
 mod opacity_ticks;
