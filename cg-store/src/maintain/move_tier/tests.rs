@@ -55,7 +55,7 @@ fn an_undisturbed_merge_moves_all_at_once() {
     save(&engine, 0..8, b"a chunk");
     let merge = made(&engine, &counters);
     assert_eq!(rows(&engine).len(), 8, "nothing is written before the end");
-    let end = merge.commit(&engine, &counters).unwrap().end;
+    let end = merge.commit(&engine, &counters, false).unwrap().end;
     assert!(matches!(end, Outcome::Done(Moved { chunks: 8, .. })), "{end:?}");
     assert_eq!(rows(&engine).len(), 1, "one cold cluster");
 }
@@ -67,9 +67,55 @@ fn a_save_of_what_moves_makes_the_move_give_up() {
     let merge = made(&engine, &counters);
     save(&engine, [5], b"changed");
     let before = rows(&engine);
-    let end = merge.commit(&engine, &counters).unwrap().end;
+    let end = merge.commit(&engine, &counters, false).unwrap().end;
     assert!(matches!(end, Outcome::Conflict), "{end:?}");
     assert!(rows(&engine) == before);
+}
+
+#[test]
+fn a_save_of_a_cube_leaves_the_others_of_its_cluster_or_batch_to_go_on() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    save(&engine, 0..12, b"a chunk");
+    let merge = made(&engine, &counters);
+    save(&engine, [5], b"changed");
+    let end = merge.commit(&engine, &counters, true).unwrap();
+    assert!(matches!(end.end, Outcome::Done(Moved { chunks: 4, .. })), "{:?}", end.end);
+    assert_eq!((end.changed, end.made), (vec![CubeAt::of(at(4))], vec![(CubeAt::of(at(0)), HEAT)]));
+    assert_eq!(rows(&engine).len(), 9, "eight hot chunks and a cold cluster");
+
+    let view = engine.snapshot().unwrap();
+    let moves = [4, 8, 100].map(|x| warm_demotion(&view, CubeAt::of(at(x)), HEAT).unwrap());
+    let [changed, other, nothing] = moves;
+    assert!(matches!(nothing, Err(Outcome::Nothing)));
+    save(&engine, [6], b"changed");
+    let moves = vec![changed.unwrap(), MoveWrites::default(), other.unwrap()];
+    let ends = commit_together(&engine, &counters, moves).unwrap();
+    let [Outcome::Conflict, Outcome::Nothing, Outcome::Done(Moved { chunks: 4, bytes_written, .. })] =
+        ends[..]
+    else {
+        panic!("{ends:?}")
+    };
+    assert!(bytes_written > 0);
+    assert_eq!(rows(&engine).len(), 6, "four hot chunks, a warm cluster and a cold one");
+}
+
+#[test]
+fn moves_that_do_not_fit_into_a_batch_are_several() {
+    let (engine, counters) = (MemEngine::new(), Counters::default());
+    let mut random = noise();
+    let value: Vec<u8> = (0..3 << 17).flat_map(|_| random().to_le_bytes()).collect();
+    for x in [0, 4, 8] {
+        let mut batch = Batch::new();
+        let row = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(&value));
+        batch.put(Space::ChunkL0, key::chunk(at(x)), row, Stamp::Commit);
+        engine.commit(batch, &[], Level::Process).unwrap();
+    }
+    let before = engine.batch_count();
+    let view = engine.snapshot().unwrap();
+    let moves = [0, 4, 8].map(|x| warm_demotion(&view, CubeAt::of(at(x)), HEAT).unwrap().unwrap());
+    let ends = commit_together(&engine, &counters, moves.into()).unwrap();
+    assert!(ends.iter().all(|end| matches!(end, Outcome::Done(Moved { chunks: 1, .. }))), "{ends:?}");
+    assert_eq!(engine.batch_count() - before, 3, "each has three megabytes");
 }
 
 #[test]
@@ -77,10 +123,10 @@ fn another_cluster_at_the_place_makes_the_move_give_up() {
     let (engine, counters) = (MemEngine::new(), Counters::default());
     save(&engine, 0..8, b"a chunk");
     let late = made(&engine, &counters);
-    let end = made(&engine, &counters).commit(&engine, &counters).unwrap().end;
+    let end = made(&engine, &counters).commit(&engine, &counters, false).unwrap().end;
     assert!(matches!(end, Outcome::Done(_)), "{end:?}");
     let before = rows(&engine);
-    let end = late.commit(&engine, &counters).unwrap().end;
+    let end = late.commit(&engine, &counters, false).unwrap().end;
     assert!(matches!(end, Outcome::Conflict), "{end:?}");
     assert!(rows(&engine) == before);
 }
@@ -103,7 +149,7 @@ fn many_hot_rows_are_gathered_into_the_warm_cluster_first() {
     assert_eq!(rows(&engine).len(), 1, "a warm cluster");
     let heat = engine.get(Space::Heat, &key::heat(at(0))).unwrap();
     assert!(heat.is_some(), "which is found by its heat");
-    let end = merge.commit(&engine, &counters).unwrap().end;
+    let end = merge.commit(&engine, &counters, false).unwrap().end;
     assert!(matches!(end, Outcome::Done(Moved { chunks: 5, .. })), "{end:?}");
     assert!(engine.get(Space::Heat, &key::heat(at(0))).unwrap().is_none());
     let again = demote_warm(&engine, &counters, cube, HEAT).unwrap();
@@ -172,7 +218,7 @@ fn the_largest_cube_is_left_out_of_a_cluster_that_would_be_too_large() {
         batch.put(Space::ChunkL0, key::chunk(at(x)), row, Stamp::Commit);
     }
     engine.commit(batch, &[], Level::Process).unwrap();
-    let end = made(&engine, &counters).commit(&engine, &counters).unwrap();
+    let end = made(&engine, &counters).commit(&engine, &counters, false).unwrap();
     assert!(matches!(end.end, Outcome::Done(Moved { chunks: 1, .. })), "{:?}", end.end);
     assert_eq!(end.left_out, [CubeAt::of(at(0))]);
     assert_eq!(end.made, [(CubeAt::of(at(4)), HEAT)]);
@@ -195,7 +241,7 @@ fn a_cold_row_of_an_earlier_draft_is_merged_into_one_of_now() {
     let mut merge = ColdMerge::begin(&engine, cube.cluster(ClusterTier::L2)).unwrap();
     let made = merge.make(&engine, &counters, cube, HEAT).unwrap().unwrap();
     merge.take(made);
-    let end = merge.commit(&engine, &counters).unwrap().end;
+    let end = merge.commit(&engine, &counters, false).unwrap().end;
     assert!(matches!(end, Outcome::Done(Moved { chunks: 1, .. })), "{end:?}");
 
     let row = engine.get(space, &row_key).unwrap().unwrap();
@@ -250,7 +296,7 @@ fn a_cluster_whose_groups_differ_without_their_shadows_keeps_them_if_it_would_be
         let made = merge.make(&engine, &counters, CubeAt::of(place(cube, 0)), HEAT).unwrap().unwrap();
         merge.take(made);
     }
-    let end = merge.commit(&engine, &counters).unwrap().end;
+    let end = merge.commit(&engine, &counters, false).unwrap().end;
     assert!(matches!(end, Outcome::Done(Moved { chunks: 1920, .. })), "{end:?}");
 
     let mut shadowed = Vec::new();
@@ -261,7 +307,7 @@ fn a_cluster_whose_groups_differ_without_their_shadows_keeps_them_if_it_would_be
     }
     put(&mut shadowed.into_iter());
     let before = rows(&engine);
-    let end = drop_shadows(&engine, &counters, cluster, |_| true).unwrap();
+    let end = drop_shadows(&engine, &engine.snapshot().unwrap(), &counters, cluster, |_| true).unwrap();
     assert!(matches!(end, Outcome::TooLarge), "{end:?}");
     assert_eq!(rows(&engine), before);
 }

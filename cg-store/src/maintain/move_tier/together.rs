@@ -28,7 +28,9 @@ pub(crate) fn commit_together(
     while !waiting.is_empty() {
         let later = waiting.split_off(fitting(&waiting));
         let mut all = MoveWrites::default();
-        waiting.iter().for_each(|(_, writes)| all.append(writes.clone()));
+        for (_, writes) in &waiting {
+            all.append(writes.clone());
+        }
         let mut again = Vec::new();
         match all.try_commit(engine, counters)? {
             Ok(_) => {
@@ -42,7 +44,9 @@ pub(crate) fn commit_together(
                 let is_known = waiting.iter().any(guards_it);
                 let (changed, rest): (Vec<_>, Vec<_>) =
                     waiting.into_iter().partition(|writes| !is_known || guards_it(writes));
-                changed.into_iter().for_each(|(index, _)| outcomes[index] = Outcome::Conflict);
+                for (index, _) in changed {
+                    outcomes[index] = Outcome::Conflict;
+                }
                 again = rest;
             }
         }

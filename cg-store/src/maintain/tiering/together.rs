@@ -58,7 +58,9 @@ impl MaintainState {
             let mut gathered = std::mem::take(&mut work.gathered);
             let count = self.move_some(work, &mut gathered, (to, left), due, counts);
             let (ended, later) = left.split_at(count.as_ref().map_or(left.len(), |count| *count));
-            ended.iter().for_each(|step| gathered.forget(around(step.cluster)));
+            for step in ended {
+                gathered.forget(around(step.cluster));
+            }
             work.gathered = gathered;
             if let Err(error) = count {
                 for step in ended {
@@ -193,8 +195,8 @@ impl MaintainState {
             let Some(heat) = self.heat_if_confirmed(step, due) else { return Ok(None) };
             merge.make_from(&view, &self.shared.counters, step.cube, heat).map(Some)
         };
-        let made = steps.iter().map(|step| (*step, make(step))).collect();
-        self.end_cold_groups(work, merge, made, counts)
+        let groups = steps.iter().map(|step| (*step, make(step))).collect();
+        self.end_cold_groups(work, merge, groups, counts)
     }
 
     /// Drops the shadows of some clusters or, without them, purges the tombstones of a cold cluster. Returns `false` if
@@ -242,11 +244,13 @@ impl MaintainState {
             }
             Ok(())
         };
-        let shrunk = shrink();
-        wanted.iter().for_each(|(place, ..)| gathered.forget(*place));
+        let done = shrink();
+        for (place, ..) in &wanted {
+            gathered.forget(*place);
+        }
         work.gathered = gathered;
         work.cleanup.shadowed.extend(shadowed);
-        shrunk
+        done
     }
 
     fn purge_together(

@@ -1,15 +1,18 @@
 //! Ticks over a network: the thread of the tick calls no engine, and a job on the pool calls it seldom.
 
+mod faults;
+mod life;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::moves::{play, player, tiers};
+use super::moves::{player, tiers};
 use super::tier::noisy;
 use super::*;
 use cg_engine::conformance::remote::{Network, Remote, Server};
-use cg_engine::conformance::shared::{Link as _, Loss};
+use cg_engine::conformance::shared::Link as _;
 use cg_engine::conformance::{Counter, Counting};
 use cg_format::Space;
 use cg_store::ErrorKind;
@@ -174,9 +177,9 @@ fn a_ticks_thread_calls_no_engine_whatever_is_due() {
     let (world, counter, _, ids) = over_network(&network_options());
     let all = in_each_cube(&ids, 2);
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    let mut sum = Sum::default();
-    let mut now = 0;
-    for tick in 0..300 {
+    let (mut sum, mut now, mut tick) = (Sum::default(), 0, 0);
+    // A slow machine needs more of them to see what was moved.
+    while tick < 300 || (sum[2] == 0 && tick < 30_000) {
         // Everything is due in the middle of it, and something is changed now and then.
         now = tick + if tick < 50 { 0 } else { HOUR } + if tick < 150 { 0 } else { DAY };
         let somebody = player(1, ids.overworld, 8 * tick as i64, 8, 8);
@@ -184,17 +187,20 @@ fn a_ticks_thread_calls_no_engine_whatever_is_due() {
         let (report, calls) = counter.during(tick_it);
         add(&mut sum, report.expect("ticks").moves);
         assert_eq!(calls.all(), 0, "tick {tick}: {calls:?}");
-        let (_, calls) = counter.during(|| world.peek(all[tick as usize]));
+        let place = all[tick as usize % all.len()];
+        let (_, calls) = counter.during(|| world.peek(place));
         assert_eq!(calls.all(), 0, "peek: {calls:?}");
         if tick % 10 == 0 {
             let mut batch = WriteBatch::new();
-            batch.save(all[tick as usize], marked(&world, &ids, tick as u16));
+            batch.save(place, marked(&world, &ids, tick as u16));
             let (taken, calls) = counter.during(|| world.submit(batch));
             drop(taken.expect("is taken"));
             assert_eq!(calls.all(), 0, "submit: {calls:?}");
         }
         std::thread::sleep(Duration::from_millis(1));
+        tick += 1;
     }
+    world.flush().expect("everything is accepted");
     settle(&world, now + 1, &[]);
     settle(&world, now + DAY + HOUR, &[]);
     assert!(sum[2] > 0, "chunks were moved meanwhile: {sum:?}");
@@ -317,254 +323,6 @@ fn while_a_job_runs_a_tick_says_that_work_is_left() {
     drop(go_on);
     let [_, warmed, ..] = settle(&world, HOUR + 30, &[]);
     assert_eq!(warmed, all.len() as u64);
-}
-
-#[test]
-fn the_error_of_a_job_comes_from_the_next_tick() {
-    let (world, _, gate, ids) = over_network(&network_options());
-    let all = in_each_cube(&ids, 1);
-    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    settle(&world, 1, &[]);
-    gate.set(|| Some(EngineError::NoSpace { message: "by request".into() }));
-    let tick = |now| world.tick(GameTick::new(now), &[], ENOUGH);
-    let first = tick(HOUR + 2).expect("the job has not ended");
-    assert!(first.work_left);
-    let begun = Instant::now();
-    let error = loop {
-        match tick(HOUR + 2) {
-            Err(error) => break error,
-            Ok(report) => assert!(report.work_left && begun.elapsed() < PATIENCE, "{report:?}"),
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    let Error::Engine(EngineError::NoSpace { message }) = &error else { panic!("{error}") };
-    assert_eq!(message, "by request");
-    gate.set(|| None);
-    settle(&world, HOUR + 4, &[]);
-    assert_eq!(tiers(&world), [0, all.len() as u64, 0], "the moves are tried again");
-    assert_sound(&world);
-}
-
-/// A world over a simulated server.
-fn remote() -> (World, Arc<Server>, Arc<Network>, Ids, Vec<ChunkAt>) {
-    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
-    let remote = Remote::take(&server, &network).expect("it answers");
-    let world = World::builder().options(&network_options()).over(remote).expect("begins");
-    let ids = Ids::register(&world);
-    let all = in_each_cube(&ids, 1);
-    save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
-    settle(&world, 1, &[]);
-    (world, server, network, ids, all)
-}
-
-#[test]
-fn what_cannot_be_reached_is_tried_later_and_no_tick_fails() {
-    let (world, _, network, _, all) = remote();
-    network.cut(true);
-    for tick in 0..100 {
-        let report = world.tick(GameTick::new(HOUR + 2 + tick), &[], ENOUGH).expect("a later try");
-        assert_eq!((report.work_left, report.moves), (true, MoveCounts::default()));
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    network.cut(false);
-    let [_, warmed, ..] = settle(&world, HOUR + 200, &[]);
-    assert_eq!((warmed, tiers(&world)), (all.len() as u64, [0, all.len() as u64, 0]));
-    assert_sound(&world);
-}
-
-#[test]
-fn a_cut_in_the_middle_leaves_each_chunk_once() {
-    let last = [HOUR + 2, 2 * DAY];
-    for (loss, now) in
-        [Loss::Request, Loss::Answer, Loss::Connection].map(|loss| last.map(|now| (loss, now))).concat()
-    {
-        let (world, server, network, ids, all) = remote();
-        network.lose_next(loss);
-        let begun = Instant::now();
-        let mut is_cut = false;
-        let mut has_moved = false;
-        while !is_cut && !has_moved {
-            match world.tick(GameTick::new(now), &[], ENOUGH) {
-                Ok(report) => has_moved = report.moves != MoveCounts::default(),
-                Err(error) => {
-                    assert!(matches!(error, Error::Engine(EngineError::WriteFailed { .. })), "{error}");
-                    is_cut = true;
-                }
-            }
-            assert!(begun.elapsed() < PATIENCE);
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(is_cut, loss == Loss::Connection, "others are sent again");
-        // As after a kill: nothing of this world is closed, and another one takes the rows.
-        network.cut(true);
-        let again = Arc::new(Network::new(Duration::ZERO, 0));
-        let taken = Remote::take(&server, &again).expect("it answers");
-        let other = World::builder().options(&network_options()).over(taken).expect("opens");
-        assert_sound(&other);
-        assert_eq!(tiers(&other).iter().sum::<u64>(), all.len() as u64, "each is live once");
-        for (at, seed) in all.iter().zip(0..) {
-            assert_eq!(other.load(*at).expect("loads").as_deref(), Some(&noisy(&other, &ids, seed)), "{at}");
-        }
-        settle(&other, 4 * DAY, &[]);
-        settle(&other, 6 * DAY, &[]);
-        assert_eq!(tiers(&other), [0, 0, all.len() as u64]);
-        assert_sound(&other);
-    }
-}
-
-#[test]
-fn closing_waits_for_a_job_and_none_writes_afterwards() {
-    let (world, counter, gate, ids) = over_network(&network_options());
-    let all = in_each_cube(&ids, 2);
-    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    settle(&world, 1, &[]);
-    let ((begun, begins), (go_on, goes_on)) = (channel(), channel::<()>());
-    gate.set(move || {
-        let _ = begun.send(());
-        let _ = goes_on.recv();
-        None
-    });
-    tick_until(&world, HOUR + 2, &begins);
-    std::thread::scope(|scope| {
-        let (closed, closes) = channel();
-        let world = &world;
-        scope.spawn(move || closed.send(world.close()).expect("is awaited"));
-        assert!(closes.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
-        drop(go_on);
-        closes.recv().expect("closes").expect("nothing failed");
-    });
-    let before = counter.calls();
-    std::thread::sleep(Duration::from_millis(50));
-    assert_eq!((counter.calls() - before).all(), 0);
-    let refused = world.tick(GameTick::new(HOUR + 3), &[], ENOUGH).expect_err("it is closed");
-    assert!(matches!(refused, Error::Closed), "{refused}");
-}
-
-/// Saves a chunk before a batch of moves is written, and says what became of it and of the others.
-#[test]
-fn a_save_between_the_reads_and_the_batch_of_a_job_keeps_only_its_cube_back() {
-    for (now, warms) in [(HOUR + 2, true), (2 * DAY, false)] {
-        let (world, _, gate, ids) = over_network(&network_options());
-        let all = in_each_cube(&ids, 1);
-        save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
-        settle(&world, 1, &[]);
-        let (other, at, mut is_saved) = (world.clone(), all[100], false);
-        gate.set(move || {
-            if !std::mem::replace(&mut is_saved, true) {
-                save(&other, [(at, filled(&other, ids.glass))]);
-            }
-            None
-        });
-        let sum = settle(&world, now, &[]);
-        let (count, left) = (all.len() as u64, 6);
-        let moved = if warms { sum[1] } else { sum[2] };
-        assert_eq!((moved, sum[5]), (count - left, 1), "all others moved: {sum:?}");
-        world.cache().clear();
-        assert_eq!(
-            world.load(at).expect("loads").as_deref(),
-            Some(&filled(&world, ids.glass)),
-            "it is not lost"
-        );
-        assert_sound(&world);
-        gate.set(|| None);
-        settle(&world, now + 2 * DAY, &[]);
-        settle(&world, now + 4 * DAY, &[]);
-        assert_eq!(tiers(&world), [0, 0, count], "and it moves later");
-        assert_eq!(world.load(at).expect("loads").as_deref(), Some(&filled(&world, ids.glass)));
-        assert_sound(&world);
-    }
-}
-
-/// The life of a world: what is saved, edited and deleted between the moves.
-fn live(world: &World, ids: &Ids, settle: &dyn Fn(&World, u64, &[PlayerAt])) -> Vec<([u64; 3], String)> {
-    let all = in_each_cube(ids, 1);
-    let mut states = Vec::new();
-    let mut state = |world: &World| {
-        let hash = world.content_hash(cg_store::view::Area::World).expect("hashes");
-        world.cache().clear();
-        let chunks = world.load_many(&all).into_iter().map(|found| found.expect("loads"));
-        let chunks: Vec<_> = chunks.map(|chunk| chunk.map(|chunk| format!("{chunk:?}"))).collect();
-        assert_sound(world);
-        let column = world.opacity().column(ids.overworld, 3, 3).expect("reads");
-        states.push((tiers(world), format!("{hash} {column:?} {chunks:?}")));
-    };
-    save(world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(world, ids, seed))));
-    let put = world.transaction(|tx| {
-        (0..50_u128).for_each(|n| tx.put_entity(uuid(n), ids.cow_in(all[n as usize * 7])));
-        Ok::<_, Error>(())
-    });
-    put.expect("commits");
-    let dig = |world: &World, from: i64| {
-        for n in 0..60_i64 {
-            let [x, y, z] = [(n * 5 + from) % 256, n % 64, n * 3 % 64];
-            let block = world.transaction(|tx| {
-                let at = BlockPos::new(x, y, z);
-                let is_there = tx.load(ChunkAt::new(ids.overworld, at.chunk()))?.is_some();
-                if is_there { tx.set_block(ids.overworld, at, ids.glass).map(drop) } else { Ok(()) }
-            });
-            block.expect("commits");
-        }
-    };
-    let delete = |world: &World, chunks: &[ChunkAt]| {
-        let deleted = world.transaction(|tx| {
-            for at in chunks {
-                if tx.load(*at)?.is_some_and(|chunk| chunk.entities().is_empty()) {
-                    tx.delete(*at);
-                }
-            }
-            Ok::<_, Error>(())
-        });
-        deleted.expect("deletes");
-    };
-    settle(world, 1, &[]);
-    state(world);
-    dig(world, 0);
-    delete(world, &all[300..320]);
-    settle(world, 2 * 60 * GameTick::PER_SECOND, &[]);
-    state(world);
-    settle(world, HOUR + 10_000, &[]);
-    state(world);
-    // Copies in warm clusters are shadowed, and some are hidden by tombstones.
-    save(world, all[..40].iter().map(|at| (*at, filled(world, ids.stone))));
-    delete(world, &all[40..90]);
-    dig(world, 7);
-    settle(world, HOUR + 20_000, &[]);
-    state(world);
-    settle(world, 2 * DAY, &[]);
-    state(world);
-    let horizon = world.last_commit();
-    world.tiers().purge_tombstones_before(horizon).expect("purges");
-    settle(world, 2 * DAY + HOUR, &[]);
-    state(world);
-    let somebody = [player(1, ids.overworld, 128, 8, 8)];
-    settle(world, 3 * DAY, &somebody);
-    assert!(world.load_many(&all).into_iter().all(|found| found.is_ok()));
-    settle(world, 3 * DAY + HOUR, &somebody);
-    state(world);
-    // Everything that is cold is shadowed by now.
-    settle(world, 3 * DAY + 2 * HOUR, &somebody);
-    save(world, all[..100].iter().map(|at| (*at, filled(world, ids.glass))));
-    settle(world, 3 * DAY + 3 * HOUR, &somebody);
-    state(world);
-    settle(world, 10 * DAY, &[]);
-    settle(world, 20 * DAY, &[]);
-    state(world);
-    states
-}
-
-#[test]
-fn a_world_over_a_network_becomes_what_it_becomes_in_memory() {
-    let options = network_options();
-    let memory = World::builder().options(&options).in_memory().expect("a world in memory");
-    let expected = live(&memory, &Ids::register(&memory), &|world, now, players| play(world, now, players));
-    let (world, _, _, ids) = over_network(&options);
-    let found = live(&world, &ids, &|world, now, players| _ = settle(world, now, players));
-    for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        assert_eq!(found.0, expected.0, "the tiers after step {step}");
-        assert!(found.1 == expected.1, "the content after step {step}");
-    }
-    let [hot, warm, cold] = found.last().expect("there are states").0;
-    assert!(hot == 0 && warm == 0 && cold > 250, "{hot} {warm} {cold}");
 }
 
 #[test]
