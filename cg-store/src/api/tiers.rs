@@ -35,10 +35,16 @@ impl World {
     /// commit is written, a tick only notes time and players. While the disk has
     /// [too little room](TickReport::skipped_low_disk), a tick only does what deletes.
     ///
+    /// Over a network a tick calls no engine and waits for nothing. It starts a job on the threads of the store, which works
+    /// for about the budget, or collects the last one and returns [its report](TickReport). One job runs at a time, and
+    /// [`close`](World::close) waits for it. [`TierPolicy::network`](cg_tiering::TierPolicy::network) suits such a world. Only moves
+    /// store accesses: after a restart a hot chunk counts as accessed when the world was opened.
+    ///
     /// Damage is no error. What is damaged stays as it is and is [reported](TickReport::damaged) once; everything else goes on.
     ///
     /// # Errors
-    /// If the engine fails otherwise.
+    /// If the engine fails otherwise. Over a network that is the error of the last job; if the storage could not be reached,
+    /// the job is tried again later, and that is no error.
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
         self.rooms().maintain.tick(now, players, budget)
     }

@@ -37,7 +37,7 @@ use crate::storage::shared::Shared;
 /// |---|---|
 /// | [`peek`](Self::peek), [`load_in_background`](Self::load_in_background) and its `poll` | nothing |
 /// | [`submit`](Self::submit) | nothing; on [`Error::Busy`] give the batch again in the next tick |
-/// | [`tick`](Self::tick) | it works for about as long as its budget says |
+/// | [`tick`](Self::tick) | it works for about as long as its budget says; over a network it waits for nothing |
 /// | [`transaction`](Self::transaction) at `Balanced` or `Fast` | other commits, and the disk for what is not in memory |
 ///
 /// All other calls may wait for the disk or for other threads: make them on another thread, such as

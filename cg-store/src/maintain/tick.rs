@@ -20,6 +20,9 @@ use crate::storage::error::Error;
 const KEEP_HEAT_EVERY_TICKS: u64 = 20;
 
 /// The result of a tick.
+///
+/// Over a network it is the report of the last job that ended, from the one tick that collects it. That job may have begun
+/// at an earlier time. While a job runs, ticks report only the time and that [work is left](Self::work_left).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TickReport {
@@ -32,7 +35,7 @@ pub struct TickReport {
     pub tiles_folded: usize,
     /// Chunks whose deltas were folded into their rows.
     pub deltas_folded: usize,
-    /// Whether known work was left when the budget ended. Work that waits for [disk space](Self::skipped_low_disk) is
+    /// Whether known work was left when the budget ended. Over a network also while a job runs. Work that waits for [disk space](Self::skipped_low_disk) is
     /// not included.
     pub work_left: bool,
     /// Whether less disk space is free than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes)
@@ -106,15 +109,21 @@ impl Maintenance {
         drop(self.state.lock());
     }
 
-    /// Sets the clock after `begin_anew` has succeeded on the work in progress. Waits for a running tick.
+    /// Sets the clock and calls `restart`, after `begin_anew` has succeeded on the work in progress. Waits for a running
+    /// tick.
     pub(crate) fn set_clock(
         &self,
         to: GameTick,
         begin_anew: impl FnOnce(&mut Work) -> Result<(), Error>,
+        restart: impl FnOnce(),
     ) -> Result<(), Error> {
         let state = &mut *self.state.lock();
         begin_anew(&mut state.work)?;
-        self.pace.lock().clock.set(to);
+        // A tick over a network comes before both or after both.
+        let mut pace = self.pace.lock();
+        pace.clock.set(to);
+        restart();
+        drop(pace);
         state.heat_kept_at = to;
         Ok(())
     }
@@ -213,8 +222,9 @@ impl MaintainState {
 
     /// Does the work of a tick, for a budget from now on.
     fn work_as_job(&self, budget: Duration) -> Worked {
-        let mut progress = self.maintenance.state.lock();
         let mut report = TickReport::at(self.activity.tiering.now());
+        // While a whole world is demoted, no thread of the pool waits for that.
+        let Some(mut progress) = self.maintenance.state.try_lock() else { return (report, Ok(())) };
         let deadline = Instant::now().checked_add(budget);
         // Closing waits for the lock, so nothing is written afterwards.
         let worked =

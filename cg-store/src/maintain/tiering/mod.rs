@@ -213,15 +213,15 @@ impl MaintainState {
     /// See [`Tiers::set_clock`](crate::tiers::Tiers::set_clock).
     pub(crate) fn set_clock(&self, to: GameTick) -> Result<(), Error> {
         self.shared.check_open()?;
-        self.maintenance.set_clock(to, |work| {
+        let begin_anew = |work: &mut Work| {
             self.end_moves(work)?;
             let mut batch = Batch::new();
             CLOCK.put(&mut batch, &to);
             self.shared.engine()?.commit(batch.maintenance(), &[], Level::Power)?;
-            self.activity.tiering.restart(to);
             work.know_nothing();
             Ok(())
-        })?;
+        };
+        self.maintenance.set_clock(to, begin_anew, || self.activity.tiering.restart(to))?;
         // Prefetch follows no player from here on.
         self.prefetch(&[], to, Duration::ZERO);
         Ok(())
