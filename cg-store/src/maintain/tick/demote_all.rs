@@ -9,7 +9,7 @@ use crate::engine::ALL_KEYS;
 use crate::maintain::delta::Which;
 use crate::maintain::move_tier::hot_keys;
 use crate::maintain::state::MaintainState;
-use crate::maintain::tiering::{Due, MoveCounts, NextCubes, STEPS_AHEAD, Work};
+use crate::maintain::tiering::{Due, Gathered, MoveCounts, NextCubes, STEPS_AHEAD, Work};
 use crate::storage::error::Error;
 
 /// The key of a hot row.
@@ -167,7 +167,9 @@ impl MaintainState {
         let state = &mut *state;
         self.commit.check_room_to_shrink()?;
         let folded = self.fold_waiting(&mut state.folding, Which::All, due, &mut state.work.damage_log)?;
-        let counts = self.run_rounds(&mut state.work, due, &mut progress)?;
+        let counts = self.run_rounds(&mut state.work, due, &mut progress);
+        state.work.gathered = Gathered::default();
+        let counts = counts?;
         self.compact_demoted(counts.moved() > 0 || folded > 0)?;
         Ok(counts)
     }
