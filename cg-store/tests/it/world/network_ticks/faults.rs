@@ -148,8 +148,8 @@ fn a_save_between_the_reads_and_the_batch_of_a_job_keeps_only_its_cube_back() {
             assert!(begun.elapsed() < PATIENCE, "no batch meets the save");
             std::thread::sleep(Duration::from_millis(1));
         };
-        let moved = if warms { moves.warmed } else { moves.cooled };
-        assert_eq!((moved, moves.conflicts), (count - left, 1), "the same job moves all others");
+        let chunks = if warms { moves.warmed } else { moves.cooled };
+        assert_eq!((chunks, moves.conflicts), (count - left, 1), "the same job moves all others");
         world.cache().clear();
         assert_eq!(
             world.load(at).expect("loads").as_deref(),
