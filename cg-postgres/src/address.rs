@@ -106,8 +106,10 @@ pub enum AddressError {
     /// A port is not a number from 1 to 65535.
     #[error("port {0:?} is not a number from 1 to 65535")]
     Port(String),
-    /// A `%` without two hexadecimal digits, or bytes that are not UTF-8.
-    #[error("the {0} of the address is not UTF-8 with % and two hexadecimal digits for special characters")]
+    /// A `%` without two hexadecimal digits, bytes that are not UTF-8, or an `@` after the first `/` or `?`.
+    #[error(
+        "the {0} of the address is not UTF-8 with % and two hexadecimal digits for special characters such as / ? @"
+    )]
     Escape(&'static str),
     /// A parameter that does not exist.
     #[error(
@@ -255,6 +257,10 @@ impl FromStr for Address {
         let rest = rest.ok_or(AddressError::Scheme)?;
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let (servers, database) = place.split_once('/').unwrap_or((place, ""));
+        if database.contains('@') || parameters.contains('@') {
+            // It may be a part of a password, so it is not shown.
+            return Err(AddressError::Escape("password"));
+        }
         // A password may contain an @ that is not escaped.
         let (account, hosts) = servers.rsplit_once('@').ok_or(AddressError::Missing("user"))?;
         let (user, password) = match account.split_once(':') {

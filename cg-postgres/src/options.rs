@@ -11,10 +11,13 @@ pub struct Options {
     pub patience: Duration,
     /// The largest number of snapshots and scans at a time. Each has a connection of its own. By default 16.
     pub max_views: usize,
+    /// The limit on a batch, in bytes of its keys and frames. By default 1 GiB, the most that cg-store commits: a smaller
+    /// one lets it commit in stages, which other processes can see.
+    pub max_batch_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(30), max_views: 16 }
+        Self { patience: Duration::from_secs(30), max_views: 16, max_batch_bytes: 1 << 30 }
     }
 }

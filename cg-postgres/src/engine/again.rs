@@ -99,8 +99,10 @@ async fn again_over(
         );
         Ok::<_, Failed>(rows?)
     };
+    // The server may have warned of other things when the connection began.
+    let warnings = session.warnings();
     let rows = pool.answer(session, calls, deadline).await?;
-    if session.warnings() > 0 {
+    if session.warnings() > warnings {
         return Err(Failed::Lost("the wait for another node was cancelled".into()));
     }
     rows.first().map(Head::of).transpose()

@@ -187,7 +187,11 @@ fn rolled_back(owner: &Owner, refused: ServerError) -> Answer {
             if epoch == Some(owner.epoch) {
                 return Answer::Stray;
             }
-            let who = details.nth(2).unwrap_or("no process: the head is gone").to_owned();
+            let who = details
+                .nth(2)
+                .filter(|who| !who.is_empty())
+                .unwrap_or("no process: the head is gone")
+                .to_owned();
             Answer::Ended(Ended::Fenced { who, in_doubt: false })
         }
         "CG003" => {

@@ -5,6 +5,7 @@ mod commit;
 mod inspect;
 mod open;
 mod read;
+mod reopen;
 mod scan;
 mod snapshot;
 mod usage;
@@ -14,9 +15,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cg_engine::{
-    Batch, Caps, CommitSeq, DEFAULT_MAX_BATCH_BYTES, Engine, EngineError, Failure, Family, Fence, Found,
-    Guard, KeyRange, Latency, Level, Place, Readable, Reopen, Reopened, RowSlice, RowVisitor, Scan,
-    SealedRow, Snapshot, Space, Usage, Value, check_load,
+    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, Fence, Guard, KeyRange, Latency, Level,
+    Place, Readable, Reopen, RowSlice, RowVisitor, Scan, SealedRow, Snapshot, Space, Usage, Value,
+    check_load,
 };
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -25,9 +26,10 @@ use crate::error::{Failed, Refusal, ServerError, refused};
 use crate::fold::{Folded, fold, fold_rows};
 use crate::pool::Pool;
 use crate::schema::UNLOCK;
-use again::{Head, Unknown};
-use commit::{Call, Ended, Owner, went_back};
+use again::Head;
+use commit::{Call, Ended, Owner};
 use read::Source;
+use reopen::reopen;
 use snapshot::Kept;
 
 /// The rows of a world in a database.
@@ -74,8 +76,9 @@ impl PostgresEngine {
         guards: &[Guard],
     ) -> Result<CommitSeq, EngineError> {
         let len_bytes = batches.iter().map(Batch::len_bytes).max().unwrap_or_default();
-        if len_bytes > DEFAULT_MAX_BATCH_BYTES {
-            return Err(EngineError::TooLarge { len_bytes, max_bytes: DEFAULT_MAX_BATCH_BYTES });
+        let max_bytes = self.source.pool.options.max_batch_bytes;
+        if len_bytes > max_bytes {
+            return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
         let mut owner = self.check_writable()?.lock();
         self.check_writable()?;
@@ -247,7 +250,7 @@ impl Engine for PostgresEngine {
     fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
         let mut owner = self.check_writable()?.lock();
         self.check_writable()?;
-        let seq = check_load(&rows, self.last_commit(), DEFAULT_MAX_BATCH_BYTES)?;
+        let seq = check_load(&rows, self.last_commit(), self.source.pool.options.max_batch_bytes)?;
         let len_bytes = rows.iter().map(SealedRow::len_bytes).sum();
         self.store(&mut owner, fold_rows(rows)?, (seq, 1, len_bytes), &[]).map(drop)
     }
@@ -323,7 +326,7 @@ impl Engine for PostgresEngine {
     }
 
     fn caps(&self) -> Caps {
-        let mut caps = Caps::new(DEFAULT_MAX_BATCH_BYTES);
+        let mut caps = Caps::new(self.source.pool.options.max_batch_bytes);
         (caps.durable, caps.is_shared, caps.latency) = (true, true, Latency::Network);
         (caps.levels_apart, caps.stages, caps.read_only) = (false, true, self.owner.is_none());
         caps
@@ -331,66 +334,5 @@ impl Engine for PostgresEngine {
 
     fn usage(&self) -> Result<Usage, EngineError> {
         self.source.usage()
-    }
-}
-
-/// The head, for a reader.
-fn newest(pool: &Arc<Pool>) -> Result<Head, EngineError> {
-    let asked = Arc::clone(pool);
-    let head = pool.wait(async move {
-        let read = asked.read(|session| {
-            let asked = Arc::clone(&asked);
-            async move { again::head(&asked, &session).await }
-        });
-        read.await?.ok_or_else(|| Failed::Lost("the schema has no head".into()))
-    });
-    head.map_err(|failed| failed.into_engine_error("open again"))
-}
-
-/// Opens the rows of an owner again: finds out what is stored, in a new session of the same owner.
-fn reopen(
-    pool: &Arc<Pool>,
-    epoch: i64,
-    owner: &Mutex<Owner>,
-    expects: &cg_engine::Expects<'_>,
-) -> Result<Reopened, EngineError> {
-    let mut owner = owner.lock();
-    let (asked, old) = (Arc::clone(pool), owner.connection.take());
-    let found = pool.wait(async move {
-        let deadline = asked.deadline();
-        if let Some(old) = old.filter(|old| old.is_open()) {
-            // The next connection takes the lock.
-            let _unlocked = asked.answer(&old, old.client.batch_execute(UNLOCK), deadline).await;
-        }
-        Ok(again::again(&asked, epoch, deadline).await)
-    });
-    let (connection, head) = match found {
-        Ok(Ok(found)) => found,
-        Ok(Err(Unknown::Fenced { who })) => {
-            return Err(EngineError::Fenced { why: Fence::Owner { who } });
-        }
-        // The server would not wait for another node, or has another reason to take no commits.
-        Ok(Err(Unknown::Failed(failed @ Failed::Refused(_)))) => {
-            let head = newest(pool)?;
-            let engine = Box::new(PostgresEngine::new(Arc::clone(pool), &head, None));
-            return Ok(Reopened::Reader { engine, cause: failed.into_engine_error("open again") });
-        }
-        Ok(Err(Unknown::Failed(failed))) | Err(failed) => {
-            return Err(failed.into_engine_error("open again"));
-        }
-    };
-    owner.connection = Some(Arc::clone(&connection));
-    if head.batches < owner.batches
-        && let Some(refusal) = went_back(&head, owner.batches, owner.seq)
-    {
-        return Err(refused("open again", refusal));
-    }
-    let reader = PostgresEngine::new(Arc::clone(pool), &head, None);
-    if expects(&Found { last_commit: reader.last_commit(), rows: &reader })? {
-        let owner = Owner::of(&head, connection);
-        let engine = PostgresEngine::new(Arc::clone(pool), &head, Some(owner));
-        Ok(Reopened::Writable(Box::new(engine)))
-    } else {
-        Ok(Reopened::Unexpected(Box::new(reader)))
     }
 }

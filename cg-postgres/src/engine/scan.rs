@@ -45,7 +45,8 @@ impl Source {
         if !rest.is_any() {
             return Ok(());
         }
-        if at.is_some() || rest.rows <= FIRST_ROWS {
+        // A page ends after some bytes too, so only one row is certainly one page.
+        if at.is_some() || rest.rows == 1 {
             return self.pages(at, rest, visit);
         }
         // More than one page must be of one state.

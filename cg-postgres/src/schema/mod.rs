@@ -64,11 +64,13 @@ impl fmt::Display for Quoted<'_> {
 
 /// The options of each session. The planner uses no other plan than nested loops over the primary key, whatever it
 /// believes about the length of an array.
-pub(crate) const SESSION: [(&str, &str); 17] = [
+pub(crate) const SESSION: [(&str, &str); 18] = [
     ("search_path", "pg_catalog"),
     ("default_transaction_isolation", r"read\ committed"),
     ("default_transaction_read_only", "off"),
     ("synchronous_commit", "on"),
+    // A warning is the only sign that a commit does not wait for another node any more.
+    ("client_min_messages", "warning"),
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
     ("idle_in_transaction_session_timeout", "0"),

@@ -37,6 +37,7 @@ pub(crate) struct TestWorld {
 pub(crate) fn options() -> Options {
     let mut options = Options::default();
     options.patience = Duration::from_secs(20);
+    options.max_batch_bytes = 64 << 20;
     options
 }
 

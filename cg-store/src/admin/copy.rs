@@ -1,23 +1,25 @@
 //! Copying all rows of a world into an empty engine.
 //!
 //! The copy is of one state. Rows come in the order of families and keys. Each part that is loaded stores with its rows
-//! how far it came, so that an interrupted copy is continued behind the last row.
+//! how far it came and the digest of all rows so far, so that an interrupted copy is continued behind the last row. To
+//! continue, the rows before it are read again: maintenance moves rows from one family to another without a commit.
 //!
 //! **Invariant**: the last part has the row of the newest commit and the state of a finished copy. An engine without it
 //! opens as no world.
 
-use std::ops::Bound;
+use std::ops::ControlFlow;
 
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft, Version};
 use cg_format::key::Family;
+use sha2::{Digest as _, Sha256};
 
 use crate::admin::Admin;
 use crate::engine::{
-    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, KeyRange, Level, Readable, ReadableExt as _,
-    SealedRow,
+    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, Level, Readable, ReadableExt as _, SealedRow,
 };
 use crate::storage::copy_mark::{CopyMark, STATE, StoredState};
+use crate::storage::directory::WorldFile;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::location::Location;
 use crate::storage::meta::{IDENTITY, MetaRow, has_rows, open_row};
@@ -75,40 +77,53 @@ impl Admin<'_> {
         let commit = CommitSeq::new(version.commit);
         let source = self.shared.file.identity();
         let address = Location::Address(to.address());
-        let last = match STATE.get(to)? {
-            Some(StoredState::Copying(mark)) if (mark.source, mark.commit) == (source, commit) => {
-                Some((mark.family, mark.key))
-            }
+        let mut copied = Copied { commit, ..Copied::default() };
+        let mut begun = match STATE.get(to)? {
+            Some(StoredState::Copying(mark)) if (mark.source, mark.commit) == (source, commit) => Some(mark),
             Some(StoredState::Creating | StoredState::Copying(_)) => return Err(half(&address)),
+            // An earlier call ended without an answer.
+            Some(StoredState::Copy) if is_copy_of(to, &self.shared.file, commit)? => {
+                return Ok(Copied { is_continued: true, ..copied });
+            }
             Some(StoredState::Copy) => return Err(OpenError::NotEmpty { at: address }.into()),
             None if to.last_commit() != CommitSeq::NONE || has_rows(to)? => {
                 return Err(OpenError::NotEmpty { at: address }.into());
             }
             None => None,
         };
-        let mut copied = Copied { commit, is_continued: last.is_some(), ..Copied::default() };
-        let mut part = Part { rows: Vec::new(), len_bytes: 0 };
-        let mark = |family, key| StoredState::Copying(CopyMark { source, commit, family, key });
+        copied.is_continued = begun.is_some();
+        let (mut part, mut digest) = (Part { rows: Vec::new(), len_bytes: 0 }, Digest::default());
         for family in Family::ALL {
-            let range = match &last {
-                Some((last, _)) if family.number() < last.number() => continue,
-                Some((last, key)) if family == *last => (Bound::Excluded(&key[..]), Bound::Unbounded),
-                _ => ALL_KEYS,
-            };
-            scan(&*view, family, range, |key, row| {
+            scan(&*view, family, |key, row| {
                 if family == Family::WorldMeta && is_own(key) {
                     return Ok(());
                 }
-                part.push(family, key, row);
-                copied.row_count += 1;
-                copied.len_bytes += (key.len() + row.len()) as u64;
-                if part.len_bytes >= PART_BYTES {
-                    let state = mark(family, key.to_vec());
-                    part.load(to, &state)?;
+                let len_bytes = (key.len() + row.len()) as u64;
+                if begun.is_none() && part.len_bytes > 0 && part.len_bytes + len_bytes > PART_BYTES {
+                    let Some(SealedRow { family, key, .. }) = part.rows.last() else { return Ok(()) };
+                    let (family, key, digest) = (*family, key.to_vec(), digest.now());
+                    let mark = CopyMark { source, commit, digest, family, key };
+                    part.load(to, &StoredState::Copying(mark))?;
                     progress(&copied);
+                }
+                digest.add(family, key, row);
+                match &begun {
+                    // The row is there already.
+                    Some(mark) if (mark.family, &mark.key[..]) != (family, key) => {}
+                    // Rows that moved meanwhile would be missing, or twice there.
+                    Some(mark) if mark.digest != digest.now() => return Err(half(&address)),
+                    Some(_) => begun = None,
+                    None => {
+                        part.push(family, key, row);
+                        copied.row_count += 1;
+                        copied.len_bytes += len_bytes;
+                    }
                 }
                 Ok(())
             })?;
+        }
+        if begun.is_some() {
+            return Err(half(&address));
         }
         if identity == KeepsIdentity::InRows {
             part.push_meta(&IDENTITY, &self.shared.file, version);
@@ -137,18 +152,43 @@ fn is_own(key: &[u8]) -> bool {
     [COMMIT_SEQUENCE_KEY, IDENTITY.key.as_bytes(), STATE.key.as_bytes()].contains(&key)
 }
 
-/// Visits rows until one fails.
+/// Whether an engine has a finished copy of a commit of a world.
+fn is_copy_of(engine: &dyn Engine, file: &WorldFile, commit: CommitSeq) -> Result<bool, Error> {
+    let stored = IDENTITY.get(engine)?;
+    let is_same = stored.is_some_and(|stored| stored.identity() == file.identity());
+    Ok(is_same && engine.last_commit() == commit)
+}
+
+/// Visits the rows of a family until one fails.
 fn scan(
     view: &dyn Readable,
     family: Family,
-    range: KeyRange<'_>,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let failed = view.scan_uncached(family, range, |key, row| match visit(key, row) {
-        Ok(()) => std::ops::ControlFlow::Continue(()),
-        Err(error) => std::ops::ControlFlow::Break(error),
+    let failed = view.scan_uncached(family, ALL_KEYS, |key, row| match visit(key, row) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
     })?;
     failed.map_or(Ok(()), Err)
+}
+
+/// The digest of the rows so far.
+#[derive(Default)]
+struct Digest(Sha256);
+
+impl Digest {
+    fn add(&mut self, family: Family, key: &[u8], row: &[u8]) {
+        self.0.update([family.number()]);
+        for len_bytes in [key.len(), row.len()] {
+            self.0.update((len_bytes as u64).to_le_bytes());
+        }
+        self.0.update(key);
+        self.0.update(row);
+    }
+
+    fn now(&self) -> [u8; 32] {
+        self.0.clone().finalize().into()
+    }
 }
 
 /// Rows that are loaded together.

@@ -65,9 +65,10 @@ impl World {
 #[cfg(feature = "rocks")]
 mod disk {
     use std::path::{Path, PathBuf};
+    use std::{fs, io};
 
     use crate::admin::copy::forget_state;
-    use crate::engine::{CommitSeq, Engine as _, RocksEngine};
+    use crate::engine::{CommitSeq, Engine as _, EngineError, RocksEngine};
     use crate::storage::claim::{absolute, claim, sync_parent};
     use crate::storage::directory::{self, State, WorldFile};
     use crate::storage::error::{Error, OpenError};
@@ -92,7 +93,9 @@ mod disk {
             }
             let options = of.options.rocks();
             let opened = match RocksEngine::open(&path, &options) {
-                Err(crate::engine::EngineError::NotAnEngineDir { .. }) => {
+                // It was not finished being created.
+                Err(EngineError::NotAnEngineDir { .. } | EngineError::MissingFamily { .. }) => {
+                    remove(&path)?;
                     RocksEngine::create(&path, &options)
                 }
                 opened => opened,
@@ -117,6 +120,15 @@ mod disk {
             WorldFile { state: State::Checkpoint, ..of.file.clone() }.write(&self.dir)?;
             sync_parent(&self.dir)?;
             Ok(())
+        }
+    }
+
+    fn remove(path: &Path) -> Result<(), OpenError> {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(OpenError::io("remove", path, error))
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::location::Location;
 use crate::storage::meta::{self, WorldRows};
+use crate::storage::meta_view::MetaView;
 use crate::storage::options::WorldOptions;
 use crate::storage::reading::ReadingEngine;
 use crate::storage::registry::Registry;
@@ -59,6 +60,9 @@ impl WorldBuilder<'_> {
     /// Opens a stored world read-only. Every transaction is refused and no row is changed, even if the engine takes
     /// commits.
     ///
+    /// Rows are read as they are when they are asked for; names, limits and the list of deltas are those of the open.
+    /// While another process writes the world, open it again to see its new names and edits.
+    ///
     /// # Errors
     /// As [`open_over`](Self::open_over).
     pub fn open_read_only_over(self, engine: impl Engine) -> Result<World, Error> {
@@ -100,11 +104,12 @@ impl World {
         change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let location = Location::Address(engine.address());
-        let stored = stored_file(&engine)?;
+        let view = MetaView::read(&engine)?;
+        let stored = stored_file(&view)?;
         if stored.as_ref().is_some_and(|stored| stored.state == State::Creating) {
             return Err(OpenError::HalfCreated { at: location }.into());
         }
-        let mut rows = WorldRows::read(&engine)?;
+        let mut rows = WorldRows::read(&view)?;
         change(&mut rows.catalog)?;
         let new = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
         let file = match &stored {

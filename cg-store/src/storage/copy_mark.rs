@@ -4,8 +4,9 @@
 //! |---|---|
 //! | 1: the world is being made; 2: it is a copy that was not opened for writing yet | 1 |
 //! | while it is copied: the original's UUID, its incarnation, the commit of the copy | 16 + 16 + 8 |
-//! | the number of the family of the last row that was copied | 1 |
-//! | the key of that row | up to the end |
+//! | the SHA-256 of all rows up to the last one that was copied | 32 |
+//! | the number of the family of that row | 1 |
+//! | its key | up to the end |
 //!
 //! A ready world has no such row.
 
@@ -51,7 +52,9 @@ pub(crate) struct CopyMark {
     pub(crate) source: Identity,
     /// The commit of the original whose rows are copied.
     pub(crate) commit: CommitSeq,
-    /// The last row that was copied.
+    /// The digest of all rows up to the last one that was copied. Maintenance moves rows without a commit.
+    pub(crate) digest: [u8; 32],
+    /// The family of that row.
     pub(crate) family: Family,
     /// Its key.
     pub(crate) key: Vec<u8>,
@@ -62,11 +65,12 @@ fn encode(state: &StoredState, out: &mut Vec<u8>) {
     match state {
         StoredState::Creating => writer.u8(1),
         StoredState::Copy => writer.u8(2),
-        StoredState::Copying(CopyMark { source, commit, family, key }) => {
+        StoredState::Copying(CopyMark { source, commit, digest, family, key }) => {
             writer.u8(1);
             writer.bytes(source.uuid.as_bytes());
             writer.bytes(source.incarnation.as_bytes());
             writer.u64(commit.get());
+            writer.bytes(digest);
             writer.u8(family.number());
             writer.bytes(key);
         }
@@ -93,6 +97,7 @@ fn decode(payload: &[u8]) -> Result<StoredState, DecodeError> {
     let mut uuid = |field| reader.array(field).map(Uuid::from_bytes);
     let source = Identity { uuid: uuid("uuid")?, incarnation: uuid("incarnation")? };
     let commit = CommitSeq::new(reader.u64("commit")?);
+    let digest = reader.array("digest")?;
     let here = reader.clone();
     let number = reader.u8("family")?;
     let family = Family::from_number(number).ok_or_else(|| {
@@ -100,7 +105,7 @@ fn decode(payload: &[u8]) -> Result<StoredState, DecodeError> {
         here.error(Problem::OutOfRange { field: "family", found, allowed: "the number of a family" })
     })?;
     let key = reader.take("key", reader.left_bytes())?.to_vec();
-    Ok(StoredState::Copying(CopyMark { source, commit, family, key }))
+    Ok(StoredState::Copying(CopyMark { source, commit, digest, family, key }))
 }
 
 #[cfg(test)]
@@ -110,8 +115,8 @@ mod tests {
     #[test]
     fn states_are_read_as_they_were_written() {
         let source = Identity { uuid: Uuid::from_u128(1), incarnation: Uuid::from_u128(2) };
-        let mark =
-            CopyMark { source, commit: CommitSeq::new(7), family: Family::Entity, key: b"a key".to_vec() };
+        let (commit, family, key) = (CommitSeq::new(7), Family::Entity, b"a key".to_vec());
+        let mark = CopyMark { source, commit, digest: [9; 32], family, key };
         for state in [StoredState::Creating, StoredState::Copy, StoredState::Copying(mark)] {
             let mut bytes = Vec::new();
             encode(&state, &mut bytes);
@@ -123,6 +128,9 @@ mod tests {
         }
         let refused = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
         assert_eq!(refused(&[3]), "frame: state is 3, allowed is 1 or 2 (at byte 24)");
-        assert_eq!(refused(&[2, 0]), "");
+        assert_eq!(
+            refused(&[2, 1]),
+            "frame: bytes after the state must be zero or absent, found 1 (at byte 25)"
+        );
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod error;
 pub(crate) mod history;
 pub(crate) mod location;
 pub(crate) mod meta;
+pub(crate) mod meta_view;
 pub(crate) mod object_key;
 pub(crate) mod opacity_map;
 pub(crate) mod options;

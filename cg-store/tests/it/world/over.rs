@@ -173,7 +173,7 @@ fn a_world_that_is_being_made_does_not_open() {
     }
     put(&open(), &[("state", &[3])]);
     let refused = World::builder().open_over(open()).map(drop).expect_err("no such state");
-    expect_test::expect!["the row of the world's state is damaged (WorldMeta row 7374617465): frame: state is 3, allowed is 0 to 2 (at byte 24); restore it from a checkpoint"].assert_eq(&refused.to_string());
+    expect_test::expect!["the row of the world's state is damaged (WorldMeta row 7374617465): frame: state is 3, allowed is 1 or 2 (at byte 24); restore it from a checkpoint"].assert_eq(&refused.to_string());
 }
 
 #[test]
