@@ -59,6 +59,7 @@ pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     reads::a_scan_ends_at_its_limit(&make());
     reads::a_scan_resumes_behind_a_key(&make());
     reads::a_scan_stops_and_may_commit(&make());
+    reads::a_scan_of_few_large_rows_is_of_one_state(&make());
     reads::a_snapshot_does_not_move(&make());
     threads::readers_see_whole_batches(&make());
     threads::committers_do_not_lose_each_other(&make());

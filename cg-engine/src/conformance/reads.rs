@@ -4,6 +4,7 @@ use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::ops::{ControlFlow, Range};
 
 use cg_format::Space;
+use cg_format::frame::FrameView;
 
 use super::{SPACE, commit, keys, payload, payloads, put, put_all, row};
 use crate::{ALL_KEYS, Batch, Engine, KeyRange, Readable, ReadableExt as _, RowSlice, Stamp};
@@ -183,4 +184,25 @@ pub(super) fn a_snapshot_does_not_move(engine: &dyn Engine) {
     assert_eq!(payload(&snapshot, b"c"), None);
     assert_eq!(payloads(&snapshot, &[(SPACE, b"c"), (SPACE, b"b")]), [None, Some(Vec::new())]);
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS), [b"a", b"c"]);
+}
+
+pub(super) fn a_scan_of_few_large_rows_is_of_one_state(engine: &dyn Engine) {
+    let [old, new] = [b'o', b'n'].map(|byte| vec![byte; 200 << 10]);
+    let write = |key: u8, payload: &[u8]| {
+        let mut batch = Batch::new();
+        put(&mut batch, &[key], payload);
+        commit(engine, batch);
+    };
+    (0..20).for_each(|key| write(key, &old));
+    let mut found = Vec::new();
+    let visit = |key: &[u8], row: &[u8]| {
+        if found.is_empty() {
+            write(19, &new);
+        }
+        let frame = FrameView::open(SPACE, key, row).expect("is sealed");
+        found.push((key.to_vec(), frame.payload() == old));
+        ControlFlow::<()>::Continue(())
+    };
+    engine.scan_first(SPACE.family(), ALL_KEYS, 100, visit).expect("scans");
+    assert_eq!(found, (0..20).map(|key| (vec![key], true)).collect::<Vec<_>>());
 }

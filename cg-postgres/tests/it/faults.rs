@@ -52,6 +52,20 @@ fn a_warning_about_the_other_nodes_is_doubt() {
 }
 
 #[test]
+fn a_role_without_warnings_gets_them() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    world.run("ALTER ROLE CURRENT_USER SET client_min_messages = error");
+    let statement =
+        "IF p_session = 1 THEN RAISE WARNING 'canceling wait for synchronous replication'; END IF";
+    let engine = with_statement(&world, statement);
+    let committed = engine.commit(batch(&[(b"a", b"1")]), &[], Level::Process);
+    world.run("ALTER ROLE CURRENT_USER RESET client_min_messages");
+    assert_eq!(committed.expect("is stored").get(), 1);
+    assert_eq!(world.run("SELECT session FROM {schema}.cg_head").as_deref(), Some("2"), "it asks again");
+}
+
+#[test]
 fn a_commit_that_is_rolled_back_for_another_transaction_is_sent_again() {
     let Some(database) = database() else { return };
     let world = database.world();
