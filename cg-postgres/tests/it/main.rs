@@ -1,11 +1,15 @@
 //! The engine over a server that `CG_PG_URL` names, and addresses, which need no server.
 
 mod address;
+#[allow(dead_code, reason = "the programs of tests each use a part of it")]
+#[path = "../support/database.rs"]
 mod database;
 mod faults;
 mod hosts;
 mod opening;
 mod promises;
+#[allow(dead_code, reason = "the programs of tests each use a part of it")]
+#[path = "../support/proxy.rs"]
 mod proxy;
 mod shared;
 mod world;

@@ -23,6 +23,8 @@ pub(super) enum Failure {
     Pause,
     /// A standby is killed and starts again.
     Standby,
+    /// None: only the log is stalled.
+    None,
 }
 
 /// What was done, and how long each part took.
@@ -58,11 +60,12 @@ impl fmt::Display for Parts {
     }
 }
 
-/// Lets a node fail and the cluster become healthy again, and compares all tables of all nodes.
+/// Lets a node fail and the cluster become healthy again, and compares all tables of all nodes. Before that the log of the
+/// primary is kept from the other nodes for the time of `stall`.
 ///
 /// # Errors
 /// The cluster was not healthy, did not become so again, or the nodes differ.
-pub(super) fn fail(cluster: &Cluster, failure: Failure) -> Result<Parts> {
+pub(super) fn fail(cluster: &Cluster, stall: Option<Duration>, failure: Failure) -> Result<Parts> {
     let nodes = &cluster.nodes;
     if nodes.len() < 2 {
         bail!("the cluster has one node, and no other can follow it");
@@ -78,7 +81,18 @@ pub(super) fn fail(cluster: &Cluster, failure: Failure) -> Result<Parts> {
     }
     let primary = health::primary(&seen).context("a healthy cluster has a primary")?;
     let mut parts = Parts::new();
+    if let Some(time) = stall {
+        let old = &nodes[primary];
+        old.stall()?;
+        say(format!("{} is stalled for {} s: no other node gets its log", old.name, time.as_secs()));
+        sleep(time);
+        if failure == Failure::None {
+            old.wake()?;
+        }
+        parts.ended(format!("{}, the primary, stalled", old.name));
+    }
     let failed = match failure {
+        Failure::None => Ok(()),
         Failure::Kill | Failure::Pause => fail_primary(nodes, primary, failure, &mut parts),
         Failure::Standby => fail_standby(nodes, primary, &mut parts),
     };

@@ -16,6 +16,8 @@ mod node;
 mod processes;
 mod saved;
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 use clap::ValueEnum as _;
 
@@ -52,6 +54,12 @@ pub(crate) enum Action {
         /// Kill a standby and start it again; nothing is promoted.
         #[arg(long)]
         standby: bool,
+        /// First keep the log of the primary from the other nodes for this long: a commit of that time is not answered, and is lost with the primary.
+        #[arg(long, value_name = "SECONDS", conflicts_with_all = ["pause", "standby"])]
+        stall: Option<u64>,
+        /// Let the stalled primary live: the other nodes get its log after that time, and nothing is promoted.
+        #[arg(long, requires = "stall")]
+        spare: bool,
         /// Which cluster, if there are two.
         #[arg(long)]
         major: Option<Major>,
@@ -80,15 +88,17 @@ pub(crate) fn run(context: &Context, action: &Action) -> Result<()> {
                 bail!("not healthy: {}; `{}` repairs it", faults.join("; "), cluster.home.command("up"));
             }
         }
-        Action::Fail { pause, standby, major } => {
+        Action::Fail { pause, standby, stall, spare, major } => {
             let home = chosen(context, major)?;
             let _lock = home.lock()?;
-            let failure = match (pause, standby) {
-                (true, _) => Failure::Pause,
-                (_, true) => Failure::Standby,
+            let failure = match (pause, standby, spare) {
+                (true, ..) => Failure::Pause,
+                (_, true, _) => Failure::Standby,
+                (.., true) => Failure::None,
                 _ => Failure::Kill,
             };
-            print!("{}", failover::fail(&Cluster::find(&home)?, failure)?);
+            let stall = stall.map(Duration::from_secs);
+            print!("{}", failover::fail(&Cluster::find(&home)?, stall, failure)?);
         }
         Action::Down { major } => {
             for major in

@@ -222,7 +222,15 @@ impl Node {
         processes::pause(&self.account, &self.data())
     }
 
-    /// Lets a paused server go on.
+    /// Pauses the processes that send the log to other nodes.
+    ///
+    /// # Errors
+    /// There is none, or they do not stop.
+    pub(super) fn stall(&self) -> Result<()> {
+        processes::pause_senders(&self.account, &self.data())
+    }
+
+    /// Lets a paused or stalled server go on.
     pub(super) fn wake(&self) -> Result<()> {
         processes::signal("CONT", &self.processes()?)
     }

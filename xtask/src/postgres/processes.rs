@@ -143,9 +143,26 @@ pub(super) fn stop(account: &Account, folder: &Path) -> Result<()> {
 /// # Errors
 /// They still run after ten seconds.
 pub(super) fn pause(account: &Account, folder: &Path) -> Result<()> {
+    pause_where(account, folder, |_| true)
+}
+
+/// As [`pause`], but for the processes that send the log to other nodes.
+///
+/// # Errors
+/// As [`pause`].
+pub(super) fn pause_senders(account: &Account, folder: &Path) -> Result<()> {
+    // A server's processes tell their work in their command line.
+    pause_where(account, folder, |pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("walsender")
+    })
+}
+
+fn pause_where(account: &Account, folder: &Path, fits: impl Fn(&u32) -> bool) -> Result<()> {
     let started = Instant::now();
     loop {
-        let pids = within(account, folder)?;
+        let mut pids = within(account, folder)?;
+        pids.retain(&fits);
         if pids.is_empty() {
             bail!("no server runs in {}", folder.display());
         }

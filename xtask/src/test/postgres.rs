@@ -17,6 +17,12 @@ const PACKAGE: &str = "cg-postgres";
 /// The variable from which they have the address of a database.
 const ADDRESS: &str = "CG_PG_URL";
 
+/// The variable from which they have the command that lets a node of the cluster fail.
+const FAIL: &str = "CG_PG_FAIL";
+
+/// The variables of the numbers of failovers and of cut connections, and what they are by default.
+const COUNTS: [[&str; 2]; 2] = [["CG_PG_FAILOVERS", "10"], ["CG_PG_CUTS", "200"]];
+
 /// Tests that need more than this program sets up by itself.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Lane {
@@ -55,7 +61,13 @@ pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
             Ok(Outcome::Passed)
         });
     }
+    // Nothing fails beneath the other tests.
+    let failing = environment.clone();
+    environment.set(FAIL, "");
     steps(context, &environment, &mut report, &selection, &options, Form::stated());
+    report.step("failovers and cuts beneath worlds", || {
+        fail(context, failing, *major, &selection, filter)
+    });
     let removed = if is_ours { postgres::down(context, *major) } else { Ok(()) };
     report.finish().and(removed)
 }
@@ -76,6 +88,29 @@ fn check(context: &Context, environment: &Environment, major: Major) -> Result<O
     let tool = context.cargo().args(["test", "--profile", "test", "--package", "xtask", "--test", "it"]);
     let tool = environment.apply(tool).env("CG_PG_MAJOR", major.name());
     tool.args(["--", "--ignored", "--nocapture", "postgres::"]).run()?;
+    Ok(Outcome::Passed)
+}
+
+/// The tests that let nodes of the cluster fail, each alone.
+fn fail(
+    context: &Context,
+    mut environment: Environment,
+    major: Major,
+    selection: &Selection,
+    filter: &[String],
+) -> Result<Outcome> {
+    if stated().is_none() {
+        let own = env::current_exe().context("this program has no path")?;
+        let own = own.to_str().context("the path of this program is no text")?.replace('\'', r"'\''");
+        environment.set(FAIL, format!("'{own}' postgres fail --major {}", major.name()));
+    }
+    for [name, count] in COUNTS.into_iter().filter(|[name, _]| env::var_os(name).is_none()) {
+        environment.set(name, count);
+    }
+    for run in selection.runs(context)? {
+        let tool = context.cargo().arg("test").args(&run).args(["--test", "failover", "--"]);
+        environment.apply(tool.args(["--test-threads", "1", "--nocapture"]).args(filter)).run()?;
+    }
     Ok(Outcome::Passed)
 }
 

@@ -125,6 +125,16 @@ impl TestWorld {
     pub(crate) fn run(&self, statements: &str) -> Option<String> {
         self.database.run(&statements.replace("{schema}", &self.schema()))
     }
+
+    /// Replaces a text of a function by another. In both, `{schema}` is the schema of this world.
+    pub(crate) fn replace(&self, function: &str, text: &str, mutant: &str) {
+        let schema = self.schema().replace('\'', "''");
+        let definition = self.run(&format!("SELECT pg_get_functiondef('{schema}.{function}'::regproc)"));
+        let definition = definition.expect("there is such a function");
+        let [text, mutant] = [text, mutant].map(|text| text.replace("{schema}", &self.schema()));
+        assert!(definition.contains(&text), "{definition}");
+        self.run(&definition.replace(&text, &mutant));
+    }
 }
 
 impl Drop for TestWorld {

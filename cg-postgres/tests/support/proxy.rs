@@ -1,6 +1,6 @@
 //! A proxy between an engine and its server, which knows the protocol and disturbs it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -26,24 +26,57 @@ struct State {
     next: Option<Fault>,
     /// Both ends of each connection, by its number. A cut shuts them down.
     ends: Vec<(usize, TcpStream)>,
-    /// Connections whose answers are dropped, and whether they are cut after the answer.
-    dropped: BTreeSet<(usize, AfterAnswer)>,
+    /// Connections whose answers are dropped.
+    dropped: BTreeMap<usize, Dropped>,
     delayed: Option<(usize, TcpStream, Vec<u8>)>,
     /// The number of answers that were dropped.
     answers: usize,
+    /// The number of connections that [`Proxy::cut_next`] cut.
+    cuts: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Lost(Loss),
     Delayed,
+    Cut(Cut),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Where the connection of a commit is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// After some messages of the request, and half of the next one if `half`.
+    Request { messages: usize, half: bool },
+    /// Some time after the request, whatever the server does then.
+    Wait(Duration),
+    /// After the server's answer; the client gets some messages of it.
+    Answer { messages: usize },
+    /// Before the request, which arrives when [`Link::deliver_delayed`] is called.
+    Late,
+}
+
+/// The rest of an answer, which its client does not get.
+#[derive(Debug, Clone, Copy)]
+struct Dropped {
+    /// The number of messages that it still gets.
+    passed: usize,
+    after: AfterAnswer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterAnswer {
     Stay,
     End,
     Cut,
+}
+
+impl Dropped {
+    /// Whether the client gets the next message.
+    fn passes(&mut self) -> bool {
+        let passes = self.passed > 0;
+        self.passed = self.passed.saturating_sub(1);
+        passes
+    }
 }
 
 impl Proxy {
@@ -64,6 +97,18 @@ impl Proxy {
             }
         });
         proxy
+    }
+
+    /// Cuts the connection of the next commit.
+    pub(crate) fn cut_next(&self, cut: Cut) {
+        self.lock().next = Some(Fault::Cut(cut));
+    }
+
+    /// Waits until [`cut_next`](Self::cut_next) has cut a number of connections.
+    pub(crate) fn wait_for_cuts(&self, cuts: usize) {
+        let waited = self.changed.wait_timeout_while(self.lock(), ANSWER, |state| state.cuts < cuts);
+        let (state, timeout) = waited.expect("no thread panicked");
+        assert!(!timeout.timed_out(), "{} of {cuts} cuts, and no commit comes", state.cuts);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -98,7 +143,7 @@ impl Proxy {
         drop(self.pass());
         server.write_all(&startup)?;
         loop {
-            let (mut request, mut is_commit) = (Vec::new(), false);
+            let (mut request, mut ends, mut is_commit) = (Vec::new(), vec![0], false);
             loop {
                 let Ok(one) = message(&mut client, 1) else {
                     if !self.is_delayed(number) {
@@ -117,6 +162,7 @@ impl Proxy {
                 }
                 let kind = one.first().copied();
                 request.extend(one);
+                ends.push(request.len());
                 if matches!(kind, Some(b'S' | b'Q' | b'p' | b'X')) {
                     break;
                 }
@@ -130,20 +176,55 @@ impl Proxy {
                     return Ok(());
                 }
                 Some(Fault::Lost(Loss::Answer)) => {
-                    state.dropped.insert((number, AfterAnswer::End));
+                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::End });
                 }
                 Some(Fault::Lost(Loss::Connection)) => {
-                    state.dropped.insert((number, AfterAnswer::Cut));
+                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::Cut });
                 }
                 Some(Fault::Delayed) => {
-                    state.dropped.insert((number, AfterAnswer::Stay));
+                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::Stay });
                     state.delayed = Some((number, server.try_clone()?, request));
                     continue;
+                }
+                Some(Fault::Cut(Cut::Late)) => {
+                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::End });
+                    state.delayed = Some((number, server.try_clone()?, request));
+                    self.count_cut(state);
+                    return client.shutdown(Shutdown::Both);
+                }
+                Some(Fault::Cut(Cut::Answer { messages })) => {
+                    state.dropped.insert(number, Dropped { passed: messages, after: AfterAnswer::End });
+                    self.count_cut(state);
+                    server.write_all(&request)?;
+                    continue;
+                }
+                Some(Fault::Cut(Cut::Request { messages, half })) => {
+                    drop(state);
+                    let whole = ends.get(messages).copied().unwrap_or(request.len());
+                    let next = ends.get(messages + 1).copied().unwrap_or(whole);
+                    let end = if half { whole.midpoint(next) } else { whole };
+                    server.write_all(&request[..end])?;
+                    self.end(number);
+                    self.count_cut(self.lock());
+                    return Ok(());
+                }
+                Some(Fault::Cut(Cut::Wait(time))) => {
+                    drop(state);
+                    server.write_all(&request)?;
+                    std::thread::sleep(time);
+                    self.end(number);
+                    self.count_cut(self.lock());
+                    return Ok(());
                 }
             }
             drop(state);
             server.write_all(&request)?;
         }
+    }
+
+    fn count_cut(&self, mut state: MutexGuard<'_, State>) {
+        state.cuts += 1;
+        self.changed.notify_all();
     }
 
     fn is_delayed(&self, number: usize) -> bool {
@@ -154,9 +235,8 @@ impl Proxy {
     fn answers(&self, number: usize, mut server: TcpStream, mut client: TcpStream) -> std::io::Result<()> {
         while let Ok(one) = message(&mut server, 1) {
             let mut state = self.pass();
-            let dropped =
-                state.dropped.iter().find(|(dropped, _)| *dropped == number).map(|(_, after)| *after);
-            let Some(after) = dropped else {
+            let dropped = state.dropped.get_mut(&number);
+            let Some(after) = dropped.and_then(|dropped| (!dropped.passes()).then_some(dropped.after)) else {
                 drop(state);
                 client.write_all(&one)?;
                 continue;
