@@ -32,12 +32,12 @@ pub(crate) struct Cluster {
 
 /// The cluster, or `None` if there is none, after saying so loudly.
 pub(crate) fn cluster() -> Option<Cluster> {
-    let Server { database, _turn } = server()?;
+    let Server { database, _turn: turn } = server()?;
     let Some(command) = env::var("CG_PG_FAIL").ok().filter(|command| !command.is_empty()) else {
         eprintln!("\n*** NOT TESTED: no failover: set CG_PG_FAIL to the command that does one ***\n");
         return None;
     };
-    Some(Cluster { database, command, _turn })
+    Some(Cluster { database, command, _turn: turn })
 }
 
 /// A number of the environment.

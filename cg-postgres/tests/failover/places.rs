@@ -154,5 +154,5 @@ fn entity(thread: u8) -> EntityId {
 }
 
 fn property(thread: u8) -> Property {
-    Property::Named(Name::new(&format!("game:thread_{thread}")).expect("a name"))
+    Property::Named(Name::new(format!("game:thread_{thread}")).expect("a name"))
 }

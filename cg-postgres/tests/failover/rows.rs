@@ -15,7 +15,7 @@ use crate::database::TestWorld;
 /// The newest batches that have a row of their own. Each batch deletes that of an older one.
 const KEPT: u64 = 64;
 /// A batch of this many is sent in parts.
-const LARGE: u64 = 200;
+const LARGE: u64 = 500;
 const LARGE_BYTES: usize = 5 << 19;
 
 /// A writer, and the number of its batches and commits. All of them were acknowledged.
@@ -102,26 +102,30 @@ fn own_key(number: u64) -> Vec<u8> {
     format!("of {number}").into_bytes()
 }
 
-/// The keys that a batch writes and their sizes, and the key that it deletes.
-fn keys(number: u64) -> (Vec<(Vec<u8>, usize)>, Option<Vec<u8>>) {
+/// The keys that a batch writes and the sizes of their rows.
+fn puts(number: u64) -> Vec<(Vec<u8>, usize)> {
     let ring = format!("ring {}", number % 7).into_bytes();
-    let mut puts =
-        vec![(b"first".to_vec(), 8), (own_key(number), 8), (ring, 800), (b"last".to_vec(), 8)];
+    let mut puts = vec![(b"first".to_vec(), 8), (own_key(number), 8), (ring, 800), (b"last".to_vec(), 8)];
     if number % LARGE == LARGE - 1 {
         puts.extend((0..3).map(|n| (format!("large {n}").into_bytes(), LARGE_BYTES)));
     }
-    (puts, number.checked_sub(KEPT).map(own_key))
+    puts
+}
+
+/// The key that a batch deletes.
+fn deleted(number: u64) -> Option<Vec<u8>> {
+    number.checked_sub(KEPT).map(own_key)
 }
 
 /// A batch that writes its number to every row of it.
 fn batch(number: u64) -> Batch {
-    let (mut batch, (puts, delete)) = (Batch::new(), keys(number));
-    for (key, len_bytes) in puts {
+    let mut batch = Batch::new();
+    for (key, len_bytes) in puts(number) {
         let payload = number.to_le_bytes().repeat(len_bytes / 8);
         let draft = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(&payload));
         batch.put(Space::Object, key, draft, Stamp::Commit);
     }
-    if let Some(key) = delete {
+    if let Some(key) = deleted(number) {
         batch.delete(Space::Object, key);
     }
     batch
@@ -133,9 +137,8 @@ fn model(batches: u64) -> BTreeMap<Vec<u8>, (u64, usize)> {
     let newest_large = (batches + 1) / LARGE * LARGE;
     let begin = batches.saturating_sub(2 * KEPT).min(newest_large.saturating_sub(1)).max(1);
     for number in begin..=batches {
-        let (puts, delete) = keys(number);
-        rows.extend(puts.into_iter().map(|(key, len_bytes)| (key, (number, len_bytes))));
-        delete.map(|key| rows.remove(&key));
+        rows.extend(puts(number).into_iter().map(|(key, len_bytes)| (key, (number, len_bytes))));
+        deleted(number).map(|key| rows.remove(&key));
     }
     rows
 }

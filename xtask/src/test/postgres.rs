@@ -65,9 +65,7 @@ pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
     let failing = environment.clone();
     environment.set(FAIL, "");
     steps(context, &environment, &mut report, &selection, &options, Form::stated());
-    report.step("failovers and cuts beneath worlds", || {
-        fail(context, failing, *major, &selection, filter)
-    });
+    report.step("failovers and cuts beneath worlds", || fail(context, failing, *major, &selection, filter));
     let removed = if is_ours { postgres::down(context, *major) } else { Ok(()) };
     report.finish().and(removed)
 }
