@@ -65,8 +65,16 @@ impl Cluster {
 
     /// Keeps the primary's log from the other nodes for some seconds. Then the primary fails, and its log is lost.
     pub(crate) fn stall(&self, seconds: u32) -> Stalled {
-        let how = format!("--stall {seconds}");
-        let child = self.command(&how).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
+        self.begin(&format!("--stall {seconds}"))
+    }
+
+    /// Keeps the primary's log from the other nodes for some seconds. Then they get it, and nothing fails.
+    pub(crate) fn stall_and_spare(&self, seconds: u32) -> Stalled {
+        self.begin(&format!("--stall {seconds} --spare"))
+    }
+
+    fn begin(&self, how: &str) -> Stalled {
+        let child = self.command(how).stderr(Stdio::piped()).stdout(Stdio::null()).spawn();
         let mut child = child.expect("the command starts");
         let mut said = BufReader::new(child.stderr.take().expect("is piped"));
         let mut all = String::new();
@@ -83,14 +91,14 @@ impl Cluster {
     }
 }
 
-/// A primary that is about to fail.
+/// A primary whose log reaches no other node.
 pub(crate) struct Stalled {
     child: Child,
     said: BufReader<std::process::ChildStderr>,
 }
 
 impl Stalled {
-    /// Waits until another node has followed it.
+    /// Waits until the cluster is healthy again.
     pub(crate) fn wait(mut self) {
         let said: Vec<_> = self.said.by_ref().lines().map_while(Result::ok).collect();
         let status = self.child.wait().expect("is a child");

@@ -10,6 +10,7 @@ mod cluster;
 mod controls;
 mod cuts;
 mod failovers;
+mod nodes;
 mod places;
 mod rows;
 

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use crate::machine::stderr;
@@ -145,6 +146,20 @@ fn a_cluster_fails_over_again_and_again_and_loses_nothing() {
     assert!(primaries[..5].windows(2).all(|pair| pair[0] != pair[1]), "{primaries:?}");
     assert_eq!(primaries[4], primaries[5], "the primary stays where a standby fails");
     assert_eq!(cluster.value("SELECT count(*), sum(length(payload)) FROM written"), "5|25000");
+
+    let mut waiting = cluster.psql();
+    let waiting =
+        waiting.args(["-c", "SELECT FROM pg_sleep(0.5)", "-c", "INSERT INTO written VALUES (5, '')"]);
+    let begun = Instant::now();
+    let mut waiting = waiting.spawn().expect("psql runs");
+    let said = cluster.run(&["fail", "--stall", "3", "--spare"]);
+    assert!(said.contains("the primary, stalled"), "{said}");
+    assert!(waiting.wait().expect("psql ends").success());
+    assert!(
+        begun.elapsed() > Duration::from_secs(3),
+        "a commit is answered while no other node gets the log"
+    );
+    assert_eq!(cluster.value("SELECT count(*) FROM written"), "6");
 
     let folder = cluster.folder();
     assert!(processes_in(&folder) > 0);
