@@ -1,5 +1,6 @@
 //! A world that several threads save chunks and entities in, and what it has to hold then.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cg_engine::{Engine, MemEngine};
@@ -9,6 +10,9 @@ use cg_store::view::Area;
 
 /// The number of threads. Each has chunks and an entity of its own.
 pub(crate) const THREADS: u8 = 4;
+
+/// The newest transactions of each thread whose chunks are looked at after a round. All are at the end.
+const OWN_CHECKED: u64 = 1000;
 
 /// A world, and the number of the transactions of each thread. All of them were acknowledged.
 pub(crate) struct Places {
@@ -68,13 +72,20 @@ impl Places {
         })
     }
 
+    /// The chunk that one transaction alone saves.
+    fn own_chunk(&self, thread: u8, number: u64) -> ChunkAt {
+        let [x, z] = [number % 64, number / 64].map(|n| n as i64);
+        let pos = ChunkPos::new(i64::from(thread) * 100 + x, 1, z).expect("inside the world");
+        ChunkAt::new(self.ids.dimension, pos)
+    }
+
     /// Writes the number of a transaction into chunks, an entity and a property.
     fn save(&self, world: &World, thread: u8, number: u64) -> Result<(), Error> {
         let ids = &self.ids;
         let chunks = self.chunks(thread);
         let schema = world.catalog().current_schema();
         let body = |tx: &mut Transaction<'_>| {
-            for at in chunks {
+            for at in chunks.into_iter().chain([self.own_chunk(thread, number)]) {
                 let mut chunk = Chunk::filled(ids.air, &schema).expect("is registered");
                 chunk.set_block(cell(number), ids.stone, &schema).expect("is registered");
                 tx.save(at, chunk);
@@ -106,16 +117,28 @@ impl Places {
             }
             assert_eq!(stored, number.to_le_bytes(), "thread {thread}, transaction {number}");
             for at in self.chunks(thread) {
-                let chunk = world.load(at).expect("loads").expect("is there");
-                let cells = (0..4096).filter_map(LocalPos::from_index);
-                let set: Vec<_> = cells.filter(|cell| chunk.block(*cell) == self.ids.stone).collect();
-                assert_eq!(set, [cell(number)], "{at}, transaction {number}");
+                let chunk = world.load(at).expect("loads");
+                assert_eq!(self.cells(chunk), [cell(number)], "{at}, transaction {number}");
+            }
+            let first = number.saturating_sub(OWN_CHECKED) + 1;
+            let own: Vec<_> = (first..=number).map(|number| self.own_chunk(thread, number)).collect();
+            for (number, chunk) in (first..).zip(world.load_many(&own)) {
+                let cells = self.cells(chunk.expect("loads"));
+                assert_eq!(cells, [cell(number)], "thread {thread} lost transaction {number}");
             }
             let cow = world.entity(entity(thread)).expect("reads").expect("is there");
             assert_eq!(cow.position.block().y as u64, number, "thread {thread}");
             let owner = Owner::Chunk(self.chunks(thread)[number as usize % 2]);
             assert_eq!(cow.owner, owner, "thread {thread}");
         }
+    }
+
+    /// The cells that are stone; none if there is no chunk.
+    fn cells(&self, chunk: Option<impl Deref<Target = Chunk>>) -> Vec<LocalPos> {
+        let cells = (0..4096).filter_map(LocalPos::from_index);
+        let chunk = chunk.as_deref();
+        let is_stone = |cell: &LocalPos| chunk.is_some_and(|chunk| chunk.block(*cell) == self.ids.stone);
+        cells.filter(is_stone).collect()
     }
 
     /// Closes the world, opens another engine over its rows, and checks that it equals a world in memory.
@@ -126,7 +149,7 @@ impl Places {
         Ids::register(&in_memory);
         for thread in 0..THREADS {
             let number = self.saved[usize::from(thread)].load(Ordering::Acquire);
-            if number > 0 {
+            for number in 1..=number {
                 self.save(&in_memory, thread, number).expect("saves");
             }
         }

@@ -79,7 +79,11 @@ impl Writer {
             ControlFlow::<()>::Continue(())
         };
         assert_eq!(engine.scan(Family::Object, ALL_KEYS, visit).expect("scans"), None);
-        assert_eq!(found, model(self.batches));
+        let model = model(self.batches);
+        let differs = |key: &&Vec<u8>| found.get(*key) != model.get(*key);
+        let differing = found.keys().chain(model.keys()).find(differs);
+        let differing = differing.map(|key| (key.escape_ascii().to_string(), found.get(key), model.get(key)));
+        assert_eq!(differing, None, "a row, its batch and bytes as stored and as acknowledged");
         assert_eq!(engine.last_commit().get(), self.commits);
     }
 }
