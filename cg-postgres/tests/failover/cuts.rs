@@ -15,6 +15,9 @@ use crate::places::{Places, THREADS};
 use crate::proxy::{Cut, Proxy};
 use crate::rows::{Writer, check_whole};
 
+/// The writer sends one batch in this many in parts.
+const LARGE: u64 = 7;
+
 /// How a commit is disturbed.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -89,7 +92,7 @@ fn a_writer_whose_connections_are_cut_loses_nothing_and_doubles_nothing() {
     let world = server.database.world();
     drop(world.create());
     let (engine, proxy) = over(&server.database, &world, &options());
-    let mut writer = Writer::new(world, engine);
+    let mut writer = Writer::new(world, engine, LARGE);
     let (mut tally, mut cuts) = (Tally::default(), 0);
     for kind in kinds().into_iter().cycle().take(count) {
         match kind {

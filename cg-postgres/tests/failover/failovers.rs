@@ -14,6 +14,9 @@ use crate::rows::{Writer, check_whole};
 /// The number of worlds with a writer of rows.
 const WRITERS: usize = 4;
 
+/// A writer sends one batch in this many in parts.
+const LARGE: u64 = 500;
+
 /// The pause of a writer after each call.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -40,7 +43,7 @@ fn a_failover_loses_nothing_and_doubles_nothing() {
         .map(|_| {
             let world = cluster.database.world();
             let engine = create(&world);
-            Writer::new(world, engine)
+            Writer::new(world, engine, LARGE)
         })
         .collect();
     let test = cluster.database.world();

@@ -14,8 +14,7 @@ use crate::database::TestWorld;
 
 /// The newest batches that have a row of their own. Each batch deletes that of an older one.
 const KEPT: u64 = 64;
-/// A batch of this many is sent in parts.
-const LARGE: u64 = 500;
+/// The bytes of a row of a batch that is sent in parts.
 const LARGE_BYTES: usize = 5 << 19;
 
 /// A writer, and the number of its batches and commits. All of them were acknowledged.
@@ -27,11 +26,13 @@ pub(crate) struct Writer {
     pub(crate) commits: u64,
     /// The longest call since it was last taken.
     pub(crate) longest: Duration,
+    /// One batch in this many is sent in parts.
+    large: u64,
 }
 
 impl Writer {
-    pub(crate) fn new(world: TestWorld, engine: PostgresEngine) -> Self {
-        Self { world, engine, batches: 0, commits: 0, longest: Duration::ZERO }
+    pub(crate) fn new(world: TestWorld, engine: PostgresEngine, large: u64) -> Self {
+        Self { world, engine, batches: 0, commits: 0, longest: Duration::ZERO, large }
     }
 
     /// Writes one batch, or a run of three.
@@ -45,14 +46,14 @@ impl Writer {
         let began = Instant::now();
         let written = match number % 10 {
             3 => {
-                let run = (number..number + batches).map(batch).collect();
+                let run = (number..number + batches).map(|number| batch(number, self.large)).collect();
                 self.engine.commit_run(self.engine.last_commit().next(), run, Level::Power)
             }
-            7 => self.engine.commit(batch(number).maintenance(), &[], Level::Power),
+            7 => self.engine.commit(batch(number, self.large).maintenance(), &[], Level::Power),
             _ => {
                 // A batch that were applied twice would meet its own row.
                 let absent = Guard::absent(Space::Object, own_key(number));
-                self.engine.commit(batch(number), &[absent], Level::Power)
+                self.engine.commit(batch(number, self.large), &[absent], Level::Power)
             }
         };
         self.longest = self.longest.max(began.elapsed());
@@ -79,7 +80,7 @@ impl Writer {
             ControlFlow::<()>::Continue(())
         };
         assert_eq!(engine.scan(Family::Object, ALL_KEYS, visit).expect("scans"), None);
-        let model = model(self.batches);
+        let model = model(self.batches, self.large);
         let differs = |key: &&Vec<u8>| found.get(*key) != model.get(*key);
         let differing = found.keys().chain(model.keys()).find(differs);
         let differing = differing.map(|key| (key.escape_ascii().to_string(), found.get(key), model.get(key)));
@@ -107,10 +108,10 @@ fn own_key(number: u64) -> Vec<u8> {
 }
 
 /// The keys that a batch writes and the sizes of their rows.
-fn puts(number: u64) -> Vec<(Vec<u8>, usize)> {
+fn puts(number: u64, large: u64) -> Vec<(Vec<u8>, usize)> {
     let ring = format!("ring {}", number % 7).into_bytes();
     let mut puts = vec![(b"first".to_vec(), 8), (own_key(number), 8), (ring, 800), (b"last".to_vec(), 8)];
-    if number % LARGE == LARGE - 1 {
+    if number % large == large - 1 {
         puts.extend((0..3).map(|n| (format!("large {n}").into_bytes(), LARGE_BYTES)));
     }
     puts
@@ -122,9 +123,9 @@ fn deleted(number: u64) -> Option<Vec<u8>> {
 }
 
 /// A batch that writes its number to every row of it.
-fn batch(number: u64) -> Batch {
+fn batch(number: u64, large: u64) -> Batch {
     let mut batch = Batch::new();
-    for (key, len_bytes) in puts(number) {
+    for (key, len_bytes) in puts(number, large) {
         let payload = number.to_le_bytes().repeat(len_bytes / 8);
         let draft = Draft::plain(Codec::None, 0, |out| out.extend_from_slice(&payload));
         batch.put(Space::Object, key, draft, Stamp::Commit);
@@ -136,12 +137,12 @@ fn batch(number: u64) -> Batch {
 }
 
 /// The batch that wrote each row last, and its bytes, after a number of batches.
-fn model(batches: u64) -> BTreeMap<Vec<u8>, (u64, usize)> {
+fn model(batches: u64, large: u64) -> BTreeMap<Vec<u8>, (u64, usize)> {
     let mut rows = BTreeMap::new();
-    let newest_large = (batches + 1) / LARGE * LARGE;
+    let newest_large = (batches + 1) / large * large;
     let begin = batches.saturating_sub(2 * KEPT).min(newest_large.saturating_sub(1)).max(1);
     for number in begin..=batches {
-        rows.extend(puts(number).into_iter().map(|(key, len_bytes)| (key, (number, len_bytes))));
+        rows.extend(puts(number, large).into_iter().map(|(key, len_bytes)| (key, (number, len_bytes))));
         deleted(number).map(|key| rows.remove(&key));
     }
     rows
