@@ -1,25 +1,25 @@
 //! Arguments that commands share.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cg_format::{BlockArea, BlockBox, BlockPos, ChunkPos, Dimension};
 use cg_registry::{Catalog, ListKind};
-use cg_store::{World, WorldOptions};
+use cg_store::{World, WorldBuilder, WorldOptions};
 use clap::{ArgAction, ValueHint};
 use indicatif::ProgressBar;
 
 use crate::failure::is_held;
 use crate::output::{Failure, Output};
+use crate::place::{Place, PlaceParser};
 
 /// The world that a command reads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorldArg {
-    /// The world's directory, which holds `world.cg`.
-    #[arg(value_name = "WORLD", value_hint = ValueHint::DirPath)]
-    path: PathBuf,
+    /// The world's directory, which holds `world.cg`, or its address: `postgres://USER@HOST/DATABASE?world=NAME`.
+    #[arg(id = "path", value_name = "WORLD", value_hint = ValueHint::DirPath, value_parser = PlaceParser)]
+    place: Place,
     // No `WaitArg`: clap takes an argument with a part of its own for one that is never given where it may be left out.
     /// Seconds to wait while another process has the world open; then the exit code is 3 [default: 0].
     #[arg(long, value_name = "SECONDS")]
@@ -29,7 +29,8 @@ pub(crate) struct WorldArg {
 impl WorldArg {
     /// Opens the world for reading: no byte of it is changed.
     pub(crate) fn open(&self, out: &Output) -> Result<World, Failure> {
-        Ok(self.when_free(out, || World::builder().options(&options()).open_read_only(&self.path))?)
+        let options = options();
+        Ok(self.when_free(out, || self.place.open_read_only(World::builder().options(&options)))?)
     }
 
     /// See [`WaitArg::when_free`].
@@ -41,8 +42,8 @@ impl WorldArg {
         WaitArg { wait: self.wait }.when_free(out, open)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) const fn place(&self) -> &Place {
+        &self.place
     }
 }
 
@@ -66,7 +67,7 @@ impl WrittenWorldArg {
     /// Opens the world for writing.
     pub(crate) fn open_for_writing(&self, out: &Output) -> Result<World, Failure> {
         let options = self.options();
-        Ok(self.when_free(out, || World::builder().options(&options).open(self.path()))?)
+        self.open_by(out, World::builder().options(&options))
     }
 
     /// See [`WaitArg::when_free`].
@@ -78,8 +79,19 @@ impl WrittenWorldArg {
         self.world.when_free(out, open)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.world.path()
+    /// Opens the world for writing, with what a builder has.
+    pub(crate) fn open_by(&self, out: &Output, builder: WorldBuilder<'_>) -> Result<World, Failure> {
+        Ok(self.when_free(out, || self.place().open(builder))?)
+    }
+
+    /// Opens the world for writing, or makes one where there is none.
+    pub(crate) fn open_or_create(&self, out: &Output) -> Result<World, Failure> {
+        let options = self.options();
+        Ok(self.when_free(out, || self.place().open_or_create(&options))?)
+    }
+
+    pub(crate) const fn place(&self) -> &Place {
+        self.world.place()
     }
 
     /// The tool's options with what was asked for.

@@ -193,7 +193,7 @@ impl Code {
 
     fn of_engine(error: &EngineError) -> Self {
         match error {
-            EngineError::Locked { .. } | EngineError::Fenced { .. } => Self::Held,
+            EngineError::Locked { .. } | EngineError::InUse { .. } | EngineError::Fenced { .. } => Self::Held,
             EngineError::LostCommits { .. } => Self::Lost,
             other => Self::of_kind(other.kind()),
         }

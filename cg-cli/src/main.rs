@@ -7,6 +7,7 @@ mod cmd;
 mod decimal;
 mod failure;
 mod output;
+mod place;
 mod shown;
 mod snbt;
 
@@ -31,10 +32,15 @@ fn main() -> ExitCode {
 
 /// Says what is wrong with the arguments, in JSON if `--json` is among them; or prints the help that they ask for.
 fn refused(error: &clap::Error) -> ExitCode {
+    let rendered = error.render().to_string();
+    let text = place::without_passwords(std::env::args_os(), &rendered);
     if !error.use_stderr() || !std::env::args_os().any(|arg| arg == "--json") {
-        error.exit();
+        if text == rendered {
+            error.exit();
+        }
+        eprint!("{text}");
+        return output::Failure::usage(text.into_owned()).into();
     }
-    let text = error.render().to_string();
     let message = text.split("\n\n").next().unwrap_or_default();
     let failure = output::Failure::usage(message.strip_prefix("error: ").unwrap_or(message));
     output::Output::new(output::Format::Json).print_failure(&failure);

@@ -35,8 +35,11 @@ struct Report {
     unchecked: bool,
 }
 
+/// The way to do the same in a database.
+const INSTEAD: &str = "a database is recovered by its own means; a host that goes on with a restored one sets `accept_lost_commits` for one open";
+
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let path = args.world.path();
+    let path = args.world.place().directory(INSTEAD)?;
     let opened =
         args.world.when_free(out, || World::builder().options(&args.world.options()).open_read_only(path));
     let problem = WorldFile::read(path).ok().and_then(|file| directory::floor_problem(path, &file));

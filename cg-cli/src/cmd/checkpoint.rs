@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::WrittenWorldArg;
 use crate::output::{Failure, Outcome, Output, counted};
+use crate::place::DirectoryParser;
 
 /// Copy the world as it is now into a new directory, by hard links where the disk allows.
 ///
@@ -23,7 +24,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     world: WrittenWorldArg,
     /// The new directory; it must not exist or be empty.
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, value_parser = DirectoryParser)]
     to: PathBuf,
     /// Copy every file instead: the copy takes as much room as the world, and shares no later damage with it.
     #[arg(long)]
@@ -43,6 +44,7 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    args.world.place().directory("use `cg copy`")?;
     let world = args.world.open_for_writing(out)?;
     if args.copy {
         world.checkpoint(&args.to, cg_store::CheckpointFiles::Copied)?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use cg_cli::anvil::Level;
@@ -11,7 +11,7 @@ use cg_cli::anvil::save::{SaveError, Side, is_in_use};
 use cg_cli::export::UNFINISHED;
 use cg_cli::import::{
     ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Part, Reason, Rekeyed, Stray, TooLarge,
-    Unfinished, abandon, import, open_or_create,
+    Unfinished, abandon, import,
 };
 use clap::ValueHint;
 use serde::Serialize;
@@ -104,7 +104,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         )));
     }
     options.find(save).map_err(|error| match error {
-        SaveError::Server(server) => Failure::usage(server.message(args.world.path())),
+        SaveError::Server(server) => {
+            // The worlds of several saves have names that begin with it.
+            let world = args.world.place().directory("").unwrap_or(Path::new("WORLD"));
+            Failure::usage(server.message(world))
+        }
         SaveError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
             Failure::absent(format!("{} is not there", save.display()))
         }
@@ -116,7 +120,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             save.display()
         ));
     }
-    let world = args.world.when_free(out, || open_or_create(args.world.path(), &args.world.options()))?;
+    let world = args.world.open_or_create(out)?;
     // How many there are is told with the first.
     let progress = out.progress_of("files imported", 0);
     let imported = import(save, &world, &options, |now| {

@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::{name_of, unfinished_text};
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
+use crate::place::{Address, Place};
 use crate::shown::shown;
 
 /// Count chunks, entities, objects, records and names, and say what they take on disk.
@@ -36,7 +37,8 @@ use crate::shown::shown;
 /// those of its rows before the engine compresses them. `"untested":{"data_version","columns","level"}` is there if a
 /// `DataVersion` is newer than the newest that was tested, `"unknown_defaults":N` if there are blocks of `minecraft` whose default
 /// state is not known, so that a state of theirs that leaves out properties is a block of its own. While an import is unfinished, `"unfinished_import":{"save","begun",
-/// "imported_columns"}` too. Exit code 1 if damaged rows or unreadable snapshots were met or an import is unfinished.
+/// "imported_columns"}` too. Of a world in a database `"database":{"address","replication","last_commit"}` too, and `disk_bytes` is what its tables and
+/// indexes take there. Exit code 1 if damaged rows or unreadable snapshots were met or an import is unfinished.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -70,9 +72,31 @@ struct Report {
     quarantined: RowsReport,
     tiers: BTreeMap<&'static str, TierReport>,
     disk_bytes: u64,
+    /// `None` of a world in a directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<DatabaseReport>,
     damaged: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     unfinished_import: Option<Unfinished>,
+}
+
+#[derive(Debug, Serialize)]
+struct DatabaseReport {
+    address: String,
+    /// How a commit survives the loss of its server.
+    replication: String,
+    /// The commit as of which the world is shown.
+    last_commit: u64,
+}
+
+impl DatabaseReport {
+    fn of(address: &Address, world: &World) -> Self {
+        Self {
+            address: address.to_string(),
+            replication: address.replication(),
+            last_commit: world.last_commit().get(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -128,8 +152,17 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open(out)?;
     let catalog = world.catalog();
     let census = world.tiers().census()?;
-    let disk_bytes = disk_bytes(args.world.path())
-        .map_err(|error| Failure::io("measure the files of", args.world.path(), &error))?;
+    let (disk_bytes, database) = match args.world.place() {
+        Place::Directory(path) => {
+            let measured = disk_bytes(path);
+            (measured.map_err(|error| Failure::io("measure the files of", path, &error))?, None)
+        }
+        Place::Address(address) => {
+            let families = world.usage()?.families.into_iter();
+            let disk_bytes = families.map(|family| family.table_bytes + family.blob_bytes).sum();
+            (disk_bytes, Some(DatabaseReport::of(address, &world)))
+        }
+    };
     let layouts = Layouts::read(&world)?;
     let imported = ImportedObjects::count(&world)?;
     let (data_versions, more_data_versions) = versions(&imported);
@@ -153,6 +186,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         quarantined: quarantined(&world)?,
         tiers: Tier::ALL.map(|tier| (tier_name(tier), TierReport::from(census.tier(tier)))).into(),
         disk_bytes,
+        database,
         damaged: census.damaged,
         unfinished_import: unfinished(&world)?,
     };
@@ -319,6 +353,10 @@ impl fmt::Display for Report {
         writeln!(f, "objects   {}", grouped(self.objects))?;
         writeln!(f, "records   {}", grouped(self.records))?;
         writeln!(f, "on disk   {}", bytes_text(self.disk_bytes))?;
+        if let Some(DatabaseReport { address, replication, last_commit }) = &self.database {
+            writeln!(f, "database  {}, replication: {replication}", shown(address))?;
+            writeln!(f, "as of     commit {}", grouped(*last_commit))?;
+        }
         self.write_beside(f)?;
         if let Some(untested) = &self.untested {
             writeln!(f, "{untested}")?;

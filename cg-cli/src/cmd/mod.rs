@@ -4,6 +4,7 @@ mod accept_loss;
 mod checkpoint;
 mod completions;
 mod content;
+mod copy;
 mod dump;
 mod export;
 mod get;
@@ -79,6 +80,7 @@ pub(crate) enum Command {
     Verify(verify::Args),
     Hash(hash::Args),
     Checkpoint(checkpoint::Args),
+    Copy(copy::Args),
     AcceptLoss(accept_loss::Args),
     #[command(subcommand)]
     Quarantine(quarantine::Command),
@@ -116,6 +118,7 @@ impl Command {
             Self::Verify(args) => verify::run(args, out),
             Self::Hash(args) => hash::run(args, out),
             Self::Checkpoint(args) => checkpoint::run(args, out),
+            Self::Copy(args) => copy::run(args, out),
             Self::AcceptLoss(args) => accept_loss::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Schem(command) => schem::run(command, out),

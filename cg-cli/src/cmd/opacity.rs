@@ -69,8 +69,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 
 fn delete(args: &Delete, out: &Output) -> Result<Outcome, Failure> {
     let options = WorldOptions { opacity: Keep::Off, ..args.world.options() };
-    let open = || World::builder().options(&options).open(args.world.path());
-    let world = args.world.when_free(out, open)?;
+    let world = args.world.open_by(out, World::builder().options(&options))?;
     let kept = world.opacity().is_kept();
     world.close()?;
     out.print(&Deletion { kept })?;

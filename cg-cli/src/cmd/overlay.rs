@@ -14,6 +14,7 @@ use super::name_of;
 use super::quarantine::{LOST, show_commit};
 use crate::args::{WaitArg, WorldArg, WrittenWorldArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
+use crate::place::DirectoryParser;
 
 /// Compare an arena with the world it lies over, or merge it into that.
 #[derive(Debug, clap::Subcommand)]
@@ -54,7 +55,7 @@ pub(crate) struct Merge {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Salvage {
     /// The directory of the arenas, which holds `overlay`.
-    #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath, value_parser = DirectoryParser)]
     arenas: PathBuf,
     #[command(flatten)]
     wait: WaitArg,
@@ -67,7 +68,7 @@ struct LayersArg<W: clap::Args> {
     #[command(flatten)]
     world: W,
     /// The directory of the arenas, which holds `overlay`.
-    #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "ARENAS", value_hint = ValueHint::DirPath, value_parser = DirectoryParser)]
     arenas: PathBuf,
     /// The arena's number.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -117,6 +118,9 @@ struct MergeReport {
     changes: u64,
 }
 
+/// The way to do the same over a database.
+const INSTEAD: &str = "arenas lie over a world in a directory, `cg copy` makes one";
+
 pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::Diff(args) => diff(args, out),
@@ -132,6 +136,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 
 fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
     let LayersArg { world, arenas, arena } = &args.layers;
+    world.place().directory(INSTEAD)?;
     let base = world.open(out)?;
     let opened = world.when_free(out, || Arenas::open_read_only(arenas, base.clone(), &options()));
     let overlay: Overlay<World> = opened?.resume(*arena)?;
@@ -170,10 +175,9 @@ fn diff(args: &Diff, out: &Output) -> Result<Outcome, Failure> {
 
 fn merge(args: &Merge, out: &Output) -> Result<Outcome, Failure> {
     let LayersArg { world, arenas, arena } = &args.layers;
-    args.yes.confirm(&format!(
-        "arena {arena} would be merged into {} and be empty afterwards",
-        world.path().display()
-    ))?;
+    let path = world.place().directory(INSTEAD)?;
+    args.yes
+        .confirm(&format!("arena {arena} would be merged into {} and be empty afterwards", path.display()))?;
     let base = world.open_for_writing(out)?;
     let opened = world.when_free(out, || Arenas::open(arenas, base.clone(), &world.options()));
     let overlay = opened?.resume(*arena)?;

@@ -243,7 +243,7 @@ pub(crate) const LOST: &str = "what the damaged parts of the commit would have w
 fn salvage_commit(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     args.yes.confirm(LOST)?;
     let found = args.world.when_free(out, || {
-        World::builder().options(&args.world.options()).salvage_commit(args.world.path())
+        args.world.place().salvage_commit(World::builder().options(&args.world.options()))
     })?;
     show_commit(found, "run `cg verify` now", out)
 }

@@ -1,7 +1,7 @@
 //! `cg segments`: the parts of a segmented world.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use cg_format::{Dimension, EntityId};
 use cg_layers::{AcceptedSegments, OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::name_of;
 use crate::args::{DimensionArg, WaitArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
+use crate::place::{Place, PlaceParser};
 
 /// List, compact, delete and accept the segments of a segmented world.
 ///
@@ -79,8 +80,8 @@ struct Accepted {
 #[derive(Debug, clap::Args)]
 struct SegmentedArg {
     /// The directory of the segmented world, which holds `root` and `segments`.
-    #[arg(value_name = "WORLD", value_hint = ValueHint::DirPath)]
-    path: PathBuf,
+    #[arg(id = "path", value_name = "WORLD", value_hint = ValueHint::DirPath, value_parser = PlaceParser)]
+    place: Place,
     #[command(flatten)]
     wait: WaitArg,
 }
@@ -117,7 +118,12 @@ struct Done {
 impl SegmentedArg {
     fn open(&self, out: &Output) -> Result<SegmentedWorld<OnDisk>, Failure> {
         let options = SegmentOptions { world: options(), ..SegmentOptions::default() };
-        Ok(self.wait.when_free(out, || SegmentedWorld::open(&self.path, &[], &options))?)
+        let path = self.path()?;
+        Ok(self.wait.when_free(out, || SegmentedWorld::open(path, &[], &options))?)
+    }
+
+    fn path(&self) -> Result<&Path, Failure> {
+        self.place.directory("a world in a database has no segments")
     }
 }
 
@@ -141,7 +147,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
             let world = args.world.open(out)?;
             args.yes.confirm(&format!(
                 "the segments of {} would be taken as they are",
-                args.world.path.display()
+                args.world.path()?.display()
             ))?;
             let accepted = world.accept_segments()?;
             world.close()?;

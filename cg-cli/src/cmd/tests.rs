@@ -1,5 +1,6 @@
 //! Rule for every command that writes a file.
 
+mod addresses;
 mod options;
 
 use std::fs;

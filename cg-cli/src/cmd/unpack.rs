@@ -8,7 +8,6 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cg_cli::import::{makes_world, open_or_create};
 use cg_format::{BlockPos, Limits};
 use cg_registry::{Catalog, Registration};
 use cg_snapshot::pack::PackInfo;
@@ -141,12 +140,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         // Of what the objects leave.
         options.max_held_bytes = put::left_by_objects(&pack, args.steps)?;
     }
-    if !args.dry_run && !args.world.path().exists() {
+    if !args.dry_run && args.world.place().makes_world()? {
         // Before a world is made for it, which has none of the names.
         args.names.check(&registration(&pack, &Catalog::new()))?;
     }
     let (done, catalog, new_names) = if !args.dry_run {
-        let world = args.world.when_free(out, || open_or_create(args.world.path(), &args.world.options()))?;
+        let world = args.world.open_or_create(out)?;
         check_lengths(&pack.info, &world)?;
         let registration = registration(&pack, &world.catalog());
         let new_names = args.names.check(&registration)?;
@@ -159,7 +158,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         let catalog = world.catalog();
         world.close()?;
         (done, catalog, new_names)
-    } else if makes_world(args.world.path())? {
+    } else if args.world.place().makes_world()? {
         // As the world that would be made: an empty one.
         would_do(args, &pack, &World::builder().options(&args.world.options()).in_memory()?, options)?
     } else {

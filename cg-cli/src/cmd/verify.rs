@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::{name_of, unfinished_text};
 use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
+use crate::place::{DirectoryParser, Place};
 use crate::shown::shown;
 
 /// Look at every row of the world and report what is wrong. Changes nothing.
@@ -46,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
     /// A directory of arenas over this world, which holds `overlay`; may be given several times.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, value_parser = DirectoryParser)]
     arenas: Vec<PathBuf>,
 }
 
@@ -109,13 +110,13 @@ struct Lost {
 }
 
 impl Lost {
-    fn new(chunks: &LostChunks, world: &Path, catalog: &Catalog) -> Self {
+    fn new(chunks: &LostChunks, world: &Place, catalog: &Catalog) -> Self {
         let LostChunks { dimension, bounds } = chunks;
         let dimension = name_of(catalog, ListKind::Dimensions, dimension.get());
         let (first, last) = (bounds.blocks().min(), bounds.blocks().max());
         let command = format!(
             "cg quarantine add {} --dimension {dimension} --box {} {} {} {} {} {} --yes",
-            quoted(&world.display().to_string()),
+            quoted(&world.to_string()),
             first.x,
             first.y,
             first.z,
@@ -139,16 +140,22 @@ fn quoted(word: &str) -> String {
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let depth = if args.quick { VerifyDepth::Quick } else { VerifyDepth::Full };
-    let path = args.world.path();
-    if path.join("root").join("world.cg").exists() && !path.join("world.cg").exists() {
-        return run_segmented(args, depth, out);
+    let place = args.world.place();
+    if let Place::Directory(path) = place
+        && path.join("root").join("world.cg").exists()
+        && !path.join("world.cg").exists()
+    {
+        return run_segmented(args, path, depth, out);
+    }
+    if !args.arenas.is_empty() {
+        place.directory("arenas lie over a world in a directory, leave out --arenas")?;
     }
     let world = args.world.open(out)?;
     let rows = world.usage()?.families.iter().map(|family| family.row_count).sum();
     let progress = out.progress_of("rows checked", rows);
     let found = world.verify(depth, |rows| progress.set_position(rows));
     progress.finish_and_clear();
-    let mut report = Report::new(found?, args.world.path(), &world.catalog());
+    let mut report = Report::new(found?, place, &world.catalog());
     let usage = world.usage()?;
     let families = usage.families.into_iter().filter(|family| family.is_held);
     report.held = families.map(|family| family.family.name()).collect();
@@ -167,8 +174,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 }
 
 /// Verifies the root, the segments, and what must hold between them.
-fn run_segmented(args: &Args, depth: VerifyDepth, out: &Output) -> Result<Outcome, Failure> {
-    let path = args.world.path();
+fn run_segmented(args: &Args, path: &Path, depth: VerifyDepth, out: &Output) -> Result<Outcome, Failure> {
     let progress = out.progress_of("rows checked", 0);
     let found = args.world.when_free(out, || {
         SegmentedWorld::verify(path, depth, &options(), &args.arenas, |rows| progress.set_position(rows))
@@ -191,7 +197,7 @@ fn run_segmented(args: &Args, depth: VerifyDepth, out: &Output) -> Result<Outcom
 }
 
 impl Report {
-    fn new(found: VerifyReport, world: &Path, catalog: &Catalog) -> Self {
+    fn new(found: VerifyReport, world: &Place, catalog: &Catalog) -> Self {
         let ok = found.is_ok();
         let problem = |finding: Finding| Problem {
             world: None,

@@ -70,7 +70,7 @@ pub(crate) use progress::PROGRESS_PREFIX;
 pub use report::{
     ImportReport, Part, Reason, Rekeyed, ReplacedLevel, Stray, TooLarge, Unlisted, Unreadable, Untested,
 };
-pub use target::{makes_world, open_or_create};
+pub use target::{clear_unfinished, makes_world, of_new_world, open_or_create};
 pub use unfinished::{Unfinished, abandon, unfinished};
 
 use self::apply::Importer;

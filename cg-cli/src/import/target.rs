@@ -19,22 +19,31 @@ const ENTITY_BYTES: u64 = 16 << 20;
 /// As [`WorldBuilder::open`](cg_store::WorldBuilder::open) and [`WorldBuilder::create`](cg_store::WorldBuilder::create); a directory with anything else in it is left alone.
 pub fn open_or_create(dir: &Path, options: &WorldOptions) -> Result<World, Error> {
     if makes_world(dir)? {
-        for name in [FILE_NAME, TEMPORARY_NAME] {
-            match fs::remove_file(dir.join(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed("clear", dir, error));
-                }
-                _ => {}
-            }
-        }
-        match fs::remove_dir_all(dir.join(ENGINE_DIR)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("clear", dir, error)),
-            _ => {}
-        }
-        let limits = options.limits.raised(StoreLimits { entity_bytes: ENTITY_BYTES, ..options.limits });
-        return World::builder().options(&WorldOptions { limits, ..options.clone() }).create(dir);
+        clear_unfinished(dir)?;
+        return World::builder().options(&of_new_world(options)).create(dir);
     }
     World::builder().options(options).open(dir)
+}
+
+/// Options with which an import makes a world.
+pub fn of_new_world(options: &WorldOptions) -> WorldOptions {
+    let limits = options.limits.raised(StoreLimits { entity_bytes: ENTITY_BYTES, ..options.limits });
+    WorldOptions { limits, ..options.clone() }
+}
+
+/// Removes a world whose making or copying was cut short from a directory for which [`makes_world`] is true.
+///
+/// # Errors
+/// What the disk says.
+pub fn clear_unfinished(dir: &Path) -> Result<(), Error> {
+    let may_be_absent = |removed: io::Result<()>| match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("clear", dir, error)),
+        _ => Ok(()),
+    };
+    // The file goes last: while it is there, it says that the directory holds nothing of value.
+    may_be_absent(fs::remove_dir_all(dir.join(ENGINE_DIR)))?;
+    may_be_absent(fs::remove_file(dir.join(TEMPORARY_NAME)))?;
+    may_be_absent(fs::remove_file(dir.join(FILE_NAME)))
 }
 
 /// Whether [`open_or_create`] makes a world rather than open one.

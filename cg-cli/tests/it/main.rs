@@ -17,6 +17,8 @@ mod long;
 mod lz4;
 mod made;
 mod maker;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
 mod round;

@@ -71,14 +71,14 @@ fn other_texts_are_refused_by_name() {
         expect![[r#"
             an address begins with postgres:// or postgresql://
             the address has no user; it is postgres://USER@HOST/DATABASE?world=NAME
-            the address has no user; it is postgres://USER@HOST/DATABASE?world=NAME
+            the password of the address is not UTF-8 with % and two hexadecimal digits for special characters such as / ? @
             the address has no user; it is postgres://USER@HOST/DATABASE?world=NAME
             the address has no database; it is postgres://USER@HOST/DATABASE?world=NAME
             the address has no host; it is postgres://USER@HOST/DATABASE?world=NAME
             port "0" is not a number from 1 to 65535
             port "65536" is not a number from 1 to 65535
-            the password of the address is not UTF-8 with % and two hexadecimal digits for special characters
-            the database of the address is not UTF-8 with % and two hexadecimal digits for special characters
+            the password of the address is not UTF-8 with % and two hexadecimal digits for special characters such as / ? @
+            the database of the address is not UTF-8 with % and two hexadecimal digits for special characters such as / ? @
             the address has no parameter "wolrd"; there are world, sslmode, sslrootcert, sslcert, sslkey, replication and take
             the address has the parameter world twice
             sslmode is "allow"; it must be disable, prefer, require, verify-ca or verify-full

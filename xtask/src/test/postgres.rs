@@ -14,6 +14,10 @@ use crate::setup::{self, Environment, Major};
 /// The package of the tests.
 const PACKAGE: &str = "cg-postgres";
 
+/// The package of the tool, with the feature by which it takes addresses, and the parts of the names of its tests of them.
+const TOOL: [&str; 4] = ["--package", "cg-cli", "--features", "postgres"];
+const TOOL_TESTS: [&str; 3] = ["postgres::", "place::", "addresses::"];
+
 /// The variable from which they have the address of a database.
 const ADDRESS: &str = "CG_PG_URL";
 
@@ -65,6 +69,7 @@ pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
     let failing = environment.clone();
     environment.set(FAIL, "");
     steps(context, &environment, &mut report, &selection, &options, Form::stated());
+    report.step("the tool over PostgreSQL", || tool(context, &environment, filter));
     report.step("failovers and cuts beneath worlds", || fail(context, failing, *major, &selection, filter));
     let removed = if is_ours { postgres::down(context, *major) } else { Ok(()) };
     report.finish().and(removed)
@@ -79,6 +84,15 @@ pub(super) fn among_all() -> Outcome {
         }
         None => Outcome::Optional(format!("{ADDRESS} is not set; `cargo xtask test postgres` runs them")),
     }
+}
+
+/// The tests of the tool that need the feature.
+fn tool(context: &Context, environment: &Environment, filter: &[String]) -> Result<Outcome> {
+    let tests =
+        context.cargo().args(["test", "--profile", "dev"]).args(TOOL).args(["--bins", "--tests", "--"]);
+    let tests = if filter.is_empty() { tests.args(TOOL_TESTS) } else { tests.args(filter) };
+    environment.apply(tests).run()?;
+    Ok(Outcome::Passed)
 }
 
 /// The check of the cluster itself, on one of its own.

@@ -11,30 +11,36 @@ use cg_registry::{Catalog, ListKind};
 use cg_store::OpenError;
 use cg_store::directory::{self, WorldFile};
 use cg_store::engine::{
-    ALL_KEYS, Access, Budget, Readable as _, ReadableExt as _, RocksEngine, RocksOptions,
+    ALL_KEYS, Access, Budget, Engine, Readable as _, ReadableExt as _, RocksEngine, RocksOptions,
 };
 
 use crate::args::WorldArg;
 use crate::cmd::name_of;
 use crate::output::{Failure, Output, hex, unhex};
+use crate::place::Place;
 
 /// Memory for an engine that reads a handful of rows.
 const ENGINE_BYTES: usize = 32 << 20;
 
 /// An engine opened for reading, and the registry if it can be read.
 pub(super) struct Rows {
-    engine: RocksEngine,
+    engine: Box<dyn Engine>,
     catalog: Result<Catalog, String>,
 }
 
 impl Rows {
     pub(super) fn open(world: &WorldArg, out: &Output) -> Result<Self, Failure> {
-        let path = world.path();
-        WorldFile::read(path)?;
-        let options = RocksOptions::new(Budget::new(ENGINE_BYTES, 1)).with_access(Access::ReadOnly);
-        let engine = world.when_free(out, || RocksEngine::open(&directory::engine_dir(path), &options));
-        let engine = engine.map_err(|source| OpenError::Engine { at: path.into(), source })?;
-        let catalog = read_catalog(&engine)?;
+        let engine: Box<dyn Engine> = match world.place() {
+            Place::Directory(path) => {
+                WorldFile::read(path)?;
+                let options = RocksOptions::new(Budget::new(ENGINE_BYTES, 1)).with_access(Access::ReadOnly);
+                let opened =
+                    world.when_free(out, || RocksEngine::open(&directory::engine_dir(path), &options));
+                Box::new(opened.map_err(|source| OpenError::Engine { at: path.as_path().into(), source })?)
+            }
+            Place::Address(address) => Box::new(address.reader()?),
+        };
+        let catalog = read_catalog(&*engine)?;
         Ok(Self { engine, catalog })
     }
 
@@ -145,7 +151,7 @@ impl Rows {
 }
 
 /// The registry as it is stored, or in words why it cannot be read.
-fn read_catalog(engine: &RocksEngine) -> Result<Result<Catalog, String>, Failure> {
+fn read_catalog(engine: &dyn Engine) -> Result<Result<Catalog, String>, Failure> {
     let mut rows = Vec::new();
     let damaged = engine.scan(Family::WorldMeta, ALL_KEYS, |key, row| {
         let Some(name) = str::from_utf8(key).ok().filter(|name| is_registry_row(name)) else {

@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let options = args.policy.options(options());
     let plan = args
         .world
-        .when_free(out, || World::builder().packs(&packs).options(&options).plan(args.world.path()))?;
+        .when_free(out, || args.world.place().plan(World::builder().packs(&packs).options(&options)))?;
     let report = Report::from(&plan);
     out.print(&report)?;
     Ok(Outcome::good_if(report.accepted))

@@ -69,13 +69,13 @@ const CHUNKS_PER_TRANSACTION: usize = 64;
 
 pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let (packs, options) = (read_packs(&args.packs)?, args.policy.options(args.world.options()));
-    let plan = match &packs[..] {
-        [] => None,
-        packs => Some(
-            args.world
-                .when_free(out, || World::builder().packs(packs).options(&options).plan(args.world.path()))?,
-        ),
-    };
+    let plan =
+        match &packs[..] {
+            [] => None,
+            packs => Some(args.world.when_free(out, || {
+                args.world.place().plan(World::builder().packs(packs).options(&options))
+            })?),
+        };
     let plan_report = plan.as_ref().map(plan::Report::from);
     if plan_report.as_ref().is_some_and(|plan| !plan.accepted) {
         out.print(&Report {
@@ -99,9 +99,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let mut replacements = replacements(&catalog, &args.blocks)?;
     if args.yes.given() {
         drop(world);
-        world = args
-            .world
-            .when_free(out, || World::builder().packs(&packs).options(&options).open(args.world.path()))?;
+        world = args.world.open_by(out, World::builder().packs(&packs).options(&options))?;
         replacements = self::replacements(&*world.registry().register(&new)?, &args.blocks)?;
     }
     let found = out.watch_chunks("chunks searched", &world, || count(&world, &replacements))??;

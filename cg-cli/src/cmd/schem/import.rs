@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use cg_cli::import::open_or_create;
 use cg_cli::schem::{ImportReport, check_place, import};
 use cg_format::{BlockPos, Dimension};
 use cg_registry::{ListKind, Name};
@@ -52,7 +51,7 @@ pub(super) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     check_place(&file, at).map_err(|error| Failure::usage(error.to_string()))?;
     let new_name = args.dimension.as_deref().map(new_name).transpose();
     let world = match &new_name {
-        Ok(_) => args.world.when_free(out, || open_or_create(args.world.path(), &args.world.options()))?,
+        Ok(_) => args.world.open_or_create(out)?,
         // It may be the name of a dimension all the same, if there is a world.
         Err(failure) => args.world.open_for_writing(out).map_err(|error| match error.code() {
             Code::Held => error,

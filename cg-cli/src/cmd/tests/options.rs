@@ -38,7 +38,7 @@ const SEVERAL: [(&str, &str, Several); 14] = [
 const VALUES: [&str; 5] = ["1", "30d", "blocks", "minecraft:stone", "00000000-0000-0000-0000-000000000001"];
 
 /// Every command with its words, those with subcommands too.
-fn commands() -> Vec<(String, Command)> {
+pub(super) fn commands() -> Vec<(String, Command)> {
     fn add(words: &str, command: &Command, all: &mut Vec<(String, Command)>) {
         for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
             let words = format!("{words} {}", command.get_name());
@@ -162,7 +162,8 @@ fn a_dimension_is_named_the_same_way_everywhere() {
 #[test]
 fn room_on_the_disk_is_asked_for_where_something_is_written() {
     // What these write has no limit of its own.
-    const WITHOUT: [&str; 4] = ["overlay salvage", "segments accept", "segments compact", "segments delete"];
+    const WITHOUT: [&str; 5] =
+        ["copy", "overlay salvage", "segments accept", "segments compact", "segments delete"];
     for (words, command) in commands() {
         let about =
             command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
@@ -176,7 +177,7 @@ fn room_on_the_disk_is_asked_for_where_something_is_written() {
 fn a_command_with_a_world_can_wait_for_it() {
     for (words, command) in commands() {
         let mut positions = command.get_positionals().map(|arg| arg.get_id().as_str());
-        let opens = positions.any(|id| id == "path") || words == "overlay salvage";
+        let opens = positions.any(|id| id == "path" || id == "from") || words == "overlay salvage";
         let waits = options(&command).any(|arg| arg.get_long() == Some("wait"));
         assert_eq!(waits, opens, "`cg {words}`");
     }

@@ -3,6 +3,7 @@
 mod accept_loss;
 mod checkpoint;
 mod codes;
+pub(crate) mod copy;
 mod damage;
 mod dump;
 mod get;
