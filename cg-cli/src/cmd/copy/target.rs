@@ -96,6 +96,8 @@ pub(super) fn copy(world: &World, to: &Place, mut progress: impl FnMut(&Copied))
                 engine => engine?,
             };
             let copied = world.copy_over(&engine, progress)?;
+            // Its statistics, by which `cg info` tells the size.
+            engine.flush()?;
             engine.close()?;
             Ok(copied)
         }
