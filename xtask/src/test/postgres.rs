@@ -4,22 +4,16 @@ use std::env;
 
 use anyhow::{Context as _, Result};
 
-use super::selection::Selection;
+use super::selection::{ADDRESS, SERVED, Selection, stated_address};
 use super::{Form, Options, steps};
 use crate::context::Context;
 use crate::postgres;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::{self, Environment, Major};
 
-/// The package of the tests.
-const PACKAGE: &str = "cg-postgres";
-
 /// The package of the tool, with the feature by which it takes addresses, and the parts of the names of its tests of them.
 const TOOL: [&str; 4] = ["--package", "cg-cli", "--features", "postgres"];
 const TOOL_TESTS: [&str; 3] = ["postgres::", "place::", "addresses::"];
-
-/// The variable from which they have the address of a database.
-const ADDRESS: &str = "CG_PG_URL";
 
 /// The variable from which they have the command that lets a node of the cluster fail.
 const FAIL: &str = "CG_PG_FAIL";
@@ -46,13 +40,13 @@ pub(crate) enum Lane {
 /// The workspace has no such tests, no cluster could be made, or a test failed.
 pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
     let Lane::Postgres { major, filter } = lane;
-    let selection = Selection::named(context, &[PACKAGE.to_owned()])
-        .with_context(|| format!("THERE ARE NO TESTS OVER PostgreSQL: they are those of {PACKAGE}"))?;
+    let selection = Selection::named(context, &[SERVED.to_owned()])
+        .with_context(|| format!("THERE ARE NO TESTS OVER PostgreSQL: they are those of {SERVED}"))?;
     let mut environment = setup::prepare(context)?;
     let mut report = Report::new(context, AfterFailure::Stop);
     let options = Options { filter: filter.clone(), ..Options::default() };
     let mut is_ours = false;
-    if let Some(stated) = stated() {
+    if let Some(stated) = stated_address() {
         println!("{ADDRESS} is set: nothing is started");
         environment.set(ADDRESS, stated);
     } else {
@@ -77,7 +71,7 @@ pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
 
 /// The step of a run of all tests, which starts no server.
 pub(super) fn among_all() -> Outcome {
-    match stated() {
+    match stated_address() {
         Some(_) => {
             println!("they ran with the others, on the database that {ADDRESS} names");
             Outcome::Passed
@@ -111,7 +105,7 @@ fn fail(
     selection: &Selection,
     filter: &[String],
 ) -> Result<Outcome> {
-    if stated().is_none() {
+    if stated_address().is_none() {
         let own = env::current_exe().context("this program has no path")?;
         let own = own.to_str().context("the path of this program is no text")?.replace('\'', r"'\''");
         environment.set(FAIL, format!("'{own}' postgres fail --major {}", major.name()));
@@ -124,10 +118,6 @@ fn fail(
         environment.apply(tool.args(["--test-threads", "1", "--nocapture"]).args(filter)).run()?;
     }
     Ok(Outcome::Passed)
-}
-
-fn stated() -> Option<String> {
-    env::var(ADDRESS).ok().filter(|address| !address.is_empty())
 }
 
 #[cfg(test)]
