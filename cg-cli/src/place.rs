@@ -1,13 +1,11 @@
 //! The place of a world: a directory, or an address of rows in a database.
 
-#[cfg(not(feature = "postgres"))]
-#[path = "place/without.rs"]
-mod address;
-#[cfg(feature = "postgres")]
-#[path = "place/postgres.rs"]
-mod address;
 mod parser;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod secret;
+#[cfg(not(feature = "postgres"))]
+mod without;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -19,9 +17,12 @@ use cg_store::engine::{CommitSeq, Engine as _};
 use cg_store::quarantine::SalvagedCommit;
 use cg_store::{Error, World, WorldBuilder, WorldOptions};
 
-pub(crate) use self::address::Address;
 pub(crate) use self::parser::{DirectoryParser, PlaceParser};
+#[cfg(feature = "postgres")]
+pub(crate) use self::postgres::Address;
 pub(crate) use self::secret::without_passwords;
+#[cfg(not(feature = "postgres"))]
+pub(crate) use self::without::Address;
 use crate::output::Failure;
 
 /// The beginnings of an address.
