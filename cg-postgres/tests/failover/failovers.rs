@@ -48,7 +48,7 @@ fn a_failover_loses_nothing_and_doubles_nothing() {
         .collect();
     let test = cluster.database.world();
     let places = Places::create(create(&test));
-    let (mut killed, mut paused, mut standbys) = (0, 0, 0);
+    let (mut killed, mut stalled, mut paused, mut standbys) = (0, 0, 0, 0);
     for round in 1..=failovers {
         let is_done = AtomicBool::new(false);
         let failed = thread::scope(|scope| {
@@ -74,13 +74,13 @@ fn a_failover_loses_nothing_and_doubles_nothing() {
                 standbys += 1;
             }
             let began = Instant::now();
-            if round % 5 == 0 {
-                cluster.fail("--pause");
-                paused += 1;
-            } else {
-                cluster.fail("");
-                killed += 1;
-            }
+            let (how, count) = match (round % 5, round % 4) {
+                (0, _) => ("--pause", &mut paused),
+                (_, 0) => ("--stall 2", &mut stalled),
+                _ => ("", &mut killed),
+            };
+            cluster.fail(how);
+            *count += 1;
             let took = began.elapsed();
             thread::sleep(Duration::from_millis(200));
             drop(done);
@@ -91,7 +91,7 @@ fn a_failover_loses_nothing_and_doubles_nothing() {
         let longest = writers.iter_mut().map(|writer| std::mem::take(&mut writer.longest)).max();
         let sum = |count: fn(&Writer) -> u64| writers.iter().map(count).sum::<u64>();
         println!(
-            "{round} of {failovers} failovers ({killed} killed, {paused} paused) and {standbys} killed standbys: \
+            "{round} of {failovers} failovers ({killed} killed, {stalled} stalled and killed, {paused} paused) and {standbys} killed standbys: \
              {} batches, {} commits, {} transactions, 0 lost, 0 twice; failed over in {failed:.1?}, longest call {:.1?}",
             sum(|writer| writer.batches),
             sum(|writer| writer.commits),
