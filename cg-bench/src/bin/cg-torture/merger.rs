@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_layers::{Arenas, SegmentHome, SegmentOptions, SegmentPos, SegmentedWorld};
 use cg_registry::Catalog;
+use cg_store::Location;
 use cg_store::engine::{RocksEngine, RocksOptions};
 use cg_store::prelude::*;
 use cg_store::verify::{ContentHash, VerifyDepth};
@@ -57,13 +58,19 @@ pub(crate) struct Home {
 
 pub(crate) type Base = SegmentedWorld<Home>;
 
-impl SegmentHome for Home {
+impl Home {
     fn path(&self, segment: SegmentPos) -> PathBuf {
         self.dir.join(format!("{}.{}.{}", segment.x, segment.y, segment.z))
     }
+}
 
-    fn has(&self, segment: SegmentPos) -> bool {
-        self.path(segment).exists()
+impl SegmentHome for Home {
+    fn location(&self, segment: SegmentPos) -> Location {
+        self.path(segment).into()
+    }
+
+    fn has(&self, segment: SegmentPos) -> Result<bool, Error> {
+        Ok(self.path(segment).exists())
     }
 
     fn create(
