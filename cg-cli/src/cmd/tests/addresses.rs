@@ -98,7 +98,7 @@ fn words(command: &str, args: &str, world: &str) -> Vec<String> {
     let given = |word: &str| match word {
         "W" => world.to_owned(),
         "ID" => ID.to_owned(),
-        word => word.to_owned(),
+        other => other.to_owned(),
     };
     ["cg"].into_iter().chain(command.split(' ')).chain(args.split(' ')).map(given).collect()
 }
