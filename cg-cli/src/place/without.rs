@@ -6,7 +6,7 @@ use cg_store::Error;
 use cg_store::engine::MemEngine;
 
 /// The address of a world in a database, of which there is none.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Address {}
 
 impl Address {
