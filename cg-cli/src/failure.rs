@@ -15,8 +15,8 @@ use cg_format::DecodeError;
 use cg_snapshot::schem::SchemError;
 use cg_snapshot::{CaptureError, RestoreError, SnapshotError};
 use cg_store::engine::{EngineError, ErrorKind};
-use cg_store::error::NotResumed;
-use cg_store::{Location, OpenError, directory};
+use cg_store::error::{Location, NotResumed};
+use cg_store::{OpenError, directory};
 
 /// Code by which scripts tell failures apart. A code never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

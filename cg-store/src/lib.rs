@@ -36,7 +36,6 @@ pub use cg_engine as engine;
 pub use cg_engine::ErrorKind;
 pub use storage::directory;
 
-pub use admin::copy::Copied;
 pub use api::bind::{Binding, BlockKind};
 pub use api::builder::WorldBuilder;
 #[cfg(feature = "rocks")]
@@ -51,7 +50,6 @@ pub use commit::transaction::{Committed, Durable, RELEASED, Transaction, Tx};
 pub use kinds::property::Property;
 pub use read::chunk::{LoadTicket, Peek};
 pub use storage::error::{Error, OpenError};
-pub use storage::location::Location;
 pub use storage::meta::Identity;
 pub use storage::options::{Durability, PrefetchOptions, StoreLimits, WorldOptions};
 pub use storage::resources::Resources;

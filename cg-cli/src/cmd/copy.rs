@@ -5,7 +5,8 @@ mod target;
 
 use std::fmt;
 
-use cg_store::{Copied, Error, World};
+use cg_store::view::Copied;
+use cg_store::{Error, World};
 use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;

@@ -4,7 +4,8 @@ use std::fmt;
 
 use cg_postgres::{Options, PostgresEngine};
 use cg_store::engine::EngineError;
-use cg_store::{Error, Location, OpenError};
+use cg_store::error::Location;
+use cg_store::{Error, OpenError};
 
 /// The address of a world in a database.
 #[derive(Debug, Clone)]

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use cg_format::EntityId;
 use cg_registry::{ListKind, Name};
+use cg_store::Error;
 use cg_store::engine::ErrorKind;
-use cg_store::{Error, Location};
+use cg_store::error::Location;
 use uuid::Uuid;
 
 use super::SegmentPos;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cg_registry::{Catalog, PackManifest};
+use cg_store::error::Location;
 use cg_store::layer::{Mutex, adopt_names, rank};
-use cg_store::{Error, Location, World, WorldOptions};
+use cg_store::{Error, World, WorldOptions};
 
 use super::SegmentPos;
 
@@ -130,7 +131,8 @@ mod disk {
 
     use super::SegmentHome;
     use crate::segment::SegmentPos;
-    use cg_store::{Error, Location, OpenError, World, WorldOptions};
+    use cg_store::error::Location;
+    use cg_store::{Error, OpenError, World, WorldOptions};
 
     /// Segments on disk. Each is a world in a directory of its own, which `cg` opens like any other.
     #[derive(Debug)]

@@ -51,7 +51,7 @@ pub(crate) enum KeepsIdentity {
 }
 
 impl Admin<'_> {
-    /// See [`World::copy_over`](crate::World::copy_over).
+    /// See [`WorldBuilder::copy_over`](crate::WorldBuilder::copy_over).
     pub(crate) fn copy(
         &self,
         to: &dyn Engine,

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::admin::copy::{Copied, KeepsIdentity};
+use crate::api::builder::WorldBuilder;
 use crate::api::world::World;
 use crate::engine::Engine;
 use crate::storage::error::Error;
@@ -11,21 +12,21 @@ use crate::storage::error::Error;
 #[cfg(feature = "rocks")]
 use self::disk::Target;
 
-impl World {
-    /// Copies all rows of the world as it is now into an engine without rows, as they are.
+impl WorldBuilder<'_> {
+    /// Copies all rows of a world as it is now into an engine without rows, as they are.
     ///
-    /// Other threads can use the world meanwhile. The copy opens like the original when this returns, and the engine was
+    /// Other threads can use that world meanwhile. The copy opens like the original when this returns, and the engine was
     /// synced. Opened for writing, it becomes a world of a new incarnation. An interrupted copy opens as no world. It is
     /// continued by the same call, if the original is still at the same commit. Costs one scan of all rows, and memory
     /// for 4 MiB of rows, or for the largest row. Rows are not decoded, so damage is copied with the rest:
-    /// [`verify`](Self::verify) the copy, or compare its [`content_hash`](Self::content_hash).
+    /// [`verify`](World::verify) the copy, or compare its [`content_hash`](World::content_hash).
     ///
     /// ```
     /// use cg_store::engine::MemEngine;
     /// use cg_store::prelude::*;
     /// let world = World::builder().in_memory()?;
     /// let engine = MemEngine::new();
-    /// let copied = world.copy_over(&engine, |so_far| println!("{} rows", so_far.row_count))?;
+    /// let copied = World::builder().copy_over(&world, &engine, |so_far| println!("{} rows", so_far.row_count))?;
     /// assert_eq!(copied.commit, world.last_commit());
     /// let copy = World::builder().open_over(engine)?;
     /// assert_eq!(copy.identity().uuid, world.identity().uuid);
@@ -36,20 +37,30 @@ impl World {
     /// [`OpenError::NotEmpty`](crate::OpenError::NotEmpty) if the engine has rows;
     /// [`OpenError::HalfCreated`](crate::OpenError::HalfCreated) if it has a part of another copy. The errors of both
     /// engines, also [`EngineError::Unsupported`](crate::engine::EngineError::Unsupported) if the engine does not load rows.
-    pub fn copy_over(&self, to: &dyn Engine, progress: impl FnMut(&Copied)) -> Result<Copied, Error> {
-        self.applied()?.admin().copy(to, KeepsIdentity::InRows, progress)
+    pub fn copy_over(
+        self,
+        of: &World,
+        to: &dyn Engine,
+        progress: impl FnMut(&Copied),
+    ) -> Result<Copied, Error> {
+        of.applied()?.admin().copy(to, KeepsIdentity::InRows, progress)
     }
 
     /// As [`copy_over`](Self::copy_over), into an empty or missing directory.
     ///
-    /// A [`checkpoint`](Self::checkpoint) is quicker, where the world is in a directory itself.
+    /// A [`checkpoint`](World::checkpoint) is quicker, where the world is in a directory itself.
     ///
     /// # Errors
     /// [`OpenError::NotEmpty`](crate::OpenError::NotEmpty) if the directory holds anything but a part of this copy;
     /// otherwise as [`copy_over`](Self::copy_over).
     #[cfg(feature = "rocks")]
-    pub fn copy_to(&self, dir: impl AsRef<Path>, progress: impl FnMut(&Copied)) -> Result<Copied, Error> {
-        let rooms = self.applied()?;
+    pub fn copy_to(
+        self,
+        of: &World,
+        dir: impl AsRef<Path>,
+        progress: impl FnMut(&Copied),
+    ) -> Result<Copied, Error> {
+        let rooms = of.applied()?;
         let target = Target::begin(dir.as_ref(), &rooms.shared)?;
         let commit = rooms.commit.drained_engine()?.last_commit();
         let copied = if target.is_loaded(commit)? {

@@ -10,6 +10,7 @@ pub mod cache {
 pub mod error {
     //! Parts of errors.
     pub use crate::storage::error::{ConflictKey, Damage, DamageCause, NotResumed};
+    pub use crate::storage::location::Location;
 }
 
 pub mod metrics {
@@ -72,6 +73,7 @@ pub mod verify {
 pub mod view {
     //! Reading many things of one state.
     pub use crate::admin::changes::ChunkVersion;
+    pub use crate::admin::copy::Copied;
     pub use crate::api::read_view::ReadView;
     pub use crate::read::chunk::{Area, StoredChunk};
     pub use crate::read::iterate::StoredPlace;

@@ -179,15 +179,10 @@ impl World {
         self.rooms().shared.file.identity()
     }
 
-    /// Where the world is stored. A directory is an absolute path: a change of the process's current directory affects no
-    /// open world.
-    pub fn location(&self) -> &Location {
-        &self.rooms().shared.location
-    }
-
-    /// The directory of the world, as an absolute path; `None` if it is in memory or at an address.
+    /// The directory of the world, as an absolute path: a change of the process's current directory affects no open world.
+    /// `None` if it is in memory or at an address.
     pub fn directory(&self) -> Option<&Path> {
-        self.location().directory()
+        self.rooms().shared.location.directory()
     }
 
     /// The limits that the world keeps.

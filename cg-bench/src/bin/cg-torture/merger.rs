@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_layers::{Arenas, SegmentHome, SegmentOptions, SegmentPos, SegmentedWorld};
 use cg_registry::Catalog;
-use cg_store::Location;
 use cg_store::engine::{RocksEngine, RocksOptions};
+use cg_store::error::Location;
 use cg_store::prelude::*;
 use cg_store::verify::{ContentHash, VerifyDepth};
 use cg_tiering::GameTick;

@@ -5,7 +5,9 @@ use std::io;
 
 use cg_cli::import::{clear_unfinished, makes_world};
 use cg_store::engine::{CommitSeq, Engine as _};
-use cg_store::{Copied, Error, Location, OpenError, World};
+use cg_store::error::Location;
+use cg_store::view::Copied;
+use cg_store::{Error, OpenError, World};
 
 use super::Args;
 use crate::args::options;
@@ -81,12 +83,12 @@ impl There {
 /// Copies the rows of a world into a place that holds nothing, or a part of a copy.
 pub(super) fn copy(world: &World, to: &Place, mut progress: impl FnMut(&Copied)) -> Result<Copied, Error> {
     match to {
-        Place::Directory(path) => match world.copy_to(path, &mut progress) {
+        Place::Directory(path) => match World::builder().copy_to(world, path, &mut progress) {
             Err(Error::Open(OpenError::HalfCreated { .. } | OpenError::NotEmpty { .. }))
                 if makes_world(path)? =>
             {
                 clear_unfinished(path)?;
-                world.copy_to(path, progress)
+                World::builder().copy_to(world, path, progress)
             }
             copied => copied,
         },
@@ -95,7 +97,7 @@ pub(super) fn copy(world: &World, to: &Place, mut progress: impl FnMut(&Copied))
                 Err(error) if Address::is_absence(&error) => address.created()?,
                 engine => engine?,
             };
-            let copied = world.copy_over(&engine, progress)?;
+            let copied = World::builder().copy_over(world, &engine, progress)?;
             // Its statistics, by which `cg info` tells the size.
             engine.flush()?;
             engine.close()?;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use cg_layers::MergedInPart;
 use cg_registry::Catalog;
-use cg_store::Location;
 use cg_store::engine::{Fault, MemEngine};
+use cg_store::error::Location;
 use parking_lot::Mutex;
 
 use super::transfer::whereabouts;

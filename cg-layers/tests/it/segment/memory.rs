@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use cg_registry::Catalog;
-use cg_store::Location;
+use cg_store::error::Location;
 use parking_lot::Mutex;
 
 use super::*;

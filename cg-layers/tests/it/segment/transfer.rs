@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cg_registry::Catalog;
-use cg_store::Location;
 use cg_store::engine::{Engine, MemEngine};
+use cg_store::error::Location;
 use parking_lot::Mutex;
 
 use super::*;

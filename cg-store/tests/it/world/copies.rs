@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_engine::conformance::remote::{Network, Remote, Server};
+use cg_store::Identity;
 use cg_store::engine::{ALL_KEYS, CommitSeq, EngineError, Family, Guard, Readable, Reopen, Space, delegate};
-use cg_store::view::Area;
-use cg_store::{Copied, Identity};
+use cg_store::view::{Area, Copied};
 
 use super::row_digests::written_in_every_way;
 use super::*;
@@ -70,7 +70,8 @@ fn a_copy_there_and_back_has_the_same_rows() {
 
     let open = on_a_server();
     let mut shown = Vec::new();
-    let copied = original.copy_over(&open(), |so_far| shown.push(*so_far)).expect("copies");
+    let copied =
+        World::builder().copy_over(&original, &open(), |so_far| shown.push(*so_far)).expect("copies");
     assert_eq!(copied.row_count, expected.len() as u64 - 1, "the row of the newest commit is not counted");
     assert_eq!((copied.commit, copied.is_continued), (original.last_commit(), false));
     assert_eq!(shown.last(), Some(&copied));
@@ -78,7 +79,7 @@ fn a_copy_there_and_back_has_the_same_rows() {
     let there = World::builder().open_read_only_over(open()).expect("opens");
     assert_is_copy(&there, &expected, hash, identity);
 
-    there.copy_to(&back, |_| {}).expect("copies");
+    World::builder().copy_to(&there, &back, |_| {}).expect("copies");
     drop(there);
     let returned = World::builder().open_read_only(&back).expect("opens");
     assert_is_copy(&returned, &expected, hash, identity);
@@ -132,30 +133,34 @@ fn a_copy_that_stops_after_any_part_is_continued() {
 
     let open = on_a_server();
     let (stops, copied) = copied_in_parts(|progress| {
-        let copied = original.copy_over(&open(), progress);
+        let copied = World::builder().copy_over(&original, &open(), progress);
         assert!(copied.is_ok());
         copied
     });
     assert!((1..=4).contains(&stops), "{stops}");
     assert!(copied.is_continued && copied.row_count < expected.len() as u64 / 2, "{copied:?}");
     assert!(rows(&open()) == expected);
-    let again = original.copy_over(&open(), |_| {}).expect("it is there");
+    let again = World::builder().copy_over(&original, &open(), |_| {}).expect("it is there");
     assert_eq!((again.row_count, again.is_continued), (0, true));
     World::builder().open_over(open()).expect("opens");
 
-    let (stops, copied) = copied_in_parts(|progress| original.copy_to(&there, progress));
+    let (stops, copied) = copied_in_parts(|progress| World::builder().copy_to(&original, &there, progress));
     assert!((1..=4).contains(&stops) && copied.is_continued, "{stops} {copied:?}");
     let copy = World::builder().open_read_only(&there).expect("opens");
     assert!(rows(&*copy.engine()) == expected);
     drop(copy);
-    let refused = original.copy_to(&there, |_| {}).map(drop);
+    let refused = World::builder().copy_to(&original, &there, |_| {}).map(drop);
     assert!(matches!(refused, Err(Error::Open(OpenError::NotEmpty { .. }))), "{refused:?}");
 
     // Half copies open as no world, and are of one commit of one world.
     let (open, half) = (on_a_server(), folder.path().join("half"));
     for stopped in [
-        catch_unwind(AssertUnwindSafe(|| original.copy_over(&open(), |_| panic!("stopped")))).map(drop),
-        catch_unwind(AssertUnwindSafe(|| original.copy_to(&half, |_| panic!("stopped")))).map(drop),
+        catch_unwind(AssertUnwindSafe(|| {
+            World::builder().copy_over(&original, &open(), |_| panic!("stopped"))
+        }))
+        .map(drop),
+        catch_unwind(AssertUnwindSafe(|| World::builder().copy_to(&original, &half, |_| panic!("stopped"))))
+            .map(drop),
     ] {
         assert!(stopped.is_err());
     }
@@ -163,15 +168,15 @@ fn a_copy_that_stops_after_any_part_is_continued() {
     is_half(World::builder().over(open()));
     is_half(World::builder().open(&half));
     original.transaction(|tx| tx.put_object("newer", vec![])).expect("commits");
-    let refused = original.copy_over(&open(), |_| {}).map(drop);
+    let refused = World::builder().copy_over(&original, &open(), |_| {}).map(drop);
     assert!(
         matches!(&refused, Err(Error::Open(OpenError::HalfCreated { at })) if at.to_string() == open().address()),
         "{refused:?}"
     );
-    let refused = original.copy_to(&half, |_| {}).map(drop);
+    let refused = World::builder().copy_to(&original, &half, |_| {}).map(drop);
     assert!(matches!(refused, Err(Error::Open(OpenError::HalfCreated { .. }))), "{refused:?}");
     let other = World::builder().create(folder.path().join("other")).expect("the directory is empty");
-    let refused = other.copy_to(&half, |_| {}).map(drop);
+    let refused = World::builder().copy_to(&other, &half, |_| {}).map(drop);
     assert!(matches!(refused, Err(Error::Open(OpenError::NotEmpty { .. }))), "{refused:?}");
 }
 
@@ -180,9 +185,11 @@ fn a_copy_needs_an_engine_without_rows_that_loads() {
     let world = World::builder().in_memory().expect("a world");
     let used = MemEngine::new();
     used.commit(Batch::new(), &[], Level::Process).expect("commits");
-    let refused = world.copy_over(&used, |_| {}).map(drop);
+    let refused = World::builder().copy_over(&world, &used, |_| {}).map(drop);
     assert!(matches!(refused, Err(Error::Open(OpenError::NotEmpty { .. }))), "{refused:?}");
-    let refused = world.copy_over(&Plain { engine: MemEngine::new() }, |_| {}).expect_err("it has no load");
+    let refused = World::builder()
+        .copy_over(&world, &Plain { engine: MemEngine::new() }, |_| {})
+        .expect_err("it has no load");
     assert_eq!(refused.to_string(), "this engine cannot load rows");
 }
 
@@ -218,10 +225,12 @@ fn rows_that_moved_meanwhile_are_not_lost() {
     let ids = Ids::register(&original);
     save(&original, [(ids.at(0, 0, 0), filled(&original, ids.stone))]);
     let open = on_a_server();
-    let stopped = catch_unwind(AssertUnwindSafe(|| original.copy_over(&open(), |_| panic!("stopped"))));
+    let stopped = catch_unwind(AssertUnwindSafe(|| {
+        World::builder().copy_over(&original, &open(), |_| panic!("stopped"))
+    }));
     assert!(stopped.is_err());
     // The copy has the chunk in the family of hot rows. It moves to another, which is copied later.
     demote(&original, cg_format::ClusterTier::L1, &[ids.at(0, 0, 0)], false);
-    let refused = original.copy_over(&open(), |_| {}).map(drop);
+    let refused = World::builder().copy_over(&original, &open(), |_| {}).map(drop);
     assert!(matches!(refused, Err(Error::Open(OpenError::HalfCreated { .. }))), "{refused:?}");
 }
