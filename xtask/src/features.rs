@@ -1,7 +1,8 @@
 //! Builds of one package and of the workspace have the same features, so that cargo compiles no crate for both.
 //!
 //! Cargo compiles a crate with the features that the packages of this build ask for. If another build asks for more, the crate and
-//! all above it are compiled again. The mend is to name the feature in the workspace's `Cargo.toml`.
+//! all above it are compiled again. The mend is to name the feature in the workspace's `Cargo.toml`. The package whose tests need
+//! a server is left out: it is compiled in a lane of its own.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,7 @@ use anyhow::{Result, ensure};
 
 use crate::context::Context;
 use crate::report::Outcome;
+use crate::test::SERVED;
 
 /// Packages that are built alone: `cargo build --release --package cg-cli`, and the demonstration.
 const ALONE: [&str; 2] = ["cg-cli", "cg-bench"];
@@ -18,7 +20,8 @@ const ALONE: [&str; 2] = ["cg-cli", "cg-bench"];
 /// # Errors
 /// A crate is compiled for a package with other features than for the workspace; all of them are named.
 pub(crate) fn run(context: &Context) -> Result<Outcome> {
-    let whole = crates(context, &["--workspace"])?;
+    // Its lane compiles some crates again.
+    let whole = crates(context, &["--workspace", "--exclude", SERVED])?;
     let mut twice = Vec::new();
     for package in ALONE {
         let alone = crates(context, &["--package", package])?;

@@ -17,6 +17,7 @@ use crate::{independent, pure, setup, torture};
 
 pub(crate) use postgres::Lane;
 use scratch::Scratch;
+pub(crate) use selection::SERVED;
 use selection::Selection;
 
 /// Tells tests that have a long form to take it, as `testdata/long.rs` reads it.

@@ -20,7 +20,7 @@ const MAIN: &str = "main";
 pub(crate) const SHORT: [&str; 5] = ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot", "xtask"];
 
 /// The package whose tests need a server of PostgreSQL.
-pub(super) const SERVED: &str = "cg-postgres";
+pub(crate) const SERVED: &str = "cg-postgres";
 
 /// The variable from which they have the address of a database.
 pub(super) const ADDRESS: &str = "CG_PG_URL";
