@@ -67,8 +67,8 @@ impl DamagedCommits {
 /// Salvages the damaged commits of the engine in a directory; `None` if there are none. `check` examines the engine first.
 ///
 /// # Errors
-/// [`OpenError::Engine`] if the engine does not open; that of `check`; as [`DamagedCommits::find`] and
-/// [`DamagedCommits::salvage`].
+/// [`OpenError::Engine`] if the engine does not open; that of `check`; [`Error::Corrupt`] if the openings are damaged;
+/// [`Error::Engine`] if the commits cannot be read or rolled forward.
 #[cfg(feature = "rocks")]
 pub fn salvage_in(
     dir: &Path,
