@@ -101,12 +101,14 @@ fn info(said: &Said) -> Value {
     info
 }
 
-/// A `verify` without what a place has for itself: a database has a row for the file `world.cg`.
+/// A `verify` without what a place has for itself: a database has a row for the file `world.cg`, and over a network only
+/// moves store when a chunk was accessed.
 fn verified(said: &Said) -> Value {
     assert_eq!(said.code, 0, "{said:?}");
     let mut report = said.json();
     let checked = report["checked"].as_object_mut().expect("an object");
     assert!(checked.remove("worldMeta").and_then(|rows| rows.as_u64()).is_some_and(|rows| rows > 0));
+    assert!(checked.remove("index").is_some());
     report
 }
 
