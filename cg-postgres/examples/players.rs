@@ -1,4 +1,4 @@
-//! A server process with sixty simulated players over three nodes, of which the primary is killed while they play.
+//! A server process with sixty simulated players over three nodes. The primary is killed while they play.
 //!
 //! `cargo run -p cg-postgres --example players` starts the nodes with `cargo xtask postgres up`, plays for twenty seconds,
 //! and kills the primary after eight. Each second is a line. At the end another process's view of the world is counted:

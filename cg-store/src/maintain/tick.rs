@@ -35,8 +35,8 @@ pub struct TickReport {
     pub tiles_folded: usize,
     /// Chunks whose deltas were folded into their rows.
     pub deltas_folded: usize,
-    /// Whether known work was left when the budget ended. Over a network also while a job runs. Work that waits for [disk space](Self::skipped_low_disk) is
-    /// not included.
+    /// Whether known work was left when the budget ended. Over a network also while a job runs. Work that waits for
+    /// [disk space](Self::skipped_low_disk) is not included.
     pub work_left: bool,
     /// Whether less disk space is free than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes)
     /// requires. Then nothing is moved, folded or rewritten, and all of that work waits. Purging of old tombstones

@@ -138,7 +138,7 @@ fn add(sum: &mut Sum, moves: MoveCounts) {
 
 /// Ticks at one moment until a job that began at it has found nothing to do.
 #[track_caller]
-fn settle(world: &World, now: u64, players: &[PlayerAt]) -> Sum {
+fn run_until_idle(world: &World, now: u64, players: &[PlayerAt]) -> Sum {
     let (begun, mut sum, mut idle) = (Instant::now(), Sum::default(), 0);
     while begun.elapsed() < PATIENCE {
         let report = world.tick(GameTick::new(now), players, ENOUGH).expect("ticks");
@@ -182,8 +182,8 @@ fn a_ticks_thread_calls_no_engine_whatever_is_due() {
     while tick < 300 || (sum[2] == 0 && tick < 30_000) {
         // Everything is due in the middle of it, and something is changed now and then.
         now = tick + if tick < 50 { 0 } else { HOUR } + if tick < 150 { 0 } else { DAY };
-        let somebody = player(1, ids.overworld, 8 * tick as i64, 8, 8);
-        let tick_it = || world.tick(GameTick::new(now), &[somebody], Duration::from_millis(5));
+        let visitor = player(1, ids.overworld, 8 * tick as i64, 8, 8);
+        let tick_it = || world.tick(GameTick::new(now), &[visitor], Duration::from_millis(5));
         let (report, calls) = counter.during(tick_it);
         add(&mut sum, report.expect("ticks").moves);
         assert_eq!(calls.all(), 0, "tick {tick}: {calls:?}");
@@ -201,8 +201,8 @@ fn a_ticks_thread_calls_no_engine_whatever_is_due() {
         tick += 1;
     }
     world.flush().expect("everything is accepted");
-    settle(&world, now + 1, &[]);
-    settle(&world, now + DAY + HOUR, &[]);
+    run_until_idle(&world, now + 1, &[]);
+    run_until_idle(&world, now + DAY + HOUR, &[]);
     assert!(sum[2] > 0, "chunks were moved meanwhile: {sum:?}");
     assert_eq!(tiers(&world), [0, 0, all.len() as u64]);
     assert_sound(&world);
@@ -221,7 +221,7 @@ fn the_first_tick_of_a_world_that_was_opened_calls_nothing() {
     let ids = Ids::register(&world);
     let all = in_each_cube(&ids, 1);
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    settle(&world, 7, &[]);
+    run_until_idle(&world, 7, &[]);
     world.close().expect("closes");
     drop(world);
     let (world, counter) = open();
@@ -233,7 +233,7 @@ fn the_first_tick_of_a_world_that_was_opened_calls_nothing() {
     let (peeked, calls) = counter.during(|| world.peek(all[0]));
     assert!(matches!(peeked, Peek::NotLoaded) && calls.all() == 0, "{calls:?}");
     network.pause(false);
-    settle(&world, 3 * DAY, &[]);
+    run_until_idle(&world, 3 * DAY, &[]);
     assert_eq!(tiers(&world), [0, 0, all.len() as u64], "what another opening left is found");
     assert_sound(&world);
 }
@@ -247,21 +247,21 @@ fn a_cube_that_moves_costs_less_than_two_calls() {
     let cubes = 128;
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
     let count = all.len() as u64;
-    settle(&world, 1, &[]);
+    run_until_idle(&world, 1, &[]);
     let mut taken = Vec::new();
     let mut during = |now: u64, players: &[PlayerAt]| {
         let before = counter.calls();
-        let sum = settle(&world, now, players);
+        let sum = run_until_idle(&world, now, players);
         taken.push((counter.calls() - before).all());
         (sum, tiers(&world))
     };
     assert_eq!(during(HOUR + 2, &[]), ([0, count, 0, 0, 0, 0, 0], [0, count, 0]));
     assert_eq!(during(DAY + HOUR, &[]), ([0, 0, count, 0, 0, 0, 0], [0, 0, count]));
-    let somebody = [player(1, ids.overworld, 256, 8, 8)];
-    settle(&world, DAY + HOUR + 1, &somebody);
+    let visitor = [player(1, ids.overworld, 256, 8, 8)];
+    run_until_idle(&world, DAY + HOUR + 1, &visitor);
     world.cache().clear();
     assert!(world.load_many(&all).into_iter().all(|found| found.expect("loads").is_some()));
-    let ([promoted, ..], [hot, ..]) = during(DAY + HOUR + HOUR / 2, &somebody);
+    let ([promoted, ..], [hot, ..]) = during(DAY + HOUR + HOUR / 2, &visitor);
     assert_eq!((promoted, hot), (count, count));
     assert!(taken.iter().all(|calls| *calls < 2 * cubes), "{taken:?} calls for {cubes} cubes");
     assert!(taken.iter().all(|calls| *calls <= 40), "{taken:?} calls for {cubes} cubes");
@@ -273,7 +273,7 @@ fn two_ticks_never_run_two_jobs() {
     let (world, _, gate, ids) = over_network(&network_options());
     let all = in_each_cube(&ids, 1);
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    settle(&world, 1, &[]);
+    run_until_idle(&world, 1, &[]);
     gate.set(|| {
         std::thread::sleep(Duration::from_millis(5));
         None
@@ -293,7 +293,7 @@ fn two_ticks_never_run_two_jobs() {
             });
         }
     });
-    settle(&world, 60 * DAY, &[]);
+    run_until_idle(&world, 60 * DAY, &[]);
     assert_eq!(gate.most_passing.load(Ordering::Acquire), 1);
     assert_eq!(tiers(&world), [0, 0, all.len() as u64]);
     assert_sound(&world);
@@ -304,7 +304,7 @@ fn while_a_job_runs_a_tick_says_that_work_is_left() {
     let (world, counter, gate, ids) = over_network(&network_options());
     let all = in_each_cube(&ids, 1);
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    settle(&world, 1, &[]);
+    run_until_idle(&world, 1, &[]);
     let ((begun, begins), (go_on, goes_on)) = (channel(), channel::<()>());
     gate.set(move || {
         let _ = begun.send(());
@@ -321,7 +321,7 @@ fn while_a_job_runs_a_tick_says_that_work_is_left() {
     }
     assert_eq!(world.tiers().clock().now().get(), HOUR + 22, "time goes on");
     drop(go_on);
-    let [_, warmed, ..] = settle(&world, HOUR + 30, &[]);
+    let [_, warmed, ..] = run_until_idle(&world, HOUR + 30, &[]);
     assert_eq!(warmed, all.len() as u64);
 }
 
@@ -331,7 +331,7 @@ fn no_access_is_stored_over_a_network() {
     let all = in_each_cube(&ids, 1);
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
     for tick in 1..100 {
-        settle(&world, tick * 600, &[]);
+        run_until_idle(&world, tick * 600, &[]);
         world.cache().clear();
         assert!(world.load_many(&all).into_iter().all(|found| found.is_ok()));
     }
@@ -348,7 +348,7 @@ fn no_access_is_stored_over_a_network() {
     assert_eq!(heat(), 0);
     let before = counter.calls();
     let now = 100 * 600 + HOUR;
-    settle(&world, now, &[]);
+    run_until_idle(&world, now, &[]);
     assert_eq!(heat(), 64, "a warm cluster is found by its heat row, which its own batch puts");
     assert!((counter.calls() - before).all() < 30);
     assert_eq!(world.metrics().ticks.count(), world.metrics().tick_excess.count());

@@ -8,7 +8,7 @@ fn the_error_of_a_job_comes_from_the_next_tick() {
     let (world, _, gate, ids) = over_network(&network_options());
     let all = in_each_cube(&ids, 1);
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    settle(&world, 1, &[]);
+    run_until_idle(&world, 1, &[]);
     gate.set(|| Some(EngineError::NoSpace { message: "by request".into() }));
     let tick = |now| world.tick(GameTick::new(now), &[], ENOUGH);
     let first = tick(HOUR + 2).expect("the job has not ended");
@@ -24,7 +24,7 @@ fn the_error_of_a_job_comes_from_the_next_tick() {
     let Error::Engine(EngineError::NoSpace { message }) = &error else { panic!("{error}") };
     assert_eq!(message, "by request");
     gate.set(|| None);
-    settle(&world, HOUR + 4, &[]);
+    run_until_idle(&world, HOUR + 4, &[]);
     assert_eq!(tiers(&world), [0, all.len() as u64, 0], "the moves are tried again");
     assert_sound(&world);
 }
@@ -37,7 +37,7 @@ fn remote() -> (World, Arc<Server>, Arc<Network>, Ids, Vec<ChunkAt>) {
     let ids = Ids::register(&world);
     let all = in_each_cube(&ids, 1);
     save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
-    settle(&world, 1, &[]);
+    run_until_idle(&world, 1, &[]);
     (world, server, network, ids, all)
 }
 
@@ -51,7 +51,7 @@ fn what_cannot_be_reached_is_tried_later_and_no_tick_fails() {
         std::thread::sleep(Duration::from_millis(1));
     }
     network.cut(false);
-    let [_, warmed, ..] = settle(&world, HOUR + 200, &[]);
+    let [_, warmed, ..] = run_until_idle(&world, HOUR + 200, &[]);
     assert_eq!((warmed, tiers(&world)), (all.len() as u64, [0, all.len() as u64, 0]));
     assert_sound(&world);
 }
@@ -89,8 +89,8 @@ fn a_cut_in_the_middle_leaves_each_chunk_once() {
         for (at, seed) in all.iter().zip(0..) {
             assert_eq!(other.load(*at).expect("loads").as_deref(), Some(&noisy(&other, &ids, seed)), "{at}");
         }
-        settle(&other, 4 * DAY, &[]);
-        settle(&other, 6 * DAY, &[]);
+        run_until_idle(&other, 4 * DAY, &[]);
+        run_until_idle(&other, 6 * DAY, &[]);
         assert_eq!(tiers(&other), [0, 0, all.len() as u64]);
         assert_sound(&other);
     }
@@ -101,7 +101,7 @@ fn closing_waits_for_a_job_and_none_writes_afterwards() {
     let (world, counter, gate, ids) = over_network(&network_options());
     let all = in_each_cube(&ids, 2);
     save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
-    settle(&world, 1, &[]);
+    run_until_idle(&world, 1, &[]);
     let ((begun, begins), (go_on, goes_on)) = (channel(), channel::<()>());
     gate.set(move || {
         let _ = begun.send(());
@@ -131,7 +131,7 @@ fn a_save_between_the_reads_and_the_batch_of_a_job_keeps_only_its_cube_back() {
         let (world, _, gate, ids) = over_network(&network_options());
         let all = in_each_cube(&ids, 1);
         save(&world, all.iter().zip(0..).map(|(at, seed)| (*at, noisy(&world, &ids, seed))));
-        settle(&world, 1, &[]);
+        run_until_idle(&world, 1, &[]);
         let (other, at, mut is_saved) = (world.clone(), all[100], false);
         gate.set(move || {
             if !std::mem::replace(&mut is_saved, true) {
@@ -158,8 +158,8 @@ fn a_save_between_the_reads_and_the_batch_of_a_job_keeps_only_its_cube_back() {
         );
         assert_sound(&world);
         gate.set(|| None);
-        settle(&world, now + 2 * DAY, &[]);
-        settle(&world, now + 4 * DAY, &[]);
+        run_until_idle(&world, now + 2 * DAY, &[]);
+        run_until_idle(&world, now + 4 * DAY, &[]);
         assert_eq!(tiers(&world), [0, 0, count], "and it moves later");
         assert_eq!(world.load(at).expect("loads").as_deref(), Some(&filled(&world, ids.glass)));
         assert_sound(&world);

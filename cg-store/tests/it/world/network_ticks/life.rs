@@ -4,7 +4,11 @@ use super::super::moves::play;
 use super::*;
 
 /// The life of a world: what is saved, edited and deleted between the moves.
-fn live(world: &World, ids: &Ids, settle: &dyn Fn(&World, u64, &[PlayerAt])) -> Vec<([u64; 3], String)> {
+fn live(
+    world: &World,
+    ids: &Ids,
+    run_until_idle: &dyn Fn(&World, u64, &[PlayerAt]),
+) -> Vec<([u64; 3], String)> {
     let all = in_each_cube(ids, 1);
     let mut states = Vec::new();
     let mut state = |world: &World| {
@@ -43,39 +47,39 @@ fn live(world: &World, ids: &Ids, settle: &dyn Fn(&World, u64, &[PlayerAt])) -> 
         });
         deleted.expect("deletes");
     };
-    settle(world, 1, &[]);
+    run_until_idle(world, 1, &[]);
     state(world);
     dig(world, 0);
     delete(world, &all[300..320]);
-    settle(world, 2 * 60 * GameTick::PER_SECOND, &[]);
+    run_until_idle(world, 2 * 60 * GameTick::PER_SECOND, &[]);
     state(world);
-    settle(world, HOUR + 10_000, &[]);
+    run_until_idle(world, HOUR + 10_000, &[]);
     state(world);
     // Copies in warm clusters are shadowed, and some are hidden by tombstones.
     save(world, all[..40].iter().map(|at| (*at, filled(world, ids.stone))));
     delete(world, &all[40..90]);
     dig(world, 7);
-    settle(world, HOUR + 20_000, &[]);
+    run_until_idle(world, HOUR + 20_000, &[]);
     state(world);
-    settle(world, 2 * DAY, &[]);
+    run_until_idle(world, 2 * DAY, &[]);
     state(world);
     let horizon = world.last_commit();
     world.tiers().purge_tombstones_before(horizon).expect("purges");
-    settle(world, 2 * DAY + HOUR, &[]);
+    run_until_idle(world, 2 * DAY + HOUR, &[]);
     state(world);
-    let somebody = [player(1, ids.overworld, 128, 8, 8)];
-    settle(world, 3 * DAY, &somebody);
+    let visitor = [player(1, ids.overworld, 128, 8, 8)];
+    run_until_idle(world, 3 * DAY, &visitor);
     assert!(world.load_many(&all).into_iter().all(|found| found.is_ok()));
-    settle(world, 3 * DAY + HOUR, &somebody);
+    run_until_idle(world, 3 * DAY + HOUR, &visitor);
     state(world);
     // Everything that is cold is shadowed by now.
-    settle(world, 3 * DAY + 2 * HOUR, &somebody);
+    run_until_idle(world, 3 * DAY + 2 * HOUR, &visitor);
     save(world, all[..100].iter().map(|at| (*at, filled(world, ids.glass))));
-    settle(world, 3 * DAY + 3 * HOUR, &somebody);
+    run_until_idle(world, 3 * DAY + 3 * HOUR, &visitor);
     state(world);
     assert_sound(world);
-    settle(world, 10 * DAY, &[]);
-    settle(world, 20 * DAY, &[]);
+    run_until_idle(world, 10 * DAY, &[]);
+    run_until_idle(world, 20 * DAY, &[]);
     state(world);
     assert_sound(world);
     states
@@ -87,7 +91,7 @@ fn a_world_over_a_network_becomes_what_it_becomes_in_memory() {
     let memory = World::builder().options(&options).in_memory().expect("a world in memory");
     let expected = live(&memory, &Ids::register(&memory), &|world, now, players| play(world, now, players));
     let (world, _, _, ids) = over_network(&options);
-    let found = live(&world, &ids, &|world, now, players| _ = settle(world, now, players));
+    let found = live(&world, &ids, &|world, now, players| _ = run_until_idle(world, now, players));
     for (step, (found, expected)) in found.iter().zip(&expected).enumerate() {
         assert_eq!(found.0, expected.0, "the tiers after step {step}");
         assert!(found.1 == expected.1, "the content after step {step}");
