@@ -96,6 +96,15 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// [`EngineError::Closed`], also for reads of a snapshot that was taken before the engine was closed.
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError>;
 
+    /// As [`snapshot`](Self::snapshot), as a value that does not borrow the engine: for readers that follow the commits of
+    /// another engine over the same rows. After [`close`](Self::close) its reads fail.
+    ///
+    /// # Errors
+    /// [`EngineError::Unsupported`] if [`Caps::is_shared`] is unset; otherwise as [`snapshot`](Self::snapshot).
+    fn follow(&self) -> Result<Snapshot<'static>, EngineError> {
+        Err(EngineError::Unsupported { what: "be followed" })
+    }
+
     /// Brings every commit made so far to [`Level::Power`]. Concurrent callers share one sync. If all are synced already,
     /// an engine may note so durably.
     ///
@@ -208,7 +217,7 @@ pub struct Caps {
     /// The resource that a call waits for.
     pub latency: Latency,
     /// Other processes may have the same rows open. One engine writes at a time: commits of the others fail with
-    /// [`Fenced`](crate::EngineError::Fenced).
+    /// [`Fenced`](crate::EngineError::Fenced), and [`Engine::follow`](crate::Engine::follow) works.
     pub is_shared: bool,
     /// A power cut may still lose a commit at [`Level::Process`](crate::Level::Process). It reaches
     /// [`Level::Power`](crate::Level::Power) later, or with [`sync`](crate::Engine::sync). If unset, both levels are

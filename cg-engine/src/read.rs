@@ -73,23 +73,29 @@ pub trait Readable: Send + Sync {
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError>;
 }
 
-impl<R: Readable + ?Sized> Readable for Box<R> {
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
-        (**self).get(space, key)
-    }
+/// Reads through a pointer.
+macro_rules! readable_through {
+    ($($pointer:ident)+) => {$(
+        impl<R: Readable + ?Sized> Readable for $pointer<R> {
+            fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
+                (**self).get(space, key)
+            }
 
-    fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
-        (**self).get_many(keys)
-    }
+            fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+                (**self).get_many(keys)
+            }
 
-    fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
-        (**self).get_slices(slices)
-    }
+            fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
+                (**self).get_slices(slices)
+            }
 
-    fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
-        (**self).scan_rows(scan, visit)
-    }
+            fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
+                (**self).scan_rows(scan, visit)
+            }
+        }
+    )+};
 }
+readable_through! { Box Arc }
 
 /// Scans that every [`Readable`] gets without implementing them.
 pub trait ReadableExt: Readable {

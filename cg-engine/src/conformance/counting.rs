@@ -27,7 +27,7 @@ pub enum Call {
     GetSlices,
     /// [`Readable::scan_rows`], whatever the number of rows.
     Scan,
-    /// [`Engine::snapshot`]. Reads from the snapshot are counted as reads.
+    /// [`Engine::snapshot`] and [`Engine::follow`]. Reads from the snapshot are counted as reads.
     Snapshot,
     /// [`Engine::commit`].
     Commit,
@@ -218,6 +218,12 @@ impl Engine for Counting {
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
         self.counter.note(Call::Snapshot);
         let (snapshot, counter) = (self.engine.snapshot()?, self.counter.clone());
+        Ok(Box::new(CountingSnapshot { snapshot, counter }))
+    }
+
+    fn follow(&self) -> Result<Snapshot<'static>, EngineError> {
+        self.counter.note(Call::Snapshot);
+        let (snapshot, counter) = (self.engine.follow()?, self.counter.clone());
         Ok(Box::new(CountingSnapshot { snapshot, counter }))
     }
 

@@ -256,6 +256,10 @@ impl Engine for PostgresEngine {
     }
 
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
+        self.follow()
+    }
+
+    fn follow(&self) -> Result<Snapshot<'static>, EngineError> {
         let kept = Kept::new(&self.source)?;
         if self.owner.is_none() {
             self.last_commit.fetch_max(kept.at.seq.get(), Ordering::AcqRel);

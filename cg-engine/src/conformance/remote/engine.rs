@@ -1,14 +1,14 @@
 //! The engine, which is a client of the server.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::network::Network;
 use super::server::{Owner, Progress, Refused, Server};
-use super::view::Kept;
+use super::view::{Kept, Reads};
 use crate::{
     Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, FamilyUsage, Fence, Found, Guard, KeyRange,
     Latency, Level, Reopen, Reopened, SealedRow, Snapshot, Usage, check_load,
@@ -20,17 +20,14 @@ const MAX_BATCH_BYTES: u64 = 64 << 20;
 /// Rows on a [`Server`], reached over a [`Network`].
 #[derive(Debug)]
 pub struct Remote {
-    pub(crate) server: Arc<Server>,
-    pub(crate) network: Arc<Network>,
+    pub(super) reads: Reads,
     /// `None` if it is open for reading only.
     owner: Option<Owner>,
     /// The number of the last writing request. One is sent at a time.
     requests: Mutex<u64>,
-    pub(crate) last_commit: AtomicU64,
     last_synced: AtomicU64,
     batches: AtomicU64,
     failed: OnceLock<Failure>,
-    closed: AtomicBool,
 }
 
 impl Remote {
@@ -59,24 +56,17 @@ impl Remote {
         progress: Progress,
     ) -> Self {
         Self {
-            server: Arc::clone(server),
-            network: Arc::clone(network),
+            reads: Reads::new(server, network, progress.last_commit),
             owner,
             requests: Mutex::new(0),
-            last_commit: AtomicU64::new(progress.last_commit.get()),
             last_synced: AtomicU64::new(progress.last_synced.get()),
             batches: AtomicU64::new(0),
             failed: OnceLock::new(),
-            closed: AtomicBool::new(false),
         }
     }
 
-    pub(crate) fn check_open(&self) -> Result<(), EngineError> {
-        if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
-    }
-
     fn check_writable(&self) -> Result<Owner, EngineError> {
-        self.check_open()?;
+        self.reads.check_open()?;
         match self.failed.get() {
             Some(failure) => Err(EngineError::ReadOnly { cause: Arc::clone(failure.cause()) }),
             None => self.owner.ok_or(EngineError::OpenedReadOnly),
@@ -96,8 +86,8 @@ impl Remote {
         let first = first.unwrap_or_else(|| self.last_commit().next());
         *requests += 1;
         let request = (owner, *requests);
-        let (server, guards) = (Arc::clone(&self.server), guards.to_vec());
-        let applied = self.network.commit(move || server.commit(request, first, &mut batches, &guards));
+        let (server, guards) = (Arc::clone(&self.reads.server), guards.to_vec());
+        let applied = self.reads.network.commit(move || server.commit(request, first, &mut batches, &guards));
         let (last, count) = match applied {
             Ok(Ok(applied)) => applied,
             Ok(Err(Refused::Fenced(why))) => return Err(self.fenced(why)),
@@ -111,7 +101,7 @@ impl Remote {
             }
             Err(unanswered) => return Err(EngineError::WriteFailed { cause: self.fail(unanswered) }),
         };
-        self.last_commit.store(last.get(), Ordering::Release);
+        self.reads.last_commit.store(last.get(), Ordering::Release);
         self.batches.store(count, Ordering::Release);
         Ok(last)
     }
@@ -174,22 +164,27 @@ impl Engine for Remote {
         let owner = self.check_writable()?;
         let seq = check_load(&rows, self.last_commit(), MAX_BATCH_BYTES)?;
         let loaded = self
+            .reads
             .network
-            .call(|| self.server.load(owner, &rows, seq))
+            .call(|| self.reads.server.load(owner, &rows, seq))
             .map_err(|unanswered| EngineError::WriteFailed { cause: self.fail(unanswered) })?;
         let count = loaded.map_err(|why| self.fenced(why))?;
-        self.last_commit.store(seq.get(), Ordering::Release);
+        self.reads.last_commit.store(seq.get(), Ordering::Release);
         self.batches.store(count, Ordering::Release);
         Ok(())
     }
 
     fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
-        Ok(Box::new(Kept::new(self)?))
+        self.follow()
+    }
+
+    fn follow(&self) -> Result<Snapshot<'static>, EngineError> {
+        Ok(Box::new(Kept::new(&self.reads)?))
     }
 
     fn sync(&self) -> Result<(), EngineError> {
         let owner = self.check_writable()?;
-        let synced = self.network.call(|| self.server.sync(owner)).map_err(|unanswered| {
+        let synced = self.reads.network.call(|| self.reads.server.sync(owner)).map_err(|unanswered| {
             let (seq, cause) = (self.last_commit(), self.fail(unanswered));
             EngineError::SyncFailed { seq, cause }
         })?;
@@ -199,7 +194,7 @@ impl Engine for Remote {
     }
 
     fn last_commit(&self) -> CommitSeq {
-        CommitSeq::new(self.last_commit.load(Ordering::Acquire))
+        CommitSeq::new(self.reads.last_commit.load(Ordering::Acquire))
     }
 
     fn batch_count(&self) -> u64 {
@@ -223,11 +218,11 @@ impl Engine for Remote {
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        if self.closed.load(Ordering::Acquire) {
+        if self.reads.closed.load(Ordering::Acquire) {
             return Ok(());
         }
         let synced = if self.check_writable().is_ok() { self.sync() } else { Ok(()) };
-        self.closed.store(true, Ordering::Release);
+        self.reads.closed.store(true, Ordering::Release);
         synced
     }
 
@@ -236,7 +231,8 @@ impl Engine for Remote {
     }
 
     fn reopening(&self) -> Reopen {
-        let (server, network, owner) = (Arc::clone(&self.server), Arc::clone(&self.network), self.owner);
+        let (server, network, owner) =
+            (Arc::clone(&self.reads.server), Arc::clone(&self.reads.network), self.owner);
         Box::new(move |expects| {
             let owner = owner.ok_or(EngineError::OpenedReadOnly)?;
             let again = network.call(|| server.take_again(owner))?;
@@ -266,8 +262,8 @@ impl Engine for Remote {
     }
 
     fn usage(&self) -> Result<Usage, EngineError> {
-        self.check_open()?;
-        let counts = self.network.call(|| self.server.count())?;
+        self.reads.check_open()?;
+        let counts = self.reads.network.call(|| self.reads.server.count())?;
         let family = |(family, (row_count, table_bytes)): (Family, (u64, u64))| FamilyUsage {
             row_count,
             table_bytes,

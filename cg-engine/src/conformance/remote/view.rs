@@ -2,29 +2,39 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::engine::Remote;
-use super::server::{Place, Row, place};
+use super::network::Network;
+use super::server::{Place, Row, Server, place};
 use crate::{CommitSeq, EngineError, Readable, RowSlice, RowVisitor, Scan, Space, Value};
 
 /// The maximum number of rows in one answer.
 const PAGE_ROWS: usize = 256;
 
+/// The part of an engine that reads use. Snapshots may outlive the engine.
+#[derive(Debug, Clone)]
+pub(super) struct Reads {
+    pub(super) server: Arc<Server>,
+    pub(super) network: Arc<Network>,
+    pub(super) last_commit: Arc<AtomicU64>,
+    pub(super) closed: Arc<AtomicBool>,
+}
+
 /// A snapshot on the server, until the value is dropped or newer snapshots evict it.
 #[derive(Debug)]
-pub(crate) struct Kept<'r> {
-    remote: &'r Remote,
+pub(super) struct Kept {
+    reads: Reads,
     number: u64,
     seq: CommitSeq,
 }
 
-impl<'r> Kept<'r> {
-    pub(crate) fn new(remote: &'r Remote) -> Result<Self, EngineError> {
-        remote.check_open()?;
+impl Kept {
+    pub(super) fn new(reads: &Reads) -> Result<Self, EngineError> {
+        reads.check_open()?;
         // If the answer is lost, later snapshots evict the snapshot.
-        let (number, seq) = remote.network.call(|| remote.server.keep())?;
-        Ok(Self { remote, number, seq })
+        let (number, seq) = reads.network.call(|| reads.server.keep())?;
+        Ok(Self { reads: reads.clone(), number, seq })
     }
 
     fn gone(&self) -> EngineError {
@@ -32,33 +42,33 @@ impl<'r> Kept<'r> {
     }
 }
 
-impl Drop for Kept<'_> {
+impl Drop for Kept {
     fn drop(&mut self) {
         // No caller needs the answer. Later snapshots evict one that is not released.
-        let _ = self.remote.network.call(|| self.remote.server.release(self.number));
+        let _ = self.reads.network.call(|| self.reads.server.release(self.number));
     }
 }
 
-impl Readable for Kept<'_> {
+impl Readable for Kept {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
         self.get_many(&[(space, key)]).pop().unwrap_or(Ok(None))
     }
 
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
-        self.remote.read_many(Some(self.number), keys, &|| self.gone())
+        self.reads.read_many(Some(self.number), keys, &|| self.gone())
     }
 
     fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
-        self.remote.read_slices(Some(self.number), slices, &|| self.gone())
+        self.reads.read_slices(Some(self.number), slices, &|| self.gone())
     }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let mut rest = Rest::of(scan);
         while rest.is_any() {
-            self.remote.check_open()?;
+            self.reads.check_open()?;
             let (range, limit) = rest.next_page();
-            let ask = || self.remote.server.page(Some(self.number), range.clone(), limit);
-            let page = self.remote.network.call(ask)?.ok_or_else(|| self.gone())?;
+            let ask = || self.reads.server.page(Some(self.number), range.clone(), limit);
+            let page = self.reads.network.call(ask)?.ok_or_else(|| self.gone())?;
             if rest.show(page, visit).is_break() {
                 break;
             }
@@ -127,7 +137,20 @@ fn is_range(from: &Bound<Place>, to: &Bound<Place>) -> bool {
     }
 }
 
-impl Remote {
+impl Reads {
+    pub(super) fn new(server: &Arc<Server>, network: &Arc<Network>, last_commit: CommitSeq) -> Self {
+        Self {
+            server: Arc::clone(server),
+            network: Arc::clone(network),
+            last_commit: Arc::new(AtomicU64::new(last_commit.get())),
+            closed: Arc::default(),
+        }
+    }
+
+    pub(super) fn check_open(&self) -> Result<(), EngineError> {
+        if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
+    }
+
     fn read_many(
         &self,
         snapshot: Option<u64>,
@@ -187,24 +210,24 @@ impl Readable for Remote {
     }
 
     fn get_many(&self, keys: &[(Space, &[u8])]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
-        self.read_many(None, keys, &|| self.no_snapshot())
+        self.reads.read_many(None, keys, &|| self.reads.no_snapshot())
     }
 
     fn get_slices(&self, slices: &[RowSlice<'_>]) -> Vec<Result<Option<Value<'_>>, EngineError>> {
-        self.read_slices(None, slices, &|| self.no_snapshot())
+        self.reads.read_slices(None, slices, &|| self.reads.no_snapshot())
     }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         if scan.max_rows > PAGE_ROWS {
             // All pages must come from one state.
-            return Kept::new(self)?.scan_rows(scan, visit);
+            return Kept::new(&self.reads)?.scan_rows(scan, visit);
         }
-        self.check_open()?;
+        self.reads.check_open()?;
         let mut rest = Rest::of(scan);
         if rest.is_any() {
             let (range, limit) = rest.next_page();
-            let ask = || self.server.page(None, range.clone(), limit);
-            let page = self.network.call(ask)?.ok_or_else(|| self.no_snapshot())?;
+            let ask = || self.reads.server.page(None, range.clone(), limit);
+            let page = self.reads.network.call(ask)?.ok_or_else(|| self.reads.no_snapshot())?;
             let _done = rest.show(page, visit);
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::thread;
 use cg_format::frame;
 
 use super::{SPACE, Shared, commit, numbered, one, take, write_all};
-use crate::{ALL_KEYS, Engine as _, EngineError, Readable as _, ReadableExt as _, RowSlice};
+use crate::{ALL_KEYS, Engine as _, EngineError, Readable, ReadableExt as _, RowSlice};
 
 /// More than an engine sends in one message.
 const ROWS: u16 = 5000;
@@ -51,6 +51,31 @@ pub(super) fn parts_of_many_rows_are_read_of_one_state<S: Shared>(rows: &S) {
             "rows of several commits are read"
         );
     });
+}
+
+pub(super) fn a_followed_state_stays_after_later_commits_and_ends_with_its_engine<S: Shared>(rows: &S) {
+    let (writer, _link) = take(rows);
+    write_all(&writer, 200, &[0]);
+    let reader = rows.read().expect("opens for reading");
+    let [then, again] = [(); 2].map(|()| reader.follow().expect("is shared"));
+    write_all(&writer, 200, &[1]);
+    let now = reader.follow().expect("is shared");
+    let versions = |state: &dyn Readable| {
+        let mut versions = Vec::new();
+        let scanned = state.scan(SPACE.family(), ALL_KEYS, |_, row| {
+            versions.push(frame::version_of(row));
+            ControlFlow::<()>::Continue(())
+        });
+        scanned.map(|_| versions)
+    };
+    for (state, version) in [(&then, 1), (&now, 2), (&again, 1)] {
+        let read = versions(&**state).expect("scans");
+        assert_eq!(read, vec![Some(version); 200], "the state of commit {version}");
+    }
+    reader.close().expect("closes");
+    assert!(matches!(versions(&*then), Err(EngineError::Closed)), "the engine is closed");
+    drop(reader);
+    assert!(matches!(versions(&*now), Err(EngineError::Closed)), "the engine is closed");
 }
 
 /// Reads a few times while another engine writes all rows again and again.

@@ -111,6 +111,7 @@ pub fn shared_cases<S: Shared>() -> Vec<Case<S>> {
         long: a_scan_of_many_rows_is_of_one_state
             many_keys_are_read_of_one_state
             parts_of_many_rows_are_read_of_one_state
+            a_followed_state_stays_after_later_commits_and_ends_with_its_engine
             an_engine_closes_while_calls_run;
     }
 }
