@@ -66,3 +66,41 @@ fn a_world_has_the_hash_of_the_same_world_in_memory() {
     }
     world.close().expect("closes");
 }
+
+#[test]
+fn a_follower_shows_new_names_edits_and_chunks_at_its_next_refresh() {
+    let Some(database) = database() else { return };
+    let test = database.world();
+    let options = WorldOptions { deltas: true, ..WorldOptions::default() };
+    let build = || World::builder().options(&options);
+    let writer = build().over(test.create()).expect("begins");
+    let places = save(&writer);
+    let follower = build().open_read_only_over(test.read()).expect("begins");
+    let hash = |world: &World| world.content_hash(Area::World).expect("hashes");
+    let loaded = |world: &World| -> Vec<_> {
+        places.iter().map(|(at, _)| world.load(*at).expect("loads").expect("is there")).collect()
+    };
+    assert_eq!((hash(&follower), loaded(&follower)), (hash(&writer), loaded(&writer)));
+    let before = (hash(&follower), follower.last_commit());
+
+    let [glass] = writer.registry().register_blocks(["game:glass"]).expect("registers");
+    let (at, _) = places[3];
+    let set = writer.transaction(|tx| tx.set_block(at.dimension, at.pos.min_block(), glass));
+    set.expect("sets");
+    writer.tiers().demote_all(u64::MAX / 2, |_| {}).expect("moves");
+    let set =
+        writer.transaction(|tx| tx.set_block(at.dimension, at.pos.block(LocalPos::new(1, 0, 0)), glass));
+    set.expect("sets");
+
+    assert_eq!((hash(&follower), follower.last_commit()), before, "until the refresh");
+    let shown = follower.read_view(|view| {
+        follower.refresh()?;
+        Ok::<_, Error>(view.commit())
+    });
+    assert_eq!(shown.expect("refreshes"), before.1, "an older view stays");
+    assert_eq!(follower.last_commit(), writer.last_commit());
+    assert_eq!((hash(&follower), loaded(&follower)), (hash(&writer), loaded(&writer)));
+    assert_eq!(follower.refresh().expect("refreshes"), writer.last_commit());
+    follower.close().expect("closes");
+    writer.close().expect("closes");
+}

@@ -116,6 +116,10 @@ impl TestWorld {
         PostgresEngine::open(&self.address, &options())
     }
 
+    pub(crate) fn read(&self) -> PostgresEngine {
+        PostgresEngine::open_read_only(&self.address, &options()).expect("opens")
+    }
+
     /// The name of its schema, quoted.
     pub(crate) fn schema(&self) -> String {
         format!("\"cg_{}\"", self.address.world().replace('"', "\"\""))

@@ -1,5 +1,7 @@
 //! Worlds whose rows an engine of another crate keeps.
 
+use std::sync::Arc;
+
 use cg_registry::{Catalog, Plan};
 use uuid::Uuid;
 
@@ -60,15 +62,20 @@ impl WorldBuilder<'_> {
     /// Opens a stored world read-only. Every transaction is refused and no row is changed, even if the engine takes
     /// commits.
     ///
-    /// Rows are read as they are when they are asked for; names, limits and the list of deltas are those of the open.
-    /// While another process writes the world, open it again to see its new names and edits.
+    /// Over rows that other processes may write, the world shows the state after the newest commit, until
+    /// [`World::refresh`] shows a newer one. Over other engines, rows are read as they are when they are asked for.
     ///
     /// # Errors
     /// As [`open_over`](Self::open_over).
     pub fn open_read_only_over(self, engine: impl Engine) -> Result<World, Error> {
         check_stored(&engine)?;
-        let engine = ReadingEngine { engine: Box::new(engine) };
-        self.with_options(|options| World::over(Box::new(engine), options, |_| Ok(())))
+        let engine: Arc<dyn Engine> = Arc::new(engine);
+        let reading = ReadingEngine::newest(&engine)?;
+        let world = self.with_options(|options| World::over(Box::new(reading), options, |_| Ok(())))?;
+        if engine.caps().is_shared {
+            let _new = world.rooms().shared.followed.set(engine);
+        }
+        Ok(world)
     }
 
     /// Returns what opening a world with these packs would change, without changing anything.

@@ -54,8 +54,8 @@ impl World {
         read: impl FnOnce(&ReadView<'_>) -> Result<T, X>,
     ) -> Result<T, X> {
         let rooms = self.applied()?;
-        let engine = rooms.shared.engine().map_err(Error::from)?;
-        let inner = rooms.commit.read_view(&engine)?;
+        let mut engine = None;
+        let inner = rooms.commit.read_view(&mut engine)?;
         read(&ReadView { inner, log: &rooms.commit.log })
     }
 }

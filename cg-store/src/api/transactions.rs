@@ -3,6 +3,7 @@
 use crate::api::world::World;
 use crate::commit::submit::{Refused, WriteBatch, WriteTicket};
 use crate::commit::transaction::{Committed, Transaction};
+use crate::engine::CommitSeq;
 use crate::storage::error::Error;
 use crate::storage::options::Durability;
 
@@ -132,5 +133,43 @@ impl World {
     /// read-only again then.
     pub fn resume(&self) -> Result<(), Error> {
         self.rooms().commit.resume()
+    }
+
+    /// Shows the newest state of a world that another process writes, and returns its newest commit. For worlds that
+    /// [`WorldBuilder::open_read_only_over`](crate::WorldBuilder::open_read_only_over) opens over shared rows.
+    ///
+    /// Between two calls the world shows one state: all reads see the same commit. Each commit is seen whole, and states are
+    /// seen in order. Read views that were taken before keep their state. Calls of several threads run one after the other.
+    ///
+    /// Costs two round trips if nothing was committed. Otherwise also a scan of `worldMeta`, one of the deltas, and one read of
+    /// the change marks of the 16³ cubes that are in memory; everything in cubes that changed is dropped from memory. A state
+    /// keeps old rows alive, so call it every few seconds at least.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use cg_engine::conformance::remote::{Network, Remote, Server};
+    /// use cg_store::prelude::*;
+    /// // A server in memory, instead of a database.
+    /// let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
+    /// let writer = World::builder().create_over(Remote::take(&server, &network)?)?;
+    /// let follower = World::builder().open_read_only_over(Remote::read(&server, &network)?)?;
+    /// writer.transaction(|tx| {
+    ///     tx.set_property(Property::Time, Some(vec![7]));
+    ///     Ok::<_, Error>(())
+    /// })?;
+    /// assert_eq!(follower.property(&Property::Time)?, None);
+    /// assert_eq!(follower.refresh()?, writer.last_commit());
+    /// assert_eq!(follower.property(&Property::Time)?, Some(vec![7]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`EngineError::Unsupported`](crate::engine::EngineError::Unsupported) if the world is not followed.
+    /// [`OpenError::OtherHistory`](crate::OpenError::OtherHistory) if the rows were replaced. [`Error::Corrupt`] or
+    /// [`Error::Registry`] if rows are damaged that a world reads first. What the engine fails with. The world shows the state
+    /// before then, and the call may be repeated.
+    pub fn refresh(&self) -> Result<CommitSeq, Error> {
+        self.rooms().commit.refresh()
     }
 }

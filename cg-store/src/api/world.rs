@@ -2,15 +2,15 @@
 
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use cg_format::{ChunkAt, Space};
 
 use crate::api::rooms::Rooms;
 use crate::engine::{Batch, CommitSeq, Engine, Level, Usage};
 use crate::maintain::{opacity, tiering};
-use crate::rt::lock_order::RwLock;
+use crate::rt::lock_order::{Mutex, RwLock};
 use crate::rt::stats::Counters;
 use crate::storage::copy_mark;
 use crate::storage::directory::WorldFile;
@@ -143,7 +143,9 @@ impl World {
             pool,
             closed: AtomicBool::new(false),
             slot: EngineCell::new(engine),
-            lineage,
+            lineage: RwLock::new(lineage),
+            followed: OnceLock::new(),
+            refreshing: Mutex::default(),
         };
         let world = Self { rooms: Arc::new(Rooms::new(shared, clock, patched)?) };
         world.rooms().maintain.keep_map_as_asked()?;

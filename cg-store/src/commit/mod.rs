@@ -7,6 +7,7 @@ pub(crate) mod names;
 pub(crate) mod persist;
 pub(crate) mod queue;
 pub(crate) mod recent_changes;
+pub(crate) mod refresh;
 pub(crate) mod resume;
 pub(crate) mod snapshot;
 pub(crate) mod state;

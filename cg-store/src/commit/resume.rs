@@ -206,7 +206,7 @@ impl CommitState {
     /// commit that is committed but not completely rolled forward.
     fn put_back(&self, vacant: Vacant<'_>, engine: Box<dyn Engine>, cause: &Arc<EngineError>) {
         // No thread borrows the engine, so no thread holds the apply latch.
-        if recovery::is_left(&*engine) {
+        if recovery::is_left(&*engine).unwrap_or(true) {
             self.shared.slot.apply_latch().close().stuck(Arc::clone(cause));
         } else {
             self.shared.slot.apply_latch().open();

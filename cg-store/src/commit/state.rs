@@ -78,11 +78,16 @@ impl CommitState {
         }))
     }
 
-    /// Returns the world as it is now. Waits until the queue is empty and no commit is in progress. `engine` is
-    /// borrowed from this world for as long as the view is held.
-    pub(crate) fn read_view<'w>(&'w self, engine: &'w EngineGuard<'_>) -> Result<WorldView<'w>, Error> {
+    /// Returns the world as it is now. Waits until the queue is empty and no commit is in progress. The view borrows the
+    /// engine from `place`, which keeps it.
+    pub(crate) fn read_view<'v, 'w: 'v>(
+        &'w self,
+        place: &'v mut Option<EngineGuard<'w>>,
+    ) -> Result<WorldView<'v>, Error> {
         self.shared.check_open()?;
         let _no_commit = self.hold_commits()?;
+        // Borrowed here, so that memory and the engine agree.
+        let engine = place.insert(self.shared.engine()?);
         let commit = engine.last_commit();
         Ok(self.read.read_view(engine.snapshot()?, commit))
     }

@@ -136,7 +136,7 @@ fn with_origin(world: &World, stored: Lookup<Stored>) -> Found<Arc<Chunk>> {
 }
 
 fn origin(world: &World, version: u64) -> Origin {
-    Origin { layer: 0, version, opening: world.rooms().shared.lineage.opening_of(version) }
+    Origin { layer: 0, version, opening: world.rooms().shared.lineage().opening_of(version) }
 }
 
 /// The origin of what was found, which a later look can be compared with.
@@ -180,7 +180,7 @@ impl Base for World {
 
     fn has_origin(&self, _: ChunkAt, origin: Origin) -> Result<bool, Error> {
         let point = HistoryPoint { opening: origin.opening, commit: origin.version };
-        Ok(origin.layer == 0 && self.rooms().shared.lineage.has(point))
+        Ok(origin.layer == 0 && self.rooms().shared.lineage().has(point))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {

@@ -158,18 +158,19 @@ pub fn open_with_history(
 
 /// The openings that made the commits of a world, with this one if it takes commits.
 pub fn lineage(world: &World) -> Arc<Lineage> {
-    Arc::clone(&world.rooms().shared.lineage)
+    world.rooms().shared.lineage()
 }
 
 /// The newest commit of a world that is known to survive a power cut.
 pub fn newest_synced(world: &World) -> HistoryPoint {
     let [_, synced] = world.rooms().shared.slot.reached();
-    world.rooms().shared.lineage.at(synced.get())
+    world.rooms().shared.lineage().at(synced.get())
 }
 
 /// Whether a world has a commit of some history. Nothing is asked of one that was made before openings were stored.
 pub fn has_point(world: &World, point: HistoryPoint) -> bool {
-    point.opening == 0 || point.commit <= world.last_commit().get() && world.rooms().shared.lineage.has(point)
+    point.opening == 0
+        || point.commit <= world.last_commit().get() && world.rooms().shared.lineage().has(point)
 }
 
 /// Gives a world the names of another one under the same ids.

@@ -173,7 +173,7 @@ impl ReadState {
         Counters::add(&self.shared.counters.cache_misses, at.len() as u64);
         self.observer.missed(at);
         let read = |at: &[ChunkAt]| {
-            self.with_reader(self.deltas.list(at), |reader| reader.chunks(at, |_, stored| Ok(stored)))
+            self.with_reader(|| self.deltas.list(at), |reader| reader.chunks(at, |_, stored| Ok(stored)))
         };
         let alone = |at: &ChunkAt| read(&[*at])?.pop().unwrap_or(Ok(Lookup::NotFound));
         // If the engine cannot be read, each chunk gets its own error through a single read.
@@ -193,18 +193,18 @@ impl ReadState {
         self.cache.fill(at, ticket, &found).unwrap_or(found)
     }
 
-    /// Calls `read` with a reader of the world as it is now, past the cache and the queue. The reader gets the deltas of
-    /// all chunks that it will read. They are from the index, which was asked before any row is read.
+    /// Calls `read` with a reader of the world as it is now, past the cache and the queue. `deltas` gives the deltas of all
+    /// chunks that it will read, from the index, which is asked before any row is read.
     ///
     /// # Errors
     /// If the engine cannot be read.
     pub(crate) fn with_reader<T>(
         &self,
-        deltas: HashMap<ChunkAt, Deltas>,
+        deltas: impl FnOnce() -> HashMap<ChunkAt, Deltas>,
         read: impl FnOnce(&Reader<'_>) -> T,
     ) -> Result<T, Error> {
-        let catalog = self.shared.registry.catalog();
-        let engine = self.shared.engine()?;
+        let look = || (self.shared.registry.catalog(), deltas());
+        let (engine, (catalog, deltas)) = self.shared.engine_with(look)?;
         let view;
         let rows = if deltas.values().any(|deltas| matches!(deltas, Deltas::Stored)) {
             view = engine.snapshot_of_now()?;
@@ -221,9 +221,14 @@ impl ReadState {
         at: ChunkAt,
         read: impl FnOnce(StoredChunk<'_>) -> Result<T, Error>,
     ) -> Result<Lookup<T>, Error> {
-        self.with_reader(self.deltas.list(&[at]), |reader| {
-            find(reader.rows, &self.shared.counters, at, |stored| reader.show(stored, |stored| read(stored?)))
-        })?
+        self.with_reader(
+            || self.deltas.list(&[at]),
+            |reader| {
+                find(reader.rows, &self.shared.counters, at, |stored| {
+                    reader.show(stored, |stored| read(stored?))
+                })
+            },
+        )?
     }
 
     /// Decodes a stored chunk and upgrades it in memory. Nothing is written.

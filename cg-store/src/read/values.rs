@@ -1,5 +1,6 @@
 //! Values other than chunks: entities, properties, objects and records. Pending ones come first.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use cg_format::entity::Entity;
@@ -40,10 +41,13 @@ impl ReadState {
 
     /// Many entities, read together; one result per id, in the order asked.
     pub(crate) fn entities(&self, ids: &[EntityId]) -> Vec<Result<Option<Entity>, Error>> {
-        let catalog = self.shared.registry.catalog();
         let queued =
             |id: &EntityId| self.pending.newest(|pending| pending.entities.get(id)).map(|(_, entity)| entity);
-        let decode = |id: &EntityId, row: &[u8]| self.decode_entity(&catalog, *id, row);
+        // The names are asked for after the rows were read, so they have those of the rows.
+        let catalog = OnceCell::new();
+        let decode = |id: &EntityId, row: &[u8]| {
+            self.decode_entity(catalog.get_or_init(|| self.shared.registry.catalog()), *id, row)
+        };
         self.queued_or_read(Space::Entity, ids, queued, |id| key::entity(*id), decode, |id| self.entity(*id))
     }
 

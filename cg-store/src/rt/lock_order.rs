@@ -141,6 +141,8 @@ order! {
     Accepting,
     /// The start of a thread that accepts, writes or syncs.
     StartThread,
+    /// The exchange of the state that a world shows which follows another writer.
+    Refreshing,
     /// The callers that are going to sync.
     GroupCommit,
     /// The commit lock.
@@ -189,6 +191,8 @@ order! {
     Catalog,
     /// The limits.
     Limits,
+    /// The openings that made the world's commits.
+    Lineage,
     /// Tiles of the opacity map that are to be folded.
     DirtyTiles,
     /// Rows that the cube index does not know yet.

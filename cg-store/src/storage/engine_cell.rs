@@ -7,6 +7,9 @@
 //! Borrowing takes the read lock of one [`Shard`] out of a few. Threads are spread over the shards, so that two threads
 //! that read at once usually write to different cache lines. A replacement takes the locks of all shards.
 //!
+//! The engine of a world that follows another writer is one state of shared rows. A borrower keeps the state that it got,
+//! so that a replacement by a newer one waits for no reader.
+//!
 //! **Invariants**.
 //! - All shards hold the same engine, or none does.
 //! - A borrower waits at most for the time slice given to [`EngineCell::vacate`], unless the replacement takes place.
@@ -32,6 +35,8 @@ pub(crate) struct EngineCell {
     reached: [AtomicU64; 2],
     /// Why there is no engine.
     gone: Mutex<Option<Arc<EngineError>>, rank::EngineGone>,
+    /// Whether borrowers keep the engine that they got while another one is installed.
+    is_followed: bool,
     apply_latch: ApplyLatch,
 }
 
@@ -41,8 +46,15 @@ struct Shard(RwLock<Option<Arc<dyn Engine>>, rank::EngineGuard>);
 
 /// A borrowed engine.
 pub(crate) struct EngineGuard<'s> {
-    engine: MappedRwLockReadGuard<'s, dyn Engine>,
+    engine: Borrowed<'s>,
     apply_latch: &'s ApplyLatch,
+}
+
+enum Borrowed<'s> {
+    /// No other one is installed meanwhile.
+    Locked(MappedRwLockReadGuard<'s, dyn Engine>),
+    /// A state of shared rows.
+    Kept(Arc<dyn Engine>),
 }
 
 /// An engine that no other thread has borrowed.
@@ -54,7 +66,9 @@ pub(crate) struct Vacant<'s> {
 impl EngineCell {
     pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
         let engine: Arc<dyn Engine> = Arc::from(engine);
+        let caps = engine.caps();
         Self {
+            is_followed: caps.read_only && caps.is_shared,
             shards: std::array::from_fn(|_| Shard(RwLock::new(Some(Arc::clone(&engine))))),
             reached: [AtomicU64::new(0), AtomicU64::new(0)],
             gone: Mutex::default(),
@@ -68,9 +82,27 @@ impl EngineCell {
     /// [`EngineError::NotReopened`] if a replacement failed so that there is none.
     #[inline]
     pub(crate) fn guard(&self) -> Result<EngineGuard<'_>, EngineError> {
-        let found = RwLockReadGuard::try_map(self.shard().read(), Option::as_deref);
-        let guard = |engine| EngineGuard { engine, apply_latch: &self.apply_latch };
-        found.map(guard).map_err(|_| self.gone())
+        Ok(self.guard_with(|| ())?.0)
+    }
+
+    /// As [`guard`](Self::guard), with the value of a function that looks at what is replaced together with the engine.
+    ///
+    /// # Errors
+    /// As [`guard`](Self::guard).
+    #[inline]
+    pub(crate) fn guard_with<T>(
+        &self,
+        look: impl FnOnce() -> T,
+    ) -> Result<(EngineGuard<'_>, T), EngineError> {
+        let shard = self.shard().read();
+        let (engine, value) = if self.is_followed {
+            let engine = shard.as_ref().map(Arc::clone).ok_or_else(|| self.gone())?;
+            (Borrowed::Kept(engine), look())
+        } else {
+            let engine = RwLockReadGuard::try_map(shard, Option::as_deref).map_err(|_| self.gone())?;
+            (Borrowed::Locked(engine), look())
+        };
+        Ok((EngineGuard { engine, apply_latch: &self.apply_latch }, value))
     }
 
     /// The newest commit that was written, and the newest that was synced. Never waits.
@@ -148,13 +180,13 @@ impl EngineGuard<'_> {
     /// [`EngineError::ReadOnly`] if rolling forward failed.
     pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>, EngineError> {
         let _guard = self.hold_apply()?;
-        self.engine.snapshot()
+        (**self).snapshot()
     }
 
     /// A snapshot of the engine as it is now. For reads of a single chunk or record, or together with the queue. Never
     /// waits.
     pub(crate) fn snapshot_of_now(&self) -> Result<Snapshot<'_>, EngineError> {
-        self.engine.snapshot()
+        (**self).snapshot()
     }
 
     /// Keeps staged commits from being rolled forward while the value is held.
@@ -171,7 +203,10 @@ impl Deref for EngineGuard<'_> {
 
     #[inline]
     fn deref(&self) -> &dyn Engine {
-        &*self.engine
+        match &self.engine {
+            Borrowed::Locked(engine) => &**engine,
+            Borrowed::Kept(engine) => &**engine,
+        }
     }
 }
 

@@ -80,6 +80,11 @@ impl KeptMap {
         Ok(Self(AtomicU8::new(state)))
     }
 
+    /// Takes the state of another one.
+    pub(crate) fn replace(&self, by: Self) {
+        self.0.store(by.0.into_inner(), Ordering::Release);
+    }
+
     /// Whether the map agrees with the chunks, so that it can be read.
     pub(crate) fn is_whole(&self) -> bool {
         self.0.load(Ordering::Acquire) == KEPT

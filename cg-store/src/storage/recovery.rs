@@ -1,8 +1,6 @@
 //! Recovery of staged commits when an engine is opened. It is finished before anything is read.
 
-#[cfg(feature = "rocks")]
-use crate::engine::Readable;
-use crate::engine::{CommitSeq, Engine, EngineError, Place};
+use crate::engine::{CommitSeq, Engine, EngineError, Place, Readable};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::staged::Unfinished;
 
@@ -22,9 +20,12 @@ pub fn finish(engine: &dyn Engine) -> Result<(), Error> {
     unfinished.finish(engine).map_err(in_parts)
 }
 
-/// Whether a staged commit is committed and not completely rolled forward. Also `true` if that cannot be read.
-pub(crate) fn is_left(engine: &dyn Engine) -> bool {
-    Unfinished::find(engine).map_or(true, |unfinished| unfinished.first_commit().is_some())
+/// Whether a staged commit is committed and not completely rolled forward.
+///
+/// # Errors
+/// If that cannot be read.
+pub(crate) fn is_left(view: &dyn Readable) -> Result<bool, Error> {
+    Ok(Unfinished::find(view).map_err(in_parts)?.first_commit().is_some())
 }
 
 /// Checks whether [`finish`] would succeed, before an engine is opened for writing.

@@ -1,13 +1,13 @@
 //! The state that all rooms of a world use: its engine, its registry, its settings, its counters.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cg_format::lineage::Lineage;
 
-use crate::engine::EngineError;
-use crate::rt::lock_order::{RwLock, rank};
+use crate::engine::{Engine, EngineError};
+use crate::rt::lock_order::{Mutex, RwLock, rank};
 use crate::rt::pool::Pool;
 use crate::rt::stats::Counters;
 use crate::storage::directory::WorldFile;
@@ -32,7 +32,11 @@ pub(crate) struct Shared {
     pub(crate) map: KeptMap,
     pub(crate) file: WorldFile,
     /// The openings that made its commits, with this one if the world takes commits.
-    pub(crate) lineage: Arc<Lineage>,
+    pub(crate) lineage: RwLock<Arc<Lineage>, rank::Lineage>,
+    /// The engine whose newest state a world shows that follows another writer.
+    pub(crate) followed: OnceLock<Arc<dyn Engine>>,
+    /// Held while that state is exchanged.
+    pub(crate) refreshing: Mutex<(), rank::Refreshing>,
     pub(crate) location: Location,
     pub(crate) pool: Arc<Pool>,
     pub(crate) closed: AtomicBool,
@@ -49,6 +53,20 @@ impl Shared {
     #[inline]
     pub(crate) fn engine(&self) -> Result<EngineGuard<'_>, EngineError> {
         self.slot.guard()
+    }
+
+    /// The engine, and the value of a function that looks at what is replaced together with it.
+    #[inline]
+    pub(crate) fn engine_with<T>(
+        &self,
+        look: impl FnOnce() -> T,
+    ) -> Result<(EngineGuard<'_>, T), EngineError> {
+        self.slot.guard_with(look)
+    }
+
+    /// The openings that made the world's commits.
+    pub(crate) fn lineage(&self) -> Arc<Lineage> {
+        Arc::clone(&self.lineage.read())
     }
 
     /// The largest batch. A larger commit is staged in parts and rolled forward part by part.

@@ -173,11 +173,14 @@ impl Admin<'_> {
 
     /// Reads chunks from the engine. Memory contains no damage, so neither the cache nor cached deltas are used.
     fn read_stored(&self, places: &[ChunkAt]) -> Result<Vec<Result<Lookup<()>, Error>>, Error> {
-        let mut deltas = self.read.deltas.list(places);
-        for deltas in deltas.values_mut() {
-            *deltas = Deltas::Stored;
-        }
-        self.read.with_reader(deltas, |reader| reader.chunks(places, |_, _| Ok(())))
+        let stored = || {
+            let mut deltas = self.read.deltas.list(places);
+            for deltas in deltas.values_mut() {
+                *deltas = Deltas::Stored;
+            }
+            deltas
+        };
+        self.read.with_reader(stored, |reader| reader.chunks(places, |_, _| Ok(())))
     }
 
     /// The row at which the lookup of a chunk would end if it had no deltas.

@@ -164,10 +164,11 @@ impl Admin<'_> {
             Some(Ok(catalog)) => (Some(catalog), None),
             Some(Err(error)) => (None, Some(error)),
         };
+        let lineage = self.shared.lineage();
         let mut verifier = Verifier {
             counters: &self.shared.counters,
             last_commit: self.shared.engine()?.last_commit().get(),
-            lineage: &self.shared.lineage,
+            lineage: &lineage,
             report: VerifyReport::default(),
             catalog,
             owners: BTreeMap::new(),

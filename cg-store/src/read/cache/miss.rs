@@ -10,6 +10,7 @@
 
 use cg_format::cluster::Slot;
 use cg_format::{ChunkAt, ClusterPos, ClusterTier, Dimension};
+use foldhash::HashSet;
 use quick_cache::sync::Cache;
 
 /// The size of an entry, with the overhead of the cache.
@@ -126,6 +127,18 @@ impl AbsentCubes {
         if absent & chunks != 0 {
             self.groups.insert(group(at), absent & !chunks);
         }
+    }
+
+    /// The cubes with an entry.
+    pub(super) fn cubes(&self) -> impl Iterator<Item = (Dimension, ClusterPos)> {
+        self.cubes.iter().map(|(cube, _)| cube)
+    }
+
+    /// Forgets everything about some 16³ cubes. The caller has announced commits into them.
+    pub(super) fn forget_cubes(&self, cubes: &HashSet<(Dimension, ClusterPos)>) {
+        let around = |group: ClusterPos| group.min_chunk().cluster(ClusterTier::L2);
+        self.groups.retain(|(dimension, group), _| !cubes.contains(&(*dimension, around(*group))));
+        self.cubes.retain(|cube, _| !cubes.contains(cube));
     }
 
     pub(super) fn clear(&self) {

@@ -11,6 +11,7 @@
 mod column;
 mod count;
 mod epoch;
+mod follow;
 mod limit;
 mod many;
 mod miss;

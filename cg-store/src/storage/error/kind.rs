@@ -76,6 +76,7 @@ impl OpenError {
             | Self::NotASignature { .. }
             | Self::NeedsPlan { .. } => ErrorKind::Invalid,
             Self::NewerFormat { .. } => ErrorKind::Unsupported,
+            Self::OtherHistory { .. } => ErrorKind::Fenced,
             Self::UnfinishedCommit { .. } => ErrorKind::ReadOnly,
             Self::Engine { source, .. } => source.kind(),
             Self::Io { source, .. } => ErrorKind::of_io(source),

@@ -122,6 +122,20 @@ pub enum OpenError {
         /// The error of the engine.
         source: EngineError,
     },
+    /// The rows do not continue the history that a world has shown, which follows another writer: they were replaced, or
+    /// lost commits. The world still shows what it has shown before.
+    #[error(
+        "{at} holds another history than the one that was followed: commit {shown} was shown, and the newest commit {found} \
+         does not come after it; close this world and open it again"
+    )]
+    OtherHistory {
+        /// The world.
+        at: Location,
+        /// The newest commit that was shown.
+        shown: CommitSeq,
+        /// The newest commit that was found.
+        found: CommitSeq,
+    },
     /// A staged commit is not completely rolled forward, and the world is opened read-only.
     #[error(
         "commit {commit} is not rolled forward to its end, and nothing may be written; open the world for writing once"

@@ -53,6 +53,7 @@ mod quarantine;
 mod quarantine_values;
 mod queue;
 mod records;
+mod refresh;
 mod registry;
 mod row_digests;
 mod scale;

@@ -1,0 +1,144 @@
+//! Refreshing: a world that follows another writer shows the newest state of the shared rows.
+//!
+//! A world that is opened read-only over shared rows shows one state of them. A refresh takes the newest state, and
+//! exchanges at once the rows and what memory knows of them: names, limits, deltas, and cached chunks of cubes that changed.
+//! Threads that read meanwhile, and read views that were taken before, keep the old state.
+//!
+//! **Invariants**.
+//! - A reader that borrows the engine and then asks for deltas or names gets those of the same state, or newer names.
+//! - The cache has nothing of a cube whose change mark is newer than the state that is shown. While it is looked through,
+//!   nothing is cached.
+//! - States are shown in the order of their commits, and are of one history.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cg_format::frame::FrameView;
+use cg_format::{ClusterPos, Dimension, Space, key};
+
+use crate::commit::state::CommitState;
+use crate::engine::{CommitSeq, Engine as _, EngineError, Readable};
+use crate::read::delta::DeltaIndex;
+use crate::rt::stats::Counters;
+use crate::storage::error::{Error, NotResumed, OpenError};
+use crate::storage::meta::{IDENTITY, WorldRows};
+use crate::storage::meta_view::MetaView;
+use crate::storage::opacity_map::KeptMap;
+use crate::storage::reading::ReadingEngine;
+use crate::storage::recovery;
+
+/// How long the exchange waits for threads that borrow the engine at this moment. They keep a state of their own, so they
+/// hold the place no longer than a few instructions.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What memory knows of a state.
+struct Known {
+    rows: WorldRows,
+    deltas: DeltaIndex,
+    map: KeptMap,
+}
+
+impl CommitState {
+    /// See [`World::refresh`](crate::World::refresh).
+    pub(crate) fn refresh(&self) -> Result<CommitSeq, Error> {
+        self.shared.check_open()?;
+        let Some(followed) = self.shared.followed.get() else {
+            return Err(EngineError::Unsupported { what: "be followed" }.into());
+        };
+        let _one_at_a_time = self.shared.refreshing.lock();
+        let shown = CommitSeq::new(self.log.published());
+        let newest = ReadingEngine::newest(followed)?;
+        let found = newest.last_commit();
+        if found == shown {
+            self.exchange(newest, None)?;
+        } else if recovery::is_left(&newest)? {
+            // The writer is applying a commit in parts.
+            return Ok(shown);
+        } else {
+            let known = self.learn_newest(&newest, shown)?;
+            self.exchange(newest, Some(known))?;
+        }
+        Ok(found)
+    }
+
+    /// Reads what memory is to know of a newer state.
+    ///
+    /// # Errors
+    /// [`OpenError::OtherHistory`] if the rows do not continue those that are shown.
+    fn learn_newest(&self, newest: &ReadingEngine, shown: CommitSeq) -> Result<Known, Error> {
+        let view = MetaView::read(newest)?;
+        let rows = WorldRows::read(&view)?;
+        let found = newest.last_commit();
+        let identity = IDENTITY.get(&view)?.map(|file| file.identity());
+        let point = self.shared.lineage().at(shown.get());
+        let is_continued = found > shown
+            && identity == Some(self.shared.file.identity())
+            && (point.opening == 0 || rows.lineage.has(point));
+        if !is_continued {
+            let at = self.shared.location.clone();
+            return Err(OpenError::OtherHistory { at, shown, found }.into());
+        }
+        let map = KeptMap::at_open(&view, &rows.catalog, &self.shared.options)?;
+        Ok(Known { rows, deltas: DeltaIndex::read(newest)?, map })
+    }
+
+    /// Shows another state. Without something new to know, its chunks are those of the old one in other rows.
+    fn exchange(&self, newest: ReadingEngine, known: Option<Known>) -> Result<(), Error> {
+        let found = newest.last_commit();
+        // No view is taken meanwhile.
+        let mut committing = self.log.commit();
+        let Some(known) = known else {
+            let vacant = self.shared.slot.vacate(PATIENCE).ok_or(NotResumed::InUse { waited: PATIENCE })?;
+            vacant.fill(Box::new(newest));
+            return Ok(());
+        };
+        let announced = self.read.cache.announce_anywhere();
+        let changed = self.changed_since(&newest, &announced.cubes(), committing.published())?;
+        let Known { rows: WorldRows { catalog, limits, tombstone_horizon, lineage, .. }, deltas, map } =
+            known;
+        let vacant = self.shared.slot.vacate(PATIENCE).ok_or(NotResumed::InUse { waited: PATIENCE })?;
+        self.read.deltas.replace(deltas);
+        self.shared.registry.replace(Arc::new(catalog));
+        if let Some(limits) = limits {
+            *self.shared.limits.write() = limits;
+        }
+        *self.shared.lineage.write() = Arc::new(lineage);
+        self.shared.tombstone_horizon.store(tombstone_horizon, Ordering::Relaxed);
+        self.shared.map.replace(map);
+        announced.forget(&changed);
+        committing.publish(found.get(), []);
+        // Which chunks changed is not known.
+        committing.forget_recent();
+        vacant.fill(Box::new(newest));
+        drop(announced);
+        self.observer.reopened();
+        Ok(())
+    }
+
+    /// Those of some 16³ cubes whose change marks are newer than a commit, or damaged. One read.
+    fn changed_since(
+        &self,
+        rows: &dyn Readable,
+        cubes: &[(Dimension, ClusterPos)],
+        since: u64,
+    ) -> Result<Vec<(Dimension, ClusterPos)>, Error> {
+        let keys: Vec<_> =
+            cubes.iter().map(|(dimension, cube)| key::change_mark(*dimension, *cube)).collect();
+        let asked: Vec<_> = keys.iter().map(|key| (Space::ChangeMark, &key[..])).collect();
+        Counters::add(&self.shared.counters.engine_reads, asked.len() as u64);
+        let mut changed = Vec::new();
+        for ((cube, key), row) in cubes.iter().zip(&keys).zip(rows.get_many(&asked)) {
+            let is_newer = |row: &[u8]| {
+                FrameView::open(Space::ChangeMark, key, row)
+                    .map_or(true, |frame| frame.header().version > since)
+            };
+            match row {
+                Ok(row) if row.as_deref().is_none_or(|row| !is_newer(row)) => {}
+                Ok(_) | Err(EngineError::Corrupt { .. }) => changed.push(*cube),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(changed)
+    }
+}
