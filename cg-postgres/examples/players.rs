@@ -1,8 +1,9 @@
 //! A server process with sixty simulated players over three nodes. The primary is killed while they play.
 //!
 //! `cargo run -p cg-postgres --example players` starts the nodes with `cargo xtask postgres up`, plays for twenty seconds,
-//! and kills the primary after eight. Each second is a line. At the end another process's view of the world is counted:
-//! nothing may be lost, and nothing doubled.
+//! and kills the primary after eight. Each second is a line: the commits, the longest pause, the newest commit that a
+//! reader sees, and the owner as the primary names it. At the end a reader's view of the world is counted: nothing may be
+//! lost, and nothing doubled.
 
 use std::error::Error;
 use std::process::{Command, Stdio};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use cg_postgres::{Address, Options, PostgresEngine};
 use cg_store::prelude::*;
+use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::{Config, NoTls};
 
 const PLAYERS: i64 = 60;
 const THREADS: i64 = 6;
@@ -31,8 +34,9 @@ struct Played {
 }
 
 fn main() -> Result<(), Failure> {
-    let address: Address = xtask(&["postgres", "up"])?.lines().last().unwrap_or_default().parse()?;
-    let address = address.with_world(&format!("players {}", std::process::id()))?;
+    let printed = xtask(&["postgres", "up"])?;
+    let cluster = printed.lines().last().unwrap_or_default();
+    let address = cluster.parse::<Address>()?.with_world(&format!("players {}", std::process::id()))?;
     println!("the world is {address}");
     let engine = PostgresEngine::create(&address, &Options::default())?;
     let options = WorldOptions::safe();
@@ -61,14 +65,19 @@ fn main() -> Result<(), Failure> {
             println!("     the primary is killed, and a standby promoted");
             xtask(&["postgres", "fail"])
         });
+        let reader = World::builder()
+            .open_read_only_over(PostgresEngine::open_read_only(&address, &Options::default())?)?;
         let mut before = 0;
         for second in 1..=SECONDS {
             thread::sleep(Duration::from_secs(1));
             let all = total(&played);
             let slowest = Duration::from_micros(played.slowest_us.swap(0, Ordering::Relaxed));
+            let seen = reader.refresh().map_or_else(|_| "nothing".into(), |commit| commit.to_string());
             println!(
-                "{second:>3} s  {all:>6} commits  {:>5} in this second, the slowest took {slowest:>9.1?}",
-                all - before
+                "{second:>3} s  {all:>6} commits  {:>5} in this second, the slowest took {slowest:>7.1?}; \
+                 a reader sees {seen:>6}; {}",
+                all - before,
+                owner(cluster, address.world()).unwrap_or_else(|error| format!("no primary: {error}"))
             );
             before = all;
         }
@@ -116,6 +125,24 @@ fn play(
         thread::sleep(Duration::from_millis(20));
     }
     Ok(())
+}
+
+/// The owner of the world, as the node says that takes writes.
+fn owner(cluster: &str, world: &str) -> Result<String, Failure> {
+    let mut config: Config = cluster.split('?').next().unwrap_or_default().parse()?;
+    config.target_session_attrs(TargetSessionAttrs::ReadWrite).connect_timeout(Duration::from_millis(500));
+    let head = format!("SELECT inet_server_port(), epoch, session, owner FROM \"cg_{world}\".cg_head");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (client, connection) = config.connect(NoTls).await?;
+        let connection = tokio::spawn(connection);
+        let row = client.query_one(&head, &[]).await?;
+        connection.abort();
+        let (port, epoch, session): (i32, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let owner: String = row.try_get(3)?;
+        let (owner, _since) = owner.split_once(", since").unwrap_or((&owner, ""));
+        Ok(format!("port {port}: owner {epoch}, session {session}, {owner}"))
+    })
 }
 
 fn total(played: &Played) -> u64 {

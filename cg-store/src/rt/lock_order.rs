@@ -137,12 +137,12 @@ order! {
     TickPace,
     /// The saving or deletion of a snapshot.
     SnapshotKeeping,
+    /// A refresh of a world that follows another writer.
+    Refreshing,
     /// The acceptance of a submitted batch.
     Accepting,
     /// The start of a thread that accepts, writes or syncs.
     StartThread,
-    /// The exchange of the state that a world shows which follows another writer.
-    Refreshing,
     /// The callers that are going to sync.
     GroupCommit,
     /// The commit lock.
