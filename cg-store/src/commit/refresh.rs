@@ -50,7 +50,7 @@ impl CommitState {
         let shown = CommitSeq::new(self.log.published());
         let newest = ReadingEngine::newest(followed)?;
         let found = newest.last_commit();
-        if found == shown {
+        if newest.is_at(shown, &self.shared.lineage()) {
             self.exchange(newest, None)?;
         } else if recovery::is_left(&newest)? {
             // The writer is applying a commit in parts.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cg_format::Space;
 use cg_format::frame::FrameView;
 use cg_format::key::Family;
+use cg_format::lineage::Lineage;
 
 use crate::engine::{
     Batch, COMMIT_SEQUENCE_KEY, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Level,
@@ -27,6 +28,8 @@ pub(crate) struct ReadingEngine {
 #[derive(Debug, Clone, Copy)]
 struct State {
     commit: CommitSeq,
+    /// The word of the opening that made the commit.
+    opening: u32,
     /// A number of its own in this process.
     number: u64,
 }
@@ -44,17 +47,32 @@ impl ReadingEngine {
         }
         let rows: Arc<dyn Readable> = Arc::from(engine.follow()?);
         let number = STATES.fetch_add(1, Ordering::Relaxed);
-        let state = State { commit: newest_commit(&*rows)?, number };
+        let (commit, opening) = newest_commit(&*rows)?;
+        let state = State { commit, opening, number };
         Ok(Self { engine, rows, state: Some(state) })
+    }
+
+    /// Whether the newest commit is this one of this history. Unknown of rows that are not shared.
+    pub(crate) fn is_at(&self, commit: CommitSeq, lineage: &Lineage) -> bool {
+        let word = lineage.word_of(commit.get());
+        self.state.is_some_and(|state| (state.commit, state.opening) == (commit, word))
     }
 }
 
-/// The newest commit of a state of rows.
-fn newest_commit(rows: &dyn Readable) -> Result<CommitSeq, Error> {
+/// The newest commit of a state of rows, and the word of the opening that made it.
+fn newest_commit(rows: &dyn Readable) -> Result<(CommitSeq, u32), Error> {
     let key = COMMIT_SEQUENCE_KEY;
-    let Some(row) = rows.get(Space::WorldMeta, key)? else { return Ok(CommitSeq::NONE) };
-    let version = |frame: FrameView<'_>| Ok(CommitSeq::new(frame.header().version));
-    open_row(Space::WorldMeta, key, &row, || "the number of the newest commit", version)
+    let Some(row) = rows.get(Space::WorldMeta, key)? else { return Ok((CommitSeq::NONE, 0)) };
+    open_row(
+        Space::WorldMeta,
+        key,
+        &row,
+        || "the number of the newest commit",
+        |frame: FrameView<'_>| {
+            let header = frame.header();
+            Ok((CommitSeq::new(header.version), header.lineage))
+        },
+    )
 }
 
 impl Engine for ReadingEngine {

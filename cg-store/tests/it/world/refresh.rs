@@ -1,5 +1,7 @@
 //! Worlds that follow a writer over shared rows.
 
+mod history;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -343,33 +345,4 @@ fn what_is_not_followed_says_so_and_an_outage_leaves_what_is_shown() {
 
     follower.close().expect("closes");
     assert!(matches!(follower.refresh(), Err(Error::Closed)));
-}
-
-#[test]
-fn another_writer_is_followed_and_another_history_is_refused() {
-    let rows = Rows::new();
-    let first = rows.writer(&with_deltas());
-    let ids = Ids::register(&first);
-    let at = ids.at(0, 0, 0);
-    save(&first, [(at, filled(&first, ids.stone))]);
-    let follower = rows.follower();
-    let second = rows.writer(&with_deltas());
-    save(&second, [(at, filled(&second, ids.glass))]);
-    assert_eq!(follower.refresh().expect("it goes on"), second.last_commit());
-    assert_same(&follower, &second, &[at], "another writer");
-    second.close().expect("closes");
-    drop(second);
-
-    let (shown, known) = (follower.last_commit(), follower.load(at).expect("reads"));
-    let third = rows.writer(&WorldOptions { accept_lost_commits: true, ..with_deltas() });
-    save(&third, [(at, filled(&third, ids.air))]);
-    for _ in 0..2 {
-        let refused = follower.refresh().expect_err("it is another incarnation");
-        let Error::Open(OpenError::OtherHistory { shown: was, found, .. }) = &refused else {
-            panic!("{refused}")
-        };
-        assert_eq!((*was, *found), (shown, third.last_commit()));
-        assert_eq!((follower.last_commit(), follower.load(at).expect("reads")), (shown, known.clone()));
-    }
-    assert_same(&rows.follower(), &third, &[at], "the open");
 }
