@@ -11,7 +11,7 @@ use clap::{ArgAction, ValueHint};
 use indicatif::ProgressBar;
 
 use crate::failure::is_held;
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Output, grouped};
 use crate::place::{Place, PlaceParser};
 
 /// The world that a command reads.
@@ -27,10 +27,14 @@ pub(crate) struct WorldArg {
 }
 
 impl WorldArg {
-    /// Opens the world for reading: no byte of it is changed.
+    /// Opens the world for reading: no byte of it is changed. Of a world in a database, notes the commit that is shown.
     pub(crate) fn open(&self, out: &Output) -> Result<World, Failure> {
         let options = options();
-        Ok(self.when_free(out, || self.place.open_read_only(World::builder().options(&options)))?)
+        let world = self.when_free(out, || self.place.open_read_only(World::builder().options(&options)))?;
+        if matches!(self.place, Place::Address(_)) {
+            out.note(&format!("{} as of commit {}", self.place, grouped(world.last_commit().get())));
+        }
+        Ok(world)
     }
 
     /// See [`WaitArg::when_free`].

@@ -113,6 +113,14 @@ impl Output {
         };
     }
 
+    /// Prints on standard error what a person may want to know beside the result. Not in JSON, where it would not be a
+    /// report.
+    pub(crate) fn note(&self, message: &str) {
+        if self.format == Format::Text {
+            let _unread = writeln!(io::stderr().lock(), "cg: {}", shown(message));
+        }
+    }
+
     /// Whether output is text and standard error a terminal: only then progress is shown.
     fn shows_progress(&self) -> bool {
         self.format == Format::Text && io::stderr().is_terminal()

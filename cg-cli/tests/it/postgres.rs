@@ -47,7 +47,17 @@ fn with(url: &str, parameter: &str) -> String {
 }
 
 impl TestWorld {
+    /// Runs a command on the world. Removes the note of the commit that is shown.
     fn cg(&self, verb: &str, args: &[&str]) -> Said {
+        let mut said = self.cg_with_note(verb, args);
+        let begins = format!("cg: {} as of commit ", self.shown());
+        if let Some((_, rest)) = said.err.strip_prefix(&begins).and_then(|note| note.split_once('\n')) {
+            said.err = rest.to_owned();
+        }
+        said
+    }
+
+    fn cg_with_note(&self, verb: &str, args: &[&str]) -> Said {
         let words = verb.split(' ').chain([&*self.text]).chain(args.iter().copied());
         run(&words.collect::<Vec<_>>())
     }
@@ -148,6 +158,12 @@ fn a_copied_world_shows_the_same_and_comes_back() {
     );
     let shown = there.cg("info", &[]).good();
     assert!(shown.contains(&format!("database  {}, replication: ", there.shown())), "{shown}");
+    let commit = database["last_commit"].as_u64().expect("a number");
+    let noted = there.cg_with_note("hash", &[]).err;
+    assert_eq!(
+        noted.replace(',', ""),
+        format!("cg: {} as of commit {commit}\n", there.shown()).replace(',', "")
+    );
     for (verb, args) in [
         ("dump", &["--dimension", dimension, "--chunk", "0", "4", "-1"][..]),
         ("dump", &["--row", "worldMeta", "commitSequence"]),
