@@ -3,12 +3,14 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client, Connection, Statement};
 
@@ -25,6 +27,10 @@ pub(crate) struct Session {
     warnings: Arc<AtomicU64>,
     /// Calls that wait for an answer.
     pub(crate) in_flight: AtomicUsize,
+    /// Whether it has the lock that tells other processes of its owner.
+    pub(crate) has_lock: AtomicBool,
+    /// When it last tried to take the lock.
+    pub(crate) lock_asked: Mutex<Option<Instant>>,
     task: AbortHandle,
     reading: OnceCell<Reading>,
     writing: OnceCell<Writing>,
@@ -71,6 +77,8 @@ impl Session {
             timeline: 0,
             warnings,
             in_flight: AtomicUsize::new(0),
+            has_lock: AtomicBool::new(false),
+            lock_asked: Mutex::new(None),
             task: task.abort_handle(),
             reading: OnceCell::new(),
             writing: OnceCell::new(),

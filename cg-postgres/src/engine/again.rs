@@ -1,6 +1,8 @@
 //! The head of a segment, and the call that finds out whether a commit is stored.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -12,6 +14,9 @@ use crate::error::Failed;
 use crate::pool::Pool;
 use crate::schema;
 use crate::session::Session;
+
+/// An owner without its lock tries to take it again after this time.
+const LOCK_AGAIN: Duration = Duration::from_secs(2);
 
 /// The head of a segment: its owner and its newest commit.
 #[derive(Debug, Clone)]
@@ -54,23 +59,27 @@ impl From<Failed> for Unknown {
     }
 }
 
-/// Finds out what an owner has stored, on a new connection.
+/// Finds out what an owner has stored, over a connection whose calls are all answered, or a new one.
 ///
 /// The call waits for the lock of the head's row, so a commit that runs has ended. It begins another session, so a
 /// commit that arrives later is refused. It is itself a commit that waits for the other nodes, so what it finds is
-/// replicated.
+/// replicated: also that there is another owner.
 pub(crate) async fn again(
     pool: &Arc<Pool>,
+    mut answered: Option<Arc<Session>>,
     epoch: i64,
     deadline: Instant,
 ) -> Result<(Arc<Session>, Head), Unknown> {
     loop {
-        let session = pool.look_until(deadline).await?;
+        let session = match answered.take() {
+            Some(session) => session,
+            None => pool.look_until(deadline).await?,
+        };
         let failed = match again_over(pool, &session, epoch, deadline).await {
-            Ok(Some(head)) => return Ok((session, head)),
-            Ok(None) => {
-                let who = owner(pool, &session, deadline).await?;
-                return Err(Unknown::Fenced { who });
+            Ok(Some(head)) if head.epoch == epoch => return Ok((session, head)),
+            Ok(head) => {
+                let gone = || "no process: the head is gone".into();
+                return Err(Unknown::Fenced { who: head.map_or_else(gone, |head| head.owner) });
             }
             Err(failed) => failed,
         };
@@ -79,6 +88,24 @@ pub(crate) async fn again(
             return Err(failed.into());
         }
         pool.pause(failed, deadline).await?;
+    }
+}
+
+/// Finds out whether an owner still is the owner, over its connection. Returns the connection and the head of its next
+/// session if it had to ask [`again`], because another owner was seen that may be on one node alone.
+pub(crate) async fn look(
+    pool: &Arc<Pool>,
+    connection: Arc<Session>,
+    epoch: i64,
+) -> Result<Option<(Arc<Session>, Head)>, Unknown> {
+    let deadline = pool.deadline();
+    let calls = async {
+        let (head, ()) = tokio::join!(biased; head(pool, &connection), lock_if_due(pool, &connection));
+        head
+    };
+    match pool.answer(&connection, calls, deadline).await? {
+        Some(head) if head.epoch != epoch => again(pool, Some(connection), epoch, deadline).await.map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -108,12 +135,29 @@ async fn again_over(
     rows.first().map(Head::of).transpose()
 }
 
-/// Takes the lock that tells other processes that this one writes. Returns whether it was free.
+/// Takes the lock that tells other processes that this one writes, unless the session has it. Returns whether it has it
+/// then.
 pub(crate) async fn lock(pool: &Pool, session: &Session) -> Result<bool, Failed> {
+    if session.has_lock.load(Ordering::Acquire) {
+        return Ok(true);
+    }
+    *session.lock_asked.lock() = Some(Instant::now());
     let parameters: [(&(dyn ToSql + Sync), Type); 2] =
         [(&pool.sql.schema, Type::TEXT), (&SEGMENT, Type::INT8)];
     let rows = session.client.query_typed(schema::LOCK, &parameters).await?;
-    Ok(rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false))
+    let is_free = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or(false);
+    session.has_lock.store(is_free, Ordering::Release);
+    Ok(is_free)
+}
+
+/// Takes the lock if it was not free some time ago. Costs nothing otherwise.
+pub(crate) async fn lock_if_due(pool: &Pool, session: &Session) {
+    let asked = *session.lock_asked.lock();
+    if asked.is_none_or(|asked| asked.elapsed() >= LOCK_AGAIN)
+        && let Err(failed) = lock(pool, session).await
+    {
+        tracing::debug!(%failed, "the lock is not taken");
+    }
 }
 
 /// The head as it is now, which may not be replicated.
@@ -121,10 +165,4 @@ pub(crate) async fn head(pool: &Pool, session: &Session) -> Result<Option<Head>,
     let text = pool.sql.text(schema::HEAD);
     let rows = session.client.query_typed(&text, &[(&SEGMENT, Type::INT8)]).await?;
     rows.first().map(Head::of).transpose()
-}
-
-/// The name of the owner, for messages.
-async fn owner(pool: &Pool, session: &Session, deadline: Instant) -> Result<String, Failed> {
-    let head = pool.answer(session, head(pool, session), deadline).await?;
-    Ok(head.map_or_else(|| "no process: the head is gone".into(), |head| head.owner))
 }

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::again::{Head, Unknown, again};
+use super::again::{Head, Unknown, again, lock, lock_if_due};
 use super::read::SEGMENT;
 use crate::error::{Failed, Refusal, ServerError};
 use crate::fold::{Folded, Rows};
 use crate::pool::Pool;
-use crate::session::{Session, in_one_flight};
+use crate::session::{Session, Writing, in_one_flight};
 
-/// The number of times that a commit of an unexpected session of the same owner is looked at again.
+/// The number of times that it is asked again after a head of another owner or session, which turns out to be this one's.
 const MAX_STRAYS: u32 = 3;
 /// A call gets a second more for each of these bytes.
 const SLOWEST_BYTES_PER_S: u64 = 1 << 20;
@@ -23,7 +24,7 @@ const SLOWEST_BYTES_PER_S: u64 = 1 << 20;
 /// The right to write, and the connection for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
-    /// Changes with the owner.
+    /// The owner's number, which no other one has.
     pub(crate) epoch: i64,
     /// Changes with each doubt.
     pub(crate) session: i64,
@@ -70,6 +71,8 @@ pub(crate) enum Ended {
     },
     /// The server refused it. Nothing is stored.
     Refused(ServerError),
+    /// It was not sent, or is known not to have been applied.
+    NotStored(Failed),
     /// It is unknown whether it is stored.
     InDoubt(Failed),
     /// Acknowledged commits are gone, and it is not stored.
@@ -88,7 +91,9 @@ enum Answer {
 /// Commits. Returns the owner as it is after that.
 pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -> (Owner, Ended) {
     let deadline = pool.deadline() + Duration::from_secs(call.len_bytes / SLOWEST_BYTES_PER_S);
-    let mut strays = 0;
+    // Whether a call that was sent may have been applied.
+    let (mut in_doubt, mut strays) = (false, 0);
+    let unknown = |in_doubt, failed| if in_doubt { Ended::InDoubt(failed) } else { Ended::NotStored(failed) };
     loop {
         let connection =
             match owner.connection.clone().filter(|connection| pool.connector.is_current(connection)) {
@@ -96,16 +101,22 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
                 // No call is in doubt, so any new connection will do.
                 None => match connect(&pool, deadline).await {
                     Ok(connection) => Arc::clone(owner.connection.insert(connection)),
-                    Err(failed) => return (owner, Ended::InDoubt(failed)),
+                    Err(failed) => return (owner, unknown(in_doubt, failed)),
                 },
             };
-        let failed = match send(&pool, &connection, &owner, &call, deadline).await {
+        owner.connection = None;
+        let (failed, answered) = match send(&pool, &connection, &owner, &call, deadline).await {
             Answer::Stored => {
                 (owner.batches, owner.seq) = (owner.batches + call.count, call.seq);
+                owner.connection = Some(connection);
                 return (owner, Ended::Stored);
             }
-            Answer::Ended(ended) => return (owner, ended),
+            Answer::Ended(ended) => {
+                owner.connection = Some(connection);
+                return (owner, ended);
+            }
             Answer::Again(refused) => {
+                owner.connection = Some(connection);
                 // Rolled back: the same call is sent again.
                 match pool.pause(Failed::Refused(refused.clone()), deadline).await {
                     Ok(()) => continue,
@@ -114,21 +125,23 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
             }
             Answer::Stray if strays < MAX_STRAYS => {
                 strays += 1;
-                Failed::Lost("the head is of another session".into())
+                (Failed::Lost("the head is of another owner or session".into()), Some(connection))
             }
             Answer::Stray => {
-                let message = "the head changes its session again and again".into();
-                return (owner, Ended::InDoubt(Failed::Lost(message)));
+                let message = "the head changes its owner or session again and again".into();
+                return (owner, Ended::NotStored(Failed::Lost(message)));
             }
-            Answer::Doubt(failed) => failed,
+            Answer::Doubt(failed) => {
+                in_doubt = true;
+                connection.abandon();
+                (failed, None)
+            }
         };
-        connection.abandon();
-        owner.connection = None;
         tracing::info!(%failed, "it is unknown whether a commit is stored: asking again");
         if Instant::now() >= deadline {
-            return (owner, Ended::InDoubt(failed));
+            return (owner, unknown(in_doubt, failed));
         }
-        match again(&pool, owner.epoch, deadline).await {
+        match again(&pool, answered, owner.epoch, deadline).await {
             Ok((connection, head)) => {
                 owner.connection = Some(connection);
                 owner.session = head.session;
@@ -139,9 +152,11 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
                 if let Some(went_back) = went_back(&head, owner.batches, owner.seq) {
                     return (owner, Ended::WentBack(went_back));
                 }
+                // A copy that arrives later is of an earlier session.
+                in_doubt = false;
             }
-            Err(Unknown::Fenced { who }) => return (owner, Ended::Fenced { who, in_doubt: true }),
-            Err(Unknown::Failed(failed)) => return (owner, Ended::InDoubt(failed)),
+            Err(Unknown::Fenced { who }) => return (owner, Ended::Fenced { who, in_doubt }),
+            Err(Unknown::Failed(failed)) => return (owner, unknown(in_doubt, failed)),
         }
     }
 }
@@ -149,7 +164,7 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
 async fn connect(pool: &Arc<Pool>, deadline: Instant) -> Result<Arc<Session>, Failed> {
     let connection = pool.look_until(deadline).await?;
     // The lock only tells other processes of this one, so it does not matter whether it is free.
-    let _lock = pool.answer(&connection, super::again::lock(pool, &connection), deadline).await;
+    let _lock = pool.answer(&connection, lock(pool, &connection), deadline).await;
     Ok(connection)
 }
 
@@ -166,35 +181,33 @@ pub(crate) fn went_back(head: &Head, acknowledged: i64, floor: i64) -> Option<Re
 /// Sends a commit once.
 async fn send(pool: &Pool, connection: &Session, owner: &Owner, call: &Call, deadline: Instant) -> Answer {
     let warnings = connection.warnings();
-    let answer = pool.answer(connection, apply(pool, connection, owner, call), deadline).await;
-    match answer {
+    let calls = async {
+        let statements = connection.writing(&pool.sql).await?;
+        let (applied, ()) = tokio::join!(
+            biased;
+            apply(&connection.client, statements, owner, call),
+            lock_if_due(pool, connection),
+        );
+        Ok::<_, Failed>(applied?)
+    };
+    match pool.answer(connection, calls, deadline).await {
         Ok(()) if connection.warnings() > warnings => {
             Answer::Doubt(Failed::Lost("the wait for another node was cancelled".into()))
         }
         Ok(()) => Answer::Stored,
-        Err(Failed::Refused(refused)) => rolled_back(owner, refused),
+        Err(Failed::Refused(refused)) => rolled_back(refused),
         Err(failed) => Answer::Doubt(failed),
     }
 }
 
 /// The end of a call that the server rolled back.
-fn rolled_back(owner: &Owner, refused: ServerError) -> Answer {
-    let mut details = refused.detail().splitn(4, ' ');
-    let mut number = || details.next().and_then(|number| number.parse::<i64>().ok());
+fn rolled_back(refused: ServerError) -> Answer {
     match refused.code() {
-        "CG001" => {
-            let epoch = number();
-            if epoch == Some(owner.epoch) {
-                return Answer::Stray;
-            }
-            let who = details
-                .nth(2)
-                .filter(|who| !who.is_empty())
-                .unwrap_or("no process: the head is gone")
-                .to_owned();
-            Answer::Ended(Ended::Fenced { who, in_doubt: false })
-        }
+        // What it saw may be on no other node.
+        "CG001" => Answer::Stray,
         "CG003" => {
+            let mut details = refused.detail().splitn(3, ' ');
+            let mut number = || details.next().and_then(|number| number.parse::<i64>().ok());
             let (Some(guard), Some(len_bytes)) = (number(), number()) else {
                 return Answer::Ended(Ended::Refused(refused));
             };
@@ -212,8 +225,12 @@ fn rolled_back(owner: &Owner, refused: ServerError) -> Answer {
 type Part<'a> = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send + 'a>>;
 
 /// Applies a commit: one call, or a transaction in parts if it is large.
-async fn apply(pool: &Pool, connection: &Session, owner: &Owner, call: &Call) -> Result<(), Failed> {
-    let statements = connection.writing(&pool.sql).await?;
+async fn apply(
+    client: &Client,
+    statements: &Writing,
+    owner: &Owner,
+    call: &Call,
+) -> Result<(), tokio_postgres::Error> {
     let Folded { guards, ranges, deletes, puts } = &call.folded;
     let none = Rows::default();
     let (first, rest) = puts.split_first().unwrap_or((&none, &[]));
@@ -237,7 +254,6 @@ async fn apply(pool: &Pool, connection: &Session, owner: &Owner, call: &Call) ->
         &first.keys,
         &first.values,
     ];
-    let client = &connection.client;
     if rest.is_empty() {
         client.execute(&statements.commit, &head).await?;
         return Ok(());
@@ -255,6 +271,5 @@ async fn apply(pool: &Pool, connection: &Session, owner: &Owner, call: &Call) ->
     }
     calls.push(Box::pin(client.batch_execute("COMMIT")));
     // After the first refusal the server refuses the rest, and rolls back instead of committing.
-    in_one_flight(calls).await.into_iter().collect::<Result<(), _>>()?;
-    Ok(())
+    in_one_flight(calls).await.into_iter().collect()
 }

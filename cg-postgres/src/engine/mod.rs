@@ -26,7 +26,7 @@ use crate::error::{Failed, Refusal, ServerError, refused};
 use crate::fold::{Folded, fold, fold_rows};
 use crate::pool::Pool;
 use crate::schema::UNLOCK;
-use again::Head;
+use again::{Head, Unknown};
 use commit::{Call, Ended, Owner};
 use read::Source;
 use reopen::reopen;
@@ -147,6 +147,7 @@ impl PostgresEngine {
                 no_space()
             }
             Ended::Refused(error) => self.fail_refused(Failed::Refused(error).into_engine_error("commit")),
+            Ended::NotStored(failed) => self.fail_refused(failed.into_engine_error("commit")),
             Ended::InDoubt(failed) => {
                 EngineError::WriteFailed { cause: self.fail(failed.into_engine_error("commit")) }
             }
@@ -173,22 +174,23 @@ impl PostgresEngine {
     /// Finds out whether this engine still is the owner. Every acknowledged commit is durable, so nothing else is to
     /// be done. An owner that cannot ask finds out at its next commit.
     fn look(&self) -> Result<(), EngineError> {
-        let owner = self.check_writable()?.lock();
+        let mut owner = self.check_writable()?.lock();
         self.check_writable()?;
-        let (pool, connection) = (Arc::clone(&self.source.pool), owner.connection.clone());
-        let looked = self.source.pool.wait(async move {
-            let Some(connection) = connection else { return Ok(None) };
-            let deadline = pool.deadline();
-            pool.answer(&connection, again::head(&pool, &connection), deadline).await
-        });
-        match looked {
-            Ok(Some(head)) if head.epoch != self.epoch => {
-                let fenced = || EngineError::Fenced { why: Fence::Owner { who: head.owner.clone() } };
+        let Some(connection) = owner.connection.clone() else { return Ok(()) };
+        let (pool, epoch) = (Arc::clone(&self.source.pool), self.epoch);
+        let looked = self.source.pool.wait(async move { Ok(again::look(&pool, connection, epoch).await) });
+        match looked.unwrap_or_else(|failed| Err(failed.into())) {
+            Ok(None) => Ok(()),
+            Ok(Some((connection, head))) => {
+                (owner.connection, owner.session) = (Some(connection), head.session);
+                Ok(())
+            }
+            Err(Unknown::Fenced { who }) => {
+                let fenced = || EngineError::Fenced { why: Fence::Owner { who: who.clone() } };
                 self.fail(fenced());
                 Err(fenced())
             }
-            Ok(_) => Ok(()),
-            Err(failed) => {
+            Err(Unknown::Failed(failed)) => {
                 tracing::debug!(%failed, "the owner of the rows is not known now");
                 Ok(())
             }

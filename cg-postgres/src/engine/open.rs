@@ -6,6 +6,7 @@ use std::time::Duration;
 use cg_engine::EngineError;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::types::{ToSql, Type};
+use uuid::Uuid;
 
 use super::PostgresEngine;
 use super::again::{self, Head};
@@ -181,9 +182,9 @@ async fn write(pool: &Arc<Pool>, session: Session) -> Result<(Head, Option<Owner
         sleep(Duration::from_millis(50)).await;
     }
     let quorum = address.replication() == Replication::Quorum;
-    let own = name_of_this_process();
-    let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-        [(&SEGMENT, Type::INT8), (&quorum, Type::BOOL), (&own, Type::TEXT)];
+    let (epoch, own) = (new_epoch(), name_of_this_process());
+    let parameters: [(&(dyn ToSql + Sync), Type); 4] =
+        [(&SEGMENT, Type::INT8), (&epoch, Type::INT8), (&quorum, Type::BOOL), (&own, Type::TEXT)];
     let deadline = pool.deadline();
     let text = pool.sql.text(schema::OPEN);
     let head = loop {
@@ -197,6 +198,11 @@ async fn write(pool: &Arc<Pool>, session: Session) -> Result<(Head, Option<Owner
     };
     let owner = Owner::of(&head, Arc::new(session));
     Ok((head, Some(owner)))
+}
+
+/// A number that no other owner has: 62 random bits.
+fn new_epoch() -> i64 {
+    (Uuid::new_v4().as_u64_pair().1 & ((1 << 62) - 1)) as i64
 }
 
 /// The name of this process for people: its machine and its number.

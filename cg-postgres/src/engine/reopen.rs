@@ -40,7 +40,7 @@ pub(super) fn reopen(
             // The next connection takes the lock.
             let _unlocked = asked.answer(&old, old.client.batch_execute(UNLOCK), deadline).await;
         }
-        Ok(again::again(&asked, epoch, deadline).await)
+        Ok(again::again(&asked, None, epoch, deadline).await)
     });
     let (connection, head) = match found {
         Ok(Ok(found)) => found,

@@ -113,7 +113,7 @@ pub(crate) const HEAD: &str =
 pub(crate) const COMMIT: &str = "SELECT {schema}.cg_commit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 pub(crate) const PUT: &str = "SELECT {schema}.cg_put_1($1, $2, $3, $4)";
 pub(crate) const OPEN: &str =
-    "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_open_1($1, $2, $3)";
+    "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_open_1($1, $2, $3, $4)";
 pub(crate) const AGAIN: &str =
     "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_again_1($1, $2)";
 pub(crate) const LOCK: &str = "SELECT pg_try_advisory_lock(hashtextextended($1, $2))";

@@ -36,24 +36,26 @@ BEGIN
     END IF;
 END $body$;
 
-CREATE FUNCTION {schema}.cg_open_1(p_seg int8, p_quorum bool, p_owner text) RETURNS {schema}.cg_head LANGUAGE plpgsql AS $body$
+-- The caller chooses an epoch that no other owner ever had, also none whose opening a failover took away.
+CREATE FUNCTION {schema}.cg_open_1(p_seg int8, p_epoch int8, p_quorum bool, p_owner text) RETURNS {schema}.cg_head LANGUAGE plpgsql AS $body$
 DECLARE
     h {schema}.cg_head;
     who text := p_owner || ', since ' || to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC';
 BEGIN
     PERFORM {schema}.cg_check_quorum_1(p_quorum);
-    INSERT INTO {schema}.cg_head AS old VALUES (p_seg, 1, 1, 0, 0, NULL, p_quorum, who)
-        ON CONFLICT (seg) DO UPDATE SET epoch = old.epoch + 1, session = 1, token = NULL, quorum = p_quorum, owner = who
+    INSERT INTO {schema}.cg_head AS old VALUES (p_seg, p_epoch, 1, 0, 0, NULL, p_quorum, who)
+        ON CONFLICT (seg) DO UPDATE SET epoch = p_epoch, session = 1, token = NULL, quorum = p_quorum, owner = who
         RETURNING * INTO h;
     RETURN h;
 END $body$;
 
--- No row: another owner has the segment. It is a commit, so its answer shows only what is replicated.
+-- Begins another session of the owner. Of another owner it changes nothing. It is a commit in both cases, so its answer
+-- shows only what is replicated.
 CREATE FUNCTION {schema}.cg_again_1(p_seg int8, p_epoch int8) RETURNS SETOF {schema}.cg_head LANGUAGE plpgsql AS $body$
 DECLARE
     h {schema}.cg_head;
 BEGIN
-    UPDATE {schema}.cg_head SET session = session + 1 WHERE seg = p_seg AND epoch = p_epoch RETURNING * INTO h;
+    UPDATE {schema}.cg_head SET session = session + (epoch = p_epoch)::int4 WHERE seg = p_seg RETURNING * INTO h;
     IF FOUND THEN
         PERFORM {schema}.cg_check_quorum_1(h.quorum);
         RETURN NEXT h;

@@ -22,8 +22,8 @@ type Mutant = (&'static str, &'static str, &'static str);
 
 const PLAIN_READ: Mutant = (
     "cg_again_1",
-    "UPDATE {schema}.cg_head SET session = session + 1 WHERE seg = p_seg AND epoch = p_epoch RETURNING * INTO h;",
-    "SELECT * INTO h FROM {schema}.cg_head WHERE seg = p_seg AND epoch = p_epoch;",
+    "UPDATE {schema}.cg_head SET session = session + (epoch = p_epoch)::int4 WHERE seg = p_seg RETURNING * INTO h;",
+    "SELECT * INTO h FROM {schema}.cg_head WHERE seg = p_seg;",
 );
 /// A commit waits for no other node, as if the server had none to wait for.
 const ASYNCHRONOUS: Mutant = (

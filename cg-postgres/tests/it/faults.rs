@@ -28,7 +28,7 @@ fn payload(engine: &PostgresEngine, key: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A world whose commits begin with a statement of the test.
-fn with_statement(world: &TestWorld, statement: &str) -> PostgresEngine {
+pub(crate) fn with_statement(world: &TestWorld, statement: &str) -> PostgresEngine {
     let engine = world.create();
     let schema = world.schema().replace('\'', "''");
     let definition = world.run(&format!("SELECT pg_get_functiondef('{schema}.cg_commit_1'::regproc)"));

@@ -7,6 +7,7 @@ mod database;
 mod faults;
 mod hosts;
 mod opening;
+mod owners;
 mod promises;
 #[allow(dead_code, reason = "the programs of tests each use a part of it")]
 #[path = "../support/proxy.rs"]

@@ -94,8 +94,8 @@ fn each_check_of_the_server_is_needed() {
         ),
         (
             "cg_again_1",
-            "SET session = session + 1 WHERE seg = p_seg AND epoch = p_epoch",
-            "SET session = 1, epoch = epoch + 1 WHERE seg = p_seg",
+            "SET session = session + (epoch = p_epoch)::int4 WHERE",
+            "SET session = 1, epoch = p_epoch WHERE",
             &["a_fenced_engine_is_not_opened_again"],
         ),
     ];

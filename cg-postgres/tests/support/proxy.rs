@@ -33,6 +33,10 @@ struct State {
     answers: usize,
     /// The number of connections that [`Proxy::cut_next`] cut.
     cuts: usize,
+    /// The number of connections so far.
+    connections: usize,
+    /// The SQLSTATE that new connections are refused with.
+    refusal: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +95,7 @@ impl Proxy {
                 let Some(proxy) = weak.upgrade() else { break };
                 let Ok(client) = client else { continue };
                 if !proxy.lock().is_cut {
+                    proxy.lock().connections += 1;
                     let server = TcpStream::connect(&server).expect("the server listens");
                     proxy.connect(number, client, server);
                 }
@@ -109,6 +114,16 @@ impl Proxy {
         let waited = self.changed.wait_timeout_while(self.lock(), ANSWER, |state| state.cuts < cuts);
         let (state, timeout) = waited.expect("no thread panicked");
         assert!(!timeout.timed_out(), "{} of {cuts} cuts, and no commit comes", state.cuts);
+    }
+
+    /// The number of connections so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.lock().connections
+    }
+
+    /// Refuses new connections with an error of the server, or does not any more.
+    pub(crate) fn refuse_connections(&self, code: Option<&'static str>) {
+        self.lock().refusal = code;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -140,7 +155,12 @@ impl Proxy {
     fn requests(&self, number: usize, mut client: TcpStream, mut server: TcpStream) -> std::io::Result<()> {
         let mut commits = BTreeSet::new();
         let startup = message(&mut client, 0)?;
-        drop(self.pass());
+        let refused = self.pass().refusal;
+        if let Some(code) = refused {
+            client.write_all(&refusal(code))?;
+            self.end(number);
+            return Ok(());
+        }
         server.write_all(&startup)?;
         loop {
             let (mut request, mut ends, mut is_commit) = (Vec::new(), vec![0], false);
@@ -168,6 +188,13 @@ impl Proxy {
                 }
             }
             let mut state = self.pass();
+            if let Some((delayed, _, held)) = &mut state.delayed
+                && *delayed == number
+            {
+                // What follows a request that is held back is held back too.
+                held.extend(request);
+                continue;
+            }
             match if is_commit { state.next.take() } else { None } {
                 None => {}
                 Some(Fault::Lost(Loss::Request)) => {
@@ -307,6 +334,13 @@ impl Drop for Proxy {
         // The listener wakes up and ends.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
+}
+
+/// The message of a server that refuses a connection.
+fn refusal(code: &str) -> Vec<u8> {
+    let fields = format!("SFATAL\0VFATAL\0C{code}\0Mrefused by the test\0\0");
+    let len = u8::try_from(fields.len() + 4).expect("is short");
+    [&[b'E', 0, 0, 0, len], fields.as_bytes()].concat()
 }
 
 /// Reads a message with `kind_bytes` before its length.

@@ -9,10 +9,13 @@ use super::{How, SPACE, Shared, assert_fenced, commit, keys, one, payload, reope
 use crate::{ALL_KEYS, Batch, CommitSeq, Engine as _, EngineError, Level, Reopened, Stamp};
 
 pub(super) fn a_second_owner_fences_the_first<S: Shared>(rows: &S) {
-    let (mut owner, _link) = take(rows);
+    let (mut owner, link) = take(rows);
+    // The fenced engines still read.
+    let mut links = vec![link];
     commit(&owner, one(b"a", b"first"));
     for how in How::ALL {
-        let (next, _link) = take(rows);
+        let (next, link) = take(rows);
+        links.push(link);
         assert_fenced(how.write(&owner, one(b"a", b"of the first")));
         assert_fenced(owner.sync());
         assert_eq!(payload(&owner, b"a").as_deref(), Some(&b"first"[..]), "{how:?}: reads go on");
@@ -20,7 +23,8 @@ pub(super) fn a_second_owner_fences_the_first<S: Shared>(rows: &S) {
     }
     // A sync and a flush alone find out, too.
     for upkeep in [S::Engine::sync, S::Engine::flush] {
-        let (next, _link) = take(rows);
+        let (next, link) = take(rows);
+        links.push(link);
         assert_fenced(upkeep(&owner));
         assert!(owner.failure().is_some(), "it never writes again");
         owner = next;
