@@ -1,9 +1,14 @@
 //! Connecting to the server that takes writes, among the hosts of an address.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -23,6 +28,8 @@ const CONNECTING: Duration = Duration::from_secs(10);
 const OTHER_HOSTS: Duration = Duration::from_millis(500);
 /// The time that the host of the last connection gets before all are looked at.
 const LAST_HOST: Duration = Duration::from_secs(1);
+/// The most addresses of a name that are tried.
+const MAX_ADDRESSES: usize = 16;
 /// The oldest server, as PostgreSQL numbers its major versions.
 const MIN_SERVER: u32 = 15;
 
@@ -31,10 +38,41 @@ const MIN_SERVER: u32 = 15;
 pub(crate) struct Connector {
     address: Address,
     targets: Vec<Target>,
-    /// The host of the last connection that takes writes.
-    last: AtomicUsize,
+    /// The addresses of a host's name.
+    resolve: Resolve,
+    /// Where the last connection is that takes writes, if there are several places.
+    last: Mutex<Option<Place>>,
     /// The newest timeline that was seen.
     timeline: AtomicI64,
+}
+
+/// One address of a host, by the number of the host. A socket has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    host: usize,
+    address: Option<IpAddr>,
+}
+
+type Resolve = fn(String, u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// A step of a look at all hosts.
+enum Step {
+    Resolved(usize, Result<Vec<Option<IpAddr>>, Failed>),
+    Connected(Place, Result<Box<Session>, Failed>),
+}
+
+/// Why no host takes writes.
+#[derive(Debug)]
+pub(crate) struct Unreached {
+    pub(crate) failed: Failed,
+    /// Whether a later look may find a host: one of them gave no answer, or one that may change.
+    pub(crate) may_pass: bool,
+}
+
+impl From<Unreached> for Failed {
+    fn from(unreached: Unreached) -> Self {
+        unreached.failed
+    }
 }
 
 /// A host, and how it is reached.
@@ -61,18 +99,18 @@ impl Connector {
             Ok(Target { host: host.clone(), tls })
         };
         let targets = address.hosts().iter().map(target).collect::<Result<_, _>>()?;
-        Ok(Self { address, targets, last: AtomicUsize::new(usize::MAX), timeline: AtomicI64::new(0) })
+        let (last, timeline) = (Mutex::new(None), AtomicI64::new(0));
+        Ok(Self { address, targets, resolve: of_system, last, timeline })
     }
 
     pub(crate) const fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Connects to the host of the last connection that takes writes, and looks at all if it does not answer soon.
-    pub(crate) async fn last(self: &Arc<Self>) -> Result<Session, Failed> {
-        let last = self.last.load(Ordering::Relaxed);
-        if self.targets.len() > 1
-            && last < self.targets.len()
+    /// Connects to where the last connection is that takes writes, and looks at all hosts if it does not answer soon.
+    pub(crate) async fn last(self: &Arc<Self>) -> Result<Session, Unreached> {
+        let last = *self.last.lock();
+        if let Some(last) = last
             && let Ok(Ok(session)) = timeout(LAST_HOST, self.connect(last)).await
         {
             return Ok(session);
@@ -86,39 +124,71 @@ impl Connector {
         session.is_open() && session.timeline >= self.timeline.load(Ordering::Acquire)
     }
 
-    /// Connects to all hosts, and returns the session of the one that takes writes and has the latest timeline.
-    pub(crate) async fn look(self: &Arc<Self>) -> Result<Session, Failed> {
-        let mut attempts = JoinSet::new();
+    /// Connects to all addresses of all hosts, and returns the session of the one that takes writes and has the latest
+    /// timeline.
+    pub(crate) async fn look(self: &Arc<Self>) -> Result<Session, Unreached> {
+        let mut steps = JoinSet::new();
         for n in 0..self.targets.len() {
             let connector = Arc::clone(self);
-            attempts.spawn(async move { (n, connector.connect(n).await) });
+            steps.spawn(async move { Step::Resolved(n, connector.addresses(n).await) });
         }
         let mut until = Instant::now() + CONNECTING;
-        let mut best: Option<(usize, Session)> = None;
-        let mut failures = Vec::new();
-        while let Ok(Some(attempt)) = timeout_at(until, attempts.join_next()).await {
-            match attempt {
-                Ok((n, Ok(session))) => {
-                    until = until.min(Instant::now() + OTHER_HOSTS);
-                    if best.as_ref().is_none_or(|(_, best)| best.timeline < session.timeline) {
-                        best = Some((n, session));
+        let mut best: Option<(Place, Box<Session>)> = None;
+        let (mut failures, mut places) = (Vec::new(), 0);
+        while let Ok(Some(step)) = timeout_at(until, steps.join_next()).await {
+            match step {
+                Ok(Step::Resolved(host, Ok(addresses))) => {
+                    places += addresses.len();
+                    for address in addresses {
+                        let (connector, place) = (Arc::clone(self), Place { host, address });
+                        steps.spawn(async move {
+                            Step::Connected(place, connector.connect(place).await.map(Box::new))
+                        });
                     }
                 }
-                Ok((_, Err(failed))) => failures.push(failed),
+                Ok(Step::Connected(place, Ok(session))) => {
+                    until = until.min(Instant::now() + OTHER_HOSTS);
+                    if best.as_ref().is_none_or(|(_, best)| best.timeline < session.timeline) {
+                        best = Some((place, session));
+                    }
+                }
+                Ok(Step::Resolved(_, Err(failed)) | Step::Connected(_, Err(failed))) => failures.push(failed),
                 Err(error) => failures.push(Failed::Lost(error.to_string())),
             }
         }
-        if let Some((n, session)) = best {
-            self.last.store(n, Ordering::Relaxed);
-            return Ok(session);
+        if let Some((place, session)) = best {
+            *self.last.lock() = (places > 1).then_some(place);
+            return Ok(*session);
         }
+        let may_pass = failures.is_empty() || failures.iter().any(Failed::may_pass);
+        Err(Unreached { failed: Self::reason(failures), may_pass })
+    }
+
+    /// The failures of all hosts as one.
+    fn reason(mut failures: Vec<Failed>) -> Failed {
         // An answer of a server says more than the silence of another one.
         let decisive = failures.iter().position(|failed| !failed.may_pass());
         if let Some(decisive) = decisive.or(if failures.len() == 1 { Some(0) } else { None }) {
-            return Err(failures.swap_remove(decisive));
+            return failures.swap_remove(decisive);
         }
         let failures: Vec<_> = failures.iter().map(ToString::to_string).collect();
-        Err(Failed::Lost(format!("no host takes writes: {}", failures.join("; "))))
+        Failed::Lost(format!("no host takes writes: {}", failures.join("; ")))
+    }
+
+    /// The addresses of a host.
+    async fn addresses(&self, n: usize) -> Result<Vec<Option<IpAddr>>, Failed> {
+        let Some(Target { host, .. }) = self.targets.get(n) else { return Ok(Vec::new()) };
+        if host.is_socket() {
+            return Ok(vec![None]);
+        }
+        let Host { name, port } = host;
+        let found = (self.resolve)(name.clone(), *port).await;
+        let found = found.map_err(|error| Failed::Lost(format!("{name}:{port}: {error}")))?;
+        let found: BTreeSet<_> = found.into_iter().take(MAX_ADDRESSES).collect();
+        if found.is_empty() {
+            return Err(Failed::Lost(format!("{name}:{port}: the name has no address")));
+        }
+        Ok(found.into_iter().map(Some).collect())
     }
 
     /// Whether another server has taken over since a session began.
@@ -126,22 +196,27 @@ impl Connector {
         matches!(self.look().await, Ok(found) if found.timeline > session.timeline)
     }
 
-    async fn connect(&self, n: usize) -> Result<Session, Failed> {
-        let Some(target) = self.targets.get(n) else { return Err(Failed::Lost("no such host".into())) };
-        let connected = timeout(CONNECTING, self.connect_to(target)).await;
+    async fn connect(&self, Place { host, address }: Place) -> Result<Session, Failed> {
+        let Some(target) = self.targets.get(host) else { return Err(Failed::Lost("no such host".into())) };
+        let connected = timeout(CONNECTING, self.connect_to(target, address)).await;
         let connected = connected.unwrap_or_else(|_| Err(Failed::Lost("it does not answer".into())));
         let Host { name, port } = &target.host;
+        let at = address.map(|address| address.to_string()).filter(|address| address != name);
+        let at = at.map(|address| format!(" at {address}")).unwrap_or_default();
         connected.map_err(|failed| match failed {
-            Failed::Lost(message) => Failed::Lost(format!("{name}:{port}: {message}")),
+            Failed::Lost(message) => Failed::Lost(format!("{name}:{port}{at}: {message}")),
             Failed::Unfit(Refusal::Tls(message)) => {
-                Failed::Unfit(Refusal::Tls(format!("{name}:{port}: {message}")))
+                Failed::Unfit(Refusal::Tls(format!("{name}:{port}{at}: {message}")))
             }
             failed => failed,
         })
     }
 
-    async fn connect_to(&self, target: &Target) -> Result<Session, Failed> {
-        let config = self.config(target);
+    async fn connect_to(&self, target: &Target, address: Option<IpAddr>) -> Result<Session, Failed> {
+        let mut config = self.config(target);
+        if let Some(address) = address {
+            config.hostaddr(address);
+        }
         let (mut session, [server, encoding]) = if let Some(Tls(tls)) = &target.tls {
             let (client, connection) = config.connect(tls.clone()).await?;
             let facts = facts(&connection);
@@ -220,6 +295,14 @@ impl Connector {
     }
 }
 
+/// The addresses that the system finds.
+fn of_system(name: String, port: u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
+    Box::pin(async move {
+        let found = tokio::net::lookup_host((name.as_str(), port)).await?;
+        Ok(found.map(|address| address.ip()).collect())
+    })
+}
+
 /// The version of a server, and the encoding of its database.
 fn facts<S, T>(connection: &Connection<S, T>) -> [String; 2]
 where
@@ -228,4 +311,70 @@ where
 {
     ["server_version", "server_encoding"]
         .map(|name| connection.parameter(name).unwrap_or_default().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    const SILENT: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+    fn two_addresses(_: String, _: u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
+        Box::pin(async { Ok(vec![SILENT, Ipv4Addr::LOCALHOST.into()]) })
+    }
+
+    fn no_address(_: String, _: u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// A connector to the first host of `CG_PG_URL` under another name.
+    fn connector(resolve: Resolve) -> Option<(Arc<Connector>, u16)> {
+        let Ok(url) = std::env::var("CG_PG_URL") else {
+            assert!(std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
+            eprintln!("\n*** NOT TESTED: no server: set CG_PG_URL ***\n");
+            return None;
+        };
+        let address: Address = url.parse().expect("is an address");
+        let (account, rest) = url.rsplit_once('@').expect("has a user");
+        let (_, database) = rest.split_once('/').expect("has a database");
+        let port = address.hosts()[0].port;
+        let url = format!("{account}@several.test:{port}/{database}");
+        let mut connector = Connector::new(url.parse().expect("is an address")).expect("has no certificate");
+        connector.resolve = resolve;
+        Some((Arc::new(connector), port))
+    }
+
+    #[tokio::test]
+    async fn each_address_of_a_name_is_tried() {
+        let Some((connector, port)) = connector(two_addresses) else { return };
+        let _silent = TcpListener::bind((SILENT, port)).expect("the port is free there");
+        let begun = Instant::now();
+        // The server may be a standby, which answers too.
+        match connector.look().await {
+            Ok(_) => assert_eq!(
+                connector.last.lock().and_then(|place| place.address),
+                Some(Ipv4Addr::LOCALHOST.into())
+            ),
+            Err(unreached) => {
+                let message = unreached.failed.to_string();
+                assert!(
+                    message.contains("several.test") && message.contains("at 127.0.0.1: it is a standby"),
+                    "{message}"
+                );
+            }
+        }
+        assert!(begun.elapsed() < CONNECTING * 2);
+    }
+
+    #[tokio::test]
+    async fn a_name_without_an_address_may_get_one() {
+        let Some((connector, _)) = connector(no_address) else { return };
+        let unreached = connector.look().await.map(drop).expect_err("there is no address");
+        assert!(
+            unreached.may_pass && unreached.failed.to_string().contains("the name has no address"),
+            "{unreached:?}"
+        );
+    }
 }

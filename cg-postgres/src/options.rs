@@ -9,8 +9,11 @@ pub struct Options {
     /// The longest time that a call waits for a server that takes writes. After it, a commit is in doubt and the engine
     /// refuses commits, and a read fails. By default 30 s, which is more than a failover takes.
     pub patience: Duration,
-    /// The largest number of snapshots and scans at a time. Each has a connection of its own. By default 16.
+    /// The largest number of snapshots at a time. Each has a connection of its own. By default 16. Another one waits.
     pub max_views: usize,
+    /// The largest number of scans of the newest state at a time, beside the snapshots. Each has a connection of its own
+    /// until it has read its last page. By default 8. Another one waits.
+    pub max_scans: usize,
     /// The limit on a batch, in bytes of its keys and frames. By default 1 GiB, the most that cg-store commits: a smaller
     /// one lets it commit in stages, which other processes can see.
     pub max_batch_bytes: u64,
@@ -18,6 +21,6 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(30), max_views: 16, max_batch_bytes: 1 << 30 }
+        Self { patience: Duration::from_secs(30), max_views: 16, max_scans: 8, max_batch_bytes: 1 << 30 }
     }
 }

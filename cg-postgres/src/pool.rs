@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use cg_engine::EngineError;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::address::Address;
-use crate::connect::Connector;
+use crate::connect::{Connector, Unreached};
 use crate::error::{Failed, refused};
 use crate::options::Options;
 use crate::runtime::Runtime;
@@ -31,9 +31,46 @@ pub(crate) struct Pool {
     pub(crate) connector: Arc<Connector>,
     pub(crate) sql: Sql,
     pub(crate) options: Options,
-    readers: Mutex<Vec<Arc<Session>>>,
+    readers: Mutex<Readers>,
+    /// Wakes reads that wait for their first connection.
+    opened: Notify,
     idle: Mutex<Vec<Arc<Session>>>,
     views: Arc<Semaphore>,
+    scans: Arc<Semaphore>,
+}
+
+/// Connections that reads share.
+#[derive(Debug, Default)]
+struct Readers {
+    sessions: Vec<Arc<Session>>,
+    /// The number of those that are being opened.
+    opening: usize,
+}
+
+/// How a read gets a connection.
+enum Reader<'p> {
+    Shared(Arc<Session>),
+    Opens(Opening<'p>),
+    /// Others open as many as there may be, and none is ready.
+    Waits,
+}
+
+/// A connection for reads that is being opened.
+struct Opening<'p>(&'p Pool);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.readers.lock().opening -= 1;
+        self.0.opened.notify_waiters();
+    }
+}
+
+/// What has a connection of its own, and a limit on how many there are at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Snapshot,
+    /// It ends by itself.
+    Scan,
 }
 
 impl Pool {
@@ -50,8 +87,10 @@ impl Pool {
             sql: Sql::new(address.schema()),
             options: options.clone(),
             readers: Mutex::default(),
+            opened: Notify::new(),
             idle: Mutex::default(),
             views: Arc::new(Semaphore::new(options.max_views)),
+            scans: Arc::new(Semaphore::new(options.max_scans)),
         }))
     }
 
@@ -107,20 +146,25 @@ impl Pool {
         }
     }
 
-    /// Looks for the server that takes writes, until a deadline.
+    /// Looks for the server that takes writes, until a deadline. A refusal that would be the same again is returned at
+    /// once.
     pub(crate) async fn look_until(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
         self.connect_until(deadline, || self.connector.look()).await
     }
 
-    async fn connect_until<F: Future<Output = Result<Session, Failed>>>(
+    async fn connect_until<F>(
         &self,
         deadline: Instant,
         connect: impl Fn() -> F,
-    ) -> Result<Arc<Session>, Failed> {
+    ) -> Result<Arc<Session>, Failed>
+    where
+        F: Future<Output = Result<Session, Unreached>>,
+    {
         loop {
             let failed = match timeout_at(deadline, connect()).await {
                 Ok(Ok(session)) => return Ok(Arc::new(session)),
-                Ok(Err(failed)) => failed,
+                Ok(Err(Unreached { failed, may_pass: true })) => failed,
+                Ok(Err(unreached)) => return Err(unreached.failed),
                 Err(_) => Failed::Lost("the server does not answer".into()),
             };
             self.pause(failed, deadline).await?;
@@ -142,22 +186,38 @@ impl Pool {
 
     /// A connection for one read: the one with the fewest calls.
     async fn reader(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
-        {
-            let mut readers = self.readers.lock();
-            readers.retain(|session| self.connector.is_current(session));
-            let calls = |session: &&Arc<Session>| session.in_flight.load(Ordering::Relaxed);
-            let least = readers.iter().min_by_key(calls);
-            let is_enough = |session: &&Arc<Session>| calls(session) == 0 || readers.len() >= READERS;
-            if let Some(session) = least.filter(is_enough) {
-                return Ok(Arc::clone(session));
+        loop {
+            let mut opened = std::pin::pin!(self.opened.notified());
+            // What is opened from here on wakes it.
+            opened.as_mut().enable();
+            match self.choose_reader() {
+                Reader::Shared(session) => return Ok(session),
+                Reader::Opens(_opening) => {
+                    let session = self.connect_until(deadline, || self.connector.last()).await?;
+                    self.readers.lock().sessions.push(Arc::clone(&session));
+                    return Ok(session);
+                }
+                Reader::Waits => {
+                    let late = |_| Failed::Lost("no connection for reads is ready".into());
+                    timeout_at(deadline, opened).await.map_err(late)?;
+                }
             }
         }
-        let session = self.connect_until(deadline, || self.connector.last()).await?;
+    }
+
+    fn choose_reader(&self) -> Reader<'_> {
         let mut readers = self.readers.lock();
-        if readers.len() < READERS {
-            readers.push(Arc::clone(&session));
+        readers.sessions.retain(|session| self.connector.is_current(session));
+        let is_full = readers.sessions.len() + readers.opening >= READERS;
+        let calls = |session: &&Arc<Session>| session.in_flight.load(Ordering::Relaxed);
+        match readers.sessions.iter().min_by_key(calls) {
+            Some(session) if is_full || calls(&session) == 0 => Reader::Shared(Arc::clone(session)),
+            None if is_full => Reader::Waits,
+            _ => {
+                readers.opening += 1;
+                Reader::Opens(Opening(self))
+            }
         }
-        Ok(session)
     }
 
     /// Reads over a shared connection, and over a new one if that is lost.
@@ -175,7 +235,7 @@ impl Pool {
                 Err(failed) if failed.may_pass() => {
                     if matches!(failed, Failed::Lost(_)) {
                         session.abandon();
-                        self.readers.lock().retain(|one| !Arc::ptr_eq(one, &session));
+                        self.readers.lock().sessions.retain(|one| !Arc::ptr_eq(one, &session));
                     }
                     self.pause(failed, deadline).await?;
                 }
@@ -187,28 +247,17 @@ impl Pool {
     /// Begins a view with its first read, in one flight.
     pub(crate) async fn view<T, F>(
         self: &Arc<Self>,
+        purpose: Purpose,
         first: impl Fn(Arc<Session>) -> F,
     ) -> Result<(View, T), Failed>
     where
         F: Future<Output = Result<T, Failed>>,
     {
         let deadline = self.deadline();
-        let permit = timeout_at(deadline, Arc::clone(&self.views).acquire_owned()).await;
-        let Ok(Ok(permit)) = permit else {
-            let max = self.options.max_views;
-            return Err(Failed::Lost(format!("{max} views are open, which is the limit `max_views`")));
-        };
+        let permit = self.permit(purpose, deadline).await?;
         let mut view = View { pool: Arc::clone(self), session: None, _permit: permit };
         loop {
-            let idle = {
-                let mut idle = self.idle.lock();
-                idle.retain(|session| self.connector.is_current(session));
-                idle.pop()
-            };
-            let session = match idle {
-                Some(session) => session,
-                None => self.connect_until(deadline, || self.connector.last()).await?,
-            };
+            let session = self.own(deadline).await?;
             let begin = async {
                 session.reading(&self.sql).await?;
                 let begin = session.client.batch_execute(schema::BEGIN_VIEW);
@@ -229,6 +278,47 @@ impl Pool {
                     self.pause(failed, deadline).await?;
                 }
             }
+        }
+    }
+}
+
+impl Pool {
+    /// Runs a statement over a connection that no read shares. A scan may have to wait for it.
+    pub(crate) async fn aside(&self, statement: &str) -> Result<(), Failed> {
+        let deadline = self.deadline();
+        let _permit = self.permit(Purpose::Scan, deadline).await?;
+        let session = self.own(deadline).await?;
+        self.answer(&session, session.client.batch_execute(statement), deadline).await?;
+        self.idle.lock().push(session);
+        Ok(())
+    }
+
+    /// Waits until another snapshot or scan may begin.
+    async fn permit(&self, purpose: Purpose, deadline: Instant) -> Result<OwnedSemaphorePermit, Failed> {
+        let (limit, max, what) = match purpose {
+            Purpose::Snapshot => {
+                (&self.views, self.options.max_views, "views are open, which is the limit `max_views`")
+            }
+            Purpose::Scan => {
+                (&self.scans, self.options.max_scans, "scans run, which is the limit `max_scans`")
+            }
+        };
+        match timeout_at(deadline, Arc::clone(limit).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Failed::Lost(format!("{max} {what}"))),
+        }
+    }
+
+    /// A connection that no read shares, which goes back to the idle ones.
+    async fn own(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
+        let idle = {
+            let mut idle = self.idle.lock();
+            idle.retain(|session| self.connector.is_current(session));
+            idle.pop()
+        };
+        match idle {
+            Some(session) => Ok(session),
+            None => self.connect_until(deadline, || self.connector.last()).await,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::read::{At, SEGMENT, Source, unexpected};
 use super::snapshot::Kept;
 use crate::error::Failed;
 use crate::fold::number;
-use crate::pool::Pool;
+use crate::pool::{Pool, Purpose};
 use crate::session::Session;
 
 /// The rows of the first page.
@@ -51,13 +51,18 @@ impl Source {
         }
         // More than one page must be of one state.
         let first = rest.clone();
-        let (kept, page) = Kept::with(self, move |pool, session| {
+        let (kept, page) = Kept::with(self, Purpose::Scan, move |pool, session| {
             let rest = first.clone();
             async move { rest.page(&pool, &session).await }
         })?;
-        match rest.show(&page, visit)? {
-            ControlFlow::Continue(()) => self.pages(Some(&kept.at), rest, visit),
-            ControlFlow::Break(()) => Ok(()),
+        // Its connection is free for another scan while the last page is visited.
+        let mut kept = Some(kept);
+        if rest.ends_with(&page)? {
+            kept = None;
+        }
+        match (rest.show(&page, visit)?, kept) {
+            (ControlFlow::Continue(()), Some(kept)) => self.pages(Some(&kept.at), rest, visit),
+            _ => Ok(()),
         }
     }
 
@@ -118,6 +123,15 @@ impl Rest {
             None => &statements.page,
         };
         Ok(session.client.query(statement, &parameters).await?)
+    }
+
+    /// Whether no page follows.
+    fn ends_with(&self, page: &[Row]) -> Result<bool, EngineError> {
+        let mut bytes = 0;
+        for row in page {
+            bytes += row.try_get::<_, &[u8]>(1).map_err(unexpected)?.len();
+        }
+        Ok(page.len() == self.rows || page.len() < self.limit() && bytes < PAGE_BYTES)
     }
 
     /// Visits the rows of a page. Breaks if `visit` breaks, and after the last page.

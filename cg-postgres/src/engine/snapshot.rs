@@ -6,7 +6,7 @@ use cg_engine::{CommitSeq, EngineError, Readable, RowSlice, RowVisitor, Scan, Sp
 
 use super::read::{At, SEGMENT, Source};
 use crate::error::Failed;
-use crate::pool::Pool;
+use crate::pool::{Pool, Purpose};
 use crate::session::Session;
 
 /// A state of the rows.
@@ -19,12 +19,13 @@ pub(crate) struct Kept {
 impl Kept {
     /// The state after the newest commit.
     pub(crate) fn new(source: &Source) -> Result<Self, EngineError> {
-        Ok(Self::with(source, |_, _| std::future::ready(Ok(())))?.0)
+        Ok(Self::with(source, Purpose::Snapshot, |_, _| std::future::ready(Ok(())))?.0)
     }
 
     /// The state after the newest commit, and the first read of it, in one flight.
     pub(crate) fn with<T, F>(
         source: &Source,
+        purpose: Purpose,
         first: impl Fn(Arc<Pool>, Arc<Session>) -> F + Send + Sync + 'static,
     ) -> Result<(Self, T), EngineError>
     where
@@ -48,7 +49,7 @@ impl Kept {
                     Ok((CommitSeq::new(seq.unwrap_or_default() as u64), first?))
                 }
             };
-            pool.view(first).await
+            pool.view(purpose, first).await
         };
         let (view, (seq, first)) =
             source.pool.wait(begin).map_err(|failed| failed.into_engine_error("take a snapshot"))?;

@@ -4,7 +4,6 @@ use cg_engine::{EngineError, Family, FamilyUsage, Usage};
 
 use super::PostgresEngine;
 use super::read::{Source, unexpected};
-use crate::error::Failed;
 use crate::fold::number;
 
 use std::collections::BTreeMap;
@@ -71,11 +70,8 @@ impl PostgresEngine {
         }
         let pool = Arc::clone(&self.source.pool);
         let analyzed = self.source.pool.wait(async move {
-            let read = pool.read(|session| {
-                let statement = pool.sql.text("ANALYZE {schema}.cg_row");
-                async move { session.client.batch_execute(&statement).await.map_err(Failed::from) }
-            });
-            read.await
+            // Readers would wait for it on a shared connection.
+            pool.aside(&pool.sql.text("ANALYZE {schema}.cg_row")).await
         });
         match analyzed {
             Ok(()) => {

@@ -1,6 +1,7 @@
 //! The engine over a server that `CG_PG_URL` names, and addresses, which need no server.
 
 mod address;
+mod connecting;
 #[allow(dead_code, reason = "the programs of tests each use a part of it")]
 #[path = "../support/database.rs"]
 mod database;
@@ -13,4 +14,5 @@ mod promises;
 #[path = "../support/proxy.rs"]
 mod proxy;
 mod shared;
+mod views;
 mod world;

@@ -1,0 +1,99 @@
+//! Snapshots and scans beside each other, and beside the server's upkeep.
+
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cg_engine::{ALL_KEYS, Batch, Engine as _, Family, Level, Readable as _, ReadableExt as _, Space, Stamp};
+use cg_format::frame::{Codec, Draft};
+use cg_postgres::PostgresEngine;
+
+use crate::database::{database, options};
+
+fn put(engine: &PostgresEngine, rows: u16, len_bytes: usize) {
+    let mut batch = Batch::new();
+    for n in 0..rows {
+        let draft = Draft::plain(Codec::None, 0, |out| out.resize(out.len() + len_bytes, 7));
+        batch.put(Space::Object, n.to_le_bytes(), draft, Stamp::Commit);
+    }
+    engine.commit(batch, &[], Level::Process).expect("commits");
+}
+
+fn count(engine: &PostgresEngine, mut visit: impl FnMut()) -> usize {
+    let mut rows = 0;
+    let scanned = engine.scan(Family::Object, ALL_KEYS, |_, _| {
+        rows += 1;
+        visit();
+        ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(scanned.expect("scans"), None);
+    rows
+}
+
+#[test]
+fn scans_go_on_beside_as_many_snapshots_as_there_may_be() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    drop(world.create());
+    let mut few = options();
+    (few.max_views, few.max_scans, few.patience) = (2, 1, Duration::from_secs(3));
+    let engine = PostgresEngine::open(&world.address, &few).expect("opens");
+    put(&engine, 300, 10);
+    let snapshots = [engine.snapshot().expect("is open"), engine.snapshot().expect("is open")];
+    assert_eq!(count(&engine, || {}), 300);
+    let third = engine.snapshot().map(drop).expect_err("there are two");
+    assert!(third.to_string().contains("2 views are open, which is the limit `max_views`"), "{third}");
+    drop(snapshots);
+}
+
+#[test]
+fn a_scan_of_one_page_holds_nothing_while_its_rows_are_visited() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    drop(world.create());
+    let mut few = options();
+    (few.max_scans, few.patience) = (1, Duration::from_secs(3));
+    let engine = PostgresEngine::open(&world.address, &few).expect("opens");
+    put(&engine, 3, 10);
+    let mut inner = 0;
+    assert_eq!(count(&engine, || inner += count(&engine, || {})), 3);
+    assert_eq!(inner, 9);
+}
+
+#[test]
+fn statistics_delay_no_reader() {
+    const READERS: usize = 8;
+    let Some(database) = database() else { return };
+    let world = database.world();
+    let engine = world.create();
+    put(&engine, 3, 10);
+    thread::scope(|scope| {
+        // The lock that statistics need.
+        let lock =
+            "BEGIN; LOCK TABLE {schema}.cg_row IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_sleep(3); COMMIT";
+        let locked = scope.spawn(|| world.run(lock));
+        thread::sleep(Duration::from_millis(500));
+        let flushed = scope.spawn(|| engine.flush());
+        thread::sleep(Duration::from_millis(200));
+        let readers: Vec<_> = (0..READERS)
+            .map(|_| {
+                scope.spawn(|| {
+                    let begun = Instant::now();
+                    let mut longest = Duration::ZERO;
+                    while begun.elapsed() < Duration::from_secs(1) {
+                        let call = Instant::now();
+                        assert!(engine.get(Space::Object, &[0, 0]).expect("reads").is_some());
+                        longest = longest.max(call.elapsed());
+                    }
+                    longest
+                })
+            })
+            .collect();
+        for reader in readers {
+            let longest = reader.join().expect("reads");
+            assert!(longest < Duration::from_millis(900), "a read took {longest:?}");
+        }
+        flushed.join().expect("does not panic").expect("is the owner");
+        locked.join().expect("does not panic");
+    });
+}
