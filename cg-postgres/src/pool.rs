@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::address::Address;
+use crate::address::{Address, Replication};
 use crate::connect::{Connector, Unreached};
 use crate::error::{Failed, refused};
 use crate::options::Options;
@@ -106,6 +106,11 @@ impl Pool {
     ) -> Result<T, Failed> {
         let ended = |_| Failed::Lost("the thread of the connections has ended".into());
         self.runtime.wait(future).map_err(ended)?
+    }
+
+    /// Whether a commit must wait for another node.
+    pub(crate) fn needs_quorum(&self) -> bool {
+        self.connector.address().replication() == Replication::Quorum
     }
 
     /// The time until which a call that begins now is tried.

@@ -53,6 +53,7 @@ pub(crate) struct Reading {
 pub(crate) struct Writing {
     pub(crate) commit: Statement,
     pub(crate) put: Statement,
+    pub(crate) standbys: Statement,
 }
 
 impl Session {
@@ -121,8 +122,9 @@ impl Session {
     pub(crate) async fn writing(&self, sql: &Sql) -> Result<&Writing, Failed> {
         let prepare = || async {
             let prepare = async |template| self.client.prepare(&sql.text(template)).await;
-            let (commit, put) = tokio::try_join!(prepare(schema::COMMIT), prepare(schema::PUT))?;
-            Ok(Writing { commit, put })
+            let (commit, put, standbys) =
+                tokio::try_join!(prepare(schema::COMMIT), prepare(schema::PUT), prepare(schema::STANDBYS),)?;
+            Ok(Writing { commit, put, standbys })
         };
         self.writing.get_or_try_init(prepare).await
     }

@@ -109,22 +109,47 @@ pub(crate) async fn look(
     }
 }
 
+/// Finds out, behind a commit and in its flight, whether the server still waits for other nodes. A reload of its settings
+/// releases the commits that wait when it empties that of the nodes, and says so to none of them; the server reads its
+/// settings before it answers this.
+///
+/// # Errors
+/// [`Failed::Lost`] if it waits for none: the commit before this may be on no other node.
+pub(crate) async fn still_waits(
+    pool: &Pool,
+    rows: impl Future<Output = Result<Vec<Row>, tokio_postgres::Error>>,
+) -> Result<(), Failed> {
+    if !pool.needs_quorum() {
+        return Ok(());
+    }
+    let rows = rows.await?;
+    let names: &str = rows.first().map(|row| row.try_get(0)).transpose()?.unwrap_or_default();
+    if names.is_empty() {
+        let message = "synchronous_standby_names is empty since the commit began to wait";
+        return Err(Failed::Lost(message.into()));
+    }
+    Ok(())
+}
+
 async fn again_over(
     pool: &Pool,
     session: &Session,
     epoch: i64,
     deadline: Instant,
 ) -> Result<Option<Head>, Failed> {
-    let text = pool.sql.text(schema::AGAIN);
+    let (text, standbys) = (pool.sql.text(schema::AGAIN), pool.sql.text(schema::STANDBYS));
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&SEGMENT, Type::INT8), (&epoch, Type::INT8)];
     let calls = async {
         // The lock only tells other processes of this one, so it does not matter whether it is free.
-        let (_lock, rows) = tokio::join!(
+        let (_lock, rows, waits) = tokio::join!(
             biased;
             lock(pool, session),
             session.client.query_typed(&text, &parameters),
+            still_waits(pool, session.client.query_typed(&standbys, &[])),
         );
-        Ok::<_, Failed>(rows?)
+        let rows = rows?;
+        waits?;
+        Ok::<_, Failed>(rows)
     };
     // The server may have warned of other things when the connection began.
     let warnings = session.warnings();

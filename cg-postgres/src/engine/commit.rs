@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::again::{Head, Unknown, again, lock, lock_if_due};
+use super::again::{Head, Unknown, again, lock, lock_if_due, still_waits};
 use super::read::SEGMENT;
 use crate::error::{Failed, Refusal, ServerError};
 use crate::fold::{Folded, Rows};
@@ -183,12 +183,14 @@ async fn send(pool: &Pool, connection: &Session, owner: &Owner, call: &Call, dea
     let warnings = connection.warnings();
     let calls = async {
         let statements = connection.writing(&pool.sql).await?;
-        let (applied, ()) = tokio::join!(
+        let (applied, waits, ()) = tokio::join!(
             biased;
             apply(&connection.client, statements, owner, call),
+            still_waits(pool, connection.client.query(&statements.standbys, &[])),
             lock_if_due(pool, connection),
         );
-        Ok::<_, Failed>(applied?)
+        applied?;
+        waits
     };
     match pool.answer(connection, calls, deadline).await {
         Ok(()) if connection.warnings() > warnings => {

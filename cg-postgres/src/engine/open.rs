@@ -13,7 +13,7 @@ use super::again::{self, Head};
 use super::commit::Owner;
 use super::inspect::Schema;
 use super::read::SEGMENT;
-use crate::address::{Address, Replication};
+use crate::address::Address;
 use crate::error::{Failed, Refusal, ServerError, refused};
 use crate::options::Options;
 use crate::pool::Pool;
@@ -161,7 +161,7 @@ async fn present(pool: &Pool, session: &Session, access: schema::Access) -> Resu
 }
 
 fn check_replication(pool: &Pool, found: &Schema) -> Result<(), NotOpened> {
-    if pool.connector.address().replication() == Replication::Quorum && found.standby_names.is_empty() {
+    if pool.needs_quorum() && found.standby_names.is_empty() {
         let error = ServerError::not_replicated();
         return Err(NotOpened::Failed(Failed::Unfit(Refusal::NotReplicated(error))));
     }
@@ -181,19 +181,30 @@ async fn write(pool: &Arc<Pool>, session: Session) -> Result<(Head, Option<Owner
         }
         sleep(Duration::from_millis(50)).await;
     }
-    let quorum = address.replication() == Replication::Quorum;
+    let quorum = pool.needs_quorum();
     let (epoch, own) = (new_epoch(), name_of_this_process());
     let parameters: [(&(dyn ToSql + Sync), Type); 4] =
         [(&SEGMENT, Type::INT8), (&epoch, Type::INT8), (&quorum, Type::BOOL), (&own, Type::TEXT)];
     let deadline = pool.deadline();
-    let text = pool.sql.text(schema::OPEN);
+    let (text, standbys) = (pool.sql.text(schema::OPEN), pool.sql.text(schema::STANDBYS));
     let head = loop {
         let warnings = session.warnings();
-        let rows = pool.answer(&session, session.client.query_typed(&text, &parameters), deadline).await?;
-        if session.warnings() == warnings {
-            break rows.first().map(Head::of).transpose()?.ok_or(NotOpened::Absent(NO_HEAD))?;
-        }
-        let failed = Failed::Lost("the wait for another node was cancelled".into());
+        let calls = async {
+            let (rows, waits) = tokio::join!(
+                biased;
+                session.client.query_typed(&text, &parameters),
+                again::still_waits(pool, session.client.query_typed(&standbys, &[])),
+            );
+            Ok::<_, Failed>((rows?, waits))
+        };
+        let (rows, waits) = pool.answer(&session, calls, deadline).await?;
+        let failed = match waits {
+            Ok(()) if session.warnings() == warnings => {
+                break rows.first().map(Head::of).transpose()?.ok_or(NotOpened::Absent(NO_HEAD))?;
+            }
+            Ok(()) => Failed::Lost("the wait for another node was cancelled".into()),
+            Err(failed) => failed,
+        };
         pool.pause(failed, deadline).await?;
     };
     let owner = Owner::of(&head, Arc::new(session));

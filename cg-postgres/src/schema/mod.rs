@@ -116,6 +116,9 @@ pub(crate) const OPEN: &str =
     "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_open_1($1, $2, $3, $4)";
 pub(crate) const AGAIN: &str =
     "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_again_1($1, $2)";
+/// Sent behind a commit: a server whose answer is empty may have stopped waiting for another node before it. The
+/// comment names the world of an idle session in `pg_stat_activity`.
+pub(crate) const STANDBYS: &str = "SHOW synchronous_standby_names -- {schema}";
 pub(crate) const LOCK: &str = "SELECT pg_try_advisory_lock(hashtextextended($1, $2))";
 pub(crate) const UNLOCK: &str = "SELECT pg_advisory_unlock_all()";
 /// The transaction of a scan or a snapshot.

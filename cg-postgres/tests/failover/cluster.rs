@@ -68,9 +68,19 @@ impl Cluster {
         self.begin(&format!("--stall {seconds}"))
     }
 
+    /// As [`stall`](Self::stall). After half of the time the primary stops waiting for other nodes.
+    pub(crate) fn stall_and_unset(&self, seconds: u32) -> Stalled {
+        self.begin(&format!("--stall {seconds} --unset"))
+    }
+
     /// Keeps the primary's log from the other nodes for some seconds. Then they get it, and nothing fails.
     pub(crate) fn stall_and_spare(&self, seconds: u32) -> Stalled {
         self.begin(&format!("--stall {seconds} --spare"))
+    }
+
+    /// Kills all standbys, and starts them after some seconds.
+    pub(crate) fn stop_standbys(&self, seconds: u32) -> Stalled {
+        self.begin(&format!("--standbys {seconds}"))
     }
 
     fn begin(&self, how: &str) -> Stalled {

@@ -18,9 +18,9 @@ use crate::failovers::{create, take};
 const STALL_S: u32 = 3;
 
 /// A function of the schema, a text of it, and what stands there instead.
-type Mutant = (&'static str, &'static str, &'static str);
+pub(crate) type Mutant = (&'static str, &'static str, &'static str);
 
-const PLAIN_READ: Mutant = (
+pub(crate) const PLAIN_READ: Mutant = (
     "cg_again_1",
     "UPDATE {schema}.cg_head SET session = session + (epoch = p_epoch)::int4 WHERE seg = p_seg RETURNING * INTO h;",
     "SELECT * INTO h FROM {schema}.cg_head WHERE seg = p_seg;",
@@ -34,7 +34,7 @@ const ASYNCHRONOUS: Mutant = (
 const NO_EPOCH: Mutant = ("cg_commit_1", "AND epoch = p_epoch", "");
 const NO_SESSION: Mutant = ("cg_commit_1", "AND session = p_session", "");
 
-fn world(database: &Database, mutant: Option<Mutant>) -> (TestWorld, PostgresEngine) {
+pub(crate) fn world(database: &Database, mutant: Option<Mutant>) -> (TestWorld, PostgresEngine) {
     let world = database.world();
     let engine = create(&world);
     if let Some((function, text, mutant)) = mutant {
@@ -43,12 +43,12 @@ fn world(database: &Database, mutant: Option<Mutant>) -> (TestWorld, PostgresEng
     (world, engine)
 }
 
-fn stored(world: &TestWorld) -> u64 {
+pub(crate) fn stored(world: &TestWorld) -> u64 {
     let seq = world.run("SELECT seq FROM {schema}.cg_head").expect("there is a head");
     seq.parse().expect("is a number")
 }
 
-fn commit(engine: &PostgresEngine) -> Result<u64, EngineError> {
+pub(crate) fn commit(engine: &PostgresEngine) -> Result<u64, EngineError> {
     engine.commit(Batch::new(), &[], Level::Power).map(cg_engine::CommitSeq::get)
 }
 

@@ -26,12 +26,13 @@ enum Kind {
     Ended,
 }
 
-/// A commit has three messages, its answer four.
+/// A commit has three messages, its answer four. What is asked behind it has as many.
 fn kinds() -> Vec<Kind> {
     let request = |messages, half| Kind::Cut(Cut::Request { messages, half });
     let requests = [(0, false), (0, true), (1, false), (1, true), (2, false), (2, true)];
     let waits = [0, 1, 2, 4, 8].map(|ms| Kind::Cut(Cut::Wait(Duration::from_millis(ms))));
-    let answers = [0, 1, 2, 3].map(|messages| Kind::Cut(Cut::Answer { messages }));
+    // The last two are in the answer to what is asked behind the commit.
+    let answers = [0, 1, 2, 3, 4, 5].map(|messages| Kind::Cut(Cut::Answer { messages }));
     let mut kinds: Vec<_> = requests.map(|(messages, half)| request(messages, half)).into();
     kinds.extend(waits);
     kinds.extend(answers);
@@ -45,7 +46,7 @@ const END: &str = "DO $$ BEGIN
     FOR i IN 1 .. 1000 LOOP
         PERFORM pg_stat_clear_snapshot();
         PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
-            WHERE wait_event = 'SyncRep' AND usename = current_user AND query LIKE '%cg_commit_1%';
+            WHERE wait_event = 'SyncRep' AND usename = current_user AND query LIKE '%FUNCTION%';
         IF FOUND THEN PERFORM set_config('cg.ended', 'yes', false); EXIT; END IF;
         PERFORM pg_sleep(0.001);
     END LOOP;
@@ -53,7 +54,12 @@ END $$; SELECT current_setting('cg.ended')";
 
 /// Whether a session was ended while it waited.
 pub(crate) fn end_in_wait(database: &Database) -> bool {
-    database.run(END).as_deref() == Some("yes")
+    end_in_wait_of(database, "cg_commit_1")
+}
+
+/// Whether a session was ended while its call of a function waited.
+pub(crate) fn end_in_wait_of(database: &Database, function: &str) -> bool {
+    database.run(&END.replace("FUNCTION", function)).as_deref() == Some("yes")
 }
 
 /// Counts of cuts by kind, for the log.

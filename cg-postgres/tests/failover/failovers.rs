@@ -21,7 +21,7 @@ const LARGE: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The patience of an engine for a failover on a busy machine.
-fn patient() -> Options {
+pub(crate) fn patient() -> Options {
     let mut options = Options::default();
     options.patience = Duration::from_secs(90);
     options

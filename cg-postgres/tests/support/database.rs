@@ -60,6 +60,13 @@ impl Database {
         format!("{base}?{parameters}").parse().expect("is an address")
     }
 
+    /// The password of the role; empty if it has none.
+    pub(crate) fn password(&self) -> String {
+        let account = self.url.rsplit_once('@').and_then(|(account, _)| account.split_once("://"));
+        let password = account.and_then(|(_, account)| account.split_once(':')).map(|(_, password)| password);
+        password.map(Into::into).or_else(|| std::env::var("PGPASSWORD").ok()).unwrap_or_default()
+    }
+
     /// The address with another host.
     pub(crate) fn over(&self, host: &str) -> Address {
         let (base, parameters) = self.url.split_once('?').unwrap_or((&self.url, ""));

@@ -23,8 +23,18 @@ pub(super) enum Failure {
     Pause,
     /// A standby is killed and starts again.
     Standby,
+    /// All standbys are killed, and start again after this time.
+    Standbys(Duration),
     /// None: only the log is stalled.
     None,
+}
+
+/// How the log of a primary is kept from the other nodes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stall {
+    pub(super) time: Duration,
+    /// After half of the time the primary waits for no other node.
+    pub(super) unset: bool,
 }
 
 /// What was done, and how long each part took.
@@ -65,7 +75,7 @@ impl fmt::Display for Parts {
 ///
 /// # Errors
 /// The cluster was not healthy, did not become so again, or the nodes differ.
-pub(super) fn fail(cluster: &Cluster, stall: Option<Duration>, failure: Failure) -> Result<Parts> {
+pub(super) fn fail(cluster: &Cluster, stall: Option<Stall>, failure: Failure) -> Result<Parts> {
     let nodes = &cluster.nodes;
     if nodes.len() < 2 {
         bail!("the cluster has one node, and no other can follow it");
@@ -81,11 +91,19 @@ pub(super) fn fail(cluster: &Cluster, stall: Option<Duration>, failure: Failure)
     }
     let primary = health::primary(&seen).context("a healthy cluster has a primary")?;
     let mut parts = Parts::new();
-    if let Some(time) = stall {
+    if let Some(Stall { time, unset }) = stall {
         let old = &nodes[primary];
         old.stall()?;
         say(format!("{} is stalled for {} s: no other node gets its log", old.name, time.as_secs()));
-        sleep(time);
+        if unset {
+            sleep(time / 2);
+            old.set_alone()?;
+            old.ask()?.query("SELECT pg_reload_conf()")?;
+            sleep(time / 2);
+            old.set(None)?;
+        } else {
+            sleep(time);
+        }
         if failure == Failure::None {
             old.wake()?;
         }
@@ -95,6 +113,7 @@ pub(super) fn fail(cluster: &Cluster, stall: Option<Duration>, failure: Failure)
         Failure::None => Ok(()),
         Failure::Kill | Failure::Pause => fail_primary(nodes, primary, failure, &mut parts),
         Failure::Standby => fail_standby(nodes, primary, &mut parts),
+        Failure::Standbys(time) => stop_standbys(nodes, primary, time, &mut parts),
     };
     let healthy = failed.and_then(|()| health::wait(nodes, HEALTHY_WITHIN));
     let seen = healthy.with_context(|| format!("`{}` repairs the cluster", cluster.home.command("up")))?;
@@ -155,6 +174,20 @@ fn fail_standby(nodes: &[Node], primary: usize, parts: &mut Parts) -> Result<()>
     }
     standby.start()?;
     parts.ended(format!("{} started", standby.name));
+    Ok(())
+}
+
+fn stop_standbys(nodes: &[Node], primary: usize, time: Duration, parts: &mut Parts) -> Result<()> {
+    let is_standby = |node: &&Node| node.name != nodes[primary].name;
+    for standby in nodes.iter().filter(is_standby) {
+        standby.kill()?;
+    }
+    say(format!("{} is stalled for {} s: its standbys are killed", nodes[primary].name, time.as_secs()));
+    sleep(time);
+    for standby in nodes.iter().filter(is_standby) {
+        standby.start()?;
+        parts.ended(format!("{}, a standby, killed and started", standby.name));
+    }
     Ok(())
 }
 

@@ -60,6 +60,12 @@ pub(crate) enum Action {
         /// Let the stalled primary live: the other nodes get its log after that time, and nothing is promoted.
         #[arg(long, requires = "stall")]
         spare: bool,
+        /// Meanwhile, let the stalled primary wait for no other node.
+        #[arg(long, requires = "stall", conflicts_with = "spare")]
+        unset: bool,
+        /// Kill both standbys and start them after this long; nothing is promoted.
+        #[arg(long, value_name = "SECONDS", conflicts_with_all = ["pause", "standby", "stall"])]
+        standbys: Option<u64>,
         /// Which cluster, if there are two.
         #[arg(long)]
         major: Option<Major>,
@@ -88,16 +94,17 @@ pub(crate) fn run(context: &Context, action: &Action) -> Result<()> {
                 bail!("not healthy: {}; `{}` repairs it", faults.join("; "), cluster.home.command("up"));
             }
         }
-        Action::Fail { pause, standby, stall, spare, major } => {
+        Action::Fail { pause, standby, stall, spare, unset, standbys, major } => {
             let home = chosen(context, major)?;
             let _lock = home.lock()?;
-            let failure = match (pause, standby, spare) {
+            let failure = match (pause, standby, spare, standbys) {
+                (.., Some(seconds)) => Failure::Standbys(Duration::from_secs(seconds)),
                 (true, ..) => Failure::Pause,
-                (_, true, _) => Failure::Standby,
-                (.., true) => Failure::None,
+                (_, true, ..) => Failure::Standby,
+                (_, _, true, _) => Failure::None,
                 _ => Failure::Kill,
             };
-            let stall = stall.map(Duration::from_secs);
+            let stall = stall.map(|seconds| failover::Stall { time: Duration::from_secs(seconds), unset });
             print!("{}", failover::fail(&Cluster::find(&home)?, stall, failure)?);
         }
         Action::Down { major } => {

@@ -105,6 +105,15 @@ impl Node {
         Ok(Settings::Written)
     }
 
+    /// Writes the settings of a primary that waits for no other node.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn set_alone(&self) -> Result<()> {
+        let settings = self.settings(None) + "synchronous_standby_names = ''\n";
+        self.account.write(&self.data().join("postgresql.auto.conf"), &settings)
+    }
+
     /// The text of `postgresql.auto.conf`, which the server reads last. It is all that a node has of its own, so that what a
     /// copy or a rewind brings of another node's settings has no effect.
     fn settings(&self, primary: Option<&Self>) -> String {
