@@ -166,6 +166,9 @@ impl Connector {
 
     /// The failures of all hosts as one.
     fn reason(mut failures: Vec<Failed>) -> Failed {
+        if failures.is_empty() {
+            return Failed::Lost(format!("no host answers within {CONNECTING:?}"));
+        }
         // An answer of a server says more than the silence of another one.
         let decisive = failures.iter().position(|failed| !failed.may_pass());
         if let Some(decisive) = decisive.or(if failures.len() == 1 { Some(0) } else { None }) {

@@ -6,6 +6,7 @@
 //!   it knows the options of `cargo xtask postgres fail`. Without it nothing fails over.
 //! - `CG_PG_FAILOVERS` and `CG_PG_CUTS` are the numbers of failovers and of cuts, `CG_PG_TAKES` and `CG_PG_KILLS` those of
 //!   owners that take a world and of host processes that are killed.
+//! - `CG_PG_SMALL` is a server with a small disk, see `disk.rs`.
 
 mod cluster;
 mod controls;
