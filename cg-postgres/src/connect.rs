@@ -28,6 +28,8 @@ const CONNECTING: Duration = Duration::from_secs(10);
 const OTHER_HOSTS: Duration = Duration::from_millis(500);
 /// The time that the host of the last connection gets before all are looked at.
 const LAST_HOST: Duration = Duration::from_secs(1);
+/// The time for which the result of a look holds for other calls without an answer.
+const LOOK_AGAIN: Duration = Duration::from_secs(4);
 /// The most addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 16;
 /// The oldest server, as PostgreSQL numbers its major versions.
@@ -42,6 +44,8 @@ pub(crate) struct Connector {
     resolve: Resolve,
     /// Where the last connection is that takes writes, if there are several places.
     last: Mutex<Option<Place>>,
+    /// When calls without an answer last had a look at all hosts.
+    looked: tokio::sync::Mutex<Option<Instant>>,
     /// The newest timeline that was seen.
     timeline: AtomicI64,
 }
@@ -99,8 +103,8 @@ impl Connector {
             Ok(Target { host: host.clone(), tls })
         };
         let targets = address.hosts().iter().map(target).collect::<Result<_, _>>()?;
-        let (last, timeline) = (Mutex::new(None), AtomicI64::new(0));
-        Ok(Self { address, targets, resolve: of_system, last, timeline })
+        let (last, looked, timeline) = (Mutex::default(), tokio::sync::Mutex::default(), AtomicI64::new(0));
+        Ok(Self { address, targets, resolve: of_system, last, looked, timeline })
     }
 
     pub(crate) const fn address(&self) -> &Address {
@@ -194,9 +198,15 @@ impl Connector {
         Ok(found.into_iter().map(Some).collect())
     }
 
-    /// Whether another server has taken over since a session began.
+    /// Whether another server has taken over since a session began. Calls that wait at the same time share a look.
     pub(crate) async fn is_moved(self: &Arc<Self>, session: &Session) -> bool {
-        matches!(self.look().await, Ok(found) if found.timeline > session.timeline)
+        let mut looked = self.looked.lock().await;
+        let is_moved = || self.timeline.load(Ordering::Acquire) > session.timeline;
+        if !is_moved() && looked.is_none_or(|looked| looked.elapsed() >= LOOK_AGAIN) {
+            let _newest = self.look().await;
+            *looked = Some(Instant::now());
+        }
+        is_moved()
     }
 
     async fn connect(&self, Place { host, address }: Place) -> Result<Session, Failed> {

@@ -115,3 +115,23 @@ fn reads_of_many_threads_open_few_connections() {
     let opened = proxy.connections() - before;
     assert!((1..=4).contains(&opened), "{opened} connections");
 }
+
+#[test]
+fn calls_without_an_answer_share_a_look_at_the_hosts() {
+    const THREADS: usize = 32;
+    let Some(database) = database() else { return };
+    let (_world, engine, proxy) = over_proxy(&database);
+    assert!(engine.get(Space::Object, b"a").expect("reads").is_none());
+    let before = proxy.connections();
+    proxy.pause(true);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| assert!(engine.get(Space::Object, b"a").expect("waits").is_none()));
+        }
+        // A call without an answer looks after 5 s.
+        sleep(Duration::from_millis(6500));
+        let opened = proxy.connections() - before;
+        proxy.pause(false);
+        assert!((1..=5).contains(&opened), "{opened} connections: three for reads, and a look or two");
+    });
+}
