@@ -9,12 +9,14 @@
 //! Times are medians of one iteration; the spread is the median absolute deviation in percent of the median.
 //!
 //! `scale`, `hour`, `crowd` and `cold` are no benchmarks but programs, as what they measure is too long to be repeated.
-//! `compare` is a program too: it measures other stores beside ours, each in processes of its own.
+//! `compare` is a program too: it measures other stores beside ours, each in processes of its own. `postgres` is one
+//! that measures worlds in PostgreSQL over a network of stated delays.
 //!
 //! Results lie in a folder of their own, emptied by every run: a table is of one run.
 
 mod compare;
 mod measured;
+mod postgres;
 mod record;
 mod table;
 
@@ -33,10 +35,10 @@ use crate::{metadata, setup};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Only benchmarks whose name holds this; `scale`, `hour`, `crowd` and `cold` run the programs of that name instead, a
-    /// few minutes each, `crowd` half an hour; `compare` measures other stores beside ours.
+    /// few minutes each, `crowd` half an hour; `compare` measures other stores beside ours, `postgres` worlds in PostgreSQL.
     name: Option<String>,
-    /// With `compare`: only workloads whose name holds this. With `cold`: the saves that are measured [default: those of
-    /// `CG_WORLDS`].
+    /// With `compare`: only workloads whose name holds this. With `postgres`: only these groups of rows. With `cold`: the
+    /// saves that are measured [default: those of `CG_WORLDS`].
     of: Vec<String>,
     /// With `compare`: only subjects whose name holds this; may be repeated.
     #[arg(long)]
@@ -66,6 +68,8 @@ const PARTIAL: &str = "partial: ";
 
 /// The store beside others.
 const COMPARE: &str = "compare";
+/// Worlds in PostgreSQL.
+const POSTGRES: &str = "postgres";
 /// Programs that take too long to be repeated: subcommands of `cg-tiers`.
 const PROGRAMS: [&str; 4] = ["scale", "hour", "crowd", "cold"];
 
@@ -78,10 +82,16 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
         options.subject.is_empty() && options.compare.is_none(),
         "--subject and --compare belong to `bench compare`"
     );
+    if options.name.as_deref() == Some(POSTGRES) {
+        return postgres::run(context, options);
+    }
     if let Some(program) = options.name.as_deref().filter(|name| PROGRAMS.contains(name)) {
         return run_program(context, program, &options.of);
     }
-    ensure!(options.of.is_empty(), "a second name belongs to `bench compare`, and saves to `bench cold`");
+    ensure!(
+        options.of.is_empty(),
+        "a second name belongs to `bench compare` or `bench postgres`, and saves to `bench cold`"
+    );
     let metadata = metadata::stated(context)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
     let results = Path::new(target).join("xtask/bench");

@@ -139,6 +139,7 @@ fn fail_primary(nodes: &[Node], primary: usize, failure: Failure, parts: &mut Pa
     let chosen = standbys[furthest_of(&standbys)?];
     parts.ended("standbys asked");
     promote(chosen)?;
+    say(format!("{} is promoted", chosen.name));
     parts.ended(format!("{} promoted", chosen.name));
     for standby in standbys.into_iter().filter(|node| node.name != chosen.name) {
         standby.set(Some(chosen))?;

@@ -16,9 +16,10 @@ mod node;
 mod processes;
 mod saved;
 
+use std::env;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
 
 use crate::context::Context;
@@ -27,6 +28,9 @@ use crate::setup::Major;
 use cluster::Cluster;
 use failover::Failure;
 use home::Home;
+
+/// The variable from which tests and benchmarks have the address of a database.
+pub(crate) const ADDRESS: &str = "CG_PG_URL";
 
 /// What is done with the cluster.
 #[derive(Debug, clap::Subcommand)]
@@ -134,6 +138,21 @@ pub(crate) fn down(context: &Context, major: Major) -> Result<()> {
     let home = Home::new(context, major)?;
     let _lock = home.lock()?;
     Cluster::down(&home)
+}
+
+/// The address that the variable has; none is started then.
+pub(crate) fn stated_address() -> Option<String> {
+    env::var(ADDRESS).ok().filter(|address| !address.is_empty())
+}
+
+/// The line of the shell that lets a node of a cluster fail.
+///
+/// # Errors
+/// This program has no path, or one that is no text.
+pub(crate) fn fail_command(major: Major) -> Result<String> {
+    let own = env::current_exe().context("this program has no path")?;
+    let own = own.to_str().context("the path of this program is no text")?.replace('\'', r"'\''");
+    Ok(format!("'{own}' postgres fail --major {}", major.name()))
 }
 
 /// Whether a cluster was made and not removed.

@@ -4,10 +4,10 @@ use std::env;
 
 use anyhow::{Context as _, Result};
 
-use super::selection::{ADDRESS, SERVED, Selection, stated_address};
+use super::selection::{SERVED, Selection};
 use super::{Form, Options, steps};
 use crate::context::Context;
-use crate::postgres;
+use crate::postgres::{self, ADDRESS, stated_address};
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::{self, Environment, Major};
 
@@ -106,9 +106,7 @@ fn fail(
     filter: &[String],
 ) -> Result<Outcome> {
     if stated_address().is_none() {
-        let own = env::current_exe().context("this program has no path")?;
-        let own = own.to_str().context("the path of this program is no text")?.replace('\'', r"'\''");
-        environment.set(FAIL, format!("'{own}' postgres fail --major {}", major.name()));
+        environment.set(FAIL, postgres::fail_command(major)?);
     }
     for [name, count] in COUNTS.into_iter().filter(|[name, _]| env::var_os(name).is_none()) {
         environment.set(name, count);

@@ -1,7 +1,6 @@
 //! Which packages a run of the tests takes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::metadata;
+use crate::postgres::stated_address;
 use crate::process::Tool;
 
 /// The branch that `--changed` compares with.
@@ -21,14 +21,6 @@ pub(crate) const SHORT: [&str; 5] = ["cg-format", "cg-registry", "cg-tiering", "
 
 /// The package whose tests need a server of PostgreSQL.
 pub(crate) const SERVED: &str = "cg-postgres";
-
-/// The variable from which they have the address of a database.
-pub(super) const ADDRESS: &str = "CG_PG_URL";
-
-/// The address that the variable has.
-pub(super) fn stated_address() -> Option<String> {
-    env::var(ADDRESS).ok().filter(|address| !address.is_empty())
-}
 
 /// The packages of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
