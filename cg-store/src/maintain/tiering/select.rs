@@ -92,7 +92,9 @@ impl MaintainState {
             most = CUBES_SELECTED_FROM_TOGETHER;
         }
         let (mut first, mut considered, mut reads) = (None, 0, Reads { left: CUBES_READ, due });
-        while considered < most && !due.is_over() {
+        // Over a network the rows are here now, and are gone with the job: a budget that is shorter than these calls would
+        // never decide anything.
+        while considered < most && (self.is_over_network || !due.is_over()) {
             let Some(cluster) = work.cube_index.next_cluster().filter(|next| first != Some(*next)) else {
                 break;
             };

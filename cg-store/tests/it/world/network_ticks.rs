@@ -209,6 +209,24 @@ fn a_ticks_thread_calls_no_engine_whatever_is_due() {
 }
 
 #[test]
+fn a_budget_that_is_shorter_than_a_call_moves_chunks_too() {
+    let network = Arc::new(Network::new(Duration::from_millis(2), 0));
+    let remote = Remote::take(&Server::new(), &network).expect("it answers");
+    let world = World::builder().options(&network_options()).over(remote).expect("begins");
+    let ids = Ids::register(&world);
+    let all = in_each_cube(&ids, 4);
+    save(&world, all.iter().map(|at| (*at, marked(&world, &ids, 7))));
+    let (begun, mut warmed, mut tick) = (Instant::now(), 0, 1);
+    while warmed < all.len() as u64 && begun.elapsed() < PATIENCE {
+        let report = world.tick(GameTick::new(HOUR + tick), &[], Duration::from_millis(1)).expect("ticks");
+        warmed += report.moves.warmed;
+        tick += 1;
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(warmed, all.len() as u64);
+}
+
+#[test]
 fn the_first_tick_of_a_world_that_was_opened_calls_nothing() {
     let server = Server::new();
     let network = Arc::new(Network::new(Duration::ZERO, 0));
