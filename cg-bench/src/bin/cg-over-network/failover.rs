@@ -67,6 +67,7 @@ fn at(network: &Network<'_>, command: &str) -> Result<[Row; 2], Failure> {
         what: what.to_owned(),
         delay: network.delay,
         figure: Figure::Time(time),
+        best: None,
         p99: None,
         calls: None,
         trips: None,

@@ -12,7 +12,7 @@ use cg_tiering::{GameTick, TierPolicy};
 use crate::bench::Bench;
 use crate::database::Network;
 use crate::failure::Failure;
-use crate::row::{Bound, Row, ms};
+use crate::row::{Bound, Figure, Row, ms};
 use crate::sample::Sample;
 
 /// Ticks that are measured, and the game time of each: in all of them chunks fall due for each tier.
@@ -35,7 +35,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-fn at(bench: &Bench, network: &Network<'_>) -> Result<Vec<Row>, Failure> {
+fn at(bench: &Bench, network: &Network<'_>) -> Result<[Row; 3], Failure> {
     let (engine, counter) = network.create(&format!("ticks {}", network.delay.as_micros()))?;
     let options = WorldOptions { tiers: TierPolicy::network(), ..WorldOptions::balanced() };
     let world = World::builder().options(&options).create_over(engine)?;
@@ -66,16 +66,15 @@ fn at(bench: &Bench, network: &Network<'_>) -> Result<Vec<Row>, Failure> {
         return Err("the ticks moved no chunk, so they are not measured".into());
     }
     let delay = network.delay;
-    let bounds = [Some(1.0), None, None];
-    let samples = [
-        (format!("a tick's p99, {moved} moves"), ticks),
-        ("`peek`".into(), peeks),
-        ("`submit`".into(), submits),
-    ];
-    let rows = samples.into_iter().zip(bounds).map(|((what, mut sample), bound)| {
+    let bound = Bound::trips(delay, 0, &[("", ms(1.0))]);
+    let tick = Figure::Time(ticks.time(99.0));
+    let row = |what: &str, mut sample: Sample| {
         let calls = sample.most_calls();
-        let bound = bound.map(|bound| Bound::trips(delay, 0, &[("", ms(bound))]));
-        Row { calls, ..Row::of(&what, delay, &mut sample, bound) }
-    });
-    Ok(rows.collect())
+        Row { calls, ..Row::of(what, delay, &mut sample, None) }
+    };
+    Ok([
+        Row { figure: tick, bound: Some(bound), ..row("a tick while chunks move: p99", ticks) },
+        row("`peek` meanwhile", peeks),
+        row("`submit` meanwhile", submits),
+    ])
 }
