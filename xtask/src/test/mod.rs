@@ -1,6 +1,7 @@
 //! `cargo xtask test`: set-up, then every test there is, then the proof that the pure crates need no C or C++.
 
 mod postgres;
+mod programs;
 mod scratch;
 pub(crate) mod selection;
 mod slowest;

@@ -2,18 +2,27 @@
 
 use std::env;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use super::selection::{SERVED, Selection};
-use super::{Form, Options, steps};
+use super::programs::{self, Program};
+use super::scratch::Scratch;
+use super::selection::SERVED;
 use crate::context::Context;
 use crate::postgres::{self, ADDRESS, stated_address};
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::{self, Environment, Major};
 
-/// The package of the tool, with the feature by which it takes addresses, and the parts of the names of its tests of them.
-const TOOL: [&str; 4] = ["--package", "cg-cli", "--features", "postgres"];
+/// The tool, and the parts of the names of its tests of addresses.
+const TOOL: &str = "cg-cli";
 const TOOL_TESTS: [&str; 3] = ["postgres::", "place::", "addresses::"];
+
+/// All that is compiled, by one selection of packages: each alone would compile `ring`, tokio and the store with features of
+/// its own.
+const SELECTED: [&str; 8] =
+    ["--profile", "dev", "--package", SERVED, "--package", TOOL, "--features", "cg-cli/postgres"];
+
+/// The test program in which nodes fail.
+const FAILING: &str = "failover";
 
 /// The variable from which they have the command that lets a node of the cluster fail.
 const FAIL: &str = "CG_PG_FAIL";
@@ -40,11 +49,15 @@ pub(crate) enum Lane {
 /// The workspace has no such tests, no cluster could be made, or a test failed.
 pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
     let Lane::Postgres { major, filter } = lane;
-    let selection = Selection::named(context, &[SERVED.to_owned()])
-        .with_context(|| format!("THERE ARE NO TESTS OVER PostgreSQL: they are those of {SERVED}"))?;
     let mut environment = setup::prepare(context)?;
     let mut report = Report::new(context, AfterFailure::Stop);
-    let options = Options { filter: filter.clone(), ..Options::default() };
+    let mut compiled = Vec::new();
+    report.step("tests: compile", || {
+        let tests =
+            context.cargo().arg("test").args(SELECTED).args(["--lib", "--bins", "--tests", "--examples"]);
+        compiled = Program::compiled_by(environment.apply(tests))?;
+        Ok(Outcome::Passed)
+    });
     let mut is_ours = false;
     if let Some(stated) = stated_address() {
         println!("{ADDRESS} is set: nothing is started");
@@ -62,9 +75,16 @@ pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
     // Nothing fails beneath the other tests.
     let failing = environment.clone();
     environment.set(FAIL, "");
-    steps(context, &environment, &mut report, &selection, &options, Form::stated());
-    report.step("the tool over PostgreSQL", || tool(context, &environment, filter));
-    report.step("failovers and cuts beneath worlds", || fail(context, failing, *major, &selection, filter));
+    report.step("tests: run", || engine(&compiled, &environment, filter));
+    if filter.is_empty() {
+        report.step("doc tests", || {
+            let tests = context.cargo().arg("test").args(SELECTED).arg("--doc");
+            environment.apply(tests).run()?;
+            Ok(Outcome::Passed)
+        });
+    }
+    report.step("the tool over PostgreSQL", || tool(&compiled, &environment, filter));
+    report.step("failovers and cuts beneath worlds", || fail(&compiled, failing, *major, filter));
     let removed = if is_ours { postgres::down(context, *major) } else { Ok(()) };
     report.finish().and(removed)
 }
@@ -80,18 +100,34 @@ pub(super) fn among_all() -> Outcome {
     }
 }
 
+/// The tests of the engine. None lets a node fail.
+fn engine(compiled: &[Program], environment: &Environment, filter: &[String]) -> Result<Outcome> {
+    let scratch = Scratch::in_memory();
+    for program in programs::of(compiled, SERVED)? {
+        let tests = program.tool().args(filter);
+        let tests = match &scratch {
+            Ok(scratch) => tests.env("TMPDIR", scratch.path()),
+            Err(_) => tests,
+        };
+        environment.apply(tests).run()?;
+    }
+    Ok(Outcome::Passed)
+}
+
 /// The tests of the tool that need the feature.
-fn tool(context: &Context, environment: &Environment, filter: &[String]) -> Result<Outcome> {
-    let tests =
-        context.cargo().args(["test", "--profile", "dev"]).args(TOOL).args(["--bins", "--tests", "--"]);
-    let tests = if filter.is_empty() { tests.args(TOOL_TESTS) } else { tests.args(filter) };
-    environment.apply(tests).run()?;
+fn tool(compiled: &[Program], environment: &Environment, filter: &[String]) -> Result<Outcome> {
+    for program in programs::of(compiled, TOOL)? {
+        let tests = program.tool();
+        let tests = if filter.is_empty() { tests.args(TOOL_TESTS) } else { tests.args(filter) };
+        environment.apply(tests).run()?;
+    }
     Ok(Outcome::Passed)
 }
 
 /// The check of the cluster itself, on one of its own.
 fn check(context: &Context, environment: &Environment, major: Major) -> Result<Outcome> {
-    let tool = context.cargo().args(["test", "--profile", "test", "--package", "xtask", "--test", "it"]);
+    // This program is compiled in the profile `tasks` already.
+    let tool = context.cargo().args(["test", "--profile", "tasks", "--package", "xtask", "--test", "it"]);
     let tool = environment.apply(tool).env("CG_PG_MAJOR", major.name());
     tool.args(["--", "--ignored", "--nocapture", "postgres::"]).run()?;
     Ok(Outcome::Passed)
@@ -99,10 +135,9 @@ fn check(context: &Context, environment: &Environment, major: Major) -> Result<O
 
 /// The tests that let nodes of the cluster fail, each alone.
 fn fail(
-    context: &Context,
+    compiled: &[Program],
     mut environment: Environment,
     major: Major,
-    selection: &Selection,
     filter: &[String],
 ) -> Result<Outcome> {
     if stated_address().is_none() {
@@ -111,9 +146,9 @@ fn fail(
     for [name, count] in COUNTS.into_iter().filter(|[name, _]| env::var_os(name).is_none()) {
         environment.set(name, count);
     }
-    for run in selection.runs(context)? {
-        let tool = context.cargo().arg("test").args(&run).args(["--test", "failover", "--"]);
-        environment.apply(tool.args(["--test-threads", "1", "--nocapture"]).args(filter)).run()?;
+    for program in programs::of(compiled, SERVED)?.into_iter().filter(|program| program.is(FAILING)) {
+        let tests = program.tool().args(["--test-threads", "1", "--nocapture"]).args(filter);
+        environment.apply(tests).run()?;
     }
     Ok(Outcome::Passed)
 }
