@@ -48,7 +48,7 @@ pub use kind::ErrorKind;
 pub use load::{SealedRow, check_load};
 pub use mem::{Fault, MemEngine};
 pub use range::{ALL_KEYS, KeyRange};
-pub use read::{Readable, ReadableExt, RowSlice, RowVisitor, Scan, Value};
+pub use read::{ColumnsVisitor, Readable, ReadableExt, RowSlice, RowVisitor, Scan, Value};
 #[cfg(feature = "rocks")]
 pub use rocks::{Access, Examined, RocksEngine, RocksOptions};
 pub use sequence::{COMMIT_SEQUENCE_KEY, CommitSeq};

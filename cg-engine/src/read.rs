@@ -1,7 +1,7 @@
 //! The read interface of an engine and of its snapshots, and the bytes of a row.
 
 use std::fmt;
-use std::ops::{ControlFlow, Deref, Range};
+use std::ops::{Bound, ControlFlow, Deref, Range};
 use std::sync::Arc;
 
 use cg_format::Space;
@@ -11,6 +11,9 @@ use super::{EngineError, KeyRange};
 
 /// The callback of a scan. It gets the key and the bytes of each row. A break ends the scan.
 pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
+
+/// The callback of a comparison of columns. It gets the family and the key of a row, and what is wrong, as a sentence.
+pub type ColumnsVisitor<'v> = dyn FnMut(Family, &[u8], &str) + 'v;
 
 /// Which rows a scan visits, and how.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +74,50 @@ pub trait Readable: Send + Sync {
     /// # Errors
     /// [`EngineError::Corrupt`] at the first damaged place; the rows before it were visited. [`EngineError::Closed`].
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError>;
+
+    /// Visits the rows of several ranges, which ascend and do not overlap, as [`scan_rows`](Self::scan_rows) does for
+    /// one. Over a network, up to [`ranges_at_once`](Self::ranges_at_once) of them may cost what one costs.
+    ///
+    /// # Errors
+    /// As [`scan_rows`](Self::scan_rows).
+    fn scan_ranges(
+        &self,
+        family: Family,
+        ranges: &[Range<Vec<u8>>],
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<(), EngineError> {
+        let mut is_ended = false;
+        for range in ranges {
+            let range = (Bound::Included(&range.start[..]), Bound::Excluded(&range.end[..]));
+            let scan = Scan { family, range, is_uncached: false, max_rows: usize::MAX };
+            self.scan_rows(scan, &mut |key, row| {
+                let flow = visit(key, row);
+                is_ended = flow.is_break();
+                flow
+            })?;
+            if is_ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of ranges of a family that [`scan_ranges`](Self::scan_ranges) visits for the price of one; 1 by
+    /// default.
+    fn ranges_at_once(&self, family: Family) -> usize {
+        let _ = family;
+        1
+    }
+
+    /// Compares what the engine stores beside the bytes of its rows with them: columns that people query. Visits the
+    /// family and the key of each row that they contradict, and says how. By default there is nothing beside them.
+    ///
+    /// # Errors
+    /// As [`scan_rows`](Self::scan_rows).
+    fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {
+        let _ = visit;
+        Ok(())
+    }
 }
 
 /// Reads through a pointer.
@@ -91,6 +138,23 @@ macro_rules! readable_through {
 
             fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
                 (**self).scan_rows(scan, visit)
+            }
+
+            fn scan_ranges(
+                &self,
+                family: Family,
+                ranges: &[Range<Vec<u8>>],
+                visit: &mut RowVisitor<'_>,
+            ) -> Result<(), EngineError> {
+                (**self).scan_ranges(family, ranges, visit)
+            }
+
+            fn ranges_at_once(&self, family: Family) -> usize {
+                (**self).ranges_at_once(family)
+            }
+
+            fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {
+                (**self).check_columns(visit)
             }
         }
     )+};

@@ -56,8 +56,9 @@ pub use overlay::{
 
 pub use quarantine::{decode_quarantine, quarantine, quarantine_copies};
 pub use record::{
-    RECORD_MAX_LEVELS, RECORD_PLACE_LEN_BYTES, RecordLeaf, RecordPath, decode_record, decode_record_leaf,
-    decode_record_place, record, record_leaf, record_len_bytes, record_place,
+    RECORD_MAX_LEVELS, RECORD_PLACE_LEN_BYTES, RECORD_TABLE_LEN_BYTES, RecordLeaf, RecordPath, decode_record,
+    decode_record_leaf, decode_record_place, record, record_leaf, record_len_bytes, record_place,
+    record_table_name,
 };
 pub use snapshot::{SNAPSHOT_NAME_MAX_LEN_BYTES, decode_snapshot, snapshot};
 pub use space::{Family, Space};

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use cg_engine::{Batch, CommitSeq, EngineError, Family, Guard, Op, SealedRow};
+use cg_format::key;
+
+use crate::records::{PART_BYTES, TablePart};
 
 /// The longest key that fits into the index with its other columns.
-const MAX_KEY_BYTES: usize = 2600;
-/// The bytes of rows in one message.
-const PART_BYTES: usize = 4 << 20;
+pub(crate) const MAX_KEY_BYTES: usize = 2600;
 
 /// The parameters of the commit of one or more batches.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Folded {
     pub(crate) guards: Rows,
     /// Ranges that are removed before the other operations apply: their families and bounds.
@@ -18,6 +19,16 @@ pub(crate) struct Folded {
     pub(crate) deletes: Keys,
     /// Rows that are put, in parts. There is at least one part.
     pub(crate) puts: Vec<Rows>,
+    /// Records that are put, in parts.
+    pub(crate) records: Vec<TablePart>,
+}
+
+impl Folded {
+    /// The number of rows that are put.
+    pub(crate) fn row_count(&self) -> usize {
+        let records = self.records.iter().map(|part| part.keys.len());
+        self.puts.iter().map(|part| part.keys.len()).chain(records).sum()
+    }
 }
 
 /// Families, keys, and values or upper bounds.
@@ -101,6 +112,12 @@ impl Fold {
                 folded.deletes.keys.push(key);
                 continue;
             };
+            if family == number(Family::Record)
+                && let Ok((leaf, _)) = key::decode_record(&key)
+            {
+                TablePart::put(&mut folded.records, &leaf, key, row);
+                continue;
+            }
             let len_bytes = key.len() + row.len();
             if part_bytes > 0 && part_bytes + len_bytes > PART_BYTES {
                 folded.puts.push(Rows::default());

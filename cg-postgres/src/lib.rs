@@ -7,6 +7,7 @@ mod error;
 mod fold;
 mod options;
 mod pool;
+mod records;
 mod runtime;
 mod schema;
 mod session;

@@ -17,10 +17,19 @@ pub struct Options {
     /// The limit on a batch, in bytes of its keys and frames. By default 1 GiB, the most that cg-store commits: a smaller
     /// one lets it commit in stages, which other processes can see.
     pub max_batch_bytes: u64,
+    /// The largest number of tables of records. A record of a later table cube is stored without columns. By default
+    /// 1000, or fewer if the server has not six locks for each.
+    pub max_record_tables: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(30), max_views: 16, max_scans: 8, max_batch_bytes: 1 << 30 }
+        Self {
+            patience: Duration::from_secs(30),
+            max_views: 16,
+            max_scans: 8,
+            max_batch_bytes: 1 << 30,
+            max_record_tables: 1000,
+        }
     }
 }

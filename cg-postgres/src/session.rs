@@ -45,6 +45,10 @@ pub(crate) struct Reading {
     pub(crate) slices: Statement,
     pub(crate) page: Statement,
     pub(crate) page_to: Statement,
+    pub(crate) records: Statement,
+    pub(crate) get_many_mixed: Statement,
+    pub(crate) slices_mixed: Statement,
+    pub(crate) records_page: Statement,
     pub(crate) head: Statement,
 }
 
@@ -54,6 +58,8 @@ pub(crate) struct Writing {
     pub(crate) commit: Statement,
     pub(crate) put: Statement,
     pub(crate) standbys: Statement,
+    pub(crate) put_records: Statement,
+    pub(crate) make_tables: Statement,
 }
 
 impl Session {
@@ -104,7 +110,19 @@ impl Session {
     pub(crate) async fn reading(&self, sql: &Sql) -> Result<&Reading, Failed> {
         let prepare = || async {
             let prepare = async |template| self.client.prepare(&sql.text(template)).await;
-            let (get, has, get_many, slices, page, page_to, head) = tokio::try_join!(
+            let (
+                get,
+                has,
+                get_many,
+                slices,
+                page,
+                page_to,
+                head,
+                records,
+                get_many_mixed,
+                slices_mixed,
+                records_page,
+            ) = tokio::try_join!(
                 prepare(schema::GET),
                 prepare(schema::HAS),
                 prepare(schema::GET_MANY),
@@ -112,8 +130,24 @@ impl Session {
                 prepare(schema::PAGE),
                 prepare(schema::PAGE_TO),
                 prepare(schema::HEAD),
+                prepare(schema::RECORDS_OF),
+                prepare(schema::GET_MANY_MIXED),
+                prepare(schema::SLICES_MIXED),
+                prepare(schema::RECORDS_PAGE),
             )?;
-            Ok(Reading { get, has, get_many, slices, page, page_to, head })
+            Ok(Reading {
+                get,
+                has,
+                get_many,
+                slices,
+                page,
+                page_to,
+                records,
+                get_many_mixed,
+                slices_mixed,
+                records_page,
+                head,
+            })
         };
         self.reading.get_or_try_init(prepare).await
     }
@@ -122,9 +156,14 @@ impl Session {
     pub(crate) async fn writing(&self, sql: &Sql) -> Result<&Writing, Failed> {
         let prepare = || async {
             let prepare = async |template| self.client.prepare(&sql.text(template)).await;
-            let (commit, put, standbys) =
-                tokio::try_join!(prepare(schema::COMMIT), prepare(schema::PUT), prepare(schema::STANDBYS),)?;
-            Ok(Writing { commit, put, standbys })
+            let (commit, put, put_records, make_tables, standbys) = tokio::try_join!(
+                prepare(schema::COMMIT),
+                prepare(schema::PUT),
+                prepare(schema::PUT_RECORDS),
+                prepare(schema::MAKE_TABLES),
+                prepare(schema::STANDBYS),
+            )?;
+            Ok(Writing { commit, put, standbys, put_records, make_tables })
         };
         self.writing.get_or_try_init(prepare).await
     }

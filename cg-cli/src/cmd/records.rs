@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 
 use cg_format::entity::EntityPos;
 use cg_format::record::{Record, RecordView};
-use cg_format::{BlockArea, BlockPos, RecordId};
+use cg_format::{BlockArea, BlockPos, RecordId, key};
 use cg_registry::{Catalog, ListKind};
 use cg_store::Error;
-use cg_store::records::{RecordQuery, RecordSettings, RecordShape};
+use cg_store::records::{RecordQuery, RecordSettings};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -229,7 +229,7 @@ fn shape(args: &Shape, out: &Output) -> Result<Outcome, Failure> {
     let leaf = match args.at.as_deref() {
         Some(&[x, y, z]) => {
             let leaf = shape.leaf(args.dimension.find(&world.catalog())?, BlockPos::new(x, y, z));
-            let table = RecordShape::table_name(leaf.dimension, leaf.table);
+            let table = key::record_table_name(leaf.dimension, leaf.table);
             Some(LeafReport { table, path: leaf.path.numbers().to_vec() })
         }
         Some(_) => return Err(Failure::usage("--at takes three coordinates")),

@@ -52,7 +52,7 @@ impl TestWorld {
         let mut said = self.cg_with_note(verb, args);
         let begins = format!("cg: {} as of commit ", self.shown());
         if let Some((_, rest)) = said.err.strip_prefix(&begins).and_then(|note| note.split_once('\n')) {
-            said.err = rest.to_owned();
+            said.err = String::from(rest);
         }
         said
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::Sub;
+use std::ops::{Range, Sub};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
@@ -12,8 +12,8 @@ use cg_format::key::Family;
 use parking_lot::Mutex;
 
 use crate::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, Readable, Reopen, RowSlice,
-    RowVisitor, Scan, SealedRow, Snapshot, Usage, Value,
+    Batch, Caps, ColumnsVisitor, CommitSeq, Engine, EngineError, Guard, KeyRange, Level, Readable, Reopen,
+    RowSlice, RowVisitor, Scan, SealedRow, Snapshot, Usage, Value,
 };
 
 /// A kind of call. Over a network each call is at least one message.
@@ -182,6 +182,25 @@ macro_rules! counted_reads {
         fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
             self.counter.note(Call::Scan);
             self.$field.scan_rows(scan, visit)
+        }
+
+        fn scan_ranges(
+            &self,
+            family: Family,
+            ranges: &[Range<Vec<u8>>],
+            visit: &mut RowVisitor<'_>,
+        ) -> Result<(), EngineError> {
+            self.counter.note(Call::Scan);
+            self.$field.scan_ranges(family, ranges, visit)
+        }
+
+        fn ranges_at_once(&self, family: Family) -> usize {
+            self.$field.ranges_at_once(family)
+        }
+
+        fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {
+            self.counter.note(Call::Scan);
+            self.$field.check_columns(visit)
         }
     };
 }

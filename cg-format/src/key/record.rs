@@ -10,6 +10,8 @@
 //!
 //! So all records of a node of the tree, from a table down to a leaf, are one range of keys.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -24,17 +26,18 @@ pub const RECORD_MAX_LEVELS: usize = 16;
 /// The length of the key of a record's place.
 pub const RECORD_PLACE_LEN_BYTES: usize = 1 + RecordId::LEN_BYTES;
 
+/// The length of the prefix that the keys of a table's records have in common.
+pub const RECORD_TABLE_LEN_BYTES: usize = 1 + 8 + morton::LEN_3D_BYTES;
+
 pub(super) const RECORD_TAG: u8 = 1;
 pub(super) const PLACE_TAG: u8 = 2;
 
-/// The length of a leaf's key without the numbers of its levels.
-const LEAF_HEAD_LEN_BYTES: usize = 1 + 8 + morton::LEN_3D_BYTES;
 /// The length of the number of one level.
 const LEVEL_LEN_BYTES: usize = 4;
 
 /// The length of a record's key in a tree with this many levels.
 pub const fn record_len_bytes(level_count: usize) -> usize {
-    LEAF_HEAD_LEN_BYTES + level_count * LEVEL_LEN_BYTES + RecordId::LEN_BYTES
+    RECORD_TABLE_LEN_BYTES + level_count * LEVEL_LEN_BYTES + RecordId::LEN_BYTES
 }
 
 /// The path from a table to a leaf: the number of the table's root, of the root's child, and so on.
@@ -78,6 +81,21 @@ pub struct RecordLeaf {
     pub table: [i64; 3],
     /// The path from the table to the leaf.
     pub path: RecordPath,
+}
+
+/// The name of a table in SQL: `records_0_n1_2_3` is the table (−1, 2, 3) of dimension 0.
+///
+/// At most 91 bytes: that of a distant table may exceed what a database takes as a name.
+///
+/// ```
+/// use cg_format::{Dimension, key::record_table_name};
+/// let name = record_table_name(Dimension::new(3), [-1, 0, i64::MIN]);
+/// assert_eq!(name, "records_3_n1_0_n9223372036854775808");
+/// ```
+pub fn record_table_name(dimension: Dimension, table: [i64; 3]) -> String {
+    let axis = |axis: i64| format!("{}{}", if axis < 0 { "n" } else { "" }, axis.unsigned_abs());
+    let [x, y, z] = table.map(axis);
+    format!("records_{}_{x}_{y}_{z}", dimension.get())
 }
 
 /// The prefix of the keys of a leaf's records, and of no other keys.
@@ -141,7 +159,7 @@ fn read_leaf(reader: &mut Reader<'_>, len_bytes: usize) -> Result<RecordLeaf, De
     reader.expect_u8("tag", RECORD_TAG)?;
     let dimension = read_dimension(reader)?;
     let table = morton::decode_3d(&reader.array("Morton code")?);
-    let numbers_len_bytes = len_bytes.saturating_sub(LEAF_HEAD_LEN_BYTES);
+    let numbers_len_bytes = len_bytes.saturating_sub(RECORD_TABLE_LEN_BYTES);
     let level_count = numbers_len_bytes / LEVEL_LEN_BYTES;
     let is_whole = numbers_len_bytes.is_multiple_of(LEVEL_LEN_BYTES);
     if !is_whole || !(1..=RECORD_MAX_LEVELS).contains(&level_count) {

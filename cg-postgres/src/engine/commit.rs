@@ -14,12 +14,17 @@ use super::read::SEGMENT;
 use crate::error::{Failed, Refusal, ServerError};
 use crate::fold::{Folded, Rows};
 use crate::pool::Pool;
+use crate::records::{Columns, TablePart};
 use crate::session::{Session, Writing, in_one_flight};
 
 /// The number of times that it is asked again after a head of another owner or session, which turns out to be this one's.
 const MAX_STRAYS: u32 = 3;
 /// A call gets a second more for each of these bytes.
 const SLOWEST_BYTES_PER_S: u64 = 1 << 20;
+/// A call gets this for each of its tables, which may be new.
+const SLOWEST_TABLE: Duration = Duration::from_millis(100);
+/// The most tables that are made in one transaction.
+const TABLES_AT_ONCE: usize = 50;
 
 /// The right to write, and the connection for it.
 #[derive(Debug, Clone)]
@@ -90,7 +95,9 @@ enum Answer {
 
 /// Commits. Returns the owner as it is after that.
 pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -> (Owner, Ended) {
-    let deadline = pool.deadline() + Duration::from_secs(call.len_bytes / SLOWEST_BYTES_PER_S);
+    let bytes = Duration::from_secs(call.len_bytes / SLOWEST_BYTES_PER_S);
+    let tables = SLOWEST_TABLE * u32::try_from(call.folded.records.len()).unwrap_or(u32::MAX);
+    let deadline = pool.deadline() + bytes + tables;
     // Whether a call that was sent may have been applied.
     let (mut in_doubt, mut strays) = (false, 0);
     let unknown = |in_doubt, failed| if in_doubt { Ended::InDoubt(failed) } else { Ended::NotStored(failed) };
@@ -183,9 +190,12 @@ async fn send(pool: &Pool, connection: &Session, owner: &Owner, call: &Call, dea
     let warnings = connection.warnings();
     let calls = async {
         let statements = connection.writing(&pool.sql).await?;
+        if call.folded.records.len() > TABLES_AT_ONCE {
+            make_tables(pool, connection, owner, &call.folded.records).await?;
+        }
         let (applied, waits, ()) = tokio::join!(
             biased;
-            apply(&connection.client, statements, owner, call),
+            apply(pool, &connection.client, statements, owner, call),
             still_waits(pool, connection.client.query(&statements.standbys, &[])),
             lock_if_due(pool, connection),
         );
@@ -226,14 +236,61 @@ fn rolled_back(refused: ServerError) -> Answer {
 /// A call of the transaction of a large commit.
 type Part<'a> = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send + 'a>>;
 
-/// Applies a commit: one call, or a transaction in parts if it is large.
+/// The parameters of a part of a table of records.
+fn of_table<'a>(part: &'a TablePart, max_tables: &'a i64) -> [&'a (dyn ToSql + Sync); 17] {
+    let Columns { payload_at, kind, at, block: [block_x, block_y, block_z], point: [x, y, z] } =
+        &part.columns;
+    [
+        &SEGMENT,
+        &part.from,
+        &part.to,
+        &part.key_len_bytes,
+        &part.name,
+        max_tables,
+        &part.keys,
+        &part.values,
+        payload_at,
+        kind,
+        at,
+        block_x,
+        block_y,
+        block_z,
+        x,
+        y,
+        z,
+    ]
+}
+
+/// Makes the tables of a commit that has many.
+async fn make_tables(
+    pool: &Pool,
+    connection: &Session,
+    owner: &Owner,
+    records: &[TablePart],
+) -> Result<(), Failed> {
+    let make = &connection.writing(&pool.sql).await?.make_tables;
+    let max_tables = i64::from(pool.options.max_record_tables);
+    for parts in records.chunks(TABLES_AT_ONCE) {
+        let from: Vec<_> = parts.iter().map(|part| &part.from).collect();
+        let to: Vec<_> = parts.iter().map(|part| &part.to).collect();
+        let key_len_bytes: Vec<_> = parts.iter().map(|part| part.key_len_bytes).collect();
+        let name: Vec<_> = parts.iter().map(|part| &part.name).collect();
+        let parameters: [&(dyn ToSql + Sync); 7] =
+            [&SEGMENT, &owner.epoch, &from, &to, &key_len_bytes, &name, &max_tables];
+        connection.client.execute(make, &parameters).await?;
+    }
+    Ok(())
+}
+
+/// Applies a commit: one call, or a transaction in parts if it is large or has records.
 async fn apply(
+    pool: &Pool,
     client: &Client,
     statements: &Writing,
     owner: &Owner,
     call: &Call,
 ) -> Result<(), tokio_postgres::Error> {
-    let Folded { guards, ranges, deletes, puts } = &call.folded;
+    let Folded { guards, ranges, deletes, puts, records } = &call.folded;
     let none = Rows::default();
     let (first, rest) = puts.split_first().unwrap_or((&none, &[]));
     let head: [&(dyn ToSql + Sync); 18] = [
@@ -256,7 +313,7 @@ async fn apply(
         &first.keys,
         &first.values,
     ];
-    if rest.is_empty() {
+    if rest.is_empty() && records.is_empty() {
         client.execute(&statements.commit, &head).await?;
         return Ok(());
     }
@@ -264,12 +321,17 @@ async fn apply(
         .iter()
         .map(|part| [&SEGMENT as _, &part.families as _, &part.keys as _, &part.values as _])
         .collect();
+    let max_tables = i64::from(pool.options.max_record_tables);
+    let tables: Vec<_> = records.iter().map(|part| of_table(part, &max_tables)).collect();
     let mut calls: Vec<Part<'_>> = vec![
         Box::pin(client.batch_execute("BEGIN")),
         Box::pin(async { client.execute(&statements.commit, &head).await.map(drop) }),
     ];
     for part in &parts {
         calls.push(Box::pin(async { client.execute(&statements.put, part).await.map(drop) }));
+    }
+    for table in &tables {
+        calls.push(Box::pin(async { client.execute(&statements.put_records, table).await.map(drop) }));
     }
     calls.push(Box::pin(client.batch_execute("COMMIT")));
     // After the first refusal the server refuses the rest, and rolls back instead of committing.

@@ -3,20 +3,30 @@
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Failed, Refusal};
-use crate::schema::{Access, Sql, TABLES, VERSION};
+use crate::schema::{Access, RECORDS, Sql, TABLES, VERSION};
 use crate::session::Session;
 
 /// A row about a schema, also about one that is not there.
 const INSPECT: &str = "SELECT current_user::text, current_setting('synchronous_standby_names'), n.oid IS NOT NULL, \
      coalesce((SELECT array_agg(c.relname::text ORDER BY c.relname) FROM pg_class c \
-         WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')), '{}'), \
+         WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND NOT (c.relkind = 'p' AND c.relname = $4 \
+             AND EXISTS (SELECT FROM pg_class t WHERE t.relnamespace = n.oid AND t.relname = 'cg_table')) \
+         AND NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent \
+             WHERE i.inhrelid = c.oid AND p.relnamespace = n.oid AND p.relname = $4)), '{}'), \
      coalesce((SELECT array_agg(p || ' on ' || c.relname ORDER BY c.relname, p) FROM pg_class c, unnest($2::text[]) p \
-         WHERE c.relnamespace = n.oid AND c.relname = ANY ($3) AND NOT has_table_privilege(c.oid, p)), '{}'), \
+         WHERE c.relnamespace = n.oid AND (c.relname = ANY ($3) OR c.relispartition AND c.relkind = 'r') AND NOT has_table_privilege(c.oid, p)), '{}'), \
      coalesce(pg_has_role(n.nspowner, 'USAGE'), false), \
      coalesce(has_schema_privilege(n.oid, 'USAGE'), false), \
      has_database_privilege(current_database(), 'CREATE') \
      FROM (VALUES (1)) one(n) LEFT JOIN pg_namespace n ON n.nspname = $1";
-const RELEASE: &str = "SELECT version, min_reader, min_writer, made_by FROM {schema}.cg_schema";
+/// Also the partitions of `records` that the engine did not make, and `records` itself if it did not.
+const RELEASE: &str = "SELECT version, min_reader, min_writer, made_by, \
+     ARRAY(SELECT c.relname::text FROM pg_class p JOIN pg_namespace n ON n.oid = p.relnamespace \
+         JOIN pg_inherits i ON i.inhparent = p.oid JOIN pg_class c ON c.oid = i.inhrelid \
+         WHERE n.nspname = {name} AND p.relname = $1 AND NOT EXISTS (SELECT FROM {schema}.cg_table t WHERE t.name = c.relname) \
+         UNION ALL SELECT p.relname FROM pg_class p JOIN pg_namespace n ON n.oid = p.relnamespace \
+         WHERE n.nspname = {name} AND p.relname = $1 AND NOT EXISTS (SELECT FROM {schema}.cg_table t WHERE t.name IS NOT NULL) \
+         ORDER BY 1) FROM {schema}.cg_schema";
 /// The rights on the tables.
 const READING: [&str; 1] = ["SELECT"];
 
@@ -28,7 +38,7 @@ pub(crate) struct Schema {
     /// The nodes that the server waits for; empty if it waits for none.
     pub(crate) standby_names: String,
     pub(crate) is_there: bool,
-    /// The names of its tables and views, sorted.
+    /// The names of its tables and views, without `records` and its partitions, sorted.
     pub(crate) tables: Vec<String>,
     /// Rights on the tables that the role lacks for reading.
     missing: Vec<String>,
@@ -41,8 +51,12 @@ impl Schema {
     /// Asks the server. Needs no right.
     pub(crate) async fn inspect(sql: &Sql, session: &Session) -> Result<Self, Failed> {
         let (reading, tables) = (&READING[..], &TABLES[..]);
-        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&sql.schema, Type::TEXT), (&reading, Type::TEXT_ARRAY), (&tables, Type::TEXT_ARRAY)];
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&sql.schema, Type::TEXT),
+            (&reading, Type::TEXT_ARRAY),
+            (&tables, Type::TEXT_ARRAY),
+            (&RECORDS, Type::TEXT),
+        ];
         let rows = session.client.query_typed(INSPECT, &parameters).await?;
         let Some(row) = rows.first() else { return Err(Failed::Lost("the server has no catalog".into())) };
         Ok(Self {
@@ -105,10 +119,10 @@ impl Schema {
         session: &Session,
         access: Access,
     ) -> Result<(), Failed> {
-        let rows = session.client.query_typed(&sql.text(RELEASE), &[]).await?;
+        let rows = session.client.query_typed(&sql.text(RELEASE), &[(&RECORDS, Type::TEXT)]).await?;
+        let foreign = |tables| Failed::Unfit(Refusal::ForeignTables { schema: sql.schema.clone(), tables });
         let [row] = &rows[..] else {
-            let tables = vec![format!("cg_schema with {} rows", rows.len())];
-            return Err(Failed::Unfit(Refusal::ForeignTables { schema: sql.schema.clone(), tables }));
+            return Err(foreign(vec![format!("cg_schema with {} rows", rows.len())]));
         };
         let (version, made_by) = (row.try_get::<_, i32>(0)?, row.try_get::<_, String>(3)?);
         let (access, needed) = match access {
@@ -117,6 +131,10 @@ impl Schema {
         };
         if VERSION < needed || version < 1 {
             return Err(Failed::Unfit(Refusal::Release { version, made_by, access, needed, own: VERSION }));
+        }
+        let tables: Vec<String> = row.try_get(4)?;
+        if !tables.is_empty() {
+            return Err(foreign(tables));
         }
         Ok(())
     }

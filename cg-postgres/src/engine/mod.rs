@@ -1,6 +1,7 @@
 //! The engine.
 
 mod again;
+mod columns;
 mod commit;
 mod inspect;
 mod open;
@@ -10,14 +11,15 @@ mod scan;
 mod snapshot;
 mod usage;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cg_engine::{
-    Batch, Caps, CommitSeq, Engine, EngineError, Failure, Family, Fence, Guard, KeyRange, Latency, Level,
-    Place, Readable, Reopen, RowSlice, RowVisitor, Scan, SealedRow, Snapshot, Space, Usage, Value,
-    check_load,
+    Batch, Caps, ColumnsVisitor, CommitSeq, Engine, EngineError, Failure, Family, Fence, Guard, KeyRange,
+    Latency, Level, Place, Readable, Reopen, RowSlice, RowVisitor, Scan, SealedRow, Snapshot, Space, Usage,
+    Value, check_load,
 };
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -30,6 +32,7 @@ use again::{Head, Unknown};
 use commit::{Call, Ended, Owner};
 use read::Source;
 use reopen::reopen;
+use scan::ranges_at_once;
 use snapshot::Kept;
 
 /// The rows of a world in a database.
@@ -100,7 +103,7 @@ impl PostgresEngine {
         (seq, count, len_bytes): (CommitSeq, i64, u64),
         guards: &[Guard],
     ) -> Result<CommitSeq, EngineError> {
-        let rows = folded.puts.iter().map(|part| part.keys.len() as i64).sum();
+        let rows = folded.row_count() as i64;
         let token = Uuid::new_v4();
         let call = Arc::new(Call { folded, seq: seq.get() as i64, count, token, len_bytes });
         let (pool, sent) = (Arc::clone(&self.source.pool), owner.clone());
@@ -233,6 +236,23 @@ impl Readable for PostgresEngine {
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         self.source.scan(None, scan, visit)
+    }
+
+    fn scan_ranges(
+        &self,
+        family: Family,
+        ranges: &[Range<Vec<u8>>],
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<(), EngineError> {
+        self.source.scan_ranges(None, family, ranges, visit)
+    }
+
+    fn ranges_at_once(&self, family: Family) -> usize {
+        ranges_at_once(family)
+    }
+
+    fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {
+        self.source.check_columns(None, visit)
     }
 }
 

@@ -1,32 +1,42 @@
 //! Scans: pages of one state.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, Range};
 use std::sync::Arc;
 
-use cg_engine::{EngineError, RowVisitor, Scan};
+use cg_engine::{EngineError, Family, RowVisitor, Scan};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::read::{At, SEGMENT, Source, unexpected};
 use super::snapshot::Kept;
 use crate::error::Failed;
-use crate::fold::number;
+use crate::fold::{MAX_KEY_BYTES, number};
 use crate::pool::{Pool, Purpose};
 use crate::session::Session;
 
 /// The rows of the first page.
 const FIRST_ROWS: usize = 128;
+/// The rows of the first page of several ranges: the caller wants most of them.
+const RANGES_ROWS: usize = 2048;
 /// The most rows of a page.
 const MAX_ROWS: usize = 4096;
+/// A key that is greater than each that is stored.
+const AFTER_EACH_KEY: [u8; MAX_KEY_BYTES + 1] = [0xff; MAX_KEY_BYTES + 1];
 /// A page ends with the row that exceeds this.
 const PAGE_BYTES: usize = 1 << 20;
+
+/// The ranges that one statement may have.
+pub(crate) fn ranges_at_once(family: Family) -> usize {
+    if family == Family::Record { 512 } else { 1 }
+}
 
 /// The rest of a scan.
 #[derive(Debug, Clone)]
 struct Rest {
     family: i16,
-    from: Vec<u8>,
-    to: Option<Vec<u8>>,
+    /// Ranges that ascend: their first keys, and the keys after them. More than one only of the family of records.
+    from: Vec<Vec<u8>>,
+    to: Vec<Option<Vec<u8>>>,
     /// The rows that the scan may still visit.
     rows: usize,
     page_rows: usize,
@@ -40,8 +50,36 @@ impl Source {
         scan: Scan<'_>,
         visit: &mut RowVisitor<'_>,
     ) -> Result<(), EngineError> {
+        self.visit(at, Rest::of(scan), visit)
+    }
+
+    /// Visits the rows of ranges: of records in one scan.
+    pub(crate) fn scan_ranges(
+        &self,
+        at: Option<&At>,
+        family: Family,
+        ranges: &[Range<Vec<u8>>],
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<(), EngineError> {
+        let mut is_ended = false;
+        for part in ranges.chunks(ranges_at_once(family)) {
+            let ranges = part.iter().filter(|range| range.start < range.end);
+            let (from, to) = ranges.map(|range| (range.start.clone(), Some(range.end.clone()))).unzip();
+            let rest = Rest { family: number(family), from, to, rows: usize::MAX, page_rows: RANGES_ROWS };
+            self.visit(at, rest, &mut |key, row| {
+                let flow = visit(key, row);
+                is_ended = flow.is_break();
+                flow
+            })?;
+            if is_ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit(&self, at: Option<&At>, mut rest: Rest, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         self.check_open()?;
-        let mut rest = Rest::of(scan);
         if !rest.is_any() {
             return Ok(());
         }
@@ -99,11 +137,13 @@ impl Rest {
             Bound::Excluded(key) => Some(key.to_vec()),
             Bound::Unbounded => None,
         };
-        Self { family: number(scan.family), from, to, rows: scan.max_rows, page_rows: FIRST_ROWS }
+        let (family, from, to) = (number(scan.family), vec![from], vec![to]);
+        Self { family, from, to, rows: scan.max_rows, page_rows: FIRST_ROWS }
     }
 
     fn is_any(&self) -> bool {
-        self.rows > 0 && self.to.as_ref().is_none_or(|to| self.from < *to)
+        let is_any = |(from, to): (&Vec<u8>, &Option<Vec<u8>>)| to.as_ref().is_none_or(|to| from < to);
+        self.rows > 0 && self.from.iter().zip(&self.to).any(is_any)
     }
 
     fn limit(&self) -> usize {
@@ -113,9 +153,14 @@ impl Rest {
     async fn page(&self, pool: &Arc<Pool>, session: &Session) -> Result<Vec<Row>, Failed> {
         let statements = session.reading(&pool.sql).await?;
         let (limit, bytes) = (self.limit() as i64, PAGE_BYTES as i64);
-        let mut parameters: Vec<&(dyn ToSql + Sync)> =
-            vec![&SEGMENT, &self.family, &self.from, &limit, &bytes];
-        let statement = match &self.to {
+        if self.family == number(Family::Record) {
+            let to: Vec<_> = self.to.iter().map(|to| to.as_deref().unwrap_or(&AFTER_EACH_KEY)).collect();
+            let parameters: [&(dyn ToSql + Sync); 5] = [&SEGMENT, &self.from, &to, &limit, &bytes];
+            return Ok(session.client.query(&statements.records_page, &parameters).await?);
+        }
+        let (Some(from), Some(to)) = (self.from.first(), self.to.first()) else { return Ok(Vec::new()) };
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&SEGMENT, &self.family, from, &limit, &bytes];
+        let statement = match to {
             Some(to) => {
                 parameters.push(to);
                 &statements.page_to
@@ -134,6 +179,17 @@ impl Rest {
         Ok(page.len() == self.rows || page.len() < self.limit() && bytes < PAGE_BYTES)
     }
 
+    /// Removes all keys before one from the ranges.
+    fn continue_from(&mut self, key: Vec<u8>) {
+        let is_over = |to: &&Option<Vec<u8>>| to.as_ref().is_some_and(|to| *to <= key);
+        let over = self.to.iter().take_while(is_over).count();
+        self.to.drain(..over);
+        self.from.drain(..over);
+        if let Some(from) = self.from.first_mut().filter(|from| **from < key) {
+            *from = key;
+        }
+    }
+
     /// Visits the rows of a page. Breaks if `visit` breaks, and after the last page.
     fn show(&mut self, page: &[Row], visit: &mut RowVisitor<'_>) -> Result<ControlFlow<()>, EngineError> {
         let mut bytes = 0;
@@ -149,7 +205,7 @@ impl Rest {
         if page.len() < self.limit() && bytes < PAGE_BYTES {
             return Ok(ControlFlow::Break(()));
         }
-        self.from = successor(last.try_get(0).map_err(unexpected)?);
+        self.continue_from(successor(last.try_get(0).map_err(unexpected)?));
         self.rows -= page.len();
         // The next page has about the wanted bytes if its rows are like these.
         let of_bytes = PAGE_BYTES * page.len() / bytes.max(1) + 1;

@@ -1,10 +1,14 @@
 //! Snapshots: transactions that see one state.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use cg_engine::{CommitSeq, EngineError, Readable, RowSlice, RowVisitor, Scan, Space, Value};
+use cg_engine::{
+    ColumnsVisitor, CommitSeq, EngineError, Family, Readable, RowSlice, RowVisitor, Scan, Space, Value,
+};
 
 use super::read::{At, SEGMENT, Source};
+use super::scan::ranges_at_once;
 use crate::error::Failed;
 use crate::pool::{Pool, Purpose};
 use crate::session::Session;
@@ -72,5 +76,22 @@ impl Readable for Kept {
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         self.source.scan(Some(&self.at), scan, visit)
+    }
+
+    fn scan_ranges(
+        &self,
+        family: Family,
+        ranges: &[Range<Vec<u8>>],
+        visit: &mut RowVisitor<'_>,
+    ) -> Result<(), EngineError> {
+        self.source.scan_ranges(Some(&self.at), family, ranges, visit)
+    }
+
+    fn ranges_at_once(&self, family: Family) -> usize {
+        ranges_at_once(family)
+    }
+
+    fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {
+        self.source.check_columns(Some(&self.at), visit)
     }
 }

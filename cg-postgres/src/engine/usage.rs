@@ -1,21 +1,28 @@
 //! The size of the rows, from the statistics of the server.
 
 use cg_engine::{EngineError, Family, FamilyUsage, Usage};
+use tokio_postgres::types::{ToSql, Type};
 
 use super::PostgresEngine;
 use super::read::{Source, unexpected};
 use crate::fold::number;
+use crate::schema::RECORDS;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The estimated number of rows, the bytes of the table with its index, and the shares of the families: those that are
-/// frequent, and those that are among the others.
+/// frequent, and those that are among the others. Then the rows and bytes of the tables of records; a row of a table without
+/// statistics is taken for 400 bytes long.
 const USAGE: &str = "SELECT c.reltuples::float8, pg_total_relation_size(c.oid), \
-     s.most_common_vals::text::int2[], s.most_common_freqs::float8[], s.histogram_bounds::text::int2[] \
-     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     s.most_common_vals::text::int2[], s.most_common_freqs::float8[], s.histogram_bounds::text::int2[], \
+     t.row_count, t.bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      LEFT JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname AND s.attname = 'fam' \
+     CROSS JOIN (SELECT coalesce(sum(CASE WHEN r.reltuples < 0 THEN pg_relation_size(r.oid) / 400.0 ELSE r.reltuples END), 0)::float8 \
+         AS row_count, coalesce(sum(pg_total_relation_size(r.oid)), 0)::int8 AS bytes \
+         FROM pg_class p JOIN pg_namespace m ON m.oid = p.relnamespace JOIN pg_inherits i ON i.inhparent = p.oid \
+         JOIN pg_class r ON r.oid = i.inhrelid WHERE m.nspname = $1 AND p.relname = $2 AND p.relkind = 'p') t \
      WHERE n.nspname = $1 AND c.relname = 'cg_row'";
 /// The rows that may be put before the statistics are made again in a small table.
 const FEW_ROWS: i64 = 1000;
@@ -24,16 +31,18 @@ impl Source {
     /// The size of the rows. Counts none of them.
     pub(crate) fn usage(&self) -> Result<Usage, EngineError> {
         let row = self.ask(None, |pool, session| async move {
-            let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), _); 1] =
-                [(&pool.sql.schema, tokio_postgres::types::Type::TEXT)];
+            let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+                [(&pool.sql.schema, Type::TEXT), (&RECORDS, Type::TEXT)];
             Ok(session.client.query_typed(USAGE, &parameters).await?.into_iter().next())
         });
         let row = row.map_err(|error| error.engine_error())?;
         let mut shares = BTreeMap::new();
         let (mut rows, mut bytes) = (0.0_f64, 0_i64);
+        let mut in_tables = (0.0_f64, 0_i64);
         if let Some(row) = row {
             rows = row.try_get::<_, f64>(0).map_err(unexpected)?.max(0.0);
             bytes = row.try_get(1).map_err(unexpected)?;
+            in_tables = (row.try_get(5).map_err(unexpected)?, row.try_get(6).map_err(unexpected)?);
             let frequent: Option<Vec<i16>> = row.try_get(2).map_err(unexpected)?;
             let frequencies: Option<Vec<f64>> = row.try_get(3).map_err(unexpected)?;
             shares.extend(frequent.unwrap_or_default().into_iter().zip(frequencies.unwrap_or_default()));
@@ -49,6 +58,10 @@ impl Source {
             let mut usage = FamilyUsage::new(family);
             usage.row_count = share.map_or(0, |share| ((rows * share).round() as u64).max(1));
             usage.table_bytes = (bytes as f64 * share.unwrap_or(0.0)) as u64;
+            if family == Family::Record {
+                usage.row_count += in_tables.0.round() as u64;
+                usage.table_bytes += in_tables.1 as u64;
+            }
             usage
         };
         let mut usage = Usage::default();

@@ -7,8 +7,10 @@ use std::fmt;
 
 /// The version of the schema that this release makes.
 pub(crate) const VERSION: i32 = 1;
-/// The tables of version 1. Any other one in the schema is of other software.
-pub(crate) const TABLES: [&str; 3] = ["cg_head", "cg_row", "cg_schema"];
+/// The tables of version 1. Any other one in the schema is of other software, apart from [`RECORDS`] and its partitions.
+pub(crate) const TABLES: [&str; 4] = ["cg_head", "cg_row", "cg_schema", "cg_table"];
+/// The table whose partitions are the tables of records.
+pub(crate) const RECORDS: &str = "records";
 
 /// What a schema is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub(crate) enum Access {
     Write,
 }
 
-const V1: &str = include_str!("v1.sql");
+const V1: &str = concat!(include_str!("v1.sql"), include_str!("records_v1.sql"));
 
 /// The texts of statements for one schema.
 #[derive(Debug)]
@@ -34,13 +36,17 @@ impl Sql {
         Self { schema, quoted }
     }
 
-    /// Replaces `{schema}` by the quoted name.
+    /// Replaces `{schema}` by the quoted name, and `{name}` by the name as a literal.
     pub(crate) fn text(&self, template: &str) -> String {
         // The quotes of function bodies must not be in the name.
         // A name of 63 bytes has room for 8 of them.
         let quote = (0..64).map(|n| format!("$body{n}$")).find(|quote| !self.quoted.contains(quote.as_str()));
         let template = template.replace("$body$", &quote.unwrap_or_default());
-        template.replace("{schema}", &self.quoted)
+        let literal = format!("'{}'", self.schema.replace('\'', "''"));
+        // One after the other, a name could have the other placeholder in it.
+        let mut parts = template.split("{schema}").map(|part| part.replace("{name}", &literal));
+        let first = parts.next().unwrap_or_default();
+        parts.fold(first, |text, part| text + &self.quoted + &part)
     }
 
     /// The statements that make all tables and functions in a schema that is there.
@@ -108,10 +114,27 @@ pub(crate) const PAGE: &str = "SELECT k, v FROM (SELECT k, v, sum(octet_length(v
 pub(crate) const PAGE_TO: &str = "SELECT k, v FROM (SELECT k, v, sum(octet_length(v)) OVER (ORDER BY k) - octet_length(v) AS b \
      FROM (SELECT k, v FROM {schema}.cg_row WHERE seg = $1 AND fam = $2 AND k >= $3 AND k < $6 ORDER BY k LIMIT $4) p) q \
      WHERE b < $5 ORDER BY k";
+/// Rows of the family of records: the place of each in the array, and what it has.
+pub(crate) const RECORDS_OF: &str =
+    "SELECT n, v FROM {schema}.cg_records_1($1, $2::bytea[], $3::int4[], $4::int4[])";
+/// Rows of the family of records among those of others. One statement sees one state.
+pub(crate) const GET_MANY_MIXED: &str = "SELECT a.n, (SELECT r.v FROM {schema}.cg_row r WHERE r.seg = $1 AND r.fam = a.f AND r.k = a.k) \
+     FROM unnest($2::int2[], $3::bytea[]) WITH ORDINALITY a(f, k, n) \
+     UNION ALL SELECT cardinality($2::int2[]) + n, v FROM {schema}.cg_records_1($1, $4::bytea[])";
+pub(crate) const SLICES_MIXED: &str = "SELECT a.n, substring(\
+         (SELECT r.v FROM {schema}.cg_row r WHERE r.seg = $1 AND r.fam = a.f AND r.k = a.k) FROM a.s FOR a.l) \
+     FROM unnest($2::int2[], $3::bytea[], $4::int4[], $5::int4[]) WITH ORDINALITY a(f, k, s, l, n) \
+     UNION ALL SELECT cardinality($2::int2[]) + n, v FROM {schema}.cg_records_1($1, $6::bytea[], $7::int4[], $8::int4[])";
+/// As [`PAGE_TO`], of ranges of the family of records.
+pub(crate) const RECORDS_PAGE: &str =
+    "SELECT k, v FROM {schema}.cg_records_between_1($1, $2::bytea[], $3::bytea[], $4, $5)";
+pub(crate) const COLUMNS: &str = "SELECT k, v, p, is_there, kind, at, block_x, block_y, block_z, x, y, z FROM {schema}.cg_columns_1($1, $2, $3, $4)";
 pub(crate) const HEAD: &str =
     "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_head WHERE seg = $1";
 pub(crate) const COMMIT: &str = "SELECT {schema}.cg_commit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 pub(crate) const PUT: &str = "SELECT {schema}.cg_put_1($1, $2, $3, $4)";
+pub(crate) const PUT_RECORDS: &str = "SELECT {schema}.cg_put_records_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+pub(crate) const MAKE_TABLES: &str = "SELECT {schema}.cg_make_tables_1($1, $2, $3, $4, $5, $6, $7)";
 pub(crate) const OPEN: &str =
     "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_open_1($1, $2, $3, $4)";
 pub(crate) const AGAIN: &str =

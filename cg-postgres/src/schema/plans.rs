@@ -1,8 +1,8 @@
 //! The plan of each statement is an index scan, whatever the statistics say.
 
-use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-use super::{GET, GET_MANY, HAS, HEAD, PAGE, PAGE_TO, SESSION, SLICES, Sql};
+use super::{GET, GET_MANY, GET_MANY_MIXED, HAS, HEAD, PAGE, PAGE_TO, SESSION, SLICES, Sql};
 
 /// The statements of `v1.sql` that read or remove rows, with parameters for its variables.
 fn of_functions() -> Vec<(&'static str, String)> {
@@ -52,7 +52,7 @@ fn values(name: &str) -> &'static str {
     match name {
         "get" | "has" => "0, 8::int2, ''::bytea",
         "get_many" | "deletes" => "0, '{8}'::int2[], '{}'::bytea[]",
-        "guards" => "0, '{8}'::int2[], '{}'::bytea[], '{}'::bytea[]",
+        "get_many with records" | "guards" => "0, '{8}'::int2[], '{}'::bytea[], '{}'::bytea[]",
         "slices" => "0, '{8}'::int2[], '{}'::bytea[], '{1}'::int4[], '{1}'::int4[]",
         "a page" => "0, 8::int2, ''::bytea, 128, 1000000",
         "a page with an end" => "0, 8::int2, ''::bytea, 128, 1000000, '\\xff'::bytea",
@@ -61,8 +61,8 @@ fn values(name: &str) -> &'static str {
     }
 }
 
-#[test]
-fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
+/// Runs a test in a session of the server, if there is one.
+fn in_session(test: impl AsyncFnOnce(Client)) {
     let Ok(url) = std::env::var("CG_PG_URL") else {
         assert!(std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
         eprintln!("\n*** NOT TESTED: no server: set CG_PG_URL ***\n");
@@ -79,6 +79,93 @@ fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
         }
         let (client, connection) = config.connect(NoTls).await.expect("connects");
         tokio::spawn(connection);
+        test(client).await;
+    });
+}
+
+/// The plan of a statement.
+async fn plan(client: &Client, explain: &str) -> String {
+    let plan = client.simple_query(explain).await.expect("is planned");
+    let line = |message| match message {
+        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+        _ => None,
+    };
+    plan.into_iter().filter_map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Statements that functions of `records_v1.sql` run in a table of records, with values for their parameters. A function
+/// plans each anew.
+fn of_tables() -> Vec<(&'static str, String)> {
+    let cut = |from: &str| {
+        let rest = super::V1.split_once(from).expect("the statement is there").1;
+        format!("{from}{}", rest.split_once('\'').expect("the statement ends").0)
+    };
+    let (of_row, of_table) = (
+        cut("SELECT k, v FROM %1$I.cg_row WHERE seg = $1 AND fam = 9"),
+        cut("SELECT k, v FROM %1$I.%2$I WHERE seg = $1 AND k >= a.f"),
+    );
+    let ranges = |query: &str| {
+        format!(
+            "SELECT r.k FROM (SELECT greatest(b.f, '\\x01') AS f, least(b.t, '\\x02') AS t \
+             FROM unnest('{{\\\\x01,\\\\x0105}}'::bytea[], '{{\\\\x0102,\\\\x02}}'::bytea[]) b(f, t)) a, LATERAL ({query}) r"
+        )
+    };
+    let both = format!("SELECT k, v FROM (({of_row}) UNION ALL ({of_table})) q ORDER BY k LIMIT $5");
+    vec![
+        ("ranges", ranges(&of_table)),
+        ("ranges beside other rows", ranges(&both)),
+        ("removed ranges", cut("DELETE FROM %I.%I WHERE seg = $1 AND k >= $2")),
+        (
+            "a point",
+            "SELECT (SELECT r.v FROM %I.%I r WHERE r.seg = $1 AND r.k = a.k) FROM unnest('{\\\\x01}'::bytea[]) a(k)".into(),
+        ),
+    ]
+}
+
+#[test]
+fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table_of_records() {
+    in_session(async |client| {
+        let sql = Sql::new(format!("cg_plans of records {}", std::process::id()));
+        let run = async |text: &str| client.batch_execute(&sql.text(text)).await.expect("runs");
+        run("BEGIN; CREATE SCHEMA {schema}").await;
+        run(&sql.tables()).await;
+        run("SELECT {schema}.cg_make_table_1('\\x01', '\\x02', 57, 'records_0', 1000)").await;
+        let fill = |to: u32| {
+            format!(
+                "INSERT INTO {{schema}}.records_0 (seg, k, v) SELECT 0, decode('01' || md5(i::text) || md5(i::text) || md5('') \
+                 || repeat('07', 8), 'hex'), decode(repeat('00', 100), 'hex') FROM generate_series(1, {to}) i ON CONFLICT DO NOTHING; \
+                 ANALYZE {{schema}}.records_0"
+            )
+        };
+        for (size, rows) in [("empty", 0), ("small", 20), ("large", 20_000)] {
+            if rows > 0 {
+                run(&fill(rows)).await;
+            }
+            for (name, text) in of_tables() {
+                let text = text
+                    .replace("%1$I.cg_row", "{schema}.cg_row")
+                    .replace("%1$I.%2$I", "{schema}.records_0")
+                    .replace("%I.%I", "{schema}.records_0")
+                    .replace("$1", "0")
+                    .replace("$2", "'\\x01'")
+                    .replace("$3", "'\\x0105'")
+                    .replace("$5", "128");
+                let plan = plan(&client, &format!("EXPLAIN {}", sql.text(&text))).await;
+                let is_scan = plan.contains("Seq Scan on") || plan.contains("Bitmap");
+                let bounded = |line: &str| line.contains("Index Cond: ((seg = 0) AND (k ");
+                assert!(!is_scan && plan.lines().any(bounded), "{name}, a table that is {size}:\n{plan}");
+            }
+            let by_children = "EXPLAIN SELECT id FROM {schema}.records_0 WHERE child_1 = 3 AND child_2 = 4";
+            let plan = plan(&client, &sql.text(by_children)).await;
+            assert!(plan.contains("Index Cond: ((child_1 = 3) AND (child_2 = 4))"), "{plan}");
+        }
+        run("ROLLBACK").await;
+    });
+}
+
+#[test]
+fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
+    in_session(async |client| {
         let sql = Sql::new(format!("cg_plans {}", std::process::id()));
         let run = async |text: &str| client.batch_execute(&sql.text(text)).await.expect("runs");
         // Nothing remains: it is rolled back.
@@ -88,6 +175,7 @@ fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
             ("get", GET),
             ("has", HAS),
             ("get_many", GET_MANY),
+            ("get_many with records", GET_MANY_MIXED),
             ("slices", SLICES),
             ("a page", PAGE),
             ("a page with an end", PAGE_TO),
@@ -110,12 +198,7 @@ fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
             for (n, (name, text)) in statements.iter().enumerate() {
                 run(&format!("PREPARE p{n} AS {text}")).await;
                 let explain = format!("EXPLAIN EXECUTE p{n}({})", values(name));
-                let plan = client.simple_query(&explain).await.expect("is planned");
-                let line = |message| match message {
-                    SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
-                    _ => None,
-                };
-                let plan = plan.into_iter().filter_map(line).collect::<Vec<_>>().join("\n");
+                let plan = plan(&client, &explain).await;
                 let is_scan = plan.contains("Seq Scan") || plan.contains("Bitmap");
                 let condition = match *name {
                     "head" => "seg = ",

@@ -94,7 +94,8 @@ BEGIN
     IF cardinality(guard_f) > 0 THEN
         -- Expected bytes: none for an absent row, 8 for a version, 12 for a checksum and a version.
         SELECT q.n, octet_length(q.v) AS len, encode(substring(q.v FROM 9 FOR 8), 'hex') AS version INTO g
-            FROM (SELECT a.n, a.e, (SELECT r.v FROM {schema}.cg_row r WHERE r.seg = p_seg AND r.fam = a.f AND r.k = a.k) AS v
+            FROM (SELECT a.n, a.e, CASE WHEN a.f = 9 THEN (SELECT r.v FROM {schema}.cg_records_1(p_seg, ARRAY[a.k]) r)
+                    ELSE (SELECT r.v FROM {schema}.cg_row r WHERE r.seg = p_seg AND r.fam = a.f AND r.k = a.k) END AS v
                 FROM unnest(guard_f, guard_k, guard_v) WITH ORDINALITY a(f, k, e, n) OFFSET 0) q
             WHERE CASE WHEN q.e = ''::bytea THEN q.v IS NOT NULL
                 ELSE substring(q.v FROM 17 - octet_length(q.e) FOR octet_length(q.e)) IS DISTINCT FROM q.e END
@@ -106,11 +107,17 @@ BEGIN
     END IF;
     FOR i IN 1 .. cardinality(range_f) LOOP
         DELETE FROM {schema}.cg_row WHERE seg = p_seg AND fam = range_f[i] AND k >= range_from[i] AND k < range_to[i];
+        IF range_f[i] = 9 THEN
+            PERFORM {schema}.cg_delete_records_between_1(p_seg, range_from[i], range_to[i]);
+        END IF;
     END LOOP;
     IF cardinality(delete_f) > 0 THEN
         DELETE FROM {schema}.cg_row WHERE ctid = ANY (ARRAY(
             SELECT (SELECT r.ctid FROM {schema}.cg_row r WHERE r.seg = p_seg AND r.fam = a.f AND r.k = a.k)
                 FROM unnest(delete_f, delete_k) a(f, k)));
+        IF 9 = ANY (delete_f) THEN
+            PERFORM {schema}.cg_delete_records_1(p_seg, ARRAY(SELECT a.k FROM unnest(delete_f, delete_k) a(f, k) WHERE a.f = 9));
+        END IF;
     END IF;
     PERFORM {schema}.cg_put_1(p_seg, put_f, put_k, put_v);
 END $body$;

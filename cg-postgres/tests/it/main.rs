@@ -13,6 +13,9 @@ mod promises;
 #[allow(dead_code, reason = "the programs of tests each use a part of it")]
 #[path = "../support/proxy.rs"]
 mod proxy;
+mod record_areas;
+mod record_rows;
+mod records;
 mod shared;
 mod views;
 mod world;

@@ -9,7 +9,7 @@ use crate::database::{TestWorld, database, options};
 
 /// The refusal below an error.
 #[track_caller]
-fn refusal<T: std::fmt::Debug>(opened: Result<T, EngineError>) -> Refusal {
+pub(crate) fn refusal<T: std::fmt::Debug>(opened: Result<T, EngineError>) -> Refusal {
     match opened {
         Err(EngineError::Other { source, .. }) => *source.downcast().expect("is a refusal"),
         other => panic!("expected a refusal, got {other:?}"),

@@ -12,10 +12,11 @@ use cg_format::key::{self, Family, RecordLeaf};
 use cg_format::record::{Record, RecordView};
 use cg_format::{BlockArea, BlockBox, Dimension, RecordId, Space};
 
-use crate::engine::{ALL_KEYS, Batch, Met, Readable, scan_skipping_damage};
+use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Readable, scan_skipping_damage};
 use crate::storage::error::{Damage, Error};
 use crate::storage::meta::open_row;
-use crate::storage::record_shape::{AreaCover, RecordShape};
+use crate::storage::record_area::AreaCover;
+use crate::storage::record_shape::RecordShape;
 
 /// Decodes a record's row.
 ///
@@ -150,6 +151,49 @@ enum End<B> {
     Leaf(Option<RecordLeaf>),
 }
 
+/// Where a key is.
+enum Place {
+    /// In a leaf that overlaps the area.
+    Inside(RecordId),
+    /// Nowhere: it does not decode, or is of another shape. Verification reports it.
+    Nowhere,
+    /// In another leaf. The next overlapping one, if there is one.
+    Before(Option<RecordLeaf>),
+}
+
+/// The keys of an area.
+struct AreaKeys<'k> {
+    prefix: &'k [u8],
+    cover: AreaCover,
+    level_count: usize,
+    /// The prefix of every key of the current leaf, which overlaps the area.
+    touched: Vec<u8>,
+}
+
+impl AreaKeys<'_> {
+    fn first_of(&self, leaf: &RecordLeaf) -> Vec<u8> {
+        [self.prefix, &key::record_leaf(leaf)].concat()
+    }
+
+    fn place(&mut self, key: &[u8]) -> Place {
+        let of_world = key.strip_prefix(self.prefix);
+        let of_world = of_world.filter(|key| Space::of_row(Family::Record, key) == Some(Space::Record));
+        let Some(of_world) = of_world else { return Place::Before(None) };
+        let Ok((leaf, id)) = key::decode_record(of_world) else { return Place::Nowhere };
+        if leaf.path.numbers().len() != self.level_count {
+            return Place::Nowhere;
+        }
+        if !key.starts_with(&self.touched) || key.len() != self.touched.len() + RecordId::LEN_BYTES {
+            let here = self.cover.first_from(&leaf);
+            if here != Some(leaf) {
+                return Place::Before(here);
+            }
+            self.touched = self.first_of(&leaf);
+        }
+        Place::Inside(id)
+    }
+}
+
 /// Visits the records of the leaves that overlap an area, each once, in the order of their keys. All keys have a
 /// prefix: an overlay's lease, or nothing.
 ///
@@ -165,43 +209,43 @@ pub fn scan_area<B>(
 ) -> Result<Option<B>, Error> {
     let cover = AreaCover::new(shape, dimension, area);
     let Some(last) = cover.last() else { return Ok(None) };
+    let level_count = shape.settings().num_levels as usize;
+    let mut keys = AreaKeys { prefix, cover, level_count, touched: Vec::new() };
+    let mut next = keys.cover.first().map(|leaf| keys.first_of(&leaf));
+    let at_once = view.ranges_at_once(Family::Record);
+    if at_once > 1
+        && let Some(ranges) = keys.cover.ranges(prefix, at_once)
+    {
+        let mut broken = None;
+        let scanned = view.scan_ranges(Family::Record, &ranges, &mut |key, row| {
+            next = Some([key, &[0]].concat());
+            let Place::Inside(id) = keys.place(key) else { return ControlFlow::Continue(()) };
+            visit(decode(id, key, row).map(|record| (id, record))).map_break(|value| broken = Some(value))
+        });
+        match scanned {
+            // Damage is passed over below, after the rows before it.
+            Err(EngineError::Corrupt { .. }) => {}
+            scanned => return Ok(scanned.map(|()| broken)?),
+        }
+    }
     // The greatest key that a record of the area can have.
-    let end = [prefix, &key::record_leaf(&last), &[0xff; RecordId::LEN_BYTES]].concat();
-    let mut next = cover.first();
-    while let Some(leaf) = next {
-        let from = [prefix, &key::record_leaf(&leaf)].concat();
-        // The prefix of every key of the current leaf, which overlaps the area.
-        let mut touched = from.clone();
+    let end = [keys.first_of(&last), [0xff; RecordId::LEN_BYTES].into()].concat();
+    while let Some(from) = next {
+        keys.touched.clone_from(&from);
         let range = (Bound::Included(&from[..]), Bound::Included(&end[..]));
-        let ended = scan_skipping_damage(view, Family::Record, range, |met| {
-            let (key, row) = match met {
-                Met::Row(key, row) => (key, row),
-                Met::Gap { error, .. } => return visit(Err(error.into())).map_break(End::Broken),
-            };
-            let Some(of_world) = key.strip_prefix(prefix) else {
-                return ControlFlow::Break(End::Leaf(None));
-            };
-            if Space::of_row(Family::Record, of_world) != Some(Space::Record) {
-                return ControlFlow::Break(End::Leaf(None));
-            }
-            // A key that does not decode is skipped; verification reports it.
-            let Ok((leaf, id)) = key::decode_record(of_world) else { return ControlFlow::Continue(()) };
-            if leaf.path.numbers().len() != shape.settings().num_levels as usize {
-                return ControlFlow::Continue(());
-            }
-            if !key.starts_with(&touched) || key.len() != touched.len() + RecordId::LEN_BYTES {
-                let here = cover.first_from(&leaf);
-                if here != Some(leaf) {
-                    return ControlFlow::Break(End::Leaf(here));
+        let ended = scan_skipping_damage(view, Family::Record, range, |met| match met {
+            Met::Row(key, row) => match keys.place(key) {
+                Place::Inside(id) => {
+                    visit(decode(id, key, row).map(|record| (id, record))).map_break(End::Broken)
                 }
-                touched.truncate(prefix.len());
-                touched.extend(key::record_leaf(&leaf));
-            }
-            visit(decode(id, key, row).map(|record| (id, record))).map_break(End::Broken)
+                Place::Nowhere => ControlFlow::Continue(()),
+                Place::Before(leaf) => ControlFlow::Break(End::Leaf(leaf)),
+            },
+            Met::Gap { error, .. } => visit(Err(error.into())).map_break(End::Broken),
         })?;
         match ended {
             Some(End::Broken(value)) => return Ok(Some(value)),
-            Some(End::Leaf(leaf)) => next = leaf,
+            Some(End::Leaf(leaf)) => next = leaf.map(|leaf| keys.first_of(&leaf)),
             None => next = None,
         }
     }
@@ -231,7 +275,7 @@ pub(crate) fn scan_records<B>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Engine as _, EngineError, Level, MemEngine, RowVisitor, Scan, Value};
+    use crate::engine::{Engine as _, Level, MemEngine, RowVisitor, Scan, Value};
     use cg_format::BlockPos;
     use cg_format::entity::EntityPos;
     use std::sync::Mutex;

@@ -16,6 +16,7 @@ pub(crate) mod opacity_map;
 pub(crate) mod options;
 pub(crate) mod reading;
 pub(crate) mod recent_puts;
+pub(crate) mod record_area;
 pub(crate) mod record_settings;
 pub(crate) mod record_shape;
 pub(crate) mod recovery;

@@ -1,6 +1,6 @@
 //! The shape of the record tree: finds the path of a position in the tree, and the leaves that cover an area.
 //!
-//! Pure: no I/O, no engine. It names rows today and may name SQL tables later.
+//! Pure: no I/O, no engine. It names rows.
 //!
 //! ```text
 //! table   roots_per_table trees beside each other, a cube of them
@@ -13,8 +13,8 @@
 
 use std::cmp::Ordering;
 
-use cg_format::key::{self, RECORD_MAX_LEVELS, RecordLeaf, RecordPath};
-use cg_format::{BlockArea, BlockBox, BlockPos, Dimension, morton};
+use cg_format::key::{RECORD_MAX_LEVELS, RecordLeaf, RecordPath};
+use cg_format::{BlockBox, BlockPos, Dimension, morton};
 
 use crate::storage::record_settings::RecordSettings;
 
@@ -145,13 +145,6 @@ impl RecordShape {
         RecordLeaf { dimension, table, path }
     }
 
-    /// The SQL name of a table: `records_0_n1_2_3` is the table (−1, 2, 3) of dimension 0.
-    pub fn table_name(dimension: Dimension, table: [i64; 3]) -> String {
-        let axis = |axis: i64| format!("{}{}", if axis < 0 { "n" } else { "" }, axis.unsigned_abs());
-        let [x, y, z] = table.map(axis);
-        format!("records_{}_{x}_{y}_{z}", dimension.get())
-    }
-
     fn leaf_of(&self, block: BlockPos) -> [i64; 3] {
         [block.x, block.y, block.z].map(|axis| axis.div_euclid(self.leaf_side_blocks()))
     }
@@ -223,35 +216,6 @@ impl Level {
     }
 }
 
-/// The leaves that an area of blocks touches, in the order of their keys, each once.
-#[derive(Debug, Clone)]
-pub(crate) struct AreaCover(Vec<Cover>);
-
-impl AreaCover {
-    pub(crate) fn new(shape: RecordShape, dimension: Dimension, area: &BlockArea) -> Self {
-        Self(area.boxes().iter().map(|area| Cover::new(shape, dimension, area)).collect())
-    }
-
-    /// The first leaf.
-    pub(crate) fn first(&self) -> Option<RecordLeaf> {
-        self.least(Cover::first)
-    }
-
-    /// The last leaf.
-    pub(crate) fn last(&self) -> Option<RecordLeaf> {
-        self.0.iter().map(|cover| cover.last).max_by_key(key::record_leaf)
-    }
-
-    /// The first covered leaf that is not before `leaf`; `leaf` itself if it is covered.
-    pub(crate) fn first_from(&self, leaf: &RecordLeaf) -> Option<RecordLeaf> {
-        self.least(|cover| cover.first_from(leaf))
-    }
-
-    fn least(&self, leaf: impl Fn(&Cover) -> Option<RecordLeaf>) -> Option<RecordLeaf> {
-        self.0.iter().filter_map(leaf).min_by_key(key::record_leaf)
-    }
-}
-
 /// The leaves that a box of blocks touches, in the order of their keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cover {
@@ -262,7 +226,7 @@ pub(crate) struct Cover {
     max: [i64; 3],
     /// The last leaf in the order of the keys: that of the corner with the highest coordinates, because numbers of
     /// tables and of children rise along each axis.
-    last: RecordLeaf,
+    pub(crate) last: RecordLeaf,
 }
 
 impl Cover {

@@ -181,6 +181,7 @@ impl Admin<'_> {
         for family in Family::ALL {
             verifier.rows(&view, family, depth)?;
         }
+        view.check_columns(&mut |family, key, what| verifier.find_in(family, key, what))?;
         #[cfg(feature = "rocks")]
         if let Some(world) = self.shared.location.directory()
             && let Some(problem) = directory::floor_problem(world, &self.shared.file)

@@ -61,10 +61,6 @@ fn the_example_of_worldql_has_its_sides() {
     let shape = RecordShape::default();
     let sides = [shape.leaf_side_blocks(), shape.root_side_blocks(), shape.table_side_blocks()];
     assert_eq!(sides, [16, 128, 256]);
-    assert_eq!(
-        RecordShape::table_name(Dimension::new(3), [-1, 0, i64::MIN]),
-        "records_3_n1_0_n9223372036854775808"
-    );
 }
 
 /// Settings for every way in which trees differ.
