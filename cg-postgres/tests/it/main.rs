@@ -6,6 +6,7 @@ mod connecting;
 #[path = "../support/database.rs"]
 mod database;
 mod faults;
+mod golden;
 mod hosts;
 mod opening;
 mod owners;
