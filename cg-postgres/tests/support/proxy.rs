@@ -28,6 +28,8 @@ struct State {
     ends: Vec<(usize, TcpStream)>,
     /// Connections whose answers are dropped.
     dropped: BTreeMap<usize, Dropped>,
+    /// The requests of each connection that the server has not answered.
+    unanswered: BTreeMap<usize, usize>,
     delayed: Option<(usize, TcpStream, Vec<u8>)>,
     /// The number of answers that were dropped.
     answers: usize,
@@ -62,6 +64,8 @@ pub(crate) enum Cut {
 /// The rest of an answer, which its client does not get.
 #[derive(Debug, Clone, Copy)]
 struct Dropped {
+    /// The number of answers to earlier requests, which it gets.
+    earlier: usize,
     /// The number of messages that it still gets.
     passed: usize,
     after: AfterAnswer,
@@ -75,8 +79,12 @@ enum AfterAnswer {
 }
 
 impl Dropped {
-    /// Whether the client gets the next message.
-    fn passes(&mut self) -> bool {
+    /// Whether the client gets the next message, which may be the last of an answer.
+    fn passes(&mut self, is_last: bool) -> bool {
+        if self.earlier > 0 {
+            self.earlier -= usize::from(is_last);
+            return true;
+        }
         let passes = self.passed > 0;
         self.passed = self.passed.saturating_sub(1);
         passes
@@ -161,10 +169,11 @@ impl Proxy {
             self.end(number);
             return Ok(());
         }
+        self.lock().unanswered.insert(number, 1);
         server.write_all(&startup)?;
         loop {
             let (mut request, mut ends, mut is_commit) = (Vec::new(), vec![0], false);
-            loop {
+            let is_answered = loop {
                 let Ok(one) = message(&mut client, 1) else {
                     if !self.is_delayed(number) {
                         self.end(number);
@@ -183,10 +192,13 @@ impl Proxy {
                 let kind = one.first().copied();
                 request.extend(one);
                 ends.push(request.len());
-                if matches!(kind, Some(b'S' | b'Q' | b'p' | b'X')) {
-                    break;
+                match kind {
+                    Some(b'S' | b'Q') => break true,
+                    // A part of a login, and the end.
+                    Some(b'p' | b'X') => break false,
+                    _ => {}
                 }
-            }
+            };
             let mut state = self.pass();
             if let Some((delayed, _, held)) = &mut state.delayed
                 && *delayed == number
@@ -195,6 +207,7 @@ impl Proxy {
                 held.extend(request);
                 continue;
             }
+            let earlier = state.unanswered.get(&number).copied().unwrap_or_default();
             match if is_commit { state.next.take() } else { None } {
                 None => {}
                 Some(Fault::Lost(Loss::Request)) => {
@@ -203,24 +216,26 @@ impl Proxy {
                     return Ok(());
                 }
                 Some(Fault::Lost(Loss::Answer)) => {
-                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::End });
+                    state.dropped.insert(number, Dropped { earlier, passed: 0, after: AfterAnswer::End });
                 }
                 Some(Fault::Lost(Loss::Connection)) => {
-                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::Cut });
+                    state.dropped.insert(number, Dropped { earlier, passed: 0, after: AfterAnswer::Cut });
                 }
                 Some(Fault::Delayed) => {
-                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::Stay });
+                    state.dropped.insert(number, Dropped { earlier, passed: 0, after: AfterAnswer::Stay });
                     state.delayed = Some((number, server.try_clone()?, request));
                     continue;
                 }
                 Some(Fault::Cut(Cut::Late)) => {
-                    state.dropped.insert(number, Dropped { passed: 0, after: AfterAnswer::End });
+                    state.dropped.insert(number, Dropped { earlier, passed: 0, after: AfterAnswer::End });
                     state.delayed = Some((number, server.try_clone()?, request));
                     self.count_cut(state);
                     return client.shutdown(Shutdown::Both);
                 }
                 Some(Fault::Cut(Cut::Answer { messages })) => {
-                    state.dropped.insert(number, Dropped { passed: messages, after: AfterAnswer::End });
+                    state
+                        .dropped
+                        .insert(number, Dropped { earlier, passed: messages, after: AfterAnswer::End });
                     self.count_cut(state);
                     server.write_all(&request)?;
                     continue;
@@ -244,6 +259,9 @@ impl Proxy {
                     return Ok(());
                 }
             }
+            if is_answered {
+                *state.unanswered.entry(number).or_default() += 1;
+            }
             drop(state);
             server.write_all(&request)?;
         }
@@ -261,15 +279,25 @@ impl Proxy {
     /// Moves answers. Drops that of a commit if its fault says so.
     fn answers(&self, number: usize, mut server: TcpStream, mut client: TcpStream) -> std::io::Result<()> {
         while let Ok(one) = message(&mut server, 1) {
+            let is_last = one.first() == Some(&b'Z');
             let mut state = self.pass();
+            if is_last && let Some(unanswered) = state.unanswered.get_mut(&number) {
+                *unanswered = unanswered.saturating_sub(1);
+            }
             let dropped = state.dropped.get_mut(&number);
-            let Some(after) = dropped.and_then(|dropped| (!dropped.passes()).then_some(dropped.after)) else {
+            let Some(after) = dropped.and_then(|dropped| (!dropped.passes(is_last)).then_some(dropped.after))
+            else {
+                let is_cut_off = state.dropped.contains_key(&number);
                 drop(state);
-                client.write_all(&one)?;
+                match client.write_all(&one) {
+                    // The rest of the answers is awaited.
+                    Err(_) if is_cut_off => {}
+                    written => written?,
+                }
                 continue;
             };
             // Ready for the next request.
-            if one.first() == Some(&b'Z') {
+            if is_last {
                 state.answers += 1;
                 state.is_cut |= after == AfterAnswer::Cut;
                 self.changed.notify_all();
