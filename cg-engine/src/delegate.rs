@@ -41,6 +41,25 @@ macro_rules! delegate {
             self.$engine.scan_rows(scan, visit)
         }
     };
+    (@scan_ranges $engine:ident) => {
+        fn scan_ranges(
+            &self,
+            family: $crate::Family,
+            ranges: &[::std::ops::Range<Vec<u8>>],
+            visit: &mut $crate::RowVisitor<'_>,
+        ) -> Result<(), $crate::EngineError> {
+            self.$engine.scan_ranges(family, ranges, visit)
+        }
+
+        fn ranges_at_once(&self, family: $crate::Family) -> usize {
+            self.$engine.ranges_at_once(family)
+        }
+    };
+    (@check_columns $engine:ident) => {
+        fn check_columns(&self, visit: &mut $crate::ColumnsVisitor<'_>) -> Result<(), $crate::EngineError> {
+            self.$engine.check_columns(visit)
+        }
+    };
     (@commit $engine:ident) => {
         fn commit(
             &self,

@@ -9,7 +9,8 @@ pub struct Options {
     /// The longest time that a call waits for a server that takes writes. After it, a commit is in doubt and the engine
     /// refuses commits, and a read fails. By default 30 s, which is more than a failover takes.
     pub patience: Duration,
-    /// The largest number of snapshots at a time. Each has a connection of its own. By default 16. Another one waits.
+    /// The largest number of snapshots at a time. Each has a connection of its own. By default 16. Another one waits. A
+    /// world that follows another writer holds one, and two while it is refreshed.
     pub max_views: usize,
     /// The largest number of scans of the newest state at a time, beside the snapshots. Each has a connection of its own
     /// until it has read its last page. By default 8. Another one waits.

@@ -226,7 +226,8 @@ fn rolled_back(refused: ServerError) -> Answer {
             let version = details.next().unwrap_or_default().to_owned();
             Answer::Ended(Ended::Conflict { guard: guard as usize - 1, len_bytes, version })
         }
-        "40001" | "40P01" => Answer::Again(refused),
+        // For want of locks, connections or memory too: they come back.
+        "40001" | "40P01" | "53200" | "53300" | "53400" => Answer::Again(refused),
         // The server takes no writes any more.
         "25006" => Answer::Doubt(Failed::Refused(refused)),
         _ => Answer::Ended(Ended::Refused(refused)),

@@ -69,10 +69,10 @@ fn dump(database: &Database) {
         .output()
         .expect("pg_dump starts");
     assert!(dumped.status.success(), "{}", String::from_utf8_lossy(&dumped.stderr));
-    let text = String::from_utf8(dumped.stdout).expect("is UTF-8");
+    let dumped = String::from_utf8(dumped.stdout).expect("is UTF-8");
     // Comments name the server, and lines of psql are no SQL.
     let is_sql = |line: &&str| !line.starts_with("--") && !line.starts_with('\\') && !line.is_empty();
-    let sql = text.lines().filter(is_sql).map(|line| format!("{line}\n")).collect::<String>();
+    let sql = dumped.lines().filter(is_sql).map(|line| format!("{line}\n")).collect::<String>();
     fs::create_dir_all(path().parent().expect("has a folder")).expect("is made");
     fs::write(path(), sql).expect("is written");
 }

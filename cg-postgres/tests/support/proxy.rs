@@ -163,8 +163,8 @@ impl Proxy {
     fn requests(&self, number: usize, mut client: TcpStream, mut server: TcpStream) -> std::io::Result<()> {
         let mut commits = BTreeSet::new();
         let startup = message(&mut client, 0)?;
-        let refused = self.pass().refusal;
-        if let Some(code) = refused {
+        let refusing = self.pass().refusal;
+        if let Some(code) = refusing {
             client.write_all(&refusal(code))?;
             self.end(number);
             return Ok(());
@@ -192,18 +192,14 @@ impl Proxy {
                 let kind = one.first().copied();
                 request.extend(one);
                 ends.push(request.len());
-                match kind {
-                    Some(b'S' | b'Q') => break true,
-                    // A part of a login, and the end.
-                    Some(b'p' | b'X') => break false,
-                    _ => {}
+                if matches!(kind, Some(b'S' | b'Q' | b'p' | b'X')) {
+                    // A part of a login, and the end, have no answer of their own.
+                    break matches!(kind, Some(b'S' | b'Q'));
                 }
             };
             let mut state = self.pass();
-            if let Some((delayed, _, held)) = &mut state.delayed
-                && *delayed == number
-            {
-                // What follows a request that is held back is held back too.
+            // What follows a request that is held back is held back too.
+            if let Some((_, _, held)) = state.delayed.as_mut().filter(|(delayed, ..)| *delayed == number) {
                 held.extend(request);
                 continue;
             }

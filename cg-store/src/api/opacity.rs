@@ -42,8 +42,9 @@ impl OpacityMap<'_> {
     /// of the map is damaged. [`rebuild`](Self::rebuild) helps against both.
     pub fn column(&self, dimension: Dimension, x: i64, z: i64) -> Result<OpacityColumn, Error> {
         let rooms = self.world.applied()?;
-        let engine = rooms.commit.drained_engine()?;
-        rooms.shared.map.check()?;
+        rooms.commit.drain()?;
+        let (engine, kept) = rooms.shared.engine_with(|| rooms.shared.map.check())?;
+        kept?;
         let _guard = engine.hold_apply()?;
         opacity::column(&*engine, dimension, x, z)
     }

@@ -20,7 +20,8 @@ use crate::storage::reading::ReadingEngine;
 use crate::storage::registry::Registry;
 
 impl WorldBuilder<'_> {
-    /// A world whose rows an engine of another crate keeps; a new one if the engine is empty. What `world.cg` is to a
+    /// A world whose rows an engine of another crate keeps; a new one if the engine is empty. An engine over shared rows
+    /// that takes no commits is opened as by [`open_read_only_over`](Self::open_read_only_over). What `world.cg` is to a
     /// directory, a row is to the engine.
     ///
     /// If the engine lost commits, or is a restored copy, set
@@ -32,6 +33,10 @@ impl WorldBuilder<'_> {
     /// [`OpenError::OtherSignature`](crate::OpenError::OtherSignature) if the world has another signature than the
     /// requested one; [`Error::Corrupt`] if a row that a world reads first is damaged; and if the engine fails.
     pub fn over(self, engine: impl Engine) -> Result<World, Error> {
+        let caps = engine.caps();
+        if caps.read_only && caps.is_shared {
+            return self.open_read_only_over(engine);
+        }
         self.with_options(|options| {
             World::over(Box::new(engine), options, |names| Registry::grow(names, self.packs, &options.packs))
         })

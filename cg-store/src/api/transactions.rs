@@ -143,7 +143,11 @@ impl World {
     ///
     /// Costs two round trips if nothing was committed. Otherwise also a scan of `worldMeta`, one of the deltas, and one read of
     /// the change marks of the 16³ cubes that are in memory; everything in cubes that changed is dropped from memory. A state
-    /// keeps old rows alive, so call it every few seconds at least.
+    /// keeps old rows alive, so call it every few seconds at least. While it runs, the engine holds two snapshots.
+    ///
+    /// A call that was begun before may still return what it read of the state before, beside chunks of the new one; a read view
+    /// does not. A follower of a copy that was never opened for writing is refused once its owner opens it, which makes another
+    /// world of it: open the owner first.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -88,6 +88,7 @@ impl CommitState {
         let found = newest.last_commit();
         // No view is taken meanwhile.
         let mut committing = self.log.commit();
+        self.shared.check_open()?;
         let Some(known) = known else {
             let vacant = self.shared.slot.vacate(PATIENCE).ok_or(NotResumed::InUse { waited: PATIENCE })?;
             vacant.fill(Box::new(newest));

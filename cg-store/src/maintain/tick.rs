@@ -195,6 +195,11 @@ impl MaintainState {
         self.activity.tiering.ticked(now, players);
         self.prefetch(players, now, budget);
         self.tick_excess.note(Duration::ZERO);
+        if self.shared.followed.get().is_some() {
+            // Its writer does the work.
+            report.work_left = false;
+            return Ok(report);
+        }
         if let Some(job) = pace.job.take() {
             let ended = match job.wait(Some(Duration::ZERO)) {
                 Awaited::Running(job) => {

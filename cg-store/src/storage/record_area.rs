@@ -7,6 +7,10 @@ use cg_format::{BlockArea, Dimension, morton};
 
 use crate::storage::record_shape::{Cover, RecordShape};
 
+/// The nodes that are looked at for each range that there may be. More of them, such as the tables of the whole world, are
+/// too many, however few ranges they make.
+const NODES_PER_RANGE: usize = 16;
+
 /// The leaves that an area of blocks touches, in the order of their keys, each once.
 #[derive(Debug, Clone)]
 pub(crate) struct AreaCover {
@@ -40,7 +44,8 @@ impl AreaCover {
     }
 
     /// At most `max` ranges of keys that have all covered leaves, in their order. They have no other leaves, unless
-    /// these are too many ranges: then they have whole nodes of the tree. `None` if even the tables are too many.
+    /// these are too many ranges: then they have whole nodes of the tree. `None` if even the tables are too many. Costs a
+    /// bounded number of steps, whatever the size of the area.
     pub(crate) fn ranges(&self, prefix: &[u8], max: usize) -> Option<Vec<Range<Vec<u8>>>> {
         (0..=self.level_count).rev().find_map(|level_count| self.ranges_of(level_count, prefix, max))
     }
@@ -50,7 +55,9 @@ impl AreaCover {
         let mut ranges: Vec<Range<Vec<u8>>> = Vec::new();
         let mut leaf = self.first();
         let mut adjacent = None;
+        let mut nodes_left = max.saturating_mul(NODES_PER_RANGE);
         while let Some(first) = leaf {
+            nodes_left = nodes_left.checked_sub(1)?;
             let node = above(&first, level_count);
             // No record has a key of the greatest path in the last table of the last dimension.
             let end = after(&node).map_or_else(|| vec![u8::MAX], |after| key::record_leaf(&after));
@@ -155,8 +162,12 @@ mod tests {
         let count = |side, max| cube(side).ranges(&[], max).map(|ranges| ranges.len());
         // Runs of leaves along z; the root that has them.
         assert_eq!([count(40, 512), count(40, 4)], [Some(9), Some(1)]);
-        // The leaves of 64 roots; the roots of eight tables; eight tables that lie one after the other.
-        assert_eq!([count(511, 64), count(511, 63), count(511, 7)], [Some(64), Some(8), Some(1)]);
-        assert_eq!([count(5000, 64), count(5000, 38)], [Some(39), None]);
+        // The roots of eight tables, as the leaves are too many; eight tables that lie one after the other.
+        assert_eq!([count(511, 64), count(511, 7)], [Some(8), Some(1)]);
+        assert_eq!([count(5000, 512), count(5000, 38)], [Some(39), None]);
+        // All tables lie one after the other.
+        assert_eq!(count(65535, 512), None);
+        let everywhere = AreaCover::new(shape, dimension, &BlockArea::everywhere());
+        assert_eq!(everywhere.ranges(&[], 512), None);
     }
 }

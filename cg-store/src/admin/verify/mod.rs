@@ -156,7 +156,9 @@ impl Admin<'_> {
         depth: VerifyDepth,
         mut progress: impl FnMut(u64),
     ) -> Result<VerifyReport, Error> {
-        let engine = self.commit.drained_engine()?;
+        self.commit.drain()?;
+        let look = || (self.shared.lineage(), self.shared.map.is_whole());
+        let (engine, (lineage, has_map)) = self.shared.engine_with(look)?;
         let view = engine.snapshot()?;
         let registry = (depth == VerifyDepth::Full).then(|| meta::read_catalog(&view));
         let (catalog, unreadable) = match registry {
@@ -164,10 +166,9 @@ impl Admin<'_> {
             Some(Ok(catalog)) => (Some(catalog), None),
             Some(Err(error)) => (None, Some(error)),
         };
-        let lineage = self.shared.lineage();
         let mut verifier = Verifier {
             counters: &self.shared.counters,
-            last_commit: self.shared.engine()?.last_commit().get(),
+            last_commit: engine.last_commit().get(),
             lineage: &lineage,
             report: VerifyReport::default(),
             catalog,
@@ -197,7 +198,9 @@ impl Admin<'_> {
         }
         if let Some(catalog) = verifier.catalog.take() {
             verifier.content(&view, self, &catalog)?;
-            verifier.opacity(&view, self, &catalog)?;
+            if has_map {
+                verifier.opacity(&view, self, &catalog)?;
+            }
         }
         Ok(verifier.report)
     }

@@ -16,7 +16,7 @@ use cg_format::ChunkSource as _;
 use cg_store::engine::EngineError;
 use cg_store::view::Area;
 use cg_store::{Peek, StoreLimits};
-use cg_tiering::TierPolicy;
+use cg_tiering::{GameTick, TierPolicy};
 
 /// A server, and the network of its readers.
 struct Rows {
@@ -192,6 +192,23 @@ fn a_cube_that_was_known_to_be_empty_is_looked_up_again() {
     follower.refresh().expect("refreshes");
     assert_same(&follower, &writer, &empty[..10], "a chunk in it");
     assert_eq!(absent(), empty.len() - 1);
+}
+
+#[test]
+fn a_follower_moves_nothing_in_its_ticks_and_an_engine_that_takes_no_commits_is_followed() {
+    let rows = Rows::new();
+    let writer = rows.writer(&with_deltas());
+    let ids = Ids::register(&writer);
+    save(&writer, [(ids.at(0, 0, 0), noisy(&writer, &ids, 1))]);
+    let follower = World::builder().options(&with_deltas()).over(rows.reader()).expect("opens");
+    for minute in 1..200_u64 {
+        let now = GameTick::new(minute * 60 * GameTick::PER_SECOND);
+        let report = follower.tick(now, &[], Duration::from_millis(5)).expect("ticks");
+        assert!(!report.work_left, "{report:?}");
+    }
+    save(&writer, [(ids.at(0, 0, 0), noisy(&writer, &ids, 2))]);
+    assert_eq!(follower.refresh().expect("refreshes"), writer.last_commit());
+    assert_same(&follower, &writer, &[ids.at(0, 0, 0)], "ticks");
 }
 
 #[test]
