@@ -144,11 +144,6 @@ impl Committing<'_> {
         inside.filter(|entry| self.writes.is_last(entry)).map(|(_, at)| *at)
     }
 
-    /// The last published commit.
-    pub(crate) fn published(&self) -> u64 {
-        self.log.published()
-    }
-
     /// Forgets which chunks the latest commits changed. Used when the changes of the next commit may be unknown.
     pub(crate) fn forget_recent(&self) {
         self.log.recent.begin(self.log.published());

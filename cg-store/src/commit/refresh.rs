@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use cg_format::frame::FrameView;
 use cg_format::{ClusterPos, Dimension, Space, key};
+use foldhash::{HashSet, HashSetExt as _};
 
 use crate::commit::state::CommitState;
 use crate::engine::{CommitSeq, Engine as _, EngineError, Readable};
@@ -32,11 +33,19 @@ use crate::storage::recovery;
 /// hold the place no longer than a few instructions.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What memory knows of a state.
+/// What memory is to know of a newer state.
 struct Known {
     rows: WorldRows,
     deltas: DeltaIndex,
     map: KeptMap,
+    cubes: Cubes,
+}
+
+/// The 16³ cubes of which memory had something before the exchange.
+struct Cubes {
+    all: HashSet<(Dimension, ClusterPos)>,
+    /// Those that changed since the state that is shown.
+    changed: HashSet<(Dimension, ClusterPos)>,
 }
 
 impl CommitState {
@@ -80,7 +89,9 @@ impl CommitState {
             return Err(OpenError::OtherHistory { at, shown, found }.into());
         }
         let map = KeptMap::at_open(&view, &rows.catalog, &self.shared.options)?;
-        Ok(Known { rows, deltas: DeltaIndex::read(newest)?, map })
+        let all = self.read.cache.cubes();
+        let changed = self.changed_since(newest, &all, shown.get())?;
+        Ok(Known { rows, deltas: DeltaIndex::read(newest)?, map, cubes: Cubes { all, changed } })
     }
 
     /// Shows another state. Without something new to know, its chunks are those of the old one in other rows.
@@ -95,9 +106,10 @@ impl CommitState {
             return Ok(());
         };
         let announced = self.read.cache.announce_anywhere();
-        let changed = self.changed_since(&newest, &announced.cubes(), committing.published())?;
-        let Known { rows: WorldRows { catalog, limits, tombstone_horizon, lineage, .. }, deltas, map } =
-            known;
+        let Known { rows, deltas, map, cubes: Cubes { all, mut changed } } = known;
+        let WorldRows { catalog, limits, tombstone_horizon, lineage, .. } = rows;
+        // Of cubes that came meanwhile it is not known whether they changed.
+        changed.extend(self.read.cache.cubes().difference(&all));
         let vacant = self.shared.slot.vacate(PATIENCE).ok_or(NotResumed::InUse { waited: PATIENCE })?;
         self.read.deltas.replace(deltas);
         self.shared.registry.replace(Arc::new(catalog));
@@ -121,14 +133,14 @@ impl CommitState {
     fn changed_since(
         &self,
         rows: &dyn Readable,
-        cubes: &[(Dimension, ClusterPos)],
+        cubes: &HashSet<(Dimension, ClusterPos)>,
         since: u64,
-    ) -> Result<Vec<(Dimension, ClusterPos)>, Error> {
+    ) -> Result<HashSet<(Dimension, ClusterPos)>, Error> {
         let keys: Vec<_> =
             cubes.iter().map(|(dimension, cube)| key::change_mark(*dimension, *cube)).collect();
         let asked: Vec<_> = keys.iter().map(|key| (Space::ChangeMark, &key[..])).collect();
         Counters::add(&self.shared.counters.engine_reads, asked.len() as u64);
-        let mut changed = Vec::new();
+        let mut changed = HashSet::new();
         for ((cube, key), row) in cubes.iter().zip(&keys).zip(rows.get_many(&asked)) {
             let is_newer = |row: &[u8]| {
                 FrameView::open(Space::ChangeMark, key, row)
@@ -136,7 +148,7 @@ impl CommitState {
             };
             match row {
                 Ok(row) if row.as_deref().is_none_or(|row| !is_newer(row)) => {}
-                Ok(_) | Err(EngineError::Corrupt { .. }) => changed.push(*cube),
+                Ok(_) | Err(EngineError::Corrupt { .. }) => drop(changed.insert(*cube)),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -15,6 +15,14 @@ pub(crate) struct AnnouncedAnywhere<'c> {
 }
 
 impl ChunkCache {
+    /// The 16³ cubes of which something is cached. Visits every entry.
+    pub(crate) fn cubes(&self) -> HashSet<(Dimension, ClusterPos)> {
+        let mut cubes = HashSet::new();
+        cubes.extend(self.entries.iter().map(|(at, _)| miss::cube(at)));
+        cubes.extend(self.absent.cubes());
+        cubes
+    }
+
     /// Announces commits of another writer. Threads forget the chunks and columns that they used recently.
     pub(crate) fn announce_anywhere(&self) -> AnnouncedAnywhere<'_> {
         let everywhere = (0..self.epochs.slots()).map(Slot).collect();
@@ -23,18 +31,9 @@ impl ChunkCache {
 }
 
 impl AnnouncedAnywhere<'_> {
-    /// The 16³ cubes of which something is cached. Visits every entry.
-    pub(crate) fn cubes(&self) -> Vec<(Dimension, ClusterPos)> {
-        let mut cubes = HashSet::new();
-        cubes.extend(self.cache.entries.iter().map(|(at, _)| miss::cube(at)));
-        cubes.extend(self.cache.absent.cubes());
-        cubes.into_iter().collect()
-    }
-
     /// Forgets everything in some 16³ cubes.
-    pub(crate) fn forget(&self, cubes: &[(Dimension, ClusterPos)]) {
-        let cubes: HashSet<_> = cubes.iter().copied().collect();
+    pub(crate) fn forget(&self, cubes: &HashSet<(Dimension, ClusterPos)>) {
         self.cache.entries.retain(|at, _| !cubes.contains(&miss::cube(*at)));
-        self.cache.absent.forget_cubes(&cubes);
+        self.cache.absent.forget_cubes(cubes);
     }
 }
