@@ -130,8 +130,9 @@ impl Node {
             ("wal_level", "replica"),
             ("wal_log_hints", "on"),
             ("max_wal_senders", "10"),
-            // For a standby that comes back, and for `pg_rewind`: there are no slots.
-            ("wal_keep_size", "512MB"),
+            // There are no slots. A node that is rewound needs the log since the checkpoint before the failover, which may
+            // be `max_wal_size` ago.
+            ("wal_keep_size", "1GB"),
             ("hot_standby", "on"),
             ("synchronous_commit", "on"),
             ("synchronous_standby_names", &quorum),
@@ -343,7 +344,7 @@ mod tests {
             wal_level = 'replica'
             wal_log_hints = 'on'
             max_wal_senders = '10'
-            wal_keep_size = '512MB'
+            wal_keep_size = '1GB'
             hot_standby = 'on'
             synchronous_commit = 'on'
             synchronous_standby_names = 'ANY 1 (n1,n2,n3)'
