@@ -90,7 +90,6 @@ macro_rules! delegate {
         }
     };
     (@snapshot $engine:ident) => { $crate::delegate!(? $engine snapshot $crate::Snapshot<'_>); };
-    (@follow $engine:ident) => { $crate::delegate!(? $engine follow $crate::Snapshot<'static>); };
     (@sync $engine:ident) => { $crate::delegate!(? $engine sync ()); };
     (@flush $engine:ident) => { $crate::delegate!(? $engine flush ()); };
     (@close $engine:ident) => { $crate::delegate!(? $engine close ()); };

@@ -45,7 +45,7 @@ impl Sample {
         self.calls.push(calls);
     }
 
-    /// The time below which so much of all lies.
+    /// A percentile of the times.
     pub(crate) fn time(&mut self, percent: f64) -> Duration {
         percentile(&mut self.times, percent)
     }

@@ -338,7 +338,7 @@ fn readers_beside_refreshes_see_whole_commits_in_order_and_no_damage() {
 
 #[test]
 fn what_is_not_followed_says_so_and_an_outage_leaves_what_is_shown() {
-    let refused = World::builder().in_memory().expect("opens").refresh().expect_err("nobody else writes");
+    let refused = World::builder().in_memory().expect("opens").refresh().expect_err("it is not shared");
     assert!(matches!(refused, Error::Engine(EngineError::Unsupported { what: "be followed" })), "{refused}");
 
     let rows = Rows::new();
