@@ -41,12 +41,10 @@ pub(crate) struct Session {
 pub(crate) struct Reading {
     pub(crate) get: Statement,
     pub(crate) has: Statement,
-    pub(crate) get_many: Statement,
     pub(crate) slices: Statement,
     pub(crate) page: Statement,
     pub(crate) page_to: Statement,
     pub(crate) records: Statement,
-    pub(crate) get_many_mixed: Statement,
     pub(crate) slices_mixed: Statement,
     pub(crate) records_page: Statement,
     pub(crate) head: Statement,
@@ -110,44 +108,18 @@ impl Session {
     pub(crate) async fn reading(&self, sql: &Sql) -> Result<&Reading, Failed> {
         let prepare = || async {
             let prepare = async |template| self.client.prepare(&sql.text(template)).await;
-            let (
-                get,
-                has,
-                get_many,
-                slices,
-                page,
-                page_to,
-                head,
-                records,
-                get_many_mixed,
-                slices_mixed,
-                records_page,
-            ) = tokio::try_join!(
+            let (get, has, slices, page, page_to, head, records, slices_mixed, records_page) = tokio::try_join!(
                 prepare(schema::GET),
                 prepare(schema::HAS),
-                prepare(schema::GET_MANY),
                 prepare(schema::SLICES),
                 prepare(schema::PAGE),
                 prepare(schema::PAGE_TO),
                 prepare(schema::HEAD),
                 prepare(schema::RECORDS_OF),
-                prepare(schema::GET_MANY_MIXED),
                 prepare(schema::SLICES_MIXED),
                 prepare(schema::RECORDS_PAGE),
             )?;
-            Ok(Reading {
-                get,
-                has,
-                get_many,
-                slices,
-                page,
-                page_to,
-                records,
-                get_many_mixed,
-                slices_mixed,
-                records_page,
-                head,
-            })
+            Ok(Reading { get, has, slices, page, page_to, records, slices_mixed, records_page, head })
         };
         self.reading.get_or_try_init(prepare).await
     }

@@ -54,6 +54,7 @@ pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     commits::guards_see_versions_and_absence(&make());
     commits::a_batch_over_the_limit_writes_nothing(&make());
     reads::many_keys_are_answered_in_their_order(&make());
+    reads::keys_that_differ_in_their_last_byte_are_told_apart(&make());
     reads::parts_of_rows_are_cut_out(&make());
     reads::scans_keep_to_their_bounds(&make());
     reads::a_scan_ends_at_its_limit(&make());

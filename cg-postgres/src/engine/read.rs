@@ -1,5 +1,6 @@
 //! Reads of rows, of the newest state or of a view.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -108,54 +109,30 @@ impl Source {
     }
 
     pub(crate) fn get_many(&self, at: Option<&At>, keys: &[(Space, &[u8])]) -> Vec<Found> {
-        if keys.is_empty() {
-            return Vec::new();
-        }
-        let asked = Arc::new(Asked::of(keys.iter().map(|(space, key)| (*space, *key, (0, 0)))));
-        let places = Arc::clone(&asked);
-        let rows = self.ask(at, move |pool, session| {
-            let asked = Arc::clone(&asked);
-            async move {
-                let statements = session.reading(&pool.sql).await?;
-                let Asked { plain, records, .. } = &*asked;
-                if records.keys.is_empty() {
-                    let parameters: [&(dyn ToSql + Sync); 3] = [&SEGMENT, &plain.families, &plain.keys];
-                    return Ok(session.client.query(&statements.get_many, &parameters).await?);
-                }
-                let parameters: [&(dyn ToSql + Sync); 4] =
-                    [&SEGMENT, &plain.families, &plain.keys, &records.keys];
-                Ok(session.client.query(&statements.get_many_mixed, &parameters).await?)
-            }
-        });
-        let is_damaged = |failed: &Failed| matches!(failed, Failed::Refused(error) if error.is_of_damage());
-        match rows {
-            // A damaged block fails the statement, and shall fail only its own rows.
-            Err(ReadError::Failed(failed)) if keys.len() > 1 && is_damaged(&failed) => {
-                keys.iter().map(|(space, key)| self.get(at, *space, key)).collect()
-            }
-            rows => places.each(rows),
-        }
+        let whole = keys.iter().map(|(space, key)| RowSlice { space: *space, key, bytes: 0..usize::MAX });
+        self.get_slices(at, &whole.collect::<Vec<_>>())
     }
 
     pub(crate) fn get_slices(&self, at: Option<&At>, slices: &[RowSlice<'_>]) -> Vec<Found> {
         if slices.is_empty() {
             return Vec::new();
         }
-        // No row has 1 GiB. The server adds both numbers.
-        let at_most = |bytes: usize| i32::try_from(bytes).unwrap_or(i32::MAX).min(1 << 30);
-        let part = |slice: &RowSlice<'_>| {
-            let (start, end) = (slice.bytes.start, slice.bytes.end);
-            (at_most(start) + 1, at_most(end.saturating_sub(start)))
-        };
-        let asked = Arc::new(Asked::of(slices.iter().map(|slice| (slice.space, slice.key, part(slice)))));
+        let asked = Arc::new(Asked::of(slices));
         let places = Arc::clone(&asked);
         let rows = self.ask(at, move |pool, session| {
             let asked = Arc::clone(&asked);
             async move {
                 let statements = session.reading(&pool.sql).await?;
-                let Asked { plain, records, .. } = &*asked;
-                let mut parameters: Vec<&(dyn ToSql + Sync)> =
-                    vec![&SEGMENT, &plain.families, &plain.keys, &plain.starts, &plain.lens];
+                let Asked { groups, records } = &*asked;
+                let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![
+                    &SEGMENT,
+                    &groups.families,
+                    &groups.from,
+                    &groups.to,
+                    &groups.masks,
+                    &groups.starts,
+                    &groups.lens,
+                ];
                 if records.keys.is_empty() {
                     return Ok(session.client.query(&statements.slices, &parameters).await?);
                 }
@@ -164,7 +141,17 @@ impl Source {
                 Ok(session.client.query(&statements.slices_mixed, &parameters).await?)
             }
         });
-        places.each(rows)
+        let is_damaged = |failed: &Failed| matches!(failed, Failed::Refused(error) if error.is_of_damage());
+        match rows {
+            // A damaged block fails the statement, and shall fail only its own rows.
+            Err(ReadError::Failed(failed)) if slices.len() > 1 && is_damaged(&failed) => {
+                slices.chunks(1).flat_map(|slice| self.get_slices(at, slice)).collect()
+            }
+            Err(error) => slices.iter().map(|_| Err(error.engine_error())).collect(),
+            Ok(rows) => places.each(&rows, slices.len()).unwrap_or_else(|error| {
+                slices.iter().map(|_| Err(ReadError::from(error.clone()).engine_error())).collect()
+            }),
+        }
     }
 }
 
@@ -183,69 +170,108 @@ async fn record(
     Ok(row.map(|row| row.try_get(1)).transpose()?.flatten())
 }
 
-/// Keys, and slices of their rows.
+/// Slices in groups. All of a group are of the same bytes of rows of one family, whose keys differ in their last byte alone:
+/// chunks that are near each other. A group of an area has some tens of keys.
 #[derive(Debug, Default)]
-struct Slices {
+struct Groups {
     families: Vec<i16>,
+    /// The first key of each.
+    from: Vec<Vec<u8>>,
+    /// The last key of each.
+    to: Vec<Vec<u8>>,
+    /// A bit for each last byte that is asked for.
+    masks: Vec<Vec<u8>>,
+    starts: Vec<i32>,
+    lens: Vec<i32>,
+    /// The last byte of each key, which ascend, and its place in the call. A key without bytes has 0.
+    members: Vec<Vec<(u8, usize)>>,
+}
+
+/// Slices of records.
+#[derive(Debug, Default)]
+struct Records {
     keys: Vec<Vec<u8>>,
     starts: Vec<i32>,
     lens: Vec<i32>,
-}
-
-/// The keys of a call: those that may be in a table of records apart from the others.
-#[derive(Debug, Default)]
-struct Asked {
-    plain: Slices,
-    records: Slices,
-    /// The place of each key in the call, first of the others, then of the records.
+    /// The place of each in the call.
     places: Vec<usize>,
 }
 
+/// The slices of a call: those of rows that may be in a table of records apart from the others.
+#[derive(Debug, Default)]
+struct Asked {
+    groups: Groups,
+    records: Records,
+}
+
 impl Asked {
-    fn of<'a>(keys: impl Iterator<Item = (Space, &'a [u8], (i32, i32))>) -> Self {
-        let (mut asked, mut records) = (Self::default(), Vec::new());
-        for (place, (space, key, (start, len))) in keys.enumerate() {
-            let (to, places) = if is_record(space.family(), key) {
-                (&mut asked.records, &mut records)
+    fn of(slices: &[RowSlice<'_>]) -> Self {
+        let mut asked = Self::default();
+        let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (place, slice) in slices.iter().enumerate() {
+            let (start, len) = bytes_of(slice);
+            if is_record(slice.space.family(), slice.key) {
+                asked.records.keys.push(slice.key.to_vec());
+                asked.records.starts.push(start);
+                asked.records.lens.push(len);
+                asked.records.places.push(place);
             } else {
-                (&mut asked.plain, &mut asked.places)
-            };
-            to.families.push(number(space.family()));
-            to.keys.push(key.to_vec());
-            to.starts.push(start);
-            to.lens.push(len);
-            places.push(place);
+                let (last, rest) = slice.key.split_last().unzip();
+                let group = groups.entry((number(slice.space.family()), rest, start, len)).or_default();
+                group.push((last.copied().unwrap_or_default(), place));
+            }
         }
-        asked.places.append(&mut records);
+        for ((family, rest, start, len), mut members) in groups {
+            members.sort_unstable();
+            let key = |member: Option<&(u8, usize)>| {
+                let last = member.map(|(last, _)| *last);
+                rest.into_iter().flatten().copied().chain(last.filter(|_| rest.is_some())).collect()
+            };
+            let mut mask = vec![0; 32];
+            for (last, _) in &members {
+                mask[usize::from(last / 8)] |= 1 << (last % 8);
+            }
+            asked.groups.families.push(family);
+            asked.groups.from.push(key(members.first()));
+            asked.groups.to.push(key(members.last()));
+            asked.groups.masks.push(mask);
+            asked.groups.starts.push(start);
+            asked.groups.lens.push(len);
+            asked.groups.members.push(members);
+        }
         asked
     }
 
-    /// One result for each key, in the order of the call. An error of the call is that of each key.
-    fn each(&self, rows: Result<Vec<Row>, ReadError>) -> Vec<Found> {
-        let rows = match rows {
-            Ok(rows) => rows,
-            Err(error) => return self.places.iter().map(|_| Err(error.engine_error())).collect(),
-        };
-        let value = |row: &Row, column| {
-            Ok(row.try_get::<_, Option<Vec<u8>>>(column).map_err(unexpected)?.map(Value::from))
-        };
-        if self.records.keys.is_empty() {
-            return rows.iter().map(|row| value(row, 0)).collect();
-        }
-        let mut found: Vec<Found> = self.places.iter().map(|_| Ok(None)).collect();
-        for row in &rows {
-            match row.try_get::<_, i64>(0) {
-                Ok(number) => {
-                    let place = self.places.get((number as usize).wrapping_sub(1));
-                    if let Some(one) = place.and_then(|place| found.get_mut(*place)) {
-                        *one = value(row, 1);
-                    }
-                }
-                Err(error) => return self.each(Err(Failed::from(error).into())),
+    /// The places of the slices of a row that was found, by the number of its group and its last byte. The number of a row
+    /// without a byte is that of a record.
+    fn places(&self, number: i64, last: Option<i32>) -> impl Iterator<Item = usize> {
+        let index = (number as usize).wrapping_sub(1);
+        let record = if last.is_none() { self.records.places.get(index).copied() } else { None };
+        let members = last.zip(self.groups.members.get(index)).map(|(last, members)| {
+            let from = members.partition_point(|(member, _)| i32::from(*member) < last);
+            members[from..].iter().take_while(move |(member, _)| i32::from(*member) == last)
+        });
+        record.into_iter().chain(members.into_iter().flatten().map(|(_, place)| *place))
+    }
+
+    /// One result for each of the slices, in the order of the call.
+    fn each(&self, rows: &[Row], count: usize) -> Result<Vec<Found>, Failed> {
+        let mut found: Vec<Found> = (0..count).map(|_| Ok(None)).collect();
+        for row in rows {
+            let Some(value) = row.try_get::<_, Option<&[u8]>>(2)? else { continue };
+            for place in self.places(row.try_get(0)?, row.try_get(1)?) {
+                found[place] = Ok(Some(Value::from(value.to_vec())));
             }
         }
-        found
+        Ok(found)
     }
+}
+
+/// The first byte of a slice, counted from 1, and its length. No row has 1 GiB, and the server adds both numbers.
+fn bytes_of(slice: &RowSlice<'_>) -> (i32, i32) {
+    let at_most = |bytes: usize| i32::try_from(bytes).unwrap_or(i32::MAX).min(1 << 30);
+    let (start, end) = (slice.bytes.start, slice.bytes.end);
+    (at_most(start) + 1, at_most(end.saturating_sub(start)))
 }
 
 /// The error of a column of another type than its table declares.
