@@ -7,7 +7,7 @@ use cg_engine::conformance::{Counter, Counting};
 use cg_postgres::{Address, Options, PostgresEngine};
 
 use crate::failure::Failure;
-use crate::proxy::{Proxy, Trips};
+use crate::proxy::{Proxy, Trips, own_time};
 
 /// The port of a host that names none.
 const PORT: u16 = 5432;
@@ -49,7 +49,8 @@ impl Database {
         Ok(Self { parts })
     }
 
-    /// The database over a network.
+    /// The database over a network whose round trips take the delay longer: what the proxies take by themselves is part
+    /// of it.
     ///
     /// # Errors
     /// No port is free.
@@ -65,7 +66,8 @@ impl Database {
             });
         }
         let trips = Arc::new(Trips::default());
-        let proxies = hosts.split(',').map(|host| Proxy::new(&with_port(host), delay, &trips));
+        let added = delay.saturating_sub(own_time(delay)?);
+        let proxies = hosts.split(',').map(|host| Proxy::new(&with_port(host), added, &trips));
         let proxies = proxies.collect::<Result<Vec<_>, _>>()?;
         let hosts = proxies.iter().map(Proxy::host).collect::<Vec<_>>().join(",");
         Ok(Network { database: self, delay, hosts, trips: Some(trips), _proxies: proxies })

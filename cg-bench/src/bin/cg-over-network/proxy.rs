@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
+use crate::sample::Sample;
 
 /// Counts the round trips that followed one another over all connections of a network.
 ///
@@ -72,6 +73,43 @@ impl Drop for Proxy {
         // Wakes the thread that accepts.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
+}
+
+/// The time that a round trip through a proxy takes beyond its delay: that of threads that wake.
+///
+/// # Errors
+/// No port is free.
+pub(crate) fn own_time(delay: Duration) -> Result<Duration, Failure> {
+    let echo = echo()?;
+    let proxy = Proxy::new(&echo, delay, &Arc::new(Trips::default()))?;
+    let (direct, through) = (round_trip(&echo)?, round_trip(&proxy.host())?);
+    Ok(through.saturating_sub(direct).saturating_sub(delay))
+}
+
+/// The median time of the answer to a byte.
+fn round_trip(host: &str) -> Result<Duration, Failure> {
+    let mut client = TcpStream::connect(host)?;
+    client.set_nodelay(true)?;
+    let mut sample = Sample::default();
+    for _ in 0..200 {
+        sample.measure_alone(|| client.write_all(b"a").and_then(|()| client.read_exact(&mut [0])))?;
+    }
+    Ok(sample.time(50.0))
+}
+
+/// A server that answers all with itself.
+fn echo() -> Result<String, Failure> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let host = listener.local_addr()?.to_string();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                client.set_nodelay(true)?;
+                std::io::copy(&mut client.try_clone()?, &mut &client)
+            });
+        }
+    });
+    Ok(host)
 }
 
 /// Moves the bytes of a connection in both directions.
@@ -148,25 +186,10 @@ fn wake_in_time() {
 mod tests {
     use super::*;
 
-    /// A server that answers each part with itself.
-    fn echo() -> String {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let host = listener.local_addr().expect("bound").to_string();
-        thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                thread::spawn(move || {
-                    let (mut from, mut to) = (client.try_clone().expect("open"), client);
-                    std::io::copy(&mut from, &mut to)
-                });
-            }
-        });
-        host
-    }
-
     #[test]
     fn an_answer_takes_the_delay_and_a_flood_no_longer() {
         let (delay, trips) = (Duration::from_millis(40), Arc::new(Trips::default()));
-        let proxy = Proxy::new(&echo(), delay, &trips).expect("a port");
+        let proxy = Proxy::new(&echo().expect("a port"), delay, &trips).expect("a port");
         let mut client = TcpStream::connect(proxy.host()).expect("accepts");
         let mut answer = vec![0; 4 << 20];
         let mut ask = |len: usize| {
@@ -188,7 +211,7 @@ mod tests {
     #[test]
     fn round_trips_are_counted_where_one_follows_another() {
         let trips = Arc::new(Trips::default());
-        let proxy = Proxy::new(&echo(), Duration::from_millis(20), &trips).expect("a port");
+        let proxy = Proxy::new(&echo().expect("a port"), Duration::from_millis(20), &trips).expect("a port");
         let mut clients = [(); 2].map(|()| TcpStream::connect(proxy.host()).expect("accepts"));
         let mut ask = |which: &[usize]| {
             let before = trips.count();
