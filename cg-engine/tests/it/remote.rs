@@ -50,7 +50,7 @@ fn failing(defect: Defect) -> BTreeSet<&'static str> {
 
 #[test]
 fn each_defect_of_a_server_is_found_by_the_test_of_its_promise() {
-    let table: [(Defect, &[&str]); 7] = [
+    let table: [(Defect, &[&str]); 9] = [
         (
             Defect::NoEpoch,
             &["a_second_owner_fences_the_first", "a_late_request_of_an_earlier_owner_is_not_applied"],
@@ -64,6 +64,14 @@ fn each_defect_of_a_server_is_found_by_the_test_of_its_promise() {
             Defect::DoubtByRead,
             &["the_commit_that_an_engine_finds_when_it_is_opened_again_survives_a_failover"],
         ),
+        (
+            Defect::NoAnswers,
+            &[
+                "a_commit_whose_messages_are_lost_is_applied_once",
+                "a_guard_holds_for_a_commit_that_is_sent_again",
+            ],
+        ),
+        (Defect::RunInParts, &["a_run_that_one_node_had_survives_a_failover_whole_or_not_at_all"]),
     ];
     for (defect, expected) in table {
         let failing = failing(defect);

@@ -45,6 +45,10 @@ pub enum Defect {
     NoQuorum,
     /// An owner that connects again reads what one node alone may have.
     DoubtByRead,
+    /// A request that is sent again is judged anew.
+    NoAnswers,
+    /// Each batch of a run is replicated by itself.
+    RunInParts,
 }
 
 #[derive(Debug, Default)]
@@ -171,7 +175,9 @@ impl Server {
         guards: &[Guard],
     ) -> Applied {
         let mut state = self.state.lock();
-        if let Some((_, applied)) = state.answers.get(&owner).filter(|(number, _)| *number == request) {
+        let is_repeated =
+            |(number, _): &&(u64, _)| *number == request && self.defect != Some(Defect::NoAnswers);
+        if let Some((_, applied)) = state.answers.get(&owner).filter(is_repeated) {
             return applied.clone();
         }
         let is_owner = match self.defect {
@@ -179,7 +185,14 @@ impl Server {
             Some(Defect::NoSession) => owner.epoch == state.epoch,
             _ => owner == state.owner(),
         };
-        let first = if self.defect == Some(Defect::NoNumber) { state.last_commit.next() } else { first };
+        if is_owner && self.defect == Some(Defect::RunInParts) {
+            for batch in batches.drain(..batches.len().saturating_sub(1)) {
+                state.apply(batch);
+                state.replicate();
+            }
+        }
+        let any_number = matches!(self.defect, Some(Defect::NoNumber | Defect::RunInParts));
+        let first = if any_number { state.last_commit.next() } else { first };
         let mut applied = if is_owner {
             state.apply_all(first, std::mem::take(batches), guards)
         } else {

@@ -58,6 +58,7 @@ pub(super) fn a_followed_state_stays_after_later_commits_and_ends_with_its_engin
     write_all(&writer, 200, &[0]);
     let reader = rows.read().expect("opens for reading");
     let [then, again] = [(); 2].map(|()| reader.follow().expect("is shared"));
+    let snapshot = reader.snapshot().expect("is open");
     write_all(&writer, 200, &[1]);
     let now = reader.follow().expect("is shared");
     let versions = |state: &dyn Readable| {
@@ -68,10 +69,11 @@ pub(super) fn a_followed_state_stays_after_later_commits_and_ends_with_its_engin
         });
         scanned.map(|_| versions)
     };
-    for (state, version) in [(&then, 1), (&now, 2), (&again, 1)] {
+    for (state, version) in [(&then, 1), (&now, 2), (&again, 1), (&snapshot, 1)] {
         let read = versions(&**state).expect("scans");
         assert_eq!(read, vec![Some(version); 200], "the state of commit {version}");
     }
+    drop(snapshot);
     reader.close().expect("closes");
     assert!(matches!(versions(&*then), Err(EngineError::Closed)), "the engine is closed");
     drop(reader);

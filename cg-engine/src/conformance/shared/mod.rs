@@ -104,6 +104,7 @@ pub fn shared_cases<S: Shared>() -> Vec<Case<S>> {
             readers_write_nothing
             readers_beside_a_writer_see_whole_batches;
         doubt: a_commit_whose_messages_are_lost_is_applied_once
+            a_guard_holds_for_a_commit_that_is_sent_again
             a_late_request_of_an_earlier_connection_is_not_applied
             a_late_request_of_an_earlier_owner_is_not_applied
             a_cut_link_ends_writing_until_the_engine_is_opened_again
@@ -120,7 +121,8 @@ pub fn shared_cases<S: Shared>() -> Vec<Case<S>> {
 pub fn replicated_cases<S: Replicated>() -> Vec<Case<S>> {
     cases! {
         failover: an_acknowledged_commit_survives_a_failover
-            the_commit_that_an_engine_finds_when_it_is_opened_again_survives_a_failover;
+            the_commit_that_an_engine_finds_when_it_is_opened_again_survives_a_failover
+            a_run_that_one_node_had_survives_a_failover_whole_or_not_at_all;
     }
 }
 
@@ -191,14 +193,22 @@ impl How {
     fn write(self, engine: &dyn Engine, batch: Batch) -> Result<CommitSeq, EngineError> {
         match self {
             Self::Commit => engine.commit(batch, &[], Level::Process),
-            Self::Run => engine.commit_run(engine.last_commit().next(), vec![batch], Level::Process),
+            // The row comes with the last batch, which is stored only with those before it.
+            Self::Run => {
+                let batches = vec![Batch::new(), Batch::new(), batch];
+                engine.commit_run(engine.last_commit().next(), batches, Level::Process)
+            }
             Self::Maintenance => engine.commit(batch.maintenance(), &[], Level::Process),
         }
     }
 
     /// The number of commits that it makes.
     fn count(self) -> u64 {
-        u64::from(self != Self::Maintenance)
+        match self {
+            Self::Commit => 1,
+            Self::Run => 3,
+            Self::Maintenance => 0,
+        }
     }
 }
 
