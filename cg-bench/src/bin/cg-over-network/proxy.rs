@@ -8,8 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cg_bench::order::percentile;
+
 use crate::failure::Failure;
-use crate::sample::Sample;
 
 /// Counts the round trips that followed one another over all connections of a network.
 ///
@@ -90,11 +91,14 @@ pub(crate) fn own_time(delay: Duration) -> Result<Duration, Failure> {
 fn round_trip(host: &str) -> Result<Duration, Failure> {
     let mut client = TcpStream::connect(host)?;
     client.set_nodelay(true)?;
-    let mut sample = Sample::default();
+    let mut times = Vec::new();
     for _ in 0..200 {
-        sample.measure_alone(|| client.write_all(b"a").and_then(|()| client.read_exact(&mut [0])))?;
+        let begun = Instant::now();
+        client.write_all(b"a")?;
+        client.read_exact(&mut [0])?;
+        times.push(begun.elapsed());
     }
-    Ok(sample.time(50.0))
+    Ok(percentile(&mut times, 50.0))
 }
 
 /// A server that answers all with itself.
