@@ -3,11 +3,11 @@
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::ops::{ControlFlow, Range};
 
-use cg_format::Space;
 use cg_format::frame::FrameView;
+use cg_format::{Space, key};
 
 use super::{SPACE, commit, keys, payload, payloads, put, put_all, row};
-use crate::{ALL_KEYS, Batch, Engine, KeyRange, Readable, ReadableExt as _, RowSlice, Stamp};
+use crate::{ALL_KEYS, Batch, Engine, KeyRange, Readable, ReadableExt as _, RowSlice, Stamp, Value};
 
 pub(super) fn many_keys_are_answered_in_their_order(engine: &dyn Engine) {
     let mut batch = Batch::new();
@@ -38,21 +38,49 @@ pub(super) fn many_keys_are_answered_in_their_order(engine: &dyn Engine) {
 
 pub(super) fn keys_that_differ_in_their_last_byte_are_told_apart(engine: &dyn Engine) {
     let stored: [&[u8]; 9] = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a\x01", b"a\x01\x01", b"a\xff", b"b"];
-    put_all(engine, &stored);
-    let asked: [&[u8]; 10] =
-        [b"a\xff", b"", b"a\0", b"\0", b"a\x02", b"a", b"a\x01\0", b"a\xff", b"\x01", b"\x01\x01"];
-    let slices = asked.map(|key| RowSlice { space: SPACE, key, bytes: 0..usize::MAX });
-    let check = |view: &dyn Readable| {
-        let expected = asked.map(|key| stored.contains(&key).then(Vec::new));
-        assert_eq!(payloads(view, &asked.map(|key| (SPACE, key))), expected);
-        for (RowSlice { key, .. }, found) in slices.iter().zip(view.get_slices(&slices)) {
-            // The key is part of the checksum of a row.
-            let found = found.expect("reads").map(|row| FrameView::open(SPACE, key, &row).is_ok());
-            assert_eq!(found, stored.contains(key).then_some(true), "{}", key.escape_ascii());
+    let asked: [&[u8]; 12] = [
+        b"a\xff",
+        b"",
+        b"a\0",
+        b"\0",
+        b"a\x02",
+        b"a",
+        b"a\x01\0",
+        b"a\xff",
+        b"\x01",
+        b"\x01\x01",
+        b"c",
+        b"a",
+    ];
+    // Alone, and at the end of keys of chunks.
+    for (space, before) in [(SPACE, 0), (Space::ChunkL0, key::CHUNK_LEN_BYTES - 1)] {
+        let whole = |key: &[u8]| [&vec![7; before], key].concat();
+        let mut batch = Batch::new();
+        for key in stored {
+            batch.put(space, whole(key), row(b""), Stamp::Commit);
         }
-    };
-    check(engine);
-    check(&engine.snapshot().expect("is open"));
+        commit(engine, batch);
+        let keys = asked.map(whole);
+        let slices = keys.each_ref().map(|key| RowSlice { space, key, bytes: 0..usize::MAX });
+        let check = |view: &dyn Readable| {
+            let many = view.get_many(&slices.each_ref().map(|slice| (space, slice.key)));
+            for found in [many, view.get_slices(&slices)] {
+                for ((key, RowSlice { key: whole, .. }), found) in asked.iter().zip(&slices).zip(found) {
+                    // The key is part of the checksum of a row.
+                    let is_its = |found: Value<'_>| FrameView::open(space, whole, &found).is_ok();
+                    let expected = stored.contains(key).then_some(true);
+                    assert_eq!(
+                        found.expect("reads").map(is_its),
+                        expected,
+                        "{space:?} {}",
+                        key.escape_ascii()
+                    );
+                }
+            }
+        };
+        check(engine);
+        check(&engine.snapshot().expect("is open"));
+    }
 }
 
 pub(super) fn parts_of_rows_are_cut_out(engine: &dyn Engine) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_engine::{CommitSeq, EngineError, RowSlice, Space, Value};
+use cg_format::key;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -170,8 +171,8 @@ async fn record(
     Ok(row.map(|row| row.try_get(1)).transpose()?.flatten())
 }
 
-/// Slices in groups. All of a group are of the same bytes of rows of one family, whose keys differ in their last byte alone:
-/// chunks that are near each other. A group of an area has some tens of keys.
+/// Slices in groups. All of a group are of the same bytes of rows of one family. A group has one key, or those of chunks that
+/// are near each other, which differ in their last byte alone. An area has some tens of groups.
 #[derive(Debug, Default)]
 struct Groups {
     families: Vec<i16>,
@@ -217,11 +218,13 @@ impl Asked {
                 asked.records.places.push(place);
             } else {
                 let (last, rest) = slice.key.split_last().unzip();
-                let group = groups.entry((number(slice.space.family()), rest, start, len)).or_default();
-                group.push((last.copied().unwrap_or_default(), place));
+                // The rows of a family of other keys that lie between two that are asked for may be many.
+                let alone = if is_of_chunks(slice) { None } else { last };
+                let group = (number(slice.space.family()), rest, alone, start, len);
+                groups.entry(group).or_default().push((last.copied().unwrap_or_default(), place));
             }
         }
-        for ((family, rest, start, len), mut members) in groups {
+        for ((family, rest, _, start, len), mut members) in groups {
             members.sort_unstable();
             let key = |member: Option<&(u8, usize)>| {
                 let last = member.map(|(last, _)| *last);
@@ -265,6 +268,12 @@ impl Asked {
         }
         Ok(found)
     }
+}
+
+/// Whether the family of a row has keys of one length, so that few rows have keys that differ in their last byte alone.
+fn is_of_chunks(slice: &RowSlice<'_>) -> bool {
+    let is_of_chunks = matches!(slice.space, Space::ChunkL0 | Space::ClusterL1 | Space::ClusterL2);
+    is_of_chunks && slice.key.len() == key::CHUNK_LEN_BYTES
 }
 
 /// The first byte of a slice, counted from 1, and its length. No row has 1 GiB, and the server adds both numbers.
