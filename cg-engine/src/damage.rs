@@ -130,7 +130,7 @@ impl<'v> Uncached<'v> {
 }
 
 impl Readable for Uncached<'_> {
-    crate::delegate! { rows => get get_many get_slices }
+    crate::delegate! { rows => get get_many get_slices is_empty }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         self.rows.scan_rows(Scan { is_uncached: true, ..scan }, visit)

@@ -55,6 +55,7 @@ macro_rules! delegate {
             self.$engine.ranges_at_once(family)
         }
     };
+    (@is_empty $engine:ident) => { $crate::delegate!(? $engine is_empty bool); };
     (@check_columns $engine:ident) => {
         fn check_columns(&self, visit: &mut $crate::ColumnsVisitor<'_>) -> Result<(), $crate::EngineError> {
             self.$engine.check_columns(visit)

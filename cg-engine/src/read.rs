@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cg_format::Space;
 use cg_format::key::Family;
 
-use super::{EngineError, KeyRange};
+use super::{ALL_KEYS, EngineError, KeyRange};
 
 /// The callback of a scan. It gets the key and the bytes of each row. A break ends the scan.
 pub type RowVisitor<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
@@ -109,6 +109,20 @@ pub trait Readable: Send + Sync {
         1
     }
 
+    /// Whether there is no row in any family. Over a network this costs one call. The default scans one row of each
+    /// family.
+    ///
+    /// # Errors
+    /// As [`scan_rows`](Self::scan_rows).
+    fn is_empty(&self) -> Result<bool, EngineError> {
+        for family in Family::ALL {
+            if self.scan_first(family, ALL_KEYS, 1, |_, _| ControlFlow::Break(()))?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Compares what the engine stores beside the bytes of its rows with them: columns that people query. Visits the
     /// family and the key of each row that they contradict, and says how. By default there is nothing beside them.
     ///
@@ -151,6 +165,10 @@ macro_rules! readable_through {
 
             fn ranges_at_once(&self, family: Family) -> usize {
                 (**self).ranges_at_once(family)
+            }
+
+            fn is_empty(&self) -> Result<bool, EngineError> {
+                (**self).is_empty()
             }
 
             fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {

@@ -25,7 +25,7 @@ pub enum Call {
     GetMany,
     /// [`Readable::get_slices`].
     GetSlices,
-    /// [`Readable::scan_rows`], whatever the number of rows.
+    /// [`Readable::scan_rows`] and the calls that replace several of them, whatever the number of rows.
     Scan,
     /// [`Engine::snapshot`] and [`Engine::follow`]. Reads from the snapshot are counted as reads.
     Snapshot,
@@ -196,6 +196,11 @@ macro_rules! counted_reads {
 
         fn ranges_at_once(&self, family: Family) -> usize {
             self.$field.ranges_at_once(family)
+        }
+
+        fn is_empty(&self) -> Result<bool, EngineError> {
+            self.counter.note(Call::Scan);
+            self.$field.is_empty()
         }
 
         fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {

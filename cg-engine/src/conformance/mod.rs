@@ -41,6 +41,7 @@ const SPACE: Space = Space::Object;
 /// If the engine breaks a promise.
 pub fn run_all<E: Engine>(make: impl Fn() -> E) {
     rows::an_empty_engine_has_no_rows(&make());
+    rows::a_row_of_any_family_is_noticed(&make());
     rows::keys_sort_as_unsigned_bytes(&make());
     rows::families_are_apart(&make());
     rows::operations_apply_in_order(&make());

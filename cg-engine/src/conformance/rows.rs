@@ -5,7 +5,7 @@ use cg_format::frame::FrameView;
 use cg_format::key::Family;
 
 use super::{SPACE, commit, keys, payload, put, put_all, row};
-use crate::{ALL_KEYS, Batch, CommitSeq, Engine, Stamp};
+use crate::{ALL_KEYS, Batch, CommitSeq, Engine, Level, Stamp};
 
 pub(super) fn an_empty_engine_has_no_rows(engine: &dyn Engine) {
     assert_eq!(engine.last_commit(), CommitSeq::NONE);
@@ -14,6 +14,23 @@ pub(super) fn an_empty_engine_has_no_rows(engine: &dyn Engine) {
     }
     assert!(engine.get(SPACE, b"key").expect("reads").is_none());
     assert!(engine.get_many(&[]).is_empty());
+    assert!(engine.is_empty().expect("reads"));
+    assert!(engine.snapshot().expect("is taken").is_empty().expect("reads"));
+}
+
+pub(super) fn a_row_of_any_family_is_noticed(engine: &dyn Engine) {
+    for space in Space::ALL {
+        let mut batch = Batch::new();
+        batch.put(space, [space.byte()], row(b"only"), Stamp::Keep(1));
+        engine.commit(batch.maintenance(), &[], Level::Process).expect("commits");
+        assert!(!engine.is_empty().expect("reads"), "{space:?}");
+        let with_row = engine.snapshot().expect("is taken");
+        let mut batch = Batch::new();
+        batch.delete(space, [space.byte()]);
+        engine.commit(batch.maintenance(), &[], Level::Process).expect("commits");
+        assert!(engine.is_empty().expect("reads"), "{space:?}");
+        assert!(!with_row.is_empty().expect("reads"), "{space:?}");
+    }
 }
 
 pub(super) fn keys_sort_as_unsigned_bytes(engine: &dyn Engine) {

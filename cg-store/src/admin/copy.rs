@@ -22,7 +22,7 @@ use crate::storage::copy_mark::{CopyMark, STATE, StoredState};
 use crate::storage::directory::WorldFile;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::location::Location;
-use crate::storage::meta::{IDENTITY, MetaRow, has_rows, open_row};
+use crate::storage::meta::{IDENTITY, MetaRow, open_row};
 
 /// Rows are loaded in parts of this many bytes.
 const PART_BYTES: u64 = 4 << 20;
@@ -86,7 +86,7 @@ impl Admin<'_> {
                 return Ok(Copied { is_continued: true, ..copied });
             }
             Some(StoredState::Copy) => return Err(OpenError::NotEmpty { at: address }.into()),
-            None if to.last_commit() != CommitSeq::NONE || has_rows(to)? => {
+            None if to.last_commit() != CommitSeq::NONE || !to.is_empty()? => {
                 return Err(OpenError::NotEmpty { at: address }.into());
             }
             None => None,

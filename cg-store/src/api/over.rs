@@ -37,31 +37,44 @@ impl WorldBuilder<'_> {
         if caps.read_only && caps.is_shared {
             return self.open_read_only_over(engine);
         }
+        let view = MetaView::read(&engine)?;
+        self.begin_over(engine, view, false)
+    }
+
+    fn begin_over(&self, engine: impl Engine, view: MetaView, is_new: bool) -> Result<World, Error> {
         self.with_options(|options| {
-            World::over(Box::new(engine), options, |names| Registry::grow(names, self.packs, &options.packs))
+            let grow = |names: &mut Catalog| Registry::grow(names, self.packs, &options.packs);
+            World::found(Box::new(engine), (view, is_new), options, grow)
         })
     }
 
-    /// Creates a world in an engine without rows. Costs a scan of each family.
+    /// Creates a world in an engine without rows. Over a network this costs one call that reads and two that write.
     ///
     /// # Errors
     /// [`OpenError::NotEmpty`] if the engine has a row or a commit; otherwise as [`over`](Self::over).
     pub fn create_over(self, engine: impl Engine) -> Result<World, Error> {
-        if engine.last_commit() != CommitSeq::NONE || meta::has_rows(&engine)? {
+        if engine.last_commit() != CommitSeq::NONE || !engine.is_empty()? {
             let at = Location::Address(engine.address());
             return Err(OpenError::NotEmpty { at }.into());
         }
-        self.over(engine)
+        if engine.caps().read_only {
+            return self.over(engine);
+        }
+        self.begin_over(engine, MetaView::default(), true)
     }
 
-    /// Opens a stored world.
+    /// Opens a stored world. Over a network this costs three calls that read.
     ///
     /// # Errors
     /// [`OpenError::NotAWorld`] if the engine has no row of a world; [`OpenError::HalfCreated`] if its creation or a copy
     /// to it was interrupted; otherwise as [`over`](Self::over).
     pub fn open_over(self, engine: impl Engine) -> Result<World, Error> {
-        check_stored(&engine)?;
-        self.over(engine)
+        let caps = engine.caps();
+        if caps.read_only && caps.is_shared {
+            return self.open_read_only_over(engine);
+        }
+        let view = read_stored(&engine)?;
+        self.begin_over(engine, view, false)
     }
 
     /// Opens a stored world read-only. Every transaction is refused and no row is changed, even if the engine takes
@@ -73,10 +86,11 @@ impl WorldBuilder<'_> {
     /// # Errors
     /// As [`open_over`](Self::open_over).
     pub fn open_read_only_over(self, engine: impl Engine) -> Result<World, Error> {
-        check_stored(&engine)?;
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let reading = ReadingEngine::newest(&engine)?;
-        let world = self.with_options(|options| World::over(Box::new(reading), options, |_| Ok(())))?;
+        let found = (read_stored(&reading)?, false);
+        let world =
+            self.with_options(|options| World::found(Box::new(reading), found, options, |_| Ok(())))?;
         if engine.caps().is_shared {
             let _new = world.rooms().shared.followed.set(engine);
         }
@@ -98,9 +112,8 @@ impl WorldBuilder<'_> {
     /// As [`open_over`](Self::open_over) if the world's own rows are damaged or of a newer release; [`Error::Engine`] if
     /// the commit is of a newer release, and for other errors of the engine.
     pub fn salvage_over(self, engine: impl Engine) -> Result<Option<SalvagedCommit>, Error> {
-        check_stored(&engine)?;
         // A world of a newer release is refused, as in an open.
-        WorldRows::read(&engine)?;
+        WorldRows::of(read_stored(&engine)?)?;
         match DamagedCommits::find(&engine, engine.last_commit())? {
             Some(damaged) => damaged.salvage(Box::new(engine)).map(Some),
             None => Ok(None),
@@ -115,13 +128,23 @@ impl World {
         options: &WorldOptions,
         change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        let location = Location::Address(engine.address());
         let view = MetaView::read(&engine)?;
+        Self::found(engine, (view, false), options, change)
+    }
+
+    /// As [`over`](Self::over), with the rows of `worldMeta`, and whether the engine is known to have no row of any family.
+    fn found(
+        engine: Box<dyn Engine>,
+        (view, is_new): (MetaView, bool),
+        options: &WorldOptions,
+        change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let location = Location::Address(engine.address());
         let stored = stored_file(&view)?;
         if stored.as_ref().is_some_and(|stored| stored.state == State::Creating) {
             return Err(OpenError::HalfCreated { at: location }.into());
         }
-        let mut rows = WorldRows::read(&view)?;
+        let mut rows = WorldRows { is_new, ..WorldRows::of(view)? };
         change(&mut rows.catalog)?;
         let new = WorldFile { state: State::Ready, ..WorldFile::signed(options.signature.clone())? };
         let file = match &stored {
@@ -138,14 +161,8 @@ impl World {
                 }
             }
         };
-        let is_changed = stored.as_ref() != Some(&file) && !engine.caps().read_only;
         rows.identity = stored;
-        let world = Self::begin(engine, rows, file, location, options)?;
-        if is_changed {
-            // What is derived from the world remembers its identity.
-            world.rooms().shared.engine()?.sync()?;
-        }
-        Ok(world)
+        Self::begin(engine, rows, file, location, options)
     }
 }
 
@@ -159,14 +176,15 @@ fn stored_file(engine: &dyn Readable) -> Result<Option<WorldFile>, Error> {
     })
 }
 
-/// Checks that an engine holds a whole world.
-fn check_stored(engine: &dyn Engine) -> Result<(), Error> {
-    if meta::IDENTITY.get(engine)?.is_some() {
-        return Ok(());
+/// Reads the rows of `worldMeta` of an engine that holds a whole world.
+fn read_stored(engine: &dyn Engine) -> Result<MetaView, Error> {
+    let view = MetaView::read(engine)?;
+    if meta::IDENTITY.get(&view)?.is_some() {
+        return Ok(view);
     }
     let at = Location::Address(engine.address());
-    if meta::has_rows(engine)? {
-        return Err(OpenError::HalfCreated { at }.into());
+    if engine.is_empty()? {
+        return Err(OpenError::NotAWorld { at, why: "it has no rows".into() }.into());
     }
-    Err(OpenError::NotAWorld { at, why: "it has no rows".into() }.into())
+    Err(OpenError::HalfCreated { at }.into())
 }

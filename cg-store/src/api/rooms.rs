@@ -17,6 +17,7 @@ use crate::kinds::opacity::TileKey;
 use crate::maintain::activity::Activity;
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::Tiering;
+use crate::read::delta::DeltaIndex;
 use crate::read::state::ReadState;
 use crate::rt::weak_world::WorldUses;
 use crate::storage::error::Error;
@@ -31,20 +32,31 @@ pub(crate) struct Rooms {
     uses: Arc<WorldUses>,
 }
 
+/// The state in which an opening finds a world.
+pub(crate) struct Found {
+    /// Where the game clock continues.
+    pub(crate) clock: GameTick,
+    /// The tiles of the opacity map that have patches, if they are known.
+    pub(crate) patched: Option<Vec<TileKey>>,
+    pub(crate) deltas: DeltaIndex,
+    /// Whether the world has just been made.
+    pub(crate) is_new: bool,
+}
+
 impl Rooms {
-    /// Creates the rooms of a world, and starts the periodic sync if it is needed. The game clock continues at `clock`.
-    /// `patched` are the tiles of the opacity map that have patches, if they are known.
-    pub(crate) fn new(shared: Shared, clock: GameTick, patched: Option<Vec<TileKey>>) -> Result<Self, Error> {
+    /// Creates the rooms of a world, and starts the periodic sync if it is needed.
+    pub(crate) fn new(shared: Shared, found: Found) -> Result<Self, Error> {
+        let Found { clock, patched, deltas, is_new } = found;
         let shared = Arc::new(shared);
         let observers = Observers::new(shared.options.tiers, clock);
         let activity = Arc::new(Activity::new(&shared, Tiering::new(observers, clock), patched));
         let queue = Arc::new(CommitQueue::new(shared.options.queue_bytes));
         let pending = Arc::clone(&queue);
-        let read = Arc::new(ReadState::new(Arc::clone(&shared), pending, Arc::clone(&activity) as _)?);
+        let read = Arc::new(ReadState::new(Arc::clone(&shared), deltas, pending, Arc::clone(&activity) as _));
         let uses = Arc::default();
         let commit = CommitState::new(Arc::clone(&read), queue, Arc::clone(&activity) as _, &uses)?;
         let maintain = MaintainState::new(Arc::clone(&commit), activity, clock, &uses);
-        maintain.know_if_empty();
+        maintain.know_if_empty(is_new);
         commit.start_syncing()?;
         Ok(Self { shared, read, commit, maintain, uses })
     }

@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 
 use cg_format::{ChunkAt, Space};
 
-use crate::api::rooms::Rooms;
+use crate::api::rooms::{Found, Rooms};
 use crate::engine::{Batch, CommitSeq, Engine, Level, Usage};
 use crate::maintain::{opacity, tiering};
+use crate::read::delta::DeltaIndex;
 use crate::rt::lock_order::{Mutex, RwLock};
 use crate::rt::stats::Counters;
 use crate::storage::copy_mark;
@@ -19,6 +20,7 @@ use crate::storage::error::{Error, OpenError};
 use crate::storage::history::HistoryEngine;
 use crate::storage::location::Location;
 use crate::storage::meta::{self, Identity, WorldRows};
+use crate::storage::meta_view::MetaView;
 use crate::storage::opacity_map::{self, Keep, KeptMap};
 use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
 use crate::storage::recovery;
@@ -93,9 +95,12 @@ impl World {
         options.tiers.validate()?;
         let engine = Box::new(HistoryEngine::begin(engine, std::mem::take(&mut rows.lineage)));
         let lineage = Arc::clone(engine.lineage());
-        recovery::finish(&*engine)?;
+        if !rows.is_new && recovery::finish(&*engine)? {
+            rows.view = MetaView::read(&*engine)?;
+        }
         let record_shape = rows.shape_for(options)?;
-        let registry = Registry::begin(&*engine, rows.catalog)?;
+        let is_writable = !engine.caps().read_only;
+        let registry = Registry::begin(&*engine, &rows.view, rows.catalog)?;
         let mut batch = Batch::new();
         let limits = rows.limits.unwrap_or(options.limits);
         if rows.limits.is_none() {
@@ -108,27 +113,39 @@ impl World {
             meta::WORLD.put(&mut batch, &file.uuid);
         }
         // A world in a directory has its identity in `world.cg`.
-        if location.directory().is_none() && rows.identity.as_ref() != Some(&file) {
+        let is_other = location.directory().is_none() && rows.identity.as_ref() != Some(&file);
+        if is_other {
             meta::IDENTITY.put(&mut batch, &file);
         }
         if rows.identity.as_ref().is_some_and(|stored| stored.state != file.state) {
             batch.delete(Space::WorldMeta, copy_mark::STATE.key);
         }
-        if options.accept_lost_commits && !matches!(opacity_map::WHOLE.get(&*engine), Ok(None)) {
+        let mut whole = opacity_map::WHOLE.get(&rows.view);
+        if options.accept_lost_commits && !matches!(whole, Ok(None)) {
             // As `KeptMap::at_open` judges it.
             opacity_map::disown(&mut batch);
-        } else if rows.limits.is_none() && options.opacity == Keep::On {
-            opacity_map::WHOLE.put(&mut batch, &registry.catalog().current_generation());
+        } else if is_writable && rows.limits.is_none() && options.opacity == Keep::On {
+            let generation = registry.catalog().current_generation();
+            opacity_map::WHOLE.put(&mut batch, &generation);
+            whole = Ok(Some(generation));
         }
         // A world of an earlier draft that is only read is read with the shape that it would get.
-        if !batch.is_empty() && !engine.caps().read_only {
-            engine.commit(batch, &[], Level::Process)?;
+        if !batch.is_empty() && is_writable {
+            // What is derived from the world remembers its identity.
+            let level = if is_other { Level::Power } else { Level::Process };
+            engine.commit(batch, &[], level)?;
         }
-        let map = KeptMap::at_open(&*engine, &registry.catalog(), options)?;
-        let patched = if map.is_whole() { opacity::tiles_at_open(&*engine) } else { Some(Vec::new()) };
+        let map = KeptMap::at_open(whole, &registry.catalog(), options)?;
+        let patched = if map.is_whole() {
+            opacity::tiles_at_open(&rows.view, engine.last_commit())
+        } else {
+            Some(Vec::new())
+        };
+        let clock = tiering::CLOCK.get(&rows.view)?.unwrap_or_default();
+        let deltas = if rows.is_new { DeltaIndex::default() } else { DeltaIndex::read(&*engine)? };
+        let found = Found { clock, patched, deltas, is_new: rows.is_new };
         let resources = options.shared();
         let pool = resources.pool().map_err(|error| OpenError::Threads { source: error.into() })?;
-        let clock = tiering::CLOCK.get(&*engine)?.unwrap_or_default();
         let shared = Shared {
             registry,
             // The process keeps its own resources as long as a world has them.
@@ -147,7 +164,7 @@ impl World {
             followed: OnceLock::new(),
             refreshing: Mutex::default(),
         };
-        let world = Self { rooms: Arc::new(Rooms::new(shared, clock, patched)?) };
+        let world = Self { rooms: Arc::new(Rooms::new(shared, found)?) };
         world.rooms().maintain.keep_map_as_asked()?;
         Ok(world)
     }

@@ -24,8 +24,7 @@ use crate::read::delta::DeltaIndex;
 use crate::rt::stats::Counters;
 use crate::storage::error::{Error, NotResumed, OpenError};
 use crate::storage::meta::{IDENTITY, WorldRows};
-use crate::storage::meta_view::MetaView;
-use crate::storage::opacity_map::KeptMap;
+use crate::storage::opacity_map::{KeptMap, WHOLE};
 use crate::storage::reading::ReadingEngine;
 use crate::storage::recovery;
 
@@ -76,10 +75,9 @@ impl CommitState {
     /// # Errors
     /// [`OpenError::OtherHistory`] if the rows do not continue those that are shown.
     fn learn_newest(&self, newest: &ReadingEngine, shown: CommitSeq) -> Result<Known, Error> {
-        let view = MetaView::read(newest)?;
-        let rows = WorldRows::read(&view)?;
+        let rows = WorldRows::read(newest)?;
         let found = newest.last_commit();
-        let identity = IDENTITY.get(&view)?.map(|file| file.identity());
+        let identity = IDENTITY.get(&rows.view)?.map(|file| file.identity());
         let point = self.shared.lineage().at(shown.get());
         let is_continued = found > shown
             && identity == Some(self.shared.file.identity())
@@ -88,7 +86,7 @@ impl CommitState {
             let at = self.shared.location.clone();
             return Err(OpenError::OtherHistory { at, shown, found }.into());
         }
-        let map = KeptMap::at_open(&view, &rows.catalog, &self.shared.options)?;
+        let map = KeptMap::at_open(WHOLE.get(&rows.view), &rows.catalog, &self.shared.options)?;
         let all = self.read.cache.cubes();
         let changed = self.changed_since(newest, &all, shown.get())?;
         Ok(Known { rows, deltas: DeltaIndex::read(newest)?, map, cubes: Cubes { all, changed } })

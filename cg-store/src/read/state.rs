@@ -30,18 +30,18 @@ impl ReadState {
     /// Creates the state from the content of the engine.
     pub(crate) fn new(
         shared: Arc<Shared>,
+        deltas: DeltaIndex,
         pending: Arc<dyn PendingWrites>,
         observer: Arc<dyn ReadObserver>,
-    ) -> Result<Self, Error> {
-        let deltas = DeltaIndex::read(&*shared.engine()?)?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             cache: ChunkCache::new(shared.options.cache_bytes),
             deltas,
             tells_asked: shared.options.prefetch.is_some(),
             shared,
             pending,
             observer,
-        })
+        }
     }
 }
 

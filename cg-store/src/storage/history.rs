@@ -162,7 +162,7 @@ impl Engine for HistoryEngine {
 }
 
 impl Readable for HistoryEngine {
-    delegate! { engine => get get_many get_slices scan_rows scan_ranges check_columns }
+    delegate! { engine => get get_many get_slices scan_rows scan_ranges is_empty check_columns }
 }
 
 /// The stored openings of an engine.

@@ -1,7 +1,6 @@
 //! The rows of `worldMeta`: properties of the world, its limits, and the registry's lists.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 #[cfg(feature = "rocks")]
 use std::path::Path;
 
@@ -20,6 +19,7 @@ use crate::engine::{ALL_KEYS, Batch, Readable, ReadableExt as _};
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Damage, Error, OpenError};
 use crate::storage::history;
+use crate::storage::meta_view::MetaView;
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_settings::RecordSettings;
 use crate::storage::record_shape::RecordShape;
@@ -103,10 +103,14 @@ pub(crate) struct WorldRows {
     pub(crate) world: Option<Uuid>,
     /// The openings that made the world's commits.
     pub(crate) lineage: Lineage,
+    /// All rows of `worldMeta`.
+    pub(crate) view: MetaView,
+    /// Whether the engine is known to have no row of any family.
+    pub(crate) is_new: bool,
 }
 
 impl WorldRows {
-    /// The rows of a world that is not stored yet.
+    /// The rows of a world that is not stored yet, in an engine without rows.
     #[cfg(feature = "rocks")]
     pub(crate) fn of_new(catalog: Catalog) -> Self {
         Self {
@@ -117,23 +121,35 @@ impl WorldRows {
             identity: None,
             world: None,
             lineage: Lineage::default(),
+            view: MetaView::default(),
+            is_new: true,
         }
     }
 
-    /// Reads the rows of an engine. Costs a scan of `worldMeta`, which holds the registry and a few other rows.
+    /// Reads the rows of an engine. Costs one scan of `worldMeta`, which holds the registry and a few other rows.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the frame of a row, the limits, the tombstone horizon, the shape of the records or the
     /// openings are damaged; [`Error::Registry`] if the registry does not decode.
-    pub(crate) fn read(view: &dyn Readable) -> Result<Self, Error> {
+    pub(crate) fn read(engine: &dyn Readable) -> Result<Self, Error> {
+        Self::of(MetaView::read(engine)?)
+    }
+
+    /// As [`read`](Self::read), of rows that were read already.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), except those of an engine.
+    pub(crate) fn of(view: MetaView) -> Result<Self, Error> {
         Ok(Self {
-            catalog: read_catalog(view)?,
-            limits: LIMITS.get(view)?,
-            tombstone_horizon: TOMBSTONE_HORIZON.get(view)?.unwrap_or(0),
-            record_shape: RECORD_SHAPE.get(view)?,
+            catalog: read_catalog(&view)?,
+            limits: LIMITS.get(&view)?,
+            tombstone_horizon: TOMBSTONE_HORIZON.get(&view)?.unwrap_or(0),
+            record_shape: RECORD_SHAPE.get(&view)?,
             identity: None,
             world: None,
-            lineage: history::read(view)?,
+            lineage: history::read(&view)?,
+            view,
+            is_new: false,
         })
     }
 
@@ -144,7 +160,8 @@ impl WorldRows {
     /// [`EngineError::OtherHistory`](crate::engine::EngineError::OtherHistory).
     #[cfg(feature = "rocks")]
     pub(crate) fn read_in(engine: &RocksEngine, path: &Path, file: &WorldFile) -> Result<Self, Error> {
-        let read = Self { world: WORLD.get(engine)?, ..Self::read(engine)? };
+        let mut read = Self::read(engine)?;
+        read.world = WORLD.get(&read.view)?;
         match read.world {
             Some(rows) if rows != file.uuid => {
                 Err(OpenError::OtherWorld { path: path.into(), file: file.uuid, rows }.into())
@@ -236,16 +253,6 @@ fn decode_record_shape(payload: &[u8]) -> Result<RecordShape, DecodeError> {
         let (field, found) = ("leaf square size of settings", settings.leaf_square_size.into());
         here.error(Problem::OutOfRange { field, found, allowed: "settings that make a tree" })
     })
-}
-
-/// Whether an engine has a row of any family. Costs a scan of each family up to its first row.
-pub(crate) fn has_rows(view: &dyn Readable) -> Result<bool, Error> {
-    for family in Family::ALL {
-        if view.scan_first(family, ALL_KEYS, 1, |_, _| ControlFlow::Break(()))?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The stored registry; a new one if there is none.

@@ -1,4 +1,4 @@
-//! The rows of `worldMeta`, read in one call: those that an open asks for first.
+//! The rows of `worldMeta`, read in one call, for an open.
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
@@ -9,7 +9,7 @@ use cg_format::key::Family;
 use crate::engine::{ALL_KEYS, EngineError, Readable, ReadableExt as _, RowVisitor, Scan, Value};
 
 /// All rows of `worldMeta` of one state. Of other families it has none.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct MetaView(BTreeMap<Box<[u8]>, Box<[u8]>>);
 
 impl MetaView {

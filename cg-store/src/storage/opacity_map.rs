@@ -10,7 +10,7 @@ use cg_format::wire::{Reader, Writer};
 use cg_format::{Section, Space};
 use cg_registry::Catalog;
 
-use crate::engine::{Batch, Readable};
+use crate::engine::Batch;
 use crate::storage::error::Error;
 use crate::storage::meta::MetaRow;
 use crate::storage::options::WorldOptions;
@@ -53,16 +53,16 @@ const KEPT: u8 = 2;
 pub(crate) struct KeptMap(AtomicU8);
 
 impl KeptMap {
-    /// The state of a world that is being opened, whose names are current. Costs one read.
+    /// The state of a world that is being opened, whose names are current, by its row [`WHOLE`].
     ///
     /// # Errors
-    /// If the engine fails. A damaged row is logged: the world has no map then.
+    /// If the row was not read. A damaged one is logged: the world has no map then.
     pub(crate) fn at_open(
-        engine: &dyn Readable,
+        whole: Result<Option<u32>, Error>,
         names: &Catalog,
         options: &WorldOptions,
     ) -> Result<Self, Error> {
-        let state = match WHOLE.get(engine) {
+        let state = match whole {
             Ok(None) => ABSENT,
             // Rows of lost commits may exist in one family and not in another.
             Ok(Some(_)) if options.accept_lost_commits => ABSENT,

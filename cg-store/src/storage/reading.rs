@@ -151,7 +151,7 @@ impl Engine for ReadingEngine {
 }
 
 impl Readable for ReadingEngine {
-    delegate! { rows => get get_many get_slices scan_rows scan_ranges check_columns }
+    delegate! { rows => get get_many get_slices scan_rows scan_ranges is_empty check_columns }
 }
 
 impl fmt::Debug for ReadingEngine {

@@ -4,20 +4,22 @@ use crate::engine::{CommitSeq, Engine, EngineError, Place, Readable};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::staged::Unfinished;
 
-/// Rolls forward staged commits after their commit point, and deletes the parts of those before it.
+/// Rolls forward staged commits after their commit point, and deletes the parts of those before it. Returns whether
+/// there was a commit to roll forward.
 ///
 /// # Errors
 /// [`OpenError::UnfinishedCommit`] if there is a commit to roll forward and the engine is read-only;
 /// [`OpenError::DamagedCommit`], before which nothing was changed; the errors of the engine.
-pub fn finish(engine: &dyn Engine) -> Result<(), Error> {
+pub fn finish(engine: &dyn Engine) -> Result<bool, Error> {
     let unfinished = Unfinished::find(engine).map_err(in_parts)?;
     if engine.caps().read_only {
         return match unfinished.first_commit() {
             Some(commit) => Err(OpenError::UnfinishedCommit { commit: CommitSeq::new(commit) }.into()),
-            None => Ok(()),
+            None => Ok(false),
         };
     }
-    unfinished.finish(engine).map_err(in_parts)
+    unfinished.finish(engine).map_err(in_parts)?;
+    Ok(unfinished.first_commit().is_some())
 }
 
 /// Whether a staged commit is committed and not completely rolled forward.

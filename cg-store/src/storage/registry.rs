@@ -6,7 +6,7 @@ use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_registry::{Catalog, PackManifest, Plan, Policy, reconcile};
 
-use crate::engine::{Batch, Engine, Level, Stamp};
+use crate::engine::{Batch, Engine, Level, Readable, Stamp};
 use crate::rt::lock_order::{RwLock, rank};
 use crate::storage::error::{Error, OpenError};
 use crate::storage::meta;
@@ -48,18 +48,22 @@ impl Registry {
         Ok(())
     }
 
-    /// Starts with a catalog. Folds its stored rows into whole rows, and stores what is new.
-    pub(crate) fn begin(engine: &dyn Engine, catalog: Catalog) -> Result<Self, Error> {
+    /// Starts with a catalog. Folds its stored rows, which are in `view`, into whole rows, and stores what is new.
+    pub(crate) fn begin(engine: &dyn Engine, view: &dyn Readable, catalog: Catalog) -> Result<Self, Error> {
         let registry = Self { current: RwLock::new(Arc::new(catalog)) };
         if !engine.caps().read_only {
-            registry.fold(engine)?;
+            registry.fold_from(engine, view)?;
         }
         Ok(registry)
     }
 
     /// Folds the rows of names that were issued since the world was opened into the whole rows.
     pub(crate) fn fold(&self, engine: &dyn Engine) -> Result<(), Error> {
-        let batch = folded(engine, &self.catalog())?;
+        self.fold_from(engine, engine)
+    }
+
+    fn fold_from(&self, engine: &dyn Engine, view: &dyn Readable) -> Result<(), Error> {
+        let batch = folded(view, &self.catalog())?;
         if !batch.is_empty() {
             engine.commit(batch, &[], Level::Process)?;
         }
@@ -68,8 +72,8 @@ impl Registry {
 }
 
 /// A batch that leaves exactly the whole rows of the catalog; empty if they are stored already.
-pub(crate) fn folded(engine: &dyn Engine, catalog: &Catalog) -> Result<Batch, Error> {
-    let mut stored = meta::registry_rows(engine)?;
+pub(crate) fn folded(view: &dyn Readable, catalog: &Catalog) -> Result<Batch, Error> {
+    let mut stored = meta::registry_rows(view)?;
     let mut batch = Batch::new();
     for (name, bytes) in catalog.encode_full() {
         if stored.remove(&name).as_ref() != Some(&bytes) {

@@ -4,11 +4,12 @@ use cg_format::frame::LEN_BYTES;
 use cg_format::wire::{Reader, Writer};
 use cg_format::{DecodeError, Section, Space};
 
-use crate::engine::{Batch, Engine, Level};
+use crate::engine::{Batch, CommitSeq, Level};
 use crate::kinds::opacity::TileKey;
 use crate::maintain::state::MaintainState;
 use crate::storage::error::Error;
 use crate::storage::meta::MetaRow;
+use crate::storage::meta_view::MetaView;
 
 /// Tiles of a whole map that are known to have patches.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,11 +51,11 @@ fn decode_unfolded(payload: &[u8]) -> Result<Unfolded, DecodeError> {
 }
 
 /// The tiles with patches of a world that is being opened. `None` if only a search can find them: the process before ended
-/// without closing the world, or did not know them itself. Costs one read.
-pub(crate) fn tiles_at_open(engine: &dyn Engine) -> Option<Vec<TileKey>> {
-    match UNFOLDED.get(engine) {
+/// without closing the world, or did not know them itself.
+pub(crate) fn tiles_at_open(view: &MetaView, last_commit: CommitSeq) -> Option<Vec<TileKey>> {
+    match UNFOLDED.get(view) {
         Ok(unfolded) => {
-            let unfolded = unfolded.filter(|found| found.last_commit == engine.last_commit().get())?;
+            let unfolded = unfolded.filter(|found| found.last_commit == last_commit.get())?;
             Some(unfolded.tiles)
         }
         Err(error) => {

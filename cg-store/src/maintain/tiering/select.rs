@@ -68,12 +68,15 @@ impl Reads {
 impl MaintainState {
     /// Records for the ticks of a new world that nothing needs to be searched.
     ///
-    /// Damage must not prevent the open. A later read of the damaged row reports it.
-    pub(crate) fn know_if_empty(&self) {
+    /// Damage must not prevent the open. A later read of the damaged row reports it. A world over a network that may have
+    /// chunks is searched by its first tick, in the background.
+    pub(crate) fn know_if_empty(&self, is_new: bool) {
         let mut damage_log = DamageLog::default();
-        if let Ok(None) = self.next_cube(Bound::Unbounded, &mut NextCubes::default(), &mut damage_log)
-            && damage_log.take().is_empty()
-        {
+        let mut is_empty = || {
+            let first = self.next_cube(Bound::Unbounded, &mut NextCubes::default(), &mut damage_log);
+            matches!(first, Ok(None)) && damage_log.take().is_empty()
+        };
+        if is_new || !self.is_over_network && is_empty() {
             self.maintenance.work(|work| work.cube_index.nothing_there());
         }
     }

@@ -2,11 +2,13 @@
 
 use super::*;
 use crate::surviving::{Fuse, Surviving};
+use cg_engine::conformance::remote::{Network, Remote, Server};
 use cg_engine::conformance::{Call, Calls, Counter, Counting};
 use cg_format::ClusterTier;
 use cg_store::engine::Latency;
 use cg_store::{Durability, Peek, StoreLimits, WriteBatch};
 use cg_tiering::GameTick;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A world whose calls are counted, with a cache that is large enough for every test.
@@ -346,4 +348,25 @@ fn a_flood_of_changed_chunks_reads_none_of_them_alone() {
         // Each is read at most once, some of them together.
         assert!(calls.reads() <= 50, "{queue_bytes}, {deltas}: {calls:?}");
     }
+}
+
+#[test]
+fn an_opening_is_three_reads_and_a_creation_one_read_and_two_writes() {
+    let (server, network) = (Server::new(), Arc::new(Network::new(Duration::ZERO, 0)));
+    let open = || Counting::over(Remote::take(&server, &network).expect("it answers"));
+    let (engine, counter) = open();
+    let world = World::builder().create_over(engine).expect("there is nothing");
+    let calls = counter.calls();
+    assert_eq!((calls.reads(), calls.of(Call::Commit), calls.all()), (1, 2, 3), "{calls:?}");
+    world.close().expect("closes");
+    drop(world);
+    let (engine, counter) = open();
+    let world = World::builder().open_over(engine).expect("opens");
+    let calls = counter.calls();
+    assert_eq!((calls.of(Call::Scan), calls.all()), (3, 3), "{calls:?}");
+    drop(world);
+    let (engine, counter) = open();
+    let refused = World::builder().create_over(engine).map(drop);
+    assert!(matches!(refused, Err(Error::Open(OpenError::NotEmpty { .. }))), "{refused:?}");
+    assert_eq!(counter.calls().all(), 0, "its commits are known");
 }
