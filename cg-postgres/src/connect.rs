@@ -18,7 +18,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::{Address, Host, SslMode};
 use crate::error::{Failed, Refusal};
-use crate::schema;
+use crate::schema::{self, Sql};
 use crate::session::Session;
 use crate::tls;
 
@@ -52,7 +52,7 @@ pub(crate) struct Connector {
 
 /// One address of a host, by the number of the host. A socket has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+pub(crate) struct Place {
     host: usize,
     address: Option<IpAddr>,
 }
@@ -62,6 +62,7 @@ type Resolve = fn(String, u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpA
 /// A step of a look at all hosts.
 enum Step {
     Resolved(usize, Result<Vec<Option<IpAddr>>, Failed>),
+    Begun(Place, Result<Box<Session>, Failed>),
     Connected(Place, Result<Box<Session>, Failed>),
 }
 
@@ -131,6 +132,15 @@ impl Connector {
     /// Connects to all addresses of all hosts, and returns the session of the one that takes writes and has the latest
     /// timeline.
     pub(crate) async fn look(self: &Arc<Self>) -> Result<Session, Unreached> {
+        self.look_and(|_| ()).await
+    }
+
+    /// As [`look`](Self::look). Calls `begun` with each place whose server says that it is no standby, a round trip before
+    /// its timeline is known.
+    pub(crate) async fn look_and(
+        self: &Arc<Self>,
+        mut begun: impl FnMut(Place) + Send,
+    ) -> Result<Session, Unreached> {
         let mut steps = JoinSet::new();
         for n in 0..self.targets.len() {
             let connector = Arc::clone(self);
@@ -145,10 +155,19 @@ impl Connector {
                     places += addresses.len();
                     for address in addresses {
                         let (connector, place) = (Arc::clone(self), Place { host, address });
-                        steps.spawn(async move {
-                            Step::Connected(place, connector.connect(place).await.map(Box::new))
-                        });
+                        steps.spawn(
+                            async move { Step::Begun(place, connector.begin(place).await.map(Box::new)) },
+                        );
                     }
+                }
+                Ok(Step::Begun(place, Ok(session))) => {
+                    if !session.began_on_standby {
+                        begun(place);
+                    }
+                    let connector = Arc::clone(self);
+                    steps.spawn(async move {
+                        Step::Connected(place, connector.checked(place, *session).await.map(Box::new))
+                    });
                 }
                 Ok(Step::Connected(place, Ok(session))) => {
                     until = until.min(Instant::now() + OTHER_HOSTS);
@@ -156,7 +175,11 @@ impl Connector {
                         best = Some((place, session));
                     }
                 }
-                Ok(Step::Resolved(_, Err(failed)) | Step::Connected(_, Err(failed))) => failures.push(failed),
+                Ok(
+                    Step::Resolved(_, Err(failed))
+                    | Step::Begun(_, Err(failed))
+                    | Step::Connected(_, Err(failed)),
+                ) => failures.push(failed),
                 Err(error) => failures.push(Failed::Lost(error.to_string())),
             }
         }
@@ -209,14 +232,46 @@ impl Connector {
         is_moved()
     }
 
-    async fn connect(&self, Place { host, address }: Place) -> Result<Session, Failed> {
-        let Some(target) = self.targets.get(host) else { return Err(Failed::Lost("no such host".into())) };
-        let connected = timeout(CONNECTING, self.connect_to(target, address)).await;
-        let connected = connected.unwrap_or_else(|_| Err(Failed::Lost("it does not answer".into())));
-        let Host { name, port } = &target.host;
+    async fn connect(&self, place: Place) -> Result<Session, Failed> {
+        let session = self.begin(place).await?;
+        self.checked(place, session).await
+    }
+
+    /// Connects to a place that takes writes, and prepares the statements of reads in the flight that finds it out. They
+    /// are prepared at their first use if that fails.
+    pub(crate) async fn prepared(&self, place: Place, sql: &Sql) -> Result<Session, Failed> {
+        let mut session = self.begin(place).await?;
+        let (timeline, _prepared) = tokio::join!(biased; self.timeline_of(&session), session.reading(sql));
+        session.timeline = timeline?;
+        Ok(session)
+    }
+
+    /// Begins a session, whose server may be a standby.
+    async fn begin(&self, place: Place) -> Result<Session, Failed> {
+        let Some(target) = self.targets.get(place.host) else {
+            return Err(Failed::Lost("no such host".into()));
+        };
+        self.named(place, self.begin_at(target, place.address)).await
+    }
+
+    /// The session, if its server takes writes and has the newest timeline that was seen.
+    async fn checked(&self, place: Place, mut session: Session) -> Result<Session, Failed> {
+        session.timeline = self.named(place, self.timeline_of(&session)).await?;
+        Ok(session)
+    }
+
+    /// Waits for an answer of a place, and names it in the error.
+    async fn named<T>(
+        &self,
+        Place { host, address }: Place,
+        answer: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Failed> {
+        let answer = timeout(CONNECTING, answer).await;
+        let answer = answer.unwrap_or_else(|_| Err(Failed::Lost("it does not answer".into())));
+        let Some(Target { host: Host { name, port }, .. }) = self.targets.get(host) else { return answer };
         let at = address.map(|address| address.to_string()).filter(|address| address != name);
         let at = at.map(|address| format!(" at {address}")).unwrap_or_default();
-        connected.map_err(|failed| match failed {
+        answer.map_err(|failed| match failed {
             Failed::Lost(message) => Failed::Lost(format!("{name}:{port}{at}: {message}")),
             Failed::Unfit(Refusal::Tls(message)) => {
                 Failed::Unfit(Refusal::Tls(format!("{name}:{port}{at}: {message}")))
@@ -225,12 +280,12 @@ impl Connector {
         })
     }
 
-    async fn connect_to(&self, target: &Target, address: Option<IpAddr>) -> Result<Session, Failed> {
+    async fn begin_at(&self, target: &Target, address: Option<IpAddr>) -> Result<Session, Failed> {
         let mut config = self.config(target);
         if let Some(address) = address {
             config.hostaddr(address);
         }
-        let (mut session, [server, encoding]) = if let Some(Tls(tls)) = &target.tls {
+        let (mut session, [server, encoding, standby]) = if let Some(Tls(tls)) = &target.tls {
             let (client, connection) = config.connect(tls.clone()).await?;
             let facts = facts(&connection);
             (Session::start(client, connection), facts)
@@ -247,7 +302,14 @@ impl Connector {
         if encoding != "UTF8" {
             return Err(Failed::Unfit(Refusal::Encoding(encoding)));
         }
-        let node = if major >= 17 {
+        session.major = major;
+        session.began_on_standby = standby != "off";
+        Ok(session)
+    }
+
+    /// The timeline of a server that takes writes.
+    async fn timeline_of(&self, session: &Session) -> Result<i64, Failed> {
+        let node = if session.major >= 17 {
             format!("{}; {}", schema::NO_TRANSACTION_TIMEOUT, schema::NODE)
         } else {
             schema::NODE.to_owned()
@@ -267,8 +329,7 @@ impl Connector {
                 format!("its timeline is {timeline}, and {newest} was seen: another node took over");
             return Err(Failed::Lost(message));
         }
-        session.timeline = timeline;
-        Ok(session)
+        Ok(timeline)
     }
 
     fn config(&self, target: &Target) -> Config {
@@ -316,78 +377,15 @@ fn of_system(name: String, port: u16) -> Pin<Box<dyn Future<Output = io::Result<
     })
 }
 
-/// The version of a server, and the encoding of its database.
-fn facts<S, T>(connection: &Connection<S, T>) -> [String; 2]
+/// The version of a server, the encoding of its database, and whether it is a standby.
+fn facts<S, T>(connection: &Connection<S, T>) -> [String; 3]
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    ["server_version", "server_encoding"]
+    ["server_version", "server_encoding", "in_hot_standby"]
         .map(|name| connection.parameter(name).unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{Ipv4Addr, TcpListener};
-
-    use super::*;
-
-    const SILENT: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-
-    fn two_addresses(_: String, _: u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
-        Box::pin(async { Ok(vec![SILENT, Ipv4Addr::LOCALHOST.into()]) })
-    }
-
-    fn no_address(_: String, _: u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-
-    /// A connector to the first host of `CG_PG_URL` under another name.
-    fn connector(resolve: Resolve) -> Option<(Arc<Connector>, u16)> {
-        let Ok(url) = std::env::var("CG_PG_URL") else {
-            assert!(std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
-            eprintln!("\n*** NOT TESTED: no server: set CG_PG_URL ***\n");
-            return None;
-        };
-        let address: Address = url.parse().expect("is an address");
-        let (account, rest) = url.rsplit_once('@').expect("has a user");
-        let (_, database) = rest.split_once('/').expect("has a database");
-        let port = address.hosts()[0].port;
-        let url = format!("{account}@several.test:{port}/{database}");
-        let mut connector = Connector::new(url.parse().expect("is an address")).expect("has no certificate");
-        connector.resolve = resolve;
-        Some((Arc::new(connector), port))
-    }
-
-    #[tokio::test]
-    async fn each_address_of_a_name_is_tried() {
-        let Some((connector, port)) = connector(two_addresses) else { return };
-        let _silent = TcpListener::bind((SILENT, port)).expect("the port is free there");
-        let begun = Instant::now();
-        // The server may be a standby, which answers too.
-        match connector.look().await {
-            Ok(_) => assert_eq!(
-                connector.last.lock().and_then(|place| place.address),
-                Some(Ipv4Addr::LOCALHOST.into())
-            ),
-            Err(unreached) => {
-                let message = unreached.failed.to_string();
-                assert!(
-                    message.contains("several.test") && message.contains("at 127.0.0.1: it is a standby"),
-                    "{message}"
-                );
-            }
-        }
-        assert!(begun.elapsed() < CONNECTING * 2);
-    }
-
-    #[tokio::test]
-    async fn a_name_without_an_address_may_get_one() {
-        let Some((connector, _)) = connector(no_address) else { return };
-        let unreached = connector.look().await.map(drop).expect_err("there is no address");
-        assert!(
-            unreached.may_pass && unreached.failed.to_string().contains("the name has no address"),
-            "{unreached:?}"
-        );
-    }
-}
+mod tests;

@@ -9,6 +9,8 @@ use crate::records::{PART_BYTES, TablePart};
 
 /// The longest key that fits into the index with its other columns.
 pub(crate) const MAX_KEY_BYTES: usize = 2600;
+/// A key that is greater than each that is stored.
+pub(crate) const AFTER_EACH_KEY: [u8; MAX_KEY_BYTES + 1] = [0xff; MAX_KEY_BYTES + 1];
 
 /// The parameters of the commit of one or more batches.
 #[derive(Debug, Default)]

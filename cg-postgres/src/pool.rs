@@ -1,20 +1,25 @@
 //! The connections of an engine: some that reads share, and one for each view.
 
-use std::sync::Arc;
+mod view;
+
+pub(crate) use view::{Purpose, View};
+
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use cg_engine::EngineError;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::address::{Address, Replication};
-use crate::connect::{Connector, Unreached};
+use crate::connect::{Connector, Place, Unreached};
 use crate::error::{Failed, refused};
 use crate::options::Options;
 use crate::runtime::Runtime;
-use crate::schema::{self, Sql};
+use crate::schema::Sql;
 use crate::session::Session;
 
 /// The largest number of connections that reads share.
@@ -23,18 +28,22 @@ const READERS: usize = 4;
 const STALLED: Duration = Duration::from_secs(5);
 /// The pause before a failed call is sent again.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The longest wait for a connection that was begun ahead, before another one is opened.
+const AHEAD: Duration = Duration::from_secs(1);
 
 /// Connections, and the thread that serves them.
 #[derive(Debug)]
 pub(crate) struct Pool {
     runtime: Runtime,
     pub(crate) connector: Arc<Connector>,
-    pub(crate) sql: Sql,
+    pub(crate) sql: Arc<Sql>,
     pub(crate) options: Options,
     readers: Mutex<Readers>,
     /// Wakes reads that wait for their first connection.
     opened: Notify,
     idle: Mutex<Vec<Arc<Session>>>,
+    /// The connection that the opening of the world began for its reads.
+    ahead: Mutex<JoinSet<Result<Session, Failed>>>,
     views: Arc<Semaphore>,
     scans: Arc<Semaphore>,
 }
@@ -48,29 +57,46 @@ struct Readers {
 }
 
 /// How a read gets a connection.
-enum Reader<'p> {
+enum Reader {
     Shared(Arc<Session>),
-    Opens(Opening<'p>),
+    /// All have calls, and another one is to be opened meanwhile.
+    Busy(Arc<Session>, Opening),
+    Opens(Opening),
     /// Others open as many as there may be, and none is ready.
     Waits,
 }
 
 /// A connection for reads that is being opened.
-struct Opening<'p>(&'p Pool);
+struct Opening(Weak<Pool>);
 
-impl Drop for Opening<'_> {
-    fn drop(&mut self) {
-        self.0.readers.lock().opening -= 1;
-        self.0.opened.notify_waiters();
+impl Opening {
+    /// Opens it in the background. After a failure there is a pause until another one is opened.
+    fn in_background(self, connector: Arc<Connector>) {
+        tokio::spawn(async move {
+            match connector.last().await {
+                Ok(session) => self.add(Arc::new(session)),
+                Err(Unreached { failed, .. }) => {
+                    tracing::debug!(%failed, "reads share fewer connections");
+                    sleep(STALLED).await;
+                }
+            }
+        });
+    }
+
+    fn add(self, session: Arc<Session>) {
+        if let Some(pool) = self.0.upgrade() {
+            pool.readers.lock().sessions.push(session);
+        }
     }
 }
 
-/// What has a connection of its own, and a limit on how many there are at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Snapshot,
-    /// It ends by itself.
-    Scan,
+impl Drop for Opening {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.upgrade() {
+            pool.readers.lock().opening -= 1;
+            pool.opened.notify_waiters();
+        }
+    }
 }
 
 impl Pool {
@@ -84,11 +110,12 @@ impl Pool {
         Ok(Arc::new(Self {
             runtime,
             connector: Arc::new(connector),
-            sql: Sql::new(address.schema()),
+            sql: Arc::new(Sql::new(address.schema())),
             options: options.clone(),
             readers: Mutex::default(),
             opened: Notify::new(),
             idle: Mutex::default(),
+            ahead: Mutex::default(),
             views: Arc::new(Semaphore::new(options.max_views)),
             scans: Arc::new(Semaphore::new(options.max_scans)),
         }))
@@ -190,16 +217,20 @@ impl Pool {
     }
 
     /// A connection for one read: the one with the fewest calls.
-    async fn reader(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
+    async fn reader(self: &Arc<Self>, deadline: Instant) -> Result<Arc<Session>, Failed> {
         loop {
             let mut opened = std::pin::pin!(self.opened.notified());
             // What is opened from here on wakes it.
             opened.as_mut().enable();
             match self.choose_reader() {
                 Reader::Shared(session) => return Ok(session),
-                Reader::Opens(_opening) => {
-                    let session = self.connect_until(deadline, || self.connector.last()).await?;
-                    self.readers.lock().sessions.push(Arc::clone(&session));
+                Reader::Busy(session, opening) => {
+                    opening.in_background(Arc::clone(&self.connector));
+                    return Ok(session);
+                }
+                Reader::Opens(opening) => {
+                    let session = self.own(deadline).await?;
+                    opening.add(Arc::clone(&session));
                     return Ok(session);
                 }
                 Reader::Waits => {
@@ -210,23 +241,26 @@ impl Pool {
         }
     }
 
-    fn choose_reader(&self) -> Reader<'_> {
+    fn choose_reader(self: &Arc<Self>) -> Reader {
         let mut readers = self.readers.lock();
         readers.sessions.retain(|session| self.connector.is_current(session));
         let is_full = readers.sessions.len() + readers.opening >= READERS;
         let calls = |session: &&Arc<Session>| session.in_flight.load(Ordering::Relaxed);
-        match readers.sessions.iter().min_by_key(calls) {
-            Some(session) if is_full || calls(&session) == 0 => Reader::Shared(Arc::clone(session)),
+        let chosen = readers.sessions.iter().min_by_key(calls).cloned();
+        let mut opening = || {
+            readers.opening += 1;
+            Opening(Arc::downgrade(self))
+        };
+        match chosen {
+            Some(session) if is_full || calls(&&session) == 0 => Reader::Shared(session),
+            Some(session) => Reader::Busy(session, opening()),
             None if is_full => Reader::Waits,
-            _ => {
-                readers.opening += 1;
-                Reader::Opens(Opening(self))
-            }
+            None => Reader::Opens(opening()),
         }
     }
 
     /// Reads over a shared connection, and over a new one if that is lost.
-    pub(crate) async fn read<T, F>(&self, call: impl Fn(Arc<Session>) -> F) -> Result<T, Failed>
+    pub(crate) async fn read<T, F>(self: &Arc<Self>, call: impl Fn(Arc<Session>) -> F) -> Result<T, Failed>
     where
         F: Future<Output = Result<T, Failed>>,
     {
@@ -249,117 +283,52 @@ impl Pool {
         }
     }
 
-    /// Begins a view with its first read, in one flight.
-    pub(crate) async fn view<T, F>(
-        self: &Arc<Self>,
-        purpose: Purpose,
-        first: impl Fn(Arc<Session>) -> F,
-    ) -> Result<(View, T), Failed>
+    /// Calls over a connection that no read shares. A scan may have to wait for it.
+    pub(crate) async fn aside<F>(&self, call: impl FnOnce(Arc<Session>) -> F) -> Result<(), Failed>
     where
-        F: Future<Output = Result<T, Failed>>,
+        F: Future<Output = Result<(), Failed>>,
     {
-        let deadline = self.deadline();
-        let permit = self.permit(purpose, deadline).await?;
-        let mut view = View { pool: Arc::clone(self), session: None, _permit: permit };
-        loop {
-            let session = self.own(deadline).await?;
-            let begin = async {
-                session.reading(&self.sql).await?;
-                let begin = session.client.batch_execute(schema::BEGIN_VIEW);
-                let (opened, rows) = tokio::join!(biased; begin, first(Arc::clone(&session)));
-                opened?;
-                rows
-            };
-            match self.answer(&session, begin, deadline).await {
-                Ok(first) => {
-                    view.session = Some(session);
-                    return Ok((view, first));
-                }
-                Err(failed) => {
-                    session.abandon();
-                    if !failed.may_pass() {
-                        return Err(failed);
-                    }
-                    self.pause(failed, deadline).await?;
-                }
-            }
-        }
-    }
-}
-
-impl Pool {
-    /// Runs a statement over a connection that no read shares. A scan may have to wait for it.
-    pub(crate) async fn aside(&self, statement: &str) -> Result<(), Failed> {
         let deadline = self.deadline();
         let _permit = self.permit(Purpose::Scan, deadline).await?;
         let session = self.own(deadline).await?;
-        self.answer(&session, session.client.batch_execute(statement), deadline).await?;
+        self.answer(&session, call(Arc::clone(&session)), deadline).await?;
         self.idle.lock().push(session);
         Ok(())
     }
 
-    /// Waits until another snapshot or scan may begin.
-    async fn permit(&self, purpose: Purpose, deadline: Instant) -> Result<OwnedSemaphorePermit, Failed> {
-        let (limit, max, what) = match purpose {
-            Purpose::Snapshot => {
-                (&self.views, self.options.max_views, "views are open, which is the limit `max_views`")
-            }
-            Purpose::Scan => {
-                (&self.scans, self.options.max_scans, "scans run, which is the limit `max_scans`")
+    /// Looks for the server that takes writes, to open a world. A connection for its first read is begun meanwhile. That it
+    /// fails does not matter: the read opens another one.
+    pub(crate) async fn look_first(&self) -> Result<Session, Failed> {
+        let begun = |place: Place| {
+            let (connector, sql) = (Arc::clone(&self.connector), Arc::clone(&self.sql));
+            let mut ahead = self.ahead.lock();
+            if ahead.is_empty() {
+                ahead.spawn(async move { connector.prepared(place, &sql).await });
             }
         };
-        match timeout_at(deadline, Arc::clone(limit).acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Failed::Lost(format!("{max} {what}"))),
-        }
+        Ok(self.connector.look_and(begun).await?)
     }
 
-    /// A connection that no read shares, which goes back to the idle ones.
+    /// The connection that was begun ahead, if no call has it and it is ready soon.
+    async fn ahead(&self) -> Option<Arc<Session>> {
+        let mut ahead = std::mem::take(&mut *self.ahead.lock());
+        let session = timeout(AHEAD, ahead.join_next()).await.ok()??.ok()?.ok()?;
+        self.connector.is_current(&session).then(|| Arc::new(session))
+    }
+
+    /// A connection that no read shares: an idle one, or a new one.
     async fn own(&self, deadline: Instant) -> Result<Arc<Session>, Failed> {
         let idle = {
             let mut idle = self.idle.lock();
             idle.retain(|session| self.connector.is_current(session));
             idle.pop()
         };
-        match idle {
+        if let Some(session) = idle {
+            return Ok(session);
+        }
+        match self.ahead().await {
             Some(session) => Ok(session),
             None => self.connect_until(deadline, || self.connector.last()).await,
-        }
-    }
-}
-
-/// A transaction that sees one state, on a connection of its own.
-#[derive(Debug)]
-pub(crate) struct View {
-    pool: Arc<Pool>,
-    session: Option<Arc<Session>>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl View {
-    /// Reads in the transaction.
-    pub(crate) async fn read<T, F>(
-        self: &Arc<Self>,
-        call: impl FnOnce(Arc<Session>) -> F,
-    ) -> Result<T, Failed>
-    where
-        F: Future<Output = Result<T, Failed>>,
-    {
-        let Some(session) = &self.session else { return Err(Failed::Lost("the view has ended".into())) };
-        let answer = self.pool.answer(session, call(Arc::clone(session)), self.pool.deadline()).await;
-        if matches!(answer, Err(Failed::Lost(_))) {
-            session.abandon();
-        }
-        answer
-    }
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        if let Some(session) = self.session.take().filter(|session| session.is_open()) {
-            // The next view of the connection begins after that.
-            session.send("COMMIT");
-            self.pool.idle.lock().push(session);
         }
     }
 }

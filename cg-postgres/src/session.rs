@@ -21,6 +21,10 @@ use crate::schema::{self, Sql};
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) client: Client,
+    /// The major version of the server.
+    pub(crate) major: u32,
+    /// Whether the server was a standby when the session began.
+    pub(crate) began_on_standby: bool,
     /// Begins with 1, and is higher after each failover.
     pub(crate) timeline: i64,
     /// The number of warnings that a commit may not be replicated.
@@ -79,6 +83,8 @@ impl Session {
         });
         Self {
             client,
+            major: 0,
+            began_on_standby: false,
             timeline: 0,
             warnings,
             in_flight: AtomicUsize::new(0),

@@ -1,5 +1,6 @@
 //! The schema of a world as it is in the database, and what a role may do with it.
 
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Failed, Refusal};
@@ -15,20 +16,31 @@ const INSPECT: &str = "SELECT current_user::text, current_setting('synchronous_s
              WHERE i.inhrelid = c.oid AND p.relnamespace = n.oid AND p.relname = $4)), '{}'), \
      coalesce((SELECT array_agg(p || ' on ' || c.relname ORDER BY c.relname, p) FROM pg_class c, unnest($2::text[]) p \
          WHERE c.relnamespace = n.oid AND (c.relname = ANY ($3) OR c.relispartition AND c.relkind = 'r') AND NOT has_table_privilege(c.oid, p)), '{}'), \
+     coalesce((SELECT array_agg(p.proname::text ORDER BY p.proname) FROM pg_proc p \
+         WHERE p.pronamespace = n.oid AND NOT has_function_privilege(p.oid, 'EXECUTE')), '{}'), \
+     coalesce((SELECT array_agg(c.relname::text ORDER BY c.relname) FROM pg_class c \
+         WHERE c.relnamespace = n.oid AND (c.relname = $4 OR c.relispartition AND c.relkind = 'r') \
+         AND NOT pg_has_role(c.relowner, 'USAGE')), '{}'), \
      coalesce(pg_has_role(n.nspowner, 'USAGE'), false), \
      coalesce(has_schema_privilege(n.oid, 'USAGE'), false), \
      has_database_privilege(current_database(), 'CREATE') \
      FROM (VALUES (1)) one(n) LEFT JOIN pg_namespace n ON n.nspname = $1";
-/// Also the partitions of `records` that the engine did not make, and `records` itself if it did not.
+/// Also the partitions of `records` that the engine did not make, and `records` itself if it did not; then those that it
+/// made and that are gone.
 const RELEASE: &str = "SELECT version, min_reader, min_writer, made_by, \
      ARRAY(SELECT c.relname::text FROM pg_class p JOIN pg_namespace n ON n.oid = p.relnamespace \
          JOIN pg_inherits i ON i.inhparent = p.oid JOIN pg_class c ON c.oid = i.inhrelid \
          WHERE n.nspname = {name} AND p.relname = $1 AND NOT EXISTS (SELECT FROM {schema}.cg_table t WHERE t.name = c.relname) \
          UNION ALL SELECT p.relname FROM pg_class p JOIN pg_namespace n ON n.oid = p.relnamespace \
          WHERE n.nspname = {name} AND p.relname = $1 AND NOT EXISTS (SELECT FROM {schema}.cg_table t WHERE t.name IS NOT NULL) \
-         ORDER BY 1) FROM {schema}.cg_schema";
+         ORDER BY 1), \
+     ARRAY(SELECT t.name FROM {schema}.cg_table t WHERE t.name IS NOT NULL AND NOT EXISTS (SELECT FROM pg_namespace n \
+         JOIN pg_class c ON c.relnamespace = n.oid JOIN pg_inherits i ON i.inhrelid = c.oid JOIN pg_class p ON p.oid = i.inhparent \
+         WHERE n.nspname = {name} AND c.relname = t.name AND p.relname = $1) ORDER BY 1) FROM {schema}.cg_schema";
 /// The rights on the tables.
 const READING: [&str; 1] = ["SELECT"];
+/// The functions that reads call.
+const READ_FUNCTIONS: [&str; 3] = ["cg_columns_1", "cg_records_1", "cg_records_between_1"];
 
 /// A schema, which may not be there.
 #[derive(Debug)]
@@ -42,6 +54,10 @@ pub(crate) struct Schema {
     pub(crate) tables: Vec<String>,
     /// Rights on the tables that the role lacks for reading.
     missing: Vec<String>,
+    /// Functions that the role may not call.
+    barred: Vec<String>,
+    /// Tables of records that the role does not own.
+    not_owned: Vec<String>,
     is_owned: bool,
     is_usable: bool,
     may_make: bool,
@@ -65,9 +81,11 @@ impl Schema {
             is_there: row.try_get(2)?,
             tables: row.try_get(3)?,
             missing: row.try_get(4)?,
-            is_owned: row.try_get(5)?,
-            is_usable: row.try_get(6)?,
-            may_make: row.try_get(7)?,
+            barred: row.try_get(5)?,
+            not_owned: row.try_get(6)?,
+            is_owned: row.try_get(7)?,
+            is_usable: row.try_get(8)?,
+            may_make: row.try_get(9)?,
         })
     }
 
@@ -104,6 +122,13 @@ impl Schema {
             missing.push(format!("USAGE on the schema {}", sql.schema));
         }
         missing.extend(self.missing.iter().cloned());
+        let is_called = |name: &&String| access == Access::Write || READ_FUNCTIONS.contains(&name.as_str());
+        let barred = self.barred.iter().filter(is_called);
+        missing.extend(barred.map(|name| format!("EXECUTE on the function {name}")));
+        if access == Access::Write {
+            let not_owned = self.not_owned.iter();
+            missing.extend(not_owned.map(|name| format!("the ownership of the table {name}")));
+        }
         self.lacks(missing)
     }
 
@@ -111,18 +136,23 @@ impl Schema {
         let role = self.role.clone();
         if missing.is_empty() { Ok(()) } else { Err(Failed::Unfit(Refusal::Rights { role, missing })) }
     }
+}
 
-    /// Refuses a schema that only other releases understand.
-    pub(crate) async fn check_release(
-        &self,
-        sql: &Sql,
-        session: &Session,
-        access: Access,
-    ) -> Result<(), Failed> {
-        let rows = session.client.query_typed(&sql.text(RELEASE), &[(&RECORDS, Type::TEXT)]).await?;
+/// What the schema of a world says of the releases that understand it, and of its tables of records.
+#[derive(Debug)]
+pub(crate) struct Release(Vec<Row>);
+
+impl Release {
+    /// Asks the server, which refuses it if the schema is of other software.
+    pub(crate) async fn inspect(sql: &Sql, session: &Session) -> Result<Self, Failed> {
+        Ok(Self(session.client.query_typed(&sql.text(RELEASE), &[(&RECORDS, Type::TEXT)]).await?))
+    }
+
+    /// Refuses a schema that only other releases understand. Returns the tables of records that are gone.
+    pub(crate) fn check(&self, sql: &Sql, access: Access) -> Result<Vec<String>, Failed> {
         let foreign = |tables| Failed::Unfit(Refusal::ForeignTables { schema: sql.schema.clone(), tables });
-        let [row] = &rows[..] else {
-            return Err(foreign(vec![format!("cg_schema with {} rows", rows.len())]));
+        let [row] = &self.0[..] else {
+            return Err(foreign(vec![format!("cg_schema with {} rows", self.0.len())]));
         };
         let (version, made_by) = (row.try_get::<_, i32>(0)?, row.try_get::<_, String>(3)?);
         let (access, needed) = match access {
@@ -136,6 +166,34 @@ impl Schema {
         if !tables.is_empty() {
             return Err(foreign(tables));
         }
-        Ok(())
+        Ok(row.try_get(5)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_owns_the_tables_of_records() {
+        let found = Schema {
+            role: "second".into(),
+            standby_names: String::new(),
+            is_there: true,
+            tables: Vec::new(),
+            missing: Vec::new(),
+            barred: Vec::new(),
+            not_owned: vec!["records".into(), "records_0_0_0_0".into()],
+            is_owned: true,
+            is_usable: true,
+            may_make: false,
+        };
+        let sql = Sql::new("cg_world".into());
+        assert!(found.check_rights(&sql, Access::Read).is_ok());
+        let refused = found.check_rights(&sql, Access::Write).expect_err("it cannot make a table of records");
+        assert_eq!(
+            refused.to_string(),
+            "the role second lacks the ownership of the table records, the ownership of the table records_0_0_0_0"
+        );
     }
 }

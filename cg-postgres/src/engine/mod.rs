@@ -13,7 +13,7 @@ mod usage;
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cg_engine::{
@@ -53,7 +53,7 @@ pub struct PostgresEngine {
 impl PostgresEngine {
     fn new(pool: Arc<Pool>, head: &Head, owner: Option<Owner>) -> Self {
         Self {
-            source: Source { pool, closed: Arc::new(AtomicBool::new(false)) },
+            source: Source::new(pool),
             epoch: head.epoch,
             owner: owner.map(|owner| Arc::new(Mutex::new(owner))),
             last_commit: AtomicU64::new(head.seq as u64),
@@ -251,6 +251,10 @@ impl Readable for PostgresEngine {
         ranges_at_once(family)
     }
 
+    fn is_empty(&self) -> Result<bool, EngineError> {
+        self.source.is_empty(None)
+    }
+
     fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {
         self.source.check_columns(None, visit)
     }
@@ -324,7 +328,7 @@ impl Engine for PostgresEngine {
             return Ok(());
         }
         let looked = if self.check_writable().is_ok() { self.look() } else { Ok(()) };
-        if !self.source.closed.swap(true, Ordering::AcqRel) {
+        if self.source.close() {
             self.unlock();
         }
         looked

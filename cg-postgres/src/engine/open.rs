@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cg_engine::EngineError;
+use cg_engine::{EngineError, Family, Place};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
@@ -11,13 +11,13 @@ use uuid::Uuid;
 use super::PostgresEngine;
 use super::again::{self, Head};
 use super::commit::Owner;
-use super::inspect::Schema;
+use super::inspect::{Release, Schema};
 use super::read::SEGMENT;
 use crate::address::Address;
 use crate::error::{Failed, Refusal, ServerError, refused};
 use crate::options::Options;
 use crate::pool::Pool;
-use crate::schema;
+use crate::schema::{self, RECORDS};
 use crate::session::Session;
 
 /// The time that the lock of a process that just ended gets to be free.
@@ -26,6 +26,7 @@ const UNLOCKING: Duration = Duration::from_secs(1);
 /// Why a world cannot be opened.
 enum NotOpened {
     Failed(Failed),
+    Damaged(String),
     Absent(&'static str),
     Exists,
     InUse { owner: String },
@@ -47,6 +48,7 @@ impl NotOpened {
                 refused(operation, Refusal::At { place, error })
             }
             Self::Failed(failed) => failed.into_engine_error(operation),
+            Self::Damaged(message) => EngineError::Corrupt { place: Place::Family(Family::Record), message },
             Self::Absent(reason) => EngineError::NotAnEngineDir { dir: place.into(), reason: reason.into() },
             Self::Exists => EngineError::AlreadyExists { dir: place.into() },
             Self::InUse { owner } => EngineError::InUse { place, owner },
@@ -62,9 +64,11 @@ impl PostgresEngine {
     /// [`EngineError::Other`] with a [`Refusal`]: nothing was made.
     pub fn create(address: &Address, options: &Options) -> Result<Self, EngineError> {
         Self::opened(address, options, "make the world", async |pool| {
-            let session = pool.connector.look().await?;
-            make(&pool, &session).await?;
-            write(&pool, session).await
+            let session = pool.look_first().await?;
+            let (found, has_lock) =
+                tokio::join!(biased; Schema::inspect(&pool.sql, &session), again::lock(&pool, &session));
+            make(&pool, &session, &found?).await?;
+            own(&pool, session, has_lock?).await
         })
     }
 
@@ -76,8 +80,14 @@ impl PostgresEngine {
     /// writes. [`EngineError::Other`] with a [`Refusal`]: nothing was changed.
     pub fn open(address: &Address, options: &Options) -> Result<Self, EngineError> {
         Self::opened(address, options, "open the world", async |pool| {
-            let session = pool.connector.look().await?;
-            write(&pool, session).await
+            let session = pool.look_first().await?;
+            let (present, has_lock) = tokio::join!(
+                biased;
+                present(&pool, &session, schema::Access::Write),
+                again::lock(&pool, &session),
+            );
+            present?;
+            own(&pool, session, has_lock?).await
         })
     }
 
@@ -89,10 +99,14 @@ impl PostgresEngine {
     /// As [`open`](Self::open), without [`EngineError::InUse`].
     pub fn open_read_only(address: &Address, options: &Options) -> Result<Self, EngineError> {
         Self::opened(address, options, "open the world for reading", async |pool| {
-            let session = pool.connector.look().await?;
-            present(&pool, &session, schema::Access::Read).await?;
-            let head = again::head(&pool, &session).await?.ok_or(NotOpened::Absent(NO_HEAD))?;
-            Ok((head, None))
+            let session = pool.look_first().await?;
+            let (present, head) = tokio::join!(
+                biased;
+                present(&pool, &session, schema::Access::Read),
+                again::head(&pool, &session),
+            );
+            present?;
+            Ok((head?.ok_or(NotOpened::Absent(NO_HEAD))?, None))
         })
     }
 
@@ -121,9 +135,8 @@ impl PostgresEngine {
 const NO_HEAD: &str = "its schema has no head";
 
 /// Makes the tables and functions of a new world.
-async fn make(pool: &Pool, session: &Session) -> Result<(), NotOpened> {
-    let found = Schema::inspect(&pool.sql, session).await?;
-    check_replication(pool, &found)?;
+async fn make(pool: &Pool, session: &Session, found: &Schema) -> Result<(), NotOpened> {
+    check_replication(pool, found)?;
     found.check_foreign(&pool.sql)?;
     if !found.tables.is_empty() {
         return Err(NotOpened::Exists);
@@ -144,16 +157,32 @@ async fn make(pool: &Pool, session: &Session) -> Result<(), NotOpened> {
 
 /// Checks that the world is there, and that this release and this role may open it.
 async fn present(pool: &Pool, session: &Session, access: schema::Access) -> Result<(), NotOpened> {
-    let found = Schema::inspect(&pool.sql, session).await?;
+    let (found, release) = tokio::join!(
+        biased;
+        Schema::inspect(&pool.sql, session),
+        Release::inspect(&pool.sql, session),
+    );
+    let found = found?;
     if !found.is_there {
         return Err(NotOpened::Absent("the database has no schema for it"));
+    }
+    // Before the tables of other software, which one that was detached would be.
+    if let Ok(release) = &release
+        && let Ok(gone) = release.check(&pool.sql, access)
+        && !gone.is_empty()
+    {
+        return Err(NotOpened::Damaged(format!(
+            "of the table {RECORDS} these partitions are gone: {}; attach those that were detached, or restore the schema {} from a backup",
+            gone.join(", "),
+            pool.sql.schema
+        )));
     }
     found.check_foreign(&pool.sql)?;
     if found.tables.is_empty() {
         return Err(NotOpened::Absent("its schema is empty"));
     }
     found.check_rights(&pool.sql, access)?;
-    found.check_release(&pool.sql, session, access).await?;
+    release?.check(&pool.sql, access)?;
     if access == schema::Access::Write {
         check_replication(pool, &found)?;
     }
@@ -168,18 +197,22 @@ fn check_replication(pool: &Pool, found: &Schema) -> Result<(), NotOpened> {
     Ok(())
 }
 
-/// Opens a world that is there for writing.
-async fn write(pool: &Arc<Pool>, session: Session) -> Result<(Head, Option<Owner>), NotOpened> {
-    present(pool, &session, schema::Access::Write).await?;
+/// Becomes the owner of a world that is there, for writing.
+async fn own(
+    pool: &Arc<Pool>,
+    session: Session,
+    mut has_lock: bool,
+) -> Result<(Head, Option<Owner>), NotOpened> {
     let address = pool.connector.address();
     let until = Instant::now() + UNLOCKING;
-    while !again::lock(pool, &session).await? && !address.takes() {
+    while !has_lock && !address.takes() {
         if Instant::now() >= until {
             let head = again::head(pool, &session).await?;
             let owner = head.map_or_else(|| "a process that is about to open it".into(), |head| head.owner);
             return Err(NotOpened::InUse { owner });
         }
         sleep(Duration::from_millis(50)).await;
+        has_lock = again::lock(pool, &session).await?;
     }
     let quorum = pool.needs_quorum();
     let (epoch, own) = (new_epoch(), name_of_this_process());
@@ -190,10 +223,12 @@ async fn write(pool: &Arc<Pool>, session: Session) -> Result<(Head, Option<Owner
     let head = loop {
         let warnings = session.warnings();
         let calls = async {
-            let (rows, waits) = tokio::join!(
+            // The first commit prepares its statements if that fails.
+            let (rows, waits, _prepared) = tokio::join!(
                 biased;
                 session.client.query_typed(&text, &parameters),
                 again::still_waits(pool, session.client.query_typed(&standbys, &[])),
+                Box::pin(session.writing(&pool.sql)),
             );
             Ok::<_, Failed>((rows?, waits))
         };

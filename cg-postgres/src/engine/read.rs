@@ -1,18 +1,20 @@
 //! Reads of rows, of the newest state or of a view.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use cg_engine::{CommitSeq, EngineError, RowSlice, Space, Value};
 use cg_format::key;
+use parking_lot::Mutex;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::{Failed, ReadError};
-use crate::fold::number;
+use crate::fold::{AFTER_EACH_KEY, number};
 use crate::pool::{Pool, View};
 use crate::records::is_record;
+use crate::schema::IS_EMPTY;
 use crate::session::{Reading, Session};
 
 /// The segment whose rows a world has. There is one until worlds in segments share a schema.
@@ -23,6 +25,8 @@ pub(crate) const SEGMENT: i64 = 0;
 pub(crate) struct Source {
     pub(crate) pool: Arc<Pool>,
     pub(crate) closed: Arc<AtomicBool>,
+    /// The snapshots, some of which may be gone.
+    pub(crate) snapshots: Arc<Mutex<Vec<Weak<View>>>>,
 }
 
 /// A view, and its newest commit.
@@ -49,6 +53,20 @@ impl At {
 type Found = Result<Option<Value<'static>>, EngineError>;
 
 impl Source {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+        Self { pool, closed: Arc::default(), snapshots: Arc::default() }
+    }
+
+    /// Refuses later reads, and ends the transactions of the snapshots. Returns whether it was open.
+    pub(crate) fn close(&self) -> bool {
+        let was_open = !self.closed.swap(true, Ordering::AcqRel);
+        let snapshots = std::mem::take(&mut *self.snapshots.lock());
+        for view in snapshots.iter().filter_map(Weak::upgrade) {
+            view.end();
+        }
+        was_open
+    }
+
     pub(crate) fn check_open(&self) -> Result<(), EngineError> {
         if self.closed.load(Ordering::Acquire) { Err(EngineError::Closed) } else { Ok(()) }
     }
@@ -112,6 +130,18 @@ impl Source {
     pub(crate) fn get_many(&self, at: Option<&At>, keys: &[(Space, &[u8])]) -> Vec<Found> {
         let whole = keys.iter().map(|(space, key)| RowSlice { space: *space, key, bytes: 0..usize::MAX });
         self.get_slices(at, &whole.collect::<Vec<_>>())
+    }
+
+    /// Whether there is no row.
+    pub(crate) fn is_empty(&self, at: Option<&At>) -> Result<bool, EngineError> {
+        let row = self.ask(at, |pool, session| async move {
+            let end = &AFTER_EACH_KEY[..];
+            let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&SEGMENT, Type::INT8), (&end, Type::BYTEA)];
+            let text = pool.sql.text(IS_EMPTY);
+            Ok(session.client.query_typed(&text, &parameters).await?.into_iter().next())
+        });
+        let row = row.map_err(|error| error.engine_error())?;
+        Ok(row.map(|row| row.try_get(0)).transpose().map_err(unexpected)?.unwrap_or(true))
     }
 
     pub(crate) fn get_slices(&self, at: Option<&At>, slices: &[RowSlice<'_>]) -> Vec<Found> {

@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use super::read::{At, SEGMENT, Source, unexpected};
 use super::snapshot::Kept;
 use crate::error::Failed;
-use crate::fold::{MAX_KEY_BYTES, number};
+use crate::fold::{AFTER_EACH_KEY, number};
 use crate::pool::{Pool, Purpose};
 use crate::session::Session;
 
@@ -20,8 +20,6 @@ const FIRST_ROWS: usize = 128;
 const RANGES_ROWS: usize = 2048;
 /// The most rows of a page.
 const MAX_ROWS: usize = 4096;
-/// A key that is greater than each that is stored.
-const AFTER_EACH_KEY: [u8; MAX_KEY_BYTES + 1] = [0xff; MAX_KEY_BYTES + 1];
 /// A page ends with the row that exceeds this.
 const PAGE_BYTES: usize = 1 << 20;
 

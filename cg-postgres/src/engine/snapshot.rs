@@ -21,9 +21,15 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// The state after the newest commit.
+    /// The state after the newest commit. Its transaction ends with the engine.
     pub(crate) fn new(source: &Source) -> Result<Self, EngineError> {
-        Ok(Self::with(source, Purpose::Snapshot, |_, _| std::future::ready(Ok(())))?.0)
+        let (kept, ()) = Self::with(source, Purpose::Snapshot, |_, _| std::future::ready(Ok(())))?;
+        let mut snapshots = source.snapshots.lock();
+        snapshots.retain(|view| view.strong_count() > 0);
+        snapshots.push(Arc::downgrade(&kept.at.view));
+        drop(snapshots);
+        source.check_open()?;
+        Ok(kept)
     }
 
     /// The state after the newest commit, and the first read of it, in one flight.
@@ -89,6 +95,10 @@ impl Readable for Kept {
 
     fn ranges_at_once(&self, family: Family) -> usize {
         ranges_at_once(family)
+    }
+
+    fn is_empty(&self) -> Result<bool, EngineError> {
+        self.source.is_empty(Some(&self.at))
     }
 
     fn check_columns(&self, visit: &mut ColumnsVisitor<'_>) -> Result<(), EngineError> {

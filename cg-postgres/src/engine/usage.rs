@@ -7,6 +7,7 @@ use super::PostgresEngine;
 use super::read::{Source, unexpected};
 use crate::fold::number;
 use crate::schema::RECORDS;
+use crate::session::Session;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +25,11 @@ const USAGE: &str = "SELECT c.reltuples::float8, pg_total_relation_size(c.oid), 
          FROM pg_class p JOIN pg_namespace m ON m.oid = p.relnamespace JOIN pg_inherits i ON i.inhparent = p.oid \
          JOIN pg_class r ON r.oid = i.inhrelid WHERE m.nspname = $1 AND p.relname = $2 AND p.relkind = 'p') t \
      WHERE n.nspname = $1 AND c.relname = 'cg_row'";
+/// The tables of records without statistics, and those whose rows may have doubled since.
+const STALE: &str = "SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ') \
+     FROM pg_class p JOIN pg_namespace n ON n.oid = p.relnamespace JOIN pg_inherits i ON i.inhparent = p.oid \
+     JOIN pg_class c ON c.oid = i.inhrelid WHERE n.nspname = $1 AND p.relname = $2 \
+     AND (c.reltuples < 0 OR pg_stat_get_mod_since_analyze(c.oid) > c.reltuples)";
 /// The rows that may be put before the statistics are made again in a small table.
 const FEW_ROWS: i64 = 1000;
 
@@ -83,8 +89,20 @@ impl PostgresEngine {
         }
         let pool = Arc::clone(&self.source.pool);
         let analyzed = self.source.pool.wait(async move {
+            let own = Arc::clone(&pool);
             // Readers would wait for it on a shared connection.
-            pool.aside(&pool.sql.text("ANALYZE {schema}.cg_row")).await
+            let analyze = |session: Arc<Session>| async move {
+                session.client.batch_execute(&own.sql.text("ANALYZE {schema}.cg_row")).await?;
+                let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+                    [(&own.sql.schema, Type::TEXT), (&RECORDS, Type::TEXT)];
+                let stale = session.client.query_typed(STALE, &parameters).await?;
+                let tables: Option<&str> = stale.first().map(|row| row.try_get(0)).transpose()?.flatten();
+                match tables {
+                    Some(tables) => Ok(session.client.batch_execute(&format!("ANALYZE {tables}")).await?),
+                    None => Ok(()),
+                }
+            };
+            pool.aside(analyze).await
         });
         match analyzed {
             Ok(()) => {

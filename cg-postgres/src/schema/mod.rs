@@ -132,6 +132,9 @@ pub(crate) const RECORDS_OF: &str =
 /// As [`PAGE_TO`], of ranges of the family of records.
 pub(crate) const RECORDS_PAGE: &str =
     "SELECT k, v FROM {schema}.cg_records_between_1($1, $2::bytea[], $3::bytea[], $4, $5)";
+/// Whether there is no row, also not among those of the family of records in their tables.
+pub(crate) const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT FROM {schema}.cg_row WHERE seg = $1) \
+     AND NOT EXISTS (SELECT FROM {schema}.cg_records_between_1($1, ARRAY[''::bytea], ARRAY[$2::bytea], 1, 1))";
 pub(crate) const COLUMNS: &str = "SELECT k, v, p, is_there, kind, at, block_x, block_y, block_z, x, y, z FROM {schema}.cg_columns_1($1, $2, $3, $4)";
 pub(crate) const HEAD: &str =
     "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_head WHERE seg = $1";

@@ -2,7 +2,7 @@
 
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
-use super::{GET, HAS, HEAD, PAGE, PAGE_TO, SESSION, SLICES, SLICES_MIXED, Sql};
+use super::{GET, HAS, HEAD, IS_EMPTY, PAGE, PAGE_TO, SESSION, SLICES, SLICES_MIXED, Sql};
 
 /// The statements of `v1.sql` that read or remove rows, with parameters for its variables.
 fn of_functions() -> Vec<(&'static str, String)> {
@@ -57,6 +57,7 @@ fn values(name: &str) -> &'static str {
         "slices with records" => {
             "0, '{8}'::int2[], '{}'::bytea[], '{}'::bytea[], '{}'::bytea[], '{1}', '{1}', '{}'::bytea[], '{1}', '{1}'"
         }
+        "is_empty" => "0, '\\xff'::bytea",
         "a page" => "0, 8::int2, ''::bytea, 128, 1000000",
         "a page with an end" => "0, 8::int2, ''::bytea, 128, 1000000, '\\xff'::bytea",
         "a range" => "0, 8::int2, ''::bytea, '\\xff'::bytea",
@@ -181,6 +182,7 @@ fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
             ("slices with records", SLICES_MIXED),
             ("a page", PAGE),
             ("a page with an end", PAGE_TO),
+            ("is_empty", IS_EMPTY),
             ("head", HEAD),
         ];
         let statements: Vec<_> =
@@ -203,7 +205,7 @@ fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
                 let plan = plan(&client, &explain).await;
                 let is_scan = plan.contains("Seq Scan") || plan.contains("Bitmap");
                 let condition = match *name {
-                    "head" => "seg = ",
+                    "head" | "is_empty" => "seg = ",
                     "slices" | "slices with records" => "k >= g.a) AND (k <= g.z)",
                     "a range" | "a page" | "a page with an end" => "k >= ",
                     _ => "k = ",

@@ -135,3 +135,53 @@ fn calls_without_an_answer_share_a_look_at_the_hosts() {
         assert!((1..=5).contains(&opened), "{opened} connections: three for reads, and a look or two");
     });
 }
+
+#[test]
+fn an_opening_begins_the_connection_of_its_first_read_and_needs_none() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    drop(world.create());
+    for is_refused in [false, true] {
+        let proxy = Proxy::start(database.primary());
+        if is_refused {
+            proxy.refuse_connections_after(1, "53300");
+        }
+        let address = database.over(&format!("127.0.0.1:{}", proxy.port));
+        let address = address.with_world(world.address.world()).expect("fits");
+        let engine = PostgresEngine::open(&address, &options()).expect("the owner needs one connection");
+        let begun = Instant::now();
+        while proxy.connections() < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(10), "no connection is begun ahead");
+            sleep(Duration::from_millis(10));
+        }
+        // Time for the refusal.
+        sleep(Duration::from_millis(100));
+        proxy.refuse_connections(None);
+        assert!(engine.get(Space::Object, b"a").expect("reads").is_none());
+        assert_eq!(proxy.connections(), 2 + usize::from(is_refused));
+        drop(engine);
+        let open = "SELECT count(*) FROM pg_stat_activity WHERE strpos(query, '{schema}') > 0 AND pid <> pg_backend_pid()";
+        let begun = Instant::now();
+        while world.run(open).as_deref() != Some("0") {
+            assert!(begun.elapsed() < Duration::from_secs(10), "a connection outlives its engine");
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn a_read_shares_a_busy_connection_while_no_other_can_be_opened() {
+    let Some(database) = database() else { return };
+    let (world, engine, proxy) = over_proxy(&database);
+    assert!(engine.get(Space::Object, b"a").expect("reads").is_none());
+    proxy.refuse_connections(Some("53300"));
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| world.run("BEGIN; LOCK TABLE {schema}.cg_row; SELECT pg_sleep(1.5); COMMIT"));
+        sleep(Duration::from_millis(500));
+        for _ in 0..3 {
+            scope.spawn(|| assert!(engine.get(Space::Object, b"a").expect("reads").is_none()));
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(10), "a read waited for a connection of its own");
+}

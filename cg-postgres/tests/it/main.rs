@@ -16,6 +16,7 @@ mod promises;
 mod proxy;
 mod record_areas;
 mod record_rows;
+mod record_tables;
 mod records;
 mod shared;
 mod views;

@@ -148,6 +148,28 @@ fn absent_rights_are_named() {
 }
 
 #[test]
+fn a_role_that_may_not_call_a_function_is_refused_by_name() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    drop(world.create());
+    let revoke = |function: &str| {
+        world.run(&format!("REVOKE EXECUTE ON FUNCTION {{schema}}.{function} FROM PUBLIC, current_user"));
+    };
+    let missing = |opened| match refusal(opened) {
+        Refusal::Rights { missing, .. } => missing,
+        other => panic!("expected a right, got {other:?}"),
+    };
+    let read = || PostgresEngine::open_read_only(&world.address, &options());
+    revoke("cg_put_1");
+    drop(read().expect("a reader does not put rows"));
+    assert_eq!(missing(world.open()), ["EXECUTE on the function cg_put_1"]);
+    revoke("cg_records_between_1");
+    let between = "EXECUTE on the function cg_records_between_1";
+    assert_eq!(missing(read()), [between]);
+    assert_eq!(missing(world.open()), ["EXECUTE on the function cg_put_1", between]);
+}
+
+#[test]
 fn a_second_writer_is_refused_unless_it_takes_the_world() {
     let Some(database) = database() else { return };
     let world = database.world();

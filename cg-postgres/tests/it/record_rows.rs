@@ -16,12 +16,12 @@ use crate::database::{TestWorld, database, options};
 use crate::opening::refusal;
 use crate::records::{count, id, leaf, record_at, rows, tables};
 
-fn put(batch: &mut Batch, key: Vec<u8>, body: &[u8]) {
+pub(crate) fn put(batch: &mut Batch, key: Vec<u8>, body: &[u8]) {
     let draft = Draft::plain(Codec::None, 0, |out| out.extend(body));
     batch.put(Space::Record, key, draft, Stamp::Commit);
 }
 
-fn commit(engine: &dyn Engine, fill: impl FnOnce(&mut Batch)) {
+pub(crate) fn commit(engine: &dyn Engine, fill: impl FnOnce(&mut Batch)) {
     let mut batch = Batch::new();
     fill(&mut batch);
     engine.commit(batch, &[], Level::Process).expect("commits");
@@ -90,7 +90,7 @@ fn keys() -> Vec<Vec<u8>> {
     BTreeSet::from_iter(keys).into_iter().collect()
 }
 
-fn bodies() -> [Vec<u8>; 4] {
+pub(crate) fn bodies() -> [Vec<u8>; 4] {
     let mut record = Vec::new();
     record_at(Dimension::new(5), BlockPos::new(1, 2, 3), "mark", 4).encode(&mut record);
     let mut zero = Vec::new();

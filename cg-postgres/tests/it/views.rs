@@ -97,3 +97,25 @@ fn statistics_delay_no_reader() {
         locked.join().expect("does not panic");
     });
 }
+
+#[test]
+fn a_snapshot_ends_with_its_engine() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    put(&world.create(), 1, 10);
+    let reader = world.read();
+    let kept = reader.follow().expect("is taken");
+    let transactions = || {
+        let open = "SELECT count(*) FROM pg_stat_activity WHERE strpos(query, '{schema}') > 0 AND state = 'idle in transaction'";
+        world.run(open)
+    };
+    assert_eq!(transactions().as_deref(), Some("1"));
+    reader.close().expect("closes");
+    let begun = Instant::now();
+    while transactions().as_deref() != Some("0") {
+        assert!(begun.elapsed() < Duration::from_secs(5), "its transaction outlives the engine");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let refused = kept.get(Space::Object, &[0, 0]).map(drop).expect_err("the engine is closed");
+    assert!(matches!(refused, cg_engine::EngineError::Closed), "{refused}");
+}

@@ -37,8 +37,8 @@ struct State {
     cuts: usize,
     /// The number of connections so far.
     connections: usize,
-    /// The SQLSTATE that new connections are refused with.
-    refusal: Option<&'static str>,
+    /// The SQLSTATE that new connections are refused with, and the number of the first one.
+    refusal: Option<(&'static str, usize)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,12 @@ impl Proxy {
 
     /// Refuses new connections with an error of the server, or does not any more.
     pub(crate) fn refuse_connections(&self, code: Option<&'static str>) {
-        self.lock().refusal = code;
+        self.lock().refusal = code.map(|code| (code, 0));
+    }
+
+    /// Refuses all connections after the first `accepted` ones.
+    pub(crate) fn refuse_connections_after(&self, accepted: usize, code: &'static str) {
+        self.lock().refusal = Some((code, accepted));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -164,7 +169,7 @@ impl Proxy {
         let mut commits = BTreeSet::new();
         let startup = message(&mut client, 0)?;
         let refusing = self.pass().refusal;
-        if let Some(code) = refusing {
+        if let Some((code, _)) = refusing.filter(|(_, first)| number >= *first) {
             client.write_all(&refusal(code))?;
             self.end(number);
             return Ok(());
