@@ -131,11 +131,15 @@ impl Node {
             ("wal_log_hints", "on"),
             ("max_wal_senders", "10"),
             // There are no slots. A node that is rewound needs the log since the checkpoint before the failover, which may
-            // be `max_wal_size` ago.
-            ("wal_keep_size", "1GB"),
+            // be `max_wal_size` ago, and a little more if the checkpoint is late. `pg_rewind` copies all the log that there
+            // is, 1.4 GB with the default size: that was half of a failover.
+            ("max_wal_size", "128MB"),
+            ("wal_keep_size", "384MB"),
             ("hot_standby", "on"),
             ("synchronous_commit", "on"),
             ("synchronous_standby_names", &quorum),
+            // A node starts after it was killed: by default it syncs its files one by one, which took most of a failover.
+            ("recovery_init_sync_method", "syncfs"),
             // Its own 5 s would be most of the time of a failover.
             ("wal_retrieve_retry_interval", "100ms"),
             ("primary_conninfo", &route),
@@ -344,10 +348,12 @@ mod tests {
             wal_level = 'replica'
             wal_log_hints = 'on'
             max_wal_senders = '10'
-            wal_keep_size = '1GB'
+            max_wal_size = '128MB'
+            wal_keep_size = '384MB'
             hot_standby = 'on'
             synchronous_commit = 'on'
             synchronous_standby_names = 'ANY 1 (n1,n2,n3)'
+            recovery_init_sync_method = 'syncfs'
             wal_retrieve_retry_interval = '100ms'
             primary_conninfo = 'host=''/it\\''s/s'' port=5001 user=postgres application_name=n2 connect_timeout=5'
         "]]
