@@ -43,12 +43,14 @@ pub(crate) enum Step {
     Foreign,
     /// Clippy with every set of features.
     Powerset,
-    /// Tests with other features: the pure crates where no C or C++ compiler can run, cg-format with the C library.
+    /// Tests with other features: the pure crates where no C or C++ compiler can run, cg-format with the C library, the tool without PostgreSQL.
     Variants,
     /// Tests of the decoders in Miri, where rustup has it.
     Miri,
     /// A few seconds of fuzzing for each decoder.
     Fuzz,
+    /// The tests over PostgreSQL, and their most important part over the next major version, where servers can be had.
+    Postgres,
     /// Every benchmark once, unmeasured and unoptimised: the tests have compiled most of their crates.
     Bench,
 }
@@ -56,7 +58,7 @@ pub(crate) enum Step {
 /// Which steps.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// All steps, and the tests in their long form. Without it these are left out: oldest, foreign, powerset, variants, miri, fuzz smoke, bench smoke.
+    /// All steps, and the tests in their long form. Without it these are left out: oldest, foreign, powerset, variants, miri, fuzz smoke, postgres, bench smoke.
     #[arg(long)]
     full: bool,
     /// Leave these steps out.
@@ -125,6 +127,7 @@ impl Step {
                 | Self::Variants
                 | Self::Miri
                 | Self::Fuzz
+                | Self::Postgres
                 | Self::Bench
         )
     }
@@ -139,6 +142,7 @@ impl Step {
                 | Self::Powerset
                 | Self::Variants
                 | Self::Fuzz
+                | Self::Postgres
                 | Self::Bench
         )
     }
@@ -163,6 +167,7 @@ fn name(step: Step) -> &'static str {
         Step::Variants => "variants",
         Step::Miri => "miri",
         Step::Fuzz => "fuzz smoke",
+        Step::Postgres => "postgres",
         Step::Bench => "bench smoke",
     }
 }
@@ -185,7 +190,9 @@ fn run_step(context: &Context, step: Step, form: test::Form, environment: &Envir
         Step::Fuzz => report.step(name(step), || fuzz::run(context, &fuzz::Options::smoke())),
         Step::Clippy => report.step(name(step), || {
             let deny_warnings = ["--", "-D", "warnings"];
-            passes(cargo().args(["clippy", "--workspace", "--all-targets"]).args(deny_warnings))?;
+            // The feature has a program of its own, over crates that are in the workspace anyway.
+            let all = ["clippy", "--workspace", "--all-targets", "--features", "cg-bench/postgres"];
+            passes(cargo().args(all).args(deny_warnings))?;
             // Released code has no debug assertions; cg-store, and no other crate, then compiles other code for its locks.
             let released = "profile.dev.package.cg-store.debug-assertions=false";
             let tool = cargo().args(["clippy", "--config", released, "--lib", "--package", "cg-store"]);
@@ -197,6 +204,7 @@ fn run_step(context: &Context, step: Step, form: test::Form, environment: &Envir
         Step::Docs => report.step(name(step), || {
             passes(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
         }),
+        Step::Postgres => test::over_postgresql(context, environment, report),
         Step::Bench => report.step(name(step), || bench_smoke(context, environment)),
         Step::Deny => report.step(name(step), || deny(context)),
     }
@@ -213,6 +221,7 @@ fn bench_smoke(context: &Context, environment: &Environment) -> Result<Outcome> 
         .cargo()
         .args(["bench", "--profile", "dev", "--package", "cg-bench"])
         .args(bench::PEERS)
+        .args(test::AS_TESTED)
         .args(targets);
     let tool = tool.args(["--", "--test"]);
     environment.apply(bench::with_worlds(context, tool)?).run()?;
@@ -244,8 +253,8 @@ mod tests {
 
     const USUAL: [&str; 11] =
         ["fmt", "layers", "features", "msrv", "unused", "clippy", "test", "spec", "docs", "api", "deny"];
-    const FULL: [&str; 7] =
-        ["oldest", "foreign", "powerset", "variants", "miri", "fuzz smoke", "bench smoke"];
+    const FULL: [&str; 8] =
+        ["oldest", "foreign", "powerset", "variants", "miri", "fuzz smoke", "postgres", "bench smoke"];
 
     #[test]
     fn a_full_run_has_all_steps_and_another_the_fast_ones() {

@@ -2,7 +2,7 @@
 //!
 //! Cargo compiles a crate with the features that the packages of this build ask for. If another build asks for more, the crate and
 //! all above it are compiled again. The mend is to name the feature in the workspace's `Cargo.toml`. The package whose tests need
-//! a server is left out: it is compiled in a lane of its own.
+//! a server is left out: beside it other crates have more features, in the tests of the workspace too.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const ALONE: [&str; 2] = ["cg-cli", "cg-bench"];
 /// # Errors
 /// A crate is compiled for a package with other features than for the workspace; all of them are named.
 pub(crate) fn run(context: &Context) -> Result<Outcome> {
-    // Its lane compiles some crates again.
+    // A build of the tool alone has no async runtime.
     let whole = crates(context, &["--workspace", "--exclude", SERVED])?;
     let mut twice = Vec::new();
     for package in ALONE {

@@ -62,7 +62,7 @@ enum Command {
     },
     /// Set up, then run every test, the doc tests, and check the pure crates without a C or C++ compiler.
     Test(test::Options),
-    /// All fast checks: fmt, layers, features, msrv, unused, clippy, test, spec, docs, api, deny; with `--full` also oldest, foreign, powerset, variants, miri, fuzz smoke, bench smoke.
+    /// All fast checks: fmt, layers, features, msrv, unused, clippy, test, spec, docs, api, deny; with `--full` also oldest, foreign, powerset, variants, miri, fuzz smoke, postgres, bench smoke.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -110,7 +110,7 @@ enum Command {
     Miri,
     /// Check that every library with features compiles without warnings with every set of them.
     Powerset,
-    /// Run tests with other features: the pure crates where no C or C++ compiler can run, and cg-format with the C library.
+    /// Run tests with other features: the pure crates where no C or C++ compiler can run, cg-format with the C library, and the tool without PostgreSQL.
     Variants,
     /// Check that the public items of each library are those that docs/api lists.
     Api(api::Options),

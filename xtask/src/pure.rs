@@ -56,7 +56,7 @@ pub(crate) fn prove(context: &Context, environment: &Environment) -> Result<Outc
 }
 
 /// Runs the tests with the features that the tests of the workspace do not have: the pure crates without a compiler,
-/// and cg-format with the C library for Zstandard.
+/// cg-format with the C library for Zstandard, and the tool without PostgreSQL.
 ///
 /// # Errors
 /// One of them failed, or clippy has a warning.
@@ -70,6 +70,9 @@ pub(crate) fn variants(context: &Context, environment: &Environment) -> Result<O
     without("clippy", &["cg-engine", "cg-store"]).args(["--all-targets", "--", "-D", "warnings"]).run()?;
     let with_library = context.cargo().args(["test", "--package", "cg-format", "--features", "zstd"]);
     environment.apply(with_library.args(["--lib", "--tests"])).run()?;
+    // Of the whole workspace, so that only the tool is compiled again.
+    let tool = context.cargo().args(["test", "--profile", "dev", "--workspace", "--bin", "cg"]);
+    environment.apply(tool.args(["--", "without_"])).run()?;
     Ok(Outcome::Passed)
 }
 

@@ -25,13 +25,15 @@ struct TestWorld {
 
 /// A world that is not there yet, on the server of the tests.
 ///
-/// `None` without a server, after saying so loudly; a CI run has to have it.
+/// `None` without a server, after saying so loudly; in CI the address is set, and empty where another step has a server.
 fn world() -> Option<TestWorld> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let Ok(url) = std::env::var("CG_PG_URL") else {
+    let stated = std::env::var("CG_PG_URL").ok();
+    let is_stated = stated.is_some();
+    let Some(url) = stated.filter(|url| !url.is_empty()) else {
         let message =
             "no server: set CG_PG_URL to the address of one, postgres://USER:PASSWORD@HOST/DATABASE";
-        assert!(std::env::var_os("CI").is_none(), "{message}");
+        assert!(is_stated || std::env::var_os("CI").is_none(), "{message}");
         eprintln!("\n*** NOT TESTED: {message} ***\n");
         return None;
     };
@@ -363,7 +365,8 @@ fn a_killed_copy_goes_on_and_that_of_another_state_is_refused() {
     enlarge(&sample);
     let mut worlds = std::iter::repeat_with(world).take(10).flatten();
     let Some(there) = worlds.find(|there| kill(&sample, there)) else {
-        assert!(std::env::var_os("CG_PG_URL").is_none(), "10 copies were finished before they were killed");
+        let is_tried = std::env::var_os("CG_PG_URL").is_some_and(|url| !url.is_empty());
+        assert!(!is_tried, "10 copies were finished before they were killed");
         return;
     };
     let said = run(&["copy", text(&sample.path()), &there.text]);

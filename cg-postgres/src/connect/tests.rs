@@ -16,8 +16,10 @@ fn no_address(_: String, _: u16) -> Pin<Box<dyn Future<Output = io::Result<Vec<I
 
 /// A connector to the first host of `CG_PG_URL` under another name.
 fn connector(resolve: Resolve) -> Option<(Arc<Connector>, u16)> {
-    let Ok(url) = std::env::var("CG_PG_URL") else {
-        assert!(std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
+    let stated = std::env::var("CG_PG_URL").ok();
+    let is_stated = stated.is_some();
+    let Some(url) = stated.filter(|url| !url.is_empty()) else {
+        assert!(is_stated || std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
         eprintln!("\n*** NOT TESTED: no server: set CG_PG_URL ***\n");
         return None;
     };

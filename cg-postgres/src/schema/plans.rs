@@ -67,8 +67,10 @@ fn values(name: &str) -> &'static str {
 
 /// Runs a test in a session of the server, if there is one.
 fn in_session(test: impl AsyncFnOnce(Client)) {
-    let Ok(url) = std::env::var("CG_PG_URL") else {
-        assert!(std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
+    let stated = std::env::var("CG_PG_URL").ok();
+    let is_stated = stated.is_some();
+    let Some(url) = stated.filter(|url| !url.is_empty()) else {
+        assert!(is_stated || std::env::var_os("CI").is_none(), "no server: set CG_PG_URL");
         eprintln!("\n*** NOT TESTED: no server: set CG_PG_URL ***\n");
         return;
     };

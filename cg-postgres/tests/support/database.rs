@@ -10,12 +10,14 @@ use tokio_postgres::{Config, NoTls, SimpleQueryMessage};
 
 /// The server that `CG_PG_URL` names.
 ///
-/// `None` when it is not set, after saying so loudly; a CI run has to have it.
+/// `None` when it names none, after saying so loudly; in CI it is set, and empty where another step has a server.
 pub(crate) fn database() -> Option<Database> {
-    let Ok(url) = std::env::var("CG_PG_URL") else {
+    let stated = std::env::var("CG_PG_URL").ok();
+    let is_stated = stated.is_some();
+    let Some(url) = stated.filter(|url| !url.is_empty()) else {
         let message =
             "no server: set CG_PG_URL to the address of one, postgres://USER:PASSWORD@HOST/DATABASE";
-        assert!(std::env::var_os("CI").is_none(), "{message}");
+        assert!(is_stated || std::env::var_os("CI").is_none(), "{message}");
         eprintln!("\n*** NOT TESTED: {message} ***\n");
         return None;
     };

@@ -12,14 +12,18 @@ use anyhow::{Context as _, Result};
 
 use crate::cg::{Cg, program_built_by};
 use crate::context::Context;
+use crate::postgres::{ADDRESS, stated_address};
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
 use crate::{independent, pure, setup, torture};
 
-pub(crate) use postgres::Lane;
+use postgres::Lane;
 use scratch::Scratch;
-pub(crate) use selection::SERVED;
 use selection::Selection;
+pub(crate) use selection::{AS_TESTED, SERVED};
+
+/// The targets of `cargo test`. Not `--all-targets`: that would run the benchmarks too, which `ci` does in their own step.
+const TARGETS: [&str; 4] = ["--lib", "--bins", "--tests", "--examples"];
 
 /// Tells tests that have a long form to take it, as `testdata/long.rs` reads it.
 const LONG: &str = "CG_LONG_TESTS";
@@ -108,6 +112,11 @@ pub(crate) fn everything(context: &Context, environment: &Environment, report: &
     steps(context, environment, report, &Selection::Everything, &Options::default(), form);
 }
 
+/// The tests over PostgreSQL of both versions, for `ci --full`.
+pub(crate) fn over_postgresql(context: &Context, environment: &Environment, report: &mut Report) {
+    postgres::over_both(context, environment, report);
+}
+
 fn steps(
     context: &Context,
     environment: &Environment,
@@ -118,6 +127,10 @@ fn steps(
 ) {
     let mut environment = environment.clone();
     form.apply(&mut environment);
+    if *selection == Selection::Everything && stated_address().is_none() {
+        // Tests that need a server then do nothing, and do not fail in CI: another step has one.
+        environment.set(ADDRESS, "");
+    }
     report.step("real worlds", || match context.worlds()? {
         Some(dir) => {
             println!("found in {}", dir.display());
@@ -131,10 +144,7 @@ fn steps(
     let mut runs = Vec::new();
     report.step("tests: compile", || {
         for run in selection.runs(context)? {
-            // Not `--all-targets`: that would run the benchmarks too, which `ci` does in their own step.
-            let tool =
-                context.cargo().arg("test").args(&run).args(["--lib", "--bins", "--tests", "--examples"]);
-            let tool = environment.apply(tool);
+            let tool = environment.apply(context.cargo().arg("test").args(&run).args(TARGETS));
             let tool = match form.cases(&run) {
                 Some([name, count]) => tool.env(name, count),
                 None => tool,

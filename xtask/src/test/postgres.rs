@@ -2,22 +2,23 @@
 
 use std::env;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 
+use super::TARGETS;
 use super::programs::{self, Program};
 use super::scratch::Scratch;
-use super::selection::SERVED;
+use super::selection::{self, SERVED, Selection};
 use crate::context::Context;
 use crate::postgres::{self, ADDRESS, stated_address};
 use crate::report::{AfterFailure, Outcome, Report};
-use crate::setup::{self, Environment, Major};
+use crate::setup::{self, Environment, Major, Postgresql};
 
 /// The tool, and the parts of the names of its tests of addresses.
 const TOOL: &str = "cg-cli";
 const TOOL_TESTS: [&str; 3] = ["postgres::", "place::", "addresses::"];
 
-/// All that is compiled, by one selection of packages: each alone would compile `ring`, tokio and the store with features of
-/// its own.
+/// What is compiled where the other tests were not, by one selection of packages: each alone would compile `ring`, tokio and the
+/// store with features of its own.
 const SELECTED: [&str; 8] =
     ["--profile", "dev", "--package", SERVED, "--package", TOOL, "--features", "cg-cli/postgres"];
 
@@ -43,50 +44,92 @@ pub(crate) enum Lane {
     },
 }
 
+/// The tests of one major version: parts of their names. All run where a list is empty.
+#[derive(Debug, Default)]
+struct Part {
+    engine: Vec<String>,
+    tool: Vec<String>,
+    failing: Vec<String>,
+    /// Whether the cluster itself is checked before.
+    checks_cluster: bool,
+}
+
+impl Part {
+    fn all() -> Self {
+        let tool = TOOL_TESTS.map(str::to_owned).to_vec();
+        Self { tool, checks_cluster: stated_address().is_none(), ..Self::default() }
+    }
+
+    fn filtered(filter: &[String]) -> Self {
+        let [engine, tool, failing] = [(); 3].map(|()| filter.to_vec());
+        Self { engine, tool, failing, checks_cluster: false }
+    }
+
+    /// What another version is tried with: the promises of engines, those of shared rows, the plans of the statements, the dump of
+    /// the schema, copies, and failovers.
+    fn of_second() -> Self {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Self {
+            engine: names(&["promises::", "shared::", "plans::", "golden::"]),
+            tool: names(&["postgres::a_copied_world", "postgres::a_killed_copy"]),
+            failing: names(&["failovers::"]),
+            checks_cluster: false,
+        }
+    }
+
+    /// Sees that each name is that of a test.
+    ///
+    /// # Errors
+    /// One is not.
+    fn ensure_there(&self, compiled: &[Program]) -> Result<()> {
+        for (package, names) in [(SERVED, &self.engine), (TOOL, &self.tool), (SERVED, &self.failing)] {
+            let programs = programs::of(compiled, package)?;
+            let lists = programs.iter().map(|program| program.tool().arg("--list").capture());
+            let lists = lists.collect::<Result<Vec<_>>>()?.concat();
+            if let Some(unknown) = names.iter().find(|name| !lists.contains(*name)) {
+                bail!("{package} has no test with `{unknown}` in its name");
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Runs the lane.
 ///
 /// # Errors
 /// The workspace has no such tests, no cluster could be made, or a test failed.
 pub(super) fn run(context: &Context, lane: &Lane) -> Result<()> {
     let Lane::Postgres { major, filter } = lane;
-    let mut environment = setup::prepare(context)?;
+    let environment = setup::prepare(context)?;
     let mut report = Report::new(context, AfterFailure::Stop);
-    let mut compiled = Vec::new();
-    report.step("tests: compile", || {
-        let tests =
-            context.cargo().arg("test").args(SELECTED).args(["--lib", "--bins", "--tests", "--examples"]);
-        compiled = Program::compiled_by(environment.apply(tests))?;
-        Ok(Outcome::Passed)
-    });
-    let mut is_ours = false;
-    if let Some(stated) = stated_address() {
-        println!("{ADDRESS} is set: nothing is started");
-        environment.set(ADDRESS, stated);
-    } else {
-        if filter.is_empty() {
-            report.step("failovers of the test cluster", || check(context, &environment, *major));
+    let part = if filter.is_empty() { Part::all() } else { Part::filtered(filter) };
+    // In CI all tests were compiled before.
+    let compiled = compile(context, &environment, &mut report, context.is_ci());
+    over(context, &environment, &mut report, &compiled, *major, &part);
+    report.finish()
+}
+
+/// All tests over the first version and a part of them over the second one, with the same programs.
+pub(super) fn over_both(context: &Context, environment: &Environment, report: &mut Report) {
+    let compiled = compile(context, environment, report, true);
+    let second = (Major::Eighteen, Part::of_second());
+    for (major, part) in [(Major::Distribution, Part::all()), second] {
+        let mut is_there = false;
+        report.step(&named(major, "server programs"), || {
+            if major == Major::Eighteen && stated_address().is_some() {
+                return Ok(Outcome::Optional(format!("{ADDRESS} is set: nothing is started")));
+            }
+            part.ensure_there(&compiled)?;
+            if let Err(error) = Postgresql::ensure(context, major) {
+                return Ok(Outcome::Missing(format!("{error:#}")));
+            }
+            is_there = true;
+            Ok(Outcome::Passed)
+        });
+        if is_there {
+            over(context, environment, report, &compiled, major, &part);
         }
-        is_ours = !postgres::exists(context, *major)?;
-        report.step("test cluster", || {
-            environment.set(ADDRESS, postgres::up(context, *major, 3)?);
-            Ok(Outcome::Passed)
-        });
     }
-    // Nothing fails beneath the other tests.
-    let failing = environment.clone();
-    environment.set(FAIL, "");
-    report.step("tests: run", || engine(&compiled, &environment, filter));
-    if filter.is_empty() {
-        report.step("doc tests", || {
-            let tests = context.cargo().arg("test").args(SELECTED).arg("--doc");
-            environment.apply(tests).run()?;
-            Ok(Outcome::Passed)
-        });
-    }
-    report.step("the tool over PostgreSQL", || tool(&compiled, &environment, filter));
-    report.step("failovers and cuts beneath worlds", || fail(&compiled, failing, *major, filter));
-    let removed = if is_ours { postgres::down(context, *major) } else { Ok(()) };
-    report.finish().and(removed)
 }
 
 /// The step of a run of all tests, which starts no server.
@@ -100,10 +143,72 @@ pub(super) fn among_all() -> Outcome {
     }
 }
 
-/// The tests of the engine. None lets a node fail.
+/// Compiles the programs; after the other tests by their command, which has them already.
+fn compile(
+    context: &Context,
+    environment: &Environment,
+    report: &mut Report,
+    is_after: bool,
+) -> Vec<Program> {
+    let mut compiled = Vec::new();
+    report.step("tests over PostgreSQL: compile", || {
+        let selected = if is_after {
+            let runs = Selection::Everything.runs(context)?;
+            let run = runs.into_iter().find(|run| selection::is_served(run));
+            run.with_context(|| format!("the workspace has no package {SERVED}"))?
+        } else {
+            SELECTED.map(str::to_owned).to_vec()
+        };
+        let tests = context.cargo().arg("test").args(selected).args(TARGETS);
+        compiled = Program::compiled_by(environment.apply(tests))?;
+        Ok(Outcome::Passed)
+    });
+    compiled
+}
+
+fn named(major: Major, what: &str) -> String {
+    format!("PostgreSQL {}: {what}", major.name())
+}
+
+/// Runs tests over a server, and removes the cluster that was made for them.
+fn over(
+    context: &Context,
+    environment: &Environment,
+    report: &mut Report,
+    compiled: &[Program],
+    major: Major,
+    part: &Part,
+) {
+    let mut environment = environment.clone();
+    if part.checks_cluster {
+        report.step(&named(major, "failovers of the cluster"), || check(context, &environment, major));
+    }
+    let mut is_ours = false;
+    report.step(&named(major, "the server"), || {
+        if let Some(stated) = stated_address() {
+            println!("{ADDRESS} is set: nothing is started");
+            environment.set(ADDRESS, stated);
+        } else {
+            is_ours = !postgres::exists(context, major)?;
+            environment.set(ADDRESS, postgres::up(context, major, 3)?);
+        }
+        Ok(Outcome::Passed)
+    });
+    report.step(&named(major, "tests"), || engine(compiled, &environment, &part.engine));
+    report.step(&named(major, "the tool"), || tool(compiled, &environment, &part.tool));
+    let failing = || fail(compiled, environment.clone(), major, &part.failing);
+    report.step(&named(major, "failovers and cuts beneath worlds"), failing);
+    if is_ours {
+        // Also after a failure.
+        let removed = postgres::down(context, major);
+        report.step(&named(major, "the cluster is removed"), || removed.map(|()| Outcome::Passed));
+    }
+}
+
+/// The tests of the engine beneath which nothing fails.
 fn engine(compiled: &[Program], environment: &Environment, filter: &[String]) -> Result<Outcome> {
     let scratch = Scratch::in_memory();
-    for program in programs::of(compiled, SERVED)? {
+    for program in programs::of(compiled, SERVED)?.into_iter().filter(|program| !program.is(FAILING)) {
         let tests = program.tool().args(filter);
         let tests = match &scratch {
             Ok(scratch) => tests.env("TMPDIR", scratch.path()),
@@ -117,9 +222,7 @@ fn engine(compiled: &[Program], environment: &Environment, filter: &[String]) ->
 /// The tests of the tool that need the feature.
 fn tool(compiled: &[Program], environment: &Environment, filter: &[String]) -> Result<Outcome> {
     for program in programs::of(compiled, TOOL)? {
-        let tests = program.tool();
-        let tests = if filter.is_empty() { tests.args(TOOL_TESTS) } else { tests.args(filter) };
-        environment.apply(tests).run()?;
+        environment.apply(program.tool().args(filter)).run()?;
     }
     Ok(Outcome::Passed)
 }

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::metadata;
-use crate::postgres::stated_address;
 use crate::process::Tool;
 
 /// The branch that `--changed` compares with.
@@ -22,10 +21,18 @@ pub(crate) const SHORT: [&str; 5] = ["cg-format", "cg-registry", "cg-tiering", "
 /// The package whose tests need a server of PostgreSQL.
 pub(crate) const SERVED: &str = "cg-postgres";
 
+/// The features with which all packages are compiled: the tool with all that it has. The tests over PostgreSQL then compile
+/// nothing of their own.
+const FEATURES: [&str; 2] = ["--features", "cg-cli/postgres"];
+
+/// What a command over another package names too, to compile crates with the features that they have in the tests of all.
+pub(crate) const AS_TESTED: [&str; 6] =
+    ["--package", "cg-cli", "--package", SERVED, FEATURES[0], FEATURES[1]];
+
 /// The packages of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// Every package, without that which needs a server if none is stated, and the checks that belong to no package.
+    /// Every package, and the checks that belong to no package.
     Everything,
     /// These, and nothing else.
     Packages(BTreeSet<String>),
@@ -65,19 +72,16 @@ impl Selection {
     /// The arguments of `cargo test`, once for each profile: the profile and the packages.
     pub(crate) fn runs(&self, context: &Context) -> Result<Vec<Vec<String>>> {
         Ok(match self {
-            Self::Everything => {
-                // Without a server the run says at its end that these tests are left out.
-                let is_served = stated_address().is_some();
-                let names = members(&metadata::stated(context)?).into_keys();
-                in_profiles(names.filter(|name| is_served || name != SERVED))
-            }
+            Self::Everything => of_all(members(&metadata::stated(context)?).into_keys()),
             Self::Packages(names) => in_profiles(names.iter().cloned()),
         })
     }
 
     /// The arguments of `cargo test --doc`; `None` if no package has a library, and so doc tests.
     pub(crate) fn with_library(&self, context: &Context) -> Result<Option<Vec<String>>> {
-        let Self::Packages(names) = self else { return Ok(Some(vec!["--workspace".to_owned()])) };
+        let Self::Packages(names) = self else {
+            return Ok(Some(["--workspace".to_owned()].into_iter().chain(features()).collect()));
+        };
         let metadata = metadata::stated(context)?;
         let has_library = |name: &&String| {
             metadata::package(&metadata, name)
@@ -92,6 +96,15 @@ impl Selection {
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Packages(names) if names.is_empty())
     }
+}
+
+fn features() -> impl Iterator<Item = String> {
+    FEATURES.into_iter().map(str::to_owned)
+}
+
+/// Whether the arguments of a run have the package that needs a server.
+pub(super) fn is_served(run: &[String]) -> bool {
+    run.iter().any(|arg| arg == SERVED)
 }
 
 /// The profile that optimises nothing of the workspace.
@@ -110,6 +123,15 @@ fn in_profiles(names: impl Iterator<Item = String>) -> Vec<Vec<String>> {
         ["--profile".to_owned(), profile.to_owned()].into_iter().chain(packages).collect()
     };
     [("dev", dev), (UNOPTIMISED, test)].into_iter().filter(|(_, names)| !names.is_empty()).map(run).collect()
+}
+
+/// As [`in_profiles`], with the features of all packages.
+fn of_all(names: impl Iterator<Item = String>) -> Vec<Vec<String>> {
+    let with = |run: Vec<String>| {
+        let features = is_served(&run).then(features).into_iter().flatten();
+        run.into_iter().chain(features).collect()
+    };
+    in_profiles(names).into_iter().map(with).collect()
 }
 
 /// A package of the workspace.
@@ -163,7 +185,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
-    use super::{SHORT, Selection, affected, in_profiles, members};
+    use super::{SHORT, Selection, affected, in_profiles, members, of_all};
 
     /// `store` needs `format`, `tool` needs `store` for its tests alone, `tasks` needs none.
     fn selected(files: &[&str]) -> Selection {
@@ -207,6 +229,27 @@ mod tests {
         assert_eq!(runs(&["cg-snapshot"]), [["--profile", "test", "--package", "cg-snapshot"]]);
         assert_eq!(runs(&["cg-store"]), [["--profile", "dev", "--package", "cg-store"]]);
         assert_eq!(runs(&SHORT).len(), 1);
+    }
+
+    #[test]
+    fn all_packages_are_compiled_with_the_tool_over_postgresql() {
+        let names = ["cg-cli", "cg-postgres", "cg-tiering"].map(str::to_owned);
+        assert_eq!(
+            of_all(names.into_iter()),
+            [
+                &[
+                    "--profile",
+                    "dev",
+                    "--package",
+                    "cg-cli",
+                    "--package",
+                    "cg-postgres",
+                    "--features",
+                    "cg-cli/postgres",
+                ][..],
+                &["--profile", "test", "--package", "cg-tiering"],
+            ]
+        );
     }
 
     #[test]
