@@ -37,8 +37,9 @@ impl WorldBuilder<'_> {
         if caps.read_only && caps.is_shared {
             return self.open_read_only_over(engine);
         }
-        let view = MetaView::read(&engine)?;
-        self.begin_over(engine, view, false)
+        self.with_options(|options| {
+            World::over(Box::new(engine), options, |names| Registry::grow(names, self.packs, &options.packs))
+        })
     }
 
     fn begin_over(&self, engine: impl Engine, view: MetaView, is_new: bool) -> Result<World, Error> {
@@ -129,7 +130,8 @@ impl World {
         change: impl FnOnce(&mut Catalog) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let view = MetaView::read(&engine)?;
-        Self::found(engine, (view, false), options, change)
+        let is_new = !engine.caps().read_only && view.is_empty()? && engine.is_empty()?;
+        Self::found(engine, (view, is_new), options, change)
     }
 
     /// As [`over`](Self::over), with the rows of `worldMeta`, and whether the engine is known to have no row of any family.
