@@ -3,11 +3,16 @@
 //! The copy is of one state. Rows come in the order of families and keys. Each part that is loaded stores with its rows
 //! how far it came and the digest of all rows so far, so that an interrupted copy is continued behind the last row. To
 //! continue, the rows before it are read again: maintenance moves rows from one family to another without a commit.
+//! A thread reads the next part while one is stored.
 //!
+//! **Invariant**: parts are stored in order, one after the other. After one that fails none is stored.
 //! **Invariant**: the last part has the row of the newest commit and the state of a finished copy. An engine without it
 //! opens as no world.
 
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft, Version};
@@ -22,10 +27,11 @@ use crate::storage::copy_mark::{CopyMark, STATE, StoredState};
 use crate::storage::directory::WorldFile;
 use crate::storage::error::{Error, OpenError};
 use crate::storage::location::Location;
-use crate::storage::meta::{IDENTITY, MetaRow, open_row};
+use crate::storage::meta::{IDENTITY, Identity, MetaRow, open_row};
 
-/// Rows are loaded in parts of this many bytes.
-const PART_BYTES: u64 = 4 << 20;
+/// Rows are loaded in parts of this many bytes, or of half of what the engine takes if that is less. The rest is for the
+/// row that says how far the copy came.
+const MAX_PART_BYTES: u64 = 4 << 20;
 
 /// How far a copy has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,7 +84,7 @@ impl Admin<'_> {
         let source = self.shared.file.identity();
         let address = Location::Address(to.address());
         let mut copied = Copied { commit, ..Copied::default() };
-        let mut begun = match STATE.get(to)? {
+        let begun = match STATE.get(to)? {
             Some(StoredState::Copying(mark)) if (mark.source, mark.commit) == (source, commit) => Some(mark),
             Some(StoredState::Creating | StoredState::Copying(_)) => return Err(half(&address)),
             // An earlier call ended without an answer.
@@ -92,50 +98,123 @@ impl Admin<'_> {
             None => None,
         };
         copied.is_continued = begun.is_some();
-        let (mut part, mut digest) = (Part { rows: Vec::new(), len_bytes: 0 }, Digest::default());
-        for family in Family::ALL {
-            scan(&*view, family, |key, row| {
-                if family == Family::WorldMeta && is_own(key) {
-                    return Ok(());
-                }
-                let len_bytes = (key.len() + row.len()) as u64;
-                if begun.is_none() && part.len_bytes > 0 && part.len_bytes + len_bytes > PART_BYTES {
-                    let Some(SealedRow { family, key, .. }) = part.rows.last() else { return Ok(()) };
-                    let (family, key, digest) = (*family, key.to_vec(), digest.now());
-                    let mark = CopyMark { source, commit, digest, family, key };
-                    part.load(to, &StoredState::Copying(mark))?;
-                    progress(&copied);
-                }
-                digest.add(family, key, row);
-                match &begun {
-                    // The row is there already.
-                    Some(mark) if (mark.family, &mark.key[..]) != (family, key) => {}
-                    // Rows that moved meanwhile would be missing, or twice there.
-                    Some(mark) if mark.digest != digest.now() => return Err(half(&address)),
-                    Some(_) => begun = None,
-                    None => {
-                        part.push(family, key, row);
-                        copied.row_count += 1;
-                        copied.len_bytes += len_bytes;
-                    }
-                }
-                Ok(())
-            })?;
-        }
-        if begun.is_some() {
-            return Err(half(&address));
-        }
+        let reader = Reader {
+            view: &*view,
+            source,
+            begun,
+            half: || half(&address),
+            part_bytes: MAX_PART_BYTES.min(to.caps().max_batch_bytes / 2),
+            digest: Digest::default(),
+            part: Part::default(),
+            copied,
+        };
+        let (mut last, copied) = thread::scope(|scope| {
+            // The reader waits until its part is taken, so memory has two.
+            let (give, parts) = sync_channel(0);
+            let reading = thread::Builder::new().name("cg-store-copy".into());
+            let reading = reading.spawn_scoped(scope, move || reader.read(&give));
+            let reading = reading.map_err(|error| OpenError::Threads { source: error.into() })?;
+            // When this ends by an error, the next part finds no taker, and the reader ends.
+            for Full { part, so_far } in parts {
+                to.load(part.rows)?;
+                progress(&so_far);
+            }
+            reading.join().unwrap_or_else(|panicked| resume_unwind(panicked))
+        })?;
         if identity == KeepsIdentity::InRows {
-            part.push_meta(&IDENTITY, &self.shared.file, version);
+            last.push_meta(&IDENTITY, &self.shared.file, version);
         }
-        part.push(Family::WorldMeta, COMMIT_SEQUENCE_KEY, &end);
-        part.load(to, &StoredState::Copy)?;
+        last.push(Family::WorldMeta, COMMIT_SEQUENCE_KEY, &end);
+        last.push_meta(&STATE, &StoredState::Copy, Version::from(0));
+        to.load(last.rows)?;
         if identity == KeepsIdentity::InFile {
             forget_state(to)?;
         }
         to.sync()?;
         progress(&copied);
         Ok(copied)
+    }
+}
+
+/// A part that is ready, and how far the copy has come with it.
+struct Full {
+    part: Part,
+    so_far: Copied,
+}
+
+/// The rows of a copy, read in parts.
+struct Reader<'v, F> {
+    view: &'v dyn Readable,
+    source: Identity,
+    /// How far an earlier call came; `None` from the row after it on.
+    begun: Option<CopyMark>,
+    /// The error of a part that is of another state.
+    half: F,
+    part_bytes: u64,
+    digest: Digest,
+    part: Part,
+    copied: Copied,
+}
+
+impl<F: Fn() -> Error> Reader<'_, F> {
+    /// Gives all parts but the last, which it returns. Ends early if nothing takes them any more.
+    fn read(mut self, give: &SyncSender<Full>) -> Result<(Part, Copied), Error> {
+        let view = self.view;
+        for family in Family::ALL {
+            let scanned = scan(view, family, |key, row| {
+                if family == Family::WorldMeta && is_own(key) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                self.add(family, key, row, give)
+            });
+            if scanned?.is_break() {
+                return Ok((self.part, self.copied));
+            }
+        }
+        if self.begun.is_some() {
+            return Err((self.half)());
+        }
+        Ok((self.part, self.copied))
+    }
+
+    /// Adds a row, after it gave the part before it if that is full.
+    fn add(
+        &mut self,
+        family: Family,
+        key: &[u8],
+        row: &[u8],
+        give: &SyncSender<Full>,
+    ) -> Result<ControlFlow<()>, Error> {
+        let len_bytes = (key.len() + row.len()) as u64;
+        let is_full = self.part.len_bytes > 0 && self.part.len_bytes + len_bytes > self.part_bytes;
+        if self.begun.is_none() && is_full && give.send(self.full()).is_err() {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.digest.add(family, key, row);
+        match &self.begun {
+            // The row is there already.
+            Some(mark) if (mark.family, &mark.key[..]) != (family, key) => {}
+            // Rows that moved meanwhile would be missing, or twice there.
+            Some(mark) if mark.digest != self.digest.now() => return Err((self.half)()),
+            Some(_) => self.begun = None,
+            None => {
+                self.part.push(family, key, row);
+                self.copied.row_count += 1;
+                self.copied.len_bytes += len_bytes;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The part as it is, with the row that says how far the copy has come.
+    fn full(&mut self) -> Full {
+        let mut part = std::mem::take(&mut self.part);
+        if let Some(SealedRow { family, key, .. }) = part.rows.last() {
+            let (source, commit, family, key) = (self.source, self.copied.commit, *family, key.to_vec());
+            let mark = CopyMark { source, commit, digest: self.digest.now(), family, key };
+            part.push_meta(&STATE, &StoredState::Copying(mark), Version::from(0));
+        }
+        Full { part, so_far: self.copied }
     }
 }
 
@@ -159,17 +238,18 @@ fn is_copy_of(engine: &dyn Engine, file: &WorldFile, commit: CommitSeq) -> Resul
     Ok(is_same && engine.last_commit() == commit)
 }
 
-/// Visits the rows of a family until one fails.
+/// Visits the rows of a family until one fails or ends it.
 fn scan(
     view: &dyn Readable,
     family: Family,
-    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let failed = view.scan_uncached(family, ALL_KEYS, |key, row| match visit(key, row) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, Error>,
+) -> Result<ControlFlow<()>, Error> {
+    let ended = view.scan_uncached(family, ALL_KEYS, |key, row| match visit(key, row) {
+        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+        Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
+        Err(error) => ControlFlow::Break(Err(error)),
     })?;
-    failed.map_or(Ok(()), Err)
+    Ok(ended.transpose()?.map_or(ControlFlow::Continue(()), ControlFlow::Break))
 }
 
 /// The digest of the rows so far.
@@ -192,6 +272,7 @@ impl Digest {
 }
 
 /// Rows that are loaded together.
+#[derive(Default)]
 struct Part {
     rows: Vec<SealedRow>,
     len_bytes: u64,
@@ -208,12 +289,5 @@ impl Part {
         let draft = Draft::plain(Codec::None, 0, |out| (row.encode)(value, out));
         let bytes = draft.seal(Space::WorldMeta, row.key.as_bytes(), version);
         self.push(Family::WorldMeta, row.key.as_bytes(), &bytes);
-    }
-
-    /// Loads the rows, and how far the copy has come.
-    fn load(&mut self, to: &dyn Engine, state: &StoredState) -> Result<(), Error> {
-        self.push_meta(&STATE, state, Version::from(0));
-        self.len_bytes = 0;
-        Ok(to.load(std::mem::take(&mut self.rows))?)
     }
 }

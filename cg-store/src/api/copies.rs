@@ -17,8 +17,8 @@ impl WorldBuilder<'_> {
     ///
     /// Other threads can use that world meanwhile. The copy opens like the original when this returns, and the engine was
     /// synced. Opened for writing, it becomes a world of a new incarnation. An interrupted copy opens as no world. It is
-    /// continued by the same call, if the original is still at the same commit. Costs one scan of all rows, and memory
-    /// for 4 MiB of rows, or for the largest row. Rows are not decoded, so damage is copied with the rest:
+    /// continued by the same call, if the original is still at the same commit. Costs one scan of all rows, a thread until
+    /// it returns, and memory for two parts of 4 MiB, or for the two largest rows. Rows are not decoded, so damage is copied with the rest:
     /// [`verify`](World::verify) the copy, or compare its [`content_hash`](World::content_hash).
     ///
     /// ```
