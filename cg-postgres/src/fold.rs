@@ -21,6 +21,8 @@ pub(crate) struct Folded {
     pub(crate) deletes: Keys,
     /// Rows that are put, in parts. There is at least one part.
     pub(crate) puts: Vec<Rows>,
+    /// Rows that are put and are most likely not there yet, in parts.
+    pub(crate) loads: Vec<Rows>,
     /// Records that are put, in parts.
     pub(crate) records: Vec<TablePart>,
 }
@@ -29,7 +31,7 @@ impl Folded {
     /// The number of rows that are put.
     pub(crate) fn row_count(&self) -> usize {
         let records = self.records.iter().map(|part| part.keys.len());
-        self.puts.iter().map(|part| part.keys.len()).chain(records).sum()
+        self.puts.iter().chain(&self.loads).map(|part| part.keys.len()).chain(records).sum()
     }
 }
 
@@ -39,6 +41,28 @@ pub(crate) struct Rows {
     pub(crate) families: Vec<i16>,
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) values: Vec<Vec<u8>>,
+}
+
+/// Rows in parts of at most [`PART_BYTES`], or of one row.
+#[derive(Debug, Default)]
+struct Parts {
+    parts: Vec<Rows>,
+    /// Bytes of the last part.
+    len_bytes: usize,
+}
+
+impl Parts {
+    fn push(&mut self, family: i16, key: Vec<u8>, row: Vec<u8>) {
+        let len_bytes = key.len() + row.len();
+        if self.parts.is_empty() || self.len_bytes > 0 && self.len_bytes + len_bytes > PART_BYTES {
+            self.parts.push(Rows::default());
+            self.len_bytes = 0;
+        }
+        self.len_bytes += len_bytes;
+        if let Some(part) = self.parts.last_mut() {
+            part.push(family, key, row);
+        }
+    }
 }
 
 /// Families and keys.
@@ -82,10 +106,10 @@ pub(crate) fn fold(
         }
         batch.drain(seq, |op| fold.add(op));
     }
-    Ok((fold.folded(guards)?, seq))
+    Ok((fold.folded(guards, false)?, seq))
 }
 
-/// As [`fold`], for rows that are stored as they are.
+/// As [`fold`], for rows that are stored as they are. Rows of `worldMeta` are replaced from one call to the next.
 ///
 /// # Errors
 /// As [`fold`].
@@ -94,20 +118,21 @@ pub(crate) fn fold_rows(rows: Vec<SealedRow>) -> Result<Folded, EngineError> {
     for SealedRow { family, key, bytes } in rows {
         fold.put(family, &key, bytes.into());
     }
-    fold.folded(&[])
+    fold.folded(&[], true)
 }
 
 impl Fold {
-    fn folded(self, guards: &[Guard]) -> Result<Folded, EngineError> {
+    fn folded(self, guards: &[Guard], is_load: bool) -> Result<Folded, EngineError> {
         if self.longest_key_bytes > MAX_KEY_BYTES {
             let (len_bytes, max_bytes) = (self.longest_key_bytes as u64, MAX_KEY_BYTES as u64);
             return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
-        let mut folded = Folded { ranges: self.ranges, puts: vec![Rows::default()], ..Folded::default() };
+        let mut folded = Folded { ranges: self.ranges, ..Folded::default() };
         for guard in guards {
             folded.guards.push(number(guard.space.family()), guard.key.to_vec(), expected(guard));
         }
-        let mut part_bytes = 0;
+        let mut puts = Parts { parts: vec![Rows::default()], len_bytes: 0 };
+        let mut loads = Parts::default();
         for ((family, key), row) in self.rows {
             let Some(row) = row else {
                 folded.deletes.families.push(family);
@@ -120,16 +145,11 @@ impl Fold {
                 TablePart::put(&mut folded.records, &leaf, key, row);
                 continue;
             }
-            let len_bytes = key.len() + row.len();
-            if part_bytes > 0 && part_bytes + len_bytes > PART_BYTES {
-                folded.puts.push(Rows::default());
-                part_bytes = 0;
-            }
-            part_bytes += len_bytes;
-            if let Some(part) = folded.puts.last_mut() {
-                part.push(family, key, row);
-            }
+            let is_new = is_load && family != number(Family::WorldMeta);
+            let parts = if is_new { &mut loads } else { &mut puts };
+            parts.push(family, key, row);
         }
+        (folded.puts, folded.loads) = (puts.parts, loads.parts);
         Ok(folded)
     }
 
@@ -228,6 +248,22 @@ mod tests {
         let (folded, _) = fold(CommitSeq::NONE, vec![batch], &[]).expect("is short");
         let keys: Vec<_> = folded.puts.iter().map(|part| part.keys.len()).collect();
         assert_eq!(keys, [2, 1, 1, 1], "the number of the commit is in the first part");
+    }
+
+    #[test]
+    fn rows_of_a_load_are_new_but_those_of_the_world() {
+        let row = |family, key: &[u8], len| SealedRow { family, key: key.into(), bytes: vec![7; len].into() };
+        let half = PART_BYTES / 2 + 1;
+        let rows = vec![
+            row(Family::WorldMeta, b"state", 9),
+            row(Family::Object, b"a", half),
+            row(Family::Object, b"b", half),
+        ];
+        let folded = fold_rows(rows).expect("is short");
+        let keys = |parts: &[Rows]| parts.iter().map(|part| part.keys.clone()).collect::<Vec<_>>();
+        assert_eq!(keys(&folded.puts), [[b"state"]]);
+        assert_eq!(keys(&folded.loads), [[b"a"], [b"b"]]);
+        assert_eq!(folded.row_count(), 3);
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub(crate) struct Reading {
 pub(crate) struct Writing {
     pub(crate) commit: Statement,
     pub(crate) put: Statement,
+    pub(crate) copy: Statement,
     pub(crate) standbys: Statement,
     pub(crate) put_records: Statement,
     pub(crate) make_tables: Statement,
@@ -134,14 +135,15 @@ impl Session {
     pub(crate) async fn writing(&self, sql: &Sql) -> Result<&Writing, Failed> {
         let prepare = || async {
             let prepare = async |template| self.client.prepare(&sql.text(template)).await;
-            let (commit, put, put_records, make_tables, standbys) = tokio::try_join!(
+            let (commit, put, copy, put_records, make_tables, standbys) = tokio::try_join!(
                 prepare(schema::COMMIT),
                 prepare(schema::PUT),
+                prepare(schema::COPY),
                 prepare(schema::PUT_RECORDS),
                 prepare(schema::MAKE_TABLES),
                 prepare(schema::STANDBYS),
             )?;
-            Ok(Writing { commit, put, standbys, put_records, make_tables })
+            Ok(Writing { commit, put, copy, standbys, put_records, make_tables })
         };
         self.writing.get_or_try_init(prepare).await
     }

@@ -1,12 +1,13 @@
 //! Commits: one call of the server each, sent until it is known whether it is stored.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_postgres::Client;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
 use super::again::{Head, Unknown, again, lock, lock_if_due, still_waits};
@@ -90,6 +91,8 @@ enum Answer {
     Stray,
     Doubt(Failed),
     Again(ServerError),
+    /// It is rolled back: a row that was copied is there already.
+    Exists,
     Ended(Ended),
 }
 
@@ -100,6 +103,7 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
     let deadline = pool.deadline() + bytes + tables;
     // Whether a call that was sent may have been applied.
     let (mut in_doubt, mut strays) = (false, 0);
+    let mut copies = !call.folded.loads.is_empty();
     let unknown = |in_doubt, failed| if in_doubt { Ended::InDoubt(failed) } else { Ended::NotStored(failed) };
     loop {
         let connection =
@@ -112,18 +116,29 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
                 },
             };
         owner.connection = None;
-        let (failed, answered) = match send(&pool, &connection, &owner, &call, deadline).await {
+        let answer = send(&pool, &connection, &owner, &call, copies, deadline).await;
+        // A copy that fails leaves a transaction open, and perhaps answers that belong to no call.
+        let is_usable = !copies || matches!(answer, Answer::Stored);
+        if !is_usable {
+            connection.abandon();
+        }
+        let kept = Some(Arc::clone(&connection)).filter(|_| is_usable);
+        let (failed, answered) = match answer {
             Answer::Stored => {
                 (owner.batches, owner.seq) = (owner.batches + call.count, call.seq);
-                owner.connection = Some(connection);
+                owner.connection = kept;
                 return (owner, Ended::Stored);
             }
             Answer::Ended(ended) => {
-                owner.connection = Some(connection);
+                owner.connection = kept;
                 return (owner, ended);
             }
+            Answer::Exists => {
+                copies = false;
+                continue;
+            }
             Answer::Again(refused) => {
-                owner.connection = Some(connection);
+                owner.connection = kept;
                 // Rolled back: the same call is sent again.
                 match pool.pause(Failed::Refused(refused.clone()), deadline).await {
                     Ok(()) => continue,
@@ -132,7 +147,7 @@ pub(crate) async fn commit(pool: Arc<Pool>, mut owner: Owner, call: Arc<Call>) -
             }
             Answer::Stray if strays < MAX_STRAYS => {
                 strays += 1;
-                (Failed::Lost("the head is of another owner or session".into()), Some(connection))
+                (Failed::Lost("the head is of another owner or session".into()), kept)
             }
             Answer::Stray => {
                 let message = "the head changes its owner or session again and again".into();
@@ -185,17 +200,27 @@ pub(crate) fn went_back(head: &Head, acknowledged: i64, floor: i64) -> Option<Re
     })
 }
 
-/// Sends a commit once.
-async fn send(pool: &Pool, connection: &Session, owner: &Owner, call: &Call, deadline: Instant) -> Answer {
+/// Sends a commit once. Rows that are most likely new are copied, or put as the others.
+async fn send(
+    pool: &Pool,
+    connection: &Session,
+    owner: &Owner,
+    call: &Call,
+    copies: bool,
+    deadline: Instant,
+) -> Answer {
     let warnings = connection.warnings();
     let calls = async {
         let statements = connection.writing(&pool.sql).await?;
         if call.folded.records.len() > TABLES_AT_ONCE {
             make_tables(pool, connection, owner, &call.folded.records).await?;
         }
+        if copies {
+            copy(&connection.client, statements, owner, call).await?;
+        }
         let (applied, waits, ()) = tokio::join!(
             biased;
-            apply(pool, &connection.client, statements, owner, call),
+            apply(pool, &connection.client, statements, owner, (call, copies)),
             still_waits(pool, connection.client.query(&statements.standbys, &[])),
             lock_if_due(pool, connection),
         );
@@ -207,6 +232,7 @@ async fn send(pool: &Pool, connection: &Session, owner: &Owner, call: &Call, dea
             Answer::Doubt(Failed::Lost("the wait for another node was cancelled".into()))
         }
         Ok(()) => Answer::Stored,
+        Err(Failed::Refused(refused)) if copies && refused.code() == "23505" => Answer::Exists,
         Err(Failed::Refused(refused)) => rolled_back(refused),
         Err(failed) => Answer::Doubt(failed),
     }
@@ -283,18 +309,10 @@ async fn make_tables(
     Ok(())
 }
 
-/// Applies a commit: one call, or a transaction in parts if it is large or has records.
-async fn apply(
-    pool: &Pool,
-    client: &Client,
-    statements: &Writing,
-    owner: &Owner,
-    call: &Call,
-) -> Result<(), tokio_postgres::Error> {
-    let Folded { guards, ranges, deletes, puts, records } = &call.folded;
-    let none = Rows::default();
-    let (first, rest) = puts.split_first().unwrap_or((&none, &[]));
-    let head: [&(dyn ToSql + Sync); 18] = [
+/// The parameters of a commit, with the first part of the rows that are put.
+fn of_head<'a>(owner: &'a Owner, call: &'a Call, first: &'a Rows) -> [&'a (dyn ToSql + Sync); 18] {
+    let Folded { guards, ranges, deletes, .. } = &call.folded;
+    [
         &SEGMENT,
         &owner.epoch,
         &owner.session,
@@ -313,21 +331,63 @@ async fn apply(
         &first.families,
         &first.keys,
         &first.values,
+    ]
+}
+
+/// Begins the transaction of a commit, and copies the rows that are most likely new. Rows are sent after the server took
+/// the commit: then no answer to them is that of an ended transaction.
+async fn copy(
+    client: &Client,
+    statements: &Writing,
+    owner: &Owner,
+    call: &Call,
+) -> Result<(), tokio_postgres::Error> {
+    let none = Rows::default();
+    let head = of_head(owner, call, call.folded.puts.first().unwrap_or(&none));
+    let calls: Vec<Part<'_>> = vec![
+        Box::pin(client.batch_execute("BEGIN")),
+        Box::pin(async { client.execute(&statements.commit, &head).await.map(drop) }),
     ];
-    if rest.is_empty() && records.is_empty() {
+    in_one_flight(calls).await.into_iter().collect::<Result<(), _>>()?;
+    let sink = client.copy_in(&statements.copy).await?;
+    let mut writer = pin!(BinaryCopyInWriter::new(sink, &[Type::INT8, Type::INT2, Type::BYTEA, Type::BYTEA]));
+    for Rows { families, keys, values } in &call.folded.loads {
+        for ((family, key), value) in families.iter().zip(keys).zip(values) {
+            writer.as_mut().write(&[&SEGMENT, family, key, value]).await?;
+        }
+    }
+    writer.finish().await.map(drop)
+}
+
+/// Applies a commit: one call, or a transaction in parts if it is large or has records. One that copies is begun.
+async fn apply(
+    pool: &Pool,
+    client: &Client,
+    statements: &Writing,
+    owner: &Owner,
+    (call, is_begun): (&Call, bool),
+) -> Result<(), tokio_postgres::Error> {
+    let Folded { puts, loads, records, .. } = &call.folded;
+    let none = Rows::default();
+    let (first, rest) = puts.split_first().unwrap_or((&none, &[]));
+    let loads = if is_begun { &[] } else { &loads[..] };
+    let head = of_head(owner, call, first);
+    if !is_begun && rest.is_empty() && loads.is_empty() && records.is_empty() {
         client.execute(&statements.commit, &head).await?;
         return Ok(());
     }
     let parts: Vec<[&(dyn ToSql + Sync); 4]> = rest
         .iter()
+        .chain(loads)
         .map(|part| [&SEGMENT as _, &part.families as _, &part.keys as _, &part.values as _])
         .collect();
     let max_tables = i64::from(pool.options.max_record_tables);
     let tables: Vec<_> = records.iter().map(|part| of_table(part, &max_tables)).collect();
-    let mut calls: Vec<Part<'_>> = vec![
-        Box::pin(client.batch_execute("BEGIN")),
-        Box::pin(async { client.execute(&statements.commit, &head).await.map(drop) }),
-    ];
+    let mut calls: Vec<Part<'_>> = Vec::new();
+    if !is_begun {
+        calls.push(Box::pin(client.batch_execute("BEGIN")));
+        calls.push(Box::pin(async { client.execute(&statements.commit, &head).await.map(drop) }));
+    }
     for part in &parts {
         calls.push(Box::pin(async { client.execute(&statements.put, part).await.map(drop) }));
     }
