@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The most that a database takes in one value.
+const MAX_BATCH_BYTES: u64 = 1 << 30;
+
 /// Settings of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,8 +18,9 @@ pub struct Options {
     /// The largest number of scans of the newest state at a time, beside the snapshots. Each has a connection of its own
     /// until it has read its last page. By default 8. Another one waits.
     pub max_scans: usize,
-    /// The limit on a batch, in bytes of its keys and frames. By default 1 GiB, the most that cg-store commits: a smaller
-    /// one lets it commit in stages, which other processes can see.
+    /// The limit on a batch, in bytes of its keys and frames. By default 1 GiB, the most that cg-store commits and a database
+    /// takes in one value: a larger one is taken for it. A smaller one lets cg-store commit in stages, which other
+    /// processes can see.
     pub max_batch_bytes: u64,
     /// The largest number of tables of records. A record of a later table cube is stored without columns. By default
     /// 1000, or fewer if the server has not six locks for each.
@@ -29,8 +33,15 @@ impl Default for Options {
             patience: Duration::from_secs(30),
             max_views: 16,
             max_scans: 8,
-            max_batch_bytes: 1 << 30,
+            max_batch_bytes: MAX_BATCH_BYTES,
             max_record_tables: 1000,
         }
+    }
+}
+
+impl Options {
+    /// The limit on a batch that holds.
+    pub(crate) fn batch_limit(&self) -> u64 {
+        self.max_batch_bytes.min(MAX_BATCH_BYTES)
     }
 }

@@ -79,7 +79,7 @@ impl PostgresEngine {
         guards: &[Guard],
     ) -> Result<CommitSeq, EngineError> {
         let len_bytes = batches.iter().map(Batch::len_bytes).max().unwrap_or_default();
-        let max_bytes = self.source.pool.options.max_batch_bytes;
+        let max_bytes = self.source.pool.options.batch_limit();
         if len_bytes > max_bytes {
             return Err(EngineError::TooLarge { len_bytes, max_bytes });
         }
@@ -276,7 +276,7 @@ impl Engine for PostgresEngine {
     fn load(&self, rows: Vec<SealedRow>) -> Result<(), EngineError> {
         let mut owner = self.check_writable()?.lock();
         self.check_writable()?;
-        let seq = check_load(&rows, self.last_commit(), self.source.pool.options.max_batch_bytes)?;
+        let seq = check_load(&rows, self.last_commit(), self.source.pool.options.batch_limit())?;
         let len_bytes = rows.iter().map(SealedRow::len_bytes).sum();
         self.store(&mut owner, fold_rows(rows)?, (seq, 1, len_bytes), &[]).map(drop)
     }
@@ -356,7 +356,7 @@ impl Engine for PostgresEngine {
     }
 
     fn caps(&self) -> Caps {
-        let mut caps = Caps::new(self.source.pool.options.max_batch_bytes);
+        let mut caps = Caps::new(self.source.pool.options.batch_limit());
         (caps.durable, caps.is_shared, caps.latency) = (true, true, Latency::Network);
         (caps.levels_apart, caps.stages, caps.read_only) = (false, true, self.owner.is_none());
         caps

@@ -4,7 +4,7 @@ use cg_engine::{EngineError, Family, FamilyUsage, Usage};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::PostgresEngine;
-use super::read::{Source, unexpected};
+use super::read::{SEGMENT, Source, unexpected};
 use crate::fold::number;
 use crate::schema::RECORDS;
 use crate::session::Session;
@@ -13,17 +13,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The estimated number of rows, the bytes of the table with its index, and the shares of the families: those that are
-/// frequent, and those that are among the others. Then the rows and bytes of the tables of records; a row of a table without
-/// statistics is taken for 400 bytes long.
-const USAGE: &str = "SELECT c.reltuples::float8, pg_total_relation_size(c.oid), \
+/// The estimated number of rows of the segment, the bytes of the table with its index, and the shares of the families: those
+/// that are frequent, and those that are among the others. Then the rows and bytes of the tables of records; a row of a table
+/// without statistics is taken for 400 bytes long. Segments are few, so statistics name each.
+const USAGE: &str = "SELECT c.reltuples::float8 * g.share, (pg_total_relation_size(c.oid) * g.share)::int8, \
      s.most_common_vals::text::int2[], s.most_common_freqs::float8[], s.histogram_bounds::text::int2[], \
      t.row_count, t.bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      LEFT JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname AND s.attname = 'fam' \
-     CROSS JOIN (SELECT coalesce(sum(CASE WHEN r.reltuples < 0 THEN pg_relation_size(r.oid) / 400.0 ELSE r.reltuples END), 0)::float8 \
-         AS row_count, coalesce(sum(pg_total_relation_size(r.oid)), 0)::int8 AS bytes \
+     LEFT JOIN pg_stats a ON a.schemaname = n.nspname AND a.tablename = c.relname AND a.attname = 'seg' \
+     CROSS JOIN LATERAL (SELECT CASE WHEN a.most_common_vals IS NULL THEN 1 ELSE coalesce((SELECT u.f FROM \
+         unnest(a.most_common_vals::text::int8[], a.most_common_freqs::float8[]) u(v, f) WHERE u.v = $3), 0) END AS share) g \
+     CROSS JOIN (SELECT coalesce(sum(h.share * CASE WHEN r.reltuples < 0 THEN pg_relation_size(r.oid) / 400.0 ELSE r.reltuples END), 0)::float8 \
+         AS row_count, coalesce(sum(h.share * pg_total_relation_size(r.oid)), 0)::int8 AS bytes \
          FROM pg_class p JOIN pg_namespace m ON m.oid = p.relnamespace JOIN pg_inherits i ON i.inhparent = p.oid \
-         JOIN pg_class r ON r.oid = i.inhrelid WHERE m.nspname = $1 AND p.relname = $2 AND p.relkind = 'p') t \
+         JOIN pg_class r ON r.oid = i.inhrelid \
+         LEFT JOIN pg_stats b ON b.schemaname = m.nspname AND b.tablename = r.relname AND b.attname = 'seg' \
+         CROSS JOIN LATERAL (SELECT CASE WHEN b.most_common_vals IS NULL THEN 1 ELSE coalesce((SELECT u.f FROM \
+             unnest(b.most_common_vals::text::int8[], b.most_common_freqs::float8[]) u(v, f) WHERE u.v = $3), 0) END AS share) h \
+         WHERE m.nspname = $1 AND p.relname = $2 AND p.relkind = 'p') t \
      WHERE n.nspname = $1 AND c.relname = 'cg_row'";
 /// The tables of records without statistics, and those whose rows may have doubled since.
 const STALE: &str = "SELECT string_agg(format('%I.%I', n.nspname, c.relname), ', ') \
@@ -37,8 +44,8 @@ impl Source {
     /// The size of the rows. Counts none of them.
     pub(crate) fn usage(&self) -> Result<Usage, EngineError> {
         let row = self.ask(None, |pool, session| async move {
-            let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-                [(&pool.sql.schema, Type::TEXT), (&RECORDS, Type::TEXT)];
+            let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+                [(&pool.sql.schema, Type::TEXT), (&RECORDS, Type::TEXT), (&SEGMENT, Type::INT8)];
             Ok(session.client.query_typed(USAGE, &parameters).await?.into_iter().next())
         });
         let row = row.map_err(|error| error.engine_error())?;
