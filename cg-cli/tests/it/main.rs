@@ -4,6 +4,7 @@
 
 mod atomic;
 mod cmd;
+mod copies;
 mod corpus;
 mod corrupt;
 mod export;
@@ -19,6 +20,8 @@ mod made;
 mod maker;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "postgres")]
+mod postgres_segments;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
 mod round;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use cg_format::Space;
 use cg_postgres::{Address, Options, PostgresEngine};
-use cg_store::engine::Engine as _;
+use cg_store::engine::{Engine as _, Readable as _};
 use serde_json::{Value, json};
 
 use crate::cmd::copy::{enlarge, rows};
@@ -17,16 +18,16 @@ use crate::cmd::{Said, Sample, run, text};
 use crate::worlds;
 
 /// A world of one test. Its schema is removed when the value is dropped.
-struct TestWorld {
+pub(crate) struct TestWorld {
     /// With its password.
     text: String,
-    address: Address,
+    pub(crate) address: Address,
 }
 
 /// A world that is not there yet, on the server of the tests.
 ///
 /// `None` without a server, after saying so loudly; in CI the address is set, and empty where another step has a server.
-fn world() -> Option<TestWorld> {
+pub(crate) fn world() -> Option<TestWorld> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let stated = std::env::var("CG_PG_URL").ok();
     let is_stated = stated.is_some();
@@ -74,8 +75,9 @@ impl TestWorld {
     }
 }
 
-impl Drop for TestWorld {
-    fn drop(&mut self) {
+impl TestWorld {
+    /// Removes what is there.
+    pub(crate) fn remove(&self) {
         let base = self.text.split('?').next().unwrap_or_default();
         let base = format!("{base}?target_session_attrs=read-write");
         let drop = format!("DROP SCHEMA IF EXISTS \"cg_{}\" CASCADE", self.address.world());
@@ -83,6 +85,12 @@ impl Drop for TestWorld {
         if !ended.is_ok_and(|ended| ended.status.success()) {
             eprintln!("psql could not remove the world {}", self.address);
         }
+    }
+}
+
+impl Drop for TestWorld {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 
@@ -340,20 +348,76 @@ fn what_is_wrong_with_an_address_is_named() {
     assert!(said.err.ends_with("use `cg copy`\n"), "{said:?}");
 }
 
+/// Starts a copy that ends when the value is dropped or killed.
+fn start(sample: &Sample, to: &TestWorld, more: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cg"));
+    command.args(["copy", text(&sample.path()), &to.text, "--wait", "60"]).args(more);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("cg is built with the tests")
+}
+
+/// Waits until a process ended, or until something holds.
+fn wait_until(child: &mut Child, mut holds: impl FnMut() -> bool) -> Option<ExitStatus> {
+    loop {
+        let ended = child.try_wait().expect("it is ours");
+        if ended.is_some() || holds() {
+            return ended;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_copy_that_is_killed_at_each_part_goes_on() {
+    let Some(there) = world() else { return };
+    let sample = Sample::new();
+    enlarge(&sample);
+    let (mut reader, mut mark, mut kills) = (None, None, 0);
+    // The row that says how far the copy came is another one after each part.
+    let mut is_further = || {
+        if reader.is_none() {
+            reader = PostgresEngine::open_read_only(&there.address, &Options::default()).ok();
+        }
+        let Some(reader) = &reader else { return false };
+        let now = reader.get(Space::WorldMeta, b"state").expect("reads").map(|row| row.to_vec());
+        let is_further = now.is_some() && now != mark;
+        mark = now.or_else(|| mark.take());
+        is_further
+    };
+    loop {
+        let resume: &[&str] = if kills == 0 { &[] } else { &["--resume"] };
+        let mut child = start(&sample, &there, resume);
+        let ended = wait_until(&mut child, &mut is_further);
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        match ended {
+            Some(status) => {
+                assert!(status.success(), "{status} after {kills} kills");
+                break;
+            }
+            None => kills += 1,
+        }
+        assert!(kills < 50, "no part is kept");
+    }
+    // 24 MB are seven parts; one may be stored while the process is killed.
+    assert!((4..=7).contains(&kills), "{kills}");
+    let hash = |said: Said| said.good();
+    assert_eq!(hash(there.cg("hash", &["--all"])), hash(sample.cg("hash", &["--all"])));
+    assert_eq!(verified(&there.cg("verify", &["--json"])), verified(&sample.cg("verify", &["--json"])));
+    let back = sample.beside("back");
+    run(&["copy", &there.text, text(&back)]).good();
+    assert!(rows(&back) == rows(&sample.path()));
+}
+
 /// Kills a copy in the middle; `false` if it was finished before.
 fn kill(sample: &Sample, to: &TestWorld) -> bool {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cg"));
-    command.args(["copy", text(&sample.path()), &to.text]).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("cg is built with the tests");
+    let mut child = start(sample, to, &[]);
     let has_rows = || {
         let engine = PostgresEngine::open_read_only(&to.address, &Options::default());
         engine.is_ok_and(|engine| {
             matches!(cg_store::World::builder().open_read_only_over(engine), Err(error) if error.to_string().contains("never finished"))
         })
     };
-    while child.try_wait().expect("it is ours").is_none() && !has_rows() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    let _ended = wait_until(&mut child, has_rows);
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");
     has_rows()
