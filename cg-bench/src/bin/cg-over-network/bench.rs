@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// A folder on the disk of the database, in which `fdatasync` is measured.
     #[arg(long, default_value = ".")]
     pub(crate) disk: PathBuf,
+    /// How long one view is read while commits go on.
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    pub(crate) view_seconds: usize,
     /// The command that lets the primary fail, and says on its standard error when the new one is promoted.
     #[arg(long)]
     pub(crate) fail: Option<String>,

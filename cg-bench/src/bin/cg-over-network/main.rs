@@ -19,6 +19,7 @@ mod records;
 mod row;
 mod sample;
 mod ticks;
+mod view;
 
 use std::process::ExitCode;
 
@@ -33,7 +34,7 @@ use row::Row;
 #[derive(Debug, Parser)]
 #[command(name = "cg-over-network", version)]
 struct Args {
-    /// Only groups of rows whose names hold one of these: areas, commits, openings, ticks, records, failover.
+    /// Only groups of rows whose names hold one of these: areas, commits, openings, ticks, records, view, failover.
     groups: Vec<String>,
     #[command(flatten)]
     options: Options,
@@ -43,12 +44,13 @@ struct Args {
 type Group = (&'static str, fn(&Bench) -> Result<Vec<Row>, Failure>);
 
 /// Failures of nodes come last: they leave the machine busy.
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     ("areas", areas::run),
     ("commits", commits::run),
     ("openings", openings::run),
     ("ticks", ticks::run),
     ("records", records::run),
+    ("view", view::run),
     ("failover", failover::run),
 ];
 

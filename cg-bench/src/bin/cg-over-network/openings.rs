@@ -1,5 +1,6 @@
 //! Copies into the database, and openings of what was copied and of new worlds.
 
+use std::path::Path;
 use std::time::Instant;
 
 use cg_bench::fill::fill;
@@ -11,6 +12,7 @@ use cg_postgres::{Options, PostgresEngine};
 use cg_store::{World, WorldOptions};
 
 use crate::bench::Bench;
+use crate::database::Network;
 use crate::failure::Failure;
 use crate::row::{Bound, Row, ms};
 use crate::sample::Sample;
@@ -26,24 +28,27 @@ const OPENINGS: usize = 10;
 /// Of the database.
 pub(crate) fn run(bench: &Bench) -> Result<Vec<Row>, Failure> {
     let dir = tempfile::tempdir()?;
-    let world = World::builder().options(&WorldOptions::process()).create(dir.path().join("world"))?;
+    let create =
+        |name: &str| World::builder().options(&WorldOptions::process()).create(dir.path().join(name));
+    let (world, large) = (create("world")?, create("large")?);
     fill_as_a_save(&world)?;
+    // A save is two parts of a copy, and what is before and after them counts as much.
+    let half = if bench.options.quick { 12 } else { 24 };
+    fill_by(
+        &large,
+        ChunkBox::new(ChunkPos::constant(-half, -12, -half), ChunkPos::constant(half - 1, 11, half - 1)),
+    )?;
     world.flush()?;
-    let chunks: u64 = {
-        let census = world.tiers().census()?;
-        cg_format::Tier::ALL.into_iter().map(|tier| census.tier(tier).chunks).sum()
-    };
+    large.flush()?;
+    let chunks = count(&world)?;
     let mut rows = Vec::new();
     for delay in Bench::delays() {
         let network = bench.database.over(delay)?;
         let copied = format!("copied {}", delay.as_micros());
-        let engine = PostgresEngine::create(&network.address(&copied)?, &Options::default())?;
-        let begun = Instant::now();
-        let len_bytes = World::builder().copy_over(&world, &engine, |_| {})?.len_bytes;
-        let rate = len_bytes as f64 / 1e6 / begun.elapsed().as_secs_f64();
-        drop(engine);
-        let what = format!("copy of {chunks} chunks in, {:.0} MB", len_bytes as f64 / 1e6);
-        rows.push(Row::rate(&what, delay, rate, "MB/s", Some(20.0)));
+        rows.push(copy_in(&world, &network, &copied)?);
+        let name = format!("large {}", delay.as_micros());
+        rows.push(copy_in(&large, &network, &name)?);
+        rows.push(copy_out(&network, &name, &dir.path().join(&name))?);
 
         let (mut opened, mut made) = (Sample::default(), Sample::default());
         for n in 0..bench.times(OPENINGS).max(3) {
@@ -76,6 +81,34 @@ pub(crate) fn run(bench: &Bench) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
+fn count(world: &World) -> Result<u64, Failure> {
+    let census = world.tiers().census()?;
+    Ok(cg_format::Tier::ALL.into_iter().map(|tier| census.tier(tier).chunks).sum())
+}
+
+/// A copy into the database.
+fn copy_in(world: &World, network: &Network<'_>, name: &str) -> Result<Row, Failure> {
+    let engine = PostgresEngine::create(&network.address(name)?, &Options::default())?;
+    let begun = Instant::now();
+    let len_bytes = World::builder().copy_over(world, &engine, |_| {})?.len_bytes;
+    let megabytes = len_bytes as f64 / 1e6;
+    let rate = megabytes / begun.elapsed().as_secs_f64();
+    let what = format!("copy of {} chunks in, {megabytes:.0} MB", count(world)?);
+    Ok(Row::rate(&what, network.delay, rate, "MB/s", Some(20.0)))
+}
+
+/// A copy into a directory.
+fn copy_out(network: &Network<'_>, name: &str, dir: &Path) -> Result<Row, Failure> {
+    let engine = PostgresEngine::open_read_only(&network.address(name)?, &Options::default())?;
+    let world = World::builder().open_read_only_over(engine)?;
+    let begun = Instant::now();
+    let len_bytes = World::builder().copy_to(&world, dir, |_| {})?.len_bytes;
+    let megabytes = len_bytes as f64 / 1e6;
+    let rate = megabytes / begun.elapsed().as_secs_f64();
+    let what = format!("copy of {} chunks out, {megabytes:.0} MB", count(&world)?);
+    Ok(Row::rate(&what, network.delay, rate, "MB/s", None))
+}
+
 /// Fills a world with the real save, or with as many generated chunks.
 fn fill_as_a_save(world: &World) -> Result<(), Failure> {
     let saves = cg_bench::saves::regions("a copy of a real save").unwrap_or_default();
@@ -83,8 +116,12 @@ fn fill_as_a_save(world: &World) -> Result<(), Failure> {
         import(save, world, &ImportOptions::default(), |_| {})?;
         return Ok(());
     }
+    fill_by(world, ChunkBox::new(ChunkPos::constant(-12, -12, -12), ChunkPos::constant(11, 11, 11)))
+}
+
+/// Fills a world with generated chunks.
+fn fill_by(world: &World, area: ChunkBox) -> Result<(), Failure> {
     let generator = Generator::in_world(Scene::Hills, 7, world)?;
-    let area = ChunkBox::new(ChunkPos::constant(-12, -12, -12), ChunkPos::constant(11, 11, 11));
     fill(world, &generator, area, |_| {})?;
     Ok(())
 }
