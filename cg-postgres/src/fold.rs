@@ -9,6 +9,9 @@ use crate::records::{PART_BYTES, TablePart};
 
 /// The longest key that fits into the index with its other columns.
 pub(crate) const MAX_KEY_BYTES: usize = 2600;
+/// The longest row. A message of the protocol that has it must be shorter than 1 GiB, with all else that it holds: a longer
+/// one ends the connection.
+const MAX_ROW_BYTES: usize = (1 << 30) - (1 << 20);
 /// A key that is greater than each that is stored.
 pub(crate) const AFTER_EACH_KEY: [u8; MAX_KEY_BYTES + 1] = [0xff; MAX_KEY_BYTES + 1];
 
@@ -88,12 +91,13 @@ struct Fold {
     ranges: Rows,
     rows: BTreeMap<(i16, Vec<u8>), State>,
     longest_key_bytes: usize,
+    longest_row_bytes: usize,
 }
 
 /// Folds batches that follow the commit `last`. Returns the newest commit after them.
 ///
 /// # Errors
-/// [`EngineError::TooLarge`] if a key is too long for the index.
+/// [`EngineError::TooLarge`] if a key is too long for the index, or a row for a message.
 pub(crate) fn fold(
     last: CommitSeq,
     batches: Vec<Batch>,
@@ -123,9 +127,12 @@ pub(crate) fn fold_rows(rows: Vec<SealedRow>) -> Result<Folded, EngineError> {
 
 impl Fold {
     fn folded(self, guards: &[Guard], is_load: bool) -> Result<Folded, EngineError> {
-        if self.longest_key_bytes > MAX_KEY_BYTES {
-            let (len_bytes, max_bytes) = (self.longest_key_bytes as u64, MAX_KEY_BYTES as u64);
-            return Err(EngineError::TooLarge { len_bytes, max_bytes });
+        for (longest, max) in
+            [(self.longest_key_bytes, MAX_KEY_BYTES), (self.longest_row_bytes, MAX_ROW_BYTES)]
+        {
+            if longest > max {
+                return Err(EngineError::TooLarge { len_bytes: longest as u64, max_bytes: max as u64 });
+            }
         }
         let mut folded = Folded { ranges: self.ranges, ..Folded::default() };
         for guard in guards {
@@ -177,6 +184,7 @@ impl Fold {
 
     fn put(&mut self, family: Family, key: &[u8], row: Vec<u8>) {
         self.longest_key_bytes = self.longest_key_bytes.max(key.len());
+        self.longest_row_bytes = self.longest_row_bytes.max(row.len());
         self.rows.insert((number(family), key.to_vec()), Some(row));
     }
 }

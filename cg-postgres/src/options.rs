@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The most that a database takes in one value.
+/// The most that cg-store commits.
 const MAX_BATCH_BYTES: u64 = 1 << 30;
 
 /// Settings of an engine.
@@ -18,9 +18,9 @@ pub struct Options {
     /// The largest number of scans of the newest state at a time, beside the snapshots. Each has a connection of its own
     /// until it has read its last page. By default 8. Another one waits.
     pub max_scans: usize,
-    /// The limit on a batch, in bytes of its keys and frames. By default 1 GiB, the most that cg-store commits and a database
-    /// takes in one value: a larger one is taken for it. A smaller one lets cg-store commit in stages, which other
-    /// processes can see.
+    /// The limit on a batch, in bytes of its keys and frames. By default 1 GiB, the most that cg-store commits: a larger
+    /// one is taken for it. A smaller one lets cg-store commit in stages, which other processes can see. One row has at most
+    /// 1023 MiB.
     pub max_batch_bytes: u64,
     /// The largest number of tables of records. A record of a later table cube is stored without columns. By default
     /// 1000, or fewer if the server has not six locks for each.

@@ -8,6 +8,7 @@ mod open;
 mod read;
 mod reopen;
 mod scan;
+mod slices;
 mod snapshot;
 mod usage;
 

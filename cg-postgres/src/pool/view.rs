@@ -87,22 +87,38 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Reads in the transaction.
-    pub(crate) async fn read<T, F>(
-        self: &Arc<Self>,
-        call: impl FnOnce(Arc<Session>) -> F,
-    ) -> Result<T, Failed>
+    /// Reads in the transaction. A read that the server refuses, as one of a damaged page, fails alone.
+    pub(crate) async fn read<T, F>(self: &Arc<Self>, call: impl Fn(Arc<Session>) -> F) -> Result<T, Failed>
     where
         F: Future<Output = Result<T, Failed>>,
     {
         let session = self.session.lock().clone();
-        let Some(session) = session else { return Err(Failed::Lost("the view has ended".into())) };
-        let answer = self.pool.answer(&session, call(Arc::clone(&session)), self.pool.deadline()).await;
+        let Some(session) = session else { return Err(ended()) };
+        let deadline = self.pool.deadline();
+        let mut answer = self.pool.answer(&session, call(Arc::clone(&session)), deadline).await;
+        if matches!(&answer, Err(Failed::Refused(error)) if error.code() == "25P02") {
+            // An earlier read failed. Nothing is sent between these two.
+            let again = async {
+                let go_on = session.client.batch_execute(schema::GO_ON);
+                let (gone_on, answer) = tokio::join!(biased; go_on, call(Arc::clone(&session)));
+                gone_on?;
+                answer
+            };
+            answer = self.pool.answer(&session, again, deadline).await;
+        }
+        // The connection may be another view's by now.
+        if self.session.lock().is_none() {
+            return Err(ended());
+        }
         if matches!(answer, Err(Failed::Lost(_))) {
             session.abandon();
         }
         answer
     }
+}
+
+fn ended() -> Failed {
+    Failed::Lost("the view has ended".into())
 }
 
 impl View {

@@ -154,7 +154,9 @@ pub(crate) const STANDBYS: &str = "SHOW synchronous_standby_names -- {schema}";
 pub(crate) const LOCK: &str = "SELECT pg_try_advisory_lock(hashtextextended($1, $2))";
 pub(crate) const UNLOCK: &str = "SELECT pg_advisory_unlock_all()";
 /// The transaction of a scan or a snapshot.
-pub(crate) const BEGIN_VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+pub(crate) const BEGIN_VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SAVEPOINT cg_sound";
+/// Goes on with the transaction after a statement that failed, in the same state.
+pub(crate) const GO_ON: &str = "ROLLBACK TO SAVEPOINT cg_sound";
 
 #[cfg(test)]
 mod tests {

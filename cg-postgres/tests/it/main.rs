@@ -2,6 +2,7 @@
 
 mod address;
 mod connecting;
+mod damage;
 #[allow(dead_code, reason = "the programs of tests each use a part of it")]
 #[path = "../support/database.rs"]
 mod database;
