@@ -36,25 +36,27 @@ pub(super) fn a_commit_whose_messages_are_lost_is_applied_once<S: Shared>(rows: 
 
 /// The row that a lost answer has changed is the one that the guard compares.
 pub(super) fn a_guard_holds_for_a_commit_that_is_sent_again<S: Shared>(rows: &S) {
-    let (engine, link) = take(rows);
-    let mut version = commit(&engine, one(b"a", b"0")).get();
     for loss in [Loss::Request, Loss::Answer] {
-        let guard = |expected| Guard::version(SPACE, b"a", expected);
+        let (engine, link) = take(rows);
+        let before = commit(&engine, one(b"a", b"before")).get();
+        let guarded = |payload| (one(b"a", payload), [Guard::version(SPACE, b"a", before)]);
         link.lose_next(loss);
-        match engine.commit(one(b"a", b"1"), &[guard(version)], Level::Process) {
-            Ok(seq) => assert_eq!(seq.get(), version + 1, "{loss:?}"),
+        let (batch, guards) = guarded(b"after");
+        match engine.commit(batch, &guards, Level::Process) {
+            Ok(seq) => assert_eq!(seq.get(), before + 1, "{loss:?}"),
             // Opening it again shows whether it is stored.
             Err(EngineError::WriteFailed { .. }) => {
-                let again = reopen(engine, |found| found == version || found == version + 1);
-                let is_stored = payload(&*again, b"a").as_deref() == Some(b"1");
-                return assert_eq!(again.last_commit().get() == version + 1, is_stored, "{loss:?}");
+                let again = reopen(engine, |found| found == before || found == before + 1);
+                let is_stored = payload(&*again, b"a").as_deref() == Some(b"after");
+                assert_eq!(again.last_commit().get() == before + 1, is_stored, "{loss:?}");
+                continue;
             }
             Err(error) => panic!("{loss:?}: expected a commit that is stored or in doubt, got {error}"),
         }
-        version += 1;
-        let stale = engine.commit(one(b"a", b"2"), &[guard(version - 1)], Level::Process);
+        let (batch, guards) = guarded(b"of a stale guard");
+        let stale = engine.commit(batch, &guards, Level::Process);
         assert!(matches!(stale, Err(EngineError::Conflict { .. })), "{loss:?}: {stale:?}");
-        assert_eq!(payload(&engine, b"a").as_deref(), Some(&b"1"[..]), "{loss:?}");
+        assert_eq!(payload(&engine, b"a").as_deref(), Some(&b"after"[..]), "{loss:?}");
     }
 }
 
