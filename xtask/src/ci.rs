@@ -190,8 +190,9 @@ fn run_step(context: &Context, step: Step, form: test::Form, environment: &Envir
         Step::Fuzz => report.step(name(step), || fuzz::run(context, &fuzz::Options::smoke())),
         Step::Clippy => report.step(name(step), || {
             let deny_warnings = ["--", "-D", "warnings"];
-            // The feature has a program of its own, over crates that are in the workspace anyway.
-            let all = ["clippy", "--workspace", "--all-targets", "--features", "cg-bench/postgres"];
+            // The features have code of their own, over crates that are in the workspace anyway.
+            let features = "cg-bench/postgres,cg-cli/postgres";
+            let all = ["clippy", "--workspace", "--all-targets", "--features", features];
             passes(cargo().args(all).args(deny_warnings))?;
             // Released code has no debug assertions; cg-store, and no other crate, then compiles other code for its locks.
             let released = "profile.dev.package.cg-store.debug-assertions=false";
@@ -204,7 +205,7 @@ fn run_step(context: &Context, step: Step, form: test::Form, environment: &Envir
         Step::Docs => report.step(name(step), || {
             passes(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
         }),
-        Step::Postgres => test::over_postgresql(context, environment, report),
+        Step::Postgres => test::over_postgresql(context, environment, report, form),
         Step::Bench => report.step(name(step), || bench_smoke(context, environment)),
         Step::Deny => report.step(name(step), || deny(context)),
     }

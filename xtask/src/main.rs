@@ -9,6 +9,7 @@ mod cg;
 mod ci;
 mod clean;
 mod context;
+mod counted;
 mod demo;
 mod features;
 mod foreign;

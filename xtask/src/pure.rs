@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::context::Context;
+use crate::counted::passed_by;
 use crate::process::{Tool, which};
 use crate::report::Outcome;
 use crate::setup::Environment;
@@ -37,6 +38,9 @@ const PURE_SYS: [&str; 3] = ["linux-raw-sys", "windows-sys", "js-sys"];
 
 /// Where the crates are compiled without a compiler: apart from builds whose build scripts had one.
 const TARGET: &str = "target/no-compiler";
+
+/// Parts of the names of the tests of the tool without PostgreSQL, one each.
+const WITHOUT_POSTGRESQL: [&str; 2] = ["without_the_feature", "without_postgresql"];
 
 /// Checks the trees, then the crates without a compiler.
 ///
@@ -72,7 +76,12 @@ pub(crate) fn variants(context: &Context, environment: &Environment) -> Result<O
     environment.apply(with_library.args(["--lib", "--tests"])).run()?;
     // Of the whole workspace, so that only the tool is compiled again.
     let tool = context.cargo().args(["test", "--profile", "dev", "--workspace", "--bin", "cg"]);
-    environment.apply(tool.args(["--", "without_"])).run()?;
+    let count = passed_by(&environment.apply(tool.args(["--"]).args(WITHOUT_POSTGRESQL)))?;
+    let names = WITHOUT_POSTGRESQL.join(", ");
+    ensure!(
+        count == WITHOUT_POSTGRESQL.len(),
+        "{count} tests of the tool without PostgreSQL ran, not {names}"
+    );
     Ok(Outcome::Passed)
 }
 

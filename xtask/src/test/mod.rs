@@ -113,8 +113,10 @@ pub(crate) fn everything(context: &Context, environment: &Environment, report: &
 }
 
 /// The tests over PostgreSQL of both versions, for `ci --full`.
-pub(crate) fn over_postgresql(context: &Context, environment: &Environment, report: &mut Report) {
-    postgres::over_both(context, environment, report);
+pub(crate) fn over_postgresql(context: &Context, environment: &Environment, report: &mut Report, form: Form) {
+    let mut environment = environment.clone();
+    form.apply(&mut environment);
+    postgres::over_both(context, &environment, report);
 }
 
 fn steps(
