@@ -22,7 +22,7 @@ pub(crate) const SEGMENT: i64 = 0;
 pub(crate) struct Source {
     pub(crate) pool: Arc<Pool>,
     pub(crate) closed: Arc<AtomicBool>,
-    /// The snapshots, some of which may be gone.
+    /// The snapshots. Some may be gone.
     pub(crate) snapshots: Arc<Mutex<Vec<Weak<View>>>>,
 }
 

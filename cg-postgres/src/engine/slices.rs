@@ -51,22 +51,18 @@ impl Source {
             }
         });
         let is_damaged = |failed: &Failed| matches!(failed, Failed::Refused(error) if error.is_of_damage());
+        let all = |error: &ReadError| slices.iter().map(|_| Err(error.engine_error())).collect();
         match rows {
-            // A damaged block fails the statement, and shall fail only its own rows. All are of one state then too.
+            Ok(rows) => places.each(&rows, slices.len()).unwrap_or_else(|failed| all(&failed.into())),
+            // A damaged page fails the statement, and shall fail only its own rows. All are of one state then too.
             Err(ReadError::Failed(failed)) if slices.len() > 1 && is_damaged(&failed) => match at {
                 Some(at) => slices.chunks(1).flat_map(|slice| self.get_slices(Some(at), slice)).collect(),
                 None => match Kept::with(self, Purpose::Scan, |_, _| ready(Ok(()))) {
                     Ok((kept, ())) => self.get_slices(Some(&kept.at), slices),
-                    Err(_) => slices
-                        .iter()
-                        .map(|_| Err(ReadError::Failed(Arc::clone(&failed)).engine_error()))
-                        .collect(),
+                    Err(_) => all(&ReadError::Failed(failed)),
                 },
             },
-            Err(error) => slices.iter().map(|_| Err(error.engine_error())).collect(),
-            Ok(rows) => places.each(&rows, slices.len()).unwrap_or_else(|error| {
-                slices.iter().map(|_| Err(ReadError::from(error.clone()).engine_error())).collect()
-            }),
+            Err(error) => all(&error),
         }
     }
 }

@@ -13,7 +13,7 @@ use cg_store::view::Area;
 use crate::database::{TestWorld, database};
 use crate::records::{id, leaf, record_at};
 
-/// Rows of another segment: under each key of segment 0, and under a key behind each. The last byte of a key of records
+/// Rows of another segment: under each key of segment 0, and under a key after each. The last byte of a key of records
 /// is one of its id, so both are in one table.
 const ANOTHER: &str = "
     INSERT INTO {schema}.cg_row SELECT 7, fam, k, '\\x00' FROM {schema}.cg_row WHERE seg = 0;
