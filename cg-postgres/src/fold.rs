@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cg_engine::{Batch, CommitSeq, EngineError, Family, Guard, Op, SealedRow};
+use cg_engine::{Batch, COMMIT_SEQUENCE_KEY, CommitSeq, EngineError, Family, Guard, Op, SealedRow};
 use cg_format::key;
 
 use crate::records::{PART_BYTES, TablePart};
@@ -22,7 +22,9 @@ pub(crate) struct Folded {
     /// Ranges that are removed before the other operations apply: their families and bounds.
     pub(crate) ranges: Rows,
     pub(crate) deletes: Keys,
-    /// Rows that are put, in parts. There is at least one part.
+    /// The row under [`COMMIT_SEQUENCE_KEY`], if it is put.
+    pub(crate) newest: Option<Vec<u8>>,
+    /// Other rows that are put, in parts. There is at least one part.
     pub(crate) puts: Vec<Rows>,
     /// Rows that are put and are most likely not there yet, in parts.
     pub(crate) loads: Vec<Rows>,
@@ -34,7 +36,8 @@ impl Folded {
     /// The number of rows that are put.
     pub(crate) fn row_count(&self) -> usize {
         let records = self.records.iter().map(|part| part.keys.len());
-        self.puts.iter().chain(&self.loads).map(|part| part.keys.len()).chain(records).sum()
+        let newest = usize::from(self.newest.is_some());
+        newest + self.puts.iter().chain(&self.loads).map(|part| part.keys.len()).chain(records).sum::<usize>()
     }
 }
 
@@ -146,6 +149,10 @@ impl Fold {
                 folded.deletes.keys.push(key);
                 continue;
             };
+            if family == number(Family::WorldMeta) && key == COMMIT_SEQUENCE_KEY {
+                folded.newest = Some(row);
+                continue;
+            }
             if family == number(Family::Record)
                 && let Ok((leaf, _)) = key::decode_record(&key)
             {
@@ -231,10 +238,12 @@ mod tests {
         assert_eq!(folded.ranges, ranges);
         assert_eq!(folded.deletes, Keys { families: vec![object; 2], keys: vec![b"d".into(), b"e".into()] });
         let [puts] = &folded.puts[..] else { panic!("{:?}", folded.puts) };
-        assert_eq!(puts.families, [number(Family::WorldMeta), object, object]);
-        assert_eq!(puts.keys, [&b"commitSequence"[..], b"b", b"c"]);
+        assert_eq!(puts.families, [object, object]);
+        assert_eq!(puts.keys, [b"b", b"c"]);
         let versions: Vec<_> = puts.values.iter().map(|row| version_of(row)).collect();
-        assert_eq!(versions, [Some(6), Some(6), Some(5)]);
+        assert_eq!(versions, [Some(6), Some(5)]);
+        assert_eq!(folded.newest.as_deref().and_then(version_of), Some(6));
+        assert_eq!(folded.row_count(), 3);
     }
 
     #[test]
@@ -244,6 +253,7 @@ mod tests {
         let (folded, seq) = fold(CommitSeq::new(4), vec![batch.maintenance()], &[]).expect("is short");
         assert_eq!(seq, CommitSeq::new(4));
         assert_eq!(folded.puts[0].keys, [b"a"]);
+        assert_eq!(folded.newest, None);
     }
 
     #[test]
@@ -255,7 +265,7 @@ mod tests {
         put(&mut batch, b"d", PART_BYTES * 2);
         let (folded, _) = fold(CommitSeq::NONE, vec![batch], &[]).expect("is short");
         let keys: Vec<_> = folded.puts.iter().map(|part| part.keys.len()).collect();
-        assert_eq!(keys, [2, 1, 1, 1], "the number of the commit is in the first part");
+        assert_eq!(keys, [1; 4]);
     }
 
     #[test]

@@ -310,8 +310,8 @@ async fn make_tables(
 }
 
 /// The parameters of a commit, with the first part of the rows that are put.
-fn of_head<'a>(owner: &'a Owner, call: &'a Call, first: &'a Rows) -> [&'a (dyn ToSql + Sync); 18] {
-    let Folded { guards, ranges, deletes, .. } = &call.folded;
+fn of_head<'a>(owner: &'a Owner, call: &'a Call, first: &'a Rows) -> [&'a (dyn ToSql + Sync); 19] {
+    let Folded { guards, ranges, deletes, newest, .. } = &call.folded;
     [
         &SEGMENT,
         &owner.epoch,
@@ -328,6 +328,7 @@ fn of_head<'a>(owner: &'a Owner, call: &'a Call, first: &'a Rows) -> [&'a (dyn T
         &ranges.values,
         &deletes.families,
         &deletes.keys,
+        newest,
         &first.families,
         &first.keys,
         &first.values,

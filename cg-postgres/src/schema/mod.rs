@@ -138,7 +138,7 @@ pub(crate) const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT FROM {schema}.cg_ro
 pub(crate) const COLUMNS: &str = "SELECT k, v, p, is_there, kind, at, block_x, block_y, block_z, x, y, z FROM {schema}.cg_columns_1($1, $2, $3, $4)";
 pub(crate) const HEAD: &str =
     "SELECT epoch, session, seq, batches, token, owner FROM {schema}.cg_head WHERE seg = $1";
-pub(crate) const COMMIT: &str = "SELECT {schema}.cg_commit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+pub(crate) const COMMIT: &str = "SELECT {schema}.cg_commit_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
 pub(crate) const PUT: &str = "SELECT {schema}.cg_put_1($1, $2, $3, $4)";
 /// Costs the server a third of what [`PUT`] costs, and fails if a row is there.
 pub(crate) const COPY: &str = "COPY {schema}.cg_row (seg, fam, k, v) FROM STDIN (FORMAT binary)";

@@ -17,8 +17,33 @@ fn of_functions() -> Vec<(&'static str, String)> {
     let statement = |text: String, names: &[(&str, &str)]| {
         names.iter().fold(text, |text, (name, parameter)| text.replace(name, parameter))
     };
+    let place = cut("UPDATE {schema}.cg_head SET seq", ";");
     let families = ("p_seg", "$1::int8");
     vec![
+        (
+            "the head by its place",
+            statement(
+                place,
+                &[
+                    ("p_seg", "$1::int8"),
+                    ("p_epoch", "$2::int8"),
+                    ("p_session", "$3::int8"),
+                    ("p_batches", "$4::int8"),
+                    ("p_seq", "$5::int8"),
+                    ("p_n", "$6::int8"),
+                    ("p_token", "$7::uuid"),
+                    ("= head_at", "= $8::tid"),
+                    (" INTO h.quorum, head_at", ""),
+                ],
+            ),
+        ),
+        (
+            "the newest commit by its place",
+            statement(
+                cut("UPDATE {schema}.cg_row SET v = p_newest", ";"),
+                &[families, ("p_newest", "$2::bytea"), ("= newest_at", "= $3::tid"), (" INTO newest_at", "")],
+            ),
+        ),
         (
             "guards",
             statement(
@@ -60,6 +85,8 @@ fn values(name: &str) -> &'static str {
         "is_empty" => "0, '\\xff'::bytea",
         "a page" => "0, 8::int2, ''::bytea, 128, 1000000",
         "a page with an end" => "0, 8::int2, ''::bytea, 128, 1000000, '\\xff'::bytea",
+        "the head by its place" => "0, 1, 1, 1, 1, 1, NULL, '(0,1)'",
+        "the newest commit by its place" => "0, ''::bytea, '(0,1)'",
         "a range" => "0, 8::int2, ''::bytea, '\\xff'::bytea",
         _ => "0",
     }
@@ -207,12 +234,13 @@ fn each_statement_is_an_index_scan_over_an_empty_a_small_and_a_large_table() {
                 let plan = plan(&client, &explain).await;
                 let is_scan = plan.contains("Seq Scan") || plan.contains("Bitmap");
                 let condition = match *name {
+                    "the head by its place" | "the newest commit by its place" => "TID Cond: (ctid = ",
                     "head" | "is_empty" => "seg = ",
                     "slices" | "slices with records" => "k >= g.a) AND (k <= g.z)",
                     "a range" | "a page" | "a page with an end" => "k >= ",
                     _ => "k = ",
                 };
-                let bounded = |line: &str| line.contains("Index Cond") && line.contains(condition);
+                let bounded = |line: &str| line.contains(" Cond: ") && line.contains(condition);
                 assert!(!is_scan && plan.lines().any(bounded), "{name}, a table that is {size}:\n{plan}");
             }
         }

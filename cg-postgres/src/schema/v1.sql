@@ -23,7 +23,7 @@ CREATE TABLE {schema}.cg_row (
     k bytea NOT NULL,
     v bytea NOT NULL,
     PRIMARY KEY (seg, fam, k)
-);
+) WITH (fillfactor = 95);
 ALTER TABLE {schema}.cg_row ALTER COLUMN v SET STORAGE EXTERNAL;
 
 CREATE FUNCTION {schema}.cg_check_quorum_1(p_quorum bool) RETURNS void LANGUAGE plpgsql AS $body$
@@ -76,16 +76,28 @@ CREATE FUNCTION {schema}.cg_commit_1(
     guard_f int2[], guard_k bytea[], guard_v bytea[],
     range_f int2[], range_from bytea[], range_to bytea[],
     delete_f int2[], delete_k bytea[],
+    p_newest bytea,
     put_f int2[], put_k bytea[], put_v bytea[]
 ) RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
+    -- Where this session put the two rows that each commit replaces. The index leads past every version of them that a long
+    -- snapshot keeps.
+    head_at tid := nullif(current_setting('cherrygrove.head', true), '');
+    newest_at tid := nullif(current_setting('cherrygrove.newest', true), '');
     h {schema}.cg_head;
     g record;
 BEGIN
-    UPDATE {schema}.cg_head SET seq = p_seq, batches = batches + p_n, token = p_token
-        WHERE seg = p_seg AND epoch = p_epoch AND session = p_session AND batches = p_batches
-        RETURNING * INTO h;
-    IF NOT FOUND THEN
+    IF head_at IS NOT NULL THEN
+        UPDATE {schema}.cg_head SET seq = p_seq, batches = batches + p_n, token = p_token
+            WHERE ctid = head_at AND seg = p_seg AND epoch = p_epoch AND session = p_session AND batches = p_batches
+            RETURNING quorum, ctid INTO h.quorum, head_at;
+    END IF;
+    IF h.quorum IS NULL THEN
+        UPDATE {schema}.cg_head SET seq = p_seq, batches = batches + p_n, token = p_token
+            WHERE seg = p_seg AND epoch = p_epoch AND session = p_session AND batches = p_batches
+            RETURNING quorum, ctid INTO h.quorum, head_at;
+    END IF;
+    IF h.quorum IS NULL THEN
         SELECT * INTO h FROM {schema}.cg_head WHERE seg = p_seg;
         RAISE EXCEPTION 'the rows have another owner' USING ERRCODE = 'CG001',
             DETAIL = format('%s %s %s %s', h.epoch, h.session, h.batches, h.owner);
@@ -119,5 +131,15 @@ BEGIN
             PERFORM {schema}.cg_delete_records_1(p_seg, ARRAY(SELECT a.k FROM unnest(delete_f, delete_k) a(f, k) WHERE a.f = 9));
         END IF;
     END IF;
+    IF p_newest IS NOT NULL THEN
+        UPDATE {schema}.cg_row SET v = p_newest
+            WHERE ctid = newest_at AND seg = p_seg AND fam = 0 AND k = 'commitSequence' RETURNING ctid INTO newest_at;
+        IF newest_at IS NULL THEN
+            INSERT INTO {schema}.cg_row VALUES (p_seg, 0, 'commitSequence', p_newest)
+                ON CONFLICT (seg, fam, k) DO UPDATE SET v = excluded.v RETURNING ctid INTO newest_at;
+        END IF;
+    END IF;
     PERFORM {schema}.cg_put_1(p_seg, put_f, put_k, put_v);
+    -- A transaction that ends without a commit takes this back.
+    PERFORM set_config('cherrygrove.head', head_at::text, false), set_config('cherrygrove.newest', newest_at::text, false);
 END $body$;

@@ -119,3 +119,31 @@ fn a_snapshot_ends_with_its_engine() {
     let refused = kept.get(Space::Object, &[0, 0]).map(drop).expect_err("the engine is closed");
     assert!(matches!(refused, cg_engine::EngineError::Closed), "{refused}");
 }
+
+#[test]
+fn a_commit_searches_no_index_for_the_rows_that_each_one_replaces() {
+    const COMMITS: u64 = 300;
+    let Some(database) = database() else { return };
+    let world = database.world();
+    let engine = world.create();
+    for _ in 0..COMMITS {
+        engine.commit(Batch::new(), &[], Level::Process).expect("commits");
+    }
+    // A session reports what it did at the latest when it ends.
+    drop(engine);
+    let until = Instant::now() + Duration::from_secs(20);
+    for table in ["cg_head", "cg_row"] {
+        let reported = |column: &str| -> u64 {
+            let query = format!(
+                "SELECT {column} FROM pg_stat_user_tables WHERE relid = '{{schema}}.{table}'::regclass"
+            );
+            world.run(&query).expect("has a row").parse().expect("is a number")
+        };
+        while reported("n_tup_upd") < COMMITS - 1 {
+            assert!(Instant::now() < until, "{table}: {} updates", reported("n_tup_upd"));
+            thread::sleep(Duration::from_millis(50));
+        }
+        let searches = reported("idx_scan");
+        assert!(searches < COMMITS / 10, "{table}: {searches} searches");
+    }
+}

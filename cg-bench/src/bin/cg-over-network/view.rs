@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use cg_bench::fill::fill;
 use cg_bench::world::{Generator, Scene};
-use cg_format::{ChunkBox, ChunkPos, key::Family};
+use cg_format::{BlockId, ChunkAt, ChunkBox, ChunkPos, LocalPos, key::Family};
 use cg_postgres::{Options, PostgresEngine};
 use cg_store::engine::{ALL_KEYS, Engine as _, ReadableExt as _};
-use cg_store::{Error, Property, World, WorldOptions};
+use cg_store::{Error, World, WorldOptions};
 
 use crate::bench::Bench;
 use crate::failure::Failure;
@@ -19,6 +19,8 @@ use crate::sample::Sample;
 
 /// Commits are begun at this rate.
 const COMMITS_PER_S: u32 = 200;
+/// Chunks along a side of the area that is saved.
+const SIDE: i64 = 16;
 /// The commits before the view, in its first and last seconds and after it are measured for so long, or for a quarter of
 /// the view.
 const PART: Duration = Duration::from_secs(10);
@@ -39,7 +41,7 @@ pub(crate) fn run(bench: &Bench) -> Result<Vec<Row>, Failure> {
     let reader = PostgresEngine::open_read_only(&network.address("view")?, &Options::default())?;
     let (start, is_over) = (Instant::now(), AtomicBool::new(false));
     let (commits, [begun, ended], exports) = thread::scope(|scope| {
-        let committing = scope.spawn(|| commit(&world, start, &is_over));
+        let committing = scope.spawn(|| commit(&world, &generator, start, &is_over));
         thread::sleep(part);
         let begun = start.elapsed();
         let exported = export(&reader, start + begun + time);
@@ -74,19 +76,33 @@ pub(crate) fn run(bench: &Bench) -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// Commits until it is over. Returns when each commit was begun, since the start, and what it took.
-fn commit(world: &World, start: Instant, is_over: &AtomicBool) -> Result<Vec<(Duration, Duration)>, Error> {
+/// Saves one chunk of the area after the other until it is over. Returns when each commit was begun, since the start, and
+/// what it took.
+fn commit(
+    world: &World,
+    generator: &Generator,
+    start: Instant,
+    is_over: &AtomicBool,
+) -> Result<Vec<(Duration, Duration)>, Failure> {
     let mut commits = Vec::new();
     while !is_over.load(Ordering::Acquire) {
+        let n = commits.len() as i64;
+        let (x, y, z) = (n % SIDE - SIDE / 2, n / SIDE % SIDE - SIDE / 2, n / SIDE / SIDE % SIDE - SIDE / 2);
+        let pos = ChunkPos::new(x, y, z)?;
+        let mut chunk = generator.chunk(pos).chunk_without_entities();
+        // Every round changes another cell.
+        let cell = LocalPos::from_index((n / SIDE.pow(3) % 4096) as u16).ok_or("a chunk has 4096 cells")?;
+        let block = if chunk.block(cell) == BlockId::new(2) { BlockId::new(1) } else { BlockId::new(2) };
+        chunk.set_block(cell, block, generator.schema())?;
+        let at = ChunkAt::new(generator.dimension(), pos);
         let due = start + Duration::from_secs(1) / COMMITS_PER_S * commits.len() as u32;
         thread::sleep(due.saturating_duration_since(Instant::now()));
-        let at = Instant::now();
-        let time = (commits.len() as u64).to_le_bytes().to_vec();
+        let begun = Instant::now();
         world.transaction(|tx| {
-            tx.set_property(Property::Time, Some(time));
+            tx.save(at, chunk);
             Ok::<_, Error>(())
         })?;
-        commits.push((at.duration_since(start), at.elapsed()));
+        commits.push((begun.duration_since(start), begun.elapsed()));
     }
     Ok(commits)
 }
