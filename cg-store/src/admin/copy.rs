@@ -89,6 +89,7 @@ impl Admin<'_> {
             Some(StoredState::Creating | StoredState::Copying(_)) => return Err(half(&address)),
             // An earlier call ended without an answer.
             Some(StoredState::Copy) if is_copy_of(to, &self.shared.file, commit)? => {
+                to.sync()?;
                 return Ok(Copied { is_continued: true, ..copied });
             }
             Some(StoredState::Copy) => return Err(OpenError::NotEmpty { at: address }.into()),
