@@ -142,11 +142,11 @@ fn a_copy_that_stops_after_any_part_is_continued() {
     assert!(copied.is_continued && copied.row_count < expected.len() as u64 / 2, "{copied:?}");
     assert!(rows(&open()) == expected);
     // The call that made it may have ended before the rows were durable.
-    let (counted, counter) = Counting::over(open());
-    let again = World::builder().copy_over(&original, &counted, |_| {}).expect("it is there");
+    let (whole, counter) = Counting::over(open());
+    let again = World::builder().copy_over(&original, &whole, |_| {}).expect("it is there");
     assert_eq!((again.row_count, again.is_continued), (0, true));
     assert_eq!(counter.calls().of(Call::Sync), 1);
-    drop(counted);
+    drop(whole);
     World::builder().open_over(open()).expect("opens");
 
     let (stops, copied) = copied_in_parts(|progress| World::builder().copy_to(&original, &there, progress));
