@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
@@ -14,6 +13,7 @@ use crate::engine::CommitSeq;
 use crate::kinds::property::Property;
 use crate::read::cache::Column;
 use crate::read::chunk::{LoadResult, LoadTicket, Peek, panicked};
+use crate::rt::answer::answer;
 use crate::rt::pool::caught;
 use crate::storage::error::Error;
 use crate::storage::options;
@@ -87,7 +87,7 @@ impl World {
     /// Should loading panic, in a function of the host for example, each of the chunks answers
     /// [`Error::LoadPanicked`].
     pub fn load_in_background(&self, at: &[ChunkAt]) -> LoadTicket {
-        let (sender, receiver) = channel();
+        let (giver, answer) = answer();
         let (world, at, count) = (self.rooms().commit.weak_world.clone(), at.to_vec(), at.len());
         self.rooms().shared.pool.spawn(move || {
             // A world that is gone gives no answer. The host may have lost interest; the chunks are in memory all the same.
@@ -96,10 +96,10 @@ impl World {
                 world.load_many(&at)
             };
             if let Ok(found) = world.with_world(|world| caught(|| load(world))) {
-                let _ = sender.send(found.unwrap_or_else(|message| panicked(&at, &message)));
+                giver.give(found.unwrap_or_else(|message| panicked(&at, &message)));
             }
         });
-        LoadTicket::new(receiver, count)
+        LoadTicket::new(answer, count)
     }
 
     /// The most chunks that [`column`](Self::column) gives at once: a column of 65,536 blocks.

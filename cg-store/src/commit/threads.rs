@@ -90,7 +90,7 @@ fn accept_batches(queue: &CommitQueue, world: &WeakWorld<CommitState>) {
     enter_batch_scheduling();
     while queue.wait_for_batch() {
         let accept = |world: &CommitState| {
-            if queue.is_overfull() { Ok(None) } else { world.accept_next(u64::MAX) }
+            if queue.is_overfull() { queue.check().map(|()| None) } else { world.accept_next(u64::MAX) }
         };
         match world.with_world(accept) {
             // Dropped only here: a function of the host in it may hold the last handle of the world.
@@ -98,7 +98,10 @@ fn accept_batches(queue: &CommitQueue, world: &WeakWorld<CommitState>) {
             // Another thread accepted it first, or commits must be written first.
             Ok(Ok(None)) => thread::sleep(BREATH),
             // The world takes no commits. The waiting batches are accepted when it is resumed.
-            Ok(Err(_)) => thread::sleep(PAUSE),
+            Ok(Err(_)) => {
+                queue.wake_tasks();
+                thread::sleep(PAUSE);
+            }
             Err(_) => return,
         }
     }

@@ -185,6 +185,8 @@ order! {
     Submitted,
     /// The outcome of a batch.
     Outcome,
+    /// The answer of a background load.
+    Answer,
     /// Which chunks have deltas.
     Deltas,
     /// The names.

@@ -1,5 +1,6 @@
-//! Runtime support for every room that does not depend on worlds: threads, parking, re-entrancy, counters, stopwatches.
+//! Runtime support for every room that does not depend on worlds: threads, parking, answers, re-entrancy, counters, stopwatches.
 
+pub(crate) mod answer;
 pub(crate) mod lock_order;
 pub(crate) mod parker;
 pub(crate) mod pool;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 
 use cg_format::ChunkAt;
 
@@ -100,18 +101,28 @@ impl CommitQueue {
         self.waiting.lock().iter().take(count).map(Arc::clone).collect()
     }
 
-    /// Removes the next batch, which is accepted as a commit or refused, and records the outcome.
-    pub(crate) fn leave_accepted(&self, accepted: Result<u64, Error>) {
+    /// Removes the next batch, which is accepted as a commit or refused, and records the outcome. Returns the task that
+    /// waits for it, to be woken without a lock.
+    pub(crate) fn leave_accepted(&self, accepted: Result<u64, Error>) -> Option<Waker> {
         // Dropped after the state: a function of the host in it may own what locks the queue.
-        let Some(batch) = self.waiting.lock().pop_front() else { return };
+        let batch = self.waiting.lock().pop_front()?;
         let mut state = self.state.lock();
-        if let Some(refusal) = batch.outcome.set(accepted) {
+        let (unreported, waker) = batch.outcome.set(accepted);
+        if let Some(refusal) = unreported {
             state.add_unreported(refusal);
         }
         // Only now: a reader that finds no batch reads what was accepted.
         self.submitted_len.fetch_sub(1, Ordering::Release);
         state.bytes -= batch.bytes;
         self.made_room(&mut state);
+        waker
+    }
+
+    /// Wakes the tasks that wait for outcomes, because the world takes no commits.
+    pub(crate) fn wake_tasks(&self) {
+        let wakers: Vec<_> =
+            self.waiting.lock().iter().filter_map(|submitted| submitted.outcome.take_waker()).collect();
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Waits until no batch up to a number is left. Returns early if the world takes no commits.

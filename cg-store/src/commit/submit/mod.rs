@@ -28,6 +28,7 @@ pub use batch::WriteBatch;
 pub use ticket::WriteTicket;
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use cg_format::ChunkAt;
 
@@ -137,7 +138,7 @@ impl CommitState {
     /// # Errors
     /// As [`apply_submitted`](Self::apply_submitted).
     pub(super) fn accept_next(&self, number: u64) -> Result<Option<Arc<Submitted>>, Error> {
-        let _in_order = self.queue.begin_accepting();
+        let in_order = self.queue.begin_accepting();
         let Some(next) = self.queue.next_submitted(number) else { return Ok(None) };
         // Checked first: while the world takes no commits, preparing one is wasted.
         self.queue.check()?;
@@ -149,26 +150,40 @@ impl CommitState {
             })
         };
         if let Err(error) = &accepted {
-            if keeps_it_waiting(error) && (self.queue.check().is_err() || self.shared.engine().is_err()) {
+            if keeps_it_waiting(error) && self.check_takes_commits().is_err() {
                 return accepted.map(|_| None);
             }
             tracing::error!(%error, "a batch that was submitted is refused, and nothing of it is written");
             Counters::add(&self.shared.counters.submissions_refused, 1);
         }
-        self.queue.leave_accepted(accepted);
+        let waker = self.queue.leave_accepted(accepted);
+        drop(in_order);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
         Ok(Some(next))
+    }
+
+    /// # Errors
+    /// Why the world takes no commits until it is resumed, if it takes none.
+    pub(super) fn check_takes_commits(&self) -> Result<(), Error> {
+        self.queue.check()?;
+        Ok(self.shared.engine().map(drop)?)
     }
 
     /// Refuses the batches that can no longer be accepted, because the world is closed.
     pub(crate) fn abandon_submitted(&self) {
-        let _in_order = self.queue.begin_accepting();
+        let in_order = self.queue.begin_accepting();
+        let mut wakers = Vec::new();
         while self.queue.has_submitted() {
             tracing::error!(
                 "the world is closed before a batch that was submitted could be accepted: it is lost"
             );
             Counters::add(&self.shared.counters.submissions_refused, 1);
-            self.queue.leave_accepted(Err(Error::Closed));
+            wakers.extend(self.queue.leave_accepted(Err(Error::Closed)));
         }
+        drop(in_order);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Counts a commit or batch for which the queue had no room.

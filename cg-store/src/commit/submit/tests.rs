@@ -1,5 +1,7 @@
 //! Reads while nothing is accepted. Only these tests can cause that state.
 
+mod futures;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -1,7 +1,9 @@
 //! The outcome of a batch.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
 
 use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
@@ -20,7 +22,8 @@ pub(crate) struct Outcome {
 
 #[derive(Debug)]
 enum State {
-    Waits,
+    /// The task to wake, if one has polled.
+    Waits(Option<Waker>),
     /// The ticket is gone.
     WaitsUnasked,
     /// Accepted as this commit.
@@ -31,32 +34,43 @@ enum State {
 
 impl Outcome {
     pub(crate) fn of(number: u64) -> Self {
-        Self { number, state: Mutex::new(State::Waits) }
+        Self { number, state: Mutex::new(State::Waits(None)) }
     }
 
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Records the outcome. Returns the refusal if there is no ticket that could report it.
-    pub(crate) fn set(&self, accepted: Result<u64, Error>) -> Option<Error> {
+    /// Records the outcome. Returns the refusal if there is no ticket that could report it, and the task to wake.
+    pub(crate) fn set(&self, accepted: Result<u64, Error>) -> (Option<Error>, Option<Waker>) {
         let mut state = self.state.lock();
+        let waker = state.take_waker();
         let (outcome, unreported) = match (accepted, &*state) {
             (Ok(seq), _) => (State::Accepted(seq), None),
             (Err(refusal), State::WaitsUnasked) => (State::Refused(None), Some(refusal)),
             (Err(refusal), _) => (State::Refused(Some(refusal)), None),
         };
         *state = outcome;
-        unreported
+        (unreported, waker)
+    }
+
+    /// Takes the task that waits for the outcome.
+    pub(crate) fn take_waker(&self) -> Option<Waker> {
+        self.state.lock().take_waker()
+    }
+
+    /// As [`outcome`](Self::outcome). If there is none yet, a task is woken when there is.
+    fn poll(&self, context: &Context<'_>) -> Option<Result<u64, Error>> {
+        let mut state = self.state.lock();
+        if let State::Waits(waker) = &mut *state {
+            *waker = Some(context.waker().clone());
+        }
+        state.outcome()
     }
 
     /// The outcome. A refusal is returned once.
     fn outcome(&self) -> Option<Result<u64, Error>> {
-        match &mut *self.state.lock() {
-            State::Accepted(seq) => Some(Ok(*seq)),
-            State::Refused(refusal) => refusal.take().map(Err),
-            State::Waits | State::WaitsUnasked => None,
-        }
+        self.state.lock().outcome()
     }
 
     fn is_finished(&self) -> bool {
@@ -67,12 +81,26 @@ impl Outcome {
     fn forget(&self) -> Option<Error> {
         let mut state = self.state.lock();
         match &mut *state {
-            State::Waits | State::WaitsUnasked => {
+            State::Waits(_) | State::WaitsUnasked => {
                 *state = State::WaitsUnasked;
                 None
             }
             State::Accepted(_) => None,
             State::Refused(refusal) => refusal.take(),
+        }
+    }
+}
+
+impl State {
+    fn take_waker(&mut self) -> Option<Waker> {
+        if let Self::Waits(waker) = self { waker.take() } else { None }
+    }
+
+    fn outcome(&mut self) -> Option<Result<u64, Error>> {
+        match self {
+            Self::Accepted(seq) => Some(Ok(*seq)),
+            Self::Refused(refusal) => Some(Err(refusal.take().unwrap_or(Error::Closed))),
+            Self::Waits(_) | Self::WaitsUnasked => None,
         }
     }
 }
@@ -91,6 +119,18 @@ impl TicketIssuer {
 }
 
 /// A ticket for a submitted batch that reports its outcome. It does not keep the world open, and may be dropped.
+///
+/// It is a future as well, of what [`wait`](Self::wait) returns: it needs no particular runtime, and polling it accepts
+/// nothing itself.
+///
+/// ```
+/// # use cg_store::{Error, World, WriteBatch};
+/// /// Returns when the batch is in the world: a crash of the process may still lose it, as the world's mode says.
+/// async fn save(world: &World, batch: WriteBatch) -> Result<u64, Error> {
+///     let accepted = world.submit(batch)?.await?;
+///     Ok(accepted.seq.get())
+/// }
+/// ```
 pub struct WriteTicket {
     issuer: Arc<TicketIssuer>,
     outcome: Arc<Outcome>,
@@ -121,6 +161,25 @@ impl WriteTicket {
         }
         let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;
         Ok(Committed::new(self.issuer.world.clone(), (), seq))
+    }
+}
+
+impl Future for WriteTicket {
+    type Output = Result<Committed<()>, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // Registered first: a world that stops taking commits after the check below wakes the task.
+        let mut outcome = self.outcome.poll(context);
+        if outcome.is_none() {
+            // If the world is gone, the batch has an outcome.
+            match self.issuer.world.with_world(CommitState::check_takes_commits) {
+                Ok(Ok(())) => return Poll::Pending,
+                Ok(Err(reason)) => return Poll::Ready(Err(reason)),
+                Err(_) => outcome = self.outcome.outcome(),
+            }
+        }
+        let committed = |seq| Committed::new(self.issuer.world.clone(), (), seq);
+        Poll::Ready(outcome.unwrap_or(Err(Error::Closed)).map(committed))
     }
 }
 

@@ -1,12 +1,14 @@
 //! Loads that do not wait: what memory has, and chunks that a background thread loads.
 
-use std::cell::Cell;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 
+use crate::rt::answer::Answer;
 use crate::storage::error::Error;
 
 /// The cached state of a chunk.
@@ -21,34 +23,42 @@ pub enum Peek {
 }
 
 /// Chunks that a background thread loads.
+///
+/// It is a future as well, of what [`wait`](Self::wait) returns: it needs no particular runtime, and polling it reads
+/// nothing itself.
+///
+/// ```
+/// # use cg_store::{Error, World};
+/// # use cg_format::ChunkAt;
+/// async fn is_stored(world: &World, at: ChunkAt) -> Result<bool, Error> {
+///     let mut loaded = world.load_in_background(&[at]).await?;
+///     Ok(loaded.remove(0)?.is_some())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct LoadTicket {
-    receiver: Receiver<Vec<LoadResult>>,
+    answer: Answer<Vec<LoadResult>>,
     /// The number of requested chunks.
     count: usize,
     /// A poll has returned the chunks.
-    is_over: Cell<bool>,
+    is_over: AtomicBool,
 }
 
 pub(crate) type LoadResult = Result<Option<Arc<Chunk>>, Error>;
 
 impl LoadTicket {
-    pub(crate) fn new(receiver: Receiver<Vec<LoadResult>>, count: usize) -> Self {
-        Self { receiver, count, is_over: Cell::new(false) }
+    pub(crate) fn new(answer: Answer<Vec<LoadResult>>, count: usize) -> Self {
+        Self { answer, count, is_over: AtomicBool::new(false) }
     }
 
     /// The chunks, if they are loaded; one result per position in the order asked. Each is [`Error::Closed`] if the
     /// world was closed before they were loaded. They are returned once. Never blocks.
     pub fn poll(&self) -> Option<Vec<LoadResult>> {
-        let found = match self.receiver.try_recv() {
-            Ok(found) => found,
-            Err(TryRecvError::Disconnected) if !self.is_over.get() => {
-                (0..self.count).map(|_| Err(Error::Closed)).collect()
-            }
-            Err(_) => return None,
-        };
-        self.is_over.set(true);
-        Some(found)
+        let Poll::Ready(found) = self.answer.try_take() else { return None };
+        if self.is_over.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        Some(found.unwrap_or_else(|| (0..self.count).map(|_| Err(Error::Closed)).collect()))
     }
 
     /// Waits for the chunks.
@@ -56,7 +66,15 @@ impl LoadTicket {
     /// # Errors
     /// [`Error::Closed`] if the world was closed before they were loaded, or if [`poll`](Self::poll) has returned them.
     pub fn wait(self) -> Result<Vec<LoadResult>, Error> {
-        self.receiver.recv().map_err(|_| Error::Closed)
+        self.answer.wait().ok_or(Error::Closed)
+    }
+}
+
+impl Future for LoadTicket {
+    type Output = Result<Vec<LoadResult>, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.answer.poll_take(context).map(|found| found.ok_or(Error::Closed))
     }
 }
 
@@ -68,14 +86,14 @@ pub(crate) fn panicked(at: &[ChunkAt], message: &str) -> Vec<LoadResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::channel;
+    use crate::rt::answer::answer;
 
     #[test]
     fn a_poll_says_once_that_nothing_will_arrive() {
-        let (sender, receiver) = channel();
-        let pending = LoadTicket::new(receiver, 2);
+        let (giver, answer) = answer();
+        let pending = LoadTicket::new(answer, 2);
         assert!(pending.poll().is_none(), "they may still arrive");
-        drop(sender);
+        drop(giver);
         let found = pending.poll().expect("the world was closed");
         assert!(matches!(found[..], [Err(Error::Closed), Err(Error::Closed)]), "{found:?}");
         assert!(pending.poll().is_none(), "they are given away once");
