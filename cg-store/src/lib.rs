@@ -42,7 +42,7 @@ pub use api::builder::WorldBuilder;
 pub use api::disk::CheckpointFiles;
 pub use api::registry::WorldRegistry;
 pub use api::topics::{
-    cache, error, metrics, objects, opacity, quarantine, records, snapshots, tiers, verify, view,
+    cache, error, metrics, objects, opacity, quarantine, records, settings, snapshots, tiers, verify, view,
 };
 pub use api::world::World;
 pub use commit::submit::{Refused, WriteBatch, WriteTicket};

@@ -19,10 +19,11 @@ use sha2::{Digest, Sha256};
 use crate::admin::Admin;
 use crate::engine::{ALL_KEYS, Readable, ReadableExt as _};
 use crate::kinds::object;
+use crate::kinds::property::Property;
 use crate::kinds::record::{scan_area, scan_records};
 use crate::read::chunk::{Area, decode};
 use crate::storage::error::{Damage, Error};
-use crate::storage::meta::{self, open_row};
+use crate::storage::meta::open_row;
 
 /// The hash of a world's content, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -230,7 +231,7 @@ impl Admin<'_> {
             [(Family::WorldMeta, Space::WorldMeta), (Family::WorldProperties, Space::WorldProperty)]
         {
             view.try_scan(family, ALL_KEYS, |key, row| -> Result<(), Error> {
-                if space == Space::WorldMeta && !meta::is_property(key) {
+                if space == Space::WorldMeta && !Property::is_own(key) {
                     return Ok(());
                 }
                 let bytes = open_row(space, key, row, || "a property", |frame| Ok(frame.payload()))?;

@@ -100,6 +100,7 @@ impl Rooms {
         if self.maintain.is_over_network {
             self.maintain.maintenance.wait();
         }
+        commit.keep_settings_file();
         // Waits for the commit in progress; later ones find the engine closed. The lock is held until the registry is
         // folded. Otherwise the rows of a registration in progress would be folded away before the catalog contains
         // them.

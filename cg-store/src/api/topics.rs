@@ -49,6 +49,11 @@ pub mod records {
     pub use crate::storage::record_shape::{RecordShape, ShapeError};
 }
 
+pub mod settings {
+    //! The settings of a world: name, thumbnail, seed, spawn, times, weather.
+    pub use crate::kinds::settings::{Spawn, WorldSettings};
+}
+
 pub mod snapshots {
     //! Snapshots of regions, stored in a world.
     pub use crate::api::snapshots::{SnapshotReader, Snapshots};

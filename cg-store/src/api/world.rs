@@ -258,6 +258,7 @@ impl World {
         let rooms = self.rooms();
         rooms.commit.apply_submitted()?;
         rooms.commit.drained_engine()?.sync()?;
+        rooms.commit.keep_settings_file();
         rooms.commit.queue.check_unreported()
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod queue;
 pub(crate) mod recent_changes;
 pub(crate) mod refresh;
 pub(crate) mod resume;
+pub(crate) mod settings_file;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod submit;

@@ -196,7 +196,11 @@ fn sync_periodically(world: &WeakWorld<CommitState>) {
     loop {
         // Waking early only makes the sync earlier.
         thread::park_timeout(EVERY);
-        match world.with_world(|world| step(&*world.shared.engine()?, &mut idle)) {
+        let synced = world.with_world(|world| {
+            world.keep_settings_file();
+            step(&*world.shared.engine()?, &mut idle)
+        });
+        match synced {
             Ok(Ok(())) => has_told = false,
             // The engine never retries a failed sync, and refuses commits from now on. Resuming may replace the engine.
             Ok(Err(error)) if !has_told => {

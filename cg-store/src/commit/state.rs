@@ -9,6 +9,7 @@ use crate::commit::disk_guard::DiskGuard;
 use crate::commit::persist::GroupCommit;
 use crate::commit::queue::CommitQueue;
 use crate::commit::resume::Resumption;
+use crate::commit::settings_file::SettingsFile;
 use crate::commit::submit::ReadAhead;
 use crate::commit::submit::ticket::TicketIssuer;
 use crate::commit::threads::CommitThreads;
@@ -36,6 +37,7 @@ pub(crate) struct CommitState {
     pub(crate) keeping: Mutex<(), rank::SnapshotKeeping>,
     pub(crate) group_commit: GroupCommit,
     pub(crate) disk_guard: DiskGuard,
+    pub(crate) settings_file: SettingsFile,
     pub(crate) transactions: Stopwatch,
     /// For threads and tickets, which do not keep the world open.
     pub(crate) weak_world: WeakWorld<Self>,
@@ -70,6 +72,7 @@ impl CommitState {
             keeping: Mutex::default(),
             group_commit: GroupCommit::default(),
             disk_guard: DiskGuard::new(shared.options.min_free_bytes),
+            settings_file: SettingsFile::new(),
             transactions: Stopwatch::default(),
             weak_world: WeakWorld::new(this, uses),
             threads: Mutex::default(),

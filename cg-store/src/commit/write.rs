@@ -136,6 +136,9 @@ impl CommitState {
             }
         }
         Counters::add(&self.shared.counters.commits, 1);
+        if changes.properties.iter().any(|(property, _)| property.is_setting()) {
+            self.settings_file.outdate();
+        }
         self.observer.accepted(&changes);
         for (at, change) in &changes.chunks {
             announced.publish(*at, change.stored_as(seq));

@@ -25,29 +25,62 @@ pub enum Property {
     Key,
     /// The world's time: 8 bytes, little-endian.
     Time,
+    /// The name that people see, as text.
+    Name,
+    /// When the world was made, by the clock of its host: milliseconds since 1970, 8 bytes, little-endian.
+    Created,
+    /// When the world was changed last, likewise.
+    Changed,
+    /// The program that wrote the world last, with its version, as text.
+    Engine,
+    /// A picture of the world: a PNG file.
+    Thumbnail,
     /// A mod's property, `namespace:name`.
     Named(Name),
 }
 
 impl Property {
+    /// The properties that are no mod's, with the keys of their rows.
+    const OWN: [(Self, &'static str); 8] = [
+        (Self::Seed, "seed"),
+        (Self::Key, "key"),
+        (Self::Time, "time"),
+        (Self::Name, "name"),
+        (Self::Created, "created_ms"),
+        (Self::Changed, "changed_ms"),
+        (Self::Engine, "engine"),
+        (Self::Thumbnail, "thumbnail"),
+    ];
+
     /// The row that holds it.
     pub fn row(&self) -> (Space, &[u8]) {
-        match self {
-            Self::Seed => (Space::WorldMeta, b"seed"),
-            Self::Key => (Space::WorldMeta, b"key"),
-            Self::Time => (Space::WorldMeta, b"time"),
-            Self::Named(name) => (Space::WorldProperty, name.as_str().as_bytes()),
-        }
+        let space = if let Self::Named(_) = self { Space::WorldProperty } else { Space::WorldMeta };
+        (space, self.name().as_bytes())
     }
 
     /// The property of a row's key, in either family; `None` if the key is not of a property.
     pub fn of_key(key: &[u8]) -> Option<Self> {
-        Some(match key {
-            b"seed" => Self::Seed,
-            b"key" => Self::Key,
-            b"time" => Self::Time,
-            name => Self::Named(Name::new(str::from_utf8(name).ok()?).ok()?),
-        })
+        let key = str::from_utf8(key).ok()?;
+        let own = Self::OWN.into_iter().find(|(_, name)| *name == key);
+        own.map(|(property, _)| property).or_else(|| Name::new(key).ok().map(Self::Named))
+    }
+
+    /// Whether a key of `worldMeta` is of a property.
+    pub(crate) fn is_own(key: &[u8]) -> bool {
+        Self::OWN.iter().any(|(_, name)| name.as_bytes() == key)
+    }
+
+    fn name(&self) -> &str {
+        if let Self::Named(name) = self {
+            return name.as_str();
+        }
+        Self::OWN.iter().find(|(own, _)| own == self).map_or("", |(_, name)| name)
+    }
+
+    /// The bytes that its row has.
+    pub(crate) fn open(&self, row: &[u8]) -> Result<Vec<u8>, Error> {
+        let (space, key) = self.row();
+        open_row(space, key, row, || format!("property `{self}`"), |frame| Ok(frame.payload().to_vec()))
     }
 
     /// Adds its row to a batch; `None` removes it.
@@ -62,6 +95,15 @@ impl Property {
         }
     }
 
+    /// Whether it holds one of the [settings](crate::settings::WorldSettings).
+    pub(crate) fn is_setting(&self) -> bool {
+        match self {
+            Self::Key => false,
+            Self::Named(name) => name.as_str().starts_with("cg:"),
+            _ => true,
+        }
+    }
+
     /// Whether it is in the engine's own, nameless namespace.
     pub fn is_engines(&self) -> bool {
         matches!(self, Self::Named(name) if name.as_str().starts_with(':'))
@@ -70,12 +112,7 @@ impl Property {
 
 impl fmt::Display for Property {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Seed => "seed",
-            Self::Key => "key",
-            Self::Time => "time",
-            Self::Named(name) => name.as_str(),
-        })
+        f.write_str(self.name())
     }
 }
 

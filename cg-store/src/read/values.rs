@@ -17,7 +17,6 @@ use crate::kinds::property::Property;
 use crate::kinds::record::{decode, decode_place};
 use crate::read::state::ReadState;
 use crate::storage::error::Error;
-use crate::storage::meta::open_row;
 use crate::storage::object_key::ObjectKey;
 
 /// A record with the commit that wrote it, if it is stored.
@@ -48,7 +47,8 @@ impl ReadState {
         let decode = |id: &EntityId, row: &[u8]| {
             self.decode_entity(catalog.get_or_init(|| self.shared.registry.catalog()), *id, row)
         };
-        self.queued_or_read(Space::Entity, ids, queued, |id| key::entity(*id), decode, |id| self.entity(*id))
+        let row = |id: &EntityId| (Space::Entity, key::entity(*id));
+        self.queued_or_read(ids, queued, row, decode, |id| self.entity(*id))
     }
 
     /// The commit that last wrote an entity, or `None` if the world does not have it.
@@ -76,13 +76,21 @@ impl ReadState {
     pub(crate) fn found_property(&self, property: &Property) -> Result<Option<(Vec<u8>, u64)>, Error> {
         let (space, key) = property.row();
         let queued = self.pending.newest(|pending| pending.properties.get(property));
-        let what = || format!("property `{property}`");
-        let decode = |row: &[u8]| open_row(space, key, row, what, |frame| Ok(frame.payload().to_vec()));
-        self.queued_or_found(queued, space, key, decode)
+        self.queued_or_found(queued, space, key, |row| property.open(row))
     }
 
     pub(crate) fn stored_object(&self, key: &ObjectKey) -> Result<Option<StoredObject>, Error> {
         Ok(self.found_object(key)?.map(|(object, _)| object))
+    }
+
+    /// Many properties, read together; one result for each, in the order asked.
+    pub(crate) fn properties(&self, properties: &[Property]) -> Vec<Result<Option<Vec<u8>>, Error>> {
+        let queued = |property: &Property| {
+            self.pending.newest(|pending| pending.properties.get(property)).map(|(_, bytes)| bytes)
+        };
+        let decode = |property: &Property, row: &[u8]| property.open(row);
+        let alone = |property: &Property| self.property(property);
+        self.queued_or_read(properties, queued, Property::row, decode, alone)
     }
 
     /// The stored object, deleted or not, and the commit that wrote it.
@@ -99,7 +107,7 @@ impl ReadState {
         };
         let decode = |key: &&ObjectKey, row: &[u8]| Ok(object::decode(key.as_bytes(), row)?.into());
         let alone = |key: &&ObjectKey| self.stored_object(key);
-        self.queued_or_read(Space::Object, keys, queued, |key| key.as_bytes(), decode, alone)
+        self.queued_or_read(keys, queued, |key| (Space::Object, key.as_bytes()), decode, alone)
     }
 
     /// A value with the commit that wrote it: what the queue has, otherwise the row of the engine.
@@ -122,10 +130,9 @@ impl ReadState {
     /// `None` for an id that has neither.
     fn queued_or_read<'k, I, K: AsRef<[u8]>, T>(
         &self,
-        space: Space,
         ids: &'k [I],
         queued: impl Fn(&I) -> Option<Option<T>>,
-        row_key: impl Fn(&'k I) -> K,
+        row: impl Fn(&'k I) -> (Space, K),
         decode: impl Fn(&I, &[u8]) -> Result<T, Error>,
         alone: impl Fn(&I) -> Result<Option<T>, Error>,
     ) -> Vec<Result<Option<T>, Error>> {
@@ -135,8 +142,8 @@ impl ReadState {
         // Asked before the engine, because a change leaves the queue only after it is in the engine.
         let queued: Vec<_> = ids.iter().map(queued).collect();
         let others = ids.iter().zip(&queued).filter(|(_, queued)| queued.is_none());
-        let keys: Vec<_> = others.map(|(id, _)| row_key(id)).collect();
-        let asked: Vec<_> = keys.iter().map(|key| (space, key.as_ref())).collect();
+        let keys: Vec<_> = others.map(|(id, _)| row(id)).collect();
+        let asked: Vec<_> = keys.iter().map(|(space, key)| (*space, key.as_ref())).collect();
         // If the engine cannot be borrowed, each value gets its own error through a single read.
         let Ok(engine) = self.shared.engine() else { return ids.iter().map(alone).collect() };
         let rows = if asked.is_empty() { Vec::new() } else { engine.get_many(&asked) };

@@ -139,6 +139,8 @@ order! {
     SnapshotKeeping,
     /// A refresh of a world that follows another writer.
     Refreshing,
+    /// The writing of the copy of the settings.
+    SettingsFile,
     /// The acceptance of a submitted batch.
     Accepting,
     /// The start of a thread that accepts, writes or syncs.

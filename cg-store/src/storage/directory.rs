@@ -13,8 +13,8 @@
 //! crc32c = 9ab3c01d
 //! ```
 //! The first line can be read by any version. The last line has the checksum of every byte before it. The file is only
-//! ever replaced: a temporary file is written and synced, renamed over it, and the directory is synced. The only other
-//! entry of the directory is the engine's directory `db`.
+//! ever replaced: a temporary file is written and synced, renamed over it, and the directory is synced. The other
+//! entries of the directory are the engine's directory `db`, and `settings.txt`, a copy of the settings for launchers.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -28,6 +28,8 @@ use crate::storage::meta::Identity;
 
 /// The file's name in a world directory.
 pub const FILE_NAME: &str = "world.cg";
+/// The name of the copy of the settings in a world directory.
+pub const SETTINGS_NAME: &str = "settings.txt";
 /// The engine's directory in a world directory.
 pub const ENGINE_DIR: &str = "db";
 
@@ -147,15 +149,7 @@ impl WorldFile {
     /// # Errors
     /// [`OpenError::Io`] if the operating system reports an error. The old file still exists then.
     pub fn write(&self, world: &Path) -> Result<(), OpenError> {
-        let (path, temporary) = (world.join(FILE_NAME), world.join(TEMPORARY_NAME));
-        let written =
-            remove_if_there(&temporary).and_then(|()| File::create_new(&temporary)).and_then(|mut file| {
-                file.write_all(self.encode().as_bytes())?;
-                file.sync_all()
-            });
-        written.map_err(|error| OpenError::io("write", &temporary, error))?;
-        fs::rename(&temporary, &path).map_err(|error| OpenError::io("replace", &path, error))?;
-        sync_directory(world)
+        replace(world, FILE_NAME, self.encode().as_bytes())
     }
 
     fn encode(&self) -> String {
@@ -220,6 +214,22 @@ impl WorldFile {
         }
         Ok(Self { uuid: uuid("uuid")?, incarnation: uuid("incarnation")?, state, signature })
     }
+}
+
+/// Replaces a file of a world directory. A crash leaves either the old file or the new one.
+///
+/// # Errors
+/// [`OpenError::Io`] if the operating system reports an error. The old file still exists then.
+pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenError> {
+    let (path, temporary) = (dir.join(name), dir.join(format!("{name}.new")));
+    let written =
+        remove_if_there(&temporary).and_then(|()| File::create_new(&temporary)).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+    written.map_err(|error| OpenError::io("write", &temporary, error))?;
+    fs::rename(&temporary, &path).map_err(|error| OpenError::io("replace", &path, error))?;
+    sync_directory(dir)
 }
 
 /// Reads a file of at most [`MAX_BYTES`]. A pipe in its place would be waited for, and a device may never end.

@@ -292,6 +292,16 @@ pub enum Error {
         /// What is not kept.
         what: &'static str,
     },
+    /// A value that a setting of the world cannot have, or a setting that there is not.
+    #[error("setting `{name}` cannot be `{found}`: {allowed}")]
+    Setting {
+        /// The name of the setting.
+        name: String,
+        /// The value.
+        found: String,
+        /// The values that it can have, in words.
+        allowed: &'static str,
+    },
     /// The length of a slice is not the number of blocks of its box.
     #[error("a slice of {found} values does not fit a box of {expected} blocks")]
     BoxLength {

@@ -188,11 +188,6 @@ impl WorldRows {
     }
 }
 
-/// Whether a row is one of the world's own properties.
-pub(crate) fn is_property(key: &[u8]) -> bool {
-    matches!(key, b"seed" | b"key" | b"time")
-}
-
 /// Decodes a row that holds one number. The names are those of the number, and of what may not be after it.
 pub(crate) fn decode_u64(
     payload: &[u8],

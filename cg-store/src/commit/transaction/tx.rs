@@ -7,11 +7,12 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{
     BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, Editor, EntityId, SchemaView, SideKind,
 };
-use cg_registry::Catalog;
+use cg_registry::{Catalog, ListKind};
 
 use super::world::{TxStore, ValueStore};
 use super::writes::{Writes, set_side};
 use crate::kinds::property::Property;
+use crate::kinds::settings::WorldSettings;
 use crate::read::cache::Column;
 use crate::storage::error::Error;
 
@@ -288,6 +289,26 @@ impl<S: ValueStore> Tx<S> {
     /// Sets a property; `None` removes it.
     pub fn set_property(&mut self, property: Property, bytes: Option<Vec<u8>>) {
         self.writes.properties.insert(property, bytes);
+    }
+
+    /// Sets the settings that are given. One that is `None` stays as it is; [`set_property`](Self::set_property) removes
+    /// it.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], [`Error::UnknownDimension`] and [`Error::Setting`] for a value that a setting cannot have.
+    /// None is set then.
+    pub fn set_settings(&mut self, settings: &WorldSettings) -> Result<(), Error> {
+        if let Some(spawn) = settings.spawn {
+            let (found, issued) =
+                (spawn.dimension.get(), self.catalog().list(ListKind::Dimensions).len() as u64);
+            if found >= issued {
+                return Err(Error::UnknownDimension { found, issued });
+            }
+        }
+        for (property, bytes) in settings.encode()? {
+            self.set_property(property, Some(bytes));
+        }
+        Ok(())
     }
 }
 

@@ -37,6 +37,7 @@ impl Error {
             | Self::VersionsUsedUp { .. }
             | Self::Edit(_)
             | Self::EditPanicked { .. }
+            | Self::Setting { .. }
             | Self::BoxLength { .. }
             | Self::Policy(_)
             | Self::Name(_) => ErrorKind::Invalid,

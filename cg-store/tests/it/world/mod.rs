@@ -57,6 +57,7 @@ mod refresh;
 mod registry;
 mod row_digests;
 mod scale;
+mod settings;
 mod snapshots;
 mod staged;
 mod submit;

@@ -10,11 +10,21 @@ over_both_engines! {
 fn all() -> Vec<Property> {
     let named = ["game:seed", ":seed", "game:time", "a:b", "game:commit_sequence"];
     let named = named.into_iter().filter_map(|text| Some(Property::Named(Name::new(text).ok()?)));
-    [Property::Seed, Property::Key, Property::Time].into_iter().chain(named).collect()
+    let own = [
+        Property::Seed,
+        Property::Key,
+        Property::Time,
+        Property::Name,
+        Property::Created,
+        Property::Changed,
+        Property::Engine,
+        Property::Thumbnail,
+    ];
+    own.into_iter().chain(named).collect()
 }
 
 fn a_property_is_there_until_it_is_removed(world: &World) {
-    assert!(all().len() >= 6);
+    assert!(all().len() >= 11);
     for (n, property) in all().into_iter().enumerate() {
         assert_eq!(world.property(&property).expect("reads"), None, "{property}");
         for bytes in [vec![n as u8; 3], Vec::new(), vec![n as u8; 5000]] {

@@ -77,6 +77,7 @@ fn what_is_stored_and_its_names() {
         (Error::EntityNotUpgraded { id: id(), why: function_missing() }, K::Unsupported),
         (Error::UnknownBlock { at: at(), id: BlockId::new(1), issued }, K::Invalid),
         (Error::UnknownDimension { found: 1, issued }, K::Invalid),
+        (Error::Setting { name: "a".into(), found: "b".into(), allowed: "c" }, K::Invalid),
         (Error::UnknownSide { at: at(), kind: SideKind::new(1), issued }, K::Invalid),
         (Error::UnknownEntityType { id: id(), kind: EntityTypeId::new(1), issued }, K::Invalid),
         (Error::UnknownComponent { id: id(), component }, K::Invalid),

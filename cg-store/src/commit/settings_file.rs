@@ -1,0 +1,75 @@
+//! A copy of the settings in a text file beside `world.cg`, for launchers while a server has the world.
+//!
+//! The rows are what counts: the file is behind them for up to a second, and after a crash until the world is opened for
+//! writing. It is replaced by rename, so a reader sees a whole one. It is not written where nothing changed.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::commit::state::CommitState;
+use crate::kinds::settings::WorldSettings;
+use crate::rt::lock_order::{Mutex, rank};
+use crate::storage::directory::{SETTINGS_NAME, replace};
+use crate::storage::error::{Error, OpenError};
+
+/// The first line of each such file.
+const MAGIC: &str = "cherrygrove settings 1\n";
+
+/// Whether the file is to be written again.
+#[derive(Debug)]
+pub(crate) struct SettingsFile {
+    is_outdated: AtomicBool,
+    writing: Mutex<(), rank::SettingsFile>,
+}
+
+impl SettingsFile {
+    /// Of a world that has just been opened: an earlier process may not have written it.
+    pub(crate) fn new() -> Self {
+        Self { is_outdated: AtomicBool::new(true), writing: Mutex::default() }
+    }
+
+    pub(crate) fn outdate(&self) {
+        self.is_outdated.store(true, Ordering::Release);
+    }
+}
+
+impl CommitState {
+    /// Writes the file if the settings were changed. A failure is logged, and the next call tries again.
+    pub(crate) fn keep_settings_file(&self) {
+        let _in_order = self.settings_file.writing.lock();
+        if !self.settings_file.is_outdated.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        if let Err(error) = self.write_settings_file() {
+            self.settings_file.outdate();
+            tracing::warn!(%error, "the copy of the settings beside `world.cg` is not written");
+        }
+    }
+
+    fn write_settings_file(&self) -> Result<(), Error> {
+        let Some(dir) = self.shared.location.directory() else { return Ok(()) };
+        if self.shared.engine()?.caps().read_only {
+            return Ok(());
+        }
+        let rows = self.read.properties(&WorldSettings::properties());
+        let settings = WorldSettings::decode(rows.into_iter().collect::<Result<_, _>>()?)?;
+        let catalog = self.shared.registry.catalog();
+        let mut text = MAGIC.to_owned();
+        for name in WorldSettings::NAMES {
+            if let Some(value) = settings.text(name, &catalog) {
+                let _ = writeln!(text, "{name} = {value}");
+            }
+        }
+        let path = dir.join(SETTINGS_NAME);
+        let is_same = match fs::read(&path) {
+            Ok(stored) => stored == text.as_bytes(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => text == MAGIC,
+            Err(error) => return Err(OpenError::io("read", &path, error).into()),
+        };
+        if !is_same {
+            replace(dir, SETTINGS_NAME, text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
