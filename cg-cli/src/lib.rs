@@ -4,7 +4,6 @@
 pub mod anvil;
 pub mod export;
 pub mod folder;
-pub mod game;
 pub mod import;
 pub mod map;
 pub mod mapping;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prints `cg-cli/src/game/blocks.txt`: the blocks of Minecraft Java Edition, their default states, and which states hide
+"""Prints `cg-minecraft/src/game/blocks.txt`: the blocks of Minecraft Java Edition, their default states, and which states hide
 what is behind them.
 
     npm pack minecraft-data@3.117.0 && tar xzf minecraft-data-3.117.0.tgz
     mvn dependency:copy -Dartifact=net.minestom:data:26.2-rv3 -DoutputDirectory=.
-    python3 testdata/tables/java_blocks.py package data-26.2-rv3.jar > cg-cli/src/game/blocks.txt
+    python3 testdata/tables/java_blocks.py package data-26.2-rv3.jar > cg-minecraft/src/game/blocks.txt
     python3 testdata/tables/java_blocks.py package data-26.2-rv3.jar states > testdata/tables/java_states.txt
 
 The first argument is the unpacked npm package `minecraft-data` (MIT licence), the second the Maven artefact

@@ -15,7 +15,7 @@ const SYSTEMS: [&str; 3] = ["s390x-unknown-linux-gnu", "i686-unknown-linux-gnu",
 const WASM: &str = "wasm32-unknown-unknown";
 
 /// The pure crates that ask nothing of a system.
-const WITHOUT_SYSTEM: [&str; 4] = ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot"];
+const WITHOUT_SYSTEM: [&str; 5] = ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot", "cg-minecraft"];
 
 /// Checks them for every target; nothing is linked, so no tools of the target are needed.
 ///

@@ -19,11 +19,12 @@ use crate::report::Outcome;
 use crate::setup::Environment;
 
 /// The crates that promise it; those from `cg-engine` up, without the engine on disk.
-pub(crate) const PURE: [&str; 8] = [
+pub(crate) const PURE: [&str; 9] = [
     "cg-format",
     "cg-registry",
     "cg-tiering",
     "cg-snapshot",
+    "cg-minecraft",
     "cg-engine",
     "cg-store",
     "cg-layers",

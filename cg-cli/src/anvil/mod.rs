@@ -6,7 +6,7 @@
 //! 1. [`save::find`] lists the region files of a folder with their dimension,
 //! 2. [`Region`] reads one slot of one file, so memory does not grow with the file,
 //! 3. [`Decoder`] turns the slot's NBT into a [`Column`] or the entities of one,
-//! 4. [`entity::split`] takes riders off their vehicles, [`water::split`] takes water out of waterlogged states,
+//! 4. [`entity::split`] takes riders off their vehicles, [`water::split`](cg_minecraft::water::split) takes water out of waterlogged states,
 //! 5. [`mod@write`] and [`RegionWriter`] are the way back.
 //!
 //! Every input gives a value or a typed error that names the slot's fault. Nothing panics on damaged bytes, and
@@ -17,11 +17,8 @@ pub mod entity;
 pub mod level;
 /// Trees as a save has them; they lie lower, because schematics are made of them too.
 pub use cg_snapshot::nbt;
-pub mod palette;
 pub mod region;
 pub mod save;
-pub mod state;
-pub mod water;
 pub mod write;
 
 pub use column::{Column, ColumnError, Decoder, Payload};

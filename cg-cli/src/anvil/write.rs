@@ -3,12 +3,12 @@
 //! The layout is that of the column's own data version, because readers choose theirs by it: `Level` until 1.17,
 //! `sections` since 1.18, indices that span words before 20w17a. So is the form of block states, unless another was met.
 
-use super::column::{
-    Blocks, CONTAINERS, Column, EntityColumn, LIGHT_BYTES, NO_LEVEL, Packing, Section, bits_for, packing,
-};
+use cg_minecraft::packed::{Packing, bits_for};
+use cg_minecraft::palette::{Form, Spelling};
+use cg_minecraft::state::StateError;
+
+use super::column::{Blocks, CONTAINERS, Column, EntityColumn, LIGHT_BYTES, NO_LEVEL, Section, packing};
 use super::nbt::{self, Compound, CompoundWriter, NbtError, Tag, TooLong};
-use super::palette::{Form, Spelling};
-use super::state::StateError;
 
 /// Why a column cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,7 @@ use cg_cli::export::{
     Damaged, DamagedColumn, DroppedSlot, ExportError, ExportOptions, ExportReport, LayoutChoice, Placed,
     export,
 };
-use cg_cli::mapping::name;
+use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use clap::ValueHint;
 use serde::Serialize;

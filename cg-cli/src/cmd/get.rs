@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use cg_cli::mapping::kept::{self, Folder};
-use cg_cli::mapping::{KeptSlot, name, place};
+use cg_cli::mapping::{KeptSlot, place};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockPos, ChunkAt, ChunkPos, EntityId, SchemaView};
+use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
 use serde::Serialize;

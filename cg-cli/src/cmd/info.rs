@@ -8,10 +8,11 @@ use std::io;
 use std::path::Path;
 
 use cg_cli::export::{LayoutChoice, Layouts, Placed};
-use cg_cli::game::is_known;
 use cg_cli::import::{Unfinished, Untested, unfinished};
-use cg_cli::mapping::{ImportedObjects, ObjectCount, kind, name};
+use cg_cli::mapping::{ImportedObjects, ObjectCount};
 use cg_format::Tier;
+use cg_minecraft::game::is_known;
+use cg_minecraft::{kind, name};
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
 use cg_store::verify::{Census, TierCensus};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use cg_cli::mapping::kind;
 use cg_format::{BlockId, SchemaView};
+use cg_minecraft::kind;
 use cg_registry::{Catalog, ListKind};
 use cg_store::opacity::Keep;
 use cg_store::{World, WorldOptions};

@@ -7,11 +7,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cg_cli::mapping::{kept, name};
+use cg_cli::mapping::kept;
 use cg_cli::new_file::NewFile;
 use cg_format::codec::Codec;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockBox, ChunkAt, ChunkBox, ChunkPos, Dimension, LocalPos};
+use cg_minecraft::name;
 use cg_registry::ListKind;
 use cg_snapshot::pack::{PackInfo, PackWriter, PackedObject};
 use cg_snapshot::{CaptureOptions, Contents, Region, Snapshot, SnapshotError, capture};

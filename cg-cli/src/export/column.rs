@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, Dimension, LocalPos};
+use cg_minecraft::{name, water};
 use cg_registry::{Catalog, ListKind};
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::Property;
@@ -13,11 +14,11 @@ use cg_store::{Error, ErrorKind, World};
 use super::kept::KeptSlots;
 use super::{DATA_VERSION, ExportReport};
 use crate::anvil::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};
-use crate::anvil::{Decoder, Payload, Slot, nbt, water};
+use crate::anvil::{Decoder, Payload, Slot, nbt};
 use crate::import::listed_block_entities;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::leftovers::{Back, Blocks};
-use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, key, name, place};
+use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, key, place};
 
 /// A column of a world as one of a save.
 pub(super) struct Built {

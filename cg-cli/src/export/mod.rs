@@ -44,6 +44,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use cg_format::Dimension;
+use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,6 @@ use self::slots::RegionFiles;
 use self::survey::{Survey, survey};
 use crate::anvil::save::{self, Layout};
 use crate::import::{Unfinished, unfinished};
-use crate::mapping::name;
 
 /// The version whose layout is written where nothing says another: 1.21.1.
 const DATA_VERSION: i32 = 3955;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use cg_format::{BlockPos, Dimension, EntityId};
+use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use cg_store::objects::ObjectKey;
 use cg_store::{Error, World};
@@ -13,7 +14,7 @@ use super::{ExportReport, SECTION_Y, entities};
 use crate::anvil::region::RegionPos;
 use crate::import::PROGRESS_PREFIX;
 use crate::mapping::key::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
-use crate::mapping::{kept, name, place};
+use crate::mapping::{kept, place};
 
 /// Name under which an export counts kept slots that cannot be read.
 const DAMAGED_SLOTS: &str = "damaged objects of kept slots";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
+use cg_minecraft::{kind, name};
 use cg_registry::{Catalog, Name, Registration};
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::{Durability, Property};
@@ -20,8 +21,8 @@ use super::{ImportError, ImportReport, Merge};
 use crate::anvil::nbt;
 use crate::anvil::region::Slot;
 use crate::anvil::save::RegionFile;
+use crate::mapping::Ids;
 use crate::mapping::layout::LevelDigest;
-use crate::mapping::{Ids, kind, name};
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 pub(super) const TRANSACTION_BYTES: usize = 12 << 20;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk, EditError};
 use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, LocalPos, SchemaView};
+use cg_minecraft::{kind, name, water};
 use cg_registry::NameError;
 
 use super::prepare::{LocalState, PreparedColumn, PreparedEntities, groups_of};
 use crate::anvil::column::{Blocks, Column, Fault, Place, cell};
-use crate::anvil::{nbt, water, write};
+use crate::anvil::{nbt, write};
 use crate::mapping::kept::Mask;
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{Ids, Leftovers, kind, name};
+use crate::mapping::{Ids, Leftovers};
 
 /// A block entity of a section: the cell at which it is the first, and its NBT.
 type Inside = (Option<u16>, Vec<u8>);

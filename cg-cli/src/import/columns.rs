@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cg_format::chunk::{Chunk, EditError};
 use cg_format::entity::{Owner, Reason};
 use cg_format::{BlockId, ChunkAt, SchemaView};
+use cg_minecraft::name;
 use cg_registry::Catalog;
 use cg_store::Error;
 
@@ -22,7 +23,7 @@ use crate::anvil::column::Column;
 use crate::anvil::region::Slot;
 use crate::anvil::write;
 use crate::mapping::kept::Folder;
-use crate::mapping::{Ids, NO_CHUNK, name, place};
+use crate::mapping::{Ids, NO_CHUNK, place};
 
 /// The chunks of a column that the world has.
 type Old = BTreeMap<ChunkAt, Arc<Chunk>>;

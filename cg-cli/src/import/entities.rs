@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId};
+use cg_minecraft::name;
 use cg_registry::Catalog;
 use cg_store::{Error, ErrorKind, World};
 use sha2::{Digest, Sha256};
@@ -17,7 +18,7 @@ use crate::anvil::save::{RegionKind, stray_of};
 use crate::anvil::{EntityRecord, Region, entity};
 use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{NO_CHUNK, Origin, name, place, unless_damaged};
+use crate::mapping::{NO_CHUNK, Origin, place, unless_damaged};
 
 /// Bytes that an entity's frame, position and owner add to its components; an upper bound.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;

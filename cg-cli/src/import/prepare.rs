@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use cg_format::chunk::Chunk;
+use cg_minecraft::kind;
 use cg_registry::Name;
 
 use super::builder::Builder;
@@ -16,7 +17,7 @@ use crate::anvil::save::RegionKind;
 use crate::anvil::{Decoder, EntityRecord, Payload, Region, SlotError, entity, nbt};
 use crate::mapping::kept::{Bytes, Mapped, MappedColumn, Mask};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{EntitySlot, Ids, KeptSlot, Points, kind};
+use crate::mapping::{EntitySlot, Ids, KeptSlot, Points};
 
 /// Slots that are read, decoded and registered together: half a row of a region.
 ///

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use cg_minecraft::game::NEWEST_TESTED;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::anvil::Level;
 use crate::anvil::save::{Layout, Side};
-use crate::game::NEWEST_TESTED;
 
 /// Entries that each list holds of one file, besides the first of each slot.
 pub(super) const LISTED: usize = 1024;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, Dimension, EntityId};
+use cg_minecraft::name;
 use cg_store::prelude::Property;
 use cg_store::view::Area;
 use cg_store::{Error, ErrorKind, World};
@@ -15,7 +16,7 @@ use super::apply::Importer;
 use super::{ImportError, Merge};
 use crate::anvil::region::RegionPos;
 use crate::mapping::kept::{Folder, slot_key};
-use crate::mapping::{NO_CHUNK, key, name, place};
+use crate::mapping::{NO_CHUNK, key, place};
 
 /// Sections that a save can have.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;

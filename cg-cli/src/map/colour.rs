@@ -94,8 +94,9 @@ fn mixed(a: [u8; 3], b: [u8; 3], share: f32) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
+    use cg_minecraft::game::{BLOCKS, Fill};
+
     use super::*;
-    use crate::game::{BLOCKS, Fill};
 
     #[track_caller]
     fn same(a: &str, b: &str) {

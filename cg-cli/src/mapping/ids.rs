@@ -1,13 +1,12 @@
 //! The ids that a world gave to what every import uses.
 
 use cg_format::{ComponentId, SideKind};
-use cg_registry::{Catalog, ComponentOffer, Name, Registration};
-use cg_store::{Error, World};
-
-use super::{
+use cg_minecraft::content::{
     BIOMES, BLOCK_BIOMES, BLOCK_ENTITIES, BLOCK_ENTITY, BLOCK_LIGHT, COLUMN, DATA_VERSION, ENTITY_NBT,
     ENTITY_ORIGIN, SKY_LIGHT, STATUS,
 };
+use cg_registry::{Catalog, ComponentOffer, Name, Registration};
+use cg_store::{Error, World};
 
 /// The ids of components and kinds of side data; `None` for what a world has no name of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -12,12 +12,12 @@
 //! The dimension is escaped as in a property of a column, and `r.X.Z` is the region, so that a prefix lists a
 //! dimension or a region.
 
+use cg_minecraft::name;
 use cg_store::Error;
 use cg_store::objects::ObjectKey;
 
 use super::kept::{self, Folder, slot_key};
 use super::layout::LAYOUT_PREFIX;
-use super::name;
 use crate::anvil::region::RegionPos;
 
 /// How the keys of all objects begin that an import makes.

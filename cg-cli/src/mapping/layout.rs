@@ -4,12 +4,12 @@
 //! byte `stray`. It counts only beside the `level.dat` that it came with, whose digest `level` is: another save's
 //! `level.dat` says where a game looks then.
 
+use cg_minecraft::name;
 use cg_store::Error;
 use cg_store::objects::ObjectKey;
 use sha2::{Digest, Sha256};
 
 use super::leftovers::{begin, parse};
-use super::name;
 use crate::anvil::nbt::{self, Value};
 use crate::anvil::save::Layout;
 

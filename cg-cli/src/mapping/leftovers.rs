@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use cg_minecraft::palette::{Form, MetPalette};
+
 use crate::anvil::column::{
     BlockEntity, BlocksDigest, Column, Lists, NO_LEVEL, SectionOrder, is_carried, is_left_of_section,
     is_mapped, is_of_column, is_of_other_slots,
 };
 use crate::anvil::nbt::{self, Compound, Field, List, Value};
-use crate::anvil::palette::{Form, MetPalette};
 
 const FORMAT_VERSION: i64 = 1;
 

@@ -17,7 +17,7 @@ pub fn chunk_at(dimension: Dimension, x: i32, y: i32, z: i32) -> ChunkAt {
     ChunkAt::new(dimension, pos)
 }
 
-/// The number in side data [`DATA_VERSION`](super::DATA_VERSION).
+/// The number in side data [`DATA_VERSION`](cg_minecraft::content::DATA_VERSION).
 pub fn data_version(side: &[u8]) -> Option<i32> {
     std::str::from_utf8(side).ok()?.parse().ok()
 }

@@ -1,7 +1,7 @@
 //! Biomes of single blocks, which a schematic has, in sections whose biomes are four blocks wide.
 //!
-//! Side data [`BIOMES`](crate::mapping::BIOMES) says one biome for each 4×4×4 blocks, as the game does. Where a
-//! schematic says more, side data [`BLOCK_BIOMES`](crate::mapping::BLOCK_BIOMES) says the rest: a compound of `palette`
+//! Side data [`BIOMES`](cg_minecraft::content::BIOMES) says one biome for each 4×4×4 blocks, as the game does. Where a
+//! schematic says more, side data [`BLOCK_BIOMES`](cg_minecraft::content::BLOCK_BIOMES) says the rest: a compound of `palette`
 //! (names), `cells` (4,096 u16, little-endian, in the order y, z, x: 0 for what `biomes` says, else one more than the
 //! index into the palette) and `of`, the `biomes` that it refines. When those are changed, it is no longer believed.
 

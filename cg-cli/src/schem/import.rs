@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockBox, BlockId, BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
+use cg_minecraft::{name, water};
 use cg_registry::Catalog;
 use cg_snapshot::schem::{Cells, Grid, GridShape};
 use cg_store::prelude::Durability;
@@ -19,8 +20,7 @@ use super::file::{SchemFile, SchemFileError};
 use super::paste::{Inside, Paste, PasteError};
 use super::slab::{Slab, Slabs, TooWide};
 use super::standing::Standing;
-use crate::anvil::water;
-use crate::mapping::{Ids, name};
+use crate::mapping::Ids;
 
 /// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
 const TRANSACTION_BYTES: usize = 12 << 20;

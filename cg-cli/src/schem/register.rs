@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use cg_format::LocalPos;
+use cg_minecraft::{kind, name, water};
 use cg_registry::{Catalog, Registration};
 use cg_snapshot::schem::Grid;
 use cg_store::Error;
@@ -12,8 +13,6 @@ use super::import::{ImportError, Importer, block};
 use super::paste::Kind;
 use super::slab::Slabs;
 use super::state;
-use crate::anvil::water;
-use crate::mapping::{kind, name};
 
 impl Importer<'_> {
     /// Blocks of other namespaces that are seen with a block entity: they own one from now on.

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use cg_format::entity::{Owner, Reason};
 use cg_format::{ChunkAt, EntityId, EntityTypeId};
+use cg_minecraft::name;
 use cg_registry::Catalog;
 use cg_store::Error;
 
 use super::entity::{Arrival, Arriving};
 use super::import::{ImportError, Importer};
 use crate::import::derived;
-use crate::mapping::{NO_CHUNK, name};
+use crate::mapping::NO_CHUNK;
 
 /// Bytes of an entity besides its NBT; an upper bound.
 const ENTITY_BYTES: usize = 512;

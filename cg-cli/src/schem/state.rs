@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::anvil::state;
-use crate::game;
-use crate::mapping::kind;
+use cg_minecraft::{game, kind, state};
 
 /// A state of a schematic of this version with its namespace and all its properties in ascending order: `planks` and
 /// `minecraft:planks` are the same, so are `[a=1,b=2]` and `[b=2,a=1]`, and `oak_slab` is the slab's default state.

@@ -9,6 +9,7 @@ use cg_format::{
     BlockBox, BlockId, BlockPos, CellOrder, ChunkAt, ChunkPos, ChunkSource as _, Dimension, EntityId,
     EntitySource as _, LocalPos, Lookup,
 };
+use cg_minecraft::{name, water};
 use cg_registry::{Catalog, ListKind};
 use cg_snapshot::schem::{BlockEntity, MAX_STATES, SchemEntity, SchemError};
 use cg_store::Error;
@@ -17,9 +18,8 @@ use cg_store::view::ReadView;
 use super::biomes::Biomes;
 use super::slab::{Part, Slab};
 use super::{block_entity, entity};
-use crate::anvil::water;
 use crate::import::listed_block_entities;
-use crate::mapping::{Ids, Origin, name, place};
+use crate::mapping::{Ids, Origin, place};
 
 /// Chunks that are read at once.
 const PARTS_AT_ONCE: usize = 256;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use cg_cli::anvil::{Decoder, Payload, nbt, water};
-use cg_cli::mapping::{Ids, Origin, name};
+use cg_cli::anvil::{Decoder, Payload, nbt};
+use cg_cli::mapping::{Ids, Origin};
+use cg_minecraft::{name, water};
 use cg_store::prelude::*;
 use cg_store::view::Area;
 use serde_json::{Value, json};

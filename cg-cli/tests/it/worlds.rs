@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use cg_cli::anvil::column::{Column, EntityColumn};
 use cg_cli::anvil::region::{ReadLimits, RegionWriter, Slot};
-use cg_cli::anvil::{ColumnError, Decoder, Payload, Region, SlotError, entity, nbt, save, water, write};
+use cg_cli::anvil::{ColumnError, Decoder, Payload, Region, SlotError, entity, nbt, save, write};
+use cg_minecraft::water;
 use serde_json::{Value, json};
 
 /// The folder of the shared worlds: `$CG_WORLDS`, or `../shared/worlds` beside the workspace.

@@ -16,7 +16,8 @@ const MAIN: &str = "main";
 /// Packages whose tests run in the profile `test`, which optimises nothing of the workspace: to run them takes less time than to
 /// compile them optimised. `xtask` is one of them since it asks for what `syn` has in the rest of the workspace, so
 /// that this run does not compile the crates above `syn` again.
-pub(crate) const SHORT: [&str; 5] = ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot", "xtask"];
+pub(crate) const SHORT: [&str; 6] =
+    ["cg-format", "cg-registry", "cg-tiering", "cg-snapshot", "cg-minecraft", "xtask"];
 
 /// The package whose tests need a server of PostgreSQL.
 pub(crate) const SERVED: &str = "cg-postgres";

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use cg_minecraft::packed::Packing;
+use cg_minecraft::palette::Form;
+
 use super::section::{self, Found, Read, States};
 use super::{
-    BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Packing, Payload,
-    SectionOrder, stated,
+    BlockEntity, Column, ColumnError, ColumnProblem, EntityColumn, Fault, Lists, Payload, SectionOrder,
+    stated,
 };
 use crate::anvil::nbt::{self, Compound, Document, Field, List, Tag, Text, Value};
-use crate::anvil::palette::Form;
 
 /// The first version with states by name (17w47a).
 pub(crate) const NAMED_STATES: i32 = 1451;

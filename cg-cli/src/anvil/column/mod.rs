@@ -20,7 +20,6 @@ mod decode;
 mod digest;
 mod lists;
 mod order;
-mod packed;
 mod problem;
 mod section;
 mod stated;
@@ -32,6 +31,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use cg_minecraft::palette::{Form, MetPalette};
+
+pub use cg_minecraft::section::{Blocks, CELLS, cell};
 pub use decode::Decoder;
 pub(crate) use decode::{
     CONTAINERS, NAMED_STATES, NO_LEVEL, is_carried, is_column, is_mapped, is_mapped_in_entities,
@@ -40,18 +42,14 @@ pub(crate) use decode::{
 pub(crate) use digest::BlocksDigest;
 pub use lists::Lists;
 pub use order::SectionOrder;
-pub(crate) use packed::{Packing, bits_for};
 pub use problem::{ColumnError, ColumnProblem, Fault};
 pub(crate) use section::is_left as is_left_of_section;
 pub(crate) use stated::{is_of_column, is_of_entities};
 pub(crate) use sum::sum_of_all;
 
 use super::nbt::{self, Compound, Tag};
-use super::palette::{Form, MetPalette};
 use super::region::{RegionPos, Slot};
 
-/// Blocks of a section, and cells of one of our chunks.
-pub const CELLS: usize = 4096;
 /// Bytes of one kind of light of a section: four bits a cell.
 pub const LIGHT_BYTES: usize = 2048;
 
@@ -140,17 +138,6 @@ pub struct Section {
     pub sky_light: Option<Vec<u8>>,
     /// A compound of all other fields as they stand.
     pub left: Option<Vec<u8>>,
-}
-
-/// The block states of a section.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocks {
-    /// State texts with all properties that their blocks have in the column's version, as
-    /// [`complete`](crate::game::complete) gives them, in stored order; entries may repeat or be unused.
-    pub palette: Vec<Arc<str>>,
-    /// For each cell in the game's order y·256+z·16+x an index below the palette's length; `None` when the palette has
-    /// one entry and every cell is that.
-    pub indices: Option<Box<[u16; CELLS]>>,
 }
 
 /// A block entity: its NBT, byte for byte, and what is read from it.
@@ -300,46 +287,4 @@ impl Section {
     pub const fn new(y: i32) -> Self {
         Self { y, blocks: None, met: None, biomes: None, block_light: None, sky_light: None, left: None }
     }
-}
-
-impl Blocks {
-    /// The same state in every cell.
-    pub fn uniform(state: &str) -> Self {
-        Self { palette: vec![state.into()], indices: None }
-    }
-
-    /// The palette index of a cell below [`CELLS`], in the game's order.
-    pub fn index(&self, cell: u16) -> u16 {
-        self.indices.as_ref().and_then(|indices| indices.get(usize::from(cell)).copied()).unwrap_or(0)
-    }
-
-    /// The state of a cell below [`CELLS`], in the game's order.
-    pub fn state(&self, cell: u16) -> Option<&Arc<str>> {
-        self.palette.get(usize::from(self.index(cell)))
-    }
-
-    /// How many cells show each palette entry.
-    pub fn counts(&self) -> Vec<u32> {
-        let mut counts = vec![0; self.palette.len()];
-        match &self.indices {
-            None => {
-                if let Some(count) = counts.first_mut() {
-                    *count = CELLS as u32;
-                }
-            }
-            Some(indices) => {
-                for &index in indices.iter() {
-                    if let Some(count) = counts.get_mut(usize::from(index)) {
-                        *count += 1;
-                    }
-                }
-            }
-        }
-        counts
-    }
-}
-
-/// The cell of a block in its section, in the game's order y·256+z·16+x.
-pub const fn cell(x: i32, y: i32, z: i32) -> u16 {
-    ((y & 15) << 8 | (z & 15) << 4 | x & 15) as u16
 }

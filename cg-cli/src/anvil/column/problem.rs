@@ -1,7 +1,9 @@
 //! Why a column, or a part of one, cannot be read.
 
+use cg_minecraft::packed::IndicesError;
+use cg_minecraft::state::StateError;
+
 use crate::anvil::nbt::NbtError;
-use crate::anvil::state::StateError;
 
 /// Why a slot's NBT is no column.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,26 +120,9 @@ pub enum Fault {
         /// Entries of the palette.
         states: usize,
     },
-    /// Packed indices of another length than the palette asks for.
-    #[error("its indices take {found} words where {bits} bits each take {expected}")]
-    IndicesLength {
-        /// 64-bit words that are there.
-        found: usize,
-        /// 64-bit words of 4,096 indices.
-        expected: usize,
-        /// Bits of an index.
-        bits: u32,
-    },
-    /// An index without a palette entry.
-    #[error("cell {cell} has index {index} past a palette of {states}")]
-    IndexPastPalette {
-        /// The cell, y·256+z·16+x.
-        cell: u16,
-        /// Its index.
-        index: u16,
-        /// Entries of the palette.
-        states: usize,
-    },
+    /// Packed indices that do not fit the palette.
+    #[error(transparent)]
+    Indices(#[from] IndicesError),
     /// Light of another length than 2,048 bytes. Only that light is lost.
     #[error("its {field} has {found} bytes where 2,048 are needed")]
     LightLength {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use cg_minecraft::game;
+use cg_minecraft::palette::{Form, Forms, Met, MetPalette, forms_of};
+use cg_minecraft::state::StateError;
+
 use super::decode::{CONTAINERS, compound_of, note_doubled};
 use super::{Blocks, CELLS, ColumnProblem, Fault, LIGHT_BYTES, Section, packing};
 use crate::anvil::nbt::{Compound, Field, List, Tag, Value};
-use crate::anvil::palette::{Form, Forms, Met, MetPalette, forms_of};
-use crate::anvil::state::StateError;
-use crate::game;
 
 /// Where a section has its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

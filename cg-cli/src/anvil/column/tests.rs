@@ -1,5 +1,7 @@
 //! Damage inside a column costs what it touches, and is reported.
 
+mod palettes;
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -422,22 +424,6 @@ fn every_field_keeps_its_bytes_and_those_of_another_kind_are_named() {
     });
     assert_eq!(column.left.as_deref(), Some(&*left));
     assert_eq!(Vec::from_iter(column.not_carried), ["block_entities"]);
-}
-
-#[test]
-fn words_of_both_packings_are_as_the_wiki_has_them() {
-    // 5 bits: 12 indices and 4 spare bits a word; or one after the other.
-    let mut indices = [0; CELLS];
-    for (cell, index) in indices.iter_mut().enumerate() {
-        *index = (cell % 32) as u16;
-    }
-    let padded = Packing::Padded.pack(&indices, 5);
-    let spanning = Packing::Spanning.pack(&indices, 5);
-    assert_eq!((padded.len(), spanning.len()), (342, 320));
-    assert_eq!(padded[1] & 31, 12);
-    // The 13th index has its low four bits at the end of the first word, its high bit at the start of the second.
-    assert_eq!((spanning[0].cast_unsigned() >> 60, spanning[1] & 1), (12, 0));
-    assert_eq!(spanning[1] >> 1 & 31, 13);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use cg_cli::export::into::{
     Elsewhere, IntoError, IntoOptions, IntoProgress, IntoReport, Listed, NewerColumn, SlotCounts, export_into,
 };
 use cg_cli::export::{Damaged, DamagedColumn, ExportError};
-use cg_cli::mapping::name;
+use cg_minecraft::name;
 use cg_registry::ListKind;
 use cg_store::World;
 use clap::ValueHint;

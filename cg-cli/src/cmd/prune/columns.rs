@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use cg_cli::mapping::{kept, key, name, place};
+use cg_cli::mapping::{kept, key, place};
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
+use cg_minecraft::name;
 use cg_registry::ListKind;
 use cg_store::World;
 use cg_store::objects::ObjectKey;

@@ -5,10 +5,11 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use cg_cli::game::{NEWEST_TESTED, complete};
-use cg_cli::mapping::{BLOCK_ENTITY, kind};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, ChunkAt, LocalPos, SchemaView};
+use cg_minecraft::content::BLOCK_ENTITY;
+use cg_minecraft::game::{NEWEST_TESTED, complete};
+use cg_minecraft::kind;
 use cg_registry::{Catalog, ComponentOffer, ListKind, Name, Registration};
 use cg_store::World;
 use cg_store::view::Area;

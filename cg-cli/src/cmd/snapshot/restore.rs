@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use cg_cli::mapping::name;
 use cg_format::BlockId;
+use cg_minecraft::name;
 use cg_registry::Catalog;
 use cg_snapshot::{DryRun, RestoreJob, RestoreOptions, RestoreReport, Snapshot, Unverifiable};
 use cg_store::World;

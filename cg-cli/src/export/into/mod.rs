@@ -23,6 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cg_format::BlockBox;
+use cg_minecraft::name;
 use cg_store::World;
 use uuid::Uuid;
 
@@ -39,7 +40,6 @@ use super::survey::{Survey, survey};
 use super::{Damaged, ExportError, ExportReport, SECTION_Y};
 use crate::anvil::save::{SaveError, SaveLock, is_in_use};
 use crate::import::unfinished;
-use crate::mapping::name;
 
 /// Choices of putting columns back.
 #[derive(Debug, Clone, Default)]

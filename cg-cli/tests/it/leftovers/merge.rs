@@ -58,9 +58,8 @@ fn what_is_kept_of_the_world_gets_nothing_of_the_saves() {
     let world = in_memory();
     let overworld = world.registry().register_dimension("minecraft:overworld").expect("registered");
     let [stone] = world.registry().register_blocks(["minecraft:stone"]).expect("registered");
-    let property = || {
-        Property::Named(cg_cli::mapping::name::column_property("minecraft:overworld", 1, 0).expect("short"))
-    };
+    let property =
+        || Property::Named(cg_minecraft::name::column_property("minecraft:overworld", 1, 0).expect("short"));
     let begun = {
         let mut begun = maker::column(1, 0, []);
         begun.carried = nbt::payload(|out| out.string("Status", "minecraft:empty").expect("short"));

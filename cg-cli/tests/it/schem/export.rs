@@ -1,5 +1,7 @@
 //! Export of a schematic: what is written of a world, and what a schematic cannot hold.
 
+use cg_minecraft::content::BLOCK_BIOMES;
+
 use super::*;
 
 #[test]
@@ -95,5 +97,5 @@ fn what_a_schematic_cannot_hold_is_named() {
     assert_eq!(report.not_exported, BTreeMap::from(expected.map(|(what, count)| (what.to_owned(), count))));
     assert_eq!((report.absent_chunks, report.data_version), (1, 3955));
     assert_eq!(content(&out).states, ["minecraft:air", "minecraft:stone"]);
-    assert_eq!(mapping::BLOCK_BIOMES, "minecraft:block_biomes");
+    assert_eq!(BLOCK_BIOMES, "minecraft:block_biomes");
 }

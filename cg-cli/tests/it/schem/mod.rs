@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cg_cli::anvil::nbt;
-use cg_cli::mapping::{self, Ids};
+use cg_cli::mapping::Ids;
 use cg_cli::schem::{ExportOptions, ExportReport, ImportReport, SchemFile, export, import};
 use cg_format::LocalPos;
 use cg_snapshot::schem::{BlockEntity, Grid, GridShape, SchemEntity, SchemHead, SchemWriter};

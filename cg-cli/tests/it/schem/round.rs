@@ -1,6 +1,6 @@
 //! Round trip through a world: a schematic comes out equal.
 
-use cg_cli::game::complete;
+use cg_minecraft::game::complete;
 
 use super::*;
 

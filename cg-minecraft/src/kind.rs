@@ -5,13 +5,13 @@
 
 use cg_registry::{BlockOffer, Name};
 
-use super::BLOCK_ENTITY;
+use crate::content::BLOCK_ENTITY;
 use crate::game::{self, Fill};
 
 /// Whether blocks of this state have a block entity in the game.
 ///
 /// ```
-/// use cg_cli::mapping::kind;
+/// use cg_minecraft::kind;
 /// assert!(kind::owns_block_entity("minecraft:red_shulker_box[facing=up]"));
 /// assert!(!kind::owns_block_entity("minecraft:stone"));
 /// ```
@@ -32,7 +32,7 @@ pub fn is_foreign(state: &str) -> bool {
 /// that can hold water, a door, a plant or glass is not opaque; whatever is not named is.
 ///
 /// ```
-/// use cg_cli::mapping::kind;
+/// use cg_minecraft::kind;
 /// assert!(kind::is_opaque("minecraft:stone"));
 /// assert!(kind::is_opaque("minecraft:oak_slab[type=double,waterlogged=false]"));
 /// assert!(!kind::is_opaque("minecraft:oak_leaves[distance=7,persistent=false]"));
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn every_state_of_26_2_is_what_its_source_says() {
-        let list = include_str!("../../../testdata/tables/java_states.txt");
+        let list = include_str!("../../testdata/tables/java_states.txt");
         let (mut blocks, mut count) = (0, 0);
         for line in list.lines().filter(|line| !line.starts_with('#')) {
             let words: Vec<_> = line.split(' ').collect();

@@ -3,23 +3,27 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use cg_snapshot::nbt::{self, Compound, Field, Tag, Value};
+
 use super::{Form, Spelling};
-use crate::anvil::column::{Blocks, CELLS, Packing, bits_for};
-use crate::anvil::nbt::{self, Compound, Field, Tag, Value};
-use crate::anvil::state::{self, Entry, Shape, StateError};
 use crate::game;
+use crate::packed::{Packing, bits_for};
+use crate::section::{Blocks, CELLS};
+use crate::state::{self, Entry, Shape, StateError};
 
 /// A set of forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::anvil) struct Forms(u8);
+pub struct Forms(u8);
 
 impl Forms {
-    pub(in crate::anvil) const ALL: Self = Self(0b1111);
+    /// Every form.
+    pub const ALL: Self = Self(0b1111);
     const NONE: Self = Self(0);
     /// Those until 26.3, whose entries without a cell have no meaning.
     const OLD: Self = Self(Self::one(Form::Named).0 | Self::one(Form::Padded).0);
 
-    pub(in crate::anvil) const fn has(self, form: Form) -> bool {
+    /// Whether this form is in the set.
+    pub const fn has(self, form: Form) -> bool {
         self.0 & Self::one(form).0 != 0
     }
 
@@ -34,16 +38,19 @@ impl Forms {
 
 /// An entry of a palette: its state, and the forms that would write it as it was met.
 #[derive(Debug, Clone)]
-pub(in crate::anvil) struct Met {
+pub struct Met {
     /// With all properties that the block has in the column's version.
-    pub(in crate::anvil) text: Arc<str>,
+    pub text: Arc<str>,
     shape: Shape,
     forms: Forms,
 }
 
 impl Met {
     /// Reads an entry of a column of this version.
-    pub(in crate::anvil) fn read(entry: Value<'_>, data_version: i32) -> Result<Self, StateError> {
+    ///
+    /// # Errors
+    /// [`StateError`], as [`state::from_nbt`] says it.
+    pub fn read(entry: Value<'_>, data_version: i32) -> Result<Self, StateError> {
         let entry = state::from_nbt(entry)?;
         let text: Arc<str> = game::complete(&entry.text, data_version).into();
         let fitting =
@@ -72,7 +79,7 @@ fn is_spelled_so(form: Form, (text, data_version): (&str, i32), entry: &Entry) -
 
 /// The forms that would write a section's palette as it was met: each entry that a cell shows, and, in the forms since 26.3,
 /// as a list of that kind without entries that no cell shows.
-pub(in crate::anvil) fn forms_of(entries: &[Met], kind: Tag, counts: impl FnOnce() -> Vec<u32>) -> Forms {
+pub fn forms_of(entries: &[Met], kind: Tag, counts: impl FnOnce() -> Vec<u32>) -> Forms {
     let all = entries.iter().fold(Forms::ALL, |all, entry| all.and(entry.forms));
     if all.has(Form::Named) || all.has(Form::Padded) {
         // Most sections are of these forms, and then no entry is of another.
@@ -98,7 +105,7 @@ pub struct MetPalette {
 
 impl MetPalette {
     /// Keeps a palette, and its indices if two entries are of one state; both are given as fields.
-    pub(in crate::anvil) fn new(entries: &[Met], palette: Field<'_>, indices: Option<Field<'_>>) -> Self {
+    pub fn new(entries: &[Met], palette: Field<'_>, indices: Option<Field<'_>>) -> Self {
         let mut texts: Vec<&str> = entries.iter().map(|entry| &*entry.text).collect();
         texts.sort_unstable();
         let is_doubled = texts.windows(2).any(|pair| pair.first() == pair.last());
@@ -110,18 +117,18 @@ impl MetPalette {
     }
 
     /// The palette of a stored object's bytes. What they say is checked when it is written.
-    pub(crate) fn from_raw(fields: &[u8]) -> Self {
+    pub fn from_raw(fields: &[u8]) -> Self {
         Self { fields: fields.to_vec() }
     }
 
     /// A compound, for a stored object.
-    pub(crate) fn raw(&self) -> &[u8] {
+    pub fn raw(&self) -> &[u8] {
         &self.fields
     }
 
     /// The palette as a field, its length, and the packed indices of a section's blocks into it; `None` if the section shows
     /// other states than were met, or these are no fields of these names.
-    pub(in crate::anvil) fn of_blocks(
+    pub fn of_blocks(
         &self,
         blocks: &Blocks,
         (palette, indices): (&str, &str),

@@ -6,11 +6,8 @@
 mod blocks;
 mod defaults;
 
-#[cfg(test)]
-pub(crate) use blocks::BLOCKS;
-pub(crate) use blocks::{Fill, find};
-pub use defaults::{complete, is_known};
-pub(crate) use defaults::{default_value, era, is_default};
+pub use blocks::{BLOCKS, Block, Fill, Property, find};
+pub use defaults::{complete, default_value, era, is_default, is_known};
 
 /// The newest `DataVersion` whose saves were tested: that of 26.2.
 pub const NEWEST_TESTED: i32 = 4903;

@@ -13,7 +13,7 @@ const DRY: &str = "waterlogged=false";
 /// The state of layer 0 when this state also holds water; `None` when the state is whole in layer 0.
 ///
 /// ```
-/// use cg_cli::anvil::water;
+/// use cg_minecraft::water;
 /// let dry = water::split("minecraft:oak_fence[east=true,waterlogged=true,west=false]").expect("it is wet");
 /// assert_eq!(dry, "minecraft:oak_fence[east=true,waterlogged=false,west=false]");
 /// assert_eq!(water::join(&dry, water::WATER).unwrap(), "minecraft:oak_fence[east=true,waterlogged=true,west=false]");

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use cg_minecraft::game::{self, BLOCKS};
+use cg_minecraft::palette::Form;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::Form;
 use crate::anvil::column::{Blocks, CELLS, Column, Section};
 use crate::anvil::{Decoder, Payload, write};
-use crate::game::{self, BLOCKS};
 
 /// A state of the game with some properties of its block, whole in a version, or one of a mod.
 fn state() -> impl Strategy<Value = (String, bool)> {

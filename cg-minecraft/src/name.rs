@@ -25,7 +25,7 @@ pub const AIR: &str = "minecraft:air";
 /// [`NameError::TooLong`].
 ///
 /// ```
-/// use cg_cli::mapping::name;
+/// use cg_minecraft::name;
 /// let plain = name::of("minecraft:oak_log[axis=y]")?;
 /// assert_eq!(plain.as_str(), "minecraft:oak_log[axis=y]");
 /// let odd = name::of("stone")?;

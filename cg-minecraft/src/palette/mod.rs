@@ -6,10 +6,5 @@
 mod form;
 mod met;
 
-#[cfg(test)]
-mod tests;
-
-pub use form::Form;
-pub(super) use form::Spelling;
-pub use met::MetPalette;
-pub(super) use met::{Forms, Met, forms_of};
+pub use form::{Form, Spelling};
+pub use met::{Forms, Met, MetPalette, forms_of};

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 /// Part of a block's cell that is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fill {
+pub enum Fill {
     /// In every state it is a cube that hides what is behind it.
     Cube,
     /// Only the states with this property are such a cube.
@@ -20,22 +20,24 @@ pub(crate) enum Fill {
 
 /// A block of the game.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub struct Block {
     /// Without its namespace.
-    pub(crate) name: &'static str,
-    pub(crate) fill: Fill,
+    pub name: &'static str,
+    /// The part of its cell that is full.
+    pub fill: Fill,
     /// By ascending key.
-    pub(crate) properties: Vec<Property>,
+    pub properties: Vec<Property>,
 }
 
 /// A property of a block.
 #[derive(Debug)]
-pub(crate) struct Property {
-    pub(crate) key: &'static str,
+pub struct Property {
+    /// Its name.
+    pub key: &'static str,
     /// Its value in the block's default state.
-    pub(crate) default: &'static str,
+    pub default: &'static str,
     /// The first `DataVersion` in which the block has it.
-    pub(crate) since: i32,
+    pub since: i32,
 }
 
 /// Blocks by ascending name, and then families.
@@ -52,11 +54,10 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 /// Every block, by ascending name, without families.
-#[cfg(test)]
-pub(crate) static BLOCKS: LazyLock<&[Block]> = LazyLock::new(|| &TABLE.blocks);
+pub static BLOCKS: LazyLock<&[Block]> = LazyLock::new(|| &TABLE.blocks);
 
 /// The block of a name without namespace. One that the table does not have is of its family; `None` if it has none.
-pub(crate) fn find(name: &str) -> Option<&'static Block> {
+pub fn find(name: &str) -> Option<&'static Block> {
     let table: &'static Table = &TABLE;
     if let Ok(index) = table.blocks.binary_search_by_key(&name, |block| block.name) {
         return table.blocks.get(index);

@@ -11,7 +11,7 @@
 
 use std::fmt::Write as _;
 
-use super::nbt::{Compound, Tag, Text, Value};
+use cg_snapshot::nbt::{Compound, Tag, Text, Value};
 
 /// Keys and values of a block state.
 pub type Properties<'a> = Vec<(&'a str, &'a str)>;
@@ -81,8 +81,8 @@ pub struct Entry {
 /// [`StateError`], when the entry has no name, or has parts that the text form cannot carry.
 ///
 /// ```
-/// use cg_cli::anvil::nbt::{self, Text, Value};
-/// use cg_cli::anvil::state;
+/// use cg_snapshot::nbt::{self, Text, Value};
+/// use cg_minecraft::state;
 /// let entry = nbt::payload(|entry| {
 ///     entry.string("Name", "minecraft:oak_log")?;
 ///     entry.compound("Properties", |properties| properties.string("axis", "y"))
@@ -187,10 +187,10 @@ fn is_plain(part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use cg_snapshot::nbt::{self, CompoundWriter, TooLong};
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::anvil::nbt::{self, CompoundWriter, TooLong};
 
     #[track_caller]
     fn check(fields: impl FnOnce(&mut CompoundWriter<'_>) -> Result<(), TooLong>, expected: Expect) {

@@ -1,7 +1,7 @@
 //! The forms of palettes, and how each spells a state.
 
-use crate::anvil::state::{self, Properties, StateError};
 use crate::game;
+use crate::state::{self, Properties, StateError};
 
 /// The first `DataVersion` whose palettes have names and ids.
 ///
@@ -27,7 +27,7 @@ pub enum Form {
 
 /// How a form spells a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::anvil) enum Spelling<'a> {
+pub enum Spelling<'a> {
     /// Its name.
     Text(&'a str),
     /// A compound of its name and properties.
@@ -35,7 +35,8 @@ pub(in crate::anvil) enum Spelling<'a> {
 }
 
 impl Form {
-    pub(in crate::anvil) const ALL: [Self; 4] = [Self::Named, Self::Whole, Self::Short, Self::Padded];
+    /// Every form.
+    pub const ALL: [Self; 4] = [Self::Named, Self::Whole, Self::Short, Self::Padded];
 
     /// The form that the game of a `DataVersion` writes.
     pub const fn of(data_version: i32) -> Self {
@@ -43,17 +44,17 @@ impl Form {
     }
 
     /// The number by which a stored object names the form.
-    pub(crate) const fn code(self) -> i8 {
+    pub const fn code(self) -> i8 {
         self as i8
     }
 
     /// The form of a number.
-    pub(crate) fn from_code(code: i64) -> Option<Self> {
+    pub fn from_code(code: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|form| i64::from(form.code()) == code)
     }
 
     /// The fields of a compound that has a state's name and its properties.
-    pub(in crate::anvil) const fn fields(self) -> (&'static str, &'static str) {
+    pub const fn fields(self) -> (&'static str, &'static str) {
         match self {
             Self::Named | Self::Padded => ("Name", "Properties"),
             Self::Whole | Self::Short => ("id", "properties"),
@@ -61,7 +62,10 @@ impl Form {
     }
 
     /// How this form spells a state in a column of this version.
-    pub(in crate::anvil) fn spell(self, state: &str, data_version: i32) -> Result<Spelling<'_>, StateError> {
+    ///
+    /// # Errors
+    /// [`StateError::NotAState`].
+    pub fn spell(self, state: &str, data_version: i32) -> Result<Spelling<'_>, StateError> {
         let (name, mut properties) = state::parse(state)?;
         if matches!(self, Self::Named | Self::Padded) {
             return Ok(Spelling::Compound(name, properties));

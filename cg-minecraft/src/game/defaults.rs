@@ -9,7 +9,7 @@ use super::blocks::{Block, eras, find};
 static ERAS: LazyLock<Vec<i32>> = LazyLock::new(eras);
 
 /// A number that is the same for `DataVersion`s between which no block got a property: a state is completed alike in them.
-pub(crate) fn era(data_version: i32) -> usize {
+pub fn era(data_version: i32) -> usize {
     ERAS.partition_point(|since| *since <= data_version)
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn era(data_version: i32) -> usize {
 /// or with a property that its block does not have, stays as it is, and so does text that is no state.
 ///
 /// ```
-/// use cg_cli::game::complete;
+/// use cg_minecraft::game::complete;
 /// let slab = "minecraft:oak_slab[type=bottom,waterlogged=false]";
 /// assert_eq!(complete("minecraft:oak_slab", 4903), slab);
 /// assert_eq!(complete("minecraft:oak_slab[waterlogged=false]", 4903), slab);
@@ -58,7 +58,7 @@ fn completed(state: &str, data_version: i32) -> Option<String> {
 
 /// Whether this is the default state of its block in the game of a `DataVersion`: all properties that it has are the
 /// default's. A block that the table does not have is taken to be in it where no property is said.
-pub(crate) fn is_default(state: &str, data_version: i32) -> bool {
+pub fn is_default(state: &str, data_version: i32) -> bool {
     let Some((name, given)) = parts(state) else { return false };
     let is_default = |(key, value)| default_value(name, key, data_version) == Some(value);
     pairs(given).all(|pair| pair.is_some_and(is_default))
@@ -66,7 +66,7 @@ pub(crate) fn is_default(state: &str, data_version: i32) -> bool {
 
 /// The value of a property in a block's default state, by the block's name with its namespace; `None` if the block does not
 /// have it in the game of this `DataVersion`.
-pub(crate) fn default_value(name: &str, key: &str, data_version: i32) -> Option<&'static str> {
+pub fn default_value(name: &str, key: &str, data_version: i32) -> Option<&'static str> {
     let mut properties = block(name)?.properties.iter();
     let property = properties.find(|property| property.key == key && property.since <= data_version)?;
     Some(property.default)
@@ -75,7 +75,7 @@ pub(crate) fn default_value(name: &str, key: &str, data_version: i32) -> Option<
 /// Whether the default state of a state's block is known. Of a block of another namespace than `minecraft` it never is.
 ///
 /// ```
-/// use cg_cli::game::is_known;
+/// use cg_minecraft::game::is_known;
 /// assert!(is_known("minecraft:oak_slab[type=top,waterlogged=false]"));
 /// assert!(!is_known("minecraft:straw_bed"), "it is newer than the table");
 /// ```
