@@ -5,7 +5,6 @@ pub mod anvil;
 pub mod export;
 pub mod folder;
 pub mod import;
-pub mod map;
 pub mod mapping;
 pub mod new_file;
 pub mod schem;

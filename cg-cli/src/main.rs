@@ -7,6 +7,7 @@ mod cmd;
 mod decimal;
 mod failure;
 mod output;
+mod picture;
 mod place;
 mod shown;
 mod snbt;

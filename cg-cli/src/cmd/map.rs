@@ -3,14 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::map::{Colours, MapError, MapOptions, render};
 use cg_format::BlockArea;
+use cg_map::{Colours, MapError, MapOptions, render};
 use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::args::{AreaArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
+use crate::picture::save_png;
 use crate::shown::shown;
 
 /// Draw the world from above in real colours or by tiers, hill-shaded, with a legend. With --box, only what is in the boxes is drawn, and seen.
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         MapError::Scale { .. } | MapError::TooLarge { .. } => Failure::usage(error.to_string()),
         other => Failure::failed(other),
     })?;
-    map.image.save_png(&args.out).map_err(|error| Failure::io("write", &args.out, &error))?;
+    save_png(&map.image, &args.out).map_err(|error| Failure::io("write", &args.out, &error))?;
     let surface = map.surface.into_iter();
     let report = Report {
         file: args.out.display().to_string(),

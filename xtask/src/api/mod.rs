@@ -23,7 +23,7 @@ use crate::toolchain::Needs;
 const VERSION: &str = "0.52.0";
 
 /// Libraries of the tools, which no host uses.
-const INTERNAL: [&str; 3] = ["cg-minecraft", "cg-cli", "cg-bench"];
+const INTERNAL: [&str; 4] = ["cg-minecraft", "cg-map", "cg-cli", "cg-bench"];
 
 /// What to do with a listing that differs.
 #[derive(Debug, Default, clap::Args)]

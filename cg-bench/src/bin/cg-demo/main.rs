@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::error::Error;
+use std::io::{BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -16,8 +17,9 @@ use cg_bench::fill::fill;
 use cg_bench::survey::Survey;
 use cg_bench::world::{Generator, Scene};
 use cg_cli::import::{ImportOptions, import};
-use cg_cli::map::{MapOptions, render};
+use cg_cli::new_file::NewFile;
 use cg_format::{ChunkBox, ChunkPos};
+use cg_map::{MapOptions, render};
 use cg_registry::ListKind;
 use cg_store::verify::VerifyDepth;
 use cg_store::{World, WorldOptions};
@@ -103,8 +105,11 @@ fn draw_maps(world: &World, out: &Path) -> Result<(), Box<dyn Error>> {
         let (map, _) = timed("drawing", 100, |bar| {
             render(world, &MapOptions::of(dimension), |share| bar.set_position((share * 100.0) as u64))
         });
+        let map = map?;
         let png = out.join(if index == 0 { "map.png".into() } else { format!("map-{}.png", index + 1) });
-        map?.image.save_png(&png)?;
+        let mut file = BufWriter::new(NewFile::create(&png)?);
+        map.image.write_png(&mut file)?;
+        file.into_inner().map_err(IntoInnerError::into_error)?.finish()?;
         let name = catalog.list(ListKind::Dimensions).name(dimension.get());
         println!("map of {}: {}", name.map_or("?", |name| name.as_str()), png.display());
     }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cg_cli::map::{Colours, MapOptions, render};
 use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
+use cg_map::{Colours, MapOptions, render};
 use cg_snapshot::{Place, RestoreJob, RestoreOptions, Snapshot};
 use cg_store::World;
 use clap::ValueHint;
 
 use crate::output::{Failure, Output, bytes_text, counted};
+use crate::picture::save_png;
 
 /// Chunks that are written at once into the world that is drawn.
 const CHUNKS_AT_ONCE: usize = 1024;
@@ -117,5 +118,5 @@ fn draw(snapshot: &Snapshot, file: &Path, out: &Output) -> Result<(), Failure> {
     let map = render(&world, &options, |share| progress.set_position((share * 100.0) as u64));
     progress.finish_and_clear();
     let map = map.map_err(Failure::failed)?;
-    map.image.save_png(file).map_err(|error| Failure::io("write", file, &error))
+    save_png(&map.image, file).map_err(|error| Failure::io("write", file, &error))
 }

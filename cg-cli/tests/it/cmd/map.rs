@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cg_cli::map::{Colours, MapError, MapOptions, paint_of, render};
 use cg_format::{BlockArea, ClusterTier, Space, Tier, key};
+use cg_map::{Colours, MapError, MapOptions, paint_of, render};
 use cg_store::prelude::*;
 use cg_tiering::{GameTick, PlayerAt};
 use serde_json::json;
@@ -129,7 +129,7 @@ fn many_blocks_share_a_pixel_and_far_worlds_shrink() {
     let options = MapOptions { legend: false, ..MapOptions::of(dimension) };
     let map = render(&world, &options, |_| {}).expect("something is stored");
     assert_eq!(map.scale_blocks, 4096);
-    assert!(u64::from(map.image.width_px()) <= cg_cli::map::MAX_SIDE_PX);
+    assert!(u64::from(map.image.width_px()) <= cg_map::MAX_SIDE_PX);
     let seen = map.surface.iter().map(|block| block.columns).sum::<u64>();
     assert_eq!(seen, 32 * 32 + 256, "every column counts");
 }

@@ -1,9 +1,6 @@
 //! A picture of plain RGB pixels, and its PNG.
 
-use std::io::{self, BufWriter, IntoInnerError, Write};
-use std::path::Path;
-
-use crate::new_file::NewFile;
+use std::io::{self, Write};
 
 /// A picture: rows of RGB pixels from the top.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,16 +103,6 @@ impl Image {
         Ok(writer.finish()?)
     }
 
-    /// Writes the picture as a PNG into a new file.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if the file is there, and what the disk says. Nothing is left then.
-    pub fn save_png(&self, path: &Path) -> io::Result<()> {
-        let mut file = BufWriter::new(NewFile::create(path)?);
-        self.write_png(&mut file)?;
-        file.into_inner().map_err(IntoInnerError::into_error)?.finish()
-    }
-
     fn offset(&self, x: u32, y: u32) -> Option<usize> {
         let inside = x < self.width_px && y < self.height_px;
         inside.then_some((y as usize * self.width_px as usize + x as usize) * 3)
@@ -147,15 +134,5 @@ mod tests {
         assert_eq!((image.width_px(), image.height_px()), (4, 2));
         let row = |y| [0, 1, 2, 3].map(|x| image.get(x, y).map(|rgb| rgb[0]));
         assert_eq!([row(0), row(1)], [[Some(1), Some(1), Some(2), Some(2)]; 2]);
-    }
-
-    #[test]
-    fn an_existing_file_is_left_alone() {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let path = dir.path().join("map.png");
-        std::fs::write(&path, "mine").expect("it is writable");
-        let error = Image::filled(1, 1, [0; 3]).save_png(&path).expect_err("the file exists");
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(std::fs::read(&path).expect("it is there"), b"mine");
     }
 }

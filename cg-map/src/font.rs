@@ -1,6 +1,6 @@
 //! A small font of one width: letters of five by eight squares, drawn at twice their size.
 
-use super::image::Image;
+use crate::image::Image;
 
 /// The height of a line with its descenders, in pixels.
 pub(super) const LINE_PX: u32 = ROWS * SQUARE_PX;

@@ -1,8 +1,10 @@
 //! One strip of a map: colours and heights averaged per pixel, then shaded by the slope.
 
-use super::extent::{Extent, strip_blocks};
-use super::image::Image;
-use super::surface::Sight;
+use crate::extent::{Extent, strip_blocks};
+use crate::image::Image;
+use crate::legend;
+use crate::seen::Seen;
+use crate::sight::Sight;
 
 /// How much brighter the steepest slope that faces the light gets, and how much darker one that faces away.
 const LIT: f32 = 0.26;
@@ -16,13 +18,6 @@ pub(super) struct Strip {
     first_row_px: i64,
     width_px: usize,
     pixels: Vec<Sum>,
-}
-
-/// The pixels of a picture that show something: the least and the greatest x and y.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) min: [u32; 2],
-    pub(super) max: [u32; 2],
 }
 
 /// Sum of the columns of one pixel.
@@ -78,9 +73,9 @@ impl Strip {
             for ((x, sum), north) in (0_u32..).zip(pixels).zip(north.iter_mut()) {
                 let height = (sum.count > 0).then(|| sum.height / sum.count as f32);
                 let rgb = match height {
-                    _ if sum.is_unreadable => Some(super::legend::UNREADABLE),
+                    _ if sum.is_unreadable => Some(legend::UNREADABLE),
                     Some(height) => Some(self.shaded(sum, height, west, *north)),
-                    None => (sum.empty_count > 0).then_some(super::legend::EMPTY),
+                    None => (sum.empty_count > 0).then_some(legend::EMPTY),
                 };
                 if let (Some(rgb), Ok(y)) = (rgb, u32::try_from(y)) {
                     picture.set(x, y, rgb);
@@ -100,12 +95,5 @@ impl Strip {
         let steepness = (slope * 0.45).tanh();
         let light = 1.0 + steepness * if steepness > 0.0 { LIT } else { SHADED };
         sum.rgb.map(|c| (c / sum.count as f32 * light).clamp(0.0, 255.0) as u8)
-    }
-}
-
-impl Seen {
-    fn widened(seen: Option<Self>, [x, y]: [u32; 2]) -> Self {
-        let Self { min, max } = seen.unwrap_or(Self { min: [x, y], max: [x, y] });
-        Self { min: [min[0].min(x), min[1].min(y)], max: [max[0].max(x), max[1].max(y)] }
     }
 }

@@ -44,7 +44,7 @@ impl Paint {
 /// How a block of a name is drawn. States and namespaces make no difference.
 ///
 /// ```
-/// use cg_cli::map::{Paint, paint_of};
+/// use cg_map::{Paint, paint_of};
 /// assert_eq!(paint_of("minecraft:cave_air"), Paint::Air);
 /// assert_eq!(paint_of("minecraft:oak_stairs[facing=north]"), paint_of("minecraft:oak_planks"));
 /// assert_eq!(paint_of("minecraft:water[level=3]"), Paint::Water);

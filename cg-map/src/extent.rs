@@ -8,7 +8,7 @@ use cg_store::quarantine::LostChunks;
 use cg_store::view::Area;
 use cg_store::{Error, World};
 
-use super::strip::Seen;
+use crate::seen::Seen;
 
 /// The side of a tile: one cube of 16³ chunks, whose keys lie together.
 pub(super) const TILE_BLOCKS: i64 = 256;

@@ -2,9 +2,9 @@
 
 use cg_format::Tier;
 
-use super::font::{self, LINE_PX};
-use super::image::Image;
-use super::{Map, SurfaceBlock, TierColumns};
+use crate::font::{self, LINE_PX};
+use crate::image::Image;
+use crate::map::{Map, SurfaceBlock, TierColumns};
 
 /// Where nothing is stored.
 pub(super) const NOTHING: [u8; 3] = [20, 23, 28];
