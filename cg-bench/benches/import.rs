@@ -16,8 +16,8 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cg_anvil::import::{ImportOptions, import};
 use cg_bench::saves::regions;
-use cg_cli::import::{ImportOptions, import};
 use cg_store::{World, WorldOptions};
 use criterion::{
     BatchSize, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,

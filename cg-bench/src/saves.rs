@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cg_cli::anvil::region::ReadLimits;
-use cg_cli::anvil::{Decoder, Payload, Region};
+use cg_anvil::region::ReadLimits;
+use cg_anvil::{Decoder, Payload, Region};
 
 /// The region files whose slots hold columns, sorted; `None`, loudly, when there is no such folder.
 ///

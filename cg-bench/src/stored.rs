@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cg_cli::import::{ImportOptions, import};
+use cg_anvil::import::{ImportOptions, import};
 use cg_format::cluster::{Slot, StoredCluster};
 use cg_format::codec::decompress;
 use cg_format::frame::{Codec, Draft};

@@ -6,10 +6,11 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cg_cli::export::ExportError;
-use cg_cli::export::into::IntoError;
-use cg_cli::import::ImportError;
-use cg_cli::{anvil::save::SaveError, schem};
+use cg_anvil::export::ExportError;
+use cg_anvil::export::into::IntoError;
+use cg_anvil::import::ImportError;
+use cg_anvil::save::SaveError;
+use cg_anvil::schem;
 use cg_format::DecodeError;
 use cg_map::MapError;
 use cg_snapshot::schem::SchemError;

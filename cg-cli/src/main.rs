@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod choice;
 mod cmd;
 mod decimal;
 mod failure;

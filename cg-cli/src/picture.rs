@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IntoInnerError};
 use std::path::Path;
 
-use cg_cli::new_file::NewFile;
+use cg_anvil::new_file::NewFile;
 use cg_map::Image;
 
 /// Writes a picture as a PNG into a new file.

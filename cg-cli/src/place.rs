@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use cg_cli::import;
+use cg_anvil::import;
 use cg_registry::Plan;
 use cg_store::engine::{CommitSeq, Engine as _};
 use cg_store::quarantine::SalvagedCommit;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use cg_cli::anvil::column::{Blocks, CELLS, Column, LIGHT_BYTES, Place, Section};
-use cg_cli::anvil::nbt::{Compound, Limits};
-use cg_cli::anvil::region::{RegionPos, Slot};
-use cg_cli::anvil::{Decoder, Payload, entity, write};
+use cg_anvil::column::{Blocks, CELLS, Column, LIGHT_BYTES, Place, Section};
+use cg_anvil::nbt::{Compound, Limits};
+use cg_anvil::region::{RegionPos, Slot};
+use cg_anvil::{Decoder, Payload, entity, write};
 use cg_minecraft::{state, water};
 
 /// Reads bytes and says whether something was read.

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use cg_cli::anvil::nbt::{Compound, Document, Field, Limits, List, NbtError, NbtProblem, Tag, Text, Value};
+use cg_anvil::nbt::{Compound, Document, Field, Limits, List, NbtError, NbtProblem, Tag, Text, Value};
 
 /// Parses bytes and says whether they begin with a tree.
 ///

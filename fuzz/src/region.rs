@@ -4,8 +4,8 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use cg_cli::anvil::Region;
-use cg_cli::anvil::region::{Compression, ReadLimits, RegionPos, Slot, SlotError, compress, decompress};
+use cg_anvil::Region;
+use cg_anvil::region::{Compression, ReadLimits, RegionPos, Slot, SlotError, compress, decompress};
 
 use super::column;
 

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use cg_anvil::import::{ImportOptions, import};
 use cg_bench::saves::regions;
-use cg_cli::import::{ImportOptions, import};
 use cg_format::{ChunkAt, ChunkBox, ChunkPos};
 use cg_registry::Catalog;
 use cg_snapshot::Region;

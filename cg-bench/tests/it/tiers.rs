@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cg_anvil::import::{ImportOptions, import};
 use cg_bench::fill::fill;
 use cg_bench::world::{Generator, Scene};
-use cg_cli::import::{ImportOptions, import};
 use cg_format::{BlockPos, ChunkAt, ChunkBox, ChunkPos, EntityId, Tier};
 use cg_store::Resources;
 use cg_store::tiers::MoveCounts;

@@ -5,7 +5,7 @@ mod into;
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::export::{
+use cg_anvil::export::{
     Damaged, DamagedColumn, DroppedSlot, ExportError, ExportOptions, ExportReport, LayoutChoice, Placed,
     export,
 };
@@ -17,6 +17,7 @@ use serde::Serialize;
 use self::into::IntoArgs;
 use super::unfinished_text;
 use crate::args::{self, WorldArg};
+use crate::choice;
 use crate::output::{Failure, Outcome, Output, bytes_text, grouped};
 use crate::shown::shown;
 
@@ -65,10 +66,10 @@ pub(crate) struct Args {
     #[arg(long, visible_alias = "dim", short = 'd', value_name = "NAME")]
     dimension: Option<String>,
     /// The folders of the overworld, the nether and the end.
-    #[arg(long, value_enum, default_value = "as-imported")]
+    #[arg(long, value_parser = choice::layout(), default_value = "as-imported")]
     layout: LayoutChoice,
     /// What becomes of columns of which chunks cannot be read; each is named, and the exit code is 1.
-    #[arg(long, value_enum, default_value = "leave-out", value_name = "CHOICE")]
+    #[arg(long, value_parser = choice::damaged(), default_value = "leave-out", value_name = "CHOICE")]
     damaged: Damaged,
 }
 

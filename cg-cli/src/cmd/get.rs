@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use cg_cli::mapping::kept::{self, Folder};
-use cg_cli::mapping::{KeptSlot, place};
+use cg_anvil::mapping::kept::{self, Folder};
+use cg_anvil::mapping::{KeptSlot, place};
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockPos, ChunkAt, ChunkPos, EntityId, SchemaView};
 use cg_minecraft::name;

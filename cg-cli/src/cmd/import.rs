@@ -6,17 +6,18 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use cg_cli::anvil::Level;
-use cg_cli::anvil::save::{SaveError, Side, is_in_use};
-use cg_cli::export::UNFINISHED;
-use cg_cli::import::{
+use cg_anvil::Level;
+use cg_anvil::export::UNFINISHED;
+use cg_anvil::import::{
     ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Part, Reason, Rekeyed, Stray, TooLarge,
     Unfinished, abandon, import,
 };
+use cg_anvil::save::{SaveError, Side, is_in_use};
 use clap::ValueHint;
 use serde::Serialize;
 
 use crate::args::WrittenWorldArg;
+use crate::choice;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
 use crate::shown::shown;
 
@@ -49,11 +50,11 @@ pub(crate) struct Args {
     ///
     /// Of a save with nothing but the nether or the end, as servers keep them in folders of their own, only the dimension
     /// and its files go into the world of another save.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = choice::merge())]
     merge: Option<Merge>,
     /// With `--merge replace`: keep or delete files of the world's save that SAVE does not have. Deletes only if SAVE has a
     /// `level.dat`.
-    #[arg(long, value_enum, value_name = "MERGE", default_value = "keep")]
+    #[arg(long, value_parser = choice::merge_files(), value_name = "MERGE", default_value = "keep")]
     merge_files: MergeFiles,
     /// Import what the save holds of a dimension where the game does not look, as `stray:overworld`, `stray:the_nether` or
     /// `stray:the_end`.

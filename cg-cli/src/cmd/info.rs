@@ -7,9 +7,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use cg_cli::export::{LayoutChoice, Layouts, Placed};
-use cg_cli::import::{Unfinished, Untested, unfinished};
-use cg_cli::mapping::{ImportedObjects, ObjectCount};
+use cg_anvil::export::{LayoutChoice, Layouts, Placed};
+use cg_anvil::import::{Unfinished, Untested, unfinished};
+use cg_anvil::mapping::{ImportedObjects, ObjectCount};
 use cg_format::Tier;
 use cg_minecraft::game::is_known;
 use cg_minecraft::{kind, name};

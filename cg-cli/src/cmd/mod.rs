@@ -30,7 +30,7 @@ mod tiers;
 mod unpack;
 mod verify;
 
-use cg_cli::import::Unfinished;
+use cg_anvil::import::Unfinished;
 use cg_registry::{Catalog, ListKind, Name};
 use clap::{Parser, Subcommand};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::new_file;
+use cg_anvil::new_file;
 use cg_store::objects::ObjectKey;
 
 use serde::Serialize;

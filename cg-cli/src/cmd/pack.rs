@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cg_cli::mapping::kept;
-use cg_cli::new_file::NewFile;
+use cg_anvil::mapping::kept;
+use cg_anvil::new_file::NewFile;
 use cg_format::codec::Codec;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{BlockBox, ChunkAt, ChunkBox, ChunkPos, Dimension, LocalPos};

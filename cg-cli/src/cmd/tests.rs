@@ -6,7 +6,7 @@ mod options;
 use std::fs;
 use std::path::Path;
 
-use cg_cli::folder;
+use cg_anvil::folder;
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
 use clap::Parser as _;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use cg_cli::import::{Unfinished, unfinished};
-use cg_cli::mapping::kept::{self, KeptCount};
+use cg_anvil::import::{Unfinished, unfinished};
+use cg_anvil::mapping::kept::{self, KeptCount};
 use cg_format::ChunkPos;
 use cg_layers::{Arenas, SegmentPos, SegmentedWorld};
 use cg_registry::{Catalog, ListKind};

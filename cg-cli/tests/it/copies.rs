@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cg_cli::import::{ImportOptions, import};
+use cg_anvil::import::{ImportOptions, import};
 use cg_store::engine::{
     ALL_KEYS, Batch, Caps, CommitSeq, Engine, EngineError, Family, Guard, Level, MemEngine, Readable,
     ReadableExt as _, Reopen, SealedRow, delegate,

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use cg_cli::anvil::column::{Blocks, Column, EntityColumn, Section};
-use cg_cli::anvil::region::{Slot, compress};
-use cg_cli::anvil::{nbt, write};
+use cg_anvil::column::{Blocks, Column, EntityColumn, Section};
+use cg_anvil::region::{Slot, compress};
+use cg_anvil::{nbt, write};
 
 use crate::maker::{self, Stored, block_entity, entity, patterned};
 

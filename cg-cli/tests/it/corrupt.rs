@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use cg_cli::anvil::{ColumnError, SlotError};
+use cg_anvil::{ColumnError, SlotError};
 use expect_test::{Expect, expect};
 
 use crate::worlds::{self, Reading};

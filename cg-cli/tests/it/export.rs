@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use cg_cli::export::{ExportError, ExportOptions, ExportReport, LayoutChoice, UNFINISHED, export};
-use cg_cli::folder;
+use cg_anvil::export::{ExportError, ExportOptions, ExportReport, LayoutChoice, UNFINISHED, export};
+use cg_anvil::folder;
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
 use tempfile::TempDir;

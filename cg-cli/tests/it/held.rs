@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use cg_cli::anvil::{Decoder, Payload, nbt};
-use cg_cli::mapping::{Ids, Origin};
+use cg_anvil::mapping::{Ids, Origin};
+use cg_anvil::{Decoder, Payload, nbt};
 use cg_minecraft::{name, water};
 use cg_store::prelude::*;
 use cg_store::view::Area;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cg_cli::import::{ImportOptions, ImportReport, import};
+use cg_anvil::import::{ImportOptions, ImportReport, import};
 use cg_format::Tier;
 use cg_store::prelude::*;
 use serde_json::Value;

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use cg_cli::anvil::column::{Blocks, Column, EntityColumn, Section};
-use cg_cli::anvil::region::Slot;
-use cg_cli::anvil::{nbt, write};
-use cg_cli::import::{ImportError, ImportOptions, ImportReport, Unlisted, Unreadable, import};
+use cg_anvil::column::{Blocks, Column, EntityColumn, Section};
+use cg_anvil::import::{ImportError, ImportOptions, ImportReport, Unlisted, Unreadable, import};
+use cg_anvil::region::Slot;
+use cg_anvil::{nbt, write};
 use cg_store::StoreLimits;
 use cg_store::prelude::*;
 use expect_test::expect;

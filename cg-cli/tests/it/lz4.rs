@@ -2,9 +2,8 @@
 
 use std::io::{Read, Write};
 
-use cg_cli::anvil::SlotError;
-use cg_cli::anvil::region::{Compression, Slot, decompress};
-use cg_cli::anvil::write;
+use cg_anvil::region::{Compression, Slot, decompress};
+use cg_anvil::{SlotError, write};
 use lz4_java_wrc::{Context, Lz4BlockInput, Lz4BlockOutput};
 
 use crate::maker::{self, Stored, patterned};

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use cg_cli::anvil::column::{Blocks, CELLS, Column, EntityColumn, Section, cell};
-use cg_cli::anvil::region::{RegionPos, RegionWriter, Slot};
-use cg_cli::anvil::{nbt, save, write};
-use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, import};
+use cg_anvil::column::{Blocks, CELLS, Column, EntityColumn, Section, cell};
+use cg_anvil::import::{ImportError, ImportOptions, ImportReport, Merge, import};
+use cg_anvil::region::{RegionPos, RegionWriter, Slot};
+use cg_anvil::{nbt, save, write};
 use cg_store::World;
 use cg_store::prelude::*;
 use expect_test::expect;
@@ -575,7 +575,7 @@ fn what_is_over_the_worlds_limits_is_reported_and_costs_nothing_else() {
 
 #[test]
 fn a_world_whose_making_was_cut_short_is_made_anew() {
-    use cg_cli::import::open_or_create;
+    use cg_anvil::import::open_or_create;
     use cg_store::directory::{State, WorldFile};
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("world");

@@ -4,9 +4,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cg_cli::anvil::column::{BlockEntity, Blocks, CELLS, Column, Section};
-use cg_cli::anvil::nbt;
-use cg_cli::anvil::region::{Slot, compress};
+use cg_anvil::column::{BlockEntity, Blocks, CELLS, Column, Section};
+use cg_anvil::nbt;
+use cg_anvil::region::{Slot, compress};
 use twox_hash::XxHash32;
 
 /// 1.21.1.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use cg_cli::anvil::column::{CELLS, Column, Lists, Section};
-use cg_cli::anvil::nbt::Tag;
-use cg_cli::anvil::save;
-use cg_cli::export::{ExportOptions, ExportReport, export};
+use cg_anvil::column::{CELLS, Column, Lists, Section};
+use cg_anvil::export::{ExportOptions, ExportReport, export};
+use cg_anvil::nbt::Tag;
+use cg_anvil::save;
 use cg_store::World;
 
 use crate::import::imported;

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cg_cli::schem::{SchemFile, import};
+use cg_anvil::schem::{SchemFile, import};
 use cg_format::Chunk;
 use cg_format::codec::{Codec, Effort, compress};
 use cg_snapshot::file::FileOptions;

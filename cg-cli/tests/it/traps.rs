@@ -1,8 +1,8 @@
 //! Saves made with every awkward shape that no shared world has.
 
-use cg_cli::anvil::column::{Blocks, Column, EntityColumn, Place, Section, cell};
-use cg_cli::anvil::region::{ReadLimits, RegionPos, RegionWriter, Slot};
-use cg_cli::anvil::{EntityRecord, Region, SlotError, entity, nbt, write};
+use cg_anvil::column::{Blocks, Column, EntityColumn, Place, Section, cell};
+use cg_anvil::region::{ReadLimits, RegionPos, RegionWriter, Slot};
+use cg_anvil::{EntityRecord, Region, SlotError, entity, nbt, write};
 use expect_test::expect;
 use proptest::prelude::*;
 use tempfile::tempdir;
@@ -22,7 +22,7 @@ fn every_compression_gives_the_same_column() {
     let columns: Vec<_> = (0..5).map(|x| maker::column(x, 0, [patterned(0, 20)])).collect();
     let payloads = [
         (1, maker::gzip(&bytes(&columns[0]))),
-        (2, cg_cli::anvil::region::compress(&bytes(&columns[1]))),
+        (2, cg_anvil::region::compress(&bytes(&columns[1]))),
         (3, bytes(&columns[2])),
         (4, maker::lz4_blocks(&bytes(&columns[3]), 64 << 10)),
         (4, maker::lz4_blocks(&bytes(&columns[4]), 100)),
@@ -100,9 +100,9 @@ fn every_width_of_index_comes_back_in_both_packings() {
     for data_version in [1976, 2566, maker::DATA_VERSION] {
         for states in [1, 2, 16, 17, 32, 33, 64, 65, 128, 129, 256, 257, 512, 513, 1025, 2049, 4096] {
             let column = Column { data_version, ..maker::column(1, 1, [patterned(0, states)]) };
-            let read = cg_cli::anvil::Decoder::default().decode(&bytes(&column)).expect("a column");
+            let read = cg_anvil::Decoder::default().decode(&bytes(&column)).expect("a column");
             // 1.14 and 1.16 store indices even for one state, which say nothing.
-            assert!(read == cg_cli::anvil::Payload::Column(column), "{data_version}, {states} states");
+            assert!(read == cg_anvil::Payload::Column(column), "{data_version}, {states} states");
         }
     }
 }
@@ -128,7 +128,7 @@ fn block_entities_are_told_apart_by_their_place() {
         // Above the blocks, in another column, and nowhere.
         block_entity("minecraft:bell", [33, 40, -2]),
         block_entity("minecraft:bell", [0, 1, 0]),
-        cg_cli::anvil::column::BlockEntity { pos: None, kind: String::new(), nbt: vec![0] },
+        cg_anvil::column::BlockEntity { pos: None, kind: String::new(), nbt: vec![0] },
     ];
     let slots = [maker::zlib((2, -1), &bytes(&column))];
     let reading = worlds::read(&maker::region(&dir.path().join("r.0.-1.mca"), &slots));
@@ -250,7 +250,7 @@ fn a_slot_is_not_read_past_many_others() {
     let noise = (0..12_000_u32).map(|n| n.wrapping_mul(2_654_435_761) as u8 ^ (n >> 3) as u8);
     let long = maker::Stored { slot: Slot::of_column(0, 0), compression: 3, payload: noise.collect() };
     let mut short = bytes(&maker::column(0, 0, [patterned(0, 2)]));
-    short = cg_cli::anvil::region::compress(&short);
+    short = cg_anvil::region::compress(&short);
     short.resize(12_000, 7);
     let short = maker::Stored { slot: Slot::of_column(0, 0), compression: 2, payload: short };
     for (stored, reason) in [

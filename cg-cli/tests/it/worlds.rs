@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cg_cli::anvil::column::{Column, EntityColumn};
-use cg_cli::anvil::region::{ReadLimits, RegionWriter, Slot};
-use cg_cli::anvil::{ColumnError, Decoder, Payload, Region, SlotError, entity, nbt, save, write};
+use cg_anvil::column::{Column, EntityColumn};
+use cg_anvil::region::{ReadLimits, RegionWriter, Slot, region_pos};
+use cg_anvil::{ColumnError, Decoder, Payload, Region, SlotError, entity, nbt, write};
 use cg_minecraft::water;
 use serde_json::{Value, json};
 
@@ -270,7 +270,7 @@ fn exported_regions_read_as_the_imported_ones() {
         let path = folder.join(file);
         let reading = read(&path);
         let (target, _kept) = target(file);
-        let pos = save::region_pos(&path).expect("a place in the name");
+        let pos = region_pos(&path).expect("a place in the name");
         let mut writer = RegionWriter::create(&target, pos).expect("a file");
         for (slot, column) in &reading.columns {
             writer.put(*slot, &write::column(column).expect("a column"), 7).expect("written");

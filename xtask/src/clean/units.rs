@@ -130,9 +130,9 @@ mod tests {
             unit("cg-store-02", "lib-cg_store", 7, 12, &[2], 3),
             unit("cg-store-03", "test-lib-cg_store", 7, 13, &[12], 3),
             // An older compiler; no newer one compiled this.
-            unit("cg-cli-01", "lib-cg_cli", 6, 14, &[3], 1),
+            unit("cg-anvil-01", "lib-cg_anvil", 6, 14, &[3], 1),
         ];
-        let members = BTreeSet::from(["cg-store".to_owned(), "cg-cli".to_owned()]);
+        let members = BTreeSet::from(["cg-store".to_owned(), "cg-anvil".to_owned()]);
         assert_eq!(newest_compiler(&units, &members), Some(7));
         let names = live(&units, &members, 7);
         let names: Vec<_> = names.iter().map(String::as_str).collect();

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use cg_anvil::import::{ImportOptions, import};
 use cg_bench::saves::regions;
 use cg_bench::world::{Generator, Scene};
-use cg_cli::import::{ImportOptions, import};
 use cg_format::{Chunk, ChunkPos, Dimension};
 use cg_store::view::Area;
 use cg_store::{World, WorldOptions};

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use cg_anvil::import::{ImportOptions, import};
+use cg_anvil::new_file::NewFile;
 use cg_bench::compare::compare;
 use cg_bench::fill::fill;
 use cg_bench::survey::Survey;
 use cg_bench::world::{Generator, Scene};
-use cg_cli::import::{ImportOptions, import};
-use cg_cli::new_file::NewFile;
 use cg_format::{ChunkBox, ChunkPos};
 use cg_map::{MapOptions, render};
 use cg_registry::ListKind;

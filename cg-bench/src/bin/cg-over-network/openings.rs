@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
+use cg_anvil::import::{ImportOptions, import};
 use cg_bench::fill::fill;
 use cg_bench::world::{Generator, Scene};
-use cg_cli::import::{ImportOptions, import};
 use cg_engine::conformance::Counter;
 use cg_format::{ChunkBox, ChunkPos};
 use cg_postgres::{Options, PostgresEngine};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use cg_cli::import::{clear_unfinished, makes_world};
+use cg_anvil::import::{clear_unfinished, makes_world};
 use cg_store::engine::{CommitSeq, Engine as _};
 use cg_store::error::Location;
 use cg_store::view::Copied;

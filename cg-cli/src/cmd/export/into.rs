@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::export::into::{
+use cg_anvil::export::into::{
     Elsewhere, IntoError, IntoOptions, IntoProgress, IntoReport, Listed, NewerColumn, SlotCounts, export_into,
 };
-use cg_cli::export::{Damaged, DamagedColumn, ExportError};
+use cg_anvil::export::{Damaged, DamagedColumn, ExportError};
 use cg_minecraft::name;
 use cg_registry::ListKind;
 use cg_store::World;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use cg_cli::mapping::Visits;
+use cg_anvil::mapping::Visits;
 use cg_format::{BlockArea, BlockBox, ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension};
 use cg_store::World;
 use cg_store::view::Area;

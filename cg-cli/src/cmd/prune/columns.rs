@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use cg_cli::mapping::{kept, key, place};
+use cg_anvil::mapping::{kept, key, place};
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_minecraft::name;
 use cg_registry::ListKind;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use cg_cli::mapping::NO_CHUNK;
+use cg_anvil::mapping::NO_CHUNK;
 use cg_format::entity::Owner;
 use cg_format::{ChunkPos, Dimension, EntityId};
 use cg_store::World;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use cg_cli::schem::{ExportOptions, ExportReport, export};
+use cg_anvil::schem::{ExportOptions, ExportReport, export};
 use clap::ValueHint;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cg_cli::schem::{ImportReport, check_place, import};
+use cg_anvil::schem::{ImportReport, check_place, import};
 use cg_format::{BlockPos, Dimension};
 use cg_registry::{ListKind, Name};
 use cg_store::World;

@@ -7,7 +7,7 @@ mod info;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use cg_cli::schem::{SchemFile, SchemFileError};
+use cg_anvil::schem::{SchemFile, SchemFileError};
 use cg_snapshot::schem::SchemError;
 use clap::{Subcommand, ValueHint};
 

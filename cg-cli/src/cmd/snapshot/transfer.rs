@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
-use cg_cli::new_file::NewFile;
+use cg_anvil::new_file::NewFile;
 use cg_snapshot::Unverifiable;
 use cg_snapshot::file::read_info;
 use clap::ValueHint;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Seek as _};
 
-use cg_cli::mapping::layout::LAYOUT_PREFIX;
+use cg_anvil::mapping::layout::LAYOUT_PREFIX;
 use cg_format::Limits;
 use cg_registry::Catalog;
 use cg_snapshot::pack::{ObjectPage, PackInfo, PackReader, PackedObject, Part};

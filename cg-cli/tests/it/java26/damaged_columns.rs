@@ -1,6 +1,6 @@
 //! Columns with unreadable chunks: a game that loads the export makes new ones, and each is named.
 
-use cg_cli::anvil::column::{Blocks, Column, Section};
+use cg_anvil::column::{Blocks, Column, Section};
 use cg_format::{ClusterTier, Space, key};
 use cg_store::prelude::*;
 use serde_json::{Value, json};

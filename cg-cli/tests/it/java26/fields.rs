@@ -1,7 +1,7 @@
 //! Every field of a chunk goes back as it was: what is empty, what is not there, and what has an order.
 
-use cg_cli::anvil::column::{BlockEntity, Section};
-use cg_cli::anvil::nbt::{self, CompoundWriter, TooLong};
+use cg_anvil::column::{BlockEntity, Section};
+use cg_anvil::nbt::{self, CompoundWriter, TooLong};
 use serde_json::json;
 
 use super::folder::{check_same, slots};
@@ -239,10 +239,10 @@ fn with_block_entities(order: impl Fn(&mut Vec<BlockEntity>)) -> Vec<u8> {
         ([1, 2, 3], "minecraft:chest[facing=north,type=single,waterlogged=false]"),
         ([4, 2, 3], "create:belt"),
     ];
-    let mut blocks = cg_cli::anvil::column::Blocks::uniform("minecraft:stone");
+    let mut blocks = cg_anvil::column::Blocks::uniform("minecraft:stone");
     let mut indices = Box::new([0; 4096]);
     for (index, ([x, y, z], state)) in states.into_iter().enumerate() {
-        indices[usize::from(cg_cli::anvil::column::cell(x, y, z))] = index as u16 + 1;
+        indices[usize::from(cg_anvil::column::cell(x, y, z))] = index as u16 + 1;
         blocks.palette.push(state.into());
     }
     blocks.indices = Some(indices);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use cg_cli::anvil::region::{ReadLimits, Region};
-use cg_cli::anvil::save;
+use cg_anvil::region::{ReadLimits, Region};
+use cg_anvil::save;
 
 use super::save::At;
 use super::tree;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cg_cli::import::{ImportError, ImportOptions, Merge, import};
+use cg_anvil::import::{ImportError, ImportOptions, Merge, import};
 use serde_json::json;
 
 use super::folder::{check_same, copy};

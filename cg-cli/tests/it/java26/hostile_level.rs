@@ -6,7 +6,7 @@ use std::io::{Read, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cg_cli::anvil::nbt;
+use cg_anvil::nbt;
 use serde_json::json;
 
 use super::folder::check_same;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cg_cli::anvil::nbt;
+use cg_anvil::nbt;
 use serde_json::json;
 
 use super::folder::{check_same, paths};

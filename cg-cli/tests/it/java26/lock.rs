@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use cg_cli::import::{ImportError, ImportOptions, import};
+use cg_anvil::import::{ImportError, ImportOptions, import};
 use cg_store::prelude::*;
 use rustix::fs::{FlockOperation, fcntl_lock};
 use serde_json::json;

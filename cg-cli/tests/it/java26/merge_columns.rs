@@ -1,7 +1,7 @@
 //! Merges go by column: one that the world keeps stays whole, one that is replaced goes whole, and damage locks nothing.
 
-use cg_cli::anvil::column::{Blocks, Column, Section};
-use cg_cli::anvil::nbt;
+use cg_anvil::column::{Blocks, Column, Section};
+use cg_anvil::nbt;
 use cg_format::{Space, key};
 use cg_store::prelude::*;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Chunks of before 1.13, whose blocks are numbers: kept as bytes, and put back.
 
-use cg_cli::anvil::nbt;
+use cg_anvil::nbt;
 use cg_store::prelude::*;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Palettes in every form that versions of the game give them: what they mean, and that they go back as they were.
 
-use cg_cli::anvil::nbt::{self, CompoundWriter, Document, Limits, TooLong};
+use cg_anvil::nbt::{self, CompoundWriter, Document, Limits, TooLong};
 use expect_test::expect;
 use serde_json::json;
 

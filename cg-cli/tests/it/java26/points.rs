@@ -151,7 +151,7 @@ fn points_of_a_save_without_blocks_there_do_not_replace_those_of_the_worlds_bloc
 
 /// A slot of `entities/` with a field of a mod and an entity.
 fn slot_with_field() -> Vec<u8> {
-    cg_cli::anvil::nbt::document(|root| {
+    cg_anvil::nbt::document(|root| {
         root.int("DataVersion", super::save::NEW);
         root.int_array("Position", &[0, 0]);
         // It makes the world's chunk another.

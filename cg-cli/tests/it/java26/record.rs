@@ -62,7 +62,7 @@ fn without_a_record_a_snapshot_is_of_the_layout_that_its_files_are_of() {
 
 #[test]
 fn a_level_without_a_version_is_of_the_old_layout() {
-    let bytes = crate::maker::gzip(&cg_cli::anvil::nbt::document(|root| {
+    let bytes = crate::maker::gzip(&cg_anvil::nbt::document(|root| {
         root.compound("Data", |data| data.string("LevelName", "of 1.8").expect("short"));
     }));
     check_unrecorded(&[("level.dat", &bytes)], Old);

@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use cg_cli::export::{ExportOptions, ExportProgress, UNFINISHED, export};
+use cg_anvil::export::{ExportOptions, ExportProgress, UNFINISHED, export};
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
 use serde_json::json;
@@ -214,7 +214,7 @@ fn with_large_column(dir: &TestDir) -> Save {
     .take(1_200_000)
     .collect();
     let mut large = super::save::column((40, 1), LIVE);
-    large.left = Some(cg_cli::anvil::nbt::payload(|out| out.byte_array("mod:noise", &bytes)));
+    large.left = Some(cg_anvil::nbt::payload(|out| out.byte_array("mod:noise", &bytes)));
     save.slots("region", [((40, 1), super::save::document(&large), LIVE.time)]);
     assert!(save.path().join("region/c.40.1.mcc").is_file());
     save

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cg_cli::anvil::column::{Blocks, Column, EntityColumn, Section};
-use cg_cli::anvil::region::{RegionPos, RegionWriter, Slot};
-use cg_cli::anvil::{nbt, write};
+use cg_anvil::column::{Blocks, Column, EntityColumn, Section};
+use cg_anvil::region::{RegionPos, RegionWriter, Slot};
+use cg_anvil::{nbt, write};
 
 use crate::maker;
 

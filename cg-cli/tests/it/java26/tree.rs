@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cg_cli::anvil::nbt::{Compound, Document, Limits, Value};
+use cg_anvil::nbt::{Compound, Document, Limits, Value};
 
 const CELLS: usize = 4096;
 
@@ -46,8 +46,7 @@ fn values(path: &str, before: Value<'_>, after: Value<'_>) -> Option<String> {
         (Value::Compound(before), Value::Compound(after)) => compounds(path, before, after),
         (Value::List(before), Value::List(after)) => {
             if (before.tag(), before.len()) != (after.tag(), after.len()) {
-                let shape =
-                    |list: cg_cli::anvil::nbt::List<'_>| format!("{} of {:?}", list.len(), list.tag());
+                let shape = |list: cg_anvil::nbt::List<'_>| format!("{} of {:?}", list.len(), list.tag());
                 return Some(format!("{path}: {} became {}", shape(before), shape(after)));
             }
             let pairs = before.values().zip(after.values()).enumerate();
@@ -93,7 +92,7 @@ fn text(path: &str, compound: Compound<'_>) -> String {
 
 #[test]
 fn a_difference_is_found_and_an_order_is_none() {
-    use cg_cli::anvil::nbt::document;
+    use cg_anvil::nbt::document;
     let whole = document(|root| {
         root.int("a", 1);
         root.compounds("list", [1, 2].iter(), |out, n| {

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use cg_cli::anvil::save as anvil;
-use cg_cli::import::{ImportError, ImportOptions, Merge, import};
+use cg_anvil::import::{ImportError, ImportOptions, Merge, import};
+use cg_anvil::save as anvil;
 use cg_store::prelude::*;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use cg_cli::import::Merge;
+use cg_anvil::import::Merge;
 use cg_format::entity::Owner;
 use cg_store::prelude::*;
 use serde_json::{Value, json};
@@ -194,12 +194,12 @@ fn entities_that_wait_are_given_to_their_chunks_when_an_import_is_abandoned() {
     save.slots("region", slots.iter().map(|column| ((column.x, 0), document(column), LIVE.time)));
     let world =
         World::builder().options(&WorldOptions::process()).create(dir.at("world")).expect("a new world");
-    let options = cg_cli::import::ImportOptions {
+    let options = cg_anvil::import::ImportOptions {
         merge: Some(Merge::Keep),
         stop_after_transactions: Some(2),
         ..Default::default()
     };
-    cg_cli::import::import(save.path(), &world, &options, |_| {}).expect_err("it has more to write");
+    cg_anvil::import::import(save.path(), &world, &options, |_| {}).expect_err("it has more to write");
     world.close().expect("closed");
     drop(world);
     dir.cg("import --abandon", "world", &[]).good();

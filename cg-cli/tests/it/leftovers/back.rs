@@ -125,9 +125,7 @@ fn times_and_what_stands_beside_entities_come_back() {
     let slot = |save: &Path, x: i32| {
         let mut region = Region::open(&save.join("entities/r.0.0.mca")).expect("the file opens");
         let mut bytes = Vec::new();
-        region
-            .read(cg_cli::anvil::Slot::of_column(x, 0), &ReadLimits::default(), &mut bytes)
-            .expect("readable");
+        region.read(cg_anvil::Slot::of_column(x, 0), &ReadLimits::default(), &mut bytes).expect("readable");
         bytes
     };
     for x in 0..3 {
@@ -188,8 +186,8 @@ fn a_section_that_is_lost_keeps_what_follows_from_blocks_from_coming_back() {
     assert!(left.iter().any(|name| name == "structures"), "{left:?}");
     assert!(!left.iter().any(|name| name == "Heightmaps"), "{left:?}");
     // The points of interest of the other column came without blocks.
-    let points = cg_cli::anvil::Region::open(&out.join("poi/r.0.0.mca")).expect("a region");
-    assert_eq!(points.slots().map(cg_cli::anvil::Slot::index).collect::<Vec<_>>(), [1]);
+    let points = cg_anvil::Region::open(&out.join("poi/r.0.0.mca")).expect("a region");
+    assert_eq!(points.slots().map(cg_anvil::Slot::index).collect::<Vec<_>>(), [1]);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cg_cli::anvil::column::{Column, EntityColumn};
-use cg_cli::anvil::nbt::{self, Compound, Document};
-use cg_cli::anvil::region::{ReadLimits, Region};
-use cg_cli::anvil::write;
-use cg_cli::export::{ExportOptions, ExportReport, export};
-use cg_cli::import::{ImportError, ImportOptions, ImportReport, Merge, import};
+use cg_anvil::column::{Column, EntityColumn};
+use cg_anvil::export::{ExportOptions, ExportReport, export};
+use cg_anvil::import::{ImportError, ImportOptions, ImportReport, Merge, import};
+use cg_anvil::nbt::{self, Compound, Document};
+use cg_anvil::region::{ReadLimits, Region};
+use cg_anvil::write;
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
 use cg_store::StoreLimits;
@@ -62,7 +62,7 @@ fn slots(path: &Path) -> BTreeMap<u16, Fields> {
     let mut region = Region::open(path).expect("the file opens");
     let found: Vec<_> = region.slots().collect();
     let mut bytes = Vec::new();
-    let mut read = |slot: cg_cli::anvil::Slot| {
+    let mut read = |slot: cg_anvil::Slot| {
         region.read(slot, &ReadLimits::default(), &mut bytes).expect("readable");
         let root = Document::parse(&bytes, &nbt::Limits::default()).expect("NBT").root;
         let mut fields = Fields::new();

@@ -138,7 +138,7 @@ fn what_is_damaged_or_strange_costs_nothing_else() {
     let world = in_memory();
     taken(&save, &world, None);
     let slot = write::column(&column(9)).expect("a column");
-    let hidden = cg_cli::mapping::Points { timestamp: 1, slot, is_alone: false };
+    let hidden = cg_anvil::mapping::Points { timestamp: 1, slot, is_alone: false };
     world.objects().put(key("poi", 0), hidden.encode()).expect("stored");
     world.objects().put(key("poi", 1), b"nonsense".to_vec()).expect("stored");
     world.objects().put(key("column", 1), b"nonsense".to_vec()).expect("stored");

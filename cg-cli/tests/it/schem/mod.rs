@@ -9,9 +9,9 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cg_cli::anvil::nbt;
-use cg_cli::mapping::Ids;
-use cg_cli::schem::{ExportOptions, ExportReport, ImportReport, SchemFile, export, import};
+use cg_anvil::mapping::Ids;
+use cg_anvil::nbt;
+use cg_anvil::schem::{ExportOptions, ExportReport, ImportReport, SchemFile, export, import};
 use cg_format::LocalPos;
 use cg_snapshot::schem::{BlockEntity, Grid, GridShape, SchemEntity, SchemHead, SchemWriter};
 use cg_store::prelude::*;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use cg_anvil::import::{ImportOptions, import, open_or_create};
 use cg_bench::process::disk_bytes;
-use cg_cli::import::{ImportOptions, import, open_or_create};
 use cg_format::key::Family;
 use cg_store::view::Area;
 use cg_store::{World, WorldOptions};

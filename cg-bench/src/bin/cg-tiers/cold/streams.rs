@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use cg_cli::anvil::Region;
-use cg_cli::anvil::region::{ReadLimits, Slot};
+use cg_anvil::Region;
+use cg_anvil::region::{ReadLimits, Slot};
 
 use crate::failure::Failure;
 

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use cg_cli::anvil::column::{Blocks, Column, Section};
-use cg_cli::anvil::region::{RegionPos, RegionWriter, Slot};
-use cg_cli::anvil::write;
-use cg_cli::import::{ImportOptions, import};
+use cg_anvil::column::{Blocks, Column, Section};
+use cg_anvil::import::{ImportOptions, import};
+use cg_anvil::region::{RegionPos, RegionWriter, Slot};
+use cg_anvil::write;
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World};
 

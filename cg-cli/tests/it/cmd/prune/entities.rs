@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cg_cli::anvil::column::EntityColumn;
-use cg_cli::anvil::nbt::{self, Tag};
-use cg_cli::anvil::write;
-use cg_cli::mapping::place;
+use cg_anvil::column::EntityColumn;
+use cg_anvil::mapping::place;
+use cg_anvil::nbt::{self, Tag};
+use cg_anvil::write;
 use cg_store::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;

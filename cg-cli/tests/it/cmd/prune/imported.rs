@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cg_cli::anvil::{nbt, write};
-use cg_cli::mapping::place;
+use cg_anvil::mapping::place;
+use cg_anvil::{nbt, write};
 use cg_store::prelude::*;
 use cg_tiering::GameTick;
 use serde_json::json;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use cg_cli::anvil::column::{Column, EntityColumn};
-use cg_cli::anvil::entity;
-use cg_cli::anvil::nbt::{self, Document};
-use cg_cli::anvil::write;
+use cg_anvil::column::{Column, EntityColumn};
+use cg_anvil::nbt::{self, Document};
+use cg_anvil::{entity, write};
 use serde_json::json;
 use uuid::Uuid;
 

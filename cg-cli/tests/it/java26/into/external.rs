@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use cg_cli::anvil::nbt;
-use cg_cli::anvil::region::{Compression, ReadLimits, Region, Slot, compress_as};
+use cg_anvil::nbt;
+use cg_anvil::region::{Compression, ReadLimits, Region, Slot, compress_as};
 use serde_json::json;
 
 use super::super::folder::{check_bytes, copy, paths, slots};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use cg_cli::export::into::{IntoOptions, IntoProgress, export_into};
+use cg_anvil::export::into::{IntoOptions, IntoProgress, export_into};
 use cg_format::{BlockBox, BlockPos};
 use cg_store::World;
 

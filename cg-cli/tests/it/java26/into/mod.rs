@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cg_cli::anvil::column::Section;
+use cg_anvil::column::Section;
 use serde_json::{Value, json};
 
 use super::folder::{check_bytes, copy, paths, slots};

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::thread;
 use std::time::Duration;
 
-use cg_cli::export::into::{IntoOptions, IntoProgress, export_into};
+use cg_anvil::export::into::{IntoOptions, IntoProgress, export_into};
 use cg_format::Space;
 use cg_format::{BlockBox, BlockPos, ChunkAt, ChunkPos, Dimension, key};
 use cg_store::World;

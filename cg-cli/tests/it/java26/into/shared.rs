@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cg_cli::anvil::region::{ReadLimits, Region, RegionPos, RegionWriter};
+use cg_anvil::region::{ReadLimits, Region, RegionPos, RegionWriter};
 
 use super::super::folder::{check_same, copy, paths};
 use super::super::save::{Dimensions, NETHER, OVERWORLD};
@@ -17,7 +17,7 @@ fn spoil(folder: &std::path::Path) {
         let Ok(files) = fs::read_dir(&folder) else { continue };
         for file in files {
             let path = file.expect("readable").path();
-            let Some(pos) = cg_cli::anvil::save::region_pos(&path) else { continue };
+            let Some(pos) = cg_anvil::region::region_pos(&path) else { continue };
             let mut region = Region::open(&path).expect("opens");
             let listed: Vec<_> = region.slots().collect();
             let mut slots = Vec::new();
@@ -31,7 +31,7 @@ fn spoil(folder: &std::path::Path) {
     }
 }
 
-fn write(folder: &std::path::Path, pos: RegionPos, slots: &[(cg_cli::anvil::region::Slot, Vec<u8>, u32)]) {
+fn write(folder: &std::path::Path, pos: RegionPos, slots: &[(cg_anvil::region::Slot, Vec<u8>, u32)]) {
     let mut writer = RegionWriter::create(folder, pos).expect("a file");
     for (slot, bytes, time) in slots {
         writer.put(*slot, bytes, *time).expect("written");

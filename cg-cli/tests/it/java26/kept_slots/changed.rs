@@ -1,6 +1,6 @@
 //! A kept slot is dropped as soon as the world has something else at its place, and the export names it.
 
-use cg_cli::anvil::nbt::{self, CompoundWriter};
+use cg_anvil::nbt::{self, CompoundWriter};
 use cg_format::entity::EntityPos;
 use cg_store::prelude::*;
 use serde_json::Value;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use cg_cli::anvil::column::{Blocks, Section};
-use cg_cli::anvil::nbt::{self, CompoundWriter};
-use cg_cli::anvil::region::{Slot, compress};
+use cg_anvil::column::{Blocks, Section};
+use cg_anvil::nbt::{self, CompoundWriter};
+use cg_anvil::region::{Slot, compress};
 
 use super::super::save::{At, LIVE, NEW, OLD, Save, column, document, points};
 use crate::maker::{self, Stored};

@@ -1,6 +1,6 @@
 //! Kept slots and a later save, and worlds of earlier releases.
 
-use cg_cli::anvil::column::{Blocks, Section};
+use cg_anvil::column::{Blocks, Section};
 use serde_json::json;
 
 use super::super::save::{LATER, OLD, OVERWORLD, column, document};

@@ -7,7 +7,7 @@ mod later;
 
 use std::fs;
 
-use cg_cli::import::{ImportError, ImportOptions, import};
+use cg_anvil::import::{ImportError, ImportOptions, import};
 use cg_store::prelude::*;
 use cg_store::view::Area;
 use serde_json::{Value, json};
@@ -143,14 +143,14 @@ fn thousands_of_one_fault_are_one_line() {
     let at = |index: i32| -> At { (index % 32, index / 32) };
     let slots: Vec<_> = (0..1024)
         .map(|index| {
-            let nbt = cg_cli::anvil::nbt::document(|root| {
+            let nbt = cg_anvil::nbt::document(|root| {
                 root.int("DataVersion", super::save::NEW);
                 root.int("xPos", at(index).0);
                 root.int("zPos", at(index).1);
                 let written = root.compounds("sections", 0..10, |out, y| {
                     out.byte("Y", y);
                     out.compound("block_states", |_| ());
-                    Ok::<_, cg_cli::anvil::nbt::TooLong>(())
+                    Ok::<_, cg_anvil::nbt::TooLong>(())
                 });
                 written.expect("short names");
             });

@@ -1,0 +1,80 @@
+//! Columns with lost chunks: what a game would make of them if they were written as they are.
+//!
+//! A column that says that it is generated to the end is never generated again. Where chunks of it cannot be read there
+//! would be nothing for ever, so such a column is left out, or says that it was only begun.
+
+use serde::{Deserialize, Serialize};
+
+use super::ExportReport;
+use super::column::Built;
+use super::region::Region;
+use crate::column::Column;
+use crate::mapping::leftovers::Blocks;
+use crate::nbt::{self, Compound};
+
+/// What becomes of columns of which chunks cannot be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Damaged {
+    /// They are left out: the game generates them anew, and what was built there is gone.
+    #[default]
+    LeaveOut,
+    /// They are written with what is left, and say that they were only begun: the game generates the terrain again, also
+    /// over what is left.
+    Regenerate,
+}
+
+/// A column with unreadable chunks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedColumn {
+    /// Its dimension, by the name that the save has.
+    pub dimension: String,
+    /// Its place.
+    pub x: i32,
+    /// Its place.
+    pub z: i32,
+    /// The sections that cannot be read, ascending; those among them that never had blocks cannot be told from the rest.
+    pub sections: Vec<i32>,
+    /// Whether it was written, to be generated again.
+    pub is_written: bool,
+}
+
+impl Region<'_> {
+    /// Whether a column that was built may be written. One with lost chunks is noted in the report.
+    pub(super) fn may_write(&self, built: &mut Built, report: &mut ExportReport) -> bool {
+        let Built { column, back, lost, .. } = built;
+        // The blocks that it came with are all there: what cannot be read is the place of no chunk of it.
+        if lost.is_empty() || back.blocks == Blocks::Same {
+            return true;
+        }
+        let has_blocks = column.sections.iter().any(|section| section.blocks.is_some());
+        let is_written = has_blocks && self.damaged == Damaged::Regenerate;
+        if is_written {
+            begin_again(column);
+        }
+        report.damaged_columns.push(DamagedColumn {
+            dimension: self.dimension_name.clone(),
+            x: column.x,
+            z: column.z,
+            sections: std::mem::take(lost),
+            is_written,
+        });
+        is_written
+    }
+}
+
+/// Makes a column say that it was only begun.
+fn begin_again(column: &mut Column) {
+    let carried = Compound::parse(&column.carried, &nbt::Limits::default()).ok();
+    let status = column.status().unwrap_or_default();
+    // Until 1.20 the names had no namespace.
+    let status = if status.contains(':') { "minecraft:empty" } else { "empty" };
+    let carried = nbt::payload(|out| {
+        for field in carried.into_iter().flat_map(Compound::fields) {
+            if field.name.0 != b"Status" {
+                out.raw_fields(field.raw);
+            }
+        }
+        out.string("Status", status).expect("a short text");
+    });
+    column.carried = carried;
+}

@@ -1,0 +1,90 @@
+//! The save that columns are put into, and where in it a dimension is.
+
+use std::path::{Path, PathBuf};
+
+use super::IntoError;
+use crate::save::{self, FOLDERS_OF_26, Layout, ServerFolder};
+
+/// A save, as the game of its `level.dat` looks at it.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The save's folder, without links.
+    pub(super) root: PathBuf,
+    /// The layout in which the game looks for dimensions.
+    pub(super) looks: Layout,
+    /// The `DataVersion` of `level.dat`; `None` before 1.9, and where it cannot be read.
+    pub(super) data_version: Option<i32>,
+    /// Whether `level.dat` could be read.
+    has_level: bool,
+    /// The dimension's folder, from the save's on.
+    pub(super) folder: PathBuf,
+}
+
+impl Target {
+    pub(super) fn find(save: &Path, dimension: &str) -> Result<Self, IntoError> {
+        let failed = |source| IntoError::Io { path: save.to_owned(), source };
+        if !save.join(save::LEVEL).is_file() {
+            let saves = ServerFolder::find(save).ok().flatten().map_or_else(Vec::new, ServerFolder::saves);
+            return Err(IntoError::NoSave { path: save.to_owned(), saves });
+        }
+        let root = save.canonicalize().map_err(failed)?;
+        let level = save::level(&root)?;
+        let files_of_26 = FOLDERS_OF_26.iter().any(|folder| root.join(folder).is_dir());
+        let looks = match &level {
+            Some(level) => Layout::of_level(level, files_of_26),
+            None if files_of_26 => Layout::Dimensions,
+            None => Layout::Old,
+        };
+        let folder = Some(dimension).filter(|dimension| save::stray_of(dimension).is_none());
+        let folder = folder.and_then(|dimension| save::dimension_folder(dimension, looks));
+        let folder = folder.ok_or_else(|| IntoError::NoFolder(dimension.to_owned()))?;
+        let has_level = level.is_some();
+        Ok(Self { root, looks, data_version: level.and_then(|level| level.data_version), has_level, folder })
+    }
+
+    /// Whether a column of this version is newer than the save's game.
+    pub(super) fn is_older_than(&self, data_version: i32) -> bool {
+        // Before 1.9 neither states one.
+        let own = self.data_version.or(self.has_level.then_some(0));
+        own.is_none_or(|own| own < data_version)
+    }
+
+    /// Says that it is not known which columns the save's game reads.
+    pub(super) fn unread_level(&self) -> Option<String> {
+        let text = "level.dat cannot be read, so that each column counts as newer than the save; --allow-newer puts them";
+        (!self.has_level).then(|| text.to_owned())
+    }
+
+    /// Says that a server keeps a dimension in a save of its own beside this one.
+    pub(super) fn of_server(&self, dimension: &str) -> Option<String> {
+        let ending = ServerFolder::ending(dimension)?;
+        let mut beside = self.root.file_name()?.to_owned();
+        beside.push(ending);
+        let beside = self.root.with_file_name(beside);
+        let is_there = beside.is_dir() && !self.root.join(&self.folder).join("region").is_dir();
+        is_there.then(|| {
+            format!(
+                "the save had no {dimension}, and a server that keeps it in {} does not look into {}/",
+                beside.display(),
+                self.folder.join("region").display()
+            )
+        })
+    }
+
+    /// Says that the save keeps a dimension where its game does not look.
+    pub(super) fn misfit(&self, dimension: &str) -> Option<String> {
+        let elsewhere = match self.looks {
+            Layout::Old => Layout::Dimensions,
+            Layout::Dimensions => Layout::Old,
+        };
+        let region = |folder: &Path| self.root.join(folder).join("region");
+        let kept = save::dimension_folder(dimension, elsewhere).filter(|kept| *kept != self.folder)?;
+        (region(&kept).is_dir() && !region(&self.folder).is_dir()).then(|| {
+            format!(
+                "the save keeps {dimension} in {}/, where the game of its level.dat does not look; what is put back is in {}/",
+                kept.join("region").display(),
+                self.folder.join("region").display()
+            )
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Kept slots: back as they were while the world has what was read of them, and named where it has something else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::region::Region;
+use super::slots::{Part, Slots};
+use super::{ExportError, ExportReport};
+use crate::mapping::kept::{Bytes, Folder, KeptSlot};
+use crate::region::Slot;
+
+/// Places that a report lists.
+pub(super) const LISTED: usize = 1024;
+
+/// A slot with an unreadable part that does not go back, or a column with a missing part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedSlot {
+    /// Its dimension, by the name that the save has.
+    pub dimension: String,
+    /// `region`, `entities` or `poi`.
+    pub folder: String,
+    /// Its place.
+    pub x: i32,
+    /// Its place.
+    pub z: i32,
+    /// Fault for which it could not be read, in words; empty if that is not known.
+    pub reason: String,
+}
+
+/// The kept slots of a region's folder, in slot order, with the bytes of their objects.
+pub(super) type KeptSlots = BTreeMap<Slot, ((i32, i32), KeptSlot, u64)>;
+
+/// Writes a slot as it was.
+pub(super) fn put_kept(
+    slots: &mut dyn Slots,
+    folder: Folder,
+    slot: Slot,
+    (kept, len_bytes): (&KeptSlot, u64),
+    report: &mut ExportReport,
+) -> Result<(), ExportError> {
+    let part = Part::of(folder);
+    match &kept.bytes {
+        Bytes::Old(timestamp, nbt) => {
+            report.old_slots += 1;
+            slots.put(part, slot, nbt, *timestamp)
+        }
+        Bytes::Raw(raw) => {
+            report.kept_slots += 1;
+            report.kept_slot_bytes += len_bytes;
+            slots.put_raw(part, slot, raw)
+        }
+    }
+}
+
+impl Region<'_> {
+    /// Notes a slot that does not go back because the world has something else there.
+    pub(super) fn drop_kept(
+        &self,
+        folder: Folder,
+        (x, z): (i32, i32),
+        kept: &KeptSlot,
+        report: &mut ExportReport,
+    ) {
+        if kept.is_old() {
+            report.left_old_slots += 1;
+        } else {
+            self.note_dropped(folder, (x, z), &kept.reason, report);
+        }
+    }
+
+    /// Notes a place with an unreadable part that is not written.
+    pub(super) fn note_dropped(
+        &self,
+        folder: Folder,
+        (x, z): (i32, i32),
+        reason: &str,
+        report: &mut ExportReport,
+    ) {
+        report.dropped_slot_count += 1;
+        if report.dropped_slots.len() < LISTED {
+            report.dropped_slots.push(DroppedSlot {
+                dimension: self.dimension_name.clone(),
+                folder: folder.name().to_owned(),
+                x,
+                z,
+                reason: reason.to_owned(),
+            });
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The part of an import that one thread does, in order: names become ids, prepared columns become transactions.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
+use cg_minecraft::{kind, name};
+use cg_registry::{Catalog, Name, Registration};
+use cg_store::objects::ObjectKey;
+use cg_store::prelude::{Durability, Property};
+use cg_store::{Error, World};
+use uuid::Uuid;
+
+use super::prepare::{Content, Job, LocalState, Prepared};
+use super::progress::{self, Earlier, FileProgress, Head, Stored};
+use super::source::Source;
+use super::stored::{ByColumn, RegionChunks, without_chunk};
+use super::{ImportError, ImportReport, Merge};
+use crate::mapping::Ids;
+use crate::mapping::layout::LevelDigest;
+use crate::nbt;
+use crate::region::Slot;
+use crate::save::RegionFile;
+
+/// About how many bytes a transaction takes before the next one is begun. Far below what any world refuses.
+pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
+/// Why what was read of a file may be of no one time.
+pub(super) const CHANGED: &str = "its length or time changed while it was read; stop the server, or import a copy that it does not write to";
+/// Why what an earlier run read of a file may be of another time than the rest.
+const CHANGED_BETWEEN: &str = "its length or time changed since an earlier run of this import began to read it; when the import is done, `--merge replace` brings it as it is";
+/// Why the rest of a file is missing.
+const GONE: &str =
+    "it is gone since an earlier run of this import began to read it, and was not read to its end";
+/// An import's only writer.
+pub(super) struct Importer<'a> {
+    pub(super) world: &'a World,
+    pub(super) ids: Ids,
+    pub(super) head: Head,
+    pub(super) source: &'a Source,
+    pub(super) file: usize,
+    /// The number of the file's progress.
+    pub(super) number: usize,
+    /// The files that were begun, by name.
+    numbers: BTreeMap<String, usize>,
+    pub(super) dimension: Dimension,
+    pub(super) dimension_name: String,
+    pub(super) progress: FileProgress,
+    /// Columns in the files of the dimension that were begun before.
+    pub(super) earlier: Earlier,
+    /// The same of the other dimensions.
+    others: BTreeMap<String, Earlier>,
+    pub(super) pending: Pending,
+    /// The chunks of the region whose column was asked for last.
+    pub(super) chunks: Option<RegionChunks>,
+    /// The entities without a chunk that the world had, if its columns are replaced.
+    pub(super) without_chunk: ByColumn,
+    /// The entities that the world had and that this import replaced or kept.
+    pub(super) met: HashSet<Uuid>,
+    /// Digest of the save's `level.dat`, once it was read.
+    pub(super) level: Option<LevelDigest>,
+    transactions: u64,
+    stop_after: Option<u64>,
+    pub(super) columns: u64,
+}
+
+/// Writes of the next transaction.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// `None` for those that go.
+    pub(super) chunks: BTreeMap<ChunkAt, Option<Chunk>>,
+    pub(super) entities: BTreeMap<EntityId, Entity>,
+    /// Entities of replaced chunks.
+    pub(super) deleted: BTreeSet<EntityId>,
+    pub(super) properties: BTreeMap<Name, Option<Vec<u8>>>,
+    /// Entities that are new among the [met](Importer::met).
+    pub(super) met: Vec<Uuid>,
+    /// `None` for those that go.
+    pub(super) objects: BTreeMap<ObjectKey, Option<Vec<u8>>>,
+    /// About how many bytes all this takes.
+    pub(super) len_bytes: usize,
+}
+
+impl<'a> Importer<'a> {
+    pub(super) fn new(
+        world: &'a World,
+        source: &'a Source,
+        ids: Ids,
+        head: Head,
+        stop_after: Option<u64>,
+    ) -> Result<Self, ImportError> {
+        let (mut numbers, mut others) = (BTreeMap::new(), BTreeMap::<_, Earlier>::new());
+        while let Some(begun) = progress::file(world, numbers.len())? {
+            others.entry(begun.dimension.clone()).or_default().add(&begun);
+            numbers.insert(begun.name, numbers.len());
+        }
+        let replaces = head.choices.merge == Some(Merge::Replace);
+        let without_chunk = if replaces { without_chunk(world)? } else { ByColumn::new() };
+        Ok(Self {
+            met: progress::met(world)?,
+            world,
+            ids,
+            head,
+            source,
+            file: 0,
+            number: 0,
+            numbers,
+            dimension: Dimension::new(0),
+            dimension_name: String::new(),
+            progress: FileProgress::default(),
+            earlier: Earlier::default(),
+            others,
+            pending: Pending::default(),
+            chunks: None,
+            without_chunk,
+            level: None,
+            transactions: 0,
+            stop_after,
+            columns: 0,
+        })
+    }
+
+    /// Begins a file, or goes on with it.
+    pub(super) fn open(&mut self, file: usize) -> Result<(), ImportError> {
+        self.file = file;
+        let (name, dimension) = (self.file_name().to_owned(), self.region().dimension.clone());
+        let number = self.numbers.len();
+        self.number = *self.numbers.entry(name.clone()).or_insert(number);
+        self.earlier = self.others.remove(&dimension).unwrap_or_default();
+        let stamp = self.source.stamp(file);
+        self.progress = progress::file(self.world, self.number)?.unwrap_or_else(|| FileProgress {
+            name,
+            dimension,
+            stamp,
+            ..FileProgress::default()
+        });
+        if self.progress.stamp != stamp {
+            self.tell_change(CHANGED_BETWEEN);
+        }
+        let name = name::of(&self.region().dimension).map_err(Error::from)?;
+        self.dimension_name = name::text(name.as_str());
+        self.dimension = self.world.registry().register_dimension(name.as_str())?;
+        Ok(())
+    }
+
+    pub(super) const fn next_slot(&self) -> u16 {
+        self.progress.next_slot
+    }
+
+    pub(super) const fn columns(&self) -> u64 {
+        self.columns
+    }
+
+    pub(super) fn region(&self) -> &RegionFile {
+        &self.source.files()[self.file]
+    }
+
+    pub(super) fn file_name(&self) -> &str {
+        &self.source.names[self.file]
+    }
+
+    /// Takes what a job read. Jobs come in order.
+    pub(super) fn apply(&mut self, job: Job, prepared: Prepared) -> Result<(), ImportError> {
+        if self.progress.is_done() {
+            return Ok(());
+        }
+        let Prepared { states, slots, broken } = prepared;
+        if let Some(reason) = broken {
+            let file = &self.source.names[self.file];
+            self.progress.report.note_unreadable(file, None, reason);
+            self.progress.next_slot = Slot::COUNT;
+            return self.commit();
+        }
+        if slots.is_empty() {
+            self.progress.next_slot = job.end_slot;
+            return Ok(());
+        }
+        let catalog = self.register(&states, &slots)?;
+        let blocks: Vec<BlockId> = states
+            .iter()
+            .map(|state| catalog.block_id(state.name.as_str()).expect("it was just registered"))
+            .collect();
+        for (slot, content) in slots {
+            match content {
+                Content::Unreadable(lost) => self.unread(slot, lost)?,
+                Content::OldSlot(column, bytes) => self.keep_region_slot(slot, column, bytes, true)?,
+                Content::PointsOfInterest(column, points) => self.points_of_interest(slot, column, points)?,
+                Content::NoPlace(what) => self.unreadable(slot, what.to_owned()),
+                Content::Entities(entities) => self.entity_slot(slot, &catalog, entities)?,
+                Content::Column(column) => self.column(slot, &catalog, &blocks, *column)?,
+            }
+            self.progress.next_slot = slot.index() + 1;
+            if self.pending.len_bytes > TRANSACTION_BYTES {
+                self.commit()?;
+            }
+        }
+        self.progress.next_slot = job.end_slot;
+        self.commit()
+    }
+
+    /// Ends a file.
+    pub(super) fn close(&mut self) -> Result<(), ImportError> {
+        if self.source.is_changed(self.file, self.progress.stamp) {
+            self.tell_change(CHANGED);
+        }
+        if progress::file(self.world, self.number)?.as_ref() != Some(&self.progress) {
+            self.commit()?;
+        }
+        self.earlier.add(&self.progress);
+        self.others.insert(self.progress.dimension.clone(), std::mem::take(&mut self.earlier));
+        Ok(())
+    }
+
+    /// Reports once that the file is not the one whose reading began.
+    fn tell_change(&mut self, what: &str) {
+        let FileProgress { name, report, is_change_told, .. } = &mut self.progress;
+        if !*is_change_told {
+            report.note_unreadable(name, None, what.to_owned());
+            *is_change_told = true;
+        }
+    }
+
+    /// Gives entities to chunks that came after them, takes the other files, and forgets the progress.
+    pub(super) fn finish(mut self) -> Result<ImportReport, ImportError> {
+        let mut report = ImportReport { has_no_column: self.source.save.is_all(), ..ImportReport::default() };
+        for number in 0..self.numbers.len() {
+            self.number = number;
+            self.progress = progress::file(self.world, number)?.unwrap_or_default();
+            if !self.progress.is_done() {
+                self.tell_change(GONE);
+                self.progress.next_slot = Slot::COUNT;
+                self.commit()?;
+            }
+            while self.has_waiting()? {
+                self.adopt()?;
+                self.commit()?;
+            }
+            report.has_no_column &= self.progress.brought.is_empty() && self.progress.unread.is_empty();
+            report.add(std::mem::take(&mut self.progress.report));
+        }
+        report.has_no_column &= report.unreadable.is_empty();
+        self.files(&mut report)?;
+        self.end(&mut report)?;
+        Ok(report)
+    }
+
+    pub(super) fn unreadable(&mut self, slot: Slot, reason: String) {
+        let file = &self.source.names[self.file];
+        self.progress.report.note_unreadable(file, Some(slot.index()), reason);
+    }
+
+    /// Takes note of a loss of the file that is read.
+    pub(super) fn lost(&mut self, reason: String) {
+        self.progress.report.note_unreadable(&self.source.names[self.file], None, reason);
+    }
+
+    /// Registers what a job met and the world has no name of yet: by name, so that the order is always the same.
+    fn register(
+        &self,
+        states: &[LocalState],
+        slots: &[(Slot, Content)],
+    ) -> Result<Arc<Catalog>, ImportError> {
+        let catalog = self.world.catalog();
+        let mut new = Registration::default();
+        for state in states {
+            if catalog.block_id(state.name.as_str()).is_none() {
+                new.blocks.push(kind::offer(state.name.clone(), state.owns, state.is_opaque));
+            }
+        }
+        new.blocks.sort_by(|a, b| a.name.cmp(&b.name));
+        let groups = slots.iter().flat_map(|(_, content)| match content {
+            Content::Column(column) => column.entities.groups.as_slice(),
+            Content::Entities(entities) => entities.groups.as_slice(),
+            Content::OldSlot(..)
+            | Content::PointsOfInterest(..)
+            | Content::NoPlace(_)
+            | Content::Unreadable(_) => &[],
+        });
+        let kinds: BTreeSet<&str> = groups.flatten().map(|record| record.kind.as_str()).collect();
+        for kind in kinds {
+            let name = name::of_entity_kind(kind);
+            if catalog.entity_type(name.as_str()).is_none() {
+                new.entities.push(name);
+            }
+        }
+        if new == Registration::default() { Ok(catalog) } else { Ok(self.world.registry().register(&new)?) }
+    }
+
+    /// Writes everything pending with the progress, in one transaction.
+    pub(super) fn commit(&mut self) -> Result<(), ImportError> {
+        if self.progress.waiting.len() > progress::WAITING {
+            let page = progress::page_bytes(&std::mem::take(&mut self.progress.waiting));
+            self.pending.properties.insert(progress::page_name(self.number, self.progress.pages), Some(page));
+            self.progress.pages += 1;
+        }
+        for (page, met) in (0..).zip(std::mem::take(&mut self.pending.met).chunks(progress::WAITING)) {
+            let name = progress::met_name(self.number, self.progress.next_slot, page);
+            self.pending.properties.insert(name, Some(progress::page_bytes(met)));
+        }
+        let Pending { chunks, entities, deleted, properties, objects, .. } =
+            std::mem::take(&mut self.pending);
+        let (number, progress) = (self.number, &self.progress);
+        self.world.transaction_at(Durability::Process, |tx| {
+            for id in deleted {
+                tx.delete_entity(id);
+            }
+            for (at, chunk) in chunks {
+                match chunk {
+                    Some(chunk) => tx.save(at, chunk),
+                    None => tx.delete(at),
+                }
+            }
+            for (id, entity) in entities {
+                tx.put_entity(id, entity);
+            }
+            for (name, bytes) in properties {
+                tx.set_property(Property::Named(name), bytes);
+            }
+            for (key, bytes) in objects {
+                match bytes {
+                    Some(bytes) => tx.put_object(key, bytes)?,
+                    None => tx.delete_object(key)?,
+                }
+            }
+            progress::put_file(tx, number, progress);
+            Stored::Ok(())
+        })?;
+        self.count_transaction()
+    }
+
+    /// Counts a transaction, and stops if no more were asked for.
+    pub(super) const fn count_transaction(&mut self) -> Result<(), ImportError> {
+        self.transactions += 1;
+        match self.stop_after {
+            Some(count) if self.transactions >= count => Err(ImportError::Stopped(self.transactions)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The block entities of the side data that lists those without an owner; `None` when it is no such list.
+pub(crate) fn listed_block_entities(side: &[u8]) -> Option<Vec<&[u8]>> {
+    let list = nbt::Compound::parse(side, &nbt::Limits::default()).ok()?.list("block_entities")?;
+    Some(list.compounds().map(nbt::Compound::raw).collect())
+}
