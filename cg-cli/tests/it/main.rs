@@ -1,22 +1,17 @@
-//! Saves of real worlds and made ones: what the `cg` tool reads and writes, seen from outside.
+//! The `cg` tool on worlds, on saves of real worlds and on made ones, seen from outside.
 
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
 mod atomic;
 mod cmd;
 mod copies;
-mod corpus;
-mod corrupt;
-mod export;
+#[path = "../../../testdata/held.rs"]
+#[expect(dead_code, reason = "the tests of cg-anvil compare more of it")]
 mod held;
-mod import;
 mod java26;
-mod leftovers;
-mod limits;
 #[path = "../../../testdata/long.rs"]
 mod long;
-mod lz4;
-mod made;
+#[path = "../../../testdata/maker.rs"]
 mod maker;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -24,11 +19,10 @@ mod postgres;
 mod postgres_segments;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
-mod round;
-mod schem;
-mod series;
+#[path = "../../../testdata/saves.rs"]
+mod saves;
 #[path = "../../../testdata/surviving.rs"]
 #[expect(dead_code, reason = "another crate's tests damage rows with it")]
 mod surviving;
-mod traps;
+#[path = "../../../testdata/worlds.rs"]
 mod worlds;

@@ -1,9 +1,11 @@
 //! `cg import` and `cg export`: what they print and exit with, and an import that is killed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cg_anvil::export::{ExportOptions, export};
 use cg_format::record::Record;
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
@@ -11,7 +13,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use super::run;
-use crate::{held, limits, made, worlds};
+use crate::{held, saves, worlds};
 
 fn args<'a>(first: &'a str, paths: &[&'a Path], rest: &[&'a str]) -> Vec<&'a str> {
     let paths = paths.iter().map(|path| path.to_str().expect("a path of letters"));
@@ -22,7 +24,7 @@ fn args<'a>(first: &'a str, paths: &[&'a Path], rest: &[&'a str]) -> Vec<&'a str
 fn a_save_goes_in_and_comes_out() {
     let dir = tempfile::tempdir().expect("a directory");
     let [save, world, out] = ["save", "world", "out"].map(|name| dir.path().join(name));
-    made::make(&save);
+    saves::make(&save);
     let said = run(&args("import", &[&save, &world], &[]));
     expect![[r#"
         entities/r.0.0.mca slot 0: entity 00000000-0000-0000-0000-000000000004 was met before, now b39ac9f0-6cec-83fb-be67-525673ebde77
@@ -69,7 +71,7 @@ fn a_save_goes_in_and_comes_out() {
 fn what_a_report_has_no_room_for_is_counted() {
     let dir = tempfile::tempdir().expect("a directory");
     let [save, world] = ["save", "world"].map(|name| dir.path().join(name));
-    limits::hopeless(&save);
+    saves::hopeless(&save);
     let said = run(&args("import", &[&save, &world], &["--json"]));
     assert_eq!(said.code, 1, "{}", said.err);
     let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
@@ -91,7 +93,7 @@ fn what_a_report_has_no_room_for_is_counted() {
 fn what_no_save_holds_is_counted_by_kind() {
     let dir = tempfile::tempdir().expect("a directory");
     let [save, world, out, only] = ["save", "world", "out", "only"].map(|name| dir.path().join(name));
-    made::make(&save);
+    saves::make(&save);
     run(&args("import", &[&save, &world], &[])).good();
     let store = held::open(&world);
     let nether = store.catalog().dimension("minecraft:the_nether").expect("imported");
@@ -138,7 +140,7 @@ fn files_that_are_left_out_are_named_and_counted() {
 
     let dir = tempfile::tempdir().expect("a directory");
     let [save, world] = ["save", "world"].map(|name| dir.path().join(name));
-    made::make(&save);
+    saves::make(&save);
     std::fs::write(save.join("level.dat"), "level").expect("written");
     std::fs::File::create(save.join("huge.bin")).and_then(|file| file.set_len(64 << 20)).expect("written");
     std::fs::write(save.join(OsStr::from_bytes(b"caf\xe9.txt")), "x").expect("written");
@@ -168,7 +170,7 @@ fn what_is_no_save_makes_no_world() {
     // A directory with something else in it is left alone.
     std::fs::create_dir(&world).expect("a directory");
     std::fs::write(world.join("precious.txt"), "mine").expect("written");
-    made::make(&save);
+    saves::make(&save);
     let said = run(&args("import", &[&save, &world], &[]));
     assert_eq!(said.code, 4, "{}", said.err);
     assert_eq!(std::fs::read_dir(&world).expect("readable").count(), 1);
@@ -270,4 +272,32 @@ fn a_path_of_a_save_commands_no_terminal() {
     let said = run(&args("import", &[&save, &world], &[]));
     let named = "\n  mods/\\u{1b}[2J\\ncg: all is well/region/r.0.0.mca\n";
     assert!(said.out.contains(named), "{:?}", said.out);
+}
+
+#[test]
+fn an_unfinished_export_is_not_imported() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let [out, path] = ["out", "world"].map(|name| dir.path().join(name));
+    let world = World::builder().in_memory().expect("memory");
+    let overworld = world.registry().register_dimension("minecraft:overworld").expect("new");
+    let [stone] = world.registry().register_blocks(["minecraft:stone"]).expect("new");
+    let saved = world.transaction(|tx| {
+        let chunk = Chunk::filled(stone, &tx.catalog().current_schema())?;
+        for x in [-1, 0] {
+            tx.save(ChunkAt::new(overworld, ChunkPos::new(x, 4, 0)?), chunk.clone());
+        }
+        Ok::<_, Box<dyn std::error::Error>>(())
+    });
+    saved.expect("it is sound");
+    let stopped = catch_unwind(AssertUnwindSafe(|| {
+        export(&world, &out, &ExportOptions::default(), |now| assert!(now.regions_done < 1, "stopped"))
+    }));
+    stopped.expect_err("it was stopped");
+    let said = run(&args("import", &[&out, &path], &[]));
+    let refused = format!(
+        "cg: {} holds an unfinished export: run that again to its end, or delete cg-export.unfinished to import what is there\n",
+        out.display()
+    );
+    assert_eq!((said.code, said.err), (1, refused));
+    assert!(!path.exists());
 }

@@ -12,8 +12,6 @@ use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
 use tempfile::TempDir;
 
-use crate::cmd::{run, text};
-
 struct Sample {
     dir: TempDir,
     world: World,
@@ -209,18 +207,4 @@ fn every_folder_is_synced_before_it_is_done() {
     // Made: `new`, `out`, `region`, `DIM1`, its `region`. Once for the journal, once for each of three regions; in the end
     // `region`, `DIM1`, its `region`, `data`, `new`, `out`, and again without the journal.
     assert_eq!(folder::sync_count() - before, 5 + 1 + 3 + 7);
-}
-
-#[test]
-fn an_unfinished_export_is_not_imported() {
-    let sample = Sample::new();
-    sample.stop_after("out", 1);
-    let (out, world) = (sample.path("out"), sample.path("world"));
-    let said = run(&["import", text(&out), text(&world)]);
-    let refused = format!(
-        "cg: {} holds an unfinished export: run that again to its end, or delete cg-export.unfinished to import what is there\n",
-        out.display()
-    );
-    assert_eq!((said.code, said.err), (1, refused));
-    assert!(!world.exists());
 }

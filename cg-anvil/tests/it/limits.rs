@@ -3,15 +3,15 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use cg_anvil::column::{Blocks, Column, EntityColumn, Section};
+use cg_anvil::column::{Blocks, Column, Section};
 use cg_anvil::import::{ImportError, ImportOptions, ImportReport, Unlisted, Unreadable, import};
-use cg_anvil::region::Slot;
 use cg_anvil::{nbt, write};
 use cg_store::StoreLimits;
 use cg_store::prelude::*;
 use expect_test::expect;
 
-use crate::maker::{self, Stored, patterned};
+use crate::maker::{self, patterned};
+use crate::saves::hopeless;
 
 fn world() -> World {
     World::builder().in_memory().expect("a world in memory")
@@ -26,57 +26,6 @@ fn imported_in_parts(save: &Path, world: &World) -> ImportReport {
             ended => return ended.expect("what is too much is counted, not refused"),
         }
     }
-}
-
-/// A column in which something is lost so many times.
-fn broken(x: i32, section_count: usize, section: impl Fn(&mut nbt::CompoundWriter<'_>, usize)) -> Vec<u8> {
-    nbt::document(|root| {
-        root.int("DataVersion", maker::DATA_VERSION);
-        root.int("xPos", x);
-        root.int("zPos", 0);
-        let sections = root.compounds("sections", 0..section_count, |out, index| {
-            section(out, index);
-            Ok::<_, nbt::TooLong>(())
-        });
-        sections.expect("short names");
-    })
-}
-
-/// A save whose report is beyond every property: in slot 0 are 5,000 losses, in slot 1 one, in slot 2 are 300 with
-/// long names, and two thousand files are left out.
-pub(crate) fn hopeless(save: &Path) {
-    let long = "[".repeat(60_000);
-    let nameless = broken(0, 5000, |_, _| ());
-    let long_names = broken(2, 300, |out, index| {
-        out.byte("Y", (index as i32 - 150).clamp(-128, 127) as i8);
-        out.compound("block_states", |out| {
-            out.compounds("palette", 0..1, |entry, _| entry.string("Name", &long)).expect("short enough");
-        });
-    });
-    // Paths that no object's key can hold.
-    for index in 0..2000 {
-        let folder = save.join(format!("{index}{}", "x".repeat(245))).join("y".repeat(250));
-        std::fs::create_dir_all(&folder).expect("a directory");
-        std::fs::write(folder.join("z"), []).expect("written");
-    }
-    let unknown = Stored { slot: Slot::of_column(1, 0), compression: 9, payload: vec![] };
-    let slots = [maker::zlib((0, 0), &nameless), unknown, maker::zlib((2, 0), &long_names)];
-    std::fs::create_dir_all(save.join("region")).expect("a directory");
-    std::fs::create_dir_all(save.join("entities")).expect("a directory");
-    maker::region(&save.join("region/r.0.0.mca"), &slots);
-    let pig = maker::entity("minecraft:pig", [0, 0, 0, 1], [1.0, 2.0, 3.0], &[]);
-    let pigs = EntityColumn {
-        x: 0,
-        z: 0,
-        data_version: maker::DATA_VERSION,
-        stated: None,
-        entities: vec![pig; 1500],
-        list: Some(nbt::Tag::End),
-        left: None,
-    };
-    let pigs = write::entities(&pigs).expect("entities");
-    let slots = [maker::zlib((0, 0), &pigs)];
-    maker::region(&save.join("entities/r.0.0.mca"), &slots);
 }
 
 #[test]
