@@ -11,8 +11,9 @@ use cg_store::objects::ObjectKey;
 use cg_store::prelude::Property;
 use cg_store::{Error, ErrorKind, World};
 
+use super::defaults::DATA_VERSION;
 use super::kept::KeptSlots;
-use super::{DATA_VERSION, ExportReport};
+use super::report::ExportReport;
 use crate::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};
 use crate::import::listed_block_entities;
 use crate::mapping::kept::{Folder, slot_key};

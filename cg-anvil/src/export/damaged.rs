@@ -3,40 +3,13 @@
 //! A column that says that it is generated to the end is never generated again. Where chunks of it cannot be read there
 //! would be nothing for ever, so such a column is left out, or says that it was only begun.
 
-use serde::{Deserialize, Serialize};
-
-use super::ExportReport;
 use super::column::Built;
+use super::options::Damaged;
 use super::region::Region;
+use super::report::{DamagedColumn, ExportReport};
 use crate::column::Column;
 use crate::mapping::leftovers::Blocks;
 use crate::nbt::{self, Compound};
-
-/// What becomes of columns of which chunks cannot be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Damaged {
-    /// They are left out: the game generates them anew, and what was built there is gone.
-    #[default]
-    LeaveOut,
-    /// They are written with what is left, and say that they were only begun: the game generates the terrain again, also
-    /// over what is left.
-    Regenerate,
-}
-
-/// A column with unreadable chunks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DamagedColumn {
-    /// Its dimension, by the name that the save has.
-    pub dimension: String,
-    /// Its place.
-    pub x: i32,
-    /// Its place.
-    pub z: i32,
-    /// The sections that cannot be read, ascending; those among them that never had blocks cannot be told from the rest.
-    pub sections: Vec<i32>,
-    /// Whether it was written, to be generated again.
-    pub is_written: bool,
-}
 
 impl Region<'_> {
     /// Whether a column that was built may be written. One with lost chunks is noted in the report.

@@ -7,7 +7,8 @@ use cg_format::{EntityId, EntitySource};
 use cg_registry::Catalog;
 use cg_store::{Error, World};
 
-use super::{DATA_VERSION, ExportReport};
+use super::defaults::DATA_VERSION;
+use super::report::ExportReport;
 use crate::entity::{self, MAX_RIDER_DEPTH};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{Ids, Origin, place};

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use cg_store::{Error, World};
 
+use super::error::ExportError;
 use super::journal::Journal;
-use super::{ExportError, ExportReport};
+use super::report::ExportReport;
 use crate::Region;
 use crate::mapping::key::FILE_PREFIX;
 use crate::save::{self, Layout};

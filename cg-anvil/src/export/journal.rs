@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use cg_store::World;
 use serde::{Deserialize, Serialize};
 
+use super::error::ExportError;
+use super::options::ExportOptions;
+use super::report::ExportReport;
 use super::slots::Part;
-use super::{ExportError, ExportOptions, ExportReport};
 use crate::region::{Region, RegionPos, region_of_file};
 use crate::{folder, save};
 

@@ -2,31 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
+use super::error::ExportError;
 use super::region::Region;
+use super::report::{DroppedSlot, ExportReport, LISTED};
 use super::slots::{Part, Slots};
-use super::{ExportError, ExportReport};
 use crate::mapping::kept::{Bytes, Folder, KeptSlot};
 use crate::region::Slot;
-
-/// Places that a report lists.
-pub(super) const LISTED: usize = 1024;
-
-/// A slot with an unreadable part that does not go back, or a column with a missing part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DroppedSlot {
-    /// Its dimension, by the name that the save has.
-    pub dimension: String,
-    /// `region`, `entities` or `poi`.
-    pub folder: String,
-    /// Its place.
-    pub x: i32,
-    /// Its place.
-    pub z: i32,
-    /// Fault for which it could not be read, in words; empty if that is not known.
-    pub reason: String,
-}
 
 /// The kept slots of a region's folder, in slot order, with the bytes of their objects.
 pub(super) type KeptSlots = BTreeMap<Slot, ((i32, i32), KeptSlot, u64)>;

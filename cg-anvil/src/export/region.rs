@@ -9,13 +9,15 @@ use cg_store::World;
 use cg_store::view::Area;
 
 use super::column::{Built, ColumnBuilder};
-use super::damaged::Damaged;
+use super::defaults::{DATA_VERSION, SECTION_Y};
 use super::entities::{self, Listed, Lists};
+use super::error::ExportError;
 use super::kept::{KeptSlots, put_kept};
+use super::options::Damaged;
+use super::report::ExportReport;
 use super::scope::Columns;
 use super::slots::{Part, Slots};
 use super::survey::Contents;
-use super::{DATA_VERSION, ExportError, ExportReport, SECTION_Y};
 use crate::column::{Column, EntityColumn};
 use crate::mapping::EntitySlot;
 use crate::mapping::kept::{self, Folder, Mapped};

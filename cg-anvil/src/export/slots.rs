@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::ExportError;
+use super::error::ExportError;
 use crate::mapping::kept::Folder;
 use crate::region::{RawSlot, RegionPos, RegionWriter, Slot};
 

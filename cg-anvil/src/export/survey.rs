@@ -9,8 +9,10 @@ use cg_registry::{Catalog, ListKind};
 use cg_store::objects::ObjectKey;
 use cg_store::{Error, World};
 
+use super::defaults::SECTION_Y;
+use super::entities;
+use super::report::ExportReport;
 use super::scope::Scope;
-use super::{ExportReport, SECTION_Y, entities};
 use crate::import::PROGRESS_PREFIX;
 use crate::mapping::key::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
 use crate::mapping::{kept, place};

@@ -13,11 +13,13 @@ use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, World};
 use uuid::Uuid;
 
+use super::choices::Merge;
+use super::error::ImportError;
 use super::prepare::{Content, Job, LocalState, Prepared};
 use super::progress::{self, Earlier, FileProgress, Head, Stored};
+use super::report::ImportReport;
 use super::source::Source;
 use super::stored::{ByColumn, RegionChunks, without_chunk};
-use super::{ImportError, ImportReport, Merge};
 use crate::mapping::Ids;
 use crate::mapping::layout::LevelDigest;
 use crate::nbt;

@@ -6,10 +6,13 @@ use std::ops::ControlFlow;
 use cg_store::view::Area;
 use cg_store::{Error, World};
 
+use super::ReplacedLevel;
+use super::choices::{Merge, MergeFiles};
+use super::error::ImportError;
 use super::files;
+use super::options::ImportOptions;
 use super::progress::{self, Head, RULES};
 use super::source::Source;
-use super::{ImportError, ImportOptions, Merge, MergeFiles, ReplacedLevel};
 use crate::mapping::key;
 use crate::{Level, save};
 

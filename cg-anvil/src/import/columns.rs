@@ -14,11 +14,13 @@ use cg_minecraft::name;
 use cg_registry::Catalog;
 use cg_store::Error;
 
+use super::Untested;
 use super::apply::{Importer, listed_block_entities};
 use super::builder::list_block_entities;
+use super::choices::Merge;
+use super::error::ImportError;
 use super::prepare::PreparedColumn;
 use super::stored::StoredColumn;
-use super::{ImportError, Merge, Untested};
 use crate::column::Column;
 use crate::mapping::kept::Folder;
 use crate::mapping::{Ids, NO_CHUNK, place};

@@ -11,8 +11,10 @@ use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
 use super::apply::Importer;
+use super::choices::Merge;
+use super::error::ImportError;
 use super::prepare::{PreparedEntities, not_kept};
-use super::{ImportError, Merge, Rekeyed, progress};
+use super::{Rekeyed, progress};
 use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{NO_CHUNK, Origin, place, unless_damaged};

@@ -9,11 +9,14 @@ use cg_store::objects::ObjectKey;
 use cg_store::prelude::Durability;
 use cg_store::{Error, ErrorKind};
 
+use super::Untested;
 use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
 use super::begin::LEVEL;
+use super::choices::Merge;
+use super::error::ImportError;
 use super::progress::Stored;
+use super::report::ImportReport;
 use super::source::Stamp;
-use super::{ImportError, ImportReport, Merge, Untested};
 use crate::Level;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::layout::digest_of_level;

@@ -3,8 +3,9 @@
 use cg_store::ErrorKind;
 
 use super::apply::Importer;
+use super::choices::Merge;
+use super::error::ImportError;
 use super::prepare::{self, Lost, not_kept};
-use super::{ImportError, Merge};
 use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped, Mask};
 use crate::region::{Extent, RawSlot, Slot};
 use crate::save::RegionKind;

@@ -6,9 +6,11 @@ use cg_store::prelude::Durability;
 
 use super::apply::Importer;
 use super::begin::{files_of_before, stored_level};
+use super::choices::Merge;
+use super::error::ImportError;
 use super::progress::{self, Stored};
+use super::report::ImportReport;
 use super::report::Stray;
-use super::{ImportError, ImportReport, Merge};
 use crate::mapping::layout::{MetLayout, digest_of_level, layout_key};
 use crate::mapping::unless_damaged;
 use crate::save::{is_moved, stray_of};

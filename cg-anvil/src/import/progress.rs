@@ -15,8 +15,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::ReplacedLevel;
+use super::choices::Choices;
+use super::error::ImportError;
+use super::report::ImportReport;
 use super::source::Stamp;
-use super::{Choices, ImportError, ImportReport, ReplacedLevel};
 use crate::region::{RegionPos, Slot};
 
 /// How the names of all properties begin in which an import keeps its progress.

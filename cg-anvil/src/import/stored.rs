@@ -13,7 +13,8 @@ use cg_store::view::Area;
 use cg_store::{Error, ErrorKind, World};
 
 use super::apply::Importer;
-use super::{ImportError, Merge};
+use super::choices::Merge;
+use super::error::ImportError;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::{NO_CHUNK, key, place};
 use crate::region::RegionPos;

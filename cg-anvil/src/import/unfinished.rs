@@ -6,8 +6,8 @@ use cg_store::prelude::Durability;
 use cg_store::{Error, World};
 use serde::{Deserialize, Serialize};
 
-use super::ImportError;
 use super::entities::{ADOPTIONS, adopted};
+use super::error::ImportError;
 use super::progress::{self, Stored};
 use crate::mapping::unless_damaged;
 

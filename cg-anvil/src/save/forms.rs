@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::error::SaveError;
+use super::layout;
 use super::regions::{self, REGION_FOLDERS};
-use super::{SaveError, layout};
 
 /// Endings of files that other programs packed.
 const PACKED: [&str; 15] =

@@ -6,7 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::{REGION_FOLDERS, Save, SaveError, is_region_part, layout, lock, regions};
+use super::error::SaveError;
+use super::listing::Save;
+use super::regions::{REGION_FOLDERS, is_region_part};
+use super::{layout, lock, regions};
 use crate::Region;
 use crate::region::{RegionPos, Slot};
 

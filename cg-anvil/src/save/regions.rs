@@ -6,9 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::error::SaveError;
+use super::file::{RegionFile, RegionKind};
 use super::forms::{self, OtherForm};
 use super::layout::{self, Layout, OVERWORLD};
-use super::{RegionFile, RegionKind, SaveError};
 use crate::region::{RegionPos, number, region_pos, split_name};
 
 /// How deep folders below `dimensions/<namespace>/` are followed; a dimension's name may hold slashes.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::LEVEL;
+use super::file::LEVEL;
 
 /// Folders that mark a save, each by itself, as `level.dat` does.
 const PARTS: [&str; 4] = ["region", "DIM-1", "DIM1", "dimensions"];

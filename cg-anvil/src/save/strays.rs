@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, RegionFile, RegionKind};
+use super::file::{RegionFile, RegionKind};
+use super::layout::Layout;
 use crate::Region;
 
 /// The namespace of dimensions that are made of strays.

@@ -2,12 +2,13 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::region::region_pos;
+use crate::region::{RegionPos, region_pos};
 
 #[track_caller]
 fn check(paths: &[&str], expected: Expect) {

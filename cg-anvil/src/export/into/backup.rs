@@ -10,8 +10,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::IntoError;
 use super::disk::{self, Partial};
+use super::error::IntoError;
 
 const INFIX: &str = ".cg-replaced-";
 const UNFINISHED: &str = ".part";

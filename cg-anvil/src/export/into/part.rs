@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 use super::backup::Backup;
 use super::disk::{self, Partial};
-use super::{IntoError, IntoProgress};
+use super::error::IntoError;
+use super::options::IntoProgress;
 use crate::export::slots::Part;
 use crate::region::{
     self, Compression, ReadLimits, Region, RegionPos, Slot, SlotChange, compress_as, is_external,

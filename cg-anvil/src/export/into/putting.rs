@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::backup::Backup;
+use super::error::IntoError;
+use super::options::{IntoOptions, IntoProgress};
 use super::part::{Old, PartFile};
 use super::plan::Plan;
 use super::report::SlotCounts;
 use super::same::Judge;
 use super::search::Searched;
 use super::target::Target;
-use super::{IntoError, IntoOptions, IntoProgress, IntoReport, lists};
+use super::{IntoReport, lists};
 use crate::export::ExportError;
 use crate::export::scope::Columns;
 use crate::export::slots::{Part, Slots};

@@ -10,7 +10,9 @@ use std::thread;
 
 use uuid::Uuid;
 
-use super::{IntoError, IntoProgress, lists};
+use super::error::IntoError;
+use super::lists;
+use super::options::IntoProgress;
 use crate::export::slots::Part;
 use crate::nbt::{self, Compound, Document, List};
 use crate::region::{Compression, ReadLimits, Region, RegionPos, Slot, decompress};

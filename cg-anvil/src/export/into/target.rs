@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::IntoError;
+use super::error::IntoError;
 use crate::save::{self, FOLDERS_OF_26, Layout, ServerFolder};
 
 /// A save, as the game of its `level.dat` looks at it.
