@@ -22,8 +22,8 @@ use crate::toolchain::Needs;
 /// The version of the program that makes the listings. Another one may write the same items otherwise.
 const VERSION: &str = "0.52.0";
 
-/// Libraries of the tools, and those of Java saves, whose interfaces are not what hosts will use.
-const INTERNAL: [&str; 4] = ["cg-minecraft", "cg-anvil", "cg-map", "cg-bench"];
+/// Libraries of the tools, which no host uses.
+const INTERNAL: [&str; 1] = ["cg-bench"];
 
 /// What to do with a listing that differs.
 #[derive(Debug, Default, clap::Args)]
