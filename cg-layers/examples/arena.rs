@@ -1,7 +1,7 @@
 //! The cycle of an arena in a stored world: save a snapshot, play a match, restore within the ticks of a server, verify.
 //! Runs in memory, on disk, and in an overlay over a world. Prints how long the ticks were.
 //!
-//! `cargo run --release --package cg-restore --example arena`
+//! `cargo run --release --package cg-layers --example arena`
 #![allow(clippy::print_stdout, reason = "that is what it is for")]
 
 use std::error::Error;
@@ -13,8 +13,8 @@ use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::{BlockBox, BlockPos, ChunkAt, ChunkSource, Editor, EntityId, EntitySource, Limits, LocalPos};
 use cg_layers::Overlay;
+use cg_layers::restore::{Observer, StoreHost, Target};
 use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, Registration};
-use cg_restore::{Observer, StoreHost, Target};
 use cg_snapshot::file::{FileOptions, SnapshotFile};
 use cg_snapshot::{
     BlockChange, CaptureOptions, Operation, Outcome, Region, RestoreOptions, RestoreQueue, Snapshot,

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use cg_format::ChunkAt;
-use cg_layers::{Base, Overlay};
 use cg_registry::UpgradeFunctions;
 use cg_snapshot::{RestoreError, StepWork};
+use cg_store::layer::Base;
 use cg_store::{Error, LoadTicket, Peek, World};
+
+use crate::overlay::Overlay;
 
 /// A store whose transactions run the steps of a [`RestoreQueue`](cg_snapshot::RestoreQueue).
 pub trait Target {

@@ -8,8 +8,8 @@ use cg_format::entity::{Entity, EntityPos, Owner};
 use cg_format::{
     BlockBox, BlockPos, ChunkAt, ChunkPos, ChunkSource, Dimension, Editor, EntityId, EntitySource, LocalPos,
 };
+use cg_layers::restore::{StoreHost, Target};
 use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, Registration};
-use cg_restore::{StoreHost, Target};
 use cg_snapshot::{
     BlockChange, CaptureOptions, Handle, Operation, Region, RestoreOptions, RestoreQueue, Snapshot,
     TickBudget, TickReport, capture,
@@ -129,7 +129,7 @@ pub(crate) struct Told {
     pub(crate) lit: Vec<ChunkAt>,
 }
 
-impl cg_restore::Observer for Told {
+impl cg_layers::restore::Observer for Told {
     fn changed(&mut self, change: BlockChange) {
         self.blocks.push(change);
     }

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cg_format::{BlockPos, ChunkAt};
+use cg_layers::restore::{Stopped, StoreHost, Target};
 use cg_registry::Catalog;
-use cg_restore::{Stopped, StoreHost, Target};
 use cg_snapshot::{Outcome, Snapshot, StepWork, TickBudget};
 use cg_store::{Error, LoadTicket, World};
 

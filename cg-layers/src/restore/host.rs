@@ -7,8 +7,8 @@ use cg_registry::UpgradeFunctions;
 use cg_snapshot::{BlockChange, Host, RestoreError, StepWork, Stepped};
 use cg_store::Error;
 
-use crate::target::{Stopped, Target};
-use crate::tickets::Tickets;
+use super::target::{Stopped, Target};
+use super::tickets::Tickets;
 
 /// The maximum number of attempts for a step in one tick. Another writer rarely changes the same chunk twice within a
 /// step.
@@ -26,7 +26,7 @@ pub trait Observer {
 /// For games that send the whole area again after a restore.
 impl Observer for () {}
 
-/// A [`World`](cg_store::World) or [`Overlay`](cg_layers::Overlay) as the [`Host`] of a
+/// A [`World`](cg_store::World) or [`Overlay`](crate::Overlay) as the [`Host`] of a
 /// [`RestoreQueue`](cg_snapshot::RestoreQueue).
 ///
 /// Each step is one transaction. A step that conflicts with another commit runs again on the new state, at most three

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_layers::Overlay;
+use cg_layers::restore::{StoreHost, Target};
 use cg_registry::Catalog;
-use cg_restore::{StoreHost, Target};
 use cg_snapshot::{Host, Outcome, Snapshot};
 use cg_store::{Error, Peek, World};
 

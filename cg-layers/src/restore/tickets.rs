@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cg_format::ChunkAt;
 use cg_store::LoadTicket;
 
-use crate::target::Target;
+use super::target::Target;
 
 /// The number of waiting chunks that starts a load: half of the tickets that one operation holds by default.
 const CHUNKS_AT_ONCE: usize = 32;

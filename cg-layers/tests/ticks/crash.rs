@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cg_format::Limits;
-use cg_restore::StoreHost;
+use cg_layers::restore::StoreHost;
 use cg_snapshot::file::{FileOptions, SnapshotFile};
 use cg_snapshot::{Outcome, TickBudget, Unverifiable};
 use cg_store::World;

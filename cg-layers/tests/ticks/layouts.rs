@@ -4,10 +4,10 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use cg_format::Limits;
+use cg_layers::restore::StoreHost;
 use cg_registry::{
     BlockOffer, ComponentOffer, KeptComponents, LOST_COMPONENTS, Name, Registration, STALE, UpgradeFunctions,
 };
-use cg_restore::StoreHost;
 use cg_snapshot::file::{FileOptions, SnapshotFile};
 use cg_snapshot::{
     CaptureOptions, Operation, Outcome, Region, RestoreOptions, RestoreQueue, Snapshot, TickBudget,
