@@ -26,6 +26,7 @@ pub mod new_file;
 pub mod region;
 pub mod save;
 pub mod schem;
+mod settings;
 pub mod write;
 
 /// Trees as a save has them; they lie lower, because schematics are made of them too.

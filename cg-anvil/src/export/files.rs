@@ -6,14 +6,16 @@ use std::io::{self, Cursor, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cg_store::{Error, World};
+use cg_store::settings::WorldSettings;
+use cg_store::{Error, ErrorKind, World};
 
 use super::error::ExportError;
 use super::journal::Journal;
 use super::report::ExportReport;
 use crate::Region;
 use crate::mapping::key::FILE_PREFIX;
-use crate::save::{self, Layout};
+use crate::save::{self, LEVEL, Layout};
+use crate::settings::{ICON, Written};
 
 /// How the paths begin of the files that are a dimension's own: those in its folder in each layout, and in that in which it
 /// is placed.
@@ -34,7 +36,22 @@ pub(super) fn write(
     journal: &mut Journal,
     report: &mut ExportReport,
 ) -> Result<(), ExportError> {
-    journal.files(names(world)?)?;
+    let settings = match world.settings() {
+        Err(error) if error.kind() == ErrorKind::Damaged => {
+            report.missed("settings, of which one is damaged", 1);
+            WorldSettings::default()
+        }
+        settings => settings?,
+    };
+    let mut names = names(world)?;
+    let has = |file: &str| names.iter().any(|name| name == file);
+    // A picture that was set in the world, of a save that had none.
+    let is_icon_new = below.is_none() && settings.thumbnail.is_some() && has(LEVEL) && !has(ICON);
+    if is_icon_new {
+        names.push(ICON.to_owned());
+    }
+    journal.files(names)?;
+    let mut settings = Written::new(settings, world.catalog());
     let mut written = Vec::new();
     let failed = world.objects().for_each(FILE_PREFIX, |object| {
         let Ok((key, _, bytes)) = object else {
@@ -54,7 +71,9 @@ pub(super) fn write(
             report.missed("files that no save can hold at the path that they have", 1);
             return ControlFlow::Continue(());
         };
-        match write_new(&path, bytes) {
+        // Only objects of files have a name, and a path.
+        let bytes = settings.file(name.unwrap_or_default(), bytes);
+        match write_new(&path, &bytes) {
             Ok(()) => {
                 report.other_files += 1;
                 written.push(path);
@@ -71,6 +90,15 @@ pub(super) fn write(
         ControlFlow::Continue(())
     })?;
     failed.map_or(Ok(()), Err)?;
+    if is_icon_new && let Some(thumbnail) = settings.thumbnail() {
+        let path = dir.join(ICON);
+        write_new(&path, &thumbnail).map_err(|source| ExportError::Io { path: path.clone(), source })?;
+        report.other_files += 1;
+        written.push(path);
+    }
+    if below.is_none() {
+        report.missed("settings that no file of the save has a place for", settings.unsaid());
+    }
     // By now the system has begun to put them on the disk.
     for path in written {
         let synced = File::open(&path).and_then(|file| file.sync_all());

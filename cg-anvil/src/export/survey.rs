@@ -7,6 +7,7 @@ use cg_format::{BlockPos, Dimension, EntityId};
 use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use cg_store::objects::ObjectKey;
+use cg_store::settings::WorldSettings;
 use cg_store::{Error, World};
 
 use super::defaults::SECTION_Y;
@@ -179,10 +180,13 @@ fn not_for_saves(world: &World, scope: Scope<'_>, report: &mut ExportReport) -> 
         }
         ControlFlow::<()>::Continue(())
     })?;
+    // Settings are written, or counted, with the files that hold them.
+    let settings: Vec<_> = WorldSettings::properties().iter().map(ToString::to_string).collect();
     world.read_view(|view| {
         view.for_each_property("", |property| {
             // Damaged ones of columns are counted with the columns.
             if let Ok((name, _)) = property
+                && !settings.iter().any(|setting| setting == name)
                 && ![":", name::COLUMN_PROPERTY, PROGRESS_PREFIX].iter().any(|own| name.starts_with(own))
             {
                 report.missed("properties", 1);

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::Durability;
+use cg_store::settings::WorldSettings;
 use cg_store::{Error, ErrorKind};
 
 use super::Untested;
@@ -23,6 +24,7 @@ use crate::mapping::layout::digest_of_level;
 use crate::mapping::{Points, key};
 use crate::region::Slot;
 use crate::save::{self, OtherForm};
+use crate::settings;
 
 /// Bytes of a transaction besides an object's; an upper bound.
 const OVERHEAD_BYTES: u64 = 4096;
@@ -245,6 +247,7 @@ impl Importer<'_> {
             }
         }
         let (mut pending, mut pending_bytes) = (Vec::new(), 0);
+        let (mut settings, catalog) = (WorldSettings::default(), self.world.catalog());
         for (name, path) in &self.source.others.files {
             let Ok(key) = key::file_key(name) else {
                 all.note_left_out(name, "its path is too long");
@@ -292,15 +295,16 @@ impl Importer<'_> {
                 continue;
             }
             if pending_bytes > 0 && pending_bytes + bytes.len() > TRANSACTION_BYTES {
-                self.put_files(std::mem::take(&mut pending))?;
+                self.put_files(std::mem::take(&mut pending), &std::mem::take(&mut settings))?;
                 pending_bytes = 0;
             }
+            settings::read(name, &bytes, &catalog, &mut settings);
             // An empty file takes something too.
             pending_bytes += bytes.len() + key.as_bytes().len() + OBJECT_BYTES;
             pending.push((key, bytes));
         }
         if !pending.is_empty() {
-            self.put_files(pending)?;
+            self.put_files(pending, &settings)?;
         }
         report.add(all);
         Ok(())
@@ -312,8 +316,14 @@ impl Importer<'_> {
         self.world.directory().and_then(canonical).is_some_and(|own| canonical(folder) == Some(own))
     }
 
-    fn put_files(&mut self, files: Vec<(ObjectKey, Vec<u8>)>) -> Result<(), ImportError> {
+    /// Puts files, and the settings that are in them.
+    fn put_files(
+        &mut self,
+        files: Vec<(ObjectKey, Vec<u8>)>,
+        settings: &WorldSettings,
+    ) -> Result<(), ImportError> {
         self.world.transaction_at(Durability::Process, |tx| {
+            tx.set_settings(settings)?;
             for (key, bytes) in files {
                 tx.put_object(key, bytes)?;
             }

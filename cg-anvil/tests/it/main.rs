@@ -23,5 +23,6 @@ mod round;
 mod saves;
 mod schem;
 mod series;
+mod settings;
 mod traps;
 mod worlds;

@@ -112,6 +112,18 @@ macro_rules! settings {
     };
 }
 
+impl WorldSettings {
+    /// Sets the thumbnail: a PNG file of at most 256 KiB. It is not decoded.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if it does not begin as a PNG file, [`Error::TooLarge`].
+    pub fn set_thumbnail(&mut self, png: Vec<u8>) -> Result<(), Error> {
+        png.check("thumbnail")?;
+        self.thumbnail = Some(png);
+        Ok(())
+    }
+}
+
 settings! {
     /// The name that people see: at most 256 bytes.
     name: String = Property::Name,
