@@ -12,6 +12,8 @@ use crate::storage::error::{Damage, Error};
 const MAX_TEXT_BYTES: usize = 256;
 /// The longest thumbnail.
 const MAX_THUMBNAIL_BYTES: usize = 256 << 10;
+/// Why a name is refused.
+const UNKNOWN: &str = "no setting has this name";
 /// The first bytes of each PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -52,6 +54,9 @@ macro_rules! settings {
         impl WorldSettings {
             /// The names of all settings, which are those of the fields.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),+];
+
+            /// The longest thumbnail.
+            pub const MAX_THUMBNAIL_BYTES: usize = MAX_THUMBNAIL_BYTES;
 
             /// The properties that hold the settings, in the order of [`NAMES`](Self::NAMES).
             pub fn properties() -> Vec<Property> {
@@ -105,7 +110,23 @@ macro_rules! settings {
                         self.$field = Some(value);
                         Ok(())
                     })+
-                    _ => Err(not(name, text, "no setting has this name")),
+                    _ => Err(not(name, text, UNKNOWN)),
+                }
+            }
+
+            /// Sets a setting from the bytes of its [property](Self::properties): so the sound settings of a world are read
+            /// one by one where another one is damaged.
+            ///
+            /// # Errors
+            /// [`Error::Corrupt`] for bytes that are not of the setting's type, and [`Error::Setting`] for a name that no
+            /// setting has.
+            pub fn set_bytes(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), Error> {
+                match name {
+                    $(stringify!($field) => {
+                        self.$field = open(&$property, stringify!($field), Some(bytes))?;
+                        Ok(())
+                    })+
+                    _ => Err(not(name, &format!("{} bytes", bytes.len()), UNKNOWN)),
                 }
             }
         }

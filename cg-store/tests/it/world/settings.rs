@@ -11,6 +11,7 @@ over_both_engines! {
     each_setting_is_there_with_its_type
     a_setting_that_is_not_given_stays
     values_that_a_setting_cannot_have_are_refused
+    each_setting_is_read_from_the_bytes_of_its_property
     bytes_of_another_type_are_damage
 }
 
@@ -118,6 +119,19 @@ fn values_that_a_setting_cannot_have_are_refused(world: &World) {
     set(world, &longest).expect("fits");
 }
 
+fn each_setting_is_read_from_the_bytes_of_its_property(world: &World) {
+    let all = all(&Ids::register(world));
+    set(world, &all).expect("sets");
+    let mut read = WorldSettings::default();
+    for (name, property) in WorldSettings::NAMES.iter().zip(WorldSettings::properties()) {
+        let bytes = world.property(&property).expect("reads").expect("is set");
+        read.set_bytes(name, bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    assert_eq!(read, all);
+    let error = read.set_bytes("weather", vec![1]).expect_err("is refused");
+    assert_eq!(error.to_string(), "setting `weather` cannot be `1 bytes`: no setting has this name");
+}
+
 fn bytes_of_another_type_are_damage(world: &World) {
     Ids::register(world);
     let put = |property: &Property, bytes: Option<&[u8]>| {
@@ -129,17 +143,20 @@ fn bytes_of_another_type_are_damage(world: &World) {
     };
     let named = |name: &str| Property::Named(Name::new(name).expect("a literal name"));
     let cases: [(Property, &[u8], &str); 5] = [
-        (Property::Time, &[1], "setting `time`"),
-        (Property::Seed, &[1; 9], "setting `seed`"),
-        (named("cg:raining"), &[2], "setting `raining`"),
-        (Property::Name, &[0xff], "setting `name`"),
-        (named("cg:spawn"), &[0; 31], "setting `spawn`"),
+        (Property::Time, &[1], "time"),
+        (Property::Seed, &[1; 9], "seed"),
+        (named("cg:raining"), &[2], "raining"),
+        (Property::Name, &[0xff], "name"),
+        (named("cg:spawn"), &[0; 31], "spawn"),
     ];
-    for (property, bytes, what) in cases {
+    for (property, bytes, name) in cases {
         put(&property, Some(bytes));
         let damage = super::damage::corrupt(world.settings());
         assert_eq!(damage.key.as_slice(), property.row().1, "{damage}");
-        assert!(damage.to_string().contains(what), "{damage}");
+        assert!(damage.to_string().contains(&format!("setting `{name}`")), "{damage}");
+        let mut alone = WorldSettings::default();
+        assert_eq!(super::damage::corrupt(alone.set_bytes(name, bytes.into())), damage);
+        assert_eq!(alone, WorldSettings::default());
         put(&property, None);
     }
     assert_eq!(world.settings().expect("reads"), WorldSettings::default());
