@@ -1,10 +1,31 @@
 //! A picture as a new file.
 
-use std::io::{self, BufWriter, IntoInnerError};
+use std::io::{self, BufWriter, IntoInnerError, Write as _};
 use std::path::Path;
 
 use cg_anvil::new_file::NewFile;
 use cg_map::Image;
+
+use crate::output::Failure;
+
+/// Refuses the name of a file that is there, before the work that makes the picture.
+pub(crate) fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let name = path.display();
+    Err(Failure::refused(format!("{name} is there already; delete it or choose another name")))
+}
+
+/// Writes the bytes of a picture into a new file.
+///
+/// # Errors
+/// As [`save_png`].
+pub(crate) fn save_bytes(bytes: &[u8], path: &Path) -> io::Result<()> {
+    let mut file = NewFile::create(path)?;
+    file.write_all(bytes)?;
+    file.finish()
+}
 
 /// Writes a picture as a PNG into a new file.
 ///

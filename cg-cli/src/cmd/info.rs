@@ -1,11 +1,11 @@
-//! `cg info`: how much of everything a world holds.
+//! `cg info`: the settings of a world, and how much of everything it holds.
+
+mod disk;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 
 use cg_anvil::export::{LayoutChoice, Layouts, Placed};
 use cg_anvil::import::{Unfinished, Untested, unfinished};
@@ -16,15 +16,18 @@ use cg_minecraft::{kind, name};
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
 use cg_store::verify::{Census, TierCensus};
+use clap::ValueHint;
 use serde::Serialize;
 
+use self::disk::{DatabaseReport, Disk};
+use super::settings::{Damaged, Found, Values};
 use super::{name_of, unfinished_text};
 use crate::args::WorldArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
-use crate::place::{Address, Place};
+use crate::picture::{refuse_existing, save_bytes};
 use crate::shown::shown;
 
-/// Count chunks, entities, objects, records and names, and say what they take on disk.
+/// Show the settings of a world, count chunks, entities, objects, records and names, and say what they take on disk.
 ///
 /// Reads every row once, and what imports keep of columns a second time to count their `DataVersion`s: of half a million columns
 /// some gigabyte. Detached entities belong to no chunk: there is none where they stand, or a host took them out of it.
@@ -32,24 +35,33 @@ use crate::shown::shown;
 /// "objects","records","imported":{"columns","points_of_interest","entity_slots","kept_slots","files"},
 /// "data_versions":[{"data_version","columns"}],"snapshots":{"count","bytes","unreadable"},"quarantined":{"count","bytes"},
 /// "tiers":{"l0":{"keys","chunks","bytes"},…},"disk_bytes","damaged","uuid","incarnation"}`. `name` is the `LevelName` of an imported
-/// `level.dat`, or null; each of `imported` is `{"objects","bytes"}`, where `kept_slots` are slots of a save that are kept as
+/// `level.dat`, or null; of a world with settings there is `"settings":{NAME:VALUE}` as `cg settings` prints it, and
+/// `"damaged_settings":[{"setting","problem"}]` if some are damaged; each of `imported` is `{"objects","bytes"}`, where
+/// `kept_slots` are slots of a save that are kept as
 /// bytes; `data_versions` begins with the most frequent, is at most 32 long, and what it leaves out is
 /// `"more_data_versions":{"count","columns"}`; a tier's bytes are
 /// those of its rows before the engine compresses them. `"untested":{"data_version","columns","level"}` is there if a
 /// `DataVersion` is newer than the newest that was tested, `"unknown_defaults":N` if there are blocks of `minecraft` whose default
 /// state is not known, so that a state of theirs that leaves out properties is a block of its own. While an import is unfinished, `"unfinished_import":{"save","begun",
 /// "imported_columns"}` too. Of a world in a database `"database":{"address","replication","last_commit"}` too, and `disk_bytes` is what its tables and
-/// indexes take there. Exit code 1 if damaged rows or unreadable snapshots were met or an import is unfinished.
+/// indexes take there. Exit code 1 if damaged rows, damaged settings or unreadable snapshots were met or an import is unfinished.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     world: WorldArg,
+    /// Write the world's thumbnail, a PNG, to this file, which must not exist. Exit code 4 if the world has none.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    thumbnail: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     /// The save's name.
     name: Option<String>,
+    #[serde(skip_serializing_if = "Values::is_empty")]
+    settings: Values,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged_settings: Vec<Damaged>,
     uuid: String,
     incarnation: String,
     chunks: u64,
@@ -79,25 +91,6 @@ struct Report {
     damaged: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     unfinished_import: Option<Unfinished>,
-}
-
-#[derive(Debug, Serialize)]
-struct DatabaseReport {
-    address: String,
-    /// How a commit survives the loss of its server.
-    replication: String,
-    /// The commit as of which the world is shown.
-    last_commit: u64,
-}
-
-impl DatabaseReport {
-    fn of(address: &Address, world: &World) -> Self {
-        Self {
-            address: address.to_string(),
-            replication: address.replication(),
-            last_commit: world.last_commit().get(),
-        }
-    }
 }
 
 #[derive(Debug, Serialize)]
@@ -150,25 +143,22 @@ struct RowsReport {
 const MAX_VERSIONS: usize = 32;
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    if let Some(path) = &args.thumbnail {
+        refuse_existing(path)?;
+    }
     let world = args.world.open(out)?;
     let catalog = world.catalog();
+    let found = Found::read(&world)?;
+    let thumbnail =
+        args.thumbnail.as_deref().map(|path| Ok::<_, Failure>((path, found.thumbnail()?))).transpose()?;
     let census = world.tiers().census()?;
-    let (disk_bytes, database) = match args.world.place() {
-        Place::Directory(path) => {
-            let measured = disk_bytes(path);
-            (measured.map_err(|error| Failure::io("measure the files of", path, &error))?, None)
-        }
-        Place::Address(address) => {
-            let families = world.usage()?.families.into_iter();
-            let disk_bytes = families.map(|family| family.table_bytes + family.blob_bytes).sum();
-            (disk_bytes, Some(DatabaseReport::of(address, &world)))
-        }
-    };
+    let disk = Disk::measure(args.world.place(), &world)?;
     let layouts = Layouts::read(&world)?;
     let imported = ImportedObjects::count(&world)?;
     let (data_versions, more_data_versions) = versions(&imported);
     let report = Report {
         name: layouts.save_name().map(str::to_owned),
+        settings: Values::of(&found.settings, &catalog),
         uuid: world.identity().uuid.to_string(),
         incarnation: world.identity().incarnation.to_string(),
         chunks: census.chunks(),
@@ -186,13 +176,17 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         snapshots: snapshots(&world)?,
         quarantined: quarantined(&world)?,
         tiers: Tier::ALL.map(|tier| (tier_name(tier), TierReport::from(census.tier(tier)))).into(),
-        disk_bytes,
-        database,
+        disk_bytes: disk.bytes,
+        database: disk.database,
         damaged: census.damaged,
         unfinished_import: unfinished(&world)?,
+        damaged_settings: found.damaged,
     };
+    if let Some((path, picture)) = thumbnail {
+        save_bytes(&picture, path).map_err(|error| Failure::io("write", path, &error))?;
+    }
     out.print(&report)?;
-    let is_sound = report.damaged + report.snapshots.unreadable == 0;
+    let is_sound = report.damaged + report.snapshots.unreadable == 0 && report.damaged_settings.is_empty();
     Ok(Outcome::good_if(is_sound && report.unfinished_import.is_none()))
 }
 
@@ -271,21 +265,6 @@ fn dimensions(
     all.into_iter().map(placed).collect()
 }
 
-/// The length of all files under a directory.
-fn disk_bytes(dir: &Path) -> io::Result<u64> {
-    let mut sum = 0;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            sum += disk_bytes(&entry.path())?;
-        } else if kind.is_file() {
-            sum += entry.metadata()?.len();
-        }
-    }
-    Ok(sum)
-}
-
 /// A tier's name in output.
 pub(crate) const fn tier_name(tier: Tier) -> &'static str {
     match tier {
@@ -345,8 +324,13 @@ impl From<TierCensus> for TierReport {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(name) = &self.name {
+        let save_name = self.name.as_deref();
+        let name = self.settings.name().or(save_name);
+        if let Some(name) = name {
             writeln!(f, "name      {}", shown(name))?;
+        }
+        if let Some(save_name) = save_name.filter(|_| save_name != name) {
+            writeln!(f, "level.dat {}", shown(save_name))?;
         }
         writeln!(f, "world     {}", self.uuid)?;
         writeln!(f, "chunks    {}", grouped(self.chunks))?;
@@ -365,11 +349,18 @@ impl fmt::Display for Report {
         if let Some(count) = self.unknown_defaults {
             writeln!(f, "blocks of minecraft whose default state is not known: {count}")?;
         }
+        for damaged in &self.damaged_settings {
+            writeln!(f, "DAMAGED   setting {}", shown(&damaged.to_string()))?;
+        }
         if self.damaged > 0 {
             writeln!(f, "DAMAGED   {}; `cg verify` says which", counted(self.damaged, "row"))?;
         }
         if let Some(import) = &self.unfinished_import {
             writeln!(f, "{}", unfinished_text(import))?;
+        }
+        if !self.settings.is_empty() {
+            writeln!(f)?;
+            write!(f, "{}", self.settings)?;
         }
         writeln!(f)?;
         let width = self.dimensions.keys().map(String::len).max().unwrap_or(0).max("dimension".len());

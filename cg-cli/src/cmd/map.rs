@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::{AreaArg, DimensionArg, WorldArg};
 use crate::output::{Failure, Outcome, Output, grouped};
-use crate::picture::save_png;
+use crate::picture::{refuse_existing, save_png};
 use crate::shown::shown;
 
 /// Draw the world from above in real colours or by tiers, hill-shaded, with a legend. With --box, only what is in the boxes is drawn, and seen.
@@ -72,11 +72,7 @@ struct SurfaceReport {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    // Before the work, not after it.
-    if args.out.symlink_metadata().is_ok() {
-        let name = args.out.display();
-        return Err(Failure::refused(format!("{name} is there already; delete it or choose another name")));
-    }
+    refuse_existing(&args.out)?;
     let world = args.world.open(out)?;
     let options = MapOptions {
         dimension: args.dimension.find(&world.catalog())?,

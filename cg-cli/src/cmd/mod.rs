@@ -23,6 +23,7 @@ mod records;
 mod registry;
 mod schem;
 mod segments;
+mod settings;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Import(import::Args),
     Export(export::Args),
     Info(info::Args),
+    Settings(settings::Args),
     Get(get::Args),
     Dump(dump::Args),
     #[command(subcommand)]
@@ -112,6 +114,7 @@ impl Command {
             Self::Import(args) => import::run(args, out),
             Self::Export(args) => export::run(args, out),
             Self::Info(args) => info::run(args, out),
+            Self::Settings(args) => settings::run(args, out),
             Self::Get(args) => get::run(args, out),
             Self::Dump(args) => dump::run(args, out),
             Self::Registry(command) => registry::run(command, out),

@@ -55,10 +55,12 @@ fn an_output_is_in_its_folder_on_the_disk_before_the_exit_code_is_zero() {
     assert_eq!(of(&["snapshot", "create", &w, "b", "--map", &path("b.png")], &area), 1);
     assert_eq!(of(&["schem", "export", &w, &path("schem")], &area), 1);
     assert_eq!(of(&["map", &w, "-o", &path("map.png")], &[]), 1);
+    of(&["settings", &w, "--thumbnail", &path("map.png")], &[]);
+    assert_eq!(of(&["info", &w, "--thumbnail", &path("thumbnail.png")], &[]), 1);
     for _again in 0..2 {
         assert_eq!(of(&["object", "get", &w, "key", "--to", &path("object")], &[]), 1);
     }
-    for file in ["pack", "snap", "b.png", "schem", "map.png", "object"] {
+    for file in ["pack", "snap", "b.png", "schem", "map.png", "thumbnail.png", "object"] {
         assert!(fs::metadata(path(file)).expect("it is there").len() > 0, "{file}");
     }
 }

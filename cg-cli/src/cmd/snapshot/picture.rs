@@ -11,7 +11,7 @@ use cg_store::World;
 use clap::ValueHint;
 
 use crate::output::{Failure, Output, bytes_text, counted};
-use crate::picture::save_png;
+use crate::picture::{refuse_existing, save_png};
 
 /// Chunks that are written at once into the world that is drawn.
 const CHUNKS_AT_ONCE: usize = 1024;
@@ -33,13 +33,7 @@ pub(super) struct MapArg {
 impl MapArg {
     /// Refuses a file that is there: before the work, not after it.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        match &self.file {
-            Some(file) if file.symlink_metadata().is_ok() => Err(Failure::refused(format!(
-                "{} is there already; delete it or choose another name",
-                file.display()
-            ))),
-            _ => Ok(()),
-        }
+        self.file.as_deref().map_or(Ok(()), refuse_existing)
     }
 
     /// Refuses a snapshot that is too large to be drawn, if that was asked for.

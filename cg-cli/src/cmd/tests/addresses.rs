@@ -76,7 +76,8 @@ const ALL: [(&str, &str, Stance); 45] = [
 ];
 
 /// The rest of [`ALL`]. Of `verify`, the option `--arenas` is refused.
-const MORE: [(&str, &str, Stance); 8] = [
+const MORE: [(&str, &str, Stance); 9] = [
+    ("settings", "W name=x", Works),
     ("snapshot restore", "W name", Works),
     ("snapshot show", "W name", Works),
     ("tiers", "W", Works),

@@ -17,7 +17,7 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 14] = [
+const SEVERAL: [(&str, &str, Several); 15] = [
     ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
     ("map", "box", Several::Union),
@@ -30,6 +30,7 @@ const SEVERAL: [(&str, &str, Several); 14] = [
     ("registry replace", "block", Several::Union),
     ("registry replace", "pack", Several::Union),
     ("schem export", "box", Several::OneBox),
+    ("settings", "unset", Several::Union),
     ("snapshot create", "box", Several::OneBox),
     ("verify", "arenas", Several::Union),
 ];

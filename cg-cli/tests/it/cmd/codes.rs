@@ -91,6 +91,8 @@ fn absence_is_four() {
     check(&sample, "dump", &["--entity", NO_RECORD], 4, "absent");
     check(&sample, "tiers", &["--explain", "9", "9", "9"], 4, "absent");
     check(&sample, "object get", &["none"], 4, "absent");
+    check(&sample, "settings", &["--unset", "name"], 4, "absent");
+    check(&sample, "info", &["--thumbnail", text(&missing)], 4, "absent");
     check(&sample, "snapshot show", &["none"], 4, "absent");
     check(&sample, "snapshot delete", &["none", "--yes"], 4, "absent");
     check(&sample, "pack", &[text(&missing), "--objects", "none"], 4, "absent");
@@ -126,13 +128,15 @@ fn a_held_world_is_three() {
     let sample = Sample::new();
     let writer = sample.open();
     let file = sample.beside("file");
-    let all: [(&str, &[&str]); 9] = [
+    let all: [(&str, &[&str]); 11] = [
         ("info", &[]),
         ("hash", &[]),
         ("verify", &[]),
         ("dump", &["--chunk", "0", "4", "-1"]),
         ("registry replace", &["--block", "game:stone", "game:grass_block"]),
         ("object put", &["k", "--text", "t"]),
+        ("settings", &[]),
+        ("settings", &["name=Grove"]),
         ("checkpoint", &[text(&file)]),
         ("accept-loss", &[]),
         ("quarantine add", &["--commit", "--yes"]),
@@ -148,6 +152,7 @@ fn a_held_world_is_three() {
     // Readers hold it for writers, and not for each other.
     let reader = World::builder().open_read_only(sample.path()).expect("opens");
     assert_eq!(sample.cg("info", &[]).code, 0);
+    assert_eq!(sample.cg("settings", &[]).good(), "the world has no settings\n");
     check(&sample, "object put", &["k", "--text", "t"], 3, "held");
     drop(reader);
     assert_eq!(sample.cg("object put", &["k", "--text", "t"]).code, 0);

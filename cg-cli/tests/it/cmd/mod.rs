@@ -23,6 +23,7 @@ mod registry;
 mod renamed;
 mod schem;
 mod segments;
+mod settings;
 mod snapshot;
 mod tiers;
 mod usage;
