@@ -35,7 +35,9 @@ pub const ENGINE_DIR: &str = "db";
 
 /// More than the file ever holds. What is longer is damaged.
 const MAX_BYTES: u64 = 64 << 10;
-const TEMPORARY_NAME: &str = "world.cg.new";
+/// The name of a copy that replaces a shared file, while it is written.
+#[cfg(feature = "rocks")]
+const COPY_NAME: &str = "world.cg.new";
 const MAGIC: &str = "cherrygrove world ";
 const VERSION: u32 = 1;
 const CHUNK_SIDE_BLOCKS: u32 = 16;
@@ -273,7 +275,7 @@ pub fn sync_directory(path: &Path) -> Result<(), OpenError> {
 /// [`OpenError::Io`] if the operating system reports an error.
 #[cfg(feature = "rocks")]
 pub(crate) fn unshare(dir: &Path) -> Result<(), OpenError> {
-    let new = dir.join(TEMPORARY_NAME);
+    let new = dir.join(COPY_NAME);
     for entry in fs::read_dir(dir).map_err(|error| OpenError::io("list", dir, error))? {
         let path = entry.map_err(|error| OpenError::io("list", dir, error))?.path();
         let found = fs::metadata(&path).map_err(|error| OpenError::io("read", &path, error))?;
@@ -372,7 +374,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, precious) = (dir.path().join(FILE_NAME), dir.path().join("precious"));
         fs::write(&precious, "precious").unwrap();
-        symlink(&precious, dir.path().join(TEMPORARY_NAME)).unwrap();
+        symlink(&precious, dir.path().join("world.cg.new")).unwrap();
         sample().write(dir.path()).unwrap();
         assert_eq!(fs::read(&precious).unwrap(), b"precious");
         assert_eq!(WorldFile::read(dir.path()).unwrap(), sample());

@@ -8,8 +8,8 @@ use super::listing;
 /// `World::settings` there (decision 98).
 const WORLD_METHODS: usize = 42;
 
-/// Names at the root of the crate, the prelude among them.
-const ROOT_NAMES: usize = 41;
+/// Names at the root of the crate, the prelude among them: two more than the aim, with the module `settings` (decision 98).
+const ROOT_NAMES: usize = 42;
 
 /// Compares a listing of `cg-store` with the numbers.
 ///
