@@ -16,10 +16,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use cg_format::BlockPos;
-use cg_registry::Catalog;
 use cg_store::settings::{Spawn, WorldSettings};
 
 use crate::nbt::{self, Compound, CompoundWriter, Document, Field, Limits, Tag, Value};
@@ -44,6 +42,8 @@ enum Form {
     Number,
     /// A byte, or a string `true` or `false`.
     Flag,
+    /// One of some names.
+    NameOf(&'static [&'static str; 4]),
     /// The number of a name.
     OneOf(&'static [&'static str; 4]),
     /// The name of a version of the game, which is only read.
@@ -75,7 +75,7 @@ const OF_LEVEL: &[Place] = &[
     ("thunder_time", &["Data", "thunderTime"], Form::Number),
     ("game_mode", &["Data", "GameType"], Form::OneOf(&GAME_MODES)),
     ("difficulty", &["Data", "Difficulty"], Form::OneOf(&DIFFICULTIES)),
-    ("difficulty", &["Data", "difficulty_settings", "difficulty"], Form::Text),
+    ("difficulty", &["Data", "difficulty_settings", "difficulty"], Form::NameOf(&DIFFICULTIES)),
 ];
 
 /// The files of 26.1 and later, by their names in `data/minecraft/`.
@@ -100,19 +100,33 @@ const OF_DATA: &[(&str, &[Place])] = &[
     ),
 ];
 
+/// The folders of these files; Paper has them in that of a dimension.
+const FOLDERS: [&str; 2] = ["data/minecraft/", "dimensions/minecraft/overworld/data/minecraft/"];
+
 /// The settings that a file of a save holds, by its path in the save.
 fn places(file: &str) -> &'static [Place] {
     if file == LEVEL {
         return OF_LEVEL;
     }
-    let in_data = ["data/minecraft/", "dimensions/minecraft/overworld/data/minecraft/"];
-    let name = in_data.iter().find_map(|folder| file.strip_prefix(folder));
+    let name = FOLDERS.iter().find_map(|folder| file.strip_prefix(folder));
     let found = OF_DATA.iter().find(|(data, _)| Some(*data) == name);
     found.map_or(&[], |(_, places)| *places)
 }
 
+/// The files of a save that hold settings. Where two say something, the last one counts.
+pub(crate) fn files() -> impl Iterator<Item = String> {
+    let data = OF_DATA.iter().flat_map(|(name, _)| FOLDERS.map(|folder| format!("{folder}{name}")));
+    [LEVEL, ICON].into_iter().map(str::to_owned).chain(data)
+}
+
+/// The settings for which a save has a place.
+pub(crate) fn placed() -> BTreeSet<&'static str> {
+    let places = OF_LEVEL.iter().chain(OF_DATA.iter().flat_map(|(_, places)| *places));
+    places.map(|(setting, ..)| *setting).chain(["thumbnail"]).collect()
+}
+
 /// Takes the settings that a file of a save holds. What is of another type, too long, or in a file that is damaged is none.
-pub(crate) fn read(file: &str, bytes: &[u8], catalog: &Catalog, settings: &mut WorldSettings) {
+pub(crate) fn read(file: &str, bytes: &[u8], settings: &mut WorldSettings) {
     if file == ICON {
         let _no_png_of_that_size = settings.set_thumbnail(bytes.to_vec());
         return;
@@ -121,10 +135,9 @@ pub(crate) fn read(file: &str, bytes: &[u8], catalog: &Catalog, settings: &mut W
     let Some(raw) = tree(places, bytes) else { return };
     let Ok(document) = Document::parse(&raw, &Limits::default()) else { return };
     for (setting, path, form) in places {
-        if let Some(text) =
-            find(document, path).and_then(|(parent, field)| form.show(parent.0, field, catalog))
-        {
-            let _not_of_its_type = settings.set_text(setting, &text, catalog);
+        let found = find(document, path).and_then(|(parent, field)| form.show(parent.0, field));
+        if let Some(text) = found {
+            let _not_of_its_type = settings.set_text(setting, &text);
         }
     }
 }
@@ -132,31 +145,35 @@ pub(crate) fn read(file: &str, bytes: &[u8], catalog: &Catalog, settings: &mut W
 /// The settings of a world on their way into the files of a save.
 pub(crate) struct Written {
     settings: WorldSettings,
-    catalog: Arc<Catalog>,
-    /// Those that a file says.
+    /// What the files say that the world keeps.
+    kept: WorldSettings,
+    /// The settings that a file says.
     said: BTreeSet<&'static str>,
 }
 
 impl Written {
-    pub(crate) fn new(settings: WorldSettings, catalog: Arc<Catalog>) -> Self {
+    pub(crate) fn new(settings: WorldSettings, kept: WorldSettings) -> Self {
         // What wrote the files stays what wrote them.
-        Self { settings, catalog, said: BTreeSet::from(["engine"]) }
+        Self { settings, kept, said: BTreeSet::from(["engine"]) }
     }
 
-    /// The file with the settings of the world; as it is if it says the same.
+    /// The file with the settings that the world has changed.
     pub(crate) fn file<'b>(&mut self, file: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         if file == ICON {
-            let Some(thumbnail) = self.thumbnail() else { return bytes.into() };
-            return thumbnail.into();
+            let thumbnail = self.thumbnail();
+            let changed = thumbnail.filter(|thumbnail| self.kept.thumbnail.as_ref() != Some(thumbnail));
+            return changed.map_or(Cow::Borrowed(bytes), Cow::Owned);
         }
         let places = places(file);
         let Some(mut raw) = tree(places, bytes) else { return bytes.into() };
         let mut is_changed = false;
         for (setting, path, form) in places {
-            let Some(wanted) = wanted(setting, &self.settings, &self.catalog) else { continue };
+            let Some(wanted) = value_of(setting, &self.settings) else { continue };
             let Ok(document) = Document::parse(&raw, &Limits::default()) else { break };
             let Some((parent, field)) = find(document, path) else { continue };
-            if form.show(parent.0, field, &self.catalog).as_deref() != Some(&*wanted) {
+            let is_said = value_of(setting, &self.kept).as_ref() == Some(&wanted)
+                || form.show(parent.0, field).as_ref() == Some(&wanted);
+            if !is_said {
                 let payloads = form.payloads(parent, field, &wanted, &self.settings);
                 if payloads.is_empty() {
                     continue;
@@ -171,7 +188,7 @@ impl Written {
         if is_changed { compress_as(Compression::Gzip, &raw).into() } else { bytes.into() }
     }
 
-    /// The picture of the world, for a save that has none.
+    /// The picture of the world.
     pub(crate) fn thumbnail(&mut self) -> Option<Vec<u8>> {
         self.said.insert("thumbnail");
         self.settings.thumbnail.clone()
@@ -179,20 +196,19 @@ impl Written {
 
     /// The number of settings that no file says.
     pub(crate) fn unsaid(&self) -> u64 {
-        let is_unsaid =
-            |name: &&&str| !self.said.contains(**name) && self.settings.text(name, &self.catalog).is_some();
+        let is_unsaid = |name: &&&str| !self.said.contains(**name) && self.settings.text(name).is_some();
         WorldSettings::NAMES.iter().filter(is_unsaid).count() as u64
     }
 }
 
-/// The value that a setting of the world has, as a field shows it.
-fn wanted(setting: &str, settings: &WorldSettings, catalog: &Catalog) -> Option<String> {
+/// The value of a setting, as a field shows it.
+fn value_of(setting: &str, settings: &WorldSettings) -> Option<String> {
     match setting {
         // A line shows their control characters otherwise.
         "name" => settings.name.clone(),
         "game_mode" => settings.game_mode.clone(),
         "difficulty" => settings.difficulty.clone(),
-        other => settings.text(other, catalog),
+        other => settings.text(other),
     }
 }
 
@@ -227,10 +243,10 @@ const fn payload(field: Field<'_>) -> Range<usize> {
 
 impl Form {
     /// The value of a field, as the text of a setting.
-    fn show(self, parent: Compound<'_>, field: Field<'_>, catalog: &Catalog) -> Option<String> {
+    fn show(self, parent: Compound<'_>, field: Field<'_>) -> Option<String> {
         let text = || Some(field.value.as_text()?.decode()?.into_owned());
         match self {
-            Self::Text => text(),
+            Self::Text | Self::NameOf(_) => text(),
             Self::Version => text().map(|version| format!("Minecraft {version}")),
             Self::Number => field.value.as_long().map(|number| number.to_string()),
             Self::Flag => match field.value.as_long() {
@@ -251,7 +267,6 @@ impl Form {
                 let dimension = cg_minecraft::name::of(&dimension).ok()?;
                 let Some(Value::IntArray(pos)) = spawn.get("pos") else { return None };
                 let [x, y, z] = <[i32; 3]>::try_from(pos.values().collect::<Vec<_>>()).ok()?;
-                catalog.dimension(dimension.as_str())?;
                 Some(format!("{} {x} {y} {z}", dimension.as_str()))
             }
         }
@@ -271,6 +286,7 @@ impl Form {
             |bytes: Option<Vec<u8>>| bytes.map(|bytes| (absolute(field, at), bytes)).into_iter().collect();
         match self {
             Self::Text => one(string(wanted)),
+            Self::NameOf(names) => one(string(wanted).filter(|_| names.contains(&wanted))),
             Self::Version => Vec::new(),
             Self::Number => one(wanted.parse().ok().and_then(|number| integer(field.value.tag(), number))),
             Self::Flag if field.value.as_text().is_some() => one(string(wanted)),
@@ -280,8 +296,8 @@ impl Form {
                 one(number.and_then(|number| integer(field.value.tag(), number as i64)))
             }
             Self::OldSpawn => {
-                let found = settings.spawn.and_then(|spawn| {
-                    let is_here = wanted.split(' ').next() == Some(OVERWORLD);
+                let found = settings.spawn.as_ref().and_then(|spawn| {
+                    let is_here = spawn.dimension.as_str() == OVERWORLD;
                     let of = |name, number: i64| {
                         let field = parent.field(name)?;
                         Some((absolute(field, at), integer(field.value.tag(), number)?))
@@ -292,10 +308,11 @@ impl Form {
                 last_first(found)
             }
             Self::Spawn => {
-                let found = settings.spawn.and_then(|Spawn { block: BlockPos { x, y, z }, .. }| {
+                let found = settings.spawn.as_ref().and_then(|Spawn { dimension: name, block }| {
+                    let BlockPos { x, y, z } = *block;
                     let (compound, at) = (field.value.as_compound()?, absolute(field, at).start);
                     let dimension = compound.field("dimension")?;
-                    let name = cg_minecraft::name::text(wanted.split(' ').next()?);
+                    let name = cg_minecraft::name::text(name.as_str());
                     let pos = compound.field("pos")?;
                     let numbers = [x, y, z].map(i32::try_from);
                     let [Ok(x), Ok(y), Ok(z)] = numbers else { return None };

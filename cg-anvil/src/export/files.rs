@@ -13,9 +13,9 @@ use super::error::ExportError;
 use super::journal::Journal;
 use super::report::ExportReport;
 use crate::Region;
-use crate::mapping::key::FILE_PREFIX;
+use crate::mapping::key::{self, FILE_PREFIX};
 use crate::save::{self, LEVEL, Layout};
-use crate::settings::{ICON, Written};
+use crate::settings::{self, ICON, Written};
 
 /// How the paths begin of the files that are a dimension's own: those in its folder in each layout, and in that in which it
 /// is placed.
@@ -36,13 +36,7 @@ pub(super) fn write(
     journal: &mut Journal,
     report: &mut ExportReport,
 ) -> Result<(), ExportError> {
-    let settings = match world.settings() {
-        Err(error) if error.kind() == ErrorKind::Damaged => {
-            report.missed("settings, of which one is damaged", 1);
-            WorldSettings::default()
-        }
-        settings => settings?,
-    };
+    let settings = settings_of(world, report)?;
     let mut names = names(world)?;
     let has = |file: &str| names.iter().any(|name| name == file);
     // A picture that was set in the world, of a save that had none.
@@ -51,7 +45,7 @@ pub(super) fn write(
         names.push(ICON.to_owned());
     }
     journal.files(names)?;
-    let mut settings = Written::new(settings, world.catalog());
+    let mut writing = Written::new(settings, kept_settings(world)?);
     let mut written = Vec::new();
     let failed = world.objects().for_each(FILE_PREFIX, |object| {
         let Ok((key, _, bytes)) = object else {
@@ -72,7 +66,7 @@ pub(super) fn write(
             return ControlFlow::Continue(());
         };
         // Only objects of files have a name, and a path.
-        let bytes = settings.file(name.unwrap_or_default(), bytes);
+        let bytes = writing.file(name.unwrap_or_default(), bytes);
         match write_new(&path, &bytes) {
             Ok(()) => {
                 report.other_files += 1;
@@ -90,14 +84,19 @@ pub(super) fn write(
         ControlFlow::Continue(())
     })?;
     failed.map_or(Ok(()), Err)?;
-    if is_icon_new && let Some(thumbnail) = settings.thumbnail() {
+    if is_icon_new && let Some(thumbnail) = writing.thumbnail() {
         let path = dir.join(ICON);
-        write_new(&path, &thumbnail).map_err(|source| ExportError::Io { path: path.clone(), source })?;
-        report.other_files += 1;
-        written.push(path);
+        match write_new(&path, &thumbnail) {
+            Ok(()) => {
+                report.other_files += 1;
+                written.push(path);
+            }
+            Err(error) if is_taken(&error) => report.missed("files where another file or folder is", 1),
+            Err(source) => return Err(ExportError::Io { path, source }),
+        }
     }
     if below.is_none() {
-        report.missed("settings that no file of the save has a place for", settings.unsaid());
+        report.missed("settings that no file of the save has a place for", writing.unsaid());
     }
     // By now the system has begun to put them on the disk.
     for path in written {
@@ -105,6 +104,35 @@ pub(super) fn write(
         synced.map_err(|source| ExportError::Io { path, source })?;
     }
     Ok(())
+}
+
+/// The settings of a world, without those that are damaged.
+fn settings_of(world: &World, report: &mut ExportReport) -> Result<WorldSettings, Error> {
+    let mut settings = WorldSettings::default();
+    for (name, property) in WorldSettings::NAMES.iter().zip(WorldSettings::properties()) {
+        let read = world.property(&property).and_then(|bytes| match bytes {
+            Some(bytes) => settings.set_bytes(name, bytes),
+            None => Ok(()),
+        });
+        match read {
+            Err(error) if error.kind() == ErrorKind::Damaged => report.missed("damaged settings", 1),
+            read => read?,
+        }
+    }
+    Ok(settings)
+}
+
+/// What the files say that a world keeps.
+fn kept_settings(world: &World) -> Result<WorldSettings, Error> {
+    let mut settings = WorldSettings::default();
+    for file in settings::files() {
+        match world.objects().get(key::file_key(&file)?) {
+            Ok(Some(kept)) => settings::read(&file, &kept.bytes, &mut settings),
+            Err(error) if error.kind() != ErrorKind::Damaged => return Err(error),
+            Ok(None) | Err(_) => {}
+        }
+    }
+    Ok(settings)
 }
 
 /// The names of all files that a world has an object of.

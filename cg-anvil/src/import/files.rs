@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use cg_store::objects::ObjectKey;
-use cg_store::prelude::Durability;
+use cg_store::prelude::{Durability, Property};
 use cg_store::settings::WorldSettings;
 use cg_store::{Error, ErrorKind};
 
@@ -30,6 +30,9 @@ use crate::settings;
 const OVERHEAD_BYTES: u64 = 4096;
 /// Bytes of an object besides its key and its content; an upper bound.
 const OBJECT_BYTES: usize = 512;
+
+/// A property and its bytes, none to remove it.
+type Change = (Property, Option<Vec<u8>>);
 
 impl Importer<'_> {
     /// Puts what is left of a column into the next transaction, unless the world keeps its own.
@@ -247,7 +250,7 @@ impl Importer<'_> {
             }
         }
         let (mut pending, mut pending_bytes) = (Vec::new(), 0);
-        let (mut settings, catalog) = (WorldSettings::default(), self.world.catalog());
+        let mut settings = WorldSettings::default();
         for (name, path) in &self.source.others.files {
             let Ok(key) = key::file_key(name) else {
                 all.note_left_out(name, "its path is too long");
@@ -288,6 +291,7 @@ impl Importer<'_> {
                 continue;
             }
             all.imported_files += 1;
+            settings::read(name, &bytes, &mut settings);
             if save::is_named_as_region(name) {
                 all.note_region_as_file(name);
             }
@@ -295,16 +299,16 @@ impl Importer<'_> {
                 continue;
             }
             if pending_bytes > 0 && pending_bytes + bytes.len() > TRANSACTION_BYTES {
-                self.put_files(std::mem::take(&mut pending), &std::mem::take(&mut settings))?;
+                self.put_files(std::mem::take(&mut pending), &[])?;
                 pending_bytes = 0;
             }
-            settings::read(name, &bytes, &catalog, &mut settings);
             // An empty file takes something too.
             pending_bytes += bytes.len() + key.as_bytes().len() + OBJECT_BYTES;
             pending.push((key, bytes));
         }
-        if !pending.is_empty() {
-            self.put_files(pending, &settings)?;
+        let changed = self.changed_settings(&settings)?;
+        if !pending.is_empty() || !changed.is_empty() {
+            self.put_files(pending, &changed)?;
         }
         report.add(all);
         Ok(())
@@ -316,14 +320,37 @@ impl Importer<'_> {
         self.world.directory().and_then(canonical).is_some_and(|own| canonical(folder) == Some(own))
     }
 
-    /// Puts files, and the settings that are in them.
+    /// What becomes of the settings by what the files of the save say. Settings that the world has stay if it keeps what it
+    /// has. Otherwise a `level.dat` replaces all for which a save has a place.
+    fn changed_settings(&self, said: &WorldSettings) -> Result<Vec<Change>, ImportError> {
+        let (keeps, placed) = (self.head.choices.merge == Some(Merge::Keep), settings::placed());
+        let mut changed = Vec::new();
+        for (name, property) in WorldSettings::NAMES.iter().zip(WorldSettings::properties()) {
+            let stored = match self.world.property(&property) {
+                // No setting has these bytes.
+                Err(error) if error.kind() == ErrorKind::Damaged => Some(vec![0xff]),
+                stored => stored?,
+            };
+            let new = said.bytes(name);
+            let is_of_save = new.is_some() || self.level.is_some() && placed.contains(name);
+            let is_kept = keeps && stored.is_some();
+            if is_of_save && !is_kept && new != stored {
+                changed.push((property, new));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Puts files and settings.
     fn put_files(
         &mut self,
         files: Vec<(ObjectKey, Vec<u8>)>,
-        settings: &WorldSettings,
+        settings: &[Change],
     ) -> Result<(), ImportError> {
         self.world.transaction_at(Durability::Process, |tx| {
-            tx.set_settings(settings)?;
+            for (property, bytes) in settings {
+                tx.set_property(property.clone(), bytes.clone());
+            }
             for (key, bytes) in files {
                 tx.put_object(key, bytes)?;
             }

@@ -16,6 +16,10 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\npicture";
 
 type Files = BTreeMap<String, Vec<u8>>;
 
+fn dimension(name: &str) -> Name {
+    Name::new(name).expect("a literal name")
+}
+
 fn gzip(fields: impl FnOnce(&mut CompoundWriter<'_>)) -> Vec<u8> {
     compress_as(Compression::Gzip, &nbt::document(fields))
 }
@@ -66,7 +70,7 @@ fn of_old_level() -> WorldSettings {
     settings.engine = Some("Minecraft 1.20.1".into());
     settings.seed = Some(-42);
     let block = BlockPos::new(i32::MIN.into(), -60, 8);
-    settings.spawn = Some(Spawn { dimension: Dimension::new(0), block });
+    settings.spawn = Some(Spawn { dimension: dimension("minecraft:overworld"), block });
     settings.time = Some(6000);
     settings.game_time = Some(123_456);
     (settings.time_cycle, settings.weather_cycle) = (Some(false), Some(true));
@@ -127,7 +131,8 @@ fn of_new_files() -> WorldSettings {
     settings.name = Some("Grove".into());
     settings.thumbnail = Some(PNG.into());
     settings.seed = Some(i64::MAX);
-    settings.spawn = Some(Spawn { dimension: Dimension::new(1), block: BlockPos::new(1, 2, 3) });
+    settings.spawn =
+        Some(Spawn { dimension: dimension("minecraft:the_nether"), block: BlockPos::new(1, 2, 3) });
     settings.time = Some(1_326_000);
     settings.game_time = Some(7);
     (settings.time_cycle, settings.weather_cycle) = (Some(true), Some(false));
@@ -217,7 +222,8 @@ fn other() -> WorldSettings {
     let mut other = WorldSettings::default();
     other.name = Some("Another, longer name".into());
     other.seed = Some(5);
-    other.spawn = Some(Spawn { dimension: Dimension::new(0), block: BlockPos::new(-7, 300, 9) });
+    other.spawn =
+        Some(Spawn { dimension: dimension("minecraft:overworld"), block: BlockPos::new(-7, 300, 9) });
     (other.time, other.game_time) = (Some(18_000), Some(i64::MAX));
     (other.time_cycle, other.weather_cycle) = (Some(true), Some(true));
     (other.raining, other.rain_time) = (Some(true), Some(-3));
@@ -276,7 +282,8 @@ fn settings_that_the_save_has_no_place_for_are_counted() {
     settings.tick_range = Some(2);
     // The game has no such mode, and its field no place in another dimension, or so far away.
     settings.game_mode = Some("build".into());
-    settings.spawn = Some(Spawn { dimension: Dimension::new(1), block: BlockPos::new(0, 0, 0) });
+    settings.spawn =
+        Some(Spawn { dimension: dimension("minecraft:the_nether"), block: BlockPos::new(0, 0, 0) });
     settings.thunder_time = Some(1 << 40);
     set(&world, &settings);
     let (written, report) = exported(&world);
@@ -285,7 +292,8 @@ fn settings_that_the_save_has_no_place_for_are_counted() {
     assert_eq!(written, old_files());
     let away = imported(&old_files());
     settings = WorldSettings::default();
-    settings.spawn = Some(Spawn { dimension: Dimension::new(0), block: BlockPos::new(1 << 31, 0, 0) });
+    settings.spawn =
+        Some(Spawn { dimension: dimension("minecraft:overworld"), block: BlockPos::new(1 << 31, 0, 0) });
     set(&away, &settings);
     let (written, report) = exported(&away);
     assert_eq!((written, report.not_exported.into_values().sum::<u64>()), (old_files(), 1));
@@ -324,10 +332,12 @@ fn what_is_of_another_type_is_no_setting_and_comes_back() {
         });
     });
     let nothing = WorldSettings::default;
+    let mut only_spawn = nothing();
+    only_spawn.spawn = Some(Spawn { dimension: dimension("mod:nowhere"), block: BlockPos::new(1, 2, 3) });
     let gif = b"GIF89a".to_vec();
     for (level, icon, expected) in [
         (strange, gif.clone(), only_seed),
-        (long, [PNG, &vec![0; 256 << 10]].concat(), nothing()),
+        (long, [PNG, &vec![0; 256 << 10]].concat(), only_spawn),
         (old_level(1, |_| ())[..100].to_vec(), Vec::new(), nothing()),
         (gzip(|root| root.int("Data", 1)), gif.clone(), nothing()),
         (Vec::new(), gif, nothing()),
@@ -345,24 +355,96 @@ fn what_is_of_another_type_is_no_setting_and_comes_back() {
 }
 
 #[test]
-fn the_settings_go_with_their_files_when_saves_are_merged() {
-    let ours = old_files();
-    let theirs = new_files("data/minecraft/");
-    let world = imported(&ours);
-    take(&theirs, &world, Some((Merge::Keep, MergeFiles::default())));
-    let mut kept = of_old_level();
-    kept.thumbnail = Some(PNG.into());
-    // These files are new to the world.
-    kept.seed = Some(i64::MAX);
-    kept.time = Some(1_326_000);
-    (kept.time_cycle, kept.weather_cycle) = (Some(true), Some(false));
-    (kept.raining, kept.rain_time) = (Some(false), Some(2));
-    (kept.thundering, kept.thunder_time) = (Some(true), Some(1));
-    assert_eq!(world.settings().expect("reads"), kept);
-    let world = imported(&ours);
-    take(&theirs, &world, Some((Merge::Replace, MergeFiles::default())));
-    let replaced = world.settings().expect("reads");
-    assert_eq!((replaced.name.as_deref(), replaced.difficulty.as_deref()), (Some("Grove"), Some("easy")));
+fn a_world_that_keeps_what_it_has_keeps_its_settings() {
+    let world = imported(&old_files());
+    let before = world.settings().expect("reads");
+    take(&new_files("data/minecraft/"), &world, Some((Merge::Keep, MergeFiles::default())));
+    assert_eq!(world.settings().expect("reads"), before);
+    let (written, report) = exported(&world);
+    assert_eq!(report.not_exported, BTreeMap::new());
+    assert_eq!(written["level.dat"], old_files()["level.dat"]);
+    // The files that were new to it say the same now.
+    assert_eq!(imported(&written).settings().expect("reads"), before);
+}
+
+#[test]
+fn a_save_that_replaces_another_replaces_its_settings() {
+    let of_host = |world: &World| {
+        let mut settings = WorldSettings::default();
+        settings.tick_range = Some(4);
+        set(world, &settings);
+    };
+    for files in [MergeFiles::default(), MergeFiles::Replace] {
+        let world = imported(&old_files());
+        of_host(&world);
+        take(&new_files("data/minecraft/"), &world, Some((Merge::Replace, files)));
+        let mut replaced = of_new_files();
+        replaced.tick_range = Some(4);
+        assert_eq!(world.settings().expect("reads"), replaced);
+    }
+    // What cannot be read of the new save is not that of the old one.
+    let mut unreadable = new_files("data/minecraft/");
+    unreadable.insert("icon.png".into(), b"GIF89a".to_vec());
+    unreadable.insert("data/minecraft/weather.dat".into(), b"torn".to_vec());
+    let world = imported(&old_files());
+    take(&unreadable, &world, Some((Merge::Replace, MergeFiles::Replace)));
+    let mut sound = of_new_files();
+    sound.thumbnail = None;
+    (sound.raining, sound.rain_time, sound.thundering, sound.thunder_time) = (None, None, None, None);
+    assert_eq!(world.settings().expect("reads"), sound);
+    let (written, report) = exported(&world);
+    assert_eq!((written, report.not_exported), (unreadable, BTreeMap::new()));
+}
+
+#[test]
+fn places_that_disagree_come_back_as_they_are() {
+    let mut files = new_files("data/minecraft/");
+    files.extend(new_files("dimensions/minecraft/overworld/data/minecraft/"));
+    let rain = gzip(|root| root.compound("data", |data| data.byte("raining", 1)));
+    files.insert("data/minecraft/weather.dat".into(), rain);
+    let level = old_level(77, |data| {
+        data.long("RandomSeed", 1);
+        data.byte("raining", 1);
+    });
+    files.insert("level.dat".into(), level);
+    let world = imported(&files);
+    let settings = world.settings().expect("reads");
+    assert_eq!(
+        (settings.seed, settings.raining, settings.time),
+        (Some(i64::MAX), Some(false), Some(1_326_000))
+    );
+    let (written, report) = exported(&world);
+    assert_eq!((written, report.not_exported), (files, BTreeMap::new()));
+}
+
+#[test]
+fn a_difficulty_that_the_game_does_not_have_is_not_written() {
+    let files = new_files("data/minecraft/");
+    let world = imported(&files);
+    let mut settings = WorldSettings::default();
+    settings.difficulty = Some("insane".into());
+    set(&world, &settings);
+    let (written, report) = exported(&world);
+    assert_eq!((written, report.not_exported.into_values().sum::<u64>()), (files, 1));
+}
+
+#[test]
+fn a_damaged_setting_costs_no_other_one() {
+    let world = imported(&old_files());
+    let mut settings = WorldSettings::default();
+    settings.name = Some("Later".into());
+    set(&world, &settings);
+    let put = world.transaction(|tx| {
+        tx.set_property(Property::Seed, Some(vec![1; 4]));
+        Ok::<_, Error>(())
+    });
+    drop(put.expect("puts"));
+    let (written, report) = exported(&world);
+    assert_eq!(report.not_exported, BTreeMap::from([("damaged settings".to_owned(), 1)]));
+    let mut expected = of_old_level();
+    expected.name = Some("Later".into());
+    expected.thumbnail = Some(PNG.into());
+    assert_eq!(imported(&written).settings().expect("reads"), expected);
 }
 
 #[test]

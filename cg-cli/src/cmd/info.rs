@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let (data_versions, more_data_versions) = versions(&imported);
     let report = Report {
         name: layouts.save_name().map(str::to_owned),
-        settings: Values::of(&found.settings, &catalog),
+        settings: Values::of(&found.settings),
         uuid: world.identity().uuid.to_string(),
         incarnation: world.identity().incarnation.to_string(),
         chunks: census.chunks(),

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 fn show(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open(out)?;
     let found = Found::read(&world)?;
-    let report = Report { settings: Values::of(&found.settings, &world.catalog()), damaged: found.damaged };
+    let report = Report { settings: Values::of(&found.settings), damaged: found.damaged };
     out.print(&report)?;
     Ok(Outcome::good_if(report.damaged.is_empty()))
 }
@@ -92,7 +92,7 @@ fn set(args: &Args, change: &Change<'_>, out: &Output) -> Result<Outcome, Failur
     written.map_err(|error| change.refused(error))?;
     world.close()?;
     let removed = change.removed().map(|(name, _)| name).collect();
-    out.print(&Changed { set: Values::of(&settings, &catalog), removed })?;
+    out.print(&Changed { set: Values::of(&settings), removed })?;
     Ok(Outcome::Good)
 }
 

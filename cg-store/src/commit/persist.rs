@@ -197,8 +197,9 @@ fn sync_periodically(world: &WeakWorld<CommitState>) {
         // Waking early only makes the sync earlier.
         thread::park_timeout(EVERY);
         let synced = world.with_world(|world| {
+            let synced = step(&*world.shared.engine()?, &mut idle);
             world.keep_settings_file();
-            step(&*world.shared.engine()?, &mut idle)
+            synced
         });
         match synced {
             Ok(Ok(())) => has_told = false,

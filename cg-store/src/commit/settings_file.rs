@@ -4,13 +4,13 @@
 //! writing. It is replaced by rename, so a reader sees a whole one. It is not written where nothing changed.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::commit::state::CommitState;
 use crate::kinds::settings::WorldSettings;
 use crate::rt::lock_order::{Mutex, rank};
-use crate::storage::directory::{SETTINGS_NAME, replace};
+use crate::storage::directory::{SETTINGS_NAME, read_file, replace};
 use crate::storage::error::{Error, OpenError};
 
 /// The first line of each such file.
@@ -20,7 +20,8 @@ const MAGIC: &str = "cherrygrove settings 1\n";
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
     is_outdated: AtomicBool,
-    writing: Mutex<(), rank::SettingsFile>,
+    /// Held while it is written: why it could not be written last.
+    writing: Mutex<Option<String>, rank::SettingsFile>,
 }
 
 impl SettingsFile {
@@ -37,14 +38,18 @@ impl SettingsFile {
 impl CommitState {
     /// Writes the file if the settings were changed. A failure is logged, and the next call tries again.
     pub(crate) fn keep_settings_file(&self) {
-        let _in_order = self.settings_file.writing.lock();
+        let mut failed = self.settings_file.writing.lock();
         if !self.settings_file.is_outdated.swap(false, Ordering::AcqRel) {
             return;
         }
-        if let Err(error) = self.write_settings_file() {
+        let failure = self.write_settings_file().err().map(|error| error.to_string());
+        if let Some(error) = &failure {
             self.settings_file.outdate();
-            tracing::warn!(%error, "the copy of the settings beside `world.cg` is not written");
+            if failed.as_ref() != Some(error) {
+                tracing::warn!(error, "the copy of the settings beside `world.cg` is not written");
+            }
         }
+        *failed = failure;
     }
 
     fn write_settings_file(&self) -> Result<(), Error> {
@@ -54,22 +59,25 @@ impl CommitState {
         }
         let rows = self.read.properties(&WorldSettings::properties());
         let settings = WorldSettings::decode(rows.into_iter().collect::<Result<_, _>>()?)?;
-        let catalog = self.shared.registry.catalog();
         let mut text = MAGIC.to_owned();
         for name in WorldSettings::NAMES {
-            if let Some(value) = settings.text(name, &catalog) {
+            if let Some(value) = settings.text(name) {
                 let _ = writeln!(text, "{name} = {value}");
             }
         }
         let path = dir.join(SETTINGS_NAME);
-        let is_same = match fs::read(&path) {
-            Ok(stored) => stored == text.as_bytes(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => text == MAGIC,
-            Err(error) => return Err(OpenError::io("read", &path, error).into()),
-        };
-        if !is_same {
-            replace(dir, SETTINGS_NAME, text.as_bytes())?;
+        match read_file(&path) {
+            Ok(stored) if stored == text.as_bytes() => Ok(()),
+            Ok(stored) if !stored.starts_with(MAGIC.as_bytes()) => {
+                let foreign =
+                    io::Error::other("it is a file of another program; move it away to have the copy");
+                Err(OpenError::io("replace", &path, foreign).into())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && text == MAGIC => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(OpenError::io("read", &path, error).into())
+            }
+            _ => Ok(replace(dir, SETTINGS_NAME, text.as_bytes())?),
         }
-        Ok(())
     }
 }

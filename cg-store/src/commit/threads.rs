@@ -93,8 +93,13 @@ fn accept_batches(queue: &CommitQueue, world: &WeakWorld<CommitState>) {
             if queue.is_overfull() { queue.check().map(|()| None) } else { world.accept_next(u64::MAX) }
         };
         match world.with_world(accept) {
-            // Dropped only here: a function of the host in it may hold the last handle of the world.
-            Ok(Ok(Some(accepted))) => drop(accepted),
+            // Only here: a function of the host in the batch, or the task, may hold the last handle of the world.
+            Ok(Ok(Some((accepted, waker)))) => {
+                drop(accepted);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
             // Another thread accepted it first, or commits must be written first.
             Ok(Ok(None)) => thread::sleep(BREATH),
             // The world takes no commits. The waiting batches are accepted when it is resumed.

@@ -14,7 +14,7 @@ use crate::storage::meta::open_row;
 
 /// The name of a property.
 ///
-/// The world's own properties (family `worldMeta`) are the three that every world has. All others belong to the
+/// The world's own properties (family `worldMeta`) have names of the engine's. All others belong to the
 /// namespace of a mod (family `worldProperties`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -2,8 +2,8 @@
 
 use cg_format::frame::LEN_BYTES;
 use cg_format::wire::{Reader, Writer};
-use cg_format::{BlockPos, DecodeError, Dimension, Problem, Section};
-use cg_registry::{Catalog, ListKind, Name};
+use cg_format::{BlockPos, DecodeError, Problem, Section};
+use cg_registry::Name;
 
 use crate::kinds::property::Property;
 use crate::storage::error::{Damage, Error};
@@ -18,10 +18,10 @@ const UNKNOWN: &str = "no setting has this name";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// Where players appear who have no place of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spawn {
-    /// The dimension.
-    pub dimension: Dimension,
+    /// The name of the dimension: ids of another world are others.
+    pub dimension: Name,
     /// The block in it.
     pub block: BlockPos,
 }
@@ -78,33 +78,29 @@ macro_rules! settings {
             /// # Errors
             /// [`Error::TooLarge`] and [`Error::Setting`].
             pub(crate) fn encode(&self) -> Result<Vec<(Property, Vec<u8>)>, Error> {
-                let mut rows = Vec::new();
-                $(if let Some(value) = &self.$field {
-                    value.check(stringify!($field))?;
-                    let mut bytes = Vec::new();
-                    value.encode(&mut bytes);
-                    rows.push(($property, bytes));
-                })+
-                Ok(rows)
+                $(self.$field.as_ref().map_or(Ok(()), |value| value.check(stringify!($field)))?;)+
+                let all = Self::NAMES.iter().zip(Self::properties());
+                Ok(all.filter_map(|(name, property)| Some((property, self.bytes(name)?))).collect())
             }
 
             /// A setting as one line of text, such as `true`, `-3` or `minecraft:overworld 8 64 -8`; of a thumbnail its
             /// length. `None` if there is no such setting, or the world does not have it.
-            pub fn text(&self, name: &str, catalog: &Catalog) -> Option<String> {
+            pub fn text(&self, name: &str) -> Option<String> {
                 match name {
-                    $(stringify!($field) => self.$field.as_ref().map(|value| value.show(catalog)),)+
+                    $(stringify!($field) => self.$field.as_ref().map(Value::show),)+
                     _ => None,
                 }
             }
 
-            /// Sets a setting from such a text. A thumbnail cannot be set so.
+            /// Sets a setting from a text: a number, `true` or `false`, a place as [`text`](Self::text) shows it; any other
+            /// text is taken as it is. A thumbnail cannot be set so.
             ///
             /// # Errors
             /// [`Error::Setting`].
-            pub fn set_text(&mut self, name: &str, text: &str, catalog: &Catalog) -> Result<(), Error> {
+            pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
                 match name {
                     $(stringify!($field) => {
-                        let value = <$of>::parse(text, catalog);
+                        let value = <$of>::parse(text);
                         let value = value.ok_or_else(|| not(name, text, <$of>::ALLOWED))?;
                         value.check(name)?;
                         self.$field = Some(value);
@@ -112,6 +108,17 @@ macro_rules! settings {
                     })+
                     _ => Err(not(name, text, UNKNOWN)),
                 }
+            }
+
+            /// The bytes that the [property](Self::properties) of a setting has. `None` if there is no such setting, or the world
+            /// does not have it.
+            pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+                let mut bytes = Vec::new();
+                match name {
+                    $(stringify!($field) => self.$field.as_ref()?.encode(&mut bytes),)+
+                    _ => return None,
+                }
+                Some(bytes)
             }
 
             /// Sets a setting from the bytes of its [property](Self::properties): so the sound settings of a world are read
@@ -220,11 +227,13 @@ trait Value: Sized {
 
     fn decode(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError>;
 
-    fn check(&self, name: &str) -> Result<(), Error>;
+    fn check(&self, _name: &str) -> Result<(), Error> {
+        Ok(())
+    }
 
-    fn show(&self, catalog: &Catalog) -> String;
+    fn show(&self) -> String;
 
-    fn parse(text: &str, catalog: &Catalog) -> Option<Self>;
+    fn parse(text: &str) -> Option<Self>;
 }
 
 impl Value for i64 {
@@ -238,15 +247,11 @@ impl Value for i64 {
         reader.i64(field)
     }
 
-    fn check(&self, _: &str) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn show(&self, _: &Catalog) -> String {
+    fn show(&self) -> String {
         self.to_string()
     }
 
-    fn parse(text: &str, _: &Catalog) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 }
@@ -267,15 +272,11 @@ impl Value for bool {
         }
     }
 
-    fn check(&self, _: &str) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn show(&self, _: &Catalog) -> String {
+    fn show(&self) -> String {
         self.to_string()
     }
 
-    fn parse(text: &str, _: &Catalog) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 }
@@ -301,7 +302,7 @@ impl Value for String {
         at_most(name, self.len(), MAX_TEXT_BYTES)
     }
 
-    fn show(&self, _: &Catalog) -> String {
+    fn show(&self) -> String {
         let mut shown = Self::new();
         for c in self.chars() {
             match c {
@@ -313,46 +314,45 @@ impl Value for String {
         shown
     }
 
-    fn parse(text: &str, _: &Catalog) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         Some(text.to_owned())
     }
 }
 
 impl Value for Spawn {
-    const ALLOWED: &'static str = "it is the name of a dimension of the world, and x, y and z of a block";
+    const ALLOWED: &'static str = "it is the name of a dimension, and x, y and z of a block";
 
     fn encode(&self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(out);
-        writer.u64(self.dimension.get());
         for coordinate in [self.block.x, self.block.y, self.block.z] {
             writer.i64(coordinate);
         }
+        writer.bytes(self.dimension.as_str().as_bytes());
     }
 
     fn decode(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError> {
-        let dimension = Dimension::new(reader.u64(field)?);
         let [x, y, z] = [reader.i64(field)?, reader.i64(field)?, reader.i64(field)?];
+        let here = reader.clone();
+        let text = String::decode(reader, field)?;
+        let dimension = Name::new(text.as_str()).map_err(|_| {
+            let (found, allowed) = (text.len() as u64, "a name of a dimension");
+            here.error(Problem::OutOfRange { field: "dimension of the spawn", found, allowed })
+        })?;
         Ok(Self { dimension, block: BlockPos::new(x, y, z) })
     }
 
-    fn check(&self, _: &str) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn show(&self, catalog: &Catalog) -> String {
+    fn show(&self) -> String {
         let BlockPos { x, y, z } = self.block;
-        let dimension = catalog.list(ListKind::Dimensions).name(self.dimension.get());
-        let dimension =
-            dimension.map_or_else(|| self.dimension.get().to_string(), |name| name.as_str().to_owned());
-        format!("{dimension} {x} {y} {z}")
+        format!("{} {x} {y} {z}", self.dimension)
     }
 
-    fn parse(text: &str, catalog: &Catalog) -> Option<Self> {
-        let mut words = text.split_whitespace();
-        let dimension = catalog.dimension(words.next()?)?;
-        let [x, y, z] =
+    fn parse(text: &str) -> Option<Self> {
+        // A name may have spaces.
+        let mut words = text.rsplitn(4, ' ');
+        let [z, y, x] =
             [words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?];
-        words.next().is_none().then_some(Self { dimension, block: BlockPos::new(x, y, z) })
+        let dimension = Name::new(words.next()?).ok()?;
+        Some(Self { dimension, block: BlockPos::new(x, y, z) })
     }
 }
 
@@ -376,11 +376,11 @@ impl Value for Vec<u8> {
         at_most(name, self.len(), MAX_THUMBNAIL_BYTES)
     }
 
-    fn show(&self, _: &Catalog) -> String {
+    fn show(&self) -> String {
         format!("{} bytes", self.len())
     }
 
-    fn parse(_: &str, _: &Catalog) -> Option<Self> {
+    fn parse(_: &str) -> Option<Self> {
         None
     }
 }

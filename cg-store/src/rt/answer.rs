@@ -67,11 +67,13 @@ impl<T> Answer<T> {
 
     /// As [`try_take`](Self::try_take). While it is pending, the task is woken when that changes.
     pub(crate) fn poll_take(&self, context: &Context<'_>) -> Poll<Option<T>> {
+        // Code of the host, as is dropping the waker before.
+        let waker = context.waker().clone();
         let mut state = self.0.state.lock();
         let taken = state.take();
-        if let State::Waits(waker) = &mut *state {
-            *waker = Some(context.waker().clone());
-        }
+        let before = if let State::Waits(old) = &mut *state { old.replace(waker) } else { None };
+        drop(state);
+        drop(before);
         taken
     }
 

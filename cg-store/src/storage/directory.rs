@@ -235,7 +235,7 @@ pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenEr
 }
 
 /// Reads a file of at most [`MAX_BYTES`]. A pipe in its place would be waited for, and a device may never end.
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         let problem = "it is no regular file: put the file itself in its place";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));

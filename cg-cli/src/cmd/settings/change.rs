@@ -50,7 +50,7 @@ impl<'a> Change<'a> {
         for (name, text) in &self.texts {
             let place = if *name == "spawn" { with_whole_name(text, catalog)? } else { None };
             let text = place.as_deref().unwrap_or(text);
-            settings.set_text(name, text, catalog).map_err(|error| self.refused(error))?;
+            settings.set_text(name, text).map_err(|error| self.refused(error))?;
         }
         settings.thumbnail = self.thumbnail.as_ref().map(|(_, bytes)| bytes.clone());
         Ok(settings)
@@ -109,7 +109,8 @@ pub(super) fn absent(name: &str) -> Failure {
 
 /// A place whose dimension has its whole name; `None` if it is no place.
 fn with_whole_name(place: &str, catalog: &Catalog) -> Result<Option<String>, Failure> {
-    let [dimension, x, y, z] = place.split_whitespace().collect::<Vec<_>>()[..] else { return Ok(None) };
+    // A name may have spaces.
+    let [z, y, x, dimension] = place.rsplitn(4, ' ').collect::<Vec<_>>()[..] else { return Ok(None) };
     let dimension = find_dimension(catalog, dimension)?;
     let name = catalog.list(ListKind::Dimensions).name(dimension.get());
     Ok(name.map(|name| format!("{name} {x} {y} {z}")))

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use cg_registry::{Catalog, ListKind};
 use cg_store::settings::{Spawn, WorldSettings};
 use serde::{Serialize, Serializer};
-
-use crate::cmd::name_of;
 
 /// Settings that a world has, in the order of their list.
 #[derive(Debug)]
@@ -33,10 +30,10 @@ enum Value {
 }
 
 impl Values {
-    pub(in crate::cmd) fn of(settings: &WorldSettings, catalog: &Catalog) -> Self {
+    pub(in crate::cmd) fn of(settings: &WorldSettings) -> Self {
         let setting = |name: &&'static str| {
-            let text = settings.text(name, catalog)?;
-            let value = value(settings, name, catalog).unwrap_or_else(|| Value::Text(text.clone()));
+            let text = settings.text(name)?;
+            let value = value(settings, name).unwrap_or_else(|| Value::Text(text.clone()));
             Some(Setting { name, text, value })
         };
         Self(WorldSettings::NAMES.iter().filter_map(setting).collect())
@@ -56,12 +53,12 @@ impl Values {
 }
 
 /// The value of a setting; `None` if it is not there, or this tool does not know its type.
-fn value(settings: &WorldSettings, name: &str, catalog: &Catalog) -> Option<Value> {
+fn value(settings: &WorldSettings, name: &str) -> Option<Value> {
     let text = |text: &Option<String>| text.clone().map(Value::Text);
     let number = |number: Option<i64>| number.map(Value::Number);
     let flag = |flag: Option<bool>| flag.map(Value::Flag);
-    let place = |Spawn { dimension, block }: Spawn| Value::Place {
-        dimension: name_of(catalog, ListKind::Dimensions, dimension.get()),
+    let place = |Spawn { dimension, block }: &Spawn| Value::Place {
+        dimension: dimension.to_string(),
         x: block.x,
         y: block.y,
         z: block.z,
@@ -73,7 +70,7 @@ fn value(settings: &WorldSettings, name: &str, catalog: &Catalog) -> Option<Valu
         "engine" => text(&settings.engine),
         "thumbnail" => settings.thumbnail.as_ref().map(|bytes| Value::Picture { bytes: bytes.len() }),
         "seed" => number(settings.seed),
-        "spawn" => settings.spawn.map(place),
+        "spawn" => settings.spawn.as_ref().map(place),
         "time" => number(settings.time),
         "game_time" => number(settings.game_time),
         "time_cycle" => flag(settings.time_cycle),

@@ -154,8 +154,11 @@ fn an_imported_world_says_its_name_and_versions_and_what_is_kept() {
     let text = run(&["info", text(&world)]).good();
     let lines: Vec<_> =
         text.lines().filter(|line| line.starts_with("name ") || line.starts_with("versions ")).collect();
-    let expected =
-        ["name      My \\u{1b}[31mworld", "versions  3955 (2 columns), 2586 (1 column), 1343 (1 column)"];
+    let expected = [
+        "name      My \\u{1b}[31mworld",
+        "versions  3955 (2 columns), 2586 (1 column), 1343 (1 column)",
+        "name = My \\u{1b}[31mworld",
+    ];
     assert_eq!(lines, expected);
     for begin in ["imported  columns 3 (", "snapshots 1 ("] {
         assert!(text.lines().any(|line| line.starts_with(begin)), "{text}");

@@ -173,7 +173,7 @@ fn what_is_wrong_in_one_changes_none() {
         &["spawn=1 2 3"],
         2,
         expect![[r#"
-            cg: setting `spawn` cannot be `1 2 3`: it is the name of a dimension of the world, and x, y and z of a block; nothing was changed
+            cg: setting `spawn` cannot be `1 2 3`: it is the name of a dimension, and x, y and z of a block; nothing was changed
         "#]],
     );
     check(

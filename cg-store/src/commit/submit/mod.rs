@@ -64,6 +64,9 @@ impl From<Box<Refused>> for Error {
     }
 }
 
+/// A batch that left the queue, and the task that waits for its outcome.
+type Accepted = (Arc<Submitted>, Option<Waker>);
+
 impl CommitState {
     /// See [`World::submit`](crate::World::submit).
     pub(crate) fn submit(&self, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
@@ -124,21 +127,33 @@ impl CommitState {
     /// host. Such a call sees the world as it was before.
     #[cold]
     pub(super) fn apply_up_to(&self, number: u64) -> Result<(), Error> {
+        let mut wakers = Vec::new();
+        let applied = self.accept_up_to(number, &mut wakers);
+        wakers.into_iter().for_each(Waker::wake);
+        applied
+    }
+
+    /// As [`apply_up_to`](Self::apply_up_to). Adds the tasks that wait for the outcomes, which the caller wakes when it does
+    /// not visit the world any more: a task may own the last handle of it.
+    pub(super) fn accept_up_to(&self, number: u64, wakers: &mut Vec<Waker>) -> Result<(), Error> {
         if ReentryGuard::is_in(Doing::Acceptance, &*self.queue)
             || ReentryGuard::is_in(Doing::Commit, &self.log)
         {
             return Ok(());
         }
-        while self.accept_next(number)?.is_some() {}
+        while let Some((_, waker)) = self.accept_next(number)? {
+            wakers.extend(waker);
+        }
         Ok(())
     }
 
-    /// Accepts or refuses the next batch, if its number is at most `number`. Returns it, if there was one.
+    /// Accepts or refuses the next batch, if its number is at most `number`. Returns it, if there was one, and the task that
+    /// waits for its outcome. Both are dropped or woken without a lock, and without a visit of the world.
     ///
     /// # Errors
     /// As [`apply_submitted`](Self::apply_submitted).
-    pub(super) fn accept_next(&self, number: u64) -> Result<Option<Arc<Submitted>>, Error> {
-        let in_order = self.queue.begin_accepting();
+    pub(super) fn accept_next(&self, number: u64) -> Result<Option<Accepted>, Error> {
+        let _in_order = self.queue.begin_accepting();
         let Some(next) = self.queue.next_submitted(number) else { return Ok(None) };
         // Checked first: while the world takes no commits, preparing one is wasted.
         self.queue.check()?;
@@ -157,11 +172,7 @@ impl CommitState {
             Counters::add(&self.shared.counters.submissions_refused, 1);
         }
         let waker = self.queue.leave_accepted(accepted);
-        drop(in_order);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        Ok(Some(next))
+        Ok(Some((next, waker)))
     }
 
     /// # Errors

@@ -61,11 +61,14 @@ impl Outcome {
 
     /// As [`outcome`](Self::outcome). If there is none yet, a task is woken when there is.
     fn poll(&self, context: &Context<'_>) -> Option<Result<u64, Error>> {
+        // Code of the host, as is dropping the waker before.
+        let waker = context.waker().clone();
         let mut state = self.state.lock();
-        if let State::Waits(waker) = &mut *state {
-            *waker = Some(context.waker().clone());
-        }
-        state.outcome()
+        let before = if let State::Waits(old) = &mut *state { old.replace(waker) } else { None };
+        let outcome = state.outcome();
+        drop(state);
+        drop(before);
+        outcome
     }
 
     /// The outcome. A refusal is returned once.
@@ -157,7 +160,11 @@ impl WriteTicket {
     pub fn wait(self) -> Result<Committed<()>, Error> {
         if !self.outcome.is_finished() {
             // If the world is gone, the batch has an outcome since the first check.
-            self.issuer.world.with_world(|world| world.apply_up_to(self.outcome.number)).unwrap_or(Ok(()))?;
+            let mut wakers = Vec::new();
+            let accept = |world: &CommitState| world.accept_up_to(self.outcome.number, &mut wakers);
+            let accepted = self.issuer.world.with_world(accept).unwrap_or(Ok(()));
+            wakers.into_iter().for_each(Waker::wake);
+            accepted?;
         }
         let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;
         Ok(Committed::new(self.issuer.world.clone(), (), seq))

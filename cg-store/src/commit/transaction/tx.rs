@@ -7,7 +7,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{
     BlockId, BlockPos, ChunkAt, ChunkSink, ComponentId, Dimension, Editor, EntityId, SchemaView, SideKind,
 };
-use cg_registry::{Catalog, ListKind};
+use cg_registry::Catalog;
 
 use super::world::{TxStore, ValueStore};
 use super::writes::{Writes, set_side};
@@ -295,16 +295,8 @@ impl<S: ValueStore> Tx<S> {
     /// it.
     ///
     /// # Errors
-    /// [`Error::TooLarge`], [`Error::UnknownDimension`] and [`Error::Setting`] for a value that a setting cannot have.
-    /// None is set then.
+    /// [`Error::TooLarge`] and [`Error::Setting`] for a value that a setting cannot have. None is set then.
     pub fn set_settings(&mut self, settings: &WorldSettings) -> Result<(), Error> {
-        if let Some(spawn) = settings.spawn {
-            let (found, issued) =
-                (spawn.dimension.get(), self.catalog().list(ListKind::Dimensions).len() as u64);
-            if found >= issued {
-                return Err(Error::UnknownDimension { found, issued });
-            }
-        }
         for (property, bytes) in settings.encode()? {
             self.set_property(property, Some(bytes));
         }

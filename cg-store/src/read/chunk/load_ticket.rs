@@ -74,7 +74,11 @@ impl Future for LoadTicket {
     type Output = Result<Vec<LoadResult>, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.answer.poll_take(context).map(|found| found.ok_or(Error::Closed))
+        let found = self.answer.poll_take(context);
+        if found.is_ready() {
+            self.is_over.store(true, Ordering::Relaxed);
+        }
+        found.map(|found| found.ok_or(Error::Closed))
     }
 }
 

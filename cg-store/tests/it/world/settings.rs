@@ -17,8 +17,12 @@ over_both_engines! {
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 
-/// Every setting, of a world with a dimension.
-fn all(ids: &Ids) -> WorldSettings {
+fn dimension(name: &str) -> Name {
+    Name::new(name).expect("a literal name")
+}
+
+/// Every setting.
+fn all() -> WorldSettings {
     let mut all = WorldSettings::default();
     all.name = Some("Grove\n\\of Å".into());
     all.created_ms = Some(1_700_000_000_000);
@@ -26,7 +30,8 @@ fn all(ids: &Ids) -> WorldSettings {
     all.engine = Some("game 1.2".into());
     all.thumbnail = Some(PNG.into());
     all.seed = Some(i64::MIN);
-    all.spawn = Some(Spawn { dimension: ids.overworld, block: BlockPos::new(i64::MAX, -64, 8) });
+    all.spawn =
+        Some(Spawn { dimension: dimension("game:sky island"), block: BlockPos::new(i64::MAX, -64, 8) });
     all.time = Some(6000);
     all.game_time = Some(123);
     all.time_cycle = Some(true);
@@ -47,12 +52,10 @@ fn set(world: &World, settings: &WorldSettings) -> Result<(), Error> {
 }
 
 fn each_setting_is_there_with_its_type(world: &World) {
-    let ids = Ids::register(world);
     assert_eq!(world.settings().expect("reads"), WorldSettings::default());
-    let all = all(&ids);
-    let catalog = world.catalog();
+    let all = all();
     for name in WorldSettings::NAMES {
-        assert!(all.text(name, &catalog).is_some(), "{name}");
+        assert!(all.text(name).is_some(), "{name}");
     }
     set(world, &all).expect("sets");
     assert_eq!(world.settings().expect("reads"), all);
@@ -70,7 +73,7 @@ fn each_setting_is_there_with_its_type(world: &World) {
 }
 
 fn a_setting_that_is_not_given_stays(world: &World) {
-    let all = all(&Ids::register(world));
+    let all = all();
     set(world, &all).expect("sets");
     let before = world.content_hash(cg_store::view::Area::World).expect("hashes");
     let [mut rain, mut name] = [WorldSettings::default(), WorldSettings::default()];
@@ -89,9 +92,8 @@ fn a_setting_that_is_not_given_stays(world: &World) {
 }
 
 fn values_that_a_setting_cannot_have_are_refused(world: &World) {
-    let ids = Ids::register(world);
     let refused = |change: &dyn Fn(&mut WorldSettings)| {
-        let mut settings = all(&ids);
+        let mut settings = all();
         change(&mut settings);
         let error = set(world, &settings).expect_err("is refused");
         assert_eq!(world.settings().expect("reads"), WorldSettings::default(), "{error}");
@@ -111,16 +113,13 @@ fn values_that_a_setting_cannot_have_are_refused(world: &World) {
         refused(&|settings| settings.thumbnail = large()),
         "setting `thumbnail` takes 262156 bytes, the world's limit is 262144; raise the limit or split it"
     );
-    let nowhere = Some(Spawn { dimension: Dimension::new(7), block: BlockPos::new(0, 0, 0) });
-    let error = refused(&|settings| settings.spawn = nowhere);
-    assert!(error.contains("dimension 7"), "{error}");
-    let mut longest = all(&ids);
+    let mut longest = all();
     longest.name = Some("é".repeat(128));
     set(world, &longest).expect("fits");
 }
 
 fn each_setting_is_read_from_the_bytes_of_its_property(world: &World) {
-    let all = all(&Ids::register(world));
+    let all = all();
     set(world, &all).expect("sets");
     let mut read = WorldSettings::default();
     for (name, property) in WorldSettings::NAMES.iter().zip(WorldSettings::properties()) {
@@ -142,11 +141,12 @@ fn bytes_of_another_type_are_damage(world: &World) {
         drop(put.expect("puts"));
     };
     let named = |name: &str| Property::Named(Name::new(name).expect("a literal name"));
-    let cases: [(Property, &[u8], &str); 5] = [
+    let cases: [(Property, &[u8], &str); 6] = [
         (Property::Time, &[1], "time"),
         (Property::Seed, &[1; 9], "seed"),
         (named("cg:raining"), &[2], "raining"),
         (Property::Name, &[0xff], "name"),
+        (named("cg:spawn"), &[0; 23], "spawn"),
         (named("cg:spawn"), &[0; 31], "spawn"),
     ];
     for (property, bytes, name) in cases {
@@ -164,32 +164,30 @@ fn bytes_of_another_type_are_damage(world: &World) {
 
 #[test]
 fn texts_of_settings_are_read_as_they_are_shown() {
-    let world = World::builder().in_memory().expect("opens");
-    let ids = Ids::register(&world);
-    let (catalog, mut all) = (world.catalog(), all(&ids));
+    let mut all = all();
     // Only what a line can hold is shown as it is.
     all.name = Some("Grove of Å".into());
     let mut read = WorldSettings::default();
     read.thumbnail.clone_from(&all.thumbnail);
     for name in WorldSettings::NAMES.iter().filter(|name| **name != "thumbnail") {
-        let text = all.text(name, &catalog).expect("is set");
-        read.set_text(name, &text, &catalog).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let text = all.text(name).expect("is set");
+        read.set_text(name, &text).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
     assert_eq!(read, all);
-    assert_eq!(all.text("thumbnail", &catalog).as_deref(), Some("12 bytes"));
-    assert_eq!(all.text("weather", &catalog), None);
+    assert_eq!(all.text("thumbnail").as_deref(), Some("12 bytes"));
+    assert_eq!(all.text("weather"), None);
     let mut refused = |name, text| {
-        let error = read.set_text(name, text, &catalog).expect_err("is refused");
+        let error = read.set_text(name, text).expect_err("is refused");
         error.to_string()
     };
-    let place = "it is the name of a dimension of the world, and x, y and z of a block";
+    let place = "it is the name of a dimension, and x, y and z of a block";
     for (name, text, why) in [
         ("weather", "fine", "no setting has this name"),
         ("raining", "yes", "it is `true` or `false`"),
         ("time", "6e3", "it is a whole number"),
         ("thumbnail", "12 bytes", "it is a PNG file"),
         ("spawn", "1 2 3", place),
-        ("spawn", "game:nowhere 1 2 3", place),
+        ("spawn", "game:here 1 2", place),
         ("spawn", "", place),
     ] {
         assert_eq!(refused(name, text), format!("setting `{name}` cannot be `{text}`: {why}"));
@@ -205,10 +203,9 @@ fn copy(disk: &Disk) -> Option<String> {
 fn a_text_file_has_a_copy_of_the_settings() {
     let disk = Disk::new();
     let world = disk.create(&[]);
-    let ids = Ids::register(&world);
     world.flush().expect("flushes");
     assert_eq!(copy(&disk), None, "there are no settings");
-    set(&world, &all(&ids)).expect("sets");
+    set(&world, &all()).expect("sets");
     world.flush().expect("flushes");
     expect![[r"
         cherrygrove settings 1
@@ -218,7 +215,7 @@ fn a_text_file_has_a_copy_of_the_settings() {
         engine = game 1.2
         thumbnail = 12 bytes
         seed = -9223372036854775808
-        spawn = game:overworld 9223372036854775807 -64 8
+        spawn = game:sky island 9223372036854775807 -64 8
         time = 6000
         game_time = 123
         time_cycle = true
@@ -285,4 +282,27 @@ fn the_rows_win_over_the_copy() {
     world.close().expect("closes");
     drop(world);
     assert_eq!(disk.open(&[]).settings().expect("reads"), settings);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_no_copy_stays_and_stops_nothing() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let path = disk.path().join("settings.txt");
+    fs::write(&path, "theirs").expect("writes");
+    let mut settings = WorldSettings::default();
+    settings.name = Some("Grove".into());
+    set(&world, &settings).expect("sets");
+    world.flush().expect("flushes");
+    assert_eq!(copy(&disk).as_deref(), Some("theirs"));
+    // A pipe would be waited for.
+    fs::remove_file(&path).expect("removes");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("runs").success());
+    world.flush().expect("flushes");
+    world.close().expect("closes");
+    fs::remove_file(&path).expect("removes");
+    drop(world);
+    drop(disk.open(&[]));
+    assert_eq!(copy(&disk).as_deref(), Some("cherrygrove settings 1\nname = Grove\n"));
 }

@@ -132,3 +132,38 @@ fn a_load_whose_world_is_closed_wakes_its_task() {
     let closed = loaded.join().unwrap();
     assert!(matches!(closed, Err(Error::Closed)), "{closed:?}");
 }
+
+/// A task that owns the last handle of the world, and ends when it is woken.
+struct Owner(std::sync::Mutex<Option<World>>);
+
+impl Wake for Owner {
+    fn wake(self: Arc<Self>) {
+        // The test drops its own handle meanwhile.
+        thread::sleep(Duration::from_millis(200));
+        drop(self.0.lock().unwrap().take());
+    }
+}
+
+#[test]
+fn a_task_that_owns_the_world_may_end_when_it_is_woken() {
+    let (world, chunk) = world();
+    let held = world.rooms().commit.queue.begin_accepting();
+    let ticket = Arc::new(std::sync::Mutex::new(world.submit(saving(1, &chunk)).unwrap()));
+    let waker = Waker::from(Arc::new(Owner(std::sync::Mutex::new(Some(world.clone())))));
+    let polled = {
+        let (ticket, waker) = (Arc::clone(&ticket), waker);
+        thread::spawn(move || {
+            let mut ticket = ticket.lock().unwrap();
+            pin!(&mut *ticket).poll(&mut Context::from_waker(&waker)).is_pending()
+        })
+    };
+    assert!(polled.join().unwrap());
+    drop(held);
+    let weak = world.rooms().commit.weak_world.clone();
+    drop(world);
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while weak.with_world(|_| ()).is_ok() {
+        assert!(std::time::Instant::now() < until, "the world is not closed");
+        thread::yield_now();
+    }
+}
