@@ -195,3 +195,14 @@ fn help_and_docs_have_every_code() {
         assert!(docs.contains(&format!("\n| {} | ", code.exit())), "{code:?}");
     }
 }
+
+#[test]
+fn each_command_has_a_row_in_the_page_of_the_tool() {
+    let page = include_str!("../../../../docs/tool.md");
+    let missing: Vec<_> = Args::command()
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .filter(|name| !page.lines().any(|line| line.starts_with(&format!("| `cg {name}"))))
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}
