@@ -1,4 +1,4 @@
-//! Values of options that are choices of the library: their spellings and help.
+//! Values of options that are choices of `cg-anvil`: their spellings and help.
 
 use cg_anvil::export::{Damaged, LayoutChoice};
 use cg_anvil::import::{Merge, MergeFiles};

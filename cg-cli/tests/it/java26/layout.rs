@@ -204,13 +204,13 @@ fn one_dimension_is_no_fault_wherever_it_goes() {
 }
 
 #[test]
-fn help_and_readme_name_the_option() {
+fn help_and_the_page_of_the_tool_name_the_option() {
     let help = run(&["export", "--help"]).good();
     for word in ["--layout", "as-imported", "old", "new"] {
         assert!(help.contains(word), "{word}: {help}");
     }
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
-    assert!(fs::read_to_string(readme).expect("readable").contains("--layout"));
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tool.md");
+    assert!(fs::read_to_string(page).expect("readable").contains("--layout"));
     let dir = TestDir::new();
     dir.save("save").level(NEW, "made").vanilla(Dimensions, LIVE);
     dir.import("save", "world", &[]).ended(0);
