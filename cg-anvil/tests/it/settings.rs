@@ -12,6 +12,8 @@ use cg_store::prelude::*;
 use cg_store::settings::{Spawn, WorldSettings};
 use tempfile::TempDir;
 
+use crate::worlds;
+
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\npicture";
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -455,5 +457,53 @@ fn the_trees_that_are_written_are_sound() {
         let raw = tree(bytes);
         let document = Document::parse(&raw, &Limits::default()).expect("is a tree");
         assert_eq!(document.trailing, b"", "{name}");
+    }
+}
+
+/// The files of a real save that hold settings.
+fn real_files(save: &str) -> Option<Files> {
+    let save = worlds::folder()?.join("java26").join(save);
+    let mut files = Files::new();
+    read_all(&save, &save, &mut files);
+    files.retain(|name, _| {
+        ["level.dat", "icon.png"].contains(&name.as_str()) || name.contains("data/minecraft/")
+    });
+    Some(files)
+}
+
+#[test]
+fn real_saves_say_what_another_reader_found_in_them() {
+    let spawn =
+        |x, y, z| Some(Spawn { dimension: dimension("minecraft:overworld"), block: BlockPos::new(x, y, z) });
+    let mut map = WorldSettings::default();
+    map.name = Some("Hyrule Castle".into());
+    map.changed_ms = Some(1_785_594_308_512);
+    map.engine = Some("Minecraft 26.2".into());
+    map.seed = Some(7_505_898_906_105_606_571);
+    map.spawn = spawn(-2008, 4, 453);
+    (map.time, map.game_time) = (Some(1_326_000), Some(2_645_958));
+    (map.time_cycle, map.weather_cycle) = (Some(false), Some(false));
+    (map.raining, map.rain_time) = (Some(false), Some(92_563));
+    (map.thundering, map.thunder_time) = (Some(false), Some(10_493));
+    (map.game_mode, map.difficulty) = (Some("creative".into()), Some("peaceful".into()));
+    let mut server = WorldSettings::default();
+    server.name = Some("world".into());
+    server.changed_ms = Some(1_776_867_827_431);
+    server.engine = Some("Minecraft 26.1.1".into());
+    server.seed = Some(-4_863_863_236_609_735_254);
+    server.spawn = spawn(0, 82, 0);
+    (server.time, server.game_time) = (Some(42_000), Some(42_000));
+    (server.time_cycle, server.weather_cycle) = (Some(true), Some(true));
+    (server.raining, server.rain_time) = (Some(false), Some(19_068));
+    (server.thundering, server.thunder_time) = (Some(false), Some(90_915));
+    (server.game_mode, server.difficulty) = (Some("survival".into()), Some("normal".into()));
+    for (save, mut expected) in [("26.2_upgraded_map", map), ("26.1.1_paper_server", server)] {
+        let Some(files) = real_files(save) else { return };
+        expected.thumbnail = files.get("icon.png").cloned();
+        let world = imported(&files);
+        assert_eq!(world.settings().expect("reads"), expected, "{save}");
+        let (written, report) = exported(&world);
+        assert_eq!(report.not_exported, BTreeMap::new());
+        assert!(written == files, "{save}");
     }
 }
