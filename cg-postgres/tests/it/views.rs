@@ -4,8 +4,11 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cg_engine::{ALL_KEYS, Batch, Engine as _, Family, Level, Readable as _, ReadableExt as _, Space, Stamp};
-use cg_format::frame::{Codec, Draft};
+use cg_engine::{
+    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine as _, EngineError, Family, Guard, Level,
+    Readable as _, ReadableExt as _, Space, Stamp,
+};
+use cg_format::frame::{Codec, Draft, version_of};
 use cg_postgres::PostgresEngine;
 
 use crate::database::{database, options};
@@ -146,4 +149,40 @@ fn a_commit_searches_no_index_for_the_rows_that_each_one_replaces() {
         let searches = reported("idx_scan");
         assert!(searches < COMMITS / 10, "{table}: {searches} searches");
     }
+}
+
+#[test]
+fn rows_that_moved_are_found_by_the_index() {
+    let Some(database) = database() else { return };
+    let world = database.world();
+    let engine = world.create();
+    let commit = || engine.commit(Batch::new(), &[], Level::Process).map(CommitSeq::get);
+    assert_eq!(commit().expect("commits"), 1);
+    // Each row gets another place.
+    for table in ["cg_head", "cg_row"] {
+        world.run(&format!("VACUUM FULL {{schema}}.{table}"));
+        assert!(commit().expect("commits") > 1);
+    }
+    // A transaction that ends without a commit leaves the places as they were.
+    let guard = Guard::absent(Space::WorldMeta, COMMIT_SEQUENCE_KEY);
+    let refused = engine.commit(Batch::new(), &[guard], Level::Process);
+    assert!(matches!(refused, Err(EngineError::Conflict { .. })), "{refused:?}");
+    assert_eq!(commit().expect("commits"), 4);
+    let stored = world.run("SELECT seq || ' ' || batches FROM {schema}.cg_head WHERE seg = 0");
+    assert_eq!(stored.as_deref(), Some("4 4"));
+    assert_eq!(engine.last_commit().get(), 4);
+    let row = engine.get(Space::WorldMeta, COMMIT_SEQUENCE_KEY).expect("reads").expect("is there");
+    assert_eq!(version_of(&row), Some(4));
+    // Another owner's head comes to the place that this one remembers.
+    world.run("VACUUM FULL {schema}.cg_head");
+    assert_eq!(commit().expect("commits"), 5);
+    let place = world.run("SELECT ctid FROM {schema}.cg_head");
+    let taking = world.address.clone().with_take(true);
+    let next = PostgresEngine::open(&taking, &options()).expect("takes the rows");
+    world.run("VACUUM FULL {schema}.cg_head");
+    assert_eq!(next.commit(Batch::new(), &[], Level::Process).expect("commits").get(), 6);
+    assert_eq!(world.run("SELECT ctid FROM {schema}.cg_head"), place, "the test meets the case");
+    let fenced = commit();
+    assert!(matches!(fenced, Err(EngineError::Fenced { .. })), "{fenced:?}");
+    assert_eq!(next.commit(Batch::new(), &[], Level::Process).expect("commits").get(), 7);
 }
