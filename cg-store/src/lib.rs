@@ -46,7 +46,7 @@ pub use api::topics::{
 };
 pub use api::world::World;
 pub use commit::submit::{Refused, WriteBatch, WriteTicket};
-pub use commit::transaction::{Committed, Durable, RELEASED, Transaction, Tx};
+pub use commit::transaction::{Committed, Durable, Transaction, Tx};
 pub use kinds::property::Property;
 pub use read::chunk::{LoadTicket, Peek};
 pub use storage::error::{Error, OpenError};

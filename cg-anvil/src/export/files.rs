@@ -36,7 +36,7 @@ pub(super) fn write(
     journal: &mut Journal,
     report: &mut ExportReport,
 ) -> Result<(), ExportError> {
-    let settings = settings_of(world, report)?;
+    let settings = WorldSettings::sound(world, |_, _| report.missed("damaged settings", 1))?;
     let mut names = names(world)?;
     let has = |file: &str| names.iter().any(|name| name == file);
     // A picture that was set in the world, of a save that had none.
@@ -104,22 +104,6 @@ pub(super) fn write(
         synced.map_err(|source| ExportError::Io { path, source })?;
     }
     Ok(())
-}
-
-/// The settings of a world, without those that are damaged.
-fn settings_of(world: &World, report: &mut ExportReport) -> Result<WorldSettings, Error> {
-    let mut settings = WorldSettings::default();
-    for (name, property) in WorldSettings::NAMES.iter().zip(WorldSettings::properties()) {
-        let read = world.property(&property).and_then(|bytes| match bytes {
-            Some(bytes) => settings.set_bytes(name, bytes),
-            None => Ok(()),
-        });
-        match read {
-            Err(error) if error.kind() == ErrorKind::Damaged => report.missed("damaged settings", 1),
-            read => read?,
-        }
-    }
-    Ok(settings)
 }
 
 /// What the files say that a world keeps.

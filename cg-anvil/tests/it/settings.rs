@@ -212,7 +212,7 @@ fn an_import_fills_the_settings_and_an_export_writes_the_same_files() {
         (new_files(paper), of_new_files()),
     ] {
         let world = imported(&files);
-        assert_eq!(world.settings().expect("reads"), expected);
+        assert_eq!(WorldSettings::of(&world).expect("reads"), expected);
         let (written, report) = exported(&world);
         assert_eq!(report.not_exported, BTreeMap::new());
         assert_eq!(written, files);
@@ -245,12 +245,12 @@ fn an_export_writes_what_was_changed_and_nothing_else() {
             changed.changed_ms = Some(9);
         }
         set(&world, &changed);
-        let expected = world.settings().expect("reads");
+        let expected = WorldSettings::of(&world).expect("reads");
         let (written, report) = exported(&world);
         assert_eq!(report.not_exported, BTreeMap::new());
-        assert_eq!(imported(&written).settings().expect("reads"), expected);
+        assert_eq!(WorldSettings::of(&imported(&written)).expect("reads"), expected);
         // Back to what it was: the same trees.
-        let back = imported(&files).settings().expect("reads");
+        let back = WorldSettings::of(&imported(&files)).expect("reads");
         let world = imported(&written);
         set(&world, &back);
         let (written, _) = exported(&world);
@@ -267,7 +267,7 @@ fn a_save_without_a_picture_gets_that_of_the_world() {
     let mut files = old_files();
     files.remove("icon.png");
     let world = imported(&files);
-    assert_eq!(world.settings().expect("reads"), of_old_level());
+    assert_eq!(WorldSettings::of(&world).expect("reads"), of_old_level());
     let mut settings = WorldSettings::default();
     settings.thumbnail = Some(PNG.into());
     set(&world, &settings);
@@ -350,7 +350,7 @@ fn what_is_of_another_type_is_no_setting_and_comes_back() {
             ("region/x".into(), Vec::new()),
         ]);
         let world = imported(&files);
-        assert_eq!(world.settings().expect("reads"), expected);
+        assert_eq!(WorldSettings::of(&world).expect("reads"), expected);
         let (written, report) = exported(&world);
         assert_eq!((written, report.not_exported), (files, BTreeMap::new()));
     }
@@ -359,14 +359,14 @@ fn what_is_of_another_type_is_no_setting_and_comes_back() {
 #[test]
 fn a_world_that_keeps_what_it_has_keeps_its_settings() {
     let world = imported(&old_files());
-    let before = world.settings().expect("reads");
+    let before = WorldSettings::of(&world).expect("reads");
     take(&new_files("data/minecraft/"), &world, Some((Merge::Keep, MergeFiles::default())));
-    assert_eq!(world.settings().expect("reads"), before);
+    assert_eq!(WorldSettings::of(&world).expect("reads"), before);
     let (written, report) = exported(&world);
     assert_eq!(report.not_exported, BTreeMap::new());
     assert_eq!(written["level.dat"], old_files()["level.dat"]);
     // The files that were new to it say the same now.
-    assert_eq!(imported(&written).settings().expect("reads"), before);
+    assert_eq!(WorldSettings::of(&imported(&written)).expect("reads"), before);
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_save_that_replaces_another_replaces_its_settings() {
         take(&new_files("data/minecraft/"), &world, Some((Merge::Replace, files)));
         let mut replaced = of_new_files();
         replaced.tick_range = Some(4);
-        assert_eq!(world.settings().expect("reads"), replaced);
+        assert_eq!(WorldSettings::of(&world).expect("reads"), replaced);
     }
     // What cannot be read of the new save is not that of the old one.
     let mut unreadable = new_files("data/minecraft/");
@@ -393,7 +393,7 @@ fn a_save_that_replaces_another_replaces_its_settings() {
     let mut sound = of_new_files();
     sound.thumbnail = None;
     (sound.raining, sound.rain_time, sound.thundering, sound.thunder_time) = (None, None, None, None);
-    assert_eq!(world.settings().expect("reads"), sound);
+    assert_eq!(WorldSettings::of(&world).expect("reads"), sound);
     let (written, report) = exported(&world);
     assert_eq!((written, report.not_exported), (unreadable, BTreeMap::new()));
 }
@@ -410,7 +410,7 @@ fn places_that_disagree_come_back_as_they_are() {
     });
     files.insert("level.dat".into(), level);
     let world = imported(&files);
-    let settings = world.settings().expect("reads");
+    let settings = WorldSettings::of(&world).expect("reads");
     assert_eq!(
         (settings.seed, settings.raining, settings.time),
         (Some(i64::MAX), Some(false), Some(1_326_000))
@@ -446,7 +446,7 @@ fn a_damaged_setting_costs_no_other_one() {
     let mut expected = of_old_level();
     expected.name = Some("Later".into());
     expected.thumbnail = Some(PNG.into());
-    assert_eq!(imported(&written).settings().expect("reads"), expected);
+    assert_eq!(WorldSettings::of(&imported(&written)).expect("reads"), expected);
 }
 
 #[test]
@@ -501,7 +501,7 @@ fn real_saves_say_what_another_reader_found_in_them() {
         let Some(files) = real_files(save) else { return };
         expected.thumbnail = files.get("icon.png").cloned();
         let world = imported(&files);
-        assert_eq!(world.settings().expect("reads"), expected, "{save}");
+        assert_eq!(WorldSettings::of(&world).expect("reads"), expected, "{save}");
         let (written, report) = exported(&world);
         assert_eq!(report.not_exported, BTreeMap::new());
         assert!(written == files, "{save}");

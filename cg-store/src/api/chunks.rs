@@ -11,7 +11,6 @@ use crate::api::world::World;
 use crate::commit::state::CommitState;
 use crate::engine::CommitSeq;
 use crate::kinds::property::Property;
-use crate::kinds::settings::WorldSettings;
 use crate::read::cache::Column;
 use crate::read::chunk::{LoadResult, LoadTicket, Peek, panicked};
 use crate::rt::answer::answer;
@@ -177,16 +176,5 @@ impl World {
     /// [`Error::Corrupt`] if it is stored and damaged.
     pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
         self.applied()?.read.property(property)
-    }
-
-    /// The last committed settings. Two commits at the same time may each have set some of them.
-    ///
-    /// Costs one read of many keys.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if one is damaged, or is stored as another type.
-    pub fn settings(&self) -> Result<WorldSettings, Error> {
-        let rows = self.applied()?.read.properties(&WorldSettings::properties());
-        WorldSettings::decode(rows.into_iter().collect::<Result<_, _>>()?)
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod read_view;
 pub(crate) mod records;
 pub(crate) mod registry;
 pub(crate) mod rooms;
+mod settings;
 pub(crate) mod snapshots;
 pub(crate) mod source;
 pub(crate) mod tiers;

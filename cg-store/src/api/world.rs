@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use cg_format::{ChunkAt, Space};
 
 use crate::api::rooms::{Found, Rooms};
+use crate::commit::transaction::RELEASED;
 use crate::engine::{Batch, CommitSeq, Engine, Level, Usage};
 use crate::maintain::{opacity, tiering};
 use crate::read::delta::DeltaIndex;
@@ -83,6 +84,9 @@ impl std::fmt::Debug for World {
 }
 
 impl World {
+    /// The reason stored with an entity that its chunk released without a new owner.
+    pub const RELEASED: &str = RELEASED;
+
     /// Begins to use an engine that holds a world, or that holds nothing yet, with the rows that were read from it and
     /// grown by what packs offer.
     pub(crate) fn begin(

@@ -57,8 +57,7 @@ impl CommitState {
         if self.shared.engine()?.caps().read_only {
             return Ok(());
         }
-        let rows = self.read.properties(&WorldSettings::properties());
-        let settings = WorldSettings::decode(rows.into_iter().collect::<Result<_, _>>()?)?;
+        let settings = WorldSettings::decode(self.read.properties(&WorldSettings::properties()))?;
         let mut text = MAGIC.to_owned();
         for name in WorldSettings::NAMES {
             if let Some(value) = settings.text(name) {

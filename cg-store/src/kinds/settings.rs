@@ -5,6 +5,7 @@ use cg_format::wire::{Reader, Writer};
 use cg_format::{BlockPos, DecodeError, Problem, Section};
 use cg_registry::Name;
 
+use crate::engine::ErrorKind;
 use crate::kinds::property::Property;
 use crate::storage::error::{Damage, Error};
 
@@ -12,8 +13,6 @@ use crate::storage::error::{Damage, Error};
 const MAX_TEXT_BYTES: usize = 256;
 /// The longest thumbnail.
 const MAX_THUMBNAIL_BYTES: usize = 256 << 10;
-/// Why a name is refused.
-const UNKNOWN: &str = "no setting has this name";
 /// The first bytes of each PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -42,7 +41,7 @@ macro_rules! settings {
         /// settings.name = Some("Grove".into());
         /// settings.raining = Some(true);
         /// world.transaction(|tx| tx.set_settings(&settings))?;
-        /// assert_eq!(world.settings()?.name.as_deref(), Some("Grove"));
+        /// assert_eq!(WorldSettings::of(&world)?.name.as_deref(), Some("Grove"));
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,16 +60,6 @@ macro_rules! settings {
             /// The properties that hold the settings, in the order of [`NAMES`](Self::NAMES).
             pub fn properties() -> Vec<Property> {
                 vec![$($property),+]
-            }
-
-            /// The settings that some properties hold, in the order of [`properties`](Self::properties).
-            ///
-            /// # Errors
-            /// [`Error::Corrupt`] for bytes that are not of the setting's type.
-            pub(crate) fn decode(rows: Vec<Option<Vec<u8>>>) -> Result<Self, Error> {
-                let (mut settings, mut rows) = (Self::default(), rows.into_iter());
-                $(settings.$field = open(&$property, stringify!($field), rows.next().flatten())?;)+
-                Ok(settings)
             }
 
             /// The properties of the settings that are there.
@@ -106,7 +95,7 @@ macro_rules! settings {
                         self.$field = Some(value);
                         Ok(())
                     })+
-                    _ => Err(not(name, text, UNKNOWN)),
+                    _ => Err(not(name, text, "no setting has this name")),
                 }
             }
 
@@ -121,26 +110,47 @@ macro_rules! settings {
                 Some(bytes)
             }
 
-            /// Sets a setting from the bytes of its [property](Self::properties): so the sound settings of a world are read
-            /// one by one where another one is damaged.
-            ///
-            /// # Errors
-            /// [`Error::Corrupt`] for bytes that are not of the setting's type, and [`Error::Setting`] for a name that no
-            /// setting has.
-            pub fn set_bytes(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), Error> {
+            /// Sets a setting from the bytes of its property.
+            fn set_bytes(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
                 match name {
                     $(stringify!($field) => {
-                        self.$field = open(&$property, stringify!($field), Some(bytes))?;
-                        Ok(())
+                        self.$field = Some(open(&$property, stringify!($field), bytes)?);
                     })+
-                    _ => Err(not(name, &format!("{} bytes", bytes.len()), UNKNOWN)),
+                    // Only names of settings are asked for.
+                    _ => {}
                 }
+                Ok(())
             }
         }
     };
 }
 
 impl WorldSettings {
+    /// The settings that some properties hold, in the order of [`properties`](Self::properties).
+    ///
+    /// # Errors
+    /// That of the first one that cannot be read; [`Error::Corrupt`] for bytes that are not of the setting's type.
+    pub(crate) fn decode(rows: Vec<Result<Option<Vec<u8>>, Error>>) -> Result<Self, Error> {
+        let mut damage = None;
+        let settings = Self::decode_sound(rows, |_, error| damage = damage.take().or(Some(error)))?;
+        damage.map_or(Ok(settings), Err)
+    }
+
+    /// As [`decode`](Self::decode), without those that are damaged, which `damaged` gets by name.
+    pub(crate) fn decode_sound(
+        rows: Vec<Result<Option<Vec<u8>>, Error>>,
+        mut damaged: impl FnMut(&'static str, Error),
+    ) -> Result<Self, Error> {
+        let mut settings = Self::default();
+        for (name, row) in Self::NAMES.iter().zip(rows) {
+            match row.and_then(|bytes| bytes.map_or(Ok(()), |bytes| settings.set_bytes(name, &bytes))) {
+                Err(error) if error.kind() == ErrorKind::Damaged => damaged(name, error),
+                read => read?,
+            }
+        }
+        Ok(settings)
+    }
+
     /// Sets the thumbnail: a PNG file of at most 256 KiB. It is not decoded.
     ///
     /// # Errors
@@ -201,16 +211,11 @@ fn not(name: &str, found: &str, allowed: &'static str) -> Error {
     Error::Setting { name: name.into(), found: found.into(), allowed }
 }
 
-fn open<V: Value>(
-    property: &Property,
-    field: &'static str,
-    row: Option<Vec<u8>>,
-) -> Result<Option<V>, Error> {
-    let Some(row) = row else { return Ok(None) };
-    let mut reader = Reader::at_offset(&row, LEN_BYTES as u64, Section::Frame);
+fn open<V: Value>(property: &Property, field: &'static str, row: &[u8]) -> Result<V, Error> {
+    let mut reader = Reader::at_offset(row, LEN_BYTES as u64, Section::Frame);
     let decoded = V::decode(&mut reader, field).and_then(|value| {
         reader.end("bytes after the setting")?;
-        Ok(Some(value))
+        Ok(value)
     });
     decoded.map_err(|problem| {
         let (space, key) = property.row();
@@ -220,7 +225,7 @@ fn open<V: Value>(
 
 /// A type of settings.
 trait Value: Sized {
-    /// The texts of which there are values, in words.
+    /// The allowed texts, in words.
     const ALLOWED: &'static str;
 
     fn encode(&self, out: &mut Vec<u8>);

@@ -116,7 +116,7 @@ fn with_whole_name(place: &str, catalog: &Catalog) -> Result<Option<String>, Fai
     Ok(name.map(|name| format!("{name} {x} {y} {z}")))
 }
 
-/// The bytes of a file, of which one more than a thumbnail may have are read.
+/// The bytes of a file. At most one more than a thumbnail may have is read.
 fn picture(path: &Path) -> Result<Vec<u8>, Failure> {
     let limit = WorldSettings::MAX_THUMBNAIL_BYTES;
     let mut bytes = Vec::new();

@@ -25,13 +25,12 @@ pub(in crate::cmd) struct Damaged {
 }
 
 impl Found {
-    /// Reads all settings at once, or one by one if one is damaged.
     pub(in crate::cmd) fn read(world: &World) -> Result<Self, Failure> {
-        match world.settings() {
-            Ok(settings) => Ok(Self { settings, damaged: Vec::new() }),
-            Err(error) if error.kind() == ErrorKind::Damaged => Self::read_each(world),
-            Err(error) => Err(error.into()),
-        }
+        let mut damaged = Vec::new();
+        let settings = WorldSettings::sound(world, |setting, error| {
+            damaged.push(Damaged { setting, problem: problem(&error) });
+        })?;
+        Ok(Self { settings, damaged })
     }
 
     /// The thumbnail.
@@ -42,24 +41,6 @@ impl Found {
         self.settings.thumbnail.clone().ok_or_else(|| {
             Failure::absent("the world has no thumbnail; `cg settings WORLD --thumbnail FILE` sets it")
         })
-    }
-
-    fn read_each(world: &World) -> Result<Self, Failure> {
-        let mut found = Self { settings: WorldSettings::default(), damaged: Vec::new() };
-        for (setting, property) in all() {
-            let read = world.property(&property).and_then(|bytes| match bytes {
-                Some(bytes) => found.settings.set_bytes(setting, bytes),
-                None => Ok(()),
-            });
-            match read {
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::Damaged => {
-                    found.damaged.push(Damaged { setting, problem: problem(&error) });
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(found)
     }
 }
 

@@ -86,7 +86,7 @@ fn all_settings_go_in_and_out() {
     assert_eq!(set.lines().count(), WorldSettings::NAMES.len());
     let copy = fs::read_to_string(sample.path().join("settings.txt")).expect("the world wrote it");
     assert_eq!(copy, format!("cherrygrove settings 1\n{set}"));
-    let stored = sample.open().settings().expect("reads");
+    let stored = WorldSettings::of(&sample.open()).expect("reads");
     assert_eq!(stored.name.as_deref(), Some("Grove=\\ of Å"));
     assert_eq!(stored.thumbnail.as_deref(), Some(PNG));
 
@@ -263,7 +263,7 @@ fn a_thumbnail_is_a_small_png_file() {
     let largest = [PNG, &vec![7; limit - PNG.len()]].concat();
     let file = picture(&sample, "largest.png", &largest);
     assert_eq!(sample.cg("settings", &["--thumbnail", text(&file)]).good(), "thumbnail = 262144 bytes\n");
-    assert_eq!(sample.open().settings().expect("reads").thumbnail, Some(largest));
+    assert_eq!(WorldSettings::of(&sample.open()).expect("reads").thumbnail, Some(largest));
 }
 
 #[test]

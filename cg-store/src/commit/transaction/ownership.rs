@@ -16,7 +16,7 @@ use crate::read::state::ReadState;
 use crate::storage::error::Error;
 
 /// The reason stored with an entity that its chunk released without a new owner.
-pub const RELEASED: &str = "released by its chunk";
+pub(crate) const RELEASED: &str = "released by its chunk";
 
 /// The stored state on which a transaction builds.
 ///

@@ -140,7 +140,7 @@ impl<S: TxStore> Tx<S> {
     ///
     /// The last write to a chunk is the one that is committed. So a [`save`](Self::save) after this takes its place: the
     /// entities of the stored chunk are kept, and those to which the new chunk does not refer are detached as
-    /// [`RELEASED`](crate::RELEASED), for good. To begin a chunk anew without them, delete each with
+    /// [`World::RELEASED`](crate::World::RELEASED), for good. To begin a chunk anew without them, delete each with
     /// [`delete_entity`](Self::delete_entity), or commit the deletion before the save.
     pub fn delete(&mut self, at: ChunkAt) {
         self.writes.chunks.insert(at, None);

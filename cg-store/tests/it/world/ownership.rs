@@ -1,7 +1,7 @@
 //! Ownership of entities: each rule by itself, then random histories against a naive model.
 
 use super::*;
-use cg_store::{RELEASED, WriteBatch};
+use cg_store::WriteBatch;
 use proptest::prelude::*;
 
 over_both_engines! {
@@ -207,7 +207,7 @@ fn an_entity_survives_its_chunk_if_it_moves_in_the_same_transaction(world: &Worl
 fn a_released_entity_is_detached(world: &World) {
     let (_, a, b, cow) = pasture(world);
     world.transaction(|tx| tx.edit(a, |chunk| chunk.remove_entity(cow))).expect("releases");
-    held(world, cow, Some(detached(RELEASED)), &[a, b]);
+    held(world, cow, Some(detached(World::RELEASED)), &[a, b]);
 }
 
 fn a_deleted_entity_leaves_no_reference(world: &World) {
@@ -233,7 +233,7 @@ fn a_save_takes_the_place_of_a_deletion_before_it(world: &World) {
             Ok::<_, Error>(())
         })
         .expect("commits");
-    held(world, cow, Some(detached(RELEASED)), &[a, b]);
+    held(world, cow, Some(detached(World::RELEASED)), &[a, b]);
 
     // The two ways without a detached entity.
     let second = uuid(2);
@@ -288,7 +288,7 @@ fn saving_an_old_copy_of_a_chunk_detaches_what_came_since(world: &World) {
     });
     assert!(matches!(error, Error::EntityOwned { id, owner } if id == cow && owner == b), "{error}");
     save(world, [(a, filled(world, ids.air))]);
-    held(world, second, Some(detached(RELEASED)), &[a, b]);
+    held(world, second, Some(detached(World::RELEASED)), &[a, b]);
     held(world, cow, Some(Owner::Chunk(b)), &[a, b]);
 }
 

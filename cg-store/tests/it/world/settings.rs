@@ -11,7 +11,7 @@ over_both_engines! {
     each_setting_is_there_with_its_type
     a_setting_that_is_not_given_stays
     values_that_a_setting_cannot_have_are_refused
-    each_setting_is_read_from_the_bytes_of_its_property
+    each_setting_has_the_bytes_of_its_property
     bytes_of_another_type_are_damage
 }
 
@@ -52,13 +52,13 @@ fn set(world: &World, settings: &WorldSettings) -> Result<(), Error> {
 }
 
 fn each_setting_is_there_with_its_type(world: &World) {
-    assert_eq!(world.settings().expect("reads"), WorldSettings::default());
+    assert_eq!(WorldSettings::of(world).expect("reads"), WorldSettings::default());
     let all = all();
     for name in WorldSettings::NAMES {
         assert!(all.text(name).is_some(), "{name}");
     }
     set(world, &all).expect("sets");
-    assert_eq!(world.settings().expect("reads"), all);
+    assert_eq!(WorldSettings::of(world).expect("reads"), all);
     assert_eq!(WorldSettings::properties().len(), WorldSettings::NAMES.len());
     for property in WorldSettings::properties() {
         assert!(world.property(&property).expect("reads").is_some(), "{property}");
@@ -68,7 +68,7 @@ fn each_setting_is_there_with_its_type(world: &World) {
         });
         drop(removed.expect("removes"));
     }
-    assert_eq!(world.settings().expect("reads"), WorldSettings::default());
+    assert_eq!(WorldSettings::of(world).expect("reads"), WorldSettings::default());
     assert_sound(world);
 }
 
@@ -84,7 +84,7 @@ fn a_setting_that_is_not_given_stays(world: &World) {
         let mut expected = all.clone();
         expected.raining = change.raining.or(all.raining);
         expected.name = change.name.or_else(|| all.name.clone());
-        assert_eq!(world.settings().expect("reads"), expected);
+        assert_eq!(WorldSettings::of(world).expect("reads"), expected);
         assert_ne!(world.content_hash(cg_store::view::Area::World).expect("hashes"), before);
         set(world, &all).expect("sets");
         assert_eq!(world.content_hash(cg_store::view::Area::World).expect("hashes"), before);
@@ -96,7 +96,7 @@ fn values_that_a_setting_cannot_have_are_refused(world: &World) {
         let mut settings = all();
         change(&mut settings);
         let error = set(world, &settings).expect_err("is refused");
-        assert_eq!(world.settings().expect("reads"), WorldSettings::default(), "{error}");
+        assert_eq!(WorldSettings::of(world).expect("reads"), WorldSettings::default(), "{error}");
         error.to_string()
     };
     let long = "é".repeat(129);
@@ -118,17 +118,15 @@ fn values_that_a_setting_cannot_have_are_refused(world: &World) {
     set(world, &longest).expect("fits");
 }
 
-fn each_setting_is_read_from_the_bytes_of_its_property(world: &World) {
+fn each_setting_has_the_bytes_of_its_property(world: &World) {
     let all = all();
     set(world, &all).expect("sets");
-    let mut read = WorldSettings::default();
     for (name, property) in WorldSettings::NAMES.iter().zip(WorldSettings::properties()) {
-        let bytes = world.property(&property).expect("reads").expect("is set");
-        read.set_bytes(name, bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let bytes = world.property(&property).expect("reads");
+        assert!(bytes.is_some() && bytes == all.bytes(name), "{name}");
     }
-    assert_eq!(read, all);
-    let error = read.set_bytes("weather", vec![1]).expect_err("is refused");
-    assert_eq!(error.to_string(), "setting `weather` cannot be `1 bytes`: no setting has this name");
+    assert_eq!(WorldSettings::of(world).expect("reads"), all);
+    assert_eq!(all.bytes("weather"), None);
 }
 
 fn bytes_of_another_type_are_damage(world: &World) {
@@ -149,17 +147,22 @@ fn bytes_of_another_type_are_damage(world: &World) {
         (named("cg:spawn"), &[0; 23], "spawn"),
         (named("cg:spawn"), &[0; 31], "spawn"),
     ];
+    let game_mode = named("cg:game_mode");
+    put(&game_mode, Some(b"survival"));
     for (property, bytes, name) in cases {
         put(&property, Some(bytes));
-        let damage = super::damage::corrupt(world.settings());
+        let damage = super::damage::corrupt(WorldSettings::of(world));
         assert_eq!(damage.key.as_slice(), property.row().1, "{damage}");
         assert!(damage.to_string().contains(&format!("setting `{name}`")), "{damage}");
-        let mut alone = WorldSettings::default();
-        assert_eq!(super::damage::corrupt(alone.set_bytes(name, bytes.into())), damage);
-        assert_eq!(alone, WorldSettings::default());
+        let mut found = Vec::new();
+        let sound = WorldSettings::sound(world, |name, error| found.push((name, error))).expect("reads");
+        let [(found_name, error)] = <[_; 1]>::try_from(found).expect("is one");
+        assert_eq!((found_name, super::damage::corrupt(Err::<(), _>(error))), (name, damage));
+        assert_eq!(sound.game_mode.as_deref(), Some("survival"));
         put(&property, None);
     }
-    assert_eq!(world.settings().expect("reads"), WorldSettings::default());
+    put(&game_mode, None);
+    assert_eq!(WorldSettings::of(world).expect("reads"), WorldSettings::default());
 }
 
 #[test]
@@ -267,7 +270,7 @@ fn the_rows_win_over_the_copy() {
     let path = disk.path().join("settings.txt");
     fs::write(&path, "cherrygrove settings 1\nname = wrong\n").expect("writes");
     let world = World::builder().open_read_only(disk.path()).expect("opens");
-    assert_eq!(world.settings().expect("reads"), settings);
+    assert_eq!(WorldSettings::of(&world).expect("reads"), settings);
     world.close().expect("closes");
     drop(world);
     assert!(copy(&disk).expect("is there").contains("wrong"), "a reader writes nothing");
@@ -281,7 +284,7 @@ fn the_rows_win_over_the_copy() {
     set(&world, &settings).expect("sets");
     world.close().expect("closes");
     drop(world);
-    assert_eq!(disk.open(&[]).settings().expect("reads"), settings);
+    assert_eq!(WorldSettings::of(&disk.open(&[])).expect("reads"), settings);
 }
 
 #[cfg(unix)]
