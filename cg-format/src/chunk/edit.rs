@@ -31,6 +31,14 @@ pub enum EditError {
         /// The component.
         component: ComponentId,
     },
+    /// An index of a cell is past the palette that was given with it.
+    #[error("a cell has index {index} in a palette of {count}")]
+    NoPaletteEntry {
+        /// The largest index.
+        index: u16,
+        /// Entries of the palette.
+        count: usize,
+    },
     /// The chunk contains component data that its schema does not explain, and this edit would change which blocks own
     /// that data. Restore the pack of that data, or drop it with [`Chunk::discard_unread_components`].
     #[error("block {} may own component data that the schema does not explain", .block.get())]

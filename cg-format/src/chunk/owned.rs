@@ -102,7 +102,7 @@ impl Chunk {
         Self::from_packed(palette, blocks, schema)
     }
 
-    fn from_packed(
+    pub(super) fn from_packed(
         palette: Vec<BlockId>,
         blocks: Blocks,
         schema: &(impl SchemaView + ?Sized),

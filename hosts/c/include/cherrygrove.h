@@ -403,7 +403,7 @@ int cg_tx_set_component(cg_handle tx, uint32_t dimension, cg_pos block_at, uint8
 int cg_tx_set_side(cg_handle tx, uint32_t dimension, cg_pos chunk_at, uint64_t side, cg_bytes bytes, cg_error *error);
 
 #define CG_DETACHED 1u /* the entity belongs to no chunk: a player, for example */
-/* binding may be 0: kind is then a number of the world. The NBT, or any bytes, is the component minecraft:nbt. An entity
+/* binding may be 0: kind is then a number of the world. The NBT, or any bytes, is the component minecraft:entity_nbt. An entity
  * that is not detached belongs to the chunk of its block, which must be stored when this commits. */
 int cg_tx_entity_put(cg_handle tx, cg_handle binding, const cg_entity *entity, uint32_t flags, cg_error *error);
 int cg_tx_entity_delete(cg_handle tx, const uint8_t id[16], cg_error *error);
