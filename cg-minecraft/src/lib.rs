@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod biomes;
 pub mod content;
 pub mod game;
 pub mod kind;

@@ -131,7 +131,8 @@ mod tests {
     fn indices_of_any_order_and_palette_make_the_chunk_that_ids_make() {
         for kinds in [1_u16, 2, 3, 16, 17, 255, 256, 257, 4096] {
             // Each third entry repeats the one before it, and the last one is unused.
-            let palette: Vec<BlockId> = (0..=kinds).map(|entry| id(entry - u16::from(entry % 3 == 2))).collect();
+            let palette: Vec<BlockId> =
+                (0..=kinds).map(|entry| id(entry - u16::from(entry % 3 == 2))).collect();
             for order in CellOrder::ALL {
                 let mut indices = [0; LocalPos::COUNT];
                 let mut ids = [BlockId::default(); LocalPos::COUNT];

@@ -72,6 +72,13 @@ macro_rules! settings {
                 Ok(all.filter_map(|(name, property)| Some((property, self.bytes(name)?))).collect())
             }
 
+            /// Takes each setting that a newer value has.
+            pub fn update(&mut self, newer: &Self) {
+                $(if newer.$field.is_some() {
+                    self.$field.clone_from(&newer.$field);
+                })+
+            }
+
             /// A setting as one line of text, such as `true`, `-3` or `minecraft:overworld 8 64 -8`; of a thumbnail its
             /// length. `None` if there is no such setting, or the world does not have it.
             pub fn text(&self, name: &str) -> Option<String> {

@@ -413,11 +413,14 @@ int cg_tx_settings(cg_handle tx, const cg_settings *settings, cg_error *error);
 int cg_tx_object_put(cg_handle tx, cg_bytes key, cg_bytes bytes, cg_error *error);
 int cg_tx_object_delete(cg_handle tx, cg_bytes key, cg_error *error);
 
-/* A spatial record at a point. */
+/* A spatial record: a point with a kind, a time and bytes of the host. */
 typedef struct {
     uint8_t id[16];
-    uint32_t dimension, reserved;
+    uint32_t dimension;
+    float fraction[3];  /* each from 0 to below 1 */
     cg_pos block;
+    int64_t timestamp;  /* when it was created or changed, in the host's unit */
+    cg_str kind;        /* at most 255 bytes */
     cg_bytes bytes;
 } cg_record;
 int cg_tx_record_put(cg_handle tx, const cg_record *record, cg_error *error);

@@ -1,0 +1,277 @@
+//! Packed cells of a section in the form in which a host holds them.
+
+use cg_format::CellOrder;
+
+use crate::error::CellsProblem;
+
+/// Cells of a section, packed into words.
+///
+/// Words are little-endian. Each holds ⌊`word_bits` / `bits`⌋ values, lowest bits first; no value crosses words. Java
+/// Edition packs into 64-bit words, Bedrock Edition into 32-bit ones.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Cells {
+    /// The words' bytes; empty if `bits` is 0.
+    pub words: Vec<u8>,
+    /// The host's number of each index. `None`: values are numbers themselves.
+    pub palette: Option<Vec<u32>>,
+    /// Bits of a value, at most 32. 0: each cell is the palette's first number.
+    pub bits: u8,
+    /// 16, 32 or 64.
+    pub word_bits: u8,
+    /// The order of the cells.
+    pub order: CellOrder,
+    /// 4: 4,096 cells. 2: 64 cells of 4×4×4 blocks.
+    pub side_log2: u8,
+}
+
+/// The numbers of cells, and for each cell an index of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unpacked {
+    /// At least one.
+    pub(crate) numbers: Vec<u32>,
+    /// One for each cell, each below the length of `numbers`. Empty if each cell shows the first one.
+    pub(crate) indices: Vec<u16>,
+}
+
+/// The form in which a host wants cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Form {
+    /// The order of the cells.
+    pub order: CellOrder,
+    /// 16, 32 or 64.
+    pub word_bits: u8,
+    /// Bit n: cells may have n bits. 0 allows each width.
+    pub widths: u32,
+}
+
+impl Form {
+    /// The smallest allowed width for this many numbers; `None` if none is wide enough.
+    fn width_for(self, count: usize) -> Option<u8> {
+        let needed = usize::BITS - count.saturating_sub(1).leading_zeros();
+        let may = |bits: &u32| self.widths == 0 || self.widths >> bits & 1 == 1;
+        (needed..=16).find(may).map(|bits| bits as u8)
+    }
+}
+
+impl Cells {
+    /// The same number in each of 4,096 or 64 cells.
+    pub fn uniform(number: u32, form: Form, side_log2: u8) -> Self {
+        let palette = Some(vec![number]);
+        Self { words: Vec::new(), palette, bits: 0, word_bits: form.word_bits, order: form.order, side_log2 }
+    }
+
+    /// The number of cells: 4,096 or 64.
+    pub const fn count(&self) -> usize {
+        if self.side_log2 == 2 { 64 } else { 4096 }
+    }
+
+    /// Packs indices of numbers, which are in the order of the form.
+    ///
+    /// A form without a width for so many numbers gets the next one up to 16 bits.
+    pub(crate) fn pack(unpacked: &Unpacked, form: Form, side_log2: u8) -> Self {
+        let Unpacked { numbers, indices } = unpacked;
+        let uniform = |number: &u32| Self::uniform(*number, form, side_log2);
+        if indices.is_empty() && form.width_for(1) == Some(0) {
+            return numbers.first().map_or_else(|| uniform(&0), uniform);
+        }
+        let any = Form { widths: 0, ..form };
+        // Sixteen bits hold each index.
+        let bits = form.width_for(numbers.len()).or_else(|| any.width_for(numbers.len())).unwrap_or(16);
+        let count: usize = if side_log2 == 2 { 64 } else { 4096 };
+        let per_word = usize::from(form.word_bits / bits.max(1)).max(1);
+        let word_bytes = usize::from(form.word_bits / 8);
+        let mut words = vec![0; count.div_ceil(per_word) * word_bytes];
+        for (word, group) in words.chunks_exact_mut(word_bytes).zip(indices.chunks(per_word)) {
+            let mut held = 0_u64;
+            for (place, index) in group.iter().enumerate() {
+                held |= u64::from(*index) << (place * usize::from(bits));
+            }
+            for (byte, packed) in word.iter_mut().zip(held.to_le_bytes()) {
+                *byte = packed;
+            }
+        }
+        let (word_bits, order) = (form.word_bits, form.order);
+        Self { words, palette: Some(numbers.clone()), bits, word_bits, order, side_log2 }
+    }
+
+    /// Whether a host that wants this form can take the cells as they are.
+    pub(crate) fn has_form(&self, form: Form) -> bool {
+        let is_allowed = form.widths == 0 || form.widths >> u32::from(self.bits) & 1 == 1;
+        let is_direct = self.palette.is_none();
+        self.order == form.order && self.word_bits == form.word_bits && is_allowed && !is_direct
+    }
+
+    /// Checks the cells and unpacks them, in their own order.
+    pub(crate) fn unpack(&self) -> Result<Unpacked, CellsProblem> {
+        self.check()?;
+        let count = self.count();
+        if self.bits == 0 {
+            let palette = self.palette.as_ref().and_then(|palette| palette.first().copied());
+            let numbers = vec![palette.ok_or(CellsProblem::NoPalette)?];
+            return Ok(Unpacked { numbers, indices: Vec::new() });
+        }
+        let values = self.values(count);
+        match &self.palette {
+            Some(palette) => {
+                let largest = values.iter().copied().max().unwrap_or(0);
+                if largest as usize >= palette.len() {
+                    let cell = values.iter().position(|value| *value == largest).unwrap_or(0);
+                    return Err(CellsProblem::PastPalette { cell, index: largest, palette: palette.len() });
+                }
+                let indices = values.into_iter().map(|value| value as u16).collect();
+                Ok(Unpacked { numbers: palette.clone(), indices })
+            }
+            None => Ok(Unpacked::of_numbers(values.into_iter())),
+        }
+    }
+
+    fn check(&self) -> Result<(), CellsProblem> {
+        let Self { bits, word_bits, side_log2, .. } = *self;
+        if !matches!(word_bits, 16 | 32 | 64) {
+            return Err(CellsProblem::WordBits { found: word_bits });
+        }
+        if !matches!(side_log2, 2 | 4) {
+            return Err(CellsProblem::Side { found: side_log2 });
+        }
+        let most = if self.palette.is_some() { 16 } else { 32 };
+        if bits > most || bits > word_bits {
+            return Err(CellsProblem::Bits { found: bits, most: most.min(word_bits) });
+        }
+        if self.palette.as_ref().is_some_and(|palette| palette.is_empty() || palette.len() > 1 << 16) {
+            return Err(CellsProblem::PaletteLength { found: self.palette.as_ref().map_or(0, Vec::len) });
+        }
+        let expected = match bits {
+            0 => 0,
+            bits => self.count().div_ceil(usize::from(word_bits / bits)) * usize::from(word_bits / 8),
+        };
+        if self.words.len() != expected {
+            return Err(CellsProblem::Length { found: self.words.len(), expected });
+        }
+        Ok(())
+    }
+
+    fn values(&self, count: usize) -> Vec<u32> {
+        let bits = u32::from(self.bits);
+        let per_word = usize::from(self.word_bits) / bits as usize;
+        let mask = (1_u64 << bits) - 1;
+        let mut values = Vec::with_capacity(count + per_word);
+        for word in self.words.chunks_exact(usize::from(self.word_bits / 8)) {
+            let mut bytes = [0; 8];
+            for (byte, packed) in bytes.iter_mut().zip(word) {
+                *byte = *packed;
+            }
+            let held = u64::from_le_bytes(bytes);
+            values.extend((0..per_word as u32).map(|place| (held >> (place * bits) & mask) as u32));
+        }
+        values.truncate(count);
+        values
+    }
+}
+
+impl Unpacked {
+    /// The same number in each cell.
+    pub(crate) fn uniform(number: u32) -> Self {
+        Self { numbers: vec![number], indices: Vec::new() }
+    }
+
+    /// The numbers of the cells, each once, in the order of first appearance.
+    pub(crate) fn of_numbers(cells: impl Iterator<Item = u32>) -> Self {
+        let mut numbers: Vec<u32> = Vec::new();
+        let mut known = std::collections::HashMap::new();
+        let mut last = None;
+        let mut indices = Vec::with_capacity(4096);
+        for number in cells {
+            let index = match last {
+                // Neighbours are usually equal.
+                Some((before, index)) if before == number => index,
+                _ => *known.entry(number).or_insert_with(|| {
+                    numbers.push(number);
+                    (numbers.len() - 1) as u16
+                }),
+            };
+            last = Some((number, index));
+            indices.push(index);
+        }
+        Self { numbers, indices }
+    }
+
+    /// The index of a cell.
+    pub(crate) fn index(&self, cell: u16) -> u16 {
+        self.indices.get(usize::from(cell)).copied().unwrap_or(0)
+    }
+
+    /// The number of a cell.
+    pub(crate) fn number(&self, cell: u16) -> u32 {
+        self.numbers.get(usize::from(self.index(cell))).copied().unwrap_or(0)
+    }
+
+    /// The same cells in another order; they are 4,096.
+    pub(crate) fn reordered(self, from: CellOrder, to: CellOrder) -> Self {
+        if from == to || self.indices.is_empty() {
+            return self;
+        }
+        let indices = to.cells().map(|cell| self.index(from.index(cell))).collect();
+        Self { indices, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMS: [Form; 3] = [
+        Form { order: CellOrder::Xzy, word_bits: 32, widths: 0b1_0000_0001_0111_1111 },
+        Form { order: CellOrder::Yzx, word_bits: 64, widths: 0b1_1111_1111_1111_0001 },
+        Form { order: CellOrder::Xyz, word_bits: 16, widths: 0 },
+    ];
+
+    fn cells(kinds: u16) -> Unpacked {
+        let indices = (0..4096_u16).map(|cell| cell.wrapping_mul(7) % kinds).collect();
+        Unpacked { numbers: (0..kinds).map(|kind| u32::from(kind) * 3 + 5).collect(), indices }
+    }
+
+    #[test]
+    fn what_was_packed_is_unpacked_in_each_form() {
+        for form in FORMS {
+            for kinds in [2, 3, 4, 5, 16, 17, 64, 65, 256, 257, 4096] {
+                let unpacked = cells(kinds);
+                let packed = Cells::pack(&unpacked, form, 4);
+                assert!(packed.has_form(form), "{form:?} {kinds} {}", packed.bits);
+                assert_eq!(packed.unpack().expect("sound"), unpacked, "{form:?} {kinds}");
+            }
+            let one = Cells::pack(&Unpacked::uniform(9), form, 4);
+            assert_eq!((one.bits, one.unpack().expect("sound").number(77)), (0, 9));
+        }
+    }
+
+    #[test]
+    fn direct_numbers_become_a_palette() {
+        let direct = Cells { palette: None, ..Cells::pack(&cells(300), FORMS[1], 4) };
+        let unpacked = direct.unpack().expect("sound");
+        assert_eq!((unpacked.numbers.len(), unpacked.number(1), unpacked.number(43)), (300, 7, 1));
+    }
+
+    #[test]
+    fn lengths_and_numbers_that_lie_are_refused() {
+        let sound = Cells::pack(&cells(5), FORMS[0], 4);
+        let problem = |cells: Cells| cells.unpack().expect_err("it lies");
+        let cases = [
+            (Cells { bits: 17, ..sound.clone() }, CellsProblem::Bits { found: 17, most: 16 }),
+            (Cells { word_bits: 8, ..sound.clone() }, CellsProblem::WordBits { found: 8 }),
+            (Cells { side_log2: 3, ..sound.clone() }, CellsProblem::Side { found: 3 }),
+            (Cells { palette: Some(Vec::new()), ..sound.clone() }, CellsProblem::PaletteLength { found: 0 }),
+            (Cells { bits: 0, ..sound.clone() }, CellsProblem::Length { found: 1640, expected: 0 }),
+            (
+                Cells { words: vec![0; 1639], ..sound.clone() },
+                CellsProblem::Length { found: 1639, expected: 1640 },
+            ),
+            (
+                Cells { palette: Some(vec![1; 4]), ..sound },
+                CellsProblem::PastPalette { cell: 2, index: 4, palette: 4 },
+            ),
+        ];
+        for (cells, expected) in cases {
+            assert_eq!(problem(cells), expected);
+        }
+    }
+}

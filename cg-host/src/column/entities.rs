@@ -1,0 +1,95 @@
+//! Entities of a column.
+
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::{Entity, Owner};
+use cg_format::{ChunkAt, EntityId};
+use cg_store::{Transaction, World};
+
+use crate::binding::Binding;
+use crate::column::{Column, ColumnAt, ColumnEntity};
+use crate::error::Error;
+
+/// Adds the entities of some chunks to a column. Returns `None` if one of them was moved meanwhile.
+pub(crate) fn load(
+    world: &World,
+    binding: &Binding,
+    chunks: &[(ChunkAt, Arc<Chunk>)],
+    column: &mut Column,
+) -> Result<Option<()>, Error> {
+    for (at, chunk) in chunks {
+        for id in chunk.entities() {
+            let found = world.entity(*id).map_err(|error| Error::of_chunk(*at, error))?;
+            let Some(entity) = found.filter(|entity| entity.owner == Owner::Chunk(*at)) else {
+                return Ok(None);
+            };
+            match of_host(binding, *id, &entity) {
+                Some(shown) => column.entities.push(shown),
+                None => column.kept += 1,
+            }
+        }
+    }
+    column.entities.sort_unstable_by_key(|entity| entity.id);
+    Ok(Some(()))
+}
+
+/// An entity in the host's numbers; `None` if the host does not know its kind.
+pub(crate) fn of_host(binding: &Binding, id: EntityId, entity: &Entity) -> Option<ColumnEntity> {
+    let kind = binding.kind_number(entity.kind)?;
+    let nbt = binding.names.entity_nbt.and_then(|component| entity.component(component));
+    Some(ColumnEntity { id, kind, position: entity.position, nbt: nbt.unwrap_or_default().to_vec() })
+}
+
+/// The entity that a host's entity becomes: what the host cannot say of a stored one stays.
+pub(crate) fn put(
+    tx: &mut Transaction<'_>,
+    binding: &Binding,
+    at: &ColumnAt,
+    entity: &ColumnEntity,
+    owner: Owner,
+) -> Result<(), Error> {
+    let kind = binding.kind_in(at, entity.kind)?;
+    let new = match tx.entity(entity.id)? {
+        Some(mut stored) => {
+            stored.kind = kind;
+            stored.position = entity.position;
+            stored.owned_by(owner)
+        }
+        None => Entity::new(kind, owner, entity.position),
+    };
+    tx.put_entity(entity.id, with_nbt(binding, new, &entity.nbt)?);
+    Ok(())
+}
+
+/// An entity with the host's NBT.
+pub(crate) fn with_nbt(binding: &Binding, mut entity: Entity, nbt: &[u8]) -> Result<Entity, Error> {
+    let component = binding.names.entity_nbt;
+    let component = component.ok_or_else(|| Error::Invalid("the world is open for reading".into()))?;
+    entity.set_component(component, nbt.to_vec()).map_err(cg_store::Error::from)?;
+    Ok(entity)
+}
+
+/// The chunk that owns an entity: that of its block, or the nearest one of the column that is stored.
+pub(crate) fn owner(at: &ColumnAt, entity: &ColumnEntity, stored: &[i32]) -> Result<Owner, Error> {
+    let height = entity.position.block().chunk().y();
+    let nearest = stored.iter().min_by_key(|y| (i64::from(**y) - height).unsigned_abs());
+    let nearest = nearest.ok_or_else(|| at.refuse(crate::error::ColumnProblem::NoSection))?;
+    Ok(Owner::Chunk(at.chunk(*nearest)?))
+}
+
+/// Deletes entities that the host was shown in a column and that it no longer has there, unless they went elsewhere.
+pub(crate) fn delete_gone(
+    tx: &mut Transaction<'_>,
+    at: &ColumnAt,
+    gone: impl Iterator<Item = EntityId>,
+) -> Result<(), Error> {
+    for id in gone {
+        if let Some(Entity { owner: Owner::Chunk(owner), .. }) = tx.entity(id)?
+            && at.has(owner)
+        {
+            tx.delete_entity(id);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! A host's column into a transaction.
+
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::{Owner, Reason};
+use cg_format::{ChunkAt, EntityId, LocalPos};
+use cg_store::Transaction;
+
+use crate::binding::Binding;
+use crate::column::section::Saving;
+use crate::column::ticks::Ticks;
+use crate::column::{Column, entities, load};
+use crate::error::Error;
+
+/// Why an entity is detached whose column lost its last chunk.
+const NO_CHUNK: &str = "no chunk here";
+
+/// A column that is saved.
+pub(crate) struct Save<'s> {
+    pub(crate) binding: &'s Binding,
+    pub(crate) column: &'s Column,
+    /// Whether sections that are not listed stay.
+    pub(crate) is_part: bool,
+    /// Entities that the host was shown in it, or has saved in it, ascending.
+    pub(crate) shown: &'s [EntityId],
+    /// Heights that the host was shown as damaged: they are not written.
+    pub(crate) damaged: &'s [i32],
+}
+
+impl Save<'_> {
+    /// Writes the chunks and the entities of the column. Those that are gone are deleted by [`Save::delete_gone`], when all
+    /// columns of the transaction have put theirs. Returns whether anything differs from what is stored.
+    pub(crate) fn put(&self, tx: &mut Transaction<'_>) -> Result<bool, Error> {
+        let (binding, at) = (self.binding, &self.column.at);
+        let places: Vec<ChunkAt> =
+            at.chunks()?.into_iter().filter(|place| !self.is_damaged(*place)).collect();
+        let mut stored = Vec::with_capacity(places.len());
+        for (place, found) in places.iter().zip(tx.load_many(&places)) {
+            if let Some(chunk) = found.map_err(|error| Error::of_chunk(*place, error))? {
+                stored.push((*place, chunk));
+            }
+        }
+        let mut block_entities: Vec<(ChunkAt, LocalPos, &[u8])> = Vec::new();
+        for one in &self.column.block_entities {
+            let place = ChunkAt::new(at.dimension, one.at.chunk());
+            block_entities.push((place, one.at.local(), &one.nbt));
+        }
+        block_entities.sort_unstable_by_key(|(place, cell, _)| (*place, *cell));
+        let catalog = tx.current_catalog();
+        let schema = catalog.current_schema();
+        let mut new: Vec<(ChunkAt, Chunk)> = Vec::with_capacity(self.column.sections.len());
+        for section in &self.column.sections {
+            let place = at.chunk(section.y)?;
+            if self.is_damaged(place) {
+                continue;
+            }
+            let old = stored.binary_search_by_key(&place, |(place, _)| *place).ok();
+            let old = old.and_then(|index| stored.get(index)).map(|(_, chunk)| &**chunk);
+            let first = block_entities.partition_point(|(of, ..)| *of < place);
+            let here = block_entities.iter().skip(first).take_while(|(of, ..)| *of == place);
+            let block_entities = here.map(|(_, cell, nbt)| (*cell, *nbt)).collect();
+            let (column, schema) = (at, &schema);
+            let saving = Saving { binding, schema, column, at: place, section, old, block_entities };
+            new.push((place, saving.chunk()?));
+        }
+        self.check_placed(&block_entities, &new)?;
+        self.ticks(&stored, &mut new)?;
+        let changed = self.write(tx, &stored, new)?;
+        Ok(self.put_entities(tx)? | changed)
+    }
+
+    fn is_damaged(&self, place: ChunkAt) -> bool {
+        i32::try_from(place.pos.y()).is_ok_and(|y| self.damaged.contains(&y))
+    }
+
+    /// Refuses block entities in heights without a section: they would be lost.
+    fn check_placed(
+        &self,
+        block_entities: &[(ChunkAt, LocalPos, &[u8])],
+        new: &[(ChunkAt, Chunk)],
+    ) -> Result<(), Error> {
+        let is_lost = |place: ChunkAt| {
+            !self.is_damaged(place) && new.binary_search_by_key(&place, |(place, _)| *place).is_err()
+        };
+        match self.column.block_entities.iter().find(|one| {
+            !block_entities.is_empty() && is_lost(ChunkAt::new(self.column.at.dimension, one.at.chunk()))
+        }) {
+            None => Ok(()),
+            Some(lost) => {
+                let what = "a block entity without a section";
+                Err(self.column.at.refuse(crate::error::ColumnProblem::Outside { what, block: lost.at }))
+            }
+        }
+    }
+
+    /// Moves the scheduled ticks to the lowest chunk.
+    fn ticks(&self, stored: &[(ChunkAt, Arc<Chunk>)], new: &mut [(ChunkAt, Chunk)]) -> Result<(), Error> {
+        let Some(kind) = self.binding.names.ticks else { return Ok(()) };
+        let before = match load::ticks_of(self.binding, stored) {
+            Some((at, side)) => {
+                let name = crate::binding::TICKS;
+                Some(Ticks::decode(side, &self.column.at).ok_or(Error::Side { at, name })?)
+            }
+            None => None,
+        };
+        let ticks = Ticks::of(self.binding, self.column, before)?.encode();
+        for (_, chunk) in new.iter_mut() {
+            chunk.remove_side(kind);
+        }
+        match (new.first_mut(), ticks) {
+            (Some((_, lowest)), Some(ticks)) => drop(lowest.set_side(kind, ticks)),
+            (None, Some(_)) => {
+                return Err(self.column.at.refuse(crate::error::ColumnProblem::NoSection));
+            }
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        tx: &mut Transaction<'_>,
+        stored: &[(ChunkAt, Arc<Chunk>)],
+        new: Vec<(ChunkAt, Chunk)>,
+    ) -> Result<bool, Error> {
+        let mut changed = false;
+        let lowest = new.first().map(|(place, _)| *place);
+        for (place, chunk) in stored {
+            if self.is_part || new.binary_search_by_key(place, |(place, _)| *place).is_ok() {
+                continue;
+            }
+            changed = true;
+            self.move_unshown(tx, chunk, lowest)?;
+            tx.delete(*place);
+        }
+        for (place, mut chunk) in new {
+            let old = stored.binary_search_by_key(&place, |(place, _)| *place).ok();
+            let old = old.and_then(|index| stored.get(index)).map(|(_, chunk)| chunk);
+            if let Some(old) = old {
+                for id in old.entities() {
+                    chunk.add_entity(*id);
+                }
+                if **old == chunk {
+                    continue;
+                }
+            }
+            changed = true;
+            tx.save_blocks(place, chunk).map_err(|error| Error::of_chunk(place, error))?;
+        }
+        Ok(changed)
+    }
+
+    /// Gives entities that the host was not shown to another chunk of the column, before theirs is deleted.
+    fn move_unshown(
+        &self,
+        tx: &mut Transaction<'_>,
+        chunk: &Chunk,
+        to: Option<ChunkAt>,
+    ) -> Result<(), Error> {
+        for id in chunk.entities() {
+            if self.shown.binary_search(id).is_err() {
+                let nowhere = || Owner::Detached(Reason::new(NO_CHUNK).expect("a short text"));
+                tx.move_entity(*id, to.map_or_else(nowhere, Owner::Chunk))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_entities(&self, tx: &mut Transaction<'_>) -> Result<bool, Error> {
+        if self.column.entities.is_empty() {
+            return Ok(false);
+        }
+        let at = &self.column.at;
+        let heights: Vec<i32> = self
+            .column
+            .sections
+            .iter()
+            .map(|section| section.y)
+            .filter(|y| !self.damaged.contains(y))
+            .collect();
+        let mut changed = false;
+        for entity in &self.column.entities {
+            let owner = entities::owner(at, entity, &heights)?;
+            let before = tx.entity(entity.id)?;
+            entities::put(tx, self.binding, at, entity, owner)?;
+            changed = changed || before != tx.entity(entity.id)?;
+        }
+        Ok(changed)
+    }
+
+    /// Deletes the entities that the host no longer has. Returns whether there are any.
+    pub(crate) fn delete_gone(&self, tx: &mut Transaction<'_>) -> Result<bool, Error> {
+        let mut here: Vec<EntityId> = self.column.entities.iter().map(|entity| entity.id).collect();
+        here.sort_unstable();
+        let gone: Vec<EntityId> =
+            self.shown.iter().copied().filter(|id| here.binary_search(id).is_err()).collect();
+        let is_any = !gone.is_empty();
+        entities::delete_gone(tx, &self.column.at, gone.into_iter())?;
+        Ok(is_any)
+    }
+}

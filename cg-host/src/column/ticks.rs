@@ -1,0 +1,88 @@
+//! Blocks that are to be updated at a tick, as side data `host:ticks` of a column's lowest chunk.
+//!
+//! `docs/format/host.md` has the layout.
+
+use cg_format::wire::{Reader, Writer};
+use cg_format::{BlockId, BlockPos, DecodeError, Section};
+
+use crate::binding::Binding;
+use crate::column::{Column, ColumnAt, Scheduled};
+use crate::error::Error;
+
+const VERSION: u8 = 1;
+const LEN_BYTES: usize = 44;
+
+/// What is stored: the tick at which it was saved, and the scheduled blocks in the world's numbers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    pub(crate) tick: i64,
+    pub(crate) scheduled: Vec<(Scheduled, BlockId)>,
+}
+
+impl Ticks {
+    /// The scheduled blocks of a host's column, and those of blocks that the host does not know.
+    pub(crate) fn of(binding: &Binding, column: &Column, stored: Option<Self>) -> Result<Self, Error> {
+        let mut scheduled = Vec::with_capacity(column.scheduled.len());
+        for one in &column.scheduled {
+            scheduled.push((*one, binding.block_in(&column.at, one.block)?));
+        }
+        if let Some(stored) = stored {
+            let kept = stored.scheduled.into_iter().filter(|(_, block)| binding.number(*block).is_none());
+            let later = column.tick.wrapping_sub(stored.tick);
+            scheduled.extend(
+                kept.map(|(one, block)| (Scheduled { due: one.due.wrapping_add(later), ..one }, block)),
+            );
+        }
+        Ok(Self { tick: column.tick, scheduled })
+    }
+
+    /// Those of blocks that the host knows, in its numbers.
+    pub(crate) fn into_column(self, binding: &Binding, column: &mut Column) {
+        column.tick = self.tick;
+        for (one, block) in self.scheduled {
+            match binding.number(block) {
+                Some(number) => column.scheduled.push(Scheduled { block: number, ..one }),
+                None => column.kept += 1,
+            }
+        }
+    }
+
+    /// The side data; `None` if nothing is scheduled.
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        if self.scheduled.is_empty() {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(9 + LEN_BYTES * self.scheduled.len());
+        let mut writer = Writer::new(&mut bytes);
+        writer.u8(VERSION);
+        writer.i64(self.tick);
+        for (Scheduled { at, due, priority, .. }, block) in &self.scheduled {
+            for axis in [at.x, at.y, at.z] {
+                writer.i64(axis);
+            }
+            writer.i64(*due);
+            writer.u64(block.get());
+            writer.u32(priority.cast_unsigned());
+        }
+        Some(bytes)
+    }
+
+    /// The scheduled blocks of side data of a column; `None` if it is none.
+    pub(crate) fn decode(side: &[u8], at: &ColumnAt) -> Option<Self> {
+        let read = || -> Result<Self, DecodeError> {
+            let mut reader = Reader::new(side, Section::SideData);
+            reader.expect_u8("format version", VERSION)?;
+            let mut ticks = Self { tick: reader.i64("tick")?, ..Self::default() };
+            while reader.left_bytes() > 0 {
+                let at = BlockPos::new(reader.i64("x")?, reader.i64("y")?, reader.i64("z")?);
+                let due = reader.i64("due")?;
+                let block = BlockId::new(reader.u64("block")?);
+                let priority = reader.u32("priority")?.cast_signed();
+                ticks.scheduled.push((Scheduled { at, due, block: 0, priority }, block));
+            }
+            Ok(ticks)
+        };
+        let is_here = |(one, _): &(Scheduled, BlockId)| (one.at.x >> 4, one.at.z >> 4) == (at.x, at.z);
+        read().ok().filter(|ticks| ticks.scheduled.iter().all(is_here))
+    }
+}

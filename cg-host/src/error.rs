@@ -1,0 +1,377 @@
+//! Errors of hosts: those of the store, and what is wrong with what a host gave.
+
+use std::sync::Arc;
+
+use cg_format::{BlockPos, ChunkAt, EntityId};
+use cg_store::ErrorKind;
+
+use crate::column::ColumnAt;
+
+/// Why a call of a host failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store refused it, or failed.
+    #[error("{source}")]
+    Store {
+        /// The chunk, if it is about one.
+        at: Option<ChunkAt>,
+        /// The error.
+        #[source]
+        source: Arc<cg_store::Error>,
+    },
+    /// A column that contradicts itself or its binding. Nothing of it was written.
+    #[error("{at}: {problem}")]
+    Column {
+        /// The column.
+        at: ColumnAt,
+        /// The fault.
+        problem: ColumnProblem,
+    },
+    /// What a host knows contradicts itself. Nothing was registered.
+    #[error("the binding is refused: {0}")]
+    Binding(#[from] BindingProblem),
+    /// The world is of another game.
+    #[error("this world is of the game `{world}`, and the host is of `{host}`; its blocks have other names")]
+    OtherGame {
+        /// The world's.
+        world: String,
+        /// The host's.
+        host: String,
+    },
+    /// What was submitted is held in memory, because the world takes no commits, and there is no room for more.
+    #[error(
+        "{held_bytes} bytes that were submitted are held in memory, which is the most, because the world takes no commits: {cause}"
+    )]
+    Held {
+        /// The memory that is used.
+        held_bytes: usize,
+        /// Why the world takes no commits.
+        #[source]
+        cause: Arc<Error>,
+    },
+    /// A column that is submitted and cannot be committed now was asked for in other heights or by another binding.
+    #[error(
+        "{at} is held in memory in other heights or numbers, because the world takes no commits: {cause}"
+    )]
+    HeldOtherwise {
+        /// The column.
+        at: ColumnAt,
+        /// Why the world takes no commits.
+        #[source]
+        cause: Arc<Error>,
+    },
+    /// Something has another version than was expected. Nothing was written.
+    #[error("{what} has version {found}, expected was {expected}: load it again")]
+    Expected {
+        /// The chunk, if it is one.
+        at: Option<ChunkAt>,
+        /// The chunk or entity.
+        what: String,
+        /// The version expected; 0: it is not stored.
+        expected: u64,
+        /// The version found.
+        found: u64,
+    },
+    /// Side data of a chunk that is none of its kind. The chunk is not written.
+    #[error("{at} is damaged: its side data `{name}` cannot be read; run `cg verify`, and restore the chunk")]
+    Side {
+        /// The chunk.
+        at: ChunkAt,
+        /// The kind of side data.
+        name: &'static str,
+    },
+    /// A section or an entity that is larger than the world takes.
+    #[error("{what} has {len_bytes} bytes, the world takes at most {max_bytes}")]
+    TooLarge {
+        /// The chunk that it belongs to.
+        at: Option<ChunkAt>,
+        /// The section or entity.
+        what: String,
+        /// Its bytes, without its blocks.
+        len_bytes: u64,
+        /// The limit of the world.
+        max_bytes: u64,
+    },
+    /// A call that does not go together with its arguments.
+    #[error("{0}")]
+    Invalid(String),
+    /// The queue has no room for another answer.
+    #[error("the queue has {capacity} answers that wait or are awaited: fetch some")]
+    QueueFull {
+        /// The room of the queue.
+        capacity: usize,
+    },
+    /// The handle was closed or released.
+    #[error("{0} was closed")]
+    Closed(&'static str),
+    /// A thread of the library could not be started.
+    #[error("the system starts no thread: {0}")]
+    Thread(Arc<std::io::Error>),
+}
+
+/// The fault of a column.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ColumnProblem {
+    /// Too many heights, or none.
+    #[error("it has {heights} heights, allowed are 1 to {}", ColumnAt::MAX_HEIGHTS)]
+    Heights {
+        /// The heights.
+        heights: i64,
+    },
+    /// A section outside of the column's heights.
+    #[error("section {y} is not within its heights {min_y} to {max_y}")]
+    Height {
+        /// The section.
+        y: i32,
+        /// The lowest height.
+        min_y: i32,
+        /// The highest height.
+        max_y: i32,
+    },
+    /// Sections that do not ascend.
+    #[error("section {y} follows one of the same height or above")]
+    SectionOrder {
+        /// The section.
+        y: i32,
+    },
+    /// Light of another length.
+    #[error("light of section {y} has {found} bytes instead of 2048")]
+    Light {
+        /// The section.
+        y: i32,
+        /// The length found.
+        found: usize,
+    },
+    /// More layers than the binding has.
+    #[error("section {y} has {found} layers, the binding has {most}")]
+    Layers {
+        /// The section.
+        y: i32,
+        /// The layers found.
+        found: usize,
+        /// Those of the binding.
+        most: u8,
+    },
+    /// Cells that cannot be unpacked.
+    #[error("{part} of section {y}: {problem}")]
+    Cells {
+        /// The section.
+        y: i32,
+        /// Blocks or biomes.
+        part: &'static str,
+        /// The fault.
+        problem: CellsProblem,
+    },
+    /// A number that the binding does not have.
+    #[error("{part} {number} is not in the binding, which has {count}")]
+    Number {
+        /// A block, biome or kind of entity.
+        part: &'static str,
+        /// The number.
+        number: u32,
+        /// The count of numbers.
+        count: usize,
+    },
+    /// A number without a name in the world, which is open for reading.
+    #[error("{part} {number} has no name in the world")]
+    NoName {
+        /// A block or kind of entity.
+        part: &'static str,
+        /// The number.
+        number: u32,
+    },
+    /// Something that is in no chunk of the column.
+    #[error("{what} is at ({}, {}, {}), outside of the column", .block.x, .block.y, .block.z)]
+    Outside {
+        /// The thing.
+        what: &'static str,
+        /// Its block.
+        block: BlockPos,
+    },
+    /// Two entities of one id.
+    #[error("entity {} is in it twice", .id.get())]
+    EntityTwice {
+        /// The id.
+        id: EntityId,
+    },
+    /// Entities without a section that could own them.
+    #[error("it has entities and no section that could own them")]
+    NoSection,
+}
+
+/// The fault of packed cells.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CellsProblem {
+    /// A width of words that is not 16, 32 or 64.
+    #[error("its words have {found} bits, allowed are 16, 32 and 64")]
+    WordBits {
+        /// The width.
+        found: u8,
+    },
+    /// Neither 4,096 cells nor 64.
+    #[error("its side is 2^{found}, allowed are 2^2 and 2^4")]
+    Side {
+        /// The logarithm.
+        found: u8,
+    },
+    /// A value wider than allowed.
+    #[error("its values have {found} bits, at most {most} are allowed")]
+    Bits {
+        /// The width.
+        found: u8,
+        /// The maximum.
+        most: u8,
+    },
+    /// Cells of width 0 without a palette.
+    #[error("values of 0 bits need a palette")]
+    NoPalette,
+    /// A palette without entries, or with more than values can name.
+    #[error("its palette has {found} entries, allowed are 1 to 65536")]
+    PaletteLength {
+        /// The entries.
+        found: usize,
+    },
+    /// Words of another length than width and count ask for.
+    #[error("its words have {found} bytes instead of {expected}")]
+    Length {
+        /// The bytes found.
+        found: usize,
+        /// The bytes expected.
+        expected: usize,
+    },
+    /// A value past the palette.
+    #[error("cell {cell} has index {index} in a palette of {palette}")]
+    PastPalette {
+        /// The cell, in the order of the cells.
+        cell: usize,
+        /// The index.
+        index: u32,
+        /// Entries of the palette.
+        palette: usize,
+    },
+}
+
+/// The fault of a binding.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindingProblem {
+    /// A text that is no name.
+    #[error("{list} {number}, {name:?}: {problem}")]
+    Name {
+        /// Blocks, biomes or entities.
+        list: &'static str,
+        /// The host's number.
+        number: u32,
+        /// The text.
+        name: String,
+        /// The fault.
+        problem: String,
+    },
+    /// Two numbers of one name.
+    #[error("{list} {first} and {second} are both named `{name}`")]
+    Twice {
+        /// Blocks, biomes or entities.
+        list: &'static str,
+        /// The first number.
+        first: u32,
+        /// The second number.
+        second: u32,
+        /// The name.
+        name: String,
+    },
+    /// A number that is not in the list.
+    #[error("{what} is {number}, and there are {count}")]
+    Number {
+        /// Placeholder, air or the biome's placeholder.
+        what: &'static str,
+        /// The number.
+        number: u32,
+        /// The length of the list.
+        count: usize,
+    },
+    /// A form that is none.
+    #[error("{what} is {found}, allowed are {allowed}")]
+    Form {
+        /// The field.
+        what: &'static str,
+        /// The value found.
+        found: u32,
+        /// Those allowed.
+        allowed: &'static str,
+    },
+}
+
+impl Error {
+    /// An error of the store about a chunk.
+    pub(crate) fn of_chunk(at: ChunkAt, source: cg_store::Error) -> Self {
+        Self::Store { at: Some(at), source: Arc::new(source) }
+    }
+
+    /// The kind of the error, by the action that the caller can take.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store { source, .. } => source.kind(),
+            Self::Column { .. } | Self::Binding(_) | Self::OtherGame { .. } | Self::Invalid(_) => {
+                ErrorKind::Invalid
+            }
+            Self::Held { cause, .. } | Self::HeldOtherwise { cause, .. } => cause.kind(),
+            Self::Expected { .. } => ErrorKind::Conflict,
+            Self::Side { .. } => ErrorKind::Damaged,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::QueueFull { .. } => ErrorKind::Busy,
+            Self::Closed(_) => ErrorKind::Closed,
+            Self::Thread(_) => ErrorKind::Engine,
+        }
+    }
+
+    /// Whether the same call may succeed if it is repeated, without doing anything twice.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Store { source, .. } => source.is_retryable(),
+            Self::Held { .. } | Self::HeldOtherwise { .. } | Self::QueueFull { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// The chunk that the error is about, if it is about one.
+    pub fn place(&self) -> Option<ChunkAt> {
+        match self {
+            Self::Store { at, .. } | Self::Expected { at, .. } | Self::TooLarge { at, .. } => *at,
+            Self::Side { at, .. } => Some(*at),
+            Self::Column { at, problem } => match problem {
+                ColumnProblem::Height { y, .. }
+                | ColumnProblem::SectionOrder { y }
+                | ColumnProblem::Light { y, .. }
+                | ColumnProblem::Layers { y, .. }
+                | ColumnProblem::Cells { y, .. } => at.chunk(*y).ok(),
+                _ => at.chunk(at.min_y).ok(),
+            },
+            Self::Held { cause, .. } | Self::HeldOtherwise { cause, .. } => cause.place(),
+            _ => None,
+        }
+    }
+
+    /// Whether the world may take the same commit later, without another call of the host.
+    pub(crate) fn may_pass(&self) -> bool {
+        let Self::Store { source, .. } = self else { return false };
+        matches!(
+            source.kind(),
+            ErrorKind::Busy
+                | ErrorKind::Conflict
+                | ErrorKind::LowDisk
+                | ErrorKind::ReadOnly
+                | ErrorKind::Unavailable
+                | ErrorKind::InDoubt
+                | ErrorKind::Engine
+        )
+    }
+}
+
+impl From<cg_store::Error> for Error {
+    fn from(source: cg_store::Error) -> Self {
+        Self::Store { at: None, source: Arc::new(source) }
+    }
+}
