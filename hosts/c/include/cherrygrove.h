@@ -14,13 +14,19 @@
  *   Handles    A cg_handle is a number. One that was released, belongs to another function or was invented is
  *              CG_INVALID or CG_CLOSED, never undefined. cg_release ends a handle of any kind. 0 is no handle.
  *   Memory     What the library lends (cg_str, cg_bytes, views) is valid until the handle is released that gave it.
- *              Memory of the caller is read during the call only. Nobody frees memory of the other side.
+ *              Memory of the caller is read during the call only. Neither side frees memory of the other.
  *   Threads    Every function may be called from any thread, on any handle. A transaction, a chunk and a cursor belong to
  *              one thread at a time: a second one at once gets CG_BUSY. The library calls no function of the host.
  *   Strings    UTF-8 with a length and without a mark at the end. Blocks are named minecraft:oak_log[axis=y], keys
  *              ascending; other names are namespace:name.
  *   Structs    struct_size is sizeof of the struct as the caller was compiled. A smaller one is of an older caller and gets
- *              defaults; in a larger one the rest must be zero. Structs within arrays have no struct_size.
+ *              defaults; in a larger one that the library reads the rest must be zero, and in one that it writes the rest is
+ *              left alone. 0 is CG_INVALID, but a cg_error of 0 bytes is only not written. A view has the struct_size of
+ *              the library. Structs without struct_size never change within a major version.
+ *   Arguments  Unknown bits, modes and lists and reserved fields that are not 0 are CG_INVALID, and so is a null pointer
+ *              where the function does not allow it. A cg_str or cg_bytes of length 0 may have a null pointer, except where
+ *              null removes something: there a pointer to nothing means empty. A handle that is given out is 0 unless the
+ *              result is CG_OK.
  *   Positions  cg_pos is in blocks or in chunks of 16 blocks, as each function says. Boxes include both corners.
  *
  * The word "waits" below names what a call waits for besides memory. docs/threads.md describes the same for Rust.
@@ -93,11 +99,13 @@ int cg_abi_check(uint32_t built_for, cg_error *error);
 cg_str cg_build_info(void);
 /* The code of a result, such as "damaged". Empty for a number that is none. Valid for ever. */
 cg_str cg_kind_code(int kind);
-/* Ends a handle of any kind. CG_INVALID if it is none. A world is closed as by cg_world_close, but nobody learns what it
- * could not write. */
+/* Ends a handle of any kind. CG_INVALID if it is none. A world is closed as by cg_world_close, but what it could not write
+ * is told to the log alone. */
 int cg_release(cg_handle handle);
 /* The bytes of a handle that holds a text or bytes. */
 int cg_bytes_of(cg_handle text, cg_bytes *out, cg_error *error);
+/* Debug builds of the library panic in the function that the environment variable CG_TEST_PANIC names, so that programs can
+ * test CG_INTERNAL. */
 /* The next line of the library's log: CG_ABSENT if there is none. At most cap bytes are copied, cut at a character; len
  * is the length of the whole line. level: 1 error, 2 warning, 3 information. The log keeps the last 1,024 lines; a line
  * says how many were dropped. */
@@ -145,7 +153,8 @@ int cg_world_open(cg_str path, const cg_options *options, cg_handle *world, cg_e
 /* What opening would change, as a text of one line for each change; nothing is changed. */
 int cg_world_plan(cg_str path, const cg_options *options, cg_handle *text, cg_error *error);
 /* Writes all that was submitted or committed, syncs, and ends the handle. On an error what could not be written is lost
- * with the process, the message says what, and the handle has ended all the same. */
+ * with the process, the message says what, and the handle has ended all the same. Calls on bindings, queues,
+ * transactions, cursors and pins of the world give CG_CLOSED from then on; release them. Columns, chunks and texts stay. */
 int cg_world_close(cg_handle world, cg_error *error);
 /* Ends the open group, writes all that was accepted, and syncs. */
 int cg_world_flush(cg_handle world, cg_error *error);
@@ -210,7 +219,7 @@ typedef struct {
 
 /* Registers names that the world does not have yet, all or none, and gives the number of each. Numbers never change. */
 int cg_names_register(cg_handle world, uint32_t list, const cg_name *names, size_t count, uint64_t *ids, cg_error *error);
-/* The number of each name; CG_NO_ID for one that the world does not have. */
+/* The number of each name; CG_NO_ID for one that the world does not have. Keys of states may come in any order. */
 int cg_names_find(cg_handle world, uint32_t list, const cg_str *names, size_t count, uint64_t *ids, cg_error *error);
 /* The name of a number as a text: CG_ABSENT if the world has no such number. */
 int cg_name_of(cg_handle world, uint32_t list, uint64_t id, cg_handle *text, cg_error *error);
@@ -242,12 +251,15 @@ typedef struct {
     uint8_t order;             /* CG_ORDER_...: of the cells that a load gives */
     uint8_t word_bits;         /* 16, 32 or 64: of the words that a load gives */
     uint8_t biome_side_log2;   /* 4: a biome for each block; 2: for each 4 x 4 x 4 blocks */
-    uint32_t widths;           /* bit n: a load may give cells of n bits; 0 allows 1 to 16 */
+    uint32_t widths;           /* bit n: a load may give cells of n bits, at most word_bits; 0 allows 0 to 16, otherwise
+                                  one of 12 to 16 must be allowed */
     uint32_t reserved;
 } cg_binding_desc;
 
 /* Binds a host's numbers to a world's. Registers what the world does not have, in one commit. */
 int cg_binding_new(cg_handle world, const cg_binding_desc *desc, cg_handle *binding, cg_error *error);
+/* The world's number of each block of the binding, in the order of the host's numbers. count is block_count. */
+int cg_binding_ids(cg_handle binding, uint64_t *ids, size_t count, cg_error *error);
 /* Names of the world that the binding does not have, as JSON: {"blocks":[...],"entities":[...]}. */
 int cg_binding_unknown(cg_handle binding, cg_handle *json, cg_error *error);
 
@@ -255,7 +267,8 @@ int cg_binding_unknown(cg_handle binding, cg_handle *json, cg_error *error);
 
 /* Cells of a section, packed: words of word_bits bits, little-endian, at any address. Each word holds word_bits / bits
  * values, lowest bits first; none goes over the end of a word; the rest of a word is zero. bits 0: all cells are
- * palette[0]. palette NULL: values are numbers themselves. side_log2 4: 4,096 cells; 2: 64. */
+ * palette[0], words_len is 0, and word_bits is not looked at. palette NULL: values are numbers themselves. side_log2 4:
+ * 4,096 cells; 2: 64. Bits of a word that hold no value are not looked at. */
 typedef struct {
     const uint8_t *words;
     size_t words_len; /* bytes */
@@ -264,15 +277,21 @@ typedef struct {
     uint8_t bits, word_bits, order, side_log2;
 } cg_cells;
 
+#define CG_SECTION_DAMAGED 1u /* of a load with CG_PARTIAL: the chunk cannot be read, and a save does not touch it */
+
 typedef struct {
     int32_t y;               /* the chunk's height, in chunks */
-    uint32_t layer_count;
+    uint16_t layer_count;    /* 0: each cell is air */
+    uint16_t flags;          /* CG_SECTION_DAMAGED; a save does not look at it */
     const cg_cells *layers;  /* numbers of blocks of the binding */
     cg_cells biomes;         /* numbers of biomes; palette_len 0 and words NULL: none, and stored ones stay */
     const uint8_t *block_light, *sky_light; /* 2,048 bytes each, or NULL: stored ones stay */
 } cg_section;
 
+/* At most one for each block, within the column. */
 typedef struct { cg_pos at; cg_bytes nbt; } cg_block_entity;
+/* It belongs to the chunk of its block, or to the nearest one of the column that has it in its list: it may have fallen
+ * out of the world. Components of a stored entity beside the NBT stay. */
 typedef struct {
     uint8_t id[16];
     uint32_t kind;      /* index in the binding's entities */
@@ -330,10 +349,13 @@ int cg_column_save(cg_handle world, cg_handle binding, const cg_column *column, 
  *
  * An error means that the column was not accepted. */
 int cg_column_submit(cg_handle world, cg_handle binding, const cg_column *column, uint32_t flags, cg_error *error);
-/* The columns of a dimension that are stored, ascending by x, then z. */
+/* A column that is stored: its heights from the lowest to the highest chunk. */
+typedef struct { uint32_t dimension, reserved; int64_t x, z; int32_t min_y, max_y; } cg_column_place;
+/* The columns of a dimension that are stored, ascending by x, then z, as they are now. Chunks at heights that are no
+ * int32_t are left out. Takes 32 bytes of memory for each column. */
 int cg_columns_walk(cg_handle world, uint32_t dimension, cg_handle *cursor, cg_error *error);
-/* The next columns: min_y and max_y are the heights that are stored. n is 0 at the end. */
-int cg_columns_next(cg_handle cursor, cg_column_at *out, size_t cap, size_t *n, cg_error *error);
+/* The next columns. n is 0 at the end. */
+int cg_columns_next(cg_handle cursor, cg_column_place *out, size_t cap, size_t *n, cg_error *error);
 
 /* ---- Settings of a world ---------------------------------------------------------------------------------------- */
 
@@ -380,8 +402,9 @@ int cg_settings_load(cg_handle world, cg_handle *out, const cg_settings **view, 
 /* A list of writes that are checked and committed at once: all or none. Any number of columns, chunks, entities,
  * objects, records and properties. */
 int cg_tx_new(cg_handle world, cg_handle *tx, cg_error *error);
-/* Commits and empties the transaction. durability: CG_DEFAULT or one for this commit. CG_CONFLICT if something expected
- * has another version; nothing is written then, and the transaction keeps its writes. commit may be NULL. */
+/* Commits and empties the transaction. durability: CG_DEFAULT or one for this commit. CG_UNCHANGED if nothing was to be
+ * written. CG_CONFLICT if something expected has another version. On an error nothing is written, and the transaction
+ * keeps its writes. commit may be NULL. */
 int cg_tx_commit(cg_handle tx, uint32_t durability, uint64_t *commit, cg_error *error);
 /* Accepts the writes as cg_column_submit accepts a column, into the same group. A transaction with expectations or raw
  * chunks is CG_INVALID. */
@@ -407,8 +430,12 @@ int cg_tx_set_side(cg_handle tx, uint32_t dimension, cg_pos chunk_at, uint64_t s
  * that is not detached belongs to the chunk of its block, which must be stored when this commits. */
 int cg_tx_entity_put(cg_handle tx, cg_handle binding, const cg_entity *entity, uint32_t flags, cg_error *error);
 int cg_tx_entity_delete(cg_handle tx, const uint8_t id[16], cg_error *error);
+/* Replaces a component of a stored entity, or of one that the transaction has put; bytes.ptr NULL removes it. CG_NOT_FOUND
+ * at the commit if the world does not have the entity. */
+int cg_tx_entity_component(cg_handle tx, const uint8_t id[16], uint64_t component, cg_bytes bytes, cg_error *error);
 /* A property of this name; bytes.ptr NULL removes it. */
 int cg_tx_property(cg_handle tx, cg_str name, cg_bytes bytes, cg_error *error);
+/* Sets the settings that are present; the others stay as they are. */
 int cg_tx_settings(cg_handle tx, const cg_settings *settings, cg_error *error);
 int cg_tx_object_put(cg_handle tx, cg_bytes key, cg_bytes bytes, cg_error *error);
 int cg_tx_object_delete(cg_handle tx, cg_bytes key, cg_error *error);
@@ -432,6 +459,8 @@ int cg_tx_record_delete(cg_handle tx, const uint8_t id[16], cg_error *error);
  * CG_UNSUPPORTED if the binding does not have its kind. version may be NULL. */
 int cg_entity_get(cg_handle world, cg_handle binding, const uint8_t id[16], cg_handle *out, const cg_entity **view,
                   uint64_t *version, cg_error *error);
+/* A component of an entity that cg_entity_get gave: CG_ABSENT if it has none. Lent until the entity is released. */
+int cg_entity_component(cg_handle entity, uint64_t component, cg_bytes *out, cg_error *error);
 int cg_property_get(cg_handle world, cg_str name, cg_handle *bytes, cg_error *error);
 int cg_object_get(cg_handle world, cg_bytes key, cg_handle *bytes, int64_t *version, cg_error *error);
 /* Objects whose keys begin with a prefix, and records in a box (in blocks). */
@@ -476,13 +505,18 @@ int cg_chunk_set_side(cg_handle chunk, uint64_t side, cg_bytes bytes, cg_error *
 
 typedef struct {
     uint64_t tag;            /* as it was given */
-    int32_t result;          /* CG_OK, CG_ABSENT or an error */
-    uint32_t reserved;
+    int32_t result;          /* CG_OK, CG_ABSENT, CG_UNCHANGED or an error */
+    uint32_t flags;          /* of an error: CG_DONE_RETRYABLE, CG_DONE_HAS_PLACE */
+    uint32_t dimension, reserved; /* with CG_DONE_HAS_PLACE: where */
+    cg_pos chunk;
     cg_handle column;        /* of a load; release it */
     const cg_column *view;   /* lent until column is released */
     uint64_t commit;         /* of a commit */
     cg_handle message;       /* of an error: its text; release it. Otherwise 0 */
 } cg_done;
+
+#define CG_DONE_RETRYABLE 1u
+#define CG_DONE_HAS_PLACE 2u
 
 /* A queue with room for capacity answers that were not fetched. */
 int cg_queue_new(cg_handle world, uint32_t capacity, cg_handle *queue, cg_error *error);
@@ -492,7 +526,8 @@ int cg_queue_load(cg_handle queue, cg_handle binding, const cg_column_at *at, ui
 int cg_queue_commit(cg_handle queue, cg_handle tx, uint32_t durability, uint64_t tag, cg_error *error);
 /* Forgets what has this tag and was not begun: its answer is CG_CLOSED. CG_ABSENT if there is none. */
 int cg_queue_cancel(cg_handle queue, uint64_t tag);
-/* Fetches answers: waits up to timeout_ms for the first. n is 0 if none came. CG_CLOSED when the queue is released. */
+/* Fetches answers, at least one if cap is not 0: waits up to timeout_ms for the first, with UINT32_MAX for ever. n is 0 if
+ * none came. CG_CLOSED when the queue is released; answers that were not fetched are released with it. */
 int cg_queue_wait(cg_handle queue, cg_done *out, size_t cap, size_t *n, uint32_t timeout_ms, cg_error *error);
 
 #ifdef __cplusplus
