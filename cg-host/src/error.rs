@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cg_format::{BlockPos, ChunkAt, EntityId};
+use cg_format::{BlockPos, ChunkAt, ChunkPos, EntityId};
 use cg_store::ErrorKind;
 
-use crate::column::ColumnAt;
+use crate::place::ColumnAt;
 
 /// Why a call of a host failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -88,10 +88,16 @@ pub enum Error {
         at: Option<ChunkAt>,
         /// The section or entity.
         what: String,
-        /// Its bytes, without its blocks.
+        /// Its bytes, as far as they were counted.
         len_bytes: u64,
         /// The limit of the world.
         max_bytes: u64,
+    },
+    /// An entity that is to be changed and does not exist.
+    #[error("the world has no entity {}", .id.get())]
+    EntityAbsent {
+        /// The entity.
+        id: EntityId,
     },
     /// A call that does not go together with its arguments.
     #[error("{0}")]
@@ -190,14 +196,28 @@ pub enum ColumnProblem {
         /// Its block.
         block: BlockPos,
     },
+    /// Two block entities of one block.
+    #[error("two block entities are at ({}, {}, {})", .block.x, .block.y, .block.z)]
+    BlockTwice {
+        /// The block.
+        block: BlockPos,
+    },
+    /// An entity of another dimension.
+    #[error("entity {} is in dimension {dimension}", .id.get())]
+    OtherDimension {
+        /// The entity.
+        id: EntityId,
+        /// Its dimension.
+        dimension: u64,
+    },
     /// Two entities of one id.
     #[error("entity {} is in it twice", .id.get())]
     EntityTwice {
         /// The id.
         id: EntityId,
     },
-    /// Entities without a section that could own them.
-    #[error("it has entities and no section that could own them")]
+    /// Entities or scheduled ticks without a section that could hold them.
+    #[error("it has entities or scheduled ticks, and no section that could hold them")]
     NoSection,
 }
 
@@ -320,6 +340,7 @@ impl Error {
             Self::Held { cause, .. } | Self::HeldOtherwise { cause, .. } => cause.kind(),
             Self::Expected { .. } => ErrorKind::Conflict,
             Self::Side { .. } => ErrorKind::Damaged,
+            Self::EntityAbsent { .. } => ErrorKind::NotFound,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull { .. } => ErrorKind::Busy,
             Self::Closed(_) => ErrorKind::Closed,
@@ -373,5 +394,27 @@ impl Error {
 impl From<cg_store::Error> for Error {
     fn from(source: cg_store::Error) -> Self {
         Self::Store { at: None, source: Arc::new(source) }
+    }
+}
+
+impl ColumnAt {
+    /// The chunk at a height.
+    pub(crate) fn chunk(&self, y: i32) -> Result<ChunkAt, Error> {
+        let pos = ChunkPos::new(self.x, y.into(), self.z).map_err(cg_store::Error::from)?;
+        Ok(ChunkAt::new(self.dimension, pos))
+    }
+
+    /// The chunks at all heights, ascending.
+    pub(crate) fn chunks(&self) -> Result<Vec<ChunkAt>, Error> {
+        let heights = i64::from(self.max_y) - i64::from(self.min_y) + 1;
+        if !(1..=Self::MAX_HEIGHTS).contains(&heights) {
+            return Err(self.refuse(ColumnProblem::Heights { heights }));
+        }
+        (self.min_y..=self.max_y).map(|y| self.chunk(y)).collect()
+    }
+
+    /// The error of a column that a host gave.
+    pub(crate) fn refuse(&self, problem: ColumnProblem) -> Error {
+        Error::Column { at: *self, problem }
     }
 }

@@ -2,13 +2,17 @@
 #![forbid(unsafe_code)]
 
 mod binding;
+mod codec;
 mod column;
 mod error;
 mod host;
+mod place;
 mod queue;
 
 pub use binding::{Binding, Known, KnownBiome, KnownBlock};
-pub use column::{BlockEntity, Cells, Column, ColumnAt, ColumnEntity, Form, Scheduled, Section};
+pub use codec::OnDamage;
+pub use column::{BlockEntity, Cells, Column, ColumnEntity, Form, Scheduled, Section};
 pub use error::{BindingProblem, CellsProblem, ColumnProblem, Error};
-pub use host::{GAME, Host, HostMetrics, HostOptions, OnDamage, Peeked, Saved, Writes};
+pub use host::{GAME, Host, HostMetrics, HostOptions, Peeked, Saved, Writes};
+pub use place::ColumnAt;
 pub use queue::{Answer, Done, Queue};

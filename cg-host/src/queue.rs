@@ -9,9 +9,10 @@ use cg_store::Durability;
 use parking_lot::{Condvar, Mutex};
 
 use crate::binding::Binding;
-use crate::column::{Column, ColumnAt};
+use crate::column::Column;
 use crate::error::Error;
 use crate::host::{Host, Saved, Writes};
+use crate::place::ColumnAt;
 
 /// Threads of a queue.
 const THREADS: usize = 2;
@@ -48,7 +49,7 @@ pub enum Answer {
 /// let queue = Queue::new(&host, 16)?;
 /// let mut writes = Writes::new();
 /// writes.property(Property::Seed, Some(vec![1]));
-/// queue.commit(writes, None, 7).map_err(|refused| refused.1)?;
+/// queue.commit(&mut writes, None, 7)?;
 /// let done = queue.wait(10, Duration::from_secs(10))?;
 /// assert_eq!(done[0].tag, 7);
 /// assert_eq!(host.world().property(&Property::Seed)?, Some(vec![1]));
@@ -111,35 +112,27 @@ impl Queue {
     /// # Errors
     /// [`Error::QueueFull`] and [`Error::Closed`].
     pub fn load(&self, binding: &Arc<Binding>, at: ColumnAt, tag: u64) -> Result<(), Error> {
-        self.push(tag, Job::Load(Arc::clone(binding), at)).map_err(|(_, error)| error)
+        self.push(tag, || Job::Load(Arc::clone(binding), at))
     }
 
-    /// Begins to commit a list of writes.
+    /// Begins to commit a list of writes, and empties it.
     ///
     /// # Errors
-    /// As [`load`](Self::load), with the list.
-    pub fn commit(
-        &self,
-        writes: Writes,
-        durability: Option<Durability>,
-        tag: u64,
-    ) -> Result<(), (Writes, Error)> {
-        self.push(tag, Job::Commit(Box::new(writes), durability)).map_err(|(job, error)| match job {
-            Job::Commit(writes, _) => (*writes, error),
-            Job::Load(..) => (Writes::new(), error),
-        })
+    /// As [`load`](Self::load); the list keeps its writes then.
+    pub fn commit(&self, writes: &mut Writes, durability: Option<Durability>, tag: u64) -> Result<(), Error> {
+        self.push(tag, || Job::Commit(Box::new(std::mem::take(writes)), durability))
     }
 
-    fn push(&self, tag: u64, job: Job) -> Result<(), (Job, Error)> {
+    fn push(&self, tag: u64, job: impl FnOnce() -> Job) -> Result<(), Error> {
         let capacity = self.shared.capacity;
         let mut state = self.shared.state.lock();
         if state.is_closed {
-            return Err((job, Error::Closed("the queue")));
+            return Err(Error::Closed("the queue"));
         }
         if state.waiting.len() + state.running + state.done.len() >= capacity {
-            return Err((job, Error::QueueFull { capacity }));
+            return Err(Error::QueueFull { capacity });
         }
-        state.waiting.push_back((tag, job));
+        state.waiting.push_back((tag, job()));
         self.shared.work.notify_one();
         Ok(())
     }

@@ -135,8 +135,10 @@ mod tests {
                 (0..=kinds).map(|entry| id(entry - u16::from(entry % 3 == 2))).collect();
             for order in CellOrder::ALL {
                 let mut indices = [0; LocalPos::COUNT];
-                let mut ids = [BlockId::default(); LocalPos::COUNT];
-                for (cell, (index, id)) in indices.iter_mut().zip(&mut ids).enumerate() {
+                let ids = alloc::vec![BlockId::default(); LocalPos::COUNT];
+                let mut ids: alloc::boxed::Box<[BlockId; LocalPos::COUNT]> =
+                    ids.try_into().expect("its length");
+                for (cell, (index, id)) in indices.iter_mut().zip(ids.iter_mut()).enumerate() {
                     *index = (cell * 7 / 3) as u16 % kinds;
                     *id = palette[usize::from(*index)];
                 }
@@ -146,7 +148,9 @@ mod tests {
                 let packed = made.packed();
                 let mut back = [0; LocalPos::COUNT];
                 packed.unpack(order, &mut back);
-                assert!(back.iter().zip(&ids).all(|(index, id)| packed.palette[usize::from(*index)] == *id));
+                assert!(
+                    back.iter().zip(ids.iter()).all(|(index, id)| packed.palette[usize::from(*index)] == *id)
+                );
             }
         }
     }

@@ -74,6 +74,13 @@ impl Known {
                 return Err(BindingProblem::Form { what, found, allowed }.into());
             }
         }
+        let (widths, word_bits) = (self.form.widths, u32::from(self.form.word_bits));
+        // Twelve bits number each cell of a section.
+        let (wide, allowed) = (widths >> 12 & 0b1_1111, "0, or bits of 12 to 16 among 0 to word_bits");
+        if widths != 0 && (wide == 0 || widths >> 17 != 0 || word_bits < 31 && widths >> (word_bits + 1) != 0)
+        {
+            return Err(BindingProblem::Form { what: "widths", found: widths, allowed }.into());
+        }
         let blocks = (0..).zip(self.blocks.iter().map(|block| &block.name));
         twice("block", blocks)?;
         twice("entity", (0..).zip(&self.entities))?;

@@ -12,8 +12,9 @@ use cg_store::World;
 
 pub use known::{Known, KnownBiome, KnownBlock};
 
-use crate::column::{ColumnAt, Form};
+use crate::column::Form;
 use crate::error::{ColumnProblem, Error};
+use crate::place::ColumnAt;
 
 /// Side data: the biome of each block, by name.
 pub(crate) const BLOCK_BIOMES: &str = "bedrock:biomes";
@@ -193,6 +194,11 @@ impl Binding {
 
     pub(crate) fn biome_count(&self) -> usize {
         self.biome_names.len()
+    }
+
+    /// The world's id of each of the host's numbers.
+    pub fn blocks(&self) -> &[Option<BlockId>] {
+        &self.ids
     }
 
     /// Names of the world that the host does not know: blocks, then kinds of entity.

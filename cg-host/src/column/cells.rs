@@ -67,7 +67,7 @@ impl Cells {
 
     /// Packs indices of numbers, which are in the order of the form.
     ///
-    /// A form without a width for so many numbers gets the next one up to 16 bits.
+    /// A form without a width for that many numbers gets the next one up to 16 bits.
     pub(crate) fn pack(unpacked: &Unpacked, form: Form, side_log2: u8) -> Self {
         let Unpacked { numbers, indices } = unpacked;
         let uniform = |number: &u32| Self::uniform(*number, form, side_log2);
@@ -127,14 +127,14 @@ impl Cells {
 
     fn check(&self) -> Result<(), CellsProblem> {
         let Self { bits, word_bits, side_log2, .. } = *self;
-        if !matches!(word_bits, 16 | 32 | 64) {
+        if bits > 0 && !matches!(word_bits, 16 | 32 | 64) {
             return Err(CellsProblem::WordBits { found: word_bits });
         }
         if !matches!(side_log2, 2 | 4) {
             return Err(CellsProblem::Side { found: side_log2 });
         }
         let most = if self.palette.is_some() { 16 } else { 32 };
-        if bits > most || bits > word_bits {
+        if bits > 0 && (bits > most || bits > word_bits) {
             return Err(CellsProblem::Bits { found: bits, most: most.min(word_bits) });
         }
         if self.palette.as_ref().is_some_and(|palette| palette.is_empty() || palette.len() > 1 << 16) {

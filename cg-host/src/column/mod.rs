@@ -1,36 +1,15 @@
-//! Columns as hosts hold them, and what they become in a world.
+//! Columns as hosts hold them.
 
-pub(crate) mod biomes;
 mod cells;
-pub(crate) mod entities;
-pub(crate) mod load;
-pub(crate) mod save;
-pub(crate) mod section;
-pub(crate) mod strays;
-pub(crate) mod ticks;
 
 use cg_format::entity::EntityPos;
-use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension, EntityId};
+use cg_format::{BlockPos, ChunkAt, EntityId};
 
 pub(crate) use cells::Unpacked;
 pub use cells::{Cells, Form};
 
 use crate::error::{ColumnProblem, Error};
-
-/// The place of a column, and the heights of it that a host has, both included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ColumnAt {
-    /// The dimension.
-    pub dimension: Dimension,
-    /// In chunks.
-    pub x: i64,
-    /// In chunks.
-    pub z: i64,
-    /// The lowest height, in chunks.
-    pub min_y: i32,
-    /// The highest height, in chunks.
-    pub max_y: i32,
-}
+use crate::place::ColumnAt;
 
 /// A column of sections with everything in it, in the numbers of a [binding](crate::Binding).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -113,44 +92,6 @@ pub struct Scheduled {
     pub priority: i32,
 }
 
-impl ColumnAt {
-    /// The most heights of a column.
-    pub const MAX_HEIGHTS: i64 = 4096;
-
-    /// The chunk at a height.
-    pub(crate) fn chunk(&self, y: i32) -> Result<ChunkAt, Error> {
-        let pos = ChunkPos::new(self.x, y.into(), self.z).map_err(cg_store::Error::from)?;
-        Ok(ChunkAt::new(self.dimension, pos))
-    }
-
-    /// The chunks at all heights, ascending.
-    pub(crate) fn chunks(&self) -> Result<Vec<ChunkAt>, Error> {
-        let heights = i64::from(self.max_y) - i64::from(self.min_y) + 1;
-        if !(1..=Self::MAX_HEIGHTS).contains(&heights) {
-            return Err(self.refuse(ColumnProblem::Heights { heights }));
-        }
-        (self.min_y..=self.max_y).map(|y| self.chunk(y)).collect()
-    }
-
-    /// Whether a chunk is one of the column's.
-    pub(crate) fn has(&self, at: ChunkAt) -> bool {
-        at.dimension == self.dimension
-            && (at.pos.x(), at.pos.z()) == (self.x, self.z)
-            && (i64::from(self.min_y)..=i64::from(self.max_y)).contains(&at.pos.y())
-    }
-
-    /// The error of a column that a host gave.
-    pub(crate) fn refuse(&self, problem: ColumnProblem) -> Error {
-        Error::Column { at: *self, problem }
-    }
-}
-
-impl std::fmt::Display for ColumnAt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "column ({}, {}) of dimension {}", self.x, self.z, self.dimension.get())
-    }
-}
-
 impl Column {
     /// A column without content.
     pub const fn new(at: ColumnAt) -> Self {
@@ -206,8 +147,22 @@ impl Column {
                 }
             }
         }
-        for block_entity in &self.block_entities {
-            self.check_block(block_entity.at, "a block entity")?;
+        for BlockEntity { at: block, .. } in &self.block_entities {
+            self.check_block(*block, "a block entity")?;
+            let y = block.chunk().y();
+            if self.sections.binary_search_by_key(&y, |section| section.y.into()).is_err() {
+                let what = "a block entity without a section";
+                return Err(at.refuse(ColumnProblem::Outside { what, block: *block }));
+            }
+        }
+        let mut blocks: Vec<BlockPos> = self.block_entities.iter().map(|one| one.at).collect();
+        blocks.sort_unstable();
+        if let Some((block, _)) = blocks.iter().zip(blocks.iter().skip(1)).find(|(one, next)| one == next) {
+            return Err(at.refuse(ColumnProblem::BlockTwice { block: *block }));
+        }
+        if let Some(other) = self.entities.iter().find(|one| one.position.dimension() != at.dimension) {
+            let dimension = other.position.dimension().get();
+            return Err(at.refuse(ColumnProblem::OtherDimension { id: other.id, dimension }));
         }
         for scheduled in &self.scheduled {
             self.check_block(scheduled.at, "a scheduled tick")?;
@@ -219,7 +174,7 @@ impl Column {
             let id = *id;
             return Err(at.refuse(ColumnProblem::EntityTwice { id }));
         }
-        if self.sections.is_empty() && !self.entities.is_empty() {
+        if self.sections.is_empty() && !(self.entities.is_empty() && self.scheduled.is_empty()) {
             return Err(at.refuse(ColumnProblem::NoSection));
         }
         Ok(())

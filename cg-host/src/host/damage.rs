@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use cg_store::ErrorKind;
 
-use crate::column::ColumnAt;
 use crate::error::Error;
+use crate::place::ColumnAt;
 
 /// How long a verdict is remembered.
 const REMEMBERED: Duration = Duration::from_secs(30);

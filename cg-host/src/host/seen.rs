@@ -8,9 +8,10 @@ use cg_format::EntityId;
 use foldhash::quality::RandomState;
 
 use crate::binding::Binding;
-use crate::column::{Column, ColumnAt};
+use crate::column::Column;
+use crate::place::ColumnAt;
 
-/// Columns without entities of which the content is remembered.
+/// The most columns without entities whose content is remembered.
 const MAX_PLAIN: usize = 1 << 16;
 
 /// A digest of 128 bits, with a seed of this process.
@@ -47,7 +48,7 @@ impl Seen {
         let tick = if scheduled.is_empty() { &0 } else { tick };
         let binding = Arc::as_ptr(binding) as usize;
         let all = (binding, is_part, at, tick, sections, block_entities, entities, scheduled);
-        self.seeds.each_ref().map(|seed| seed.hash_one(&all))
+        self.seeds.each_ref().map(|seed| seed.hash_one(all))
     }
 
     /// Whether a column is what was saved or loaded last.

@@ -39,6 +39,7 @@ pub(super) enum Write {
     Side(ChunkAt, SideKind, Option<Vec<u8>>),
     /// With the component that the bytes replace; other components of the stored entity stay.
     Entity(EntityId, Box<Entity>),
+    EntityComponent(EntityId, ComponentId, Option<Vec<u8>>),
     DeleteEntity(EntityId),
     Property(Property, Option<Vec<u8>>),
     Settings(Box<WorldSettings>),
@@ -131,6 +132,12 @@ impl Writes {
         self.all.push(Write::Entity(id, Box::new(entity)));
     }
 
+    /// Replaces a component of a stored entity, or of one that the list has put; `None` removes it. The commit fails with
+    /// [`Error::EntityAbsent`] if there is none.
+    pub fn set_entity_component(&mut self, id: EntityId, component: ComponentId, bytes: Option<Vec<u8>>) {
+        self.all.push(Write::EntityComponent(id, component, bytes));
+    }
+
     /// Deletes an entity.
     pub fn delete_entity(&mut self, id: EntityId) {
         self.all.push(Write::DeleteEntity(id));
@@ -156,8 +163,13 @@ impl Writes {
         self.all.push(Write::Record(id, record.map(Box::new)));
     }
 
-    /// Whether it changes chunks or entities past the columns.
+    /// Whether it changes chunks, or entities that may be in them, past the columns.
     pub(super) fn is_raw(&self) -> bool {
+        self.is_of_chunks() || self.all.iter().any(|write| matches!(write, Write::DeleteEntity(_)))
+    }
+
+    /// Whether it changes chunks past the columns, or puts entities into them.
+    pub(super) fn is_of_chunks(&self) -> bool {
         self.all.iter().any(|write| {
             matches!(
                 write,
@@ -166,7 +178,7 @@ impl Writes {
                     | Write::Block(..)
                     | Write::Component(..)
                     | Write::Side(..)
-                    | Write::DeleteEntity(_)
+                    | Write::EntityComponent(..)
             ) || matches!(write, Write::Entity(_, entity) if !is_detached(entity))
         })
     }
@@ -182,7 +194,9 @@ impl Write {
             Self::Column(saved) => saved.column.memory_bytes(),
             Self::Chunk(_, chunk) => chunk.memory_bytes(),
             Self::Component(.., bytes) => bytes.len(),
-            Self::Side(.., bytes) | Self::Property(_, bytes) => bytes.as_ref().map_or(0, Vec::len),
+            Self::Side(.., bytes) | Self::EntityComponent(.., bytes) | Self::Property(_, bytes) => {
+                bytes.as_ref().map_or(0, Vec::len)
+            }
             Self::Entity(_, entity) => entity.components().map(|(_, bytes)| bytes.len()).sum(),
             Self::Object(_, bytes) => bytes.as_ref().map_or(0, |bytes| bytes.len()),
             Self::Settings(settings) => settings.thumbnail.as_ref().map_or(0, Vec::len),
@@ -222,6 +236,16 @@ impl Write {
                     }
                 }
                 tx.put_entity(*id, new);
+            }
+            Self::EntityComponent(id, component, bytes) => {
+                let mut entity = tx.entity(*id)?.ok_or(Error::EntityAbsent { id: *id })?;
+                match bytes {
+                    Some(bytes) => {
+                        entity.set_component(*component, bytes.clone()).map_err(cg_store::Error::from)?;
+                    }
+                    None => drop(entity.remove_component(*component)),
+                }
+                tx.put_entity(*id, entity);
             }
             Self::DeleteEntity(id) => tx.delete_entity(*id),
             Self::Property(property, bytes) => tx.set_property(property.clone(), bytes.clone()),

@@ -4,9 +4,11 @@ use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, ChunkAt, LocalPos};
 use cg_registry::Schema;
 
+use super::{biomes, strays};
 use crate::binding::Binding;
-use crate::column::{Cells, Column, ColumnAt, Section, Unpacked, biomes, strays};
+use crate::column::{BlockEntity, Cells, Column, Section, Unpacked};
 use crate::error::{ColumnProblem, Error};
+use crate::place::ColumnAt;
 
 /// A section that is saved, with what belongs to it.
 pub(crate) struct Saving<'s> {
@@ -84,9 +86,9 @@ impl Saving<'_> {
         let mut indices = Vec::with_capacity(LocalPos::COUNT);
         for cell in LocalPos::all() {
             let index = layer.cells.index(cell.index());
-            let shown = layer.cells.numbers.get(usize::from(index));
+            let number = layer.cells.numbers.get(usize::from(index));
             let kept =
-                (shown == Some(&placeholder)).then(|| old.block(cell)).filter(|block| is_unknown(*block));
+                (number == Some(&placeholder)).then(|| old.block(cell)).filter(|block| is_unknown(*block));
             indices.push(kept.map_or(index, |kept| layer.index_of(kept)));
         }
         layer.cells.indices = indices;
@@ -120,13 +122,16 @@ impl Saving<'_> {
         }
         let mut put: Vec<(CellLayer, BlockId)> = Vec::new();
         if let Some(layer) = &second {
-            let is_kept = |cell: LocalPos| stays.iter().any(|(at, _)| *at == CellLayer::new(cell, 1));
+            // They ascend, as the stored ones do.
+            let is_kept = |cell: LocalPos| {
+                stays.binary_search_by_key(&(cell, 1), |(at, _)| (at.cell, at.layer)).is_ok()
+            };
             let has_kept = stays.iter().any(|(at, _)| at.layer == 1);
             let empty: Vec<bool> = layer.cells.numbers.iter().map(|number| *number == known.air).collect();
             for cell in LocalPos::all() {
                 let index = usize::from(layer.cells.index(cell.index()));
                 let is_empty = empty.get(index).copied().unwrap_or(true);
-                if !is_empty && !(has_kept && is_kept(cell)) {
+                if !(is_empty || has_kept && is_kept(cell)) {
                     put.push((CellLayer::new(cell, 1), layer.ids.get(index).copied().unwrap_or_default()));
                 }
             }
@@ -296,15 +301,14 @@ fn block_entities(binding: &Binding, at: ChunkAt, chunk: &Chunk, column: &mut Co
         let number = chunk.layer(place.cell, place.layer).and_then(|block| binding.number(block));
         let owns = number.is_some_and(|number| binding.owns_block_entity(number));
         if place.layer == 0 && owns {
-            column.block_entities.push(super::BlockEntity { at: block(place.cell), nbt: nbt.to_vec() });
+            column.block_entities.push(BlockEntity { at: block(place.cell), nbt: nbt.to_vec() });
         } else {
             column.kept += 1;
         }
     }
     if let Some(side) = binding.names.strays.and_then(|kind| chunk.side(kind)) {
         let strays = strays::decode(side).ok_or(Error::Side { at, name: crate::binding::STRAYS })?;
-        let strays =
-            strays.into_iter().map(|(cell, nbt)| super::BlockEntity { at: block(cell), nbt: nbt.to_vec() });
+        let strays = strays.into_iter().map(|(cell, nbt)| BlockEntity { at: block(cell), nbt: nbt.to_vec() });
         column.block_entities.extend(strays);
     }
     Ok(())

@@ -6,8 +6,9 @@ use cg_format::wire::{Reader, Writer};
 use cg_format::{BlockId, BlockPos, DecodeError, Section};
 
 use crate::binding::Binding;
-use crate::column::{Column, ColumnAt, Scheduled};
+use crate::column::{Column, Scheduled};
 use crate::error::Error;
+use crate::place::ColumnAt;
 
 const VERSION: u8 = 1;
 const LEN_BYTES: usize = 44;

@@ -8,8 +8,9 @@ use cg_format::{ChunkAt, EntityId};
 use cg_store::{Transaction, World};
 
 use crate::binding::Binding;
-use crate::column::{Column, ColumnAt, ColumnEntity};
+use crate::column::{Column, ColumnEntity};
 use crate::error::Error;
+use crate::place::ColumnAt;
 
 /// Adds the entities of some chunks to a column. Returns `None` if one of them was moved meanwhile.
 pub(crate) fn load(

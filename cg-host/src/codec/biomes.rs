@@ -11,8 +11,9 @@ use cg_format::{CellOrder, ChunkAt, DecodeError, LocalPos, Section};
 use cg_minecraft::biomes::Biomes;
 
 use crate::binding::Binding;
-use crate::column::{Cells, ColumnAt, Unpacked};
+use crate::column::{Cells, Unpacked};
 use crate::error::{ColumnProblem, Error};
+use crate::place::ColumnAt;
 
 /// Names of biomes, and an index for each cell: 4,096 in storage order, or 64 in the game's order.
 struct Named {
@@ -62,14 +63,14 @@ pub(crate) fn save(
         let (number, count) = (*number, binding.biome_count());
         names.push(name.ok_or_else(|| column.refuse(ColumnProblem::Number { part, number, count }))?.clone());
     }
-    let mut named = Named { names, indices: unpacked.indices };
+    let mut new_biomes = Named { names, indices: unpacked.indices };
     if let Some(old) = old.map(|old| stored(binding, at, old)).transpose()?.flatten() {
         let placeholder = binding.biome_name(known.biome_placeholder);
-        named.keep_unknown(binding, placeholder, &old, cells.count());
+        new_biomes.keep_unknown(binding, placeholder, &old, cells.count());
     }
     let (side, bytes) = match known.biome_side_log2 {
-        4 => (binding.names.block_biomes, named.fine()),
-        _ => (binding.names.biomes, named.coarse()),
+        4 => (binding.names.block_biomes, new_biomes.fine()),
+        _ => (binding.names.biomes, new_biomes.coarse()),
     };
     let side = side.ok_or_else(|| column.refuse(ColumnProblem::NoName { part, number: 0 }))?;
     let bytes = bytes.ok_or_else(|| {

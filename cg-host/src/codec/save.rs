@@ -7,10 +7,11 @@ use cg_format::entity::{Owner, Reason};
 use cg_format::{ChunkAt, EntityId, LocalPos};
 use cg_store::Transaction;
 
+use super::section::Saving;
+use super::ticks::Ticks;
+use super::{entities, load};
 use crate::binding::Binding;
-use crate::column::section::Saving;
-use crate::column::ticks::Ticks;
-use crate::column::{Column, entities, load};
+use crate::column::Column;
 use crate::error::Error;
 
 /// Why an entity is detached whose column lost its last chunk.
@@ -26,6 +27,8 @@ pub(crate) struct Save<'s> {
     pub(crate) shown: &'s [EntityId],
     /// Heights that the host was shown as damaged: they are not written.
     pub(crate) damaged: &'s [i32],
+    /// The longest chunk that the world takes.
+    pub(crate) max_bytes: u64,
 }
 
 impl Save<'_> {
@@ -64,7 +67,6 @@ impl Save<'_> {
             let saving = Saving { binding, schema, column, at: place, section, old, block_entities };
             new.push((place, saving.chunk()?));
         }
-        self.check_placed(&block_entities, &new)?;
         self.ticks(&stored, &mut new)?;
         let changed = self.write(tx, &stored, new)?;
         Ok(self.put_entities(tx)? | changed)
@@ -72,26 +74,6 @@ impl Save<'_> {
 
     fn is_damaged(&self, place: ChunkAt) -> bool {
         i32::try_from(place.pos.y()).is_ok_and(|y| self.damaged.contains(&y))
-    }
-
-    /// Refuses block entities in heights without a section: they would be lost.
-    fn check_placed(
-        &self,
-        block_entities: &[(ChunkAt, LocalPos, &[u8])],
-        new: &[(ChunkAt, Chunk)],
-    ) -> Result<(), Error> {
-        let is_lost = |place: ChunkAt| {
-            !self.is_damaged(place) && new.binary_search_by_key(&place, |(place, _)| *place).is_err()
-        };
-        match self.column.block_entities.iter().find(|one| {
-            !block_entities.is_empty() && is_lost(ChunkAt::new(self.column.at.dimension, one.at.chunk()))
-        }) {
-            None => Ok(()),
-            Some(lost) => {
-                let what = "a block entity without a section";
-                Err(self.column.at.refuse(crate::error::ColumnProblem::Outside { what, block: lost.at }))
-            }
-        }
     }
 
     /// Moves the scheduled ticks to the lowest chunk.
@@ -146,9 +128,24 @@ impl Save<'_> {
                 }
             }
             changed = true;
+            self.check_len(place, &chunk)?;
             tx.save_blocks(place, chunk).map_err(|error| Error::of_chunk(place, error))?;
         }
         Ok(changed)
+    }
+
+    /// Refuses a chunk that the world would refuse, with its place.
+    fn check_len(&self, place: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
+        let max_bytes = self.max_bytes;
+        if chunk.max_len_bytes() as u64 <= max_bytes {
+            return Ok(());
+        }
+        match chunk.to_bytes().len() as u64 {
+            len_bytes if len_bytes > max_bytes => {
+                Err(Error::TooLarge { at: Some(place), what: place.to_string(), len_bytes, max_bytes })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives entities that the host was not shown to another chunk of the column, before theirs is deleted.

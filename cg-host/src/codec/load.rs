@@ -6,11 +6,22 @@ use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 use cg_store::{ErrorKind, World};
 
+use super::ticks::Ticks;
+use super::{entities, section};
 use crate::binding::Binding;
-use crate::column::ticks::Ticks;
-use crate::column::{Column, ColumnAt, entities, section};
+use crate::column::{Cells, Column, Section};
 use crate::error::Error;
-use crate::host::OnDamage;
+use crate::place::ColumnAt;
+
+/// The answer to a damaged chunk in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnDamage {
+    /// The column is not loaded.
+    #[default]
+    Refuse,
+    /// The other sections are loaded; a damaged one shows the placeholder, and is never written.
+    Partial,
+}
 
 /// How often a column is read again because entities of it were moved meanwhile.
 const TRIES: usize = 8;
@@ -68,9 +79,8 @@ pub(crate) fn fill(
     }
     for y in column.damaged.clone() {
         let known = binding.known();
-        let cells = super::Cells::uniform(known.placeholder, known.form, 4);
-        let section =
-            super::Section { y, layers: vec![cells], biomes: None, block_light: None, sky_light: None };
+        let cells = Cells::uniform(known.placeholder, known.form, 4);
+        let section = Section { y, layers: vec![cells], biomes: None, block_light: None, sky_light: None };
         column.sections.push(section);
     }
     if !column.damaged.is_empty() {

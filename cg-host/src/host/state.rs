@@ -1,0 +1,123 @@
+//! What the handle of a host and its thread share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cg_store::World;
+use cg_store::prelude::{Durability, Property};
+use parking_lot::{Condvar, Mutex};
+
+use super::batch::Batch;
+use super::damage::Verdicts;
+use super::seen::Seen;
+use super::writes::{Write, Writes};
+use crate::codec::OnDamage;
+use crate::error::Error;
+
+/// The property that says of which game a world is.
+pub const GAME: &str = "cherrygrove:game";
+
+/// How a host uses a world.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// The game whose names the host uses: `java`, `bedrock` or a word of the host. A world is of one game. `None`: any.
+    pub game: Option<String>,
+    /// How long submitted columns are collected for one commit. Default 50 ms.
+    pub group: Duration,
+    /// Memory for what was submitted and the world does not take. Default 256 MiB.
+    pub held_bytes: usize,
+    /// What a load does if a chunk is damaged.
+    pub on_damage: OnDamage,
+    /// The durability that the world was opened with: at the safe levels a submitted column is saved at once.
+    pub durability: Durability,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            game: None,
+            group: Duration::from_millis(50),
+            held_bytes: 256 << 20,
+            on_damage: OnDamage::Refuse,
+            durability: Durability::Balanced,
+        }
+    }
+}
+
+/// What submitted columns are doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostMetrics {
+    /// Columns and lists of writes that are accepted and not committed.
+    pub pending: u64,
+    /// Their memory.
+    pub pending_bytes: u64,
+    /// The same, of those that the world refused to take for now.
+    pub held: u64,
+    /// Saves that equal what was stored.
+    pub unchanged: u64,
+    /// Groups that were committed.
+    pub groups: u64,
+    /// Columns of groups that the world refused for good. Each is in the log.
+    pub refused: u64,
+}
+
+/// What the thread of groups shares with the handle.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) world: World,
+    pub(super) options: HostOptions,
+    /// Serialises commits of groups, so that they are in the order of acceptance.
+    pub(super) committing: Mutex<()>,
+    pub(super) state: Mutex<State>,
+    /// Wakes the thread of groups.
+    pub(super) wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// What is collected.
+    pub(super) open: Batch,
+    /// What is committed now, or is held because the world refused it for now.
+    pub(super) taken: Option<Arc<Batch>>,
+    /// Why the last commit of a group failed, if the world may take it later.
+    pub(super) held: Option<Arc<Error>>,
+    pub(super) seen: Seen,
+    pub(super) verdicts: Verdicts,
+    pub(super) is_closed: bool,
+    pub(super) metrics: HostMetrics,
+}
+
+impl State {
+    /// Takes note of columns that were accepted, so that the next save of each is compared with them.
+    pub(super) fn note(&mut self, writes: &Writes, digest: Option<[u64; 2]>) {
+        if writes.is_raw() {
+            self.seen.forget_content();
+        }
+        for write in &writes.all {
+            if let Write::Column(saved) = write {
+                let digest =
+                    digest.unwrap_or_else(|| self.seen.digest(&saved.binding, &saved.column, saved.is_part));
+                self.seen.saved(&saved.column, digest, saved.is_part);
+            }
+        }
+    }
+
+    /// Adds to the columns of a list what the host was shown of each until now.
+    pub(super) fn recall(&self, writes: &mut Writes) {
+        for write in &mut writes.all {
+            // Nothing else has the column yet.
+            if let Write::Column(saved) = write
+                && let Some(saved) = Arc::get_mut(saved)
+            {
+                saved.shown = self.seen.shown(&saved.column.at);
+                saved.damaged = self.seen.damaged(&saved.column.at);
+            }
+        }
+    }
+}
+
+/// The property that says of which game a world is.
+pub(crate) fn game_property() -> Property {
+    Property::Named(cg_registry::Name::new(GAME).expect("a literal name"))
+}
