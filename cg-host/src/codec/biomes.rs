@@ -205,3 +205,33 @@ impl Named {
         Some(Self { names: palette.into_iter().map(Arc::from).collect(), indices })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_those_of_the_page() {
+        let names = ["a:b", "a:cd"].map(Arc::from).to_vec();
+        let one = Named { names: names.clone(), indices: Vec::new() }.fine().expect("short");
+        assert_eq!(one, b"\x01\x00\x03\x00a:b");
+        let mut indices = vec![0; LocalPos::COUNT];
+        indices[9] = 1;
+        let two = Named { names, indices }.fine().expect("short");
+        let (head, cells) = two.split_at(13);
+        assert_eq!(head, b"\x02\x00\x03\x00a:b\x04\x00a:cd");
+        assert_eq!((cells.len(), &cells[..3]), (512, &[0, 2, 0][..]));
+        let read = Named::of_fine(&two).expect("sound");
+        assert_eq!((read.names.len(), read.index(9), read.index(8)), (2, 1, 0));
+    }
+
+    #[test]
+    fn what_is_no_biomes_is_refused() {
+        for bytes in [&b""[..], b"\x00\x00", b"\x01\x00\x09\x00a:b", b"\x01\x00\x03\x00a:b\x00"] {
+            assert!(Named::of_fine(bytes).is_none(), "{bytes:?}");
+        }
+        let mut three = b"\x03\x00\x01\x00a\x01\x00b\x01\x00c".to_vec();
+        three.extend([0xff; 1024]);
+        assert!(Named::of_fine(&three).is_none(), "an index past the names");
+    }
+}

@@ -39,3 +39,20 @@ pub(crate) fn decode(side: &[u8]) -> Option<Vec<(LocalPos, &[u8])>> {
     let strays = read().ok()?;
     strays.into_iter().map(|(cell, nbt)| Some((LocalPos::from_index(cell)?, nbt))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_those_of_the_page() {
+        let strays = [(LocalPos::new(0, 1, 2), &[7, 8][..]), (LocalPos::new(15, 15, 15), &[])];
+        let bytes = encode(&strays).expect("two");
+        assert_eq!(bytes, [1, 0x12, 0, 2, 0, 0, 0, 7, 8, 0xff, 0x0f, 0, 0, 0, 0]);
+        assert_eq!(decode(&bytes), Some(strays.to_vec()));
+        assert_eq!(encode(&[]), None);
+        assert_eq!(decode(&bytes[..14]), None);
+        assert_eq!(decode(&[1, 0, 0x10, 0, 0, 0, 0]), None, "no cell has number 4096");
+        assert_eq!(decode(&[2]), None);
+    }
+}

@@ -34,6 +34,7 @@ impl Ticks {
                 kept.map(|(one, block)| (Scheduled { due: one.due.wrapping_add(later), ..one }, block)),
             );
         }
+        scheduled.sort_unstable_by_key(|(one, block)| (one.due, one.priority, one.at, block.get()));
         Ok(Self { tick: column.tick, scheduled })
     }
 
@@ -85,5 +86,43 @@ impl Ticks {
         };
         let is_here = |(one, _): &(Scheduled, BlockId)| (one.at.x >> 4, one.at.z >> 4) == (at.x, at.z);
         read().ok().filter(|ticks| ticks.scheduled.iter().all(is_here))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticks() -> (Ticks, ColumnAt) {
+        let one = |x, due, priority| Scheduled { at: BlockPos::new(x, -3, 17), due, block: 0, priority };
+        let scheduled = vec![(one(5, 30, -1), BlockId::new(258)), (one(6, 31, 0), BlockId::new(1))];
+        let dimension = cg_format::Dimension::new(0);
+        (Ticks { tick: 20, scheduled }, ColumnAt { dimension, x: 0, z: 1, min_y: -4, max_y: 4 })
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_page() {
+        let (ticks, at) = ticks();
+        let bytes = ticks.encode().expect("two are scheduled");
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = "011400000000000000\
+                        0500000000000000fdffffffffffffff11000000000000001e000000000000000201000000000000ffffffff\
+                        0600000000000000fdffffffffffffff11000000000000001f00000000000000010000000000000000000000";
+        assert_eq!(hex, expected);
+        assert_eq!(Ticks::decode(&bytes, &at), Some(ticks));
+        assert_eq!(Ticks::default().encode(), None);
+    }
+
+    #[test]
+    fn what_is_no_list_or_of_another_column_is_refused() {
+        let (ticks, at) = ticks();
+        let bytes = ticks.encode().expect("two are scheduled");
+        assert_eq!(Ticks::decode(&bytes, &ColumnAt { x: 1, ..at }), None);
+        for len in 0..bytes.len() {
+            let is_whole = len == 9 || len == 53;
+            assert_eq!(Ticks::decode(&bytes[..len], &at).is_some(), is_whole, "{len}");
+        }
+        let newer: Vec<u8> = std::iter::once(2).chain(bytes.iter().copied().skip(1)).collect();
+        assert_eq!(Ticks::decode(&newer, &at), None);
     }
 }

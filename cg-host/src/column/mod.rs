@@ -107,6 +107,13 @@ impl Column {
         }
     }
 
+    /// Sorts what has no order, so that equal columns are equal: a host may keep it in a map.
+    pub(crate) fn sort(&mut self) {
+        self.block_entities.sort_unstable_by_key(|one| one.at);
+        self.entities.sort_unstable_by_key(|one| one.id);
+        self.scheduled.sort_unstable_by_key(|one| (one.due, one.priority, one.at, one.block));
+    }
+
     /// About the memory that it takes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = |cells: &Cells| {

@@ -89,8 +89,9 @@ impl Writes {
     ///
     /// # Errors
     /// [`Error::Column`]; the list is as before then.
-    pub fn column(&mut self, binding: &Arc<Binding>, column: Column, is_part: bool) -> Result<(), Error> {
+    pub fn column(&mut self, binding: &Arc<Binding>, mut column: Column, is_part: bool) -> Result<(), Error> {
         check(binding, &column)?;
+        column.sort();
         let binding = Arc::clone(binding);
         self.all.push(Write::Column(Arc::new(SavedColumn {
             binding,
