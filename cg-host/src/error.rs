@@ -93,6 +93,12 @@ pub enum Error {
         /// The limit of the world.
         max_bytes: u64,
     },
+    /// Entities of a column were moved each time that it was read.
+    #[error("{at}: its entities were moved again and again while it was read; load it again")]
+    Moving {
+        /// The column.
+        at: ColumnAt,
+    },
     /// An entity that is to be changed and does not exist.
     #[error("the world has no entity {}", .id.get())]
     EntityAbsent {
@@ -342,7 +348,7 @@ impl Error {
             Self::Side { .. } => ErrorKind::Damaged,
             Self::EntityAbsent { .. } => ErrorKind::NotFound,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
-            Self::QueueFull { .. } => ErrorKind::Busy,
+            Self::QueueFull { .. } | Self::Moving { .. } => ErrorKind::Busy,
             Self::Closed(_) => ErrorKind::Closed,
             Self::Thread(_) => ErrorKind::Engine,
         }
@@ -352,7 +358,9 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Store { source, .. } => source.is_retryable(),
-            Self::Held { .. } | Self::HeldOtherwise { .. } | Self::QueueFull { .. } => true,
+            Self::Held { .. } | Self::HeldOtherwise { .. } | Self::QueueFull { .. } | Self::Moving { .. } => {
+                true
+            }
             _ => false,
         }
     }

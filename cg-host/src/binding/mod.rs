@@ -4,6 +4,7 @@ mod known;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{BlockId, ComponentId, EntityTypeId, SideKind};
 use cg_minecraft::content::{BIOMES, BLOCK_ENTITY, BLOCK_LIGHT, ENTITY_NBT, SKY_LIGHT};
@@ -29,6 +30,8 @@ pub(crate) const STRAYS: &str = "host:block_entities";
 /// a load shows the placeholder instead, and a save keeps them.
 #[derive(Debug)]
 pub struct Binding {
+    /// Unlike that of any other binding of the process.
+    own_number: u64,
     known: Known,
     /// The world's id of each number. `None` in a world without that name that is open for reading.
     ids: Vec<Option<BlockId>>,
@@ -56,6 +59,9 @@ pub(crate) struct Names {
 }
 
 const UNKNOWN: u32 = u32::MAX;
+
+/// The bindings that the process has made.
+static BINDINGS: AtomicU64 = AtomicU64::new(0);
 
 impl Names {
     fn find(catalog: &Catalog) -> Self {
@@ -120,6 +126,7 @@ impl Binding {
         let biomes =
             || known.biomes.iter().map(|biome| (biome.number, Arc::<str>::from(biome.name.as_str())));
         Self {
+            own_number: BINDINGS.fetch_add(1, Ordering::Relaxed),
             ids,
             numbers,
             kinds,
@@ -129,6 +136,11 @@ impl Binding {
             names: Names::find(catalog),
             known,
         }
+    }
+
+    /// A number that no other binding of the process has.
+    pub(crate) const fn number_of_its_own(&self) -> u64 {
+        self.own_number
     }
 
     /// What the host knows.

@@ -30,7 +30,7 @@ pub(crate) fn load(binding: &Binding, at: ChunkAt, chunk: &Chunk) -> Result<Opti
     let unpacked = Unpacked { numbers: named.names.iter().map(number).collect(), indices: named.indices };
     let unpacked = match known.biome_side_log2 {
         4 => unpacked.reordered(CellOrder::Xyz, known.form.order),
-        _ => coarse(unpacked, CellOrder::Yzx, known.form.order),
+        _ => unpacked.reordered_coarse(CellOrder::Yzx, known.form.order),
     };
     Ok(Some(Cells::pack(&unpacked, known.form, known.biome_side_log2)))
 }
@@ -54,7 +54,7 @@ pub(crate) fn save(
     let unpacked = cells.unpack().map_err(problem)?;
     let unpacked = match known.biome_side_log2 {
         4 => unpacked.reordered(cells.order, CellOrder::Xyz),
-        _ => coarse(unpacked, cells.order, CellOrder::Yzx),
+        _ => unpacked.reordered_coarse(cells.order, CellOrder::Yzx),
     };
     let mut names = Vec::with_capacity(unpacked.numbers.len());
     for number in &unpacked.numbers {
@@ -87,25 +87,6 @@ fn stored(binding: &Binding, at: ChunkAt, chunk: &Chunk) -> Result<Option<Named>
         _ => (cg_minecraft::content::BIOMES, side(binding.names.biomes).map(Named::of_coarse)),
     };
     found.map(|named| named.ok_or(Error::Side { at, name })).transpose()
-}
-
-/// Cells of 4×4×4 blocks in another order.
-fn coarse(unpacked: Unpacked, from: CellOrder, to: CellOrder) -> Unpacked {
-    if from == to || unpacked.indices.is_empty() {
-        return unpacked;
-    }
-    let place = |order: CellOrder, cell: [u16; 3]| {
-        let [slow, middle, fast] = order.axes().map(|axis| cell.get(axis).copied().unwrap_or(0));
-        slow * 16 + middle * 4 + fast
-    };
-    let mut indices = vec![0; 64];
-    for number in 0..64_u16 {
-        let cell = [number >> 4, number >> 2 & 3, number & 3];
-        if let Some(index) = indices.get_mut(usize::from(place(to, cell))) {
-            *index = unpacked.index(place(from, cell));
-        }
-    }
-    Unpacked { indices, ..unpacked }
 }
 
 impl Named {

@@ -78,19 +78,3 @@ pub(crate) fn owner(at: &ColumnAt, entity: &ColumnEntity, stored: &[i32]) -> Res
     let nearest = nearest.ok_or_else(|| at.refuse(crate::error::ColumnProblem::NoSection))?;
     Ok(Owner::Chunk(at.chunk(*nearest)?))
 }
-
-/// Deletes entities that the host was shown in a column and that it no longer has there, unless they went elsewhere.
-pub(crate) fn delete_gone(
-    tx: &mut Transaction<'_>,
-    at: &ColumnAt,
-    gone: impl Iterator<Item = EntityId>,
-) -> Result<(), Error> {
-    for id in gone {
-        if let Some(Entity { owner: Owner::Chunk(owner), .. }) = tx.entity(id)?
-            && at.has(owner)
-        {
-            tx.delete_entity(id);
-        }
-    }
-    Ok(())
-}

@@ -58,8 +58,7 @@ pub(crate) fn load(
             return Ok(Some(column));
         }
     }
-    let busy = "its entities were moved again and again while it was read; load it again";
-    Err(Error::Invalid(format!("{at}: {busy}")))
+    Err(Error::Moving { at })
 }
 
 /// Adds the content of chunks, which ascend, to a column.

@@ -1,9 +1,10 @@
 //! A host's column into a transaction.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::entity::{Owner, Reason};
+use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, LocalPos};
 use cg_store::Transaction;
 
@@ -25,7 +26,7 @@ pub(crate) struct Save<'s> {
     pub(crate) is_part: bool,
     /// Entities that the host was shown in it, or has saved in it, ascending.
     pub(crate) shown: &'s [EntityId],
-    /// Heights that the host was shown as damaged: they are not written.
+    /// Heights that the host was shown as damaged, ascending: they are not written.
     pub(crate) damaged: &'s [i32],
     /// The longest chunk that the world takes.
     pub(crate) max_bytes: u64,
@@ -52,7 +53,7 @@ impl Save<'_> {
         block_entities.sort_unstable_by_key(|(place, cell, _)| (*place, *cell));
         let catalog = tx.current_catalog();
         let schema = catalog.current_schema();
-        let mut new: Vec<(ChunkAt, Chunk)> = Vec::with_capacity(self.column.sections.len());
+        let mut new = BTreeMap::new();
         for section in &self.column.sections {
             let place = at.chunk(section.y)?;
             if self.is_damaged(place) {
@@ -65,7 +66,7 @@ impl Save<'_> {
             let block_entities = here.map(|(_, cell, nbt)| (*cell, *nbt)).collect();
             let (column, schema) = (at, &schema);
             let saving = Saving { binding, schema, column, at: place, section, old, block_entities };
-            new.push((place, saving.chunk()?));
+            new.insert(place, saving.chunk()?);
         }
         self.ticks(&stored, &mut new)?;
         let changed = self.write(tx, &stored, new)?;
@@ -76,8 +77,12 @@ impl Save<'_> {
         i32::try_from(place.pos.y()).is_ok_and(|y| self.damaged.contains(&y))
     }
 
-    /// Moves the scheduled ticks to the lowest chunk.
-    fn ticks(&self, stored: &[(ChunkAt, Arc<Chunk>)], new: &mut [(ChunkAt, Chunk)]) -> Result<(), Error> {
+    /// Puts the scheduled ticks into the lowest chunk of the column. Of a part, those in sections that are not listed stay.
+    fn ticks(
+        &self,
+        stored: &[(ChunkAt, Arc<Chunk>)],
+        new: &mut BTreeMap<ChunkAt, Chunk>,
+    ) -> Result<(), Error> {
         let Some(kind) = self.binding.names.ticks else { return Ok(()) };
         let before = match load::ticks_of(self.binding, stored) {
             Some((at, side)) => {
@@ -86,16 +91,23 @@ impl Save<'_> {
             }
             None => None,
         };
-        let ticks = Ticks::of(self.binding, self.column, before)?.encode();
-        for (_, chunk) in new.iter_mut() {
-            chunk.remove_side(kind);
-        }
-        match (new.first_mut(), ticks) {
-            (Some((_, lowest)), Some(ticks)) => drop(lowest.set_side(kind, ticks)),
-            (None, Some(_)) => {
-                return Err(self.column.at.refuse(crate::error::ColumnProblem::NoSection));
+        let stays = |place: ChunkAt| self.is_part && !new.contains_key(&place);
+        let ticks = Ticks::of(self.binding, self.column, before, stays)?.encode();
+        let unlisted = stored.iter().filter(|(place, _)| stays(*place));
+        let lowest = unlisted.clone().map(|(place, _)| *place).chain(new.keys().copied()).min();
+        let changed: Vec<(ChunkAt, Chunk)> = unlisted
+            .filter(|(place, chunk)| match &ticks {
+                Some(ticks) if Some(*place) == lowest => chunk.side(kind) != Some(ticks),
+                _ => chunk.side(kind).is_some(),
+            })
+            .map(|(place, chunk)| (*place, Chunk::clone(chunk)))
+            .collect();
+        new.extend(changed);
+        for (place, chunk) in new.iter_mut() {
+            match &ticks {
+                Some(ticks) if Some(*place) == lowest => drop(chunk.set_side(kind, ticks.clone())),
+                _ => drop(chunk.remove_side(kind)),
             }
-            (_, None) => {}
         }
         Ok(())
     }
@@ -104,12 +116,12 @@ impl Save<'_> {
         &self,
         tx: &mut Transaction<'_>,
         stored: &[(ChunkAt, Arc<Chunk>)],
-        new: Vec<(ChunkAt, Chunk)>,
+        new: BTreeMap<ChunkAt, Chunk>,
     ) -> Result<bool, Error> {
         let mut changed = false;
-        let lowest = new.first().map(|(place, _)| *place);
+        let lowest = new.keys().next().copied();
         for (place, chunk) in stored {
-            if self.is_part || new.binary_search_by_key(place, |(place, _)| *place).is_ok() {
+            if self.is_part || new.contains_key(place) {
                 continue;
             }
             changed = true;
@@ -186,14 +198,28 @@ impl Save<'_> {
         Ok(changed)
     }
 
-    /// Deletes the entities that the host no longer has. Returns whether there are any.
-    pub(crate) fn delete_gone(&self, tx: &mut Transaction<'_>) -> Result<bool, Error> {
-        let mut here: Vec<EntityId> = self.column.entities.iter().map(|entity| entity.id).collect();
-        here.sort_unstable();
-        let gone: Vec<EntityId> =
-            self.shown.iter().copied().filter(|id| here.binary_search(id).is_err()).collect();
-        let is_any = !gone.is_empty();
-        entities::delete_gone(tx, &self.column.at, gone.into_iter())?;
-        Ok(is_any)
+    /// Deletes entities that the host was shown in the column and that it no longer has, if they are still in a section that it
+    /// lists, or in none that it could list. Returns whether there are any.
+    pub(crate) fn delete_gone(&self, tx: &mut Transaction<'_>, shown: &[EntityId]) -> Result<bool, Error> {
+        let at = &self.column.at;
+        let is_listed = |place: ChunkAt| {
+            let y = place.pos.y();
+            self.column.sections.binary_search_by_key(&y, |section| section.y.into()).is_ok()
+        };
+        let mut deleted = false;
+        for id in shown {
+            if self.column.entities.binary_search_by_key(id, |entity| entity.id).is_ok() {
+                continue;
+            }
+            if let Some(Entity { owner: Owner::Chunk(owner), .. }) = tx.entity(*id)?
+                && at.has(owner)
+                && !self.is_damaged(owner)
+                && (!self.is_part || is_listed(owner))
+            {
+                tx.delete_entity(*id);
+                deleted = true;
+            }
+        }
+        Ok(deleted)
     }
 }

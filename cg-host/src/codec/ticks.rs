@@ -3,7 +3,7 @@
 //! `docs/format/host.md` has the layout.
 
 use cg_format::wire::{Reader, Writer};
-use cg_format::{BlockId, BlockPos, DecodeError, Section};
+use cg_format::{BlockId, BlockPos, ChunkAt, DecodeError, Section};
 
 use crate::binding::Binding;
 use crate::column::{Column, Scheduled};
@@ -21,14 +21,23 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// The scheduled blocks of a host's column, and those of blocks that the host does not know.
-    pub(crate) fn of(binding: &Binding, column: &Column, stored: Option<Self>) -> Result<Self, Error> {
+    /// The scheduled blocks of a host's column, and stored ones that stay: of blocks that the host does not know, and in chunks
+    /// that it does not save.
+    pub(crate) fn of(
+        binding: &Binding,
+        column: &Column,
+        stored: Option<Self>,
+        stays: impl Fn(ChunkAt) -> bool,
+    ) -> Result<Self, Error> {
         let mut scheduled = Vec::with_capacity(column.scheduled.len());
         for one in &column.scheduled {
             scheduled.push((*one, binding.block_in(&column.at, one.block)?));
         }
         if let Some(stored) = stored {
-            let kept = stored.scheduled.into_iter().filter(|(_, block)| binding.number(*block).is_none());
+            let chunk = |one: &Scheduled| ChunkAt::new(column.at.dimension, one.at.chunk());
+            let is_kept =
+                |(one, block): &(Scheduled, BlockId)| binding.number(*block).is_none() || stays(chunk(one));
+            let kept = stored.scheduled.into_iter().filter(is_kept);
             let later = column.tick.wrapping_sub(stored.tick);
             scheduled.extend(
                 kept.map(|(one, block)| (Scheduled { due: one.due.wrapping_add(later), ..one }, block)),

@@ -205,6 +205,25 @@ impl Unpacked {
         self.numbers.get(usize::from(self.index(cell))).copied().unwrap_or(0)
     }
 
+    /// The same cells of 4×4×4 blocks in another order; they are 64.
+    pub(crate) fn reordered_coarse(self, from: CellOrder, to: CellOrder) -> Self {
+        if from == to || self.indices.is_empty() {
+            return self;
+        }
+        let place = |order: CellOrder, cell: [u16; 3]| {
+            let [slow, middle, fast] = order.axes().map(|axis| cell.get(axis).copied().unwrap_or(0));
+            slow * 16 + middle * 4 + fast
+        };
+        let mut indices = vec![0; 64];
+        for number in 0..64_u16 {
+            let cell = [number >> 4, number >> 2 & 3, number & 3];
+            if let Some(index) = indices.get_mut(usize::from(place(to, cell))) {
+                *index = self.index(place(from, cell));
+            }
+        }
+        Self { indices, ..self }
+    }
+
     /// The same cells in another order; they are 4,096.
     pub(crate) fn reordered(self, from: CellOrder, to: CellOrder) -> Self {
         if from == to || self.indices.is_empty() {

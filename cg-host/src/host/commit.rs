@@ -1,13 +1,16 @@
 //! Commits of lists of writes.
 
+use std::collections::{BTreeSet, HashMap};
+
+use cg_format::EntityId;
 use cg_store::prelude::CommitSeq;
 use cg_store::{Durability, ErrorKind, Transaction};
-use std::collections::HashMap;
 
 use super::state::Inner;
 use super::writes::{SavedColumn, Write, Writes};
 use crate::codec::Save;
 use crate::error::Error;
+use crate::place::ColumnAt;
 
 /// What a commit of writes did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,27 +24,46 @@ impl Inner {
     /// Refuses what the world would refuse for its size, as far as that is known without encoding it.
     pub(super) fn check_sizes(&self, writes: &Writes) -> Result<(), Error> {
         let limits = self.world.limits();
+        let check = |at, len_bytes: usize, max_bytes, what: &dyn Fn() -> String| match len_bytes as u64 {
+            len_bytes if len_bytes > max_bytes => {
+                Err(Error::TooLarge { at, what: what(), len_bytes, max_bytes })
+            }
+            _ => Ok(()),
+        };
         for write in &writes.all {
-            let Write::Column(saved) = write else { continue };
-            let column = &saved.column;
-            let mut sections = HashMap::<i64, u64>::new();
-            for one in &column.block_entities {
-                *sections.entry(one.at.chunk().y()).or_default() += one.nbt.len() as u64;
-            }
-            for (y, len_bytes) in sections {
-                if len_bytes > limits.chunk_bytes {
-                    let at = i32::try_from(y).ok().and_then(|y| column.at.chunk(y).ok());
-                    let what = format!("the block entities of section {y} of {}", column.at);
-                    return Err(Error::TooLarge { at, what, len_bytes, max_bytes: limits.chunk_bytes });
+            match write {
+                Write::Column(saved) => {
+                    let column = &saved.column;
+                    let mut sections = HashMap::<i64, usize>::new();
+                    for one in &column.block_entities {
+                        *sections.entry(one.at.chunk().y()).or_default() += one.nbt.len();
+                    }
+                    for (y, len_bytes) in sections {
+                        let at = i32::try_from(y).ok().and_then(|y| column.at.chunk(y).ok());
+                        let what = || format!("the block entities of section {y} of {}", column.at);
+                        check(at, len_bytes, limits.chunk_bytes, &what)?;
+                    }
+                    for entity in &column.entities {
+                        let at = column.at.chunk(column.at.min_y).ok();
+                        let what = || format!("entity {} in {}", entity.id.get(), column.at);
+                        check(at, entity.nbt.len(), limits.entity_bytes, &what)?;
+                    }
                 }
-            }
-            for entity in &column.entities {
-                let len_bytes = entity.nbt.len() as u64;
-                if len_bytes > limits.entity_bytes {
-                    let at = column.at.chunk(column.at.min_y).ok();
-                    let what = format!("entity {} in {}", entity.id.get(), column.at);
-                    return Err(Error::TooLarge { at, what, len_bytes, max_bytes: limits.entity_bytes });
+                Write::Entity(id, entity) => {
+                    let len_bytes = entity.components().map(|(_, bytes)| bytes.len()).sum();
+                    check(None, len_bytes, limits.entity_bytes, &|| format!("entity {}", id.get()))?;
                 }
+                Write::Property(property, Some(bytes)) => {
+                    check(None, bytes.len(), limits.property_bytes, &|| format!("property `{property}`"))?;
+                }
+                Write::Object(_, Some(bytes)) => {
+                    check(None, bytes.len(), limits.object_bytes, &|| "an object".to_owned())?;
+                }
+                Write::Record(id, Some(record)) => {
+                    let what = || format!("record {}", id.get());
+                    check(None, record.payload.len(), limits.record_bytes, &what)?;
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -83,11 +105,20 @@ impl Inner {
                 changed = true;
             }
         }
-        // An entity that went from one column to another was put there before it is missed here.
+        // An entity that went from one column to another was put there before it is missed here. If a column is saved
+        // twice, the later one says what is gone.
+        let mut columns: HashMap<ColumnAt, (&SavedColumn, BTreeSet<EntityId>)> = HashMap::new();
         for write in lists.iter().flat_map(|list| &list.all) {
             if let Write::Column(saved) = write {
-                changed |= saved.as_save(max_bytes).delete_gone(tx)?;
+                let known = columns.entry(saved.column.at).or_insert_with(|| (saved, BTreeSet::new()));
+                known.0 = saved;
+                known.1.extend(&saved.shown.entities);
+                known.1.extend(saved.column.entities.iter().map(|entity| entity.id));
             }
+        }
+        for (saved, shown) in columns.into_values() {
+            let shown: Vec<EntityId> = shown.into_iter().collect();
+            changed |= saved.as_save(max_bytes).delete_gone(tx, &shown)?;
         }
         Ok(changed)
     }
@@ -121,7 +152,8 @@ impl Inner {
 
 impl SavedColumn {
     fn as_save(&self, max_bytes: u64) -> Save<'_> {
-        let Self { binding, column, is_part, shown, damaged } = self;
+        let Self { binding, column, is_part, shown } = self;
+        let (shown, damaged) = (&shown.entities, &shown.damaged);
         Save { binding, column, is_part: *is_part, shown, damaged, max_bytes }
     }
 }

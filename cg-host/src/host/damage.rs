@@ -30,6 +30,16 @@ impl Verdicts {
         }
     }
 
+    /// Forgets the verdicts on a column, which was written.
+    pub(super) fn forget(&mut self, at: &ColumnAt) {
+        self.0.retain(|of, _| (of.dimension, of.x, of.z) != (at.dimension, at.x, at.z));
+    }
+
+    /// Forgets all verdicts: chunks were written past the columns.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// The verdict on a column, if it is remembered.
     pub(super) fn find(&self, at: &ColumnAt) -> Option<Error> {
         let (since, error) = self.0.get(at)?;

@@ -1,5 +1,6 @@
 //! Groups: what is submitted within a moment becomes one commit, and what the world does not take is held.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,10 +11,10 @@ use super::state::Inner;
 use super::writes::{Write, Writes};
 use crate::error::Error;
 
-/// How many columns and lists of writes end a group before its time.
-pub(super) const GROUP_LEN: usize = 256;
+/// How many columns and lists of writes end a group before its time. An autosave of a usual server is one commit.
+pub(super) const GROUP_LEN: usize = 4096;
 /// How many bytes end a group before its time.
-pub(super) const GROUP_BYTES: usize = 32 << 20;
+pub(super) const GROUP_BYTES: usize = 64 << 20;
 /// How long the thread waits before it resumes the world again.
 const RESUME_AFTER: Duration = Duration::from_secs(5);
 
@@ -40,11 +41,10 @@ impl Inner {
             let committed = self.commit_batch(&batch);
             let mut state = self.state.lock();
             match committed {
-                Ok(refused) => {
+                Ok(()) => {
                     state.taken = None;
                     state.held = None;
                     state.metrics.groups += 1;
-                    state.metrics.refused += refused;
                 }
                 Err(error) => {
                     if state.held.is_none() {
@@ -58,33 +58,31 @@ impl Inner {
         }
     }
 
-    /// Commits a batch. Returns how many lists were refused for good; an error if the world may take it later.
-    fn commit_batch(&self, batch: &Batch) -> Result<u64, Error> {
+    /// Commits a batch. An error says that the world may take it later.
+    fn commit_batch(&self, batch: &Batch) -> Result<(), Error> {
         match self.run(batch.lists()) {
-            Ok(_) => return Ok(0),
+            Ok(_) => return Ok(()),
             Err(error) if error.may_pass() => return Err(error),
             Err(error) if batch.len() > 1 => {
                 tracing::warn!(%error, "a group was refused; its columns are committed one by one");
             }
             Err(_) => {}
         }
-        let mut refused = 0;
         for list in batch.lists() {
             match self.run(std::slice::from_ref(list)) {
                 Ok(_) => {}
                 Err(error) if error.may_pass() => return Err(error),
-                Err(error) => {
-                    refused += 1;
-                    self.refuse(list, &error);
-                }
+                Err(error) => self.refuse(list, &error),
             }
         }
-        Ok(refused)
+        Ok(())
     }
 
     fn refuse(&self, list: &Writes, error: &Error) {
         tracing::error!(%error, "the world refuses something that was submitted, and it is not stored");
         let mut state = self.state.lock();
+        state.metrics.refused += 1;
+        state.refused.get_or_insert_with(|| error.clone());
         for write in &list.all {
             if let Write::Column(saved) = write {
                 state.seen.refused(&saved.column.at, &saved.shown);
@@ -100,7 +98,7 @@ impl Inner {
             if state.is_closed {
                 return;
             }
-            if let Some(at) = resume_at.filter(|_| state.held.is_some()) {
+            if let Some(at) = resume_at.filter(|_| state.taken.is_some()) {
                 self.wake.wait_until(&mut state, at);
                 if state.is_closed {
                     return;
@@ -127,9 +125,10 @@ impl Inner {
             let is_held = state.held.is_some();
             drop(state);
             let resumed = if is_held { try_resume(&self.world) } else { Ok(()) };
-            // An error is reported when the columns begin to be held.
-            let committed = resumed.and_then(|()| self.commit_group());
-            resume_at = committed.is_err().then(|| Instant::now() + RESUME_AFTER);
+            // An error is reported when the columns begin to be held. After a panic they wait, as after an error.
+            let commit = || resumed.and_then(|()| self.commit_group());
+            let is_committed = matches!(catch_unwind(AssertUnwindSafe(commit)), Ok(Ok(())));
+            resume_at = (!is_committed).then(|| Instant::now() + RESUME_AFTER);
         }
     }
 }

@@ -8,8 +8,9 @@ use cg_store::prelude::CommitSeq;
 use parking_lot::{Condvar, Mutex};
 
 use super::group::{GROUP_BYTES, GROUP_LEN};
+use super::pending::Pending;
 use super::state::{HostMetrics, HostOptions, Inner, State, game_property};
-use super::writes::{Write, Writes};
+use super::writes::Writes;
 use crate::binding::{Binding, Known};
 use crate::codec;
 use crate::column::Column;
@@ -129,10 +130,12 @@ impl Host {
         &self.inner.world
     }
 
-    /// Forgets what columns looked like when they were saved or loaded, so that the next save of each compares it with what is
-    /// stored.
+    /// Forgets what columns looked like when they were saved or loaded, and which were damaged. The next save of each compares
+    /// it with what is stored.
     pub fn forget(&self) {
-        self.inner.state.lock().seen.forget_content();
+        let mut state = self.inner.state.lock();
+        state.seen.forget_content();
+        state.verdicts.clear();
     }
 
     /// Binds the host's numbers to the world's names. Registers those that the world does not have, in one commit.
@@ -163,8 +166,8 @@ impl Host {
     /// seconds. What the store says.
     pub fn load(&self, binding: &Arc<Binding>, at: ColumnAt) -> Result<Option<Column>, Error> {
         let epoch = match self.inner.pending_column(binding, at)? {
-            Ok(pending) => return Ok(Some(pending)),
-            Err(epoch) => epoch,
+            Pending::Held(column) => return Ok(Some(*column)),
+            Pending::Not { epoch } => epoch,
         };
         if let Some(verdict) = self.inner.state.lock().verdicts.find(&at) {
             return Err(verdict);
@@ -184,13 +187,14 @@ impl Host {
         }
     }
 
-    /// As [`load`](Self::load), from memory alone.
+    /// As [`load`](Self::load), from memory alone. Of a column that was submitted and is not committed it says
+    /// [`Peeked::NotLoaded`].
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn peek(&self, binding: &Arc<Binding>, at: ColumnAt) -> Result<Peeked, Error> {
-        if let Ok(pending) = self.inner.pending_column(binding, at)? {
-            return Ok(Peeked::Here(Box::new(pending)));
+        if self.inner.is_pending(&at) {
+            return Ok(Peeked::NotLoaded);
         }
         let is_known = |place| !matches!(self.world().peek(place), cg_store::Peek::NotLoaded);
         if !at.chunks()?.into_iter().all(is_known) {
@@ -234,10 +238,12 @@ impl Host {
     /// Ends the group, and waits until all that was accepted is on the disk.
     ///
     /// # Errors
-    /// Why the world takes no commits; what the store says.
+    /// Why the world takes no commits; what the store says. The first error of something that was accepted since the last flush
+    /// and that the world refused for good; all others are on the disk then.
     pub fn flush(&self) -> Result<(), Error> {
         self.inner.commit_group()?;
-        Ok(self.world().flush()?)
+        self.world().flush()?;
+        self.inner.state.lock().refused.take().map_or(Ok(()), Err)
     }
 
     /// Makes the world writable again, and commits what is held.
@@ -254,8 +260,9 @@ impl Host {
     /// # Errors
     /// Why something could not be written; it is lost when the process ends. The world is closed all the same.
     pub fn close(&self) -> Result<(), Error> {
-        let committed = self.inner.commit_group();
+        // What is submitted from here on is refused, so nothing comes after the last group.
         self.inner.state.lock().is_closed = true;
+        let committed = self.inner.commit_group();
         self.inner.wake.notify_all();
         if let Some(thread) = self.thread.lock().take() {
             // The thread has no panic of its own to pass on: it catches those of commits.
@@ -263,7 +270,8 @@ impl Host {
         }
         let closed = self.world().close();
         committed?;
-        Ok(closed?)
+        closed?;
+        self.inner.state.lock().refused.take().map_or(Ok(()), Err)
     }
 
     /// Accepts a list of writes into the group, as [`submit`](Self::submit) accepts a column.
@@ -288,17 +296,12 @@ impl Host {
         if state.is_closed {
             return Err(Error::Closed("the world"));
         }
-        let digest = match writes.all.as_slice() {
-            [Write::Column(saved)] => {
-                let digest = state.seen.digest(&saved.binding, &saved.column, saved.is_part);
-                if state.seen.is_unchanged(&saved.column.at, digest) {
-                    state.metrics.unchanged += 1;
-                    return Ok(Saved::Unchanged);
-                }
-                Some(digest)
-            }
-            _ => None,
-        };
+        if state.is_unchanged(&writes) {
+            return Ok(Saved::Unchanged);
+        }
+        if let Some(verdict) = state.verdict(&writes) {
+            return Err(verdict);
+        }
         let taken_bytes = state.taken.as_ref().map_or(0, |batch| batch.memory_bytes());
         let held_bytes = state.open.memory_bytes() + taken_bytes;
         if let Some(cause) = &state.held
@@ -307,7 +310,8 @@ impl Host {
             return Err(Error::Held { held_bytes, cause: Arc::clone(cause) });
         }
         state.recall(&mut writes);
-        state.note(&writes, digest);
+        let epoch = state.seen.epoch();
+        state.note(&writes, epoch);
         state.open.push(writes);
         let is_full = state.open.len() >= GROUP_LEN || state.open.memory_bytes() >= GROUP_BYTES;
         if state.open.len() == 1 || is_full {
@@ -329,23 +333,17 @@ impl Host {
         // What was accepted before comes before it.
         self.inner.commit_group()?;
         let _committing = self.inner.committing.lock();
-        let digest = {
+        let epoch = {
             let mut state = self.inner.state.lock();
             if state.is_closed {
                 return Err(Error::Closed("the world"));
             }
-            state.recall(writes);
-            match writes.all.as_slice() {
-                [Write::Column(saved)] if writes.chunks.is_empty() && writes.entities.is_empty() => {
-                    let digest = state.seen.digest(&saved.binding, &saved.column, saved.is_part);
-                    if state.seen.is_unchanged(&saved.column.at, digest) {
-                        state.metrics.unchanged += 1;
-                        return Ok(Saved::Unchanged);
-                    }
-                    Some(digest)
-                }
-                _ => None,
+            if state.is_unchanged(writes) || writes.is_empty() {
+                *writes = Writes::new();
+                return Ok(Saved::Unchanged);
             }
+            state.recall(writes);
+            state.seen.epoch()
         };
         let lists = std::slice::from_ref(&*writes);
         let done = match durability {
@@ -353,7 +351,7 @@ impl Host {
             Some(durability) => self.inner.run_at(lists, durability)?,
         };
         let mut state = self.inner.state.lock();
-        state.note(writes, digest);
+        state.note(writes, epoch);
         state.metrics.unchanged += u64::from(!done.changed);
         *writes = Writes::new();
         Ok(if done.changed { Saved::Changed(done.seq) } else { Saved::Unchanged })

@@ -2,12 +2,24 @@
 
 use std::sync::Arc;
 
+use cg_format::EntityId;
+
 use super::batch::Batch;
 use super::state::Inner;
+use super::writes::SavedColumn;
 use crate::binding::Binding;
+use crate::codec::{self, OnDamage};
 use crate::column::{Cells, Column};
 use crate::error::Error;
 use crate::place::ColumnAt;
+
+/// What waits of a column.
+pub(super) enum Pending {
+    /// It is held, and looks like this.
+    Held(Box<Column>),
+    /// Nothing: the world has it. So many saves were made until now.
+    Not { epoch: u64 },
+}
 
 impl Inner {
     /// What the group has of something. The group is committed first, so that only what is held is looked through.
@@ -17,40 +29,69 @@ impl Inner {
         find(&state.open).or_else(|| state.taken.as_deref().and_then(find))
     }
 
-    /// A column that was accepted and is not committed, as a binding wants it; otherwise the number of saves until now.
-    pub(super) fn pending_column(
-        &self,
-        binding: &Arc<Binding>,
-        at: ColumnAt,
-    ) -> Result<Result<Column, u64>, Error> {
-        let found = {
-            let state = self.state.lock();
-            let found = state.open.column(&at).or_else(|| state.taken.as_ref()?.column(&at));
-            match found {
-                None => return Ok(Err(state.seen.epoch())),
-                Some(found) => Arc::clone(found),
-            }
-        };
-        if found.column.at == at && Arc::ptr_eq(&found.binding, binding) && !found.is_part {
-            return Ok(Ok(in_form(binding, &found.column)?));
-        }
-        match self.commit_group() {
-            Ok(()) => Ok(Err(self.state.lock().seen.epoch())),
-            Err(cause) => Err(Error::HeldOtherwise { at, cause: Arc::new(cause) }),
-        }
+    /// Whether a column waits, in any heights.
+    pub(super) fn is_pending(&self, at: &ColumnAt) -> bool {
+        self.newest(at).is_some()
     }
+
+    fn newest(&self, at: &ColumnAt) -> Option<Arc<SavedColumn>> {
+        let state = self.state.lock();
+        state.open.column(at).or_else(|| state.taken.as_ref()?.column(at)).cloned()
+    }
+
+    /// Commits the group if a column waits in it, so that a load sees it with all that stays beside it. One that is held is
+    /// put together in memory.
+    pub(super) fn pending_column(&self, binding: &Arc<Binding>, at: ColumnAt) -> Result<Pending, Error> {
+        let epoch = || self.state.lock().seen.epoch();
+        if !self.is_pending(&at) {
+            return Ok(Pending::Not { epoch: epoch() });
+        }
+        let Err(cause) = self.commit_group() else { return Ok(Pending::Not { epoch: epoch() }) };
+        let Some(held) = self.newest(&at) else { return Ok(Pending::Not { epoch: epoch() }) };
+        if held.column.at != at || !Arc::ptr_eq(&held.binding, binding) || held.is_part {
+            return Err(Error::HeldOtherwise { at, cause: Arc::new(cause) });
+        }
+        let mut column = in_form(binding, &held.column)?;
+        if let Some(stored) = codec::load(&self.world, binding, at, OnDamage::Partial)? {
+            add_what_stays(&held, stored, &mut column);
+        }
+        Ok(Pending::Held(Box::new(column)))
+    }
+}
+
+/// Adds to a column that is held what its commit will leave as it is.
+fn add_what_stays(held: &SavedColumn, stored: Column, column: &mut Column) {
+    column.kept = stored.kept;
+    for old in stored.sections {
+        let Ok(place) = column.sections.binary_search_by_key(&old.y, |section| section.y) else { continue };
+        let Some(section) = column.sections.get_mut(place) else { continue };
+        section.biomes = section.biomes.take().or(old.biomes);
+        section.block_light = section.block_light.take().or(old.block_light);
+        section.sky_light = section.sky_light.take().or(old.sky_light);
+    }
+    let is_new = |id: &EntityId| {
+        let was_shown = held.shown.entities.binary_search(id).is_ok();
+        !was_shown && held.column.entities.binary_search_by_key(id, |entity| entity.id).is_err()
+    };
+    column.entities.extend(stored.entities.into_iter().filter(|entity| is_new(&entity.id)));
+    column.entities.sort_unstable_by_key(|entity| entity.id);
 }
 
 /// A column that a host gave, in the form that its binding asks for.
 fn in_form(binding: &Binding, column: &Column) -> Result<Column, Error> {
     let form = binding.form();
     let convert = |cells: &Cells| -> Result<Cells, Error> {
-        if cells.has_form(form) || cells.side_log2 != 4 {
+        if cells.has_form(form) {
             return Ok(cells.clone());
         }
         // It was checked when it was accepted.
         let unpacked = cells.unpack().map_err(|problem| Error::Invalid(problem.to_string()))?;
-        Ok(Cells::pack(&unpacked.reordered(cells.order, form.order), form, 4))
+        let side_log2 = cells.side_log2;
+        let unpacked = match side_log2 {
+            4 => unpacked.reordered(cells.order, form.order),
+            _ => unpacked.reordered_coarse(cells.order, form.order),
+        };
+        Ok(Cells::pack(&unpacked, form, side_log2))
     };
     let mut column = column.clone();
     let known = binding.known();

@@ -2,38 +2,55 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
-use std::sync::Arc;
 
-use cg_format::EntityId;
+use cg_format::{Dimension, EntityId};
 use foldhash::quality::RandomState;
 
 use crate::binding::Binding;
 use crate::column::Column;
 use crate::place::ColumnAt;
 
-/// The most columns without entities whose content is remembered.
-const MAX_PLAIN: usize = 1 << 16;
+/// Columns whose content is remembered.
+const MAX_DIGESTS: usize = 1 << 16;
 
 /// A digest of 128 bits, with a seed of this process.
-type Digest = [u64; 2];
+pub(super) type Digest = [u64; 2];
+
+/// A column in any heights.
+type Place = (Dimension, i64, i64);
 
 /// What is known of columns.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    columns: HashMap<ColumnAt, Known, RandomState>,
-    /// Counts saves. A load that began before a save does not hide it.
+    /// What columns looked like, in the heights of their last save or load.
+    digests: HashMap<Place, Known, RandomState>,
+    shown: HashMap<Place, Shown, RandomState>,
+    /// Counts saves, and writes past the columns.
     epoch: u64,
-    plain: usize,
+    /// The epoch of the last write past the columns.
+    forgotten_at: u64,
     seeds: [RandomState; 2],
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
+    /// `None` if it is not known what is stored.
     digest: Option<Digest>,
     saved_at: u64,
+}
+
+/// What a host was shown of a column, in all heights that it asked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shown {
+    heights: (i32, i32),
     /// Ascending.
-    entities: Box<[EntityId]>,
-    damaged: Box<[i32]>,
+    pub(super) entities: Vec<EntityId>,
+    /// Heights that were damaged, ascending.
+    pub(super) damaged: Vec<i32>,
+}
+
+const fn place(at: &ColumnAt) -> Place {
+    (at.dimension, at.x, at.z)
 }
 
 impl Seen {
@@ -43,96 +60,99 @@ impl Seen {
     }
 
     /// The digest of a column as a binding has it.
-    pub(super) fn digest(&self, binding: &Arc<Binding>, column: &Column, is_part: bool) -> Digest {
+    pub(super) fn digest(&self, binding: &Binding, column: &Column, is_part: bool) -> Digest {
         let Column { at, tick, sections, block_entities, entities, scheduled, .. } = column;
         let tick = if scheduled.is_empty() { &0 } else { tick };
-        let binding = Arc::as_ptr(binding) as usize;
-        let all = (binding, is_part, at, tick, sections, block_entities, entities, scheduled);
+        let all =
+            (binding.number_of_its_own(), is_part, at, tick, sections, block_entities, entities, scheduled);
         self.seeds.each_ref().map(|seed| seed.hash_one(all))
     }
 
     /// Whether a column is what was saved or loaded last.
     pub(super) fn is_unchanged(&self, at: &ColumnAt, digest: Digest) -> bool {
-        self.columns.get(at).is_some_and(|known| known.digest == Some(digest))
+        self.digests.get(&place(at)).is_some_and(|known| known.digest == Some(digest))
     }
 
     /// Takes note of a column that was loaded. `epoch`: the number of saves before that.
-    pub(super) fn loaded(&mut self, binding: &Arc<Binding>, column: &Column, epoch: u64) {
-        let digest = column.damaged.is_empty().then(|| self.digest(binding, column, false));
-        let was_saved = self.columns.get(&column.at).is_some_and(|known| known.saved_at > epoch);
-        if was_saved {
-            return;
+    pub(super) fn loaded(&mut self, binding: &Binding, column: &Column, epoch: u64) {
+        let saved_at = self.digests.get(&place(&column.at)).map_or(0, |known| known.saved_at);
+        let is_newest = saved_at.max(self.forgotten_at) <= epoch;
+        if is_newest {
+            let digest = column.damaged.is_empty().then(|| self.digest(binding, column, false));
+            self.put_digest(&column.at, Known { digest, saved_at });
         }
-        self.put(column, digest, epoch);
+        self.show(column, is_newest, &column.damaged);
     }
 
-    /// Takes note of a column that was accepted.
-    pub(super) fn saved(&mut self, column: &Column, digest: Digest, is_part: bool) {
+    /// Takes note of a column that was accepted. `digest`: `None` if something newer may be stored.
+    pub(super) fn saved(&mut self, column: &Column, digest: Option<Digest>, is_part: bool) {
         self.epoch += 1;
-        let (before, damaged) = (self.shown(&column.at), self.damaged(&column.at));
-        self.put(column, Some(digest), self.epoch);
-        if let Some(known) = self.columns.get_mut(&column.at) {
-            known.damaged = damaged.into();
-            if is_part {
-                known.entities = union(&known.entities, &before);
+        self.put_digest(&column.at, Known { digest, saved_at: self.epoch });
+        let damaged = self.shown(&column.at).damaged;
+        self.show(column, digest.is_some() && !is_part, &damaged);
+    }
+
+    /// Whether a column was saved since an epoch.
+    pub(super) fn is_saved_since(&self, at: &ColumnAt, epoch: u64) -> bool {
+        let saved_at = self.digests.get(&place(at)).map_or(0, |known| known.saved_at);
+        saved_at.max(self.forgotten_at) > epoch
+    }
+
+    fn put_digest(&mut self, at: &ColumnAt, known: Known) {
+        if self.digests.len() >= MAX_DIGESTS {
+            // The next save of each is compared with what is stored. A load that began before must not come after it.
+            self.digests.clear();
+            self.epoch += 1;
+            self.forgotten_at = self.epoch;
+        }
+        self.digests.insert(place(at), known);
+    }
+
+    /// Adds what a host has seen of a column. `is_all`: it has seen nothing else in these heights.
+    fn show(&mut self, column: &Column, is_all: bool, damaged: &[i32]) {
+        let heights = (column.at.min_y, column.at.max_y);
+        let entities = column.entities.iter().map(|entity| entity.id);
+        let before = self.shown.remove(&place(&column.at));
+        let mut shown = Shown { heights, entities: entities.collect(), damaged: damaged.to_vec() };
+        if let Some(before) = before {
+            let has_all = heights.0 <= before.heights.0 && heights.1 >= before.heights.1;
+            if !(is_all && has_all) {
+                shown.entities.extend(before.entities);
             }
+            let elsewhere = |y: &i32| *y < heights.0 || *y > heights.1;
+            shown.damaged.extend(before.damaged.into_iter().filter(elsewhere));
+            shown.heights = (heights.0.min(before.heights.0), heights.1.max(before.heights.1));
+        }
+        shown.entities.sort_unstable();
+        shown.entities.dedup();
+        shown.damaged.sort_unstable();
+        shown.damaged.dedup();
+        if !(shown.entities.is_empty() && shown.damaged.is_empty()) {
+            self.shown.insert(place(&column.at), shown);
         }
     }
 
-    fn put(&mut self, column: &Column, digest: Option<Digest>, saved_at: u64) {
-        if self.plain >= MAX_PLAIN {
-            // The next save of each is compared with what is stored.
-            self.columns.retain(|_, known| !known.is_plain());
-            self.plain = 0;
-        }
-        let mut entities: Vec<EntityId> = column.entities.iter().map(|entity| entity.id).collect();
-        entities.sort_unstable();
-        let known =
-            Known { digest, saved_at, entities: entities.into(), damaged: column.damaged.as_slice().into() };
-        self.plain += usize::from(known.is_plain());
-        let before = self.columns.insert(column.at, known);
-        self.plain -= usize::from(before.is_some_and(|known| known.is_plain()));
-    }
-
-    /// Entities that the host was shown in a column or saved in it, ascending.
-    pub(super) fn shown(&self, at: &ColumnAt) -> Vec<EntityId> {
-        self.columns.get(at).map_or_else(Vec::new, |known| known.entities.to_vec())
-    }
-
-    /// Heights that the host was shown as damaged.
-    pub(super) fn damaged(&self, at: &ColumnAt) -> Vec<i32> {
-        self.columns.get(at).map_or_else(Vec::new, |known| known.damaged.to_vec())
+    /// What the host was shown of a column.
+    pub(super) fn shown(&self, at: &ColumnAt) -> Shown {
+        self.shown.get(&place(at)).cloned().unwrap_or_default()
     }
 
     /// Takes note that the save of a column was refused: the host was shown these entities before it.
-    pub(super) fn refused(&mut self, at: &ColumnAt, shown: &[EntityId]) {
-        if let Some(known) = self.columns.get_mut(at) {
-            known.digest = None;
-            known.entities = union(&known.entities, shown);
-        }
+    pub(super) fn refused(&mut self, at: &ColumnAt, before: &Shown) {
+        self.epoch += 1;
+        self.put_digest(at, Known { digest: None, saved_at: self.epoch });
+        let shown = self.shown.entry(place(at)).or_default();
+        shown.entities.extend(&before.entities);
+        shown.entities.sort_unstable();
+        shown.entities.dedup();
     }
 
     /// Forgets the content of all columns.
     pub(super) fn forget_content(&mut self) {
         self.epoch += 1;
-        for known in self.columns.values_mut() {
-            known.digest = None;
-        }
+        self.forgotten_at = self.epoch;
+        self.digests.clear();
     }
-}
-
-impl Known {
-    fn is_plain(&self) -> bool {
-        self.entities.is_empty() && self.damaged.is_empty()
-    }
-}
-
-/// The ids of both, ascending.
-fn union(one: &[EntityId], other: &[EntityId]) -> Box<[EntityId]> {
-    let mut all: Vec<EntityId> = one.iter().chain(other).copied().collect();
-    all.sort_unstable();
-    all.dedup();
-    all.into()
 }
 
 /// The fields that a digest covers hash their bytes, so equal columns have equal digests.

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use super::batch::Batch;
 use super::damage::Verdicts;
 use super::seen::Seen;
-use super::writes::{Write, Writes};
+use super::writes::{SavedColumn, Write, Writes};
 use crate::codec::OnDamage;
 use crate::error::Error;
 
@@ -84,23 +84,50 @@ pub(super) struct State {
     pub(super) held: Option<Arc<Error>>,
     pub(super) seen: Seen,
     pub(super) verdicts: Verdicts,
+    /// The first failure of something that was accepted and is refused for good, until a flush reports it.
+    pub(super) refused: Option<Error>,
     pub(super) is_closed: bool,
     pub(super) metrics: HostMetrics,
 }
 
 impl State {
-    /// Takes note of columns that were accepted, so that the next save of each is compared with them.
-    pub(super) fn note(&mut self, writes: &Writes, digest: Option<[u64; 2]>) {
-        if writes.is_raw() {
-            self.seen.forget_content();
-        }
+    /// Takes note of columns that were accepted when there were `epoch` saves, so that the next save of each is compared with
+    /// them.
+    pub(super) fn note(&mut self, writes: &Writes, epoch: u64) {
         for write in &writes.all {
             if let Write::Column(saved) = write {
-                let digest =
-                    digest.unwrap_or_else(|| self.seen.digest(&saved.binding, &saved.column, saved.is_part));
-                self.seen.saved(&saved.column, digest, saved.is_part);
+                let SavedColumn { binding, column, is_part, .. } = &**saved;
+                // A column that was submitted while this one was committed comes after it.
+                let is_newest = !self.seen.is_saved_since(&column.at, epoch);
+                let digest = is_newest.then(|| self.seen.digest(binding, column, *is_part));
+                self.seen.saved(column, digest, *is_part);
+                self.verdicts.forget(&column.at);
             }
         }
+        if writes.is_raw() {
+            self.seen.forget_content();
+            self.verdicts.clear();
+        }
+    }
+
+    /// Whether a list is one column that is what was saved or loaded last; it is counted then.
+    pub(super) fn is_unchanged(&mut self, writes: &Writes) -> bool {
+        let [Write::Column(saved)] = writes.all.as_slice() else { return false };
+        if !(writes.chunks.is_empty() && writes.entities.is_empty()) {
+            return false;
+        }
+        let digest = self.seen.digest(&saved.binding, &saved.column, saved.is_part);
+        let is_unchanged = self.seen.is_unchanged(&saved.column.at, digest);
+        self.metrics.unchanged += u64::from(is_unchanged);
+        is_unchanged
+    }
+
+    /// The verdict on a column of a list that is known to be damaged: it would be refused when it is committed.
+    pub(super) fn verdict(&self, writes: &Writes) -> Option<Error> {
+        writes.all.iter().find_map(|write| match write {
+            Write::Column(saved) => self.verdicts.find(&saved.column.at),
+            _ => None,
+        })
     }
 
     /// Adds to the columns of a list what the host was shown of each until now.
@@ -111,7 +138,6 @@ impl State {
                 && let Some(saved) = Arc::get_mut(saved)
             {
                 saved.shown = self.seen.shown(&saved.column.at);
-                saved.damaged = self.seen.damaged(&saved.column.at);
             }
         }
     }

@@ -14,6 +14,7 @@ use cg_store::objects::ObjectKey;
 use cg_store::prelude::Property;
 use cg_store::settings::WorldSettings;
 
+use super::seen::Shown;
 use crate::binding::Binding;
 use crate::column::Column;
 use crate::error::{CellsProblem, ColumnProblem, Error};
@@ -53,10 +54,8 @@ pub(super) struct SavedColumn {
     pub(super) binding: Arc<Binding>,
     pub(super) column: Column,
     pub(super) is_part: bool,
-    /// Entities that the host was shown in it when it was accepted, ascending.
-    pub(super) shown: Vec<EntityId>,
-    /// Heights that the host was shown as damaged by then.
-    pub(super) damaged: Vec<i32>,
+    /// What the host was shown of it when it was accepted.
+    pub(super) shown: Shown,
 }
 
 impl Writes {
@@ -97,8 +96,7 @@ impl Writes {
             binding,
             column,
             is_part,
-            shown: Vec::new(),
-            damaged: Vec::new(),
+            shown: Shown::default(),
         })));
         Ok(())
     }

@@ -35,6 +35,14 @@ fn row(made: &Made, place: ChunkAt) -> Vec<u8> {
 #[test]
 fn a_damaged_section_is_an_error_and_keeps_its_bytes() {
     let (made, place, before) = damaged(OnDamage::Refuse);
+    // A group goes on without a column that is found to be damaged, and a flush reports it.
+    let other = crate::maker::at(made.at.dimension, 8, 8);
+    made.submit(&uniform(made.at, &[AIR, AIR]));
+    made.host.submit(&made.binding, uniform(other, &[STONE]), false).expect("it fits");
+    let error = made.host.flush().expect_err("one is damaged");
+    assert_eq!((error.kind(), error.place()), (ErrorKind::Damaged, Some(place)));
+    assert_eq!(made.host.metrics().refused, 1);
+    assert!(made.host.load(&made.binding, other).expect("sound").is_some());
     let error = made.host.load(&made.binding, made.at).expect_err("damaged");
     assert_eq!((error.kind(), error.place()), (ErrorKind::Damaged, Some(place)));
     // The verdict is remembered.
@@ -42,14 +50,17 @@ fn a_damaged_section_is_an_error_and_keeps_its_bytes() {
     assert_eq!(again.to_string(), error.to_string());
     let error = made.host.save(&made.binding, uniform(made.at, &[AIR, AIR]), false).expect_err("damaged");
     assert_eq!((error.kind(), error.place()), (ErrorKind::Damaged, Some(place)));
-    // A group goes on without it.
-    let other = crate::maker::at(made.at.dimension, 8, 8);
-    made.submit(&uniform(made.at, &[AIR, AIR]));
-    made.host.submit(&made.binding, uniform(other, &[STONE]), false).expect("it fits");
-    made.host.flush().expect("written");
-    assert_eq!(made.host.metrics().refused, 1);
-    assert!(made.host.load(&made.binding, other).expect("sound").is_some());
+    // By now it is known, and refused at once.
+    let error = made.host.submit(&made.binding, uniform(made.at, &[AIR]), false).expect_err("damaged");
+    assert_eq!((error.kind(), error.place()), (ErrorKind::Damaged, Some(place)));
     assert_eq!(row(&made, place), before);
+    // Replaced past the columns, it is damaged no more.
+    let mut writes = cg_host::Writes::new();
+    assert!(made.host.world().quarantine().chunk(place).expect("memory"));
+    writes.property(cg_store::prelude::Property::Seed, Some(vec![1]));
+    made.host.commit(&mut writes, None).expect("written");
+    made.host.forget();
+    assert_eq!(made.load().expect("stored").sections.len(), 2);
 }
 
 #[test]

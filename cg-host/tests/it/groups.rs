@@ -46,13 +46,13 @@ fn a_full_group_ends_before_its_time() {
     let options = HostOptions { group: Duration::from_secs(600), ..HostOptions::default() };
     let made = over(World::builder().in_memory().expect("memory"), options, known(0));
     let before = made.host.world().last_commit().get();
-    for x in 0..256 {
+    for x in 0..4096 {
         let column = uniform(at(made.at.dimension, x, 0), &[STONE]);
         made.host.submit(&made.binding, column, false).expect("it fits");
     }
     let begun = Instant::now();
     while made.host.world().last_commit().get() == before {
-        assert!(begun.elapsed() < Duration::from_secs(60), "256 columns end it");
+        assert!(begun.elapsed() < Duration::from_secs(60), "4,096 columns end it");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,5 +1,6 @@
 //! Hosts over worlds in memory and on disk.
 
+mod again;
 mod columns;
 mod damage;
 mod entities;

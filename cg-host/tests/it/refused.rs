@@ -174,7 +174,9 @@ fn a_section_or_entity_over_the_limit_is_refused_with_its_place() {
     made.submit(&column);
     let other = crate::maker::at(made.at.dimension, 8, 8);
     made.host.submit(&made.binding, uniform(other, &[STONE]), false).expect("it fits");
-    made.host.flush().expect("written");
+    let error = made.host.flush().expect_err("one is too large");
+    assert_eq!((error.kind(), error.place().expect("a chunk").pos.y()), (ErrorKind::TooLarge, -3));
+    made.host.flush().expect("it was reported once");
     assert_eq!(made.host.metrics().refused, 1);
     assert!(made.host.load(&made.binding, other).expect("sound").is_some());
     assert_eq!(made.load(), None);
