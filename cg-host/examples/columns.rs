@@ -138,8 +138,11 @@ fn main() -> Result<(), Failure> {
     bench.save("submit, all changed", 2_000_000, true)?;
     bench.load("load, in memory")?;
     bench.host.close()?;
+    let columns = bench.columns;
+    // The directory is unlocked when the last handle is dropped.
+    drop(bench);
     let world = World::builder().options(&options).open(&path)?;
-    let bench = Bench::new(world, bench.columns, limit)?;
+    let bench = Bench::new(world, columns, limit)?;
     bench.load("load, reopened")?;
     bench.load("load, again")?;
     bench.host.close()?;

@@ -23,10 +23,11 @@ pub(crate) struct Saving<'s> {
     pub(crate) block_entities: Vec<(LocalPos, &'s [u8])>,
 }
 
-/// Numbers of blocks in storage order, with the world's id of each.
+/// Numbers of blocks, with the world's id of each.
 struct Layer {
     ids: Vec<BlockId>,
     cells: Unpacked,
+    order: CellOrder,
 }
 
 impl Saving<'_> {
@@ -44,7 +45,7 @@ impl Saving<'_> {
         }
         if layers.is_empty() {
             let air = self.binding.block_in(self.column, known.air)?;
-            layers.push(Layer { ids: vec![air], cells: Unpacked::uniform(known.air) });
+            layers.push(Layer { ids: vec![air], cells: Unpacked::uniform(known.air), order: CellOrder::Xyz });
         }
         let mut layers = layers.into_iter();
         let mut base = layers.next().expect("one was added if there was none");
@@ -67,11 +68,12 @@ impl Saving<'_> {
         if cells.side_log2 != 4 {
             return Err(problem(crate::error::CellsProblem::Side { found: cells.side_log2 }));
         }
-        let cells_unpacked = cells.unpack().map_err(problem)?.reordered(cells.order, CellOrder::Xyz);
+        let order = cells.order;
+        let cells_unpacked = cells.unpack().map_err(problem)?;
         let numbers = cells_unpacked.numbers.iter();
         let ids =
             numbers.map(|number| self.binding.block_in(self.column, *number)).collect::<Result<_, _>>()?;
-        Ok(Layer { ids, cells: cells_unpacked })
+        Ok(Layer { ids, cells: cells_unpacked, order })
     }
 
     /// Puts stored blocks that the host does not know back where a cell has the placeholder.
@@ -84,8 +86,8 @@ impl Saving<'_> {
             return;
         }
         let mut indices = Vec::with_capacity(LocalPos::COUNT);
-        for cell in LocalPos::all() {
-            let index = layer.cells.index(cell.index());
+        for cell in layer.order.cells() {
+            let index = layer.cells.index(layer.order.index(cell));
             let number = layer.cells.numbers.get(usize::from(index));
             let kept =
                 (number == Some(&placeholder)).then(|| old.block(cell)).filter(|block| is_unknown(*block));
@@ -99,7 +101,7 @@ impl Saving<'_> {
             let only = layer.ids.first().copied().unwrap_or_default();
             return self.edit(Chunk::filled(only, self.schema));
         };
-        self.edit(Chunk::from_indices(&layer.ids, indices, CellOrder::Xyz, self.schema))
+        self.edit(Chunk::from_indices(&layer.ids, indices, layer.order, self.schema))
     }
 
     /// Adds the layers above the first: the host's second one, and stored ones that are not the host's.
@@ -113,7 +115,8 @@ impl Saving<'_> {
         let mut stays: Vec<(CellLayer, BlockId)> = Vec::new();
         for (at, block) in old {
             let shows_placeholder = || {
-                let shown = second.as_ref().map(|layer| layer.cells.number(at.cell.index()));
+                let number = |layer: &Layer| layer.cells.number(layer.order.index(at.cell));
+                let shown = second.as_ref().map(number);
                 shown == Some(known.placeholder) && is_unknown(block)
             };
             if at.layer >= known.layer_count || shows_placeholder() {
@@ -129,7 +132,7 @@ impl Saving<'_> {
             let has_kept = stays.iter().any(|(at, _)| at.layer == 1);
             let empty: Vec<bool> = layer.cells.numbers.iter().map(|number| *number == known.air).collect();
             for cell in LocalPos::all() {
-                let index = usize::from(layer.cells.index(cell.index()));
+                let index = usize::from(layer.cells.index(layer.order.index(cell)));
                 let is_empty = empty.get(index).copied().unwrap_or(true);
                 if !(is_empty || has_kept && is_kept(cell)) {
                     put.push((CellLayer::new(cell, 1), layer.ids.get(index).copied().unwrap_or_default()));

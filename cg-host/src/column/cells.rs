@@ -104,24 +104,51 @@ impl Cells {
     /// Checks the cells and unpacks them, in their own order.
     pub(crate) fn unpack(&self) -> Result<Unpacked, CellsProblem> {
         self.check()?;
-        let count = self.count();
         if self.bits == 0 {
             let palette = self.palette.as_ref().and_then(|palette| palette.first().copied());
             let numbers = vec![palette.ok_or(CellsProblem::NoPalette)?];
             return Ok(Unpacked { numbers, indices: Vec::new() });
         }
-        let values = self.values(count);
-        match &self.palette {
-            Some(palette) => {
-                let largest = values.iter().copied().max().unwrap_or(0);
-                if largest as usize >= palette.len() {
-                    let cell = values.iter().position(|value| *value == largest).unwrap_or(0);
-                    return Err(CellsProblem::PastPalette { cell, index: largest, palette: palette.len() });
+        let Some(palette) = &self.palette else {
+            let mut values = Vec::with_capacity(self.count() + 64);
+            self.for_each_word(|word, bits, count| {
+                let mask = (1_u64 << bits) - 1;
+                values.extend((0..count).map(|place| (word >> (place * bits) & mask) as u32));
+            });
+            values.truncate(self.count());
+            return Ok(Unpacked::of_numbers(values.into_iter()));
+        };
+        let mut indices = Vec::with_capacity(self.count() + 64);
+        // A palette's index has at most 16 bits.
+        self.for_each_word(|word, bits, count| {
+            let mask = (1_u64 << bits) - 1;
+            indices.extend((0..count).map(|place| (word >> (place * bits) & mask) as u16));
+        });
+        indices.truncate(self.count());
+        check_indices(&indices, palette.len())?;
+        Ok(Unpacked { numbers: palette.clone(), indices })
+    }
+
+    /// Visits the words, with the bits and the count of the values in each.
+    fn for_each_word(&self, mut visit: impl FnMut(u64, u32, u32)) {
+        let bits = u32::from(self.bits);
+        let count = u32::from(self.word_bits) / bits;
+        match self.word_bits {
+            64 => {
+                for word in self.words.as_chunks::<8>().0 {
+                    visit(u64::from_le_bytes(*word), bits, count);
                 }
-                let indices = values.into_iter().map(|value| value as u16).collect();
-                Ok(Unpacked { numbers: palette.clone(), indices })
             }
-            None => Ok(Unpacked::of_numbers(values.into_iter())),
+            32 => {
+                for word in self.words.as_chunks::<4>().0 {
+                    visit(u32::from_le_bytes(*word).into(), bits, count);
+                }
+            }
+            _ => {
+                for word in self.words.as_chunks::<2>().0 {
+                    visit(u16::from_le_bytes(*word).into(), bits, count);
+                }
+            }
         }
     }
 
@@ -149,23 +176,18 @@ impl Cells {
         }
         Ok(())
     }
+}
 
-    fn values(&self, count: usize) -> Vec<u32> {
-        let bits = u32::from(self.bits);
-        let per_word = usize::from(self.word_bits) / bits as usize;
-        let mask = (1_u64 << bits) - 1;
-        let mut values = Vec::with_capacity(count + per_word);
-        for word in self.words.chunks_exact(usize::from(self.word_bits / 8)) {
-            let mut bytes = [0; 8];
-            for (byte, packed) in bytes.iter_mut().zip(word) {
-                *byte = *packed;
-            }
-            let held = u64::from_le_bytes(bytes);
-            values.extend((0..per_word as u32).map(|place| (held >> (place * bits) & mask) as u32));
-        }
-        values.truncate(count);
-        values
+/// Checks that each index is one of the palette.
+fn check_indices(indices: &[u16], palette: usize) -> Result<(), CellsProblem> {
+    let largest = indices.iter().copied().fold(0, u16::max);
+    if usize::from(largest) < palette {
+        return Ok(());
     }
+    let is_past = |index: &u16| usize::from(*index) >= palette;
+    let cell = indices.iter().position(is_past).unwrap_or(0);
+    let index = indices.get(cell).copied().unwrap_or(largest).into();
+    Err(CellsProblem::PastPalette { cell, index, palette })
 }
 
 impl Unpacked {
