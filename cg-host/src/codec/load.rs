@@ -55,6 +55,7 @@ pub(crate) fn load(
         column.damaged = damaged;
         if entities::load(world, binding, &chunks, &mut column)?.is_some() {
             fill(binding, &chunks, &mut column)?;
+            column.sort();
             return Ok(Some(column));
         }
     }
