@@ -117,6 +117,9 @@ pub enum Error {
     /// The handle was closed or released.
     #[error("{0} was closed")]
     Closed(&'static str),
+    /// A load or commit of a queue panicked. It is an error of the library.
+    #[error("an error of the library: {0}; please report it")]
+    Panicked(String),
     /// A thread of the library could not be started.
     #[error("the system starts no thread: {0}")]
     Thread(Arc<std::io::Error>),
@@ -350,7 +353,7 @@ impl Error {
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QueueFull { .. } | Self::Moving { .. } => ErrorKind::Busy,
             Self::Closed(_) => ErrorKind::Closed,
-            Self::Thread(_) => ErrorKind::Engine,
+            Self::Thread(_) | Self::Panicked(_) => ErrorKind::Engine,
         }
     }
 

@@ -9,7 +9,7 @@ mod host;
 mod place;
 mod queue;
 
-pub use binding::{Binding, Known, KnownBiome, KnownBlock};
+pub use binding::{BLOCK_ENTITY, Binding, ENTITY_NBT, Known, KnownBiome, KnownBlock};
 pub use codec::OnDamage;
 pub use column::{BlockEntity, Cells, Column, ColumnEntity, Form, Scheduled, Section};
 pub use error::{BindingProblem, CellsProblem, ColumnProblem, Error};

@@ -1,6 +1,7 @@
 //! Queues: loads and commits that run beside the host, whose answers it fetches when it wants.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -208,7 +209,7 @@ impl Shared {
                     self.work.wait(&mut state);
                 }
             };
-            let answer = match job {
+            let run = || match job {
                 Job::Load(binding, at) => {
                     self.host.load(&binding, at).map(|column| Answer::Loaded(column.map(Box::new)))
                 }
@@ -216,6 +217,13 @@ impl Shared {
                     self.host.commit(&mut writes, durability).map(Answer::Committed)
                 }
             };
+            // Otherwise the host would wait for its answer for ever.
+            let answer = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+                let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+                tracing::error!("a call of a queue panicked: {text}");
+                Err(Error::Panicked(text))
+            });
             let mut state = self.state.lock();
             state.running -= 1;
             state.done.push_back(Done { tag, answer });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::{BlockId, ComponentId, EntityTypeId, SideKind};
-use cg_minecraft::content::{BIOMES, BLOCK_ENTITY, BLOCK_LIGHT, ENTITY_NBT, SKY_LIGHT};
+use cg_minecraft::content::{BIOMES, BLOCK_LIGHT, SKY_LIGHT};
 use cg_registry::{BlockOffer, Catalog, ComponentOffer, ListKind, Name, Registration};
 use cg_store::World;
 
@@ -17,6 +17,10 @@ use crate::column::Form;
 use crate::error::{ColumnProblem, Error};
 use crate::place::ColumnAt;
 
+/// The component of a block that holds the NBT of its block entity.
+pub const BLOCK_ENTITY: &str = cg_minecraft::content::BLOCK_ENTITY;
+/// The component of an entity that holds its NBT.
+pub const ENTITY_NBT: &str = cg_minecraft::content::ENTITY_NBT;
 /// Side data: the biome of each block, by name.
 pub(crate) const BLOCK_BIOMES: &str = "bedrock:biomes";
 /// Side data of a column's lowest chunk: blocks that are to be updated at a tick.

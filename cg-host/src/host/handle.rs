@@ -279,6 +279,14 @@ impl Host {
     /// # Errors
     /// [`Error::Invalid`] for a list with expectations; [`Error::TooLarge`]; [`Error::Held`].
     pub fn submit_writes(&self, mut writes: Writes) -> Result<Saved, Error> {
+        self.accept(&mut writes)
+    }
+
+    /// As [`submit_writes`](Self::submit_writes), and empties the list.
+    ///
+    /// # Errors
+    /// As [`submit_writes`](Self::submit_writes). The list keeps its writes.
+    pub fn accept(&self, writes: &mut Writes) -> Result<Saved, Error> {
         if !(writes.chunks.is_empty() && writes.entities.is_empty()) {
             let text = "a list of writes that expects versions cannot be submitted: commit it";
             return Err(Error::Invalid(text.into()));
@@ -287,19 +295,20 @@ impl Host {
             let text = "chunks, their entities and components of entities cannot be submitted: commit them";
             return Err(Error::Invalid(text.into()));
         }
-        self.inner.check_sizes(&writes)?;
+        self.inner.check_sizes(writes)?;
         if self.inner.options.durability.is_synced() {
-            return self.commit(&mut writes, None);
+            return self.commit(writes, None);
         }
         self.start_thread()?;
         let mut state = self.inner.state.lock();
         if state.is_closed {
             return Err(Error::Closed("the world"));
         }
-        if state.is_unchanged(&writes) {
+        if state.is_unchanged(writes) {
+            *writes = Writes::new();
             return Ok(Saved::Unchanged);
         }
-        if let Some(verdict) = state.verdict(&writes) {
+        if let Some(verdict) = state.verdict(writes) {
             return Err(verdict);
         }
         let taken_bytes = state.taken.as_ref().map_or(0, |batch| batch.memory_bytes());
@@ -309,10 +318,10 @@ impl Host {
         {
             return Err(Error::Held { held_bytes, cause: Arc::clone(cause) });
         }
-        state.recall(&mut writes);
+        state.recall(writes);
         let epoch = state.seen.epoch();
-        state.note(&writes, epoch);
-        state.open.push(writes);
+        state.note(writes, epoch);
+        state.open.push(std::mem::take(writes));
         let is_full = state.open.len() >= GROUP_LEN || state.open.memory_bytes() >= GROUP_BYTES;
         if state.open.len() == 1 || is_full {
             self.inner.wake.notify_all();
