@@ -14,15 +14,16 @@
  *   Handles    A cg_handle is a number. One that was released, belongs to another function or was invented is
  *              CG_INVALID or CG_CLOSED, never undefined. cg_release ends a handle of any kind. 0 is no handle.
  *   Memory     What the library lends (cg_str, cg_bytes, views) is valid until the handle is released that gave it.
- *              Memory of the caller is read during the call only. Neither side frees memory of the other.
+ *              Memory of the caller is read during the call only. Neither side frees memory of the other. Pointers of the
+ *              caller need no alignment. A length that no memory has is CG_INVALID.
  *   Threads    Every function may be called from any thread, on any handle. A transaction, a chunk and a cursor belong to
  *              one thread at a time: a second one at once gets CG_BUSY. The library calls no function of the host.
  *   Strings    UTF-8 with a length and without a mark at the end. Blocks are named minecraft:oak_log[axis=y], keys
  *              ascending; other names are namespace:name.
  *   Structs    struct_size is sizeof of the struct as the caller was compiled. A smaller one is of an older caller and gets
  *              defaults; in a larger one that the library reads the rest must be zero, and in one that it writes the rest is
- *              left alone. 0 is CG_INVALID, but a cg_error of 0 bytes is only not written. A view has the struct_size of
- *              the library. Structs without struct_size never change within a major version.
+ *              left alone. Less than 4 and more than 4,096 are CG_INVALID, but a cg_error gets as many bytes as it has. A
+ *              view has the struct_size of the library. Structs without struct_size never change within a major version.
  *   Arguments  Unknown bits, modes and lists and reserved fields that are not 0 are CG_INVALID, and so is a null pointer
  *              where the function does not allow it. A cg_str or cg_bytes of length 0 may have a null pointer, except where
  *              null removes something: there a pointer to nothing means empty. A handle that is given out is 0 unless the
@@ -106,9 +107,9 @@ int cg_release(cg_handle handle);
 int cg_bytes_of(cg_handle text, cg_bytes *out, cg_error *error);
 /* Debug builds of the library panic in the function that the environment variable CG_TEST_PANIC names, so that programs can
  * test CG_INTERNAL. */
-/* The next line of the library's log: CG_ABSENT if there is none. At most cap bytes are copied, cut at a character; len
- * is the length of the whole line. level: 1 error, 2 warning, 3 information. The log keeps the last 1,024 lines; a line
- * says how many were dropped. */
+/* The next line of the library's log: CG_ABSENT if there is none. At most cap bytes are copied, cut at a character, and
+ * zeros where the next character does not fit; len is the length of the whole line. level: 1 error, 2 warning,
+ * 3 information. The log keeps the last 1,024 lines; a line says how many were dropped. */
 int cg_log_next(char *buffer, size_t cap, size_t *len, uint32_t *level);
 
 /* ---- Worlds --------------------------------------------------------------------------------------------------- */
@@ -148,9 +149,10 @@ typedef struct {
     size_t manifest_count;
 } cg_options;
 
-/* Opens a world. options may be NULL. CG_BUSY names the process that has it. Waits for the disk. */
+/* Opens a world. options may be NULL. CG_BUSY names the process that has it. The path ":memory:" with CG_CREATE or
+ * CG_OPEN_OR_CREATE is a new world in memory, which is gone when it is closed. Waits for the disk. */
 int cg_world_open(cg_str path, const cg_options *options, cg_handle *world, cg_error *error);
-/* What opening would change, as a text of one line for each change; nothing is changed. */
+/* What opening would change, as a text: the verdict, then one line for each change; nothing is changed. */
 int cg_world_plan(cg_str path, const cg_options *options, cg_handle *text, cg_error *error);
 /* Writes all that was submitted or committed, syncs, and ends the handle. On an error what could not be written is lost
  * with the process, the message says what, and the handle has ended all the same. Calls on bindings, queues,
@@ -180,16 +182,18 @@ int cg_world_verify(cg_handle world, int deep, cg_handle *json, cg_error *error)
 typedef struct { uint32_t struct_size, reserved; uint64_t bytes_on_disk, memory_bytes, free_bytes; } cg_usage;
 int cg_world_usage(cg_handle world, cg_usage *out, cg_error *error);
 
-/* A player's place, in blocks. */
-typedef struct { uint32_t dimension, reserved; cg_pos block; } cg_player_at;
+/* A player's place, in blocks. The id is the same from tick to tick: where a player goes is read ahead. */
+typedef struct { uint8_t id[16]; uint32_t dimension, reserved; cg_pos block; } cg_player_at;
 typedef struct { uint32_t struct_size, is_idle; uint64_t chunks_moved, chunks_prefetched; } cg_tick_report;
-/* Moves chunks between tiers for about budget_us microseconds. Call it once a tick of the game; now never goes back. */
+/* Moves chunks between tiers for about budget_us microseconds. Call it once a tick of the game; now is not negative and
+ * never goes back. out may be NULL. */
 int cg_tick(cg_handle world, int64_t now, const cg_player_at *players, size_t count, uint32_t budget_us,
             cg_tick_report *out, cg_error *error);
 /* Keeps a box (in chunks) in the hot tier until the pin is released. */
 int cg_keep_loaded(cg_handle world, uint32_t dimension, const cg_box *chunks, cg_handle *pin, cg_error *error);
 
-/* Metrics are appended to and never change places. A name ends with its unit. */
+/* Metrics are appended to and never change places. A name ends with its unit: count, number, bytes or us. Values past
+ * cg_metric_count are 0. */
 size_t cg_metric_count(void);
 cg_str cg_metric_name(size_t index);
 int cg_metrics(cg_handle world, uint64_t *values, size_t count, cg_error *error);
@@ -217,7 +221,8 @@ typedef struct {
 
 #define CG_NO_ID UINT64_MAX
 
-/* Registers names that the world does not have yet, all or none, and gives the number of each. Numbers never change. */
+/* Registers names that the world does not have yet, all or none, and gives the number of each. Numbers never change. A
+ * name that the world has stays as it was registered. */
 int cg_names_register(cg_handle world, uint32_t list, const cg_name *names, size_t count, uint64_t *ids, cg_error *error);
 /* The number of each name; CG_NO_ID for one that the world does not have. Keys of states may come in any order. */
 int cg_names_find(cg_handle world, uint32_t list, const cg_str *names, size_t count, uint64_t *ids, cg_error *error);
@@ -406,8 +411,9 @@ int cg_tx_new(cg_handle world, cg_handle *tx, cg_error *error);
  * written. CG_CONFLICT if something expected has another version. On an error nothing is written, and the transaction
  * keeps its writes. commit may be NULL. */
 int cg_tx_commit(cg_handle tx, uint32_t durability, uint64_t *commit, cg_error *error);
-/* Accepts the writes as cg_column_submit accepts a column, into the same group. A transaction with expectations or raw
- * chunks is CG_INVALID. */
+/* Accepts the writes as cg_column_submit accepts a column, into the same group, and empties the transaction. One with
+ * expectations, with chunks or their entities past their columns, or with components of entities is CG_INVALID. After an
+ * error it keeps its writes. */
 int cg_tx_submit(cg_handle tx, cg_error *error);
 
 /* The commit fails unless a chunk has this version, which cg_chunk_load gave; 0: it is not stored. */
@@ -463,17 +469,20 @@ int cg_entity_get(cg_handle world, cg_handle binding, const uint8_t id[16], cg_h
 int cg_entity_component(cg_handle entity, uint64_t component, cg_bytes *out, cg_error *error);
 int cg_property_get(cg_handle world, cg_str name, cg_handle *bytes, cg_error *error);
 int cg_object_get(cg_handle world, cg_bytes key, cg_handle *bytes, int64_t *version, cg_error *error);
-/* Objects whose keys begin with a prefix, and records in a box (in blocks). */
+/* Objects whose keys begin with a prefix, which are read as cg_cursor_next asks for them. */
 int cg_object_list(cg_handle world, cg_bytes prefix, cg_handle *cursor, cg_error *error);
+/* Records in a box (in blocks), as they are now. Takes the memory of all of them. */
 int cg_records_in(cg_handle world, uint32_t dimension, const cg_box *blocks, cg_handle *cursor, cg_error *error);
 int cg_record_get(cg_handle world, const uint8_t id[16], cg_handle *out, const cg_record **view, cg_error *error);
-/* Properties whose names begin with a prefix: key is the name. */
+/* Properties whose names begin with a prefix, as they are now: key is the name. */
 int cg_property_list(cg_handle world, cg_str prefix, cg_handle *cursor, cg_error *error);
-/* Entities that belong to no chunk, such as players. Those of kinds that the binding does not have are left out. */
+/* Entities that belong to no chunk, such as players, as they are now. Those of kinds that the binding does not have are
+ * left out. binding may be 0. Reads all entities of the world. */
 int cg_entities_detached(cg_handle world, cg_handle binding, cg_handle *cursor, cg_error *error);
 /* A row of a cursor: of an object key, bytes and version, of a property key and bytes, of a record or an entity that;
  * lent until the next call. */
 typedef struct { cg_bytes key, bytes; int64_t version; cg_record record; cg_entity entity; } cg_row;
+/* The next rows, at most 1,024. n is 0 at the end. */
 int cg_cursor_next(cg_handle cursor, cg_row *out, size_t cap, size_t *n, cg_error *error);
 
 /* ---- Chunks by themselves, in numbers of the world ----------------------------------------------------------------- */
