@@ -1,0 +1,232 @@
+/* Bytes of a stored row that changed on the disk: an error and never absence, and nothing is written over them. */
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fixture.h"
+
+enum { MARK = 40000, CUT = 64 };
+
+static cg_handle world, binding;
+static uint32_t dim;
+static uint8_t mark[MARK]; /* random bytes, which are stored as they are */
+static char file[1200];    /* the file that holds them */
+static long where;         /* the place that was overwritten in it */
+static uint8_t before[CUT];
+
+static uint8_t next_byte(void) {
+    static uint64_t state = 0x9e3779b97f4a7c15u;
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return (uint8_t)(state >> 24);
+}
+
+static void open_with(uint32_t mode, uint32_t on_damage) {
+    cg_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.mode = mode;
+    options.durability = CG_PROCESS;
+    options.on_damage = on_damage;
+    options.min_free_bytes = 1;
+    OK(cg_world_open(world_path("world"), &options, &world, E));
+    binding = binding_of(world, 8);
+    dim = overworld(world);
+}
+
+/* A column of blocks 4 with a block entity of random bytes in its second section. */
+static void save_marked(int64_t x, const uint8_t *nbt) {
+    column *c = column_new(dim, x, 0, 3);
+    column_add(c, 0, 4);
+    column_add(c, 1, 3);
+    cg_block_entity owned;
+    memset(&owned, 0, sizeof owned);
+    owned.at = pos(x * 16 + 1, 17, 1);
+    owned.nbt = bytes(nbt, MARK);
+    c->view.block_entities = &owned;
+    c->view.block_entity_count = 1;
+    OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
+    free(c);
+}
+
+static int search(const char *path, const struct stat *status, int flag, struct FTW *place) {
+    (void)status, (void)place;
+    size_t length = strlen(path);
+    if (flag != FTW_F || length < 4 || strcmp(path + length - 4, ".sst") != 0) return 0;
+    FILE *opened = fopen(path, "rb");
+    CHECK(opened != NULL && fseek(opened, 0, SEEK_END) == 0);
+    long size = ftell(opened);
+    uint8_t *all = (uint8_t *)malloc((size_t)size + 1);
+    rewind(opened);
+    CHECK(fread(all, 1, (size_t)size, opened) == (size_t)size);
+    fclose(opened);
+    const uint8_t *found = (const uint8_t *)memmem(all, (size_t)size, mark + MARK / 2, CUT);
+    if (found != NULL) {
+        snprintf(file, sizeof file, "%s", path);
+        where = (long)(found - all);
+    }
+    free(all);
+    return found != NULL;
+}
+
+static void overwrite(const uint8_t *with) {
+    FILE *opened = fopen(file, "r+b");
+    if (opened == NULL) test_fail(__FILE__, __LINE__, "%s is gone", file);
+    CHECK(fseek(opened, where, SEEK_SET) == 0 && fread(before, 1, CUT, opened) == CUT);
+    CHECK(fseek(opened, where, SEEK_SET) == 0 && fwrite(with, 1, CUT, opened) == CUT);
+    CHECK(fclose(opened) == 0);
+}
+
+/* A closed world of three columns, whose middle one is damaged. */
+static void damage(void) {
+    static uint8_t other[2][MARK];
+    open_with(CG_CREATE, CG_REFUSE);
+    for (size_t i = 0; i < MARK; i++) {
+        mark[i] = next_byte();
+        other[0][i] = next_byte();
+        other[1][i] = next_byte();
+    }
+    save_marked(0, other[0]);
+    save_marked(1, mark);
+    save_marked(2, other[1]);
+    world_close(world);
+    open_with(CG_OPEN, CG_REFUSE); /* moves the log into tables */
+    world_close(world);
+    CHECK(nftw(world_path("world").ptr, search, 16, FTW_PHYS) == 1);
+    static const uint8_t zeros[CUT] = {0};
+    overwrite(zeros);
+}
+
+/* The file is as the damage left it; without the damage the column is what it was. */
+static void repair_and_check(void) {
+    uint8_t sound[CUT], damaged[CUT];
+    memcpy(sound, mark + MARK / 2, CUT);
+    overwrite(sound);
+    memcpy(damaged, before, CUT);
+    for (size_t i = 0; i < CUT; i++) EQUAL(0, damaged[i]);
+    open_with(CG_OPEN, CG_REFUSE);
+    cg_column_at at = at_of(dim, 1, 0, 0, 3);
+    cg_handle out = 0;
+    const cg_column *view = NULL;
+    OK(cg_column_load(world, binding, &at, &out, &view, E));
+    EQUAL(2, view->section_count);
+    EQUAL(3, block_in(view, 5, 20, 5));
+    EQUAL(1, view->block_entity_count);
+    CHECK(view->block_entities[0].nbt.len == MARK && memcmp(view->block_entities[0].nbt.ptr, mark, MARK) == 0);
+    EQUAL(CG_OK, cg_release(out));
+    world_close(world);
+}
+
+TEST(a_damaged_column_is_an_error_and_stays_as_it_is) {
+    damage();
+    open_with(CG_OPEN, CG_REFUSE);
+    cg_column_at at = at_of(dim, 1, 0, 0, 3);
+    cg_handle out = 0;
+    const cg_column *view = NULL;
+    for (int i = 0; i < 3; i++) {
+        cg_error *error = E;
+        EXPECT(CG_DAMAGED, cg_column_load(world, binding, &at, &out, &view, error));
+        CHECK(error->has_place && error->chunk.x == 1 && error->chunk.y == 1 && error->dimension == dim);
+        EQUAL(0, out);
+    }
+    int peeked = cg_column_peek(world, binding, &at, &out, &view, E);
+    CHECK(peeked == CG_DAMAGED || peeked == CG_PENDING);
+    /* A host that generated anew must not be able to write over it. */
+    column *c = column_of(dim, 1, 0, 1);
+    column_add(c, 1, 1);
+    EXPECT(CG_DAMAGED, cg_column_save(world, binding, &c->view, 0, NULL, E));
+    if (cg_column_submit(world, binding, &c->view, 0, E) >= 0) (void)cg_world_flush(world, E);
+    cg_handle tx = 0, queue = 0;
+    OK(cg_tx_new(world, &tx, E));
+    int result = cg_tx_column(tx, binding, &c->view, 0, E);
+    if (result >= 0) result = cg_tx_commit(tx, CG_DEFAULT, NULL, E);
+    EXPECT(CG_DAMAGED, result);
+    EQUAL(CG_OK, cg_release(tx));
+    OK(cg_queue_new(world, 1, &queue, E));
+    OK(cg_queue_load(queue, binding, &at, 5, E));
+    cg_done done;
+    size_t n = 0;
+    OK(cg_queue_wait(queue, &done, 1, &n, 10000, E));
+    CHECK(n == 1 && done.result == CG_DAMAGED && done.column == 0 && done.message != 0);
+    CHECK((done.flags & CG_DONE_HAS_PLACE) != 0 && done.chunk.x == 1 && done.chunk.y == 1);
+    EQUAL(CG_OK, cg_release(done.message));
+    EQUAL(CG_OK, cg_release(queue));
+    /* Its neighbours are sound and take writes. */
+    OK(load_result(world, binding, dim, 0, 0));
+    save_one(world, binding, dim, 2, 0, 6);
+    (void)cg_world_close(world, NULL);
+    free(c);
+    repair_and_check();
+}
+
+TEST(sound_sections_of_a_damaged_column) {
+    damage();
+    open_with(CG_OPEN, CG_PARTIAL);
+    cg_column_at at = at_of(dim, 1, 0, 0, 3);
+    cg_handle out = 0;
+    const cg_column *view = NULL;
+    OK(cg_column_load(world, binding, &at, &out, &view, E));
+    EQUAL(1, view->damaged_sections);
+    EQUAL(2, view->section_count);
+    EQUAL(0, view->sections[0].flags);
+    EQUAL(CG_SECTION_DAMAGED, view->sections[1].flags);
+    EQUAL(4, block_in(view, 5, 5, 5));
+    EQUAL(1, block_in(view, 5, 20, 5)); /* the placeholder */
+    EQUAL(0, view->block_entity_count);
+    EQUAL(CG_OK, cg_release(out));
+    column *c = column_of(dim, 1, 0, 4);
+    column_add(c, 1, 1);
+    int result = cg_column_save(world, binding, &c->view, 0, NULL, E);
+    CHECK(result == CG_OK || result == CG_UNCHANGED || result == CG_DAMAGED);
+    EQUAL(4, stored_block(world, binding, dim, 20, 5, 5));
+    (void)cg_world_close(world, NULL);
+    free(c);
+    repair_and_check();
+}
+
+TEST(a_damaged_chunk_that_is_replaced_is_damaged_no_more) {
+    damage();
+    open_with(CG_OPEN, CG_REFUSE);
+    EXPECT(CG_DAMAGED, load_result(world, binding, dim, 1, 0));
+    cg_handle tx = 0;
+    OK(cg_tx_new(world, &tx, E));
+    OK(cg_tx_delete_chunk(tx, dim, pos(1, 1, 0), E)); /* a host that gives it up says so */
+    int result = cg_tx_commit(tx, CG_DEFAULT, NULL, E);
+    if (result == CG_OK) OK(load_result(world, binding, dim, 1, 0));
+    EQUAL(CG_OK, cg_release(tx));
+    (void)cg_world_close(world, NULL);
+}
+
+TEST(a_damaged_world_says_where) {
+    damage();
+    open_with(CG_OPEN_READ_ONLY, CG_REFUSE);
+    cg_handle json = 0;
+    OK(cg_world_verify(world, 1, &json, E));
+    cg_bytes found;
+    OK(cg_bytes_of(json, &found, E));
+    CHECK(!contains(found, "\"problems\":[]"));
+    EQUAL(CG_OK, cg_release(json));
+    world_close(world);
+    repair_and_check();
+}
+
+TEST(a_damaged_object_is_no_absent_object) {
+    open_with(CG_CREATE, CG_REFUSE);
+    for (size_t i = 0; i < MARK; i++) mark[i] = next_byte();
+    cg_handle tx = 0, out = 0;
+    OK(cg_tx_new(world, &tx, E));
+    OK(cg_tx_object_put(tx, text_bytes("k"), bytes(mark, MARK), E));
+    OK(cg_tx_commit(tx, CG_SAFE, NULL, E));
+    EQUAL(CG_OK, cg_release(tx));
+    world_close(world);
+    open_with(CG_OPEN, CG_REFUSE);
+    world_close(world);
+    CHECK(nftw(world_path("world").ptr, search, 16, FTW_PHYS) == 1);
+    static const uint8_t zeros[CUT] = {0};
+    overwrite(zeros);
+    open_with(CG_OPEN, CG_REFUSE);
+    EXPECT(CG_DAMAGED, cg_object_get(world, text_bytes("k"), &out, NULL, E));
+    EXPECT(CG_ABSENT, cg_object_get(world, text_bytes("other"), &out, NULL, E));
+    (void)cg_world_close(world, NULL);
+}

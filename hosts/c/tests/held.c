@@ -1,0 +1,140 @@
+/* A disk that takes nothing for a while: what was accepted is held, seen, and stored later. The limit on the size of files
+ * stands for the disk, since it can be set and lifted without rights. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "fixture.h"
+
+enum { BEFORE = 4, HELD = 40 };
+
+static cg_handle world, binding;
+static uint32_t dim;
+
+static void begin(void) {
+    CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    world = world_new();
+    binding = binding_of(world, 64);
+    dim = overworld(world);
+    for (int64_t x = 0; x < BEFORE; x++) save_one(world, binding, dim, x, 0, 2);
+    OK(cg_world_flush(world, E));
+}
+
+static void limit_files(rlim_t bytes_of_a_file) {
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = bytes_of_a_file < limit.rlim_max ? bytes_of_a_file : limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* A column of mixed blocks, so that it takes some bytes. */
+static column *column_mixed(int64_t x, uint32_t salt) {
+    uint32_t numbers[CELLS];
+    for (uint32_t i = 0; i < CELLS; i++) numbers[i] = (i * 2654435761u + salt) >> 13 & 63;
+    numbers[0] = salt & 63;
+    column *c = column_of(dim, x, 0, 0);
+    column_fill(c, 0, 0, numbers, plain());
+    return c;
+}
+
+static void check_all(void) {
+    for (int64_t x = 0; x < BEFORE; x++) EQUAL(2, stored_block(world, binding, dim, x * 16, 0, 0));
+    for (int64_t x = 0; x < HELD; x++) EQUAL(x, stored_block(world, binding, dim, (x + BEFORE) * 16, 0, 0));
+}
+
+TEST(what_was_accepted_is_held_and_stored_later) {
+    begin();
+    limit_files(1);
+    int accepted = 0;
+    for (int64_t x = 0; x < HELD; x++) {
+        column *c = column_mixed(x + BEFORE, (uint32_t)x);
+        OK(cg_column_submit(world, binding, &c->view, 0, E));
+        accepted++;
+        free(c);
+    }
+    EQUAL(HELD, accepted);
+    CHECK(cg_world_flush(world, E) < 0); /* it ends the group, which the disk refuses */
+    check_all();                         /* loads are given what is held */
+    limit_files(RLIM_INFINITY);
+    OK(cg_world_resume(world, E));
+    OK(cg_world_flush(world, E));
+    check_all();
+    world_close(world);
+    world = world_again();
+    binding = binding_of(world, 64);
+    check_all();
+    world_close(world);
+}
+
+TEST(a_save_fails_and_is_made_again) {
+    begin();
+    limit_files(1);
+    column *c = column_mixed(0, 7);
+    int result = CG_OK;
+    for (int i = 0; i < 20 && result >= 0; i++) {
+        free(c);
+        c = column_mixed(0, (uint32_t)i + 1);
+        result = cg_column_save(world, binding, &c->view, 0, NULL, E);
+    }
+    CHECK(result == CG_READ_ONLY || result == CG_LOW_DISK || result == CG_ENGINE || result == CG_IN_DOUBT);
+    EQUAL(2, stored_block(world, binding, dim, 16, 0, 0));
+    limit_files(RLIM_INFINITY);
+    OK(cg_world_resume(world, E));
+    CHECK(cg_column_save(world, binding, &c->view, 0, NULL, E) >= 0);
+    world_close(world);
+    world = world_again();
+    binding = binding_of(world, 64);
+    EQUAL(c->palettes[0][0][0] == 0 ? c->words[0][0][0] : 0, stored_block(world, binding, dim, 0, 0, 0));
+    world_close(world);
+    free(c);
+}
+
+TEST(a_close_says_what_it_could_not_write) {
+    begin();
+    limit_files(1);
+    for (int64_t x = 0; x < HELD; x++) {
+        column *c = column_mixed(x + BEFORE, (uint32_t)x);
+        OK(cg_column_submit(world, binding, &c->view, 0, E));
+        free(c);
+    }
+    cg_error *error = E;
+    int result = cg_world_close(world, error);
+    CHECK(result < 0);
+    test_expect(result, result, __FILE__, __LINE__, "cg_world_close");
+    EXPECT(CG_CLOSED, cg_world_close(world, E));
+    limit_files(RLIM_INFINITY);
+    world = world_again();
+    binding = binding_of(world, 64);
+    for (int64_t x = 0; x < BEFORE; x++) EQUAL(2, stored_block(world, binding, dim, x * 16, 0, 0));
+    world_close(world);
+}
+
+TEST(more_than_may_be_held_is_refused) {
+    CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    cg_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.mode = CG_CREATE;
+    options.durability = CG_PROCESS;
+    options.min_free_bytes = 1;
+    options.held_bytes = 1 << 20;
+    options.group_ms = 1;
+    OK(cg_world_open(world_path("world"), &options, &world, E));
+    binding = binding_of(world, 64);
+    dim = overworld(world);
+    limit_files(1);
+    int result = CG_OK;
+    int64_t x = 0;
+    for (; x < 3000 && result >= 0; x++) {
+        column *c = column_mixed(x, (uint32_t)x);
+        result = cg_column_submit(world, binding, &c->view, 0, E);
+        free(c);
+    }
+    CHECK(result < 0 && result != CG_INTERNAL);
+    limit_files(RLIM_INFINITY);
+    OK(cg_world_resume(world, E));
+    OK(cg_world_flush(world, E));
+    for (int64_t i = 0; i + 1 < x; i++) EQUAL(i & 63, stored_block(world, binding, dim, i * 16, 0, 0));
+    world_close(world);
+}
