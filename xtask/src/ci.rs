@@ -8,8 +8,8 @@ use crate::program::Program;
 use crate::report::{AfterFailure, Outcome, Report};
 use crate::setup::Environment;
 use crate::{
-    api, bench, features, foreign, fuzz, layers, metadata, miri, msrv, oldest, powerset, pure, setup, spec,
-    test, unused,
+    api, bench, features, foreign, fuzz, hosts, layers, metadata, miri, msrv, oldest, powerset, pure, setup,
+    spec, test, unused,
 };
 
 /// The steps, in the order in which they run: what fails fast comes first, and what only `--full` runs comes last.
@@ -29,6 +29,8 @@ pub(crate) enum Step {
     Clippy,
     /// Everything that `cargo xtask test` does; with `--full` in its long form.
     Test,
+    /// The library for other languages, and the hosts in C, C++ and Go: built and tested.
+    Hosts,
     /// Tables in docs/format against the decoders.
     Spec,
     /// Rustdoc, with broken links denied.
@@ -137,6 +139,7 @@ impl Step {
             self,
             Self::Clippy
                 | Self::Test
+                | Self::Hosts
                 | Self::Docs
                 | Self::Api
                 | Self::Powerset
@@ -157,6 +160,7 @@ fn name(step: Step) -> &'static str {
         Step::Unused => "unused",
         Step::Clippy => "clippy",
         Step::Test => "test",
+        Step::Hosts => "hosts",
         Step::Spec => "spec",
         Step::Docs => "docs",
         Step::Api => "api",
@@ -201,6 +205,7 @@ fn run_step(context: &Context, step: Step, form: test::Form, environment: &Envir
             passes(tool.args(["--bins", "--package", "xtask"]).args(deny_warnings))
         }),
         Step::Test => test::everything(context, environment, report, form),
+        Step::Hosts => hosts::steps(context, environment, &hosts::Options::all(), report),
         Step::Spec => report.step(name(step), || spec::run(context)),
         Step::Docs => report.step(name(step), || {
             passes(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
@@ -252,8 +257,10 @@ mod tests {
         steps.filter(|step| options.left_out(*step).is_none()).map(name).collect()
     }
 
-    const USUAL: [&str; 11] =
-        ["fmt", "layers", "features", "msrv", "unused", "clippy", "test", "spec", "docs", "api", "deny"];
+    const USUAL: [&str; 12] = [
+        "fmt", "layers", "features", "msrv", "unused", "clippy", "test", "hosts", "spec", "docs", "api",
+        "deny",
+    ];
     const FULL: [&str; 8] =
         ["oldest", "foreign", "powerset", "variants", "miri", "fuzz smoke", "postgres", "bench smoke"];
 

@@ -14,6 +14,7 @@ mod demo;
 mod features;
 mod foreign;
 mod fuzz;
+mod hosts;
 mod independent;
 mod judge;
 mod layers;
@@ -63,7 +64,7 @@ enum Command {
     },
     /// Set up, then run every test, the doc tests, and check the pure crates without a C or C++ compiler.
     Test(test::Options),
-    /// All fast checks: fmt, layers, features, msrv, unused, clippy, test, spec, docs, api, deny; with `--full` also oldest, foreign, powerset, variants, miri, fuzz smoke, postgres, bench smoke.
+    /// All fast checks: fmt, layers, features, msrv, unused, clippy, test, hosts, spec, docs, api, deny; with `--full` also oldest, foreign, powerset, variants, miri, fuzz smoke, postgres, bench smoke.
     Ci(ci::Options),
     /// Run the benchmarks and print one table, each figure beside its reference.
     Bench(bench::Options),
@@ -78,6 +79,8 @@ enum Command {
     Torture(torture::Options),
     /// Fuzz the decoders, or replay the committed corpora.
     Fuzz(fuzz::Options),
+    /// Build the library for other languages, and build and test the hosts in C, C++ and Go.
+    Hosts(hosts::Options),
     /// Run a Python script with the packages that xtask/requirements.txt pins.
     Python {
         /// The script, from the workspace root.
@@ -150,6 +153,7 @@ fn run(command: Command) -> Result<()> {
         }
         Command::Test(options) => test::run(&context, &options),
         Command::Ci(options) => ci::run(&context, &options),
+        Command::Hosts(options) => hosts::run(&context, &options),
         Command::Bench(options) => bench::run(&context, &options),
         Command::Demo { path } => demo::run(&context, path.as_deref()),
         Command::Exports => {
