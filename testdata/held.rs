@@ -100,10 +100,10 @@ pub(crate) fn count(world: &World) -> Held {
     for (dimension, rest) in rests {
         let Ok(Payload::Column(rest)) = Decoder::default().decode(&rest) else { panic!("no column") };
         assert!(
-            held.columns.insert((dimension, rest.x, rest.z)),
+            held.columns.insert((dimension, rest.pos.x, rest.pos.z)),
             "column ({}, {}) is there twice",
-            rest.x,
-            rest.z
+            rest.pos.x,
+            rest.pos.z
         );
         *held.statuses.entry(rest.status().unwrap_or("-".to_owned())).or_default() += 1;
         for entity in rest.block_entities {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cg_anvil::column::{BlockEntity, Blocks, CELLS, Column, Section};
 use cg_anvil::nbt;
-use cg_anvil::region::{Slot, compress};
+use cg_anvil::region::{ColumnPos, Slot, compress};
 use twox_hash::XxHash32;
 
 /// 1.21.1.
@@ -42,13 +42,13 @@ pub(crate) fn region(path: &Path, slots: &[Stored]) -> PathBuf {
 /// Notes when a slot of a region file was written.
 pub(crate) fn stamp(path: &Path, column: (i32, i32), timestamp: u32) {
     let mut bytes = std::fs::read(path).expect("readable");
-    let at = 4096 + usize::from(Slot::of_column(column.0, column.1).index()) * 4;
+    let at = 4096 + usize::from(ColumnPos::new(column.0, column.1).slot().index()) * 4;
     bytes[at..at + 4].copy_from_slice(&timestamp.to_be_bytes());
     std::fs::write(path, bytes).expect("written");
 }
 
 pub(crate) fn zlib(column: (i32, i32), nbt: &[u8]) -> Stored {
-    Stored { slot: Slot::of_column(column.0, column.1), compression: 2, payload: compress(nbt) }
+    Stored { slot: ColumnPos::new(column.0, column.1).slot(), compression: 2, payload: compress(nbt) }
 }
 
 pub(crate) fn gzip(nbt: &[u8]) -> Vec<u8> {
@@ -112,7 +112,7 @@ pub(crate) fn entity(kind: &str, uuid: [i32; 4], pos: [f64; 3], riders: &[Vec<u8
 }
 
 pub(crate) fn column(x: i32, z: i32, sections: impl IntoIterator<Item = Section>) -> Column {
-    let mut column = Column::new(x, z, DATA_VERSION);
+    let mut column = Column::new(ColumnPos::new(x, z), DATA_VERSION);
     column.sections.extend(sections);
     column
 }

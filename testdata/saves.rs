@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cg_anvil::column::{Blocks, CELLS, Column, EntityColumn, Section, cell};
-use cg_anvil::region::{RegionPos, RegionWriter, Slot};
+use cg_anvil::region::{ColumnPos, RegionWriter};
 use cg_anvil::{nbt, write};
 
 use crate::maker::{self, Stored, block_entity, patterned};
@@ -97,13 +97,16 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
     ];
     let written: Vec<_> =
         columns.iter().map(|column| write::column(column).expect("a column of the game's form")).collect();
-    let mut slots: Vec<_> =
-        columns.iter().zip(&written).map(|(column, nbt)| maker::zlib((column.x, column.z), nbt)).collect();
-    let slot = |x| Slot::of_column(x, 0);
+    let mut slots: Vec<_> = columns
+        .iter()
+        .zip(&written)
+        .map(|(column, nbt)| maker::zlib((column.pos.x, column.pos.z), nbt))
+        .collect();
+    let slot = |x| ColumnPos::new(x, 0).slot();
     slots[4] = Stored { slot: slot(4), compression: 3, payload: written[4].clone() };
     slots[5] = Stored { slot: slot(5), compression: 4, payload: maker::lz4_blocks(&written[5], 700) };
     // The column that is too large lies beside the region, as the game's own writer puts it.
-    let mut beside = RegionWriter::create(&region, RegionPos::of_column(0, 0)).expect("a file");
+    let mut beside = RegionWriter::create(&region, ColumnPos::new(0, 0).region()).expect("a file");
     beside.put(slot(2), &written[2], 0).expect("written");
     fs::remove_file(beside.finish().expect("finished")).expect("removed");
     slots[2] = Stored { slot: slot(2), compression: 0x82, payload: Vec::new() };
@@ -113,8 +116,7 @@ pub(crate) fn make(dir: &Path) -> Vec<Column> {
     let chicken = maker::entity("minecraft:chicken", [0, 0, 0, 3], [1.0, 5.0, 1.0], &[rider]);
     let boat = maker::entity("minecraft:boat", [0, 0, 0, 2], [1.0, 4.5, 1.0], &[chicken]);
     let entities = EntityColumn {
-        x: 0,
-        z: 0,
+        pos: ColumnPos::new(0, 0),
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: vec![
@@ -177,15 +179,14 @@ pub(crate) fn hopeless(save: &Path) {
         std::fs::create_dir_all(&folder).expect("a directory");
         std::fs::write(folder.join("z"), []).expect("written");
     }
-    let unknown = Stored { slot: Slot::of_column(1, 0), compression: 9, payload: vec![] };
+    let unknown = Stored { slot: ColumnPos::new(1, 0).slot(), compression: 9, payload: vec![] };
     let slots = [maker::zlib((0, 0), &nameless), unknown, maker::zlib((2, 0), &long_names)];
     std::fs::create_dir_all(save.join("region")).expect("a directory");
     std::fs::create_dir_all(save.join("entities")).expect("a directory");
     maker::region(&save.join("region/r.0.0.mca"), &slots);
     let pig = maker::entity("minecraft:pig", [0, 0, 0, 1], [1.0, 2.0, 3.0], &[]);
     let pigs = EntityColumn {
-        x: 0,
-        z: 0,
+        pos: ColumnPos::new(0, 0),
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: vec![pig; 1500],

@@ -35,4 +35,4 @@ pub use cg_snapshot::nbt;
 pub use column::{Column, ColumnError, Decoder, Payload};
 pub use entity::EntityRecord;
 pub use level::Level;
-pub use region::{Region, RegionWriter, Slot, SlotError};
+pub use region::{ColumnPos, Region, RegionWriter, Slot, SlotError};

@@ -80,7 +80,7 @@ pub fn entities(column: &EntityColumn) -> Result<Vec<u8>, WriteError> {
     let mut result = Ok(());
     let bytes = nbt::document(|root| {
         state(root, stated, "DataVersion", |root| root.int("DataVersion", column.data_version));
-        state(root, stated, "Position", |root| root.int_array("Position", &[column.x, column.z]));
+        state(root, stated, "Position", |root| root.int_array("Position", &[column.pos.x, column.pos.z]));
         list(root, "Entities", column.entities.iter().map(Vec::as_slice), column.list);
         result = raw(root, "fields left over", column.left.as_deref());
     });
@@ -115,8 +115,8 @@ fn fields(
     stated: Option<Compound<'_>>,
     names: &Names,
 ) -> Result<(), WriteError> {
-    state(out, stated, "xPos", |out| out.int("xPos", column.x));
-    state(out, stated, "zPos", |out| out.int("zPos", column.z));
+    state(out, stated, "xPos", |out| out.int("xPos", column.pos.x));
+    state(out, stated, "zPos", |out| out.int("zPos", column.pos.z));
     raw(out, "carried fields", Some(&column.carried))?;
     raw(out, "fields left over", column.left.as_deref())?;
     if !column.sections.is_empty() {
@@ -279,10 +279,11 @@ mod tests {
 
     use super::*;
     use crate::column::{BlockEntity, CELLS};
+    use crate::region::ColumnPos;
 
     #[track_caller]
     fn check(change: impl FnOnce(&mut Column, &mut Section), expected: Expect) {
-        let (mut changed, mut section) = (Column::new(0, 0, 3955), Section::new(3));
+        let (mut changed, mut section) = (Column::new(ColumnPos::new(0, 0), 3955), Section::new(3));
         change(&mut changed, &mut section);
         changed.sections.push(section);
         expected.assert_eq(&column(&changed).expect_err("it cannot be written").to_string());

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use cg_anvil::column::{Blocks, CELLS, Column, LIGHT_BYTES, Place, Section};
 use cg_anvil::nbt::{Compound, Limits};
-use cg_anvil::region::{RegionPos, Slot};
 use cg_anvil::{Decoder, Payload, entity, write};
 use cg_minecraft::{state, water};
 
@@ -24,10 +23,9 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
             return false;
         }
     };
-    if let Some((x, z)) = payload.position() {
-        let region = RegionPos::of_column(x, z);
-        let slot = Slot::of_column(x, z);
-        assert_eq!(region.column(slot), (x, z));
+    if let Some(column) = payload.position() {
+        let (region, slot) = (column.region(), column.slot());
+        assert_eq!(region.column(slot), column);
         assert_eq!(payload.check_place(Some(region), slot), Ok(()));
     }
     let again = match payload {

@@ -11,6 +11,7 @@ use super::{
     stated,
 };
 use crate::nbt::{self, Compound, Document, Field, List, Tag, Text, Value};
+use crate::region::ColumnPos;
 
 /// The first version with states by name (17w47a).
 pub(crate) const NAMED_STATES: i32 = 1451;
@@ -73,7 +74,7 @@ impl Decoder {
         // From then on no game looks into it.
         if let Some(level) = level.filter(|_| !is_column && data_version < NO_LEVEL) {
             if data_version < NAMED_STATES {
-                let pos = level.int("xPos").zip(level.int("zPos"));
+                let pos = level.int("xPos").zip(level.int("zPos")).map(|(x, z)| ColumnPos::new(x, z));
                 return Err(ColumnError::TooOld { data_version, pos });
             }
             let mut column = self.column(root, level, data_version)?;
@@ -87,7 +88,7 @@ impl Decoder {
             let (Some(x), Some(z)) = (position.next(), position.next()) else {
                 return Err(ColumnError::NoPosition);
             };
-            return entities(root, x, z, data_version).map(Payload::Entities);
+            return entities(root, ColumnPos::new(x, z), data_version).map(Payload::Entities);
         }
         if root.list("sections").is_some() || root.get("xPos").is_some() {
             // Tools that leave the version out write this layout, and it can be of no version before.
@@ -112,7 +113,8 @@ impl Decoder {
             return Err(ColumnError::NoPosition);
         };
         let stated = stated::of_column(root, level, data_version);
-        let mut column = Column { stated, lists: Lists::NONE, ..Column::new(x, z, data_version) };
+        let mut column =
+            Column { stated, lists: Lists::NONE, ..Column::new(ColumnPos::new(x, z), data_version) };
         note_doubled(level, "", &mut column.not_carried);
         let (mut left, mut read, mut met) = (Vec::new(), Vec::new(), Vec::new());
         column.carried = nbt::payload(|carried| {
@@ -258,7 +260,7 @@ pub(crate) const fn packing(data_version: i32) -> Packing {
     if data_version < PADDED_WORDS { Packing::Spanning } else { Packing::Padded }
 }
 
-fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> Result<EntityColumn, ColumnError> {
+fn entities(root: Compound<'_>, pos: ColumnPos, data_version: i32) -> Result<EntityColumn, ColumnError> {
     if let Some(name) = doubled(root) {
         return Err(ColumnError::Doubled { name: name.lossy().into_owned() });
     }
@@ -270,8 +272,7 @@ fn entities(root: Compound<'_>, x: i32, z: i32, data_version: i32) -> Result<Ent
     let entities = list.into_iter().flat_map(List::compounds);
     let left = root.fields().filter(|field| !is_mapped_in_entities(field.name.0));
     Ok(EntityColumn {
-        x,
-        z,
+        pos,
         data_version,
         stated: stated::of_entities(root, data_version),
         entities: entities.map(|entity| entity.raw().to_vec()).collect(),

@@ -64,9 +64,10 @@ fn hash_blocks(blocks: &Blocks, hash: &mut Sha256) {
 mod tests {
     use super::*;
     use crate::column::Section;
+    use crate::region::ColumnPos;
 
     fn column(sections: Vec<(i32, Blocks)>) -> Column {
-        let mut column = Column::new(0, 0, 3955);
+        let mut column = Column::new(ColumnPos::new(0, 0), 3955);
         let section = |(y, blocks)| Section { blocks: Some(blocks), ..Section::new(y) };
         column.sections = sections.into_iter().map(section).collect();
         column

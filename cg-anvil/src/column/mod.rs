@@ -6,10 +6,10 @@
 //! [`Column::problems`]; the rest of the column arrives.
 //!
 //! ```
-//! use cg_anvil::{Column, Decoder, Payload, write};
+//! use cg_anvil::{Column, ColumnPos, Decoder, Payload, write};
 //! use cg_anvil::column::{Blocks, Section};
 //!
-//! let mut column = Column::new(-3, 7, 3955);
+//! let mut column = Column::new(ColumnPos::new(-3, 7), 3955);
 //! column.sections.push(Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(-4) });
 //! let bytes = write::column(&column)?;
 //! let Payload::Column(read) = Decoder::default().decode(&bytes)? else { panic!("a column was written") };
@@ -49,7 +49,7 @@ pub(crate) use stated::{is_of_column, is_of_entities};
 pub(crate) use sum::sum_of_all;
 
 use super::nbt::{self, Compound, Tag};
-use super::region::{RegionPos, Slot};
+use super::region::{ColumnPos, RegionPos, Slot};
 
 /// Bytes of one kind of light of a section: four bits a cell.
 pub const LIGHT_BYTES: usize = 2048;
@@ -68,10 +68,8 @@ pub enum Payload {
 /// One column of sections.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// In columns, west to east.
-    pub x: i32,
-    /// In columns, north to south.
-    pub z: i32,
+    /// Where it is.
+    pub pos: ColumnPos,
     /// The number of the game's version that wrote it. A column that states none, or one that its layout cannot be of,
     /// gets the nearest that its layout can be of.
     pub data_version: i32,
@@ -106,10 +104,8 @@ pub struct Column {
 /// The entities of one column, from `entities/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntityColumn {
-    /// In columns, west to east.
-    pub x: i32,
-    /// In columns, north to south.
-    pub z: i32,
+    /// Where it is.
+    pub pos: ColumnPos,
     /// The number of the game's version that wrote it.
     pub data_version: i32,
     /// A compound of `DataVersion` and `Position` as they stand; `None` where they are as the game writes them.
@@ -177,9 +173,9 @@ pub enum Place {
 
 impl Payload {
     /// The column that the NBT says it is; `None` for points of interest, which do not say.
-    pub const fn position(&self) -> Option<(i32, i32)> {
+    pub const fn position(&self) -> Option<ColumnPos> {
         match self {
-            Self::Column(Column { x, z, .. }) | Self::Entities(EntityColumn { x, z, .. }) => Some((*x, *z)),
+            Self::Column(Column { pos, .. }) | Self::Entities(EntityColumn { pos, .. }) => Some(*pos),
             Self::PointsOfInterest => None,
         }
     }
@@ -198,17 +194,18 @@ impl Payload {
 
 /// As [`Payload::check_place`], of a position that a slot's NBT states.
 pub(crate) fn check_place(
-    (x, z): (i32, i32),
+    column: ColumnPos,
     region: Option<RegionPos>,
     slot: Slot,
 ) -> Result<(), ColumnError> {
-    if Slot::of_column(x, z) != slot {
-        let (slot_x, slot_z) = region.map_or((slot.x(), slot.z()), |region| region.column(slot));
-        return Err(ColumnError::WrongPlace { x, z, slot_x, slot_z });
+    if column.slot() != slot {
+        let in_region = ColumnPos::new(slot.x(), slot.z());
+        let slot = region.map_or(in_region, |region| region.column(slot));
+        return Err(ColumnError::WrongPlace { column, slot });
     }
     match region {
-        Some(region) if region != RegionPos::of_column(x, z) => {
-            Err(ColumnError::OtherRegion { x, z, file: region.file_name() })
+        Some(region) if region != column.region() => {
+            Err(ColumnError::OtherRegion { column, file: region.file_name() })
         }
         _ => Ok(()),
     }
@@ -216,10 +213,9 @@ pub(crate) fn check_place(
 
 impl Column {
     /// A column that holds nothing.
-    pub fn new(x: i32, z: i32, data_version: i32) -> Self {
+    pub fn new(pos: ColumnPos, data_version: i32) -> Self {
         Self {
-            x,
-            z,
+            pos,
             data_version,
             stated: None,
             sections: Vec::new(),
@@ -249,7 +245,7 @@ impl Column {
 
     /// The state of a block of this column, by absolute coordinates; `None` where no section has blocks.
     pub fn state(&self, x: i32, y: i32, z: i32) -> Option<&Arc<str>> {
-        if (x >> 4, z >> 4) != (self.x, self.z) {
+        if ColumnPos::new(x >> 4, z >> 4) != self.pos {
             return None;
         }
         let section = self.sections.get(self.section_index(y >> 4)?)?;
@@ -261,7 +257,7 @@ impl Column {
         let mut met = BTreeSet::new();
         let place = |entity: &BlockEntity| {
             let Some([x, y, z]) = entity.pos else { return Place::Elsewhere };
-            if (x >> 4, z >> 4) != (self.x, self.z) {
+            if ColumnPos::new(x >> 4, z >> 4) != self.pos {
                 return Place::Elsewhere;
             }
             let section = self.section_index(y >> 4);

@@ -4,6 +4,7 @@ use cg_minecraft::packed::IndicesError;
 use cg_minecraft::state::StateError;
 
 use crate::nbt::NbtError;
+use crate::region::ColumnPos;
 
 /// Why a slot's NBT is no column.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +21,7 @@ pub enum ColumnError {
         /// 0 when the column has none, as before 1.9.
         data_version: i32,
         /// Where the column says that it is.
-        pos: Option<(i32, i32)>,
+        pos: Option<ColumnPos>,
     },
     /// NBT that is neither a column, nor entities, nor points of interest.
     #[error("the NBT is no column: it has neither Level nor sections, Entities or Sections")]
@@ -50,33 +51,25 @@ pub enum ColumnError {
     #[error("the column has no xPos and zPos")]
     NoPosition,
     /// The column says that it is where no region file can be.
-    #[error("no region can hold column ({x}, {z})")]
+    #[error("no region can hold column {column}")]
     NoRegion {
-        /// Its x.
-        x: i32,
-        /// Its z.
-        z: i32,
+        /// Its place.
+        column: ColumnPos,
     },
     /// The slot shows another slot's column, whose own slot has it too: to take it twice would double it.
-    #[error("the slot of column ({slot_x}, {slot_z}) shows column ({x}, {z})")]
+    #[error("the slot of column {slot} shows column {column}")]
     WrongPlace {
-        /// The column's own x.
-        x: i32,
-        /// The column's own z.
-        z: i32,
-        /// The slot's x: of the world when the region's place is known, else 0 … 31.
-        slot_x: i32,
-        /// The slot's z.
-        slot_z: i32,
+        /// The column's own place.
+        column: ColumnPos,
+        /// The slot's column: of the world when the region's place is known, else x and z are 0 … 31.
+        slot: ColumnPos,
     },
     /// The column is in its slot, but of a region with another name: the file was renamed. What it states of its place
     /// agrees with its block entities and entities, so it can be taken there if nothing else is.
-    #[error("column ({x}, {z}) lies in a file that is named {file}: it was renamed")]
+    #[error("column {column} lies in a file that is named {file}: it was renamed")]
     OtherRegion {
-        /// The column's own x.
-        x: i32,
-        /// The column's own z.
-        z: i32,
+        /// The column's own place.
+        column: ColumnPos,
         /// The name of the file by its place.
         file: String,
     },

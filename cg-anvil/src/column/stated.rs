@@ -30,8 +30,8 @@ pub(crate) fn is_of_column(stated: &[u8], column: &Column) -> bool {
     let version = stated.int("DataVersion").unwrap_or(0);
     let read_as = if column.data_version < NO_LEVEL { version } else { version.max(NO_LEVEL) };
     read_as == column.data_version
-        && stated.int("xPos") == Some(column.x)
-        && stated.int("zPos") == Some(column.z)
+        && stated.int("xPos") == Some(column.pos.x)
+        && stated.int("zPos") == Some(column.pos.z)
 }
 
 /// Whether a slot of entities that is written with these fields is read as this one.
@@ -39,7 +39,7 @@ pub(crate) fn is_of_entities(stated: &[u8], column: &EntityColumn) -> bool {
     let Some(stated) = parse(stated, &[b"DataVersion", b"Position"]) else { return false };
     let Some(Value::IntArray(place)) = stated.get("Position") else { return false };
     stated.int("DataVersion").unwrap_or(0) == column.data_version
-        && place.values().take(2).eq([column.x, column.z])
+        && place.values().take(2).eq([column.pos.x, column.pos.z])
 }
 
 fn states(root: Compound<'_>, data_version: i32) -> bool {

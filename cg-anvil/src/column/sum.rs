@@ -55,11 +55,12 @@ pub(crate) fn sum_of_all<'a>(all: impl Iterator<Item = &'a [u8]>) -> u32 {
 mod tests {
     use super::*;
     use crate::column::{BlockEntity, Blocks, Section};
+    use crate::region::ColumnPos;
 
     #[test]
     fn what_a_slot_holds_counts_and_its_order_does_not() {
         let block_entity = |byte| BlockEntity { pos: None, kind: String::new(), nbt: vec![byte] };
-        let mut column = Column::new(0, 0, 3955);
+        let mut column = Column::new(ColumnPos::new(0, 0), 3955);
         column.sections = vec![Section::new(1), Section::new(2)];
         column.block_entities = [1, 2].map(block_entity).into();
         column.entities = vec![vec![3], vec![4]];

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::nbt::{self, CompoundWriter, TooLong};
+use crate::region::ColumnPos;
 
 /// A 1.18 column with these sections.
 fn column(count: usize, section: impl Fn(&mut CompoundWriter<'_>, usize) -> Result<(), TooLong>) -> Vec<u8> {
@@ -211,7 +212,7 @@ fn a_level_of_a_version_without_it_or_beside_sections_is_one_more_field() {
             level(out);
             out.int_array("Position", &[7, 7]);
         });
-        assert_eq!((column.x, column.z, column.left.as_ref()), (1, 2, Some(&left)), "{version:?}");
+        assert_eq!((column.pos, column.left.as_ref()), (ColumnPos::new(1, 2), Some(&left)), "{version:?}");
         assert_eq!(column.beside, None, "{version:?}");
         assert_eq!(column.data_version, version.unwrap_or(0).max(2844));
         assert_eq!(column.state(16, 0, 32).map(|state| &**state), Some("a:b0"), "{version:?}");
@@ -223,7 +224,7 @@ fn a_level_of_a_version_without_it_or_beside_sections_is_one_more_field() {
         level(root);
     });
     let column = read(&bytes).expect("a column");
-    assert_eq!((column.x, column.left), (1, Some(nbt::payload(level))));
+    assert_eq!((column.pos.x, column.left), (1, Some(nbt::payload(level))));
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn a_level_without_a_root_is_a_column_until_2843_and_none_from_then_on() {
         out.byte("mod:beside", 1);
         out.raw_compounds("sections", [].into_iter());
     });
-    assert_eq!((column.x, column.data_version, column.beside.as_ref()), (7, 2843, Some(&beside)));
+    assert_eq!((column.pos.x, column.data_version, column.beside.as_ref()), (7, 2843, Some(&beside)));
     assert_eq!(read(&crate::write::column(&column).expect("written")), Ok(column));
     for version in [2844, i32::MAX] {
         check_error(&with(version), expect!["the column has no xPos and zPos"]);
@@ -285,7 +286,7 @@ fn a_version_and_a_place_go_out_as_they_were_met() {
         root.compound("Level", |level| ["xPos", "zPos"].map(|name| level.long(name, 5)));
     });
     let column = read(&old).expect("a column");
-    assert_eq!((column.x, column.data_version), (5, 2230));
+    assert_eq!((column.pos.x, column.data_version), (5, 2230));
     let written = crate::write::column(&column).expect("written");
     assert_eq!(fields_of(&written), fields_of(&old));
     for version in versions {
@@ -384,8 +385,8 @@ fn what_is_no_column_is_refused_by_name() {
 
 #[test]
 fn a_slot_that_shows_another_column_is_told() {
-    let payload = Payload::Column(Column::new(-1, 33, 2975));
-    let (here, there) = (Slot::of_column(-1, 33), Slot::of_column(-2, 33));
+    let payload = Payload::Column(Column::new(ColumnPos::new(-1, 33), 2975));
+    let (here, there) = (ColumnPos::new(-1, 33).slot(), ColumnPos::new(-2, 33).slot());
     let region = RegionPos::new(-1, 1);
     assert_eq!(payload.check_place(region, here), Ok(()));
     assert_eq!(payload.check_place(None, here), Ok(()));

@@ -19,7 +19,7 @@ use crate::import::listed_block_entities;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::leftovers::{Back, Blocks};
 use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, key, place};
-use crate::{Decoder, Payload, Slot, nbt};
+use crate::{ColumnPos, Decoder, Payload, nbt};
 
 /// A column of a world as one of a save.
 pub(super) struct Built {
@@ -58,8 +58,7 @@ impl<'a> ColumnBuilder<'a> {
     /// The column of the chunks at these heights, which ascend, and of what was kept beside them.
     pub(super) fn build(
         &self,
-        x: i32,
-        z: i32,
+        at: ColumnPos,
         heights: &[i32],
         report: &mut ExportReport,
     ) -> Result<Built, Error> {
@@ -69,8 +68,7 @@ impl<'a> ColumnBuilder<'a> {
         let (mut status, mut data_version) = (None, None);
         let mut lost = Vec::new();
         for &y in heights {
-            let at = place::chunk_at(self.dimension, x, y, z);
-            let chunk = match self.world.load(at) {
+            let chunk = match self.world.load(at.chunk_at(self.dimension, y)) {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => continue,
                 Err(error)
@@ -99,7 +97,7 @@ impl<'a> ColumnBuilder<'a> {
             self.block_entities(&chunk, &mut block_entities, report);
             self.count_unknown_sides(&chunk, report);
         }
-        if let (None, Ok(property)) = (&rest, name::column_property(self.dimension_name, x, z)) {
+        if let (None, Ok(property)) = (&rest, name::column_property(self.dimension_name, at.x, at.z)) {
             rest = match self.world.property(&Property::Named(property)) {
                 Ok(bytes) => bytes.and_then(|bytes| read_rest(&bytes, report)),
                 // It was counted when the columns were listed.
@@ -107,14 +105,14 @@ impl<'a> ColumnBuilder<'a> {
                 Err(error) => return Err(error),
             };
         }
-        let left = self.leftovers(x, z, report)?;
+        let left = self.leftovers(at, report)?;
         // Of a version before, nothing that is written here could be read.
         let of_left = left.as_ref().map(|left| left.data_version).filter(|version| *version >= NAMED_STATES);
         let data_version = data_version.or(of_left);
         // What tells of the column is with its lowest chunk, and each chunk that came from a save says its status.
         let is_part = rest.is_none() && status.is_some() && data_version.is_none();
         let mut column =
-            rest.unwrap_or_else(|| new_column(x, z, data_version.unwrap_or(DATA_VERSION), status.as_deref()));
+            rest.unwrap_or_else(|| new_column(at, data_version.unwrap_or(DATA_VERSION), status.as_deref()));
         let Column { sections: beside, block_entities: unplaced, .. } = &mut column;
         beside.retain(|beside| sections.binary_search_by_key(&beside.y, |section| section.y).is_err());
         beside.append(&mut sections);
@@ -134,17 +132,16 @@ impl<'a> ColumnBuilder<'a> {
     /// The points of interest of a column, as the slot of a save held them.
     pub(super) fn points_of_interest(
         &self,
-        x: i32,
-        z: i32,
+        at: ColumnPos,
         report: &mut ExportReport,
     ) -> Result<Option<Points>, Error> {
-        let column = key::column_key(self.dimension_name, x, z);
+        let column = key::column_key(self.dimension_name, at);
         let has_column = match self.object(column, |_| Some(()))? {
             Kept::Nothing => false,
             Kept::Here(()) | Kept::Damaged | Kept::Strange => true,
         };
         let decode = |bytes: &[u8]| Points::decode(bytes, has_column);
-        let kept = self.object(key::poi_key(self.dimension_name, x, z), decode)?;
+        let kept = self.object(key::poi_key(self.dimension_name, at), decode)?;
         Ok(kept.told_once("objects of points of interest", report))
     }
 
@@ -152,15 +149,15 @@ impl<'a> ColumnBuilder<'a> {
     pub(super) fn kept_slots(
         &self,
         folder: Folder,
-        columns: Vec<(i32, i32)>,
+        columns: Vec<ColumnPos>,
         report: &mut ExportReport,
     ) -> Result<KeptSlots, Error> {
         let mut all = KeptSlots::new();
-        for (x, z) in columns {
-            let decode = |bytes: &[u8]| Some((KeptSlot::decode(bytes, folder, (x, z))?, bytes.len() as u64));
-            let kept = self.object(slot_key(folder, self.dimension_name, x, z), decode)?;
+        for at in columns {
+            let decode = |bytes: &[u8]| Some((KeptSlot::decode(bytes, folder, at)?, bytes.len() as u64));
+            let kept = self.object(slot_key(folder, self.dimension_name, at), decode)?;
             if let Some((kept, len_bytes)) = kept.told_once("objects of kept slots", report) {
-                all.insert(Slot::of_column(x, z), ((x, z), kept, len_bytes));
+                all.insert(at.slot(), (at, kept, len_bytes));
             }
         }
         Ok(all)
@@ -169,16 +166,15 @@ impl<'a> ColumnBuilder<'a> {
     /// Leftovers of a slot of `entities/`, beside its entities.
     pub(super) fn entity_slot(
         &self,
-        x: i32,
-        z: i32,
+        at: ColumnPos,
         report: &mut ExportReport,
     ) -> Result<Option<EntitySlot>, Error> {
-        let kept = self.object(key::entities_key(self.dimension_name, x, z), EntitySlot::decode)?;
+        let kept = self.object(key::entities_key(self.dimension_name, at), EntitySlot::decode)?;
         Ok(kept.told_once("objects of slots of entities/", report))
     }
 
-    fn leftovers(&self, x: i32, z: i32, report: &mut ExportReport) -> Result<Option<Leftovers>, Error> {
-        let kept = self.object(key::column_key(self.dimension_name, x, z), Leftovers::decode)?;
+    fn leftovers(&self, at: ColumnPos, report: &mut ExportReport) -> Result<Option<Leftovers>, Error> {
+        let kept = self.object(key::column_key(self.dimension_name, at), Leftovers::decode)?;
         Ok(kept.told("objects of columns", report))
     }
 
@@ -321,9 +317,9 @@ fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
 }
 
 /// A column that no save had: generated to the end, unless its chunks say otherwise.
-fn new_column(x: i32, z: i32, data_version: i32, status: Option<&[u8]>) -> Column {
+fn new_column(at: ColumnPos, data_version: i32, status: Option<&[u8]>) -> Column {
     let status = status.and_then(|status| std::str::from_utf8(status).ok()).unwrap_or("minecraft:full");
-    let mut column = Column::new(x, z, data_version);
+    let mut column = Column::new(at, data_version);
     column.carried = nbt::payload(|carried| {
         // The default is short, and what came from a save fitted there.
         let _ = carried.string("Status", status);

@@ -26,8 +26,8 @@ impl Region<'_> {
         }
         report.damaged_columns.push(DamagedColumn {
             dimension: self.dimension_name.clone(),
-            x: column.x,
-            z: column.z,
+            x: column.pos.x,
+            z: column.pos.z,
             sections: std::mem::take(lost),
             is_written,
         });

@@ -12,20 +12,20 @@ use super::report::ExportReport;
 use crate::entity::{self, MAX_RIDER_DEPTH};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{Ids, Origin, place};
-use crate::{EntityRecord, nbt};
+use crate::{ColumnPos, EntityRecord, nbt};
 
 /// How an entity goes into a save.
 pub(super) enum Root {
     /// Inside the vehicle that it rides.
     Rides,
     /// Into this list of this column.
-    In(ListedIn, (i32, i32)),
+    In(ListedIn, ColumnPos),
     /// Not at all: it has no NBT.
     NoNbt,
 }
 
 /// The lists of a region's columns.
-pub(super) type Lists = BTreeMap<(ListedIn, (i32, i32)), Vec<Listed>>;
+pub(super) type Lists = BTreeMap<(ListedIn, ColumnPos), Vec<Listed>>;
 
 /// An entity as a list of a save holds it.
 #[derive(Debug)]
@@ -91,7 +91,9 @@ pub(super) fn root<S: EntitySource<Error = Error>>(
         }
     }
     let column = place::column_of(entity.position.block().chunk());
-    Ok(column.map_or(Root::In(listed_in, (i32::MAX, i32::MAX)), |column| Root::In(listed_in, column)))
+    Ok(column.map_or(Root::In(listed_in, ColumnPos::new(i32::MAX, i32::MAX)), |column| {
+        Root::In(listed_in, column)
+    }))
 }
 
 /// The column in whose list the vehicle at the bottom of those that a rider rides is; `None` where they ride in a circle, or
@@ -100,7 +102,7 @@ pub(super) fn vehicle_column<S: EntitySource<Error = Error>>(
     world: &S,
     catalog: &Catalog,
     rider: &Entity,
-) -> Result<Option<(i32, i32)>, Error> {
+) -> Result<Option<ColumnPos>, Error> {
     let ids = Ids::find(catalog);
     let mut next = origin(&ids, rider).and_then(|origin| origin.vehicle);
     for _ in 0..=MAX_RIDER_DEPTH {
@@ -197,7 +199,7 @@ fn collect<S: EntitySource<Error = Error>>(
         let origin = origin(ids, &entity);
         let under = origin.as_ref().and_then(|origin| origin.vehicle);
         let Some(nbt) = nbt.filter(|_| depth == 0 || under == vehicle) else { continue };
-        let column = origin.as_ref().map_or((0, 0), |origin| origin.column);
+        let column = origin.as_ref().map_or(ColumnPos::default(), |origin| origin.column);
         let riders = origin.and_then(|origin| origin.riders);
         if depth < MAX_RIDER_DEPTH && !records.contains_key(&id) {
             next.extend(

@@ -7,10 +7,10 @@ use super::region::Region;
 use super::report::{DroppedSlot, ExportReport, LISTED};
 use super::slots::{Part, Slots};
 use crate::mapping::kept::{Bytes, Folder, KeptSlot};
-use crate::region::Slot;
+use crate::region::{ColumnPos, Slot};
 
 /// The kept slots of a region's folder, in slot order, with the bytes of their objects.
-pub(super) type KeptSlots = BTreeMap<Slot, ((i32, i32), KeptSlot, u64)>;
+pub(super) type KeptSlots = BTreeMap<Slot, (ColumnPos, KeptSlot, u64)>;
 
 /// Writes a slot as it was.
 pub(super) fn put_kept(
@@ -39,14 +39,14 @@ impl Region<'_> {
     pub(super) fn drop_kept(
         &self,
         folder: Folder,
-        (x, z): (i32, i32),
+        column: ColumnPos,
         kept: &KeptSlot,
         report: &mut ExportReport,
     ) {
         if kept.is_old() {
             report.left_old_slots += 1;
         } else {
-            self.note_dropped(folder, (x, z), &kept.reason, report);
+            self.note_dropped(folder, column, &kept.reason, report);
         }
     }
 
@@ -54,7 +54,7 @@ impl Region<'_> {
     pub(super) fn note_dropped(
         &self,
         folder: Folder,
-        (x, z): (i32, i32),
+        column: ColumnPos,
         reason: &str,
         report: &mut ExportReport,
     ) {
@@ -63,8 +63,8 @@ impl Region<'_> {
             report.dropped_slots.push(DroppedSlot {
                 dimension: self.dimension_name.clone(),
                 folder: folder.name().to_owned(),
-                x,
-                z,
+                x: column.x,
+                z: column.z,
                 reason: reason.to_owned(),
             });
         }

@@ -24,11 +24,11 @@ use crate::mapping::kept::{self, Folder, Mapped};
 use crate::mapping::leftovers::Blocks;
 use crate::mapping::origin::ListedIn;
 use crate::nbt::Tag;
-use crate::region::{RegionPos, Slot};
+use crate::region::{ColumnPos, RegionPos, Slot};
 use crate::write;
 
 /// The columns of a region with the heights of their chunks, in slot order.
-type Heights = BTreeMap<Slot, ((i32, i32), Vec<i32>)>;
+type Heights = BTreeMap<Slot, (ColumnPos, Vec<i32>)>;
 
 /// Blocks that an export writes where points of interest are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Region<'_> {
     ) -> Result<u64, ExportError> {
         let (mut columns, is_whole) = self.chunks()?;
         for column in contents.bare_columns {
-            columns.entry(slot_of(column)).or_insert((column, Vec::new()));
+            columns.entry(column.slot()).or_insert((column, Vec::new()));
         }
         let mut listed = entities::listed(self.world, &contents.entities, report)?;
         entities::into_columns(&mut listed, self.level);
@@ -75,14 +75,14 @@ impl Region<'_> {
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
         let points = contents.points.into_iter().chain(contents.kept_points.iter().copied());
         let mut with_points: BTreeMap<Slot, _> =
-            points.map(|column| (slot_of(column), (column, Beside::Nothing))).collect();
+            points.map(|column| (column.slot(), (column, Beside::Nothing))).collect();
         let kept = builder.kept_slots(Folder::Region, contents.kept_slots, report)?;
         let mut without_chunks = BTreeSet::new();
         if !is_whole {
             // Which chunks there are is only known of each place, and of some columns none may be left.
             for column in contents.imported {
-                columns.entry(slot_of(column)).or_insert_with(|| {
-                    without_chunks.insert(slot_of(column));
+                columns.entry(column.slot()).or_insert_with(|| {
+                    without_chunks.insert(column.slot());
                     (column, Vec::new())
                 });
             }
@@ -101,8 +101,8 @@ impl Region<'_> {
                 self.drop_kept(Folder::Region, column, &kept, report);
             }
         }
-        for (slot, ((x, z), heights)) in columns {
-            let mut built = builder.build(x, z, &heights, report)?;
+        for (slot, (at, heights)) in columns {
+            let mut built = builder.build(at, &heights, report)?;
             let kept = kept.remove(&slot);
             if built.is_part && self.columns.is_some() {
                 slots.leave_out(slot);
@@ -120,11 +120,11 @@ impl Region<'_> {
                 continue;
             }
             // Entities whose column is not stored go to a file of their own.
-            let in_column = listed.get(&(ListedIn::Column, (x, z))).map_or(&[][..], Vec::as_slice);
+            let in_column = listed.get(&(ListedIn::Column, at)).map_or(&[][..], Vec::as_slice);
             let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
             built.column.entities.extend(in_column.iter().map(|listed| listed.nbt.clone()));
             let mut count_column = |column: &Column, report: &mut ExportReport| {
-                listed.remove(&(ListedIn::Column, (x, z)));
+                listed.remove(&(ListedIn::Column, at));
                 report.columns += 1;
                 report.chunks += column.sections.iter().filter(|it| it.blocks.is_some()).count() as u64;
                 report.entities += entity_count;
@@ -142,7 +142,7 @@ impl Region<'_> {
                 self.drop_kept(Folder::Region, *column, kept, report);
             } else if built.is_torn {
                 // An earlier release kept nothing of what it could not read.
-                self.note_dropped(Folder::Region, (x, z), "", report);
+                self.note_dropped(Folder::Region, at, "", report);
             }
             if !self.may_write(&mut built, report) {
                 continue;
@@ -155,7 +155,7 @@ impl Region<'_> {
                     count_column(&column, report);
                 }
                 Err(error) => {
-                    report.missed(format!("column ({x}, {z}) of `{}`: {error}", self.dimension_name), 1);
+                    report.missed(format!("column {at} of `{}`: {error}", self.dimension_name), 1);
                 }
             }
         }
@@ -170,12 +170,12 @@ impl Region<'_> {
     fn write_points(
         &self,
         builder: &ColumnBuilder<'_>,
-        columns: BTreeMap<Slot, ((i32, i32), Beside)>,
+        columns: BTreeMap<Slot, (ColumnPos, Beside)>,
         mut kept: KeptSlots,
         slots: &mut dyn Slots,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
-        for (slot, ((x, z), beside)) in columns {
+        for (slot, (at, beside)) in columns {
             if let Some((column, kept, len_bytes)) = kept.remove(&slot) {
                 let is_alone = kept.mapped == Mapped::Points { is_alone: true };
                 if beside == Beside::Same || beside == Beside::Nothing && is_alone {
@@ -185,7 +185,7 @@ impl Region<'_> {
                 }
                 continue;
             }
-            let Some(points) = builder.points_of_interest(x, z, report)? else { continue };
+            let Some(points) = builder.points_of_interest(at, report)? else { continue };
             if beside == Beside::Same || beside == Beside::Nothing && points.is_alone {
                 slots.put(Part::Points, slot, &points.slot, points.timestamp)?;
             } else if beside == Beside::Nothing {
@@ -199,12 +199,12 @@ impl Region<'_> {
         &self,
         builder: &ColumnBuilder<'_>,
         listed: Lists,
-        entity_slots: Vec<(i32, i32)>,
+        entity_slots: Vec<ColumnPos>,
         mut kept: KeptSlots,
         slots: &mut dyn Slots,
         report: &mut ExportReport,
     ) -> Result<(), ExportError> {
-        let mut columns = BTreeMap::<Slot, ((i32, i32), Vec<Listed>)>::new();
+        let mut columns = BTreeMap::<Slot, (ColumnPos, Vec<Listed>)>::new();
         for ((_, column), listed) in listed {
             let (listed, homeless): (Vec<_>, Vec<_>) =
                 listed.into_iter().partition(|listed| listed.may_be_in_file(self.level));
@@ -216,12 +216,12 @@ impl Region<'_> {
             if listed.is_empty() {
                 continue;
             }
-            columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new())).1.extend(listed);
+            columns.entry(column.slot()).or_insert_with(|| (column, Vec::new())).1.extend(listed);
         }
         for column in entity_slots.into_iter().chain(kept.values().map(|(column, ..)| *column)) {
-            columns.entry(slot_of(column)).or_insert_with(|| (column, Vec::new()));
+            columns.entry(column.slot()).or_insert_with(|| (column, Vec::new()));
         }
-        for (slot, ((x, z), listed)) in columns {
+        for (slot, (pos, listed)) in columns {
             if let Some((column, kept, len_bytes)) = kept.remove(&slot) {
                 let sum = kept::sum_of_entities(listed.iter().map(|listed| listed.nbt.as_slice()));
                 if kept.mapped == Mapped::Entities(sum) {
@@ -231,14 +231,14 @@ impl Region<'_> {
                 }
                 self.drop_kept(Folder::Entities, column, &kept, report);
             }
-            let slot_left = builder.entity_slot(x, z, report)?;
+            let slot_left = builder.entity_slot(pos, report)?;
             let data_version = listed.iter().map(|listed| listed.data_version).max();
             let data_version = data_version.or(slot_left.as_ref().map(|left| left.data_version));
             let data_version = data_version.unwrap_or(DATA_VERSION);
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
             let entities = listed.into_iter().map(|listed| listed.nbt).collect();
             let (stated, list, left) = (None, Some(Tag::End), None);
-            let mut column = EntityColumn { x, z, data_version, stated, entities, list, left };
+            let mut column = EntityColumn { pos, data_version, stated, entities, list, left };
             let had_fields = slot_left.as_ref().is_some_and(EntitySlot::has_fields);
             let was_empty = slot_left.as_ref().is_some_and(EntitySlot::was_empty);
             let timestamp = slot_left.map_or(0, |left| left.put_back(&mut column));
@@ -253,7 +253,7 @@ impl Region<'_> {
                     slots.put(Part::Entities, slot, &nbt, timestamp)?;
                     report.entities += count;
                 }
-                Err(error) => report.missed(format!("entities of column ({x}, {z}): {error}"), count),
+                Err(error) => report.missed(format!("entities of column {pos}: {error}"), count),
             }
         }
         Ok(())
@@ -272,11 +272,11 @@ impl Region<'_> {
                 match stored {
                     Ok(stored) => {
                         let pos = stored.at.pos;
-                        let column = (pos.x() as i32, pos.z() as i32);
+                        let column = ColumnPos::new(pos.x() as i32, pos.z() as i32);
                         if self.columns.is_some_and(|columns| !columns.contains(column)) {
                             return ControlFlow::<()>::Continue(());
                         }
-                        columns.entry(slot_of(column)).or_insert((column, Vec::new())).1.push(pos.y() as i32);
+                        columns.entry(column.slot()).or_insert((column, Vec::new())).1.push(pos.y() as i32);
                     }
                     Err(_) => is_whole = false,
                 }
@@ -288,8 +288,4 @@ impl Region<'_> {
         }
         Ok((columns, is_whole))
     }
-}
-
-const fn slot_of((x, z): (i32, i32)) -> Slot {
-    Slot::of_column(x, z)
 }

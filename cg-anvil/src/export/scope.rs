@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use cg_format::{BlockBox, ChunkBox, ChunkPos, Dimension};
 use cg_store::view::Area;
 
-use crate::region::RegionPos;
+use crate::region::{ColumnPos, RegionPos};
 
 /// The part of a world that is written.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ impl Scope<'_> {
     }
 
     /// Whether a column of a dimension that is written is written too.
-    pub(super) fn has_column(self, column: (i32, i32)) -> bool {
+    pub(super) fn has_column(self, column: ColumnPos) -> bool {
         self.columns().is_none_or(|columns| columns.contains(column))
     }
 
@@ -90,8 +90,8 @@ impl Columns {
         columns
     }
 
-    pub(super) fn contains(&self, (x, z): (i32, i32)) -> bool {
-        self.0.iter().any(|rectangle| rectangle.x.contains(&x) && rectangle.z.contains(&z))
+    pub(super) fn contains(&self, column: ColumnPos) -> bool {
+        self.0.iter().any(|rectangle| rectangle.x.contains(&column.x) && rectangle.z.contains(&column.z))
     }
 
     /// Whether a region has some of the columns.
@@ -172,13 +172,15 @@ mod tests {
                 assert_eq!(count, usize::from(boxes.iter().any(touches)), "({x}, {z})");
             }
         }
-        assert!(columns.touch(RegionPos::of_column(-5, 1)) && !columns.touch(RegionPos::of_column(64, 0)));
+        assert!(
+            columns.touch(ColumnPos::new(-5, 1).region()) && !columns.touch(ColumnPos::new(64, 0).region())
+        );
     }
 
     #[test]
     fn a_box_without_end_is_cut_to_what_regions_reach_and_one_outside_is_nothing() {
         let all = Columns::of(&[area([i64::MIN, i64::MAX], [i64::MIN, i64::MAX])]);
-        assert!(all.contains((i32::MIN, i32::MAX)) && all.contains((0, 0)));
+        assert!(all.contains(ColumnPos::new(i32::MIN, i32::MAX)) && all.contains(ColumnPos::default()));
         let outside = Columns::of(&[area([1 << 40, 1 << 41], [0, 0])]);
         assert_eq!(outside, Columns::default());
     }

@@ -17,7 +17,7 @@ use super::scope::Scope;
 use crate::import::PROGRESS_PREFIX;
 use crate::mapping::key::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
 use crate::mapping::{kept, place};
-use crate::region::RegionPos;
+use crate::region::{ColumnPos, RegionPos};
 
 /// Name under which an export counts kept slots that cannot be read.
 const DAMAGED_SLOTS: &str = "damaged objects of kept slots";
@@ -26,19 +26,19 @@ const DAMAGED_SLOTS: &str = "damaged objects of kept slots";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Contents {
     /// Columns that an import brought; asked for only where rows of chunks are damaged.
-    pub(super) imported: Vec<(i32, i32)>,
+    pub(super) imported: Vec<ColumnPos>,
     /// Columns that have no chunk.
-    pub(super) bare_columns: Vec<(i32, i32)>,
+    pub(super) bare_columns: Vec<ColumnPos>,
     /// Columns whose points of interest are kept.
-    pub(super) points: Vec<(i32, i32)>,
+    pub(super) points: Vec<ColumnPos>,
     /// Columns whose slot of `region/` is kept as bytes.
-    pub(super) kept_slots: Vec<(i32, i32)>,
+    pub(super) kept_slots: Vec<ColumnPos>,
     /// Columns whose slot of `entities/` is kept as bytes.
-    pub(super) kept_entities: Vec<(i32, i32)>,
+    pub(super) kept_entities: Vec<ColumnPos>,
     /// Columns whose slot of `poi/` is kept as bytes.
-    pub(super) kept_points: Vec<(i32, i32)>,
+    pub(super) kept_points: Vec<ColumnPos>,
     /// Columns of whose slot of `entities/` something is kept beside entities.
-    pub(super) entity_slots: Vec<(i32, i32)>,
+    pub(super) entity_slots: Vec<ColumnPos>,
     /// Entities that ride nothing.
     pub(super) entities: Vec<EntityId>,
 }
@@ -95,14 +95,15 @@ pub(super) fn survey(
     world.read_view(|view| {
         view.for_each_property(name::COLUMN_PROPERTY, |property| {
             let column = property.map(|(property, _)| name::column_of_property(property));
+            let column = column.map(|found| found.map(|(dimension, x, z)| (dimension, ColumnPos::new(x, z))));
             match column {
-                Ok(Some((_, x, z))) if !scope.has_column((x, z)) => {}
-                Ok(Some((dimension, x, z))) => {
+                Ok(Some((_, column))) if !scope.has_column(column) => {}
+                Ok(Some((dimension, column))) => {
                     let dimension =
                         name::of(&dimension).ok().and_then(|name| catalog.dimension(name.as_str()));
-                    let place = dimension.filter(|found| wanted(*found)).zip(region_of((x, z)));
+                    let place = dimension.filter(|found| wanted(*found)).zip(region_of(column));
                     if let Some(place) = place {
-                        regions.entry(place).or_default().bare_columns.push((x, z));
+                        regions.entry(place).or_default().bare_columns.push(column);
                     }
                 }
                 Ok(None) => {}
@@ -207,7 +208,7 @@ fn kept_slots(
     regions: &mut BTreeMap<(Dimension, RegionPos), Contents>,
     report: &mut ExportReport,
 ) -> Result<(), Error> {
-    type Columns = fn(&mut Contents) -> &mut Vec<(i32, i32)>;
+    type Columns = fn(&mut Contents) -> &mut Vec<ColumnPos>;
     let imported: (_, Columns, _) =
         (COLUMN_PREFIX, |contents| &mut contents.imported, "damaged objects of columns");
     let kinds: [(&str, Columns, &str); 5] = [
@@ -224,7 +225,7 @@ fn kept_slots(
                 Ok((key, ..)) => {
                     let column = key::column_of(key, &prefix);
                     if let Some(column) = column.filter(|column| scope.has_column(*column)) {
-                        let region = regions.entry((dimension, RegionPos::of_column(column.0, column.1)));
+                        let region = regions.entry((dimension, column.region()));
                         columns(region.or_default()).push(column);
                     }
                 }
@@ -244,7 +245,7 @@ fn is_in_columns(scope: Scope<'_>, block: BlockPos) -> bool {
         .map_or_else(|| scope.columns().is_none(), |column| scope.has_column(column))
 }
 
-fn region_of((x, z): (i32, i32)) -> Option<RegionPos> {
-    let pos = RegionPos::of_column(x, z);
+fn region_of(column: ColumnPos) -> Option<RegionPos> {
+    let pos = column.region();
     RegionPos::new(pos.x(), pos.z())
 }

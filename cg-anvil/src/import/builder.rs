@@ -42,13 +42,13 @@ impl<'a> Builder<'a> {
         let left = Leftovers::take(&mut column, timestamp).encode();
         let places = column.block_entity_places();
         let status = column.status();
-        let Column { x, z, data_version, sections, block_entities, entities, carried, .. } = column;
+        let Column { pos, data_version, sections, block_entities, entities, carried, .. } = column;
         let Column { not_carried, problems, .. } = column;
         let mut is_torn = problems.iter().any(|problem| !matches!(problem.fault, Fault::LightLength { .. }));
         let mut problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         problems.extend(not_carried.iter().map(|name| format!("{name}: it is not as the game writes it")));
         let mut mask = Mask::default();
-        let mut rest = Column { carried, ..Column::new(x, z, data_version) };
+        let mut rest = Column { carried, ..Column::new(pos, data_version) };
         // By section: the component of a cell, or one more that no block can own.
         let mut inside: HashMap<usize, Vec<Inside>> = HashMap::new();
         for (block_entity, place) in block_entities.into_iter().zip(places) {
@@ -95,14 +95,14 @@ impl<'a> Builder<'a> {
         let rest = write::column(&rest).unwrap_or_else(|error| {
             problems.push(format!("what stands beside the sections: {error}"));
             mask.is_bare = true;
-            write::column(&Column::new(x, z, data_version)).expect("an empty column can be written")
+            write::column(&Column::new(pos, data_version)).expect("an empty column can be written")
         });
         let groups = groups_of(&entities);
-        let (place, column) = (ListedIn::Column, (x, z));
+        let (place, column) = (ListedIn::Column, pos);
         let entities = PreparedEntities { place, column, data_version, groups, left: None };
         len_bytes += rest.len() + left.len() + entities.len_bytes();
         let kept = None;
-        PreparedColumn { x, z, chunks, rest, left, entities, problems, is_torn, mask, kept, len_bytes }
+        PreparedColumn { pos, chunks, rest, left, entities, problems, is_torn, mask, kept, len_bytes }
     }
 
     /// A section's blocks with the block entities in it, each with the cell at which it is the first.

@@ -23,8 +23,8 @@ use super::prepare::PreparedColumn;
 use super::stored::StoredColumn;
 use crate::column::Column;
 use crate::mapping::kept::Folder;
-use crate::mapping::{Ids, NO_CHUNK, place};
-use crate::region::Slot;
+use crate::mapping::{Ids, NO_CHUNK};
+use crate::region::{ColumnPos, Slot};
 use crate::write;
 
 /// The chunks of a column that the world has.
@@ -39,30 +39,30 @@ impl Importer<'_> {
         blocks: &[BlockId],
         column: PreparedColumn,
     ) -> Result<(), ImportError> {
-        let PreparedColumn { x, z, chunks, rest, left, entities, problems, .. } = column;
+        let PreparedColumn { pos, chunks, rest, left, entities, problems, .. } = column;
         let PreparedColumn { is_torn, mut mask, kept, len_bytes, .. } = column;
         for problem in problems {
             self.unreadable(slot, problem);
         }
-        if self.is_brought(x, z) {
-            self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
+        if self.is_brought(pos) {
+            self.unreadable(slot, format!("column {pos} was met before in this save"));
             return Ok(());
         }
         if !self.fits(len_bytes) {
             return self.unread_again(slot, Folder::Region, self.too_large(len_bytes));
         }
-        self.progress.brought.insert(x, z);
+        self.progress.brought.insert(pos);
         let untested = Untested::of(entities.data_version, 1);
         self.progress.report.untested = Untested::and(self.progress.report.untested, untested);
         let (count, met) = (chunks.len(), mask.clone());
-        let mut replaced = self.replaceable(slot, x, z, count)?;
+        let mut replaced = self.replaceable(slot, pos, count)?;
         let mut new = BTreeMap::new();
         if replaced.is_some() {
             let schema = catalog.current_schema();
             for (y, mut chunk) in chunks {
                 chunk.remap_blocks(|block| *blocks.get(block.get() as usize).expect("the job numbered it"));
                 let chunk = conform(chunk, &schema, &self.ids).map_err(Error::from)?;
-                new.insert(place::chunk_at(self.dimension, x, y, z), chunk);
+                new.insert(pos.chunk_at(self.dimension, y), chunk);
             }
             mask.heights.extend(self.drop_too_large(slot, &mut new));
             // Half of a column takes the place of none.
@@ -73,14 +73,14 @@ impl Importer<'_> {
         if let Some((_, old)) = replaced.as_ref().filter(|(stored, _)| keeps && stored.is_there()) {
             let added = self.complete(slot, old, new, rest);
             if added > 0 {
-                self.drop_old_slot(x, z);
+                self.drop_old_slot(pos);
             }
-            self.progress.kept.insert(x, z);
+            self.progress.kept.insert(pos);
             self.progress.report.kept_chunks += (count - added) as u64;
             return self.put_entities(slot, catalog, entities).map(drop);
         }
         let Some((stored, old)) = replaced else {
-            self.progress.kept.insert(x, z);
+            self.progress.kept.insert(pos);
             self.progress.report.kept_chunks += count as u64;
             return self.put_entities(slot, catalog, entities).map(drop);
         };
@@ -92,21 +92,21 @@ impl Importer<'_> {
         } else {
             mask.is_bare = true;
             // The record says that the column is there, if nothing else.
-            write::column(&Column::new(x, z, entities.data_version)).expect("an empty column can be written")
+            write::column(&Column::new(pos, entities.data_version)).expect("an empty column can be written")
         };
-        self.put_rest(x, z, &stored, &mut new, rest)?;
+        self.put_rest(pos, &stored, &mut new, rest)?;
         self.count_chunks(&old, &new);
-        self.remove_old(x, z, old)?;
-        self.put_leftovers(x, z, left)?;
+        self.remove_old(pos, old)?;
+        self.put_leftovers(pos, left)?;
         if stored.is_old {
-            self.drop_old_slot(x, z);
+            self.drop_old_slot(pos);
         }
         self.pending.chunks.extend(new.into_iter().map(|(at, chunk)| (at, Some(chunk))));
         self.pending.len_bytes += len_bytes;
         mask.entities = self.put_entities(slot, catalog, entities)?;
         let is_masked_since = mask != met;
         if kept.is_some() || is_masked_since {
-            self.keep_torn(slot, (x, z), kept, &mask, is_masked_since)?;
+            self.keep_torn(slot, pos, kept, &mask, is_masked_since)?;
         }
         Ok(())
     }
@@ -138,14 +138,13 @@ impl Importer<'_> {
     fn replaceable(
         &mut self,
         slot: Slot,
-        x: i32,
-        z: i32,
+        column: ColumnPos,
         chunk_count: usize,
     ) -> Result<Option<(StoredColumn, Old)>, ImportError> {
         let keeps = self.head.choices.merge == Some(Merge::Keep);
         let lacks_none =
             |stored: &StoredColumn| stored.chunks.is_empty() || stored.chunks.len() >= chunk_count;
-        let found = match self.stored(x, z)? {
+        let found = match self.stored(column)? {
             Ok(stored) if keeps && stored.is_there() && (!stored.is_readable() || lacks_none(&stored)) => {
                 return Ok(None);
             }
@@ -155,29 +154,29 @@ impl Importer<'_> {
         match found {
             Ok(found) => Ok(Some(found)),
             Err(why) => {
-                self.damaged_column(slot, x, z, &why);
+                self.damaged_column(slot, column, &why);
                 Ok(None)
             }
         }
     }
 
     /// Reports a column that stays as it is because the world's is damaged.
-    pub(super) fn damaged_column(&mut self, slot: Slot, x: i32, z: i32, why: &str) {
-        let reason = format!("the world keeps its column ({x}, {z}), of which a part is damaged: {why}");
+    pub(super) fn damaged_column(&mut self, slot: Slot, column: ColumnPos, why: &str) {
+        let reason = format!("the world keeps its column {column}, of which a part is damaged: {why}");
         self.unreadable(slot, reason);
     }
 
     /// Puts what no chunk of a column holds after the lowest chunk, or into a property when there is none.
     fn put_rest(
         &mut self,
-        x: i32,
-        z: i32,
+        column: ColumnPos,
         stored: &StoredColumn,
         new: &mut BTreeMap<ChunkAt, Chunk>,
         rest: Vec<u8>,
     ) -> Result<(), ImportError> {
         let Some(side) = self.ids.column else { return Ok(()) };
-        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
+        let property =
+            name::column_property(&self.dimension_name, column.x, column.z).map_err(Error::from)?;
         match new.first_entry() {
             Some(mut lowest) => {
                 lowest.get_mut().set_side(side, rest);
@@ -206,8 +205,8 @@ impl Importer<'_> {
     }
 
     /// Takes the chunks of a column out of the world, with their entities and those that are there without a chunk.
-    fn remove_old(&mut self, x: i32, z: i32, old: Old) -> Result<(), ImportError> {
-        for id in self.without_chunk.remove(&(self.dimension, (x, z))).unwrap_or_default() {
+    fn remove_old(&mut self, column: ColumnPos, old: Old) -> Result<(), ImportError> {
+        for id in self.without_chunk.remove(&(self.dimension, column)).unwrap_or_default() {
             if !self.pending.entities.contains_key(&id) && !self.has_brought(id)? {
                 self.pending.deleted.insert(id);
             }

@@ -80,8 +80,8 @@ impl Importer<'_> {
         if !self.fits(len_bytes) {
             return self.unread_again(slot, Folder::Entities, self.too_large(len_bytes));
         }
-        if !self.keeps(column.0, column.1)? {
-            self.drop_kept(Folder::Entities, column.0, column.1)?;
+        if !self.keeps(column)? {
+            self.drop_kept(Folder::Entities, column)?;
         }
         let sums = self.sums_of_large(&entities);
         let refused = self.put_entities(slot, catalog, entities)?;
@@ -131,7 +131,7 @@ impl Importer<'_> {
         entities: PreparedEntities,
     ) -> Result<BTreeSet<usize>, ImportError> {
         let PreparedEntities { place, column, data_version, groups, .. } = entities;
-        let is_kept = self.keeps(column.0, column.1)?;
+        let is_kept = self.keeps(column)?;
         let limit_bytes = self.world.limits().entity_bytes;
         let mut refused = BTreeSet::new();
         for (index, group) in (0..).zip(groups) {

@@ -22,7 +22,7 @@ use crate::Level;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::layout::digest_of_level;
 use crate::mapping::{Points, key};
-use crate::region::Slot;
+use crate::region::{ColumnPos, Slot};
 use crate::save::{self, OtherForm};
 use crate::settings;
 
@@ -36,25 +36,25 @@ type Change = (Property, Option<Vec<u8>>);
 
 impl Importer<'_> {
     /// Puts what is left of a column into the next transaction, unless the world keeps its own.
-    pub(super) fn put_leftovers(&mut self, x: i32, z: i32, bytes: Vec<u8>) -> Result<(), ImportError> {
+    pub(super) fn put_leftovers(&mut self, column: ColumnPos, bytes: Vec<u8>) -> Result<(), ImportError> {
         let dimension = &self.dimension_name;
-        let key = key::column_key(dimension, x, z);
+        let key = key::column_key(dimension, column);
         if self.head.choices.merge == Some(Merge::Replace)
             && let Ok(key) = &key
             && self.world.objects().get(key)?.is_none_or(|stored| *stored.bytes != *bytes)
         {
             // They belong to what is replaced, unless they came with this save.
-            let points = key::poi_key(dimension, x, z);
-            if !self.has_points(x, z) {
+            let points = key::poi_key(dimension, column);
+            if !self.has_points(column) {
                 self.pending.objects.extend(points.map(|key| (key, None)));
-                self.pending.objects.extend(slot_key(Folder::Poi, dimension, x, z).map(|key| (key, None)));
+                self.pending.objects.extend(slot_key(Folder::Poi, dimension, column).map(|key| (key, None)));
             }
-            let slot = key::entities_key(dimension, x, z);
-            if !self.earlier.entity_slots.contains(x, z) && !self.progress.entity_slots.contains(x, z) {
+            let slot = key::entities_key(dimension, column);
+            if !self.earlier.entity_slots.contains(column) && !self.progress.entity_slots.contains(column) {
                 self.pending.objects.extend(slot.map(|key| (key, None)));
                 self.pending
                     .objects
-                    .extend(slot_key(Folder::Entities, dimension, x, z).map(|key| (key, None)));
+                    .extend(slot_key(Folder::Entities, dimension, column).map(|key| (key, None)));
             }
         }
         self.put_object(key, bytes, "what is left of columns").map(drop)
@@ -99,13 +99,13 @@ impl Importer<'_> {
     pub(super) fn keep_region_slot(
         &mut self,
         slot: Slot,
-        (x, z): (i32, i32),
+        column: ColumnPos,
         bytes: Vec<u8>,
         is_old: bool,
     ) -> Result<(), ImportError> {
-        if self.is_brought(x, z) {
+        if self.is_brought(column) {
             if is_old {
-                self.unreadable(slot, format!("column ({x}, {z}) was met before in this save"));
+                self.unreadable(slot, format!("column {column} was met before in this save"));
             }
             return Ok(());
         }
@@ -113,111 +113,111 @@ impl Importer<'_> {
             self.unreadable(slot, self.too_large(bytes.len()));
             return Ok(());
         }
-        self.progress.brought.insert(x, z);
-        let stored = match self.stored(x, z)? {
+        self.progress.brought.insert(column);
+        let stored = match self.stored(column)? {
             Ok(stored) => stored,
             Err(why) => {
-                self.progress.kept.insert(x, z);
-                self.damaged_column(slot, x, z, &why);
+                self.progress.kept.insert(column);
+                self.damaged_column(slot, column, &why);
                 return Ok(());
             }
         };
         if stored.is_readable() {
-            self.progress.kept.insert(x, z);
+            self.progress.kept.insert(column);
             if is_old && self.head.choices.merge != Some(Merge::Keep) {
                 let reason = format!(
-                    "column ({x}, {z}) is of before 1.13 and does not replace the blocks that the world has there"
+                    "column {column} is of before 1.13 and does not replace the blocks that the world has there"
                 );
                 self.unreadable(slot, reason);
             }
             return Ok(());
         }
         let is_put = if is_old {
-            let key = slot_key(Folder::Region, &self.dimension_name, x, z);
+            let key = slot_key(Folder::Region, &self.dimension_name, column);
             self.pending.len_bytes += bytes.len();
             let is_put = self.put_object(key, bytes, "columns of before 1.13")?;
             self.progress.report.old_slots += u64::from(is_put);
             is_put
         } else {
-            self.put_kept(slot, Folder::Region, (x, z), bytes)?
+            self.put_kept(slot, Folder::Region, column, bytes)?
         };
         if !is_put {
-            self.progress.kept.insert(x, z);
+            self.progress.kept.insert(column);
         }
         Ok(())
     }
 
     /// Forgets what the world keeps of a slot of `region/`, whose blocks arrive.
-    pub(super) fn drop_old_slot(&mut self, x: i32, z: i32) {
-        let key = slot_key(Folder::Region, &self.dimension_name, x, z);
+    pub(super) fn drop_old_slot(&mut self, column: ColumnPos) {
+        let key = slot_key(Folder::Region, &self.dimension_name, column);
         self.pending.objects.extend(key.map(|key| (key, None)));
     }
 
     /// Whether this import met points of interest of a column.
-    pub(super) fn has_points(&self, x: i32, z: i32) -> bool {
-        self.earlier.points.contains(x, z) || self.progress.points.contains(x, z)
+    pub(super) fn has_points(&self, column: ColumnPos) -> bool {
+        self.earlier.points.contains(column) || self.progress.points.contains(column)
     }
 
     /// Whether the save has points of interest without a column.
-    pub(super) fn is_alone(&self, x: i32, z: i32) -> bool {
-        let is_unread = self.earlier.unread.contains(x, z) || self.progress.unread.contains(x, z);
-        !self.is_brought(x, z) && !is_unread
+    pub(super) fn is_alone(&self, column: ColumnPos) -> bool {
+        let is_unread = self.earlier.unread.contains(column) || self.progress.unread.contains(column);
+        !self.is_brought(column) && !is_unread
     }
 
     pub(super) fn points_of_interest(
         &mut self,
         slot: Slot,
-        (x, z): (i32, i32),
+        column: ColumnPos,
         mut points: Points,
     ) -> Result<(), ImportError> {
-        if self.has_points(x, z) {
-            let reason = format!("points of interest of column ({x}, {z}) were met before in this save");
+        if self.has_points(column) {
+            let reason = format!("points of interest of column {column} were met before in this save");
             self.unreadable(slot, reason);
             return Ok(());
         }
-        points.is_alone = self.is_alone(x, z);
+        points.is_alone = self.is_alone(column);
         let bytes = points.encode();
         if !self.fits(bytes.len()) {
             return self.unread_again(slot, Folder::Poi, self.too_large(bytes.len()));
         }
-        self.progress.points.insert(x, z);
-        if self.is_of_other_blocks(x, z)? {
+        self.progress.points.insert(column);
+        if self.is_of_other_blocks(column)? {
             return Ok(());
         }
-        self.drop_kept(Folder::Poi, x, z)?;
+        self.drop_kept(Folder::Poi, column)?;
         self.pending.len_bytes += bytes.len();
-        let key = key::poi_key(&self.dimension_name, x, z);
+        let key = key::poi_key(&self.dimension_name, column);
         self.put_object(key, bytes, "points of interest").map(drop)
     }
 
     /// Puts what in a slot of `entities/` is no entity into the next transaction, unless the world keeps its own, or an
     /// earlier slot of the save was of the same column.
-    pub(super) fn put_entity_slot(&mut self, (x, z): (i32, i32), bytes: Vec<u8>) -> Result<(), ImportError> {
-        if self.earlier.entity_slots.contains(x, z) || self.progress.entity_slots.contains(x, z) {
-            self.lost(format!("fields of a second slot of entities/ for column ({x}, {z})"));
+    pub(super) fn put_entity_slot(&mut self, column: ColumnPos, bytes: Vec<u8>) -> Result<(), ImportError> {
+        if self.earlier.entity_slots.contains(column) || self.progress.entity_slots.contains(column) {
+            self.lost(format!("fields of a second slot of entities/ for column {column}"));
             return Ok(());
         }
-        self.progress.entity_slots.insert(x, z);
-        if self.is_of_other_blocks(x, z)? {
+        self.progress.entity_slots.insert(column);
+        if self.is_of_other_blocks(column)? {
             return Ok(());
         }
         self.pending.len_bytes += bytes.len();
-        let key = key::entities_key(&self.dimension_name, x, z);
+        let key = key::entities_key(&self.dimension_name, column);
         self.put_object(key, bytes, "fields beside entities").map(drop)
     }
 
     /// Whether this import met a column that could be read.
-    pub(super) fn is_brought(&self, x: i32, z: i32) -> bool {
-        self.earlier.columns.contains(x, z) || self.progress.brought.contains(x, z)
+    pub(super) fn is_brought(&self, column: ColumnPos) -> bool {
+        self.earlier.columns.contains(column) || self.progress.brought.contains(column)
     }
 
     /// Whether the world has a column that this import did not bring. Versions do not tell: entities that are given to a
     /// chunk make it another.
-    pub(super) fn is_of_other_blocks(&mut self, x: i32, z: i32) -> Result<bool, ImportError> {
-        if self.keeps(x, z)? {
+    pub(super) fn is_of_other_blocks(&mut self, column: ColumnPos) -> Result<bool, ImportError> {
+        if self.keeps(column)? {
             return Ok(true);
         }
-        Ok(!self.is_brought(x, z) && self.stored(x, z)?.map_or(true, |stored| stored.is_there()))
+        Ok(!self.is_brought(column) && self.stored(column)?.map_or(true, |stored| stored.is_there()))
     }
 
     /// Takes the save's files that are no regions; what the world has of them already is not written again, so that

@@ -7,7 +7,7 @@ use super::choices::Merge;
 use super::error::ImportError;
 use super::prepare::{self, Lost, not_kept};
 use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped, Mask};
-use crate::region::{Extent, RawSlot, Slot};
+use crate::region::{ColumnPos, Extent, RawSlot, Slot};
 use crate::save::RegionKind;
 use crate::{Decoder, Region};
 
@@ -29,15 +29,15 @@ impl Importer<'_> {
         let Lost { reason, raw } = lost;
         let place = self.region().pos.map(|region| region.column(slot));
         // Only a slot of blocks may have held a column.
-        if let Some((x, z)) = place.filter(|_| folder == Folder::Region) {
-            self.progress.unread.insert(x, z);
+        if let Some(column) = place.filter(|_| folder == Folder::Region) {
+            self.progress.unread.insert(column);
         }
         self.unreadable(slot, reason.clone());
         let (Some(place), Some(raw)) = (place, raw) else { return Ok(()) };
         let mapped = match folder {
             Folder::Region => Mapped::Nothing,
             Folder::Entities => Mapped::Entities(kept::sum_of_entities(std::iter::empty())),
-            Folder::Poi => Mapped::Points { is_alone: self.is_alone(place.0, place.1) },
+            Folder::Poi => Mapped::Points { is_alone: self.is_alone(place) },
         };
         // What the reader says of such a slot tells the length of the file, which is another one when it comes again.
         let reason = if raw.place.is_some() { OUTSIDE.to_owned() } else { reason };
@@ -70,7 +70,7 @@ impl Importer<'_> {
     pub(super) fn keep_torn(
         &mut self,
         slot: Slot,
-        (x, z): (i32, i32),
+        column: ColumnPos,
         kept: Option<KeptSlot>,
         mask: &Mask,
         is_masked_since: bool,
@@ -92,31 +92,31 @@ impl Importer<'_> {
         };
         let Some(kept) = kept else { return Ok(()) };
         let bytes = self.encoded(slot, &kept);
-        self.put_kept(slot, Folder::Region, (x, z), bytes).map(drop)
+        self.put_kept(slot, Folder::Region, column, bytes).map(drop)
     }
 
     /// Keeps a slot of `entities/`, unless the world keeps the column as it is.
     pub(super) fn keep_entities(
         &mut self,
         slot: Slot,
-        (x, z): (i32, i32),
+        column: ColumnPos,
         kept: &KeptSlot,
     ) -> Result<(), ImportError> {
-        if self.is_of_other_blocks(x, z)? {
+        if self.is_of_other_blocks(column)? {
             return Ok(());
         }
-        self.progress.entity_slots.insert(x, z);
+        self.progress.entity_slots.insert(column);
         let bytes = self.encoded(slot, kept);
-        self.put_kept(slot, Folder::Entities, (x, z), bytes).map(drop)
+        self.put_kept(slot, Folder::Entities, column, bytes).map(drop)
     }
 
-    fn keep_points(&mut self, slot: Slot, (x, z): (i32, i32), kept: &KeptSlot) -> Result<(), ImportError> {
-        if self.has_points(x, z) || self.is_of_other_blocks(x, z)? {
+    fn keep_points(&mut self, slot: Slot, column: ColumnPos, kept: &KeptSlot) -> Result<(), ImportError> {
+        if self.has_points(column) || self.is_of_other_blocks(column)? {
             return Ok(());
         }
-        self.progress.points.insert(x, z);
+        self.progress.points.insert(column);
         let bytes = self.encoded(slot, kept);
-        self.put_kept(slot, Folder::Poi, (x, z), bytes).map(drop)
+        self.put_kept(slot, Folder::Poi, column, bytes).map(drop)
     }
 
     /// The object of a kept slot; of one that is too large for the world, without its bytes.
@@ -139,11 +139,11 @@ impl Importer<'_> {
         &mut self,
         slot: Slot,
         folder: Folder,
-        (x, z): (i32, i32),
+        column: ColumnPos,
         bytes: Vec<u8>,
     ) -> Result<bool, ImportError> {
         let len_bytes = bytes.len() as u64;
-        let key = kept::slot_key(folder, &self.dimension_name, x, z);
+        let key = kept::slot_key(folder, &self.dimension_name, column);
         if key.is_err() {
             self.unreadable(slot, not_kept("the dimension's name is too long"));
             return Ok(false);
@@ -158,11 +158,11 @@ impl Importer<'_> {
     }
 
     /// Forgets what the world keeps of a slot that can be read now.
-    pub(super) fn drop_kept(&mut self, folder: Folder, x: i32, z: i32) -> Result<(), ImportError> {
+    pub(super) fn drop_kept(&mut self, folder: Folder, column: ColumnPos) -> Result<(), ImportError> {
         if self.head.choices.merge != Some(Merge::Replace) {
             return Ok(());
         }
-        let Ok(key) = kept::slot_key(folder, &self.dimension_name, x, z) else { return Ok(()) };
+        let Ok(key) = kept::slot_key(folder, &self.dimension_name, column) else { return Ok(()) };
         match self.world.objects().version(&key) {
             Ok(None) => {}
             Ok(Some(_)) => drop(self.pending.objects.insert(key, None)),

@@ -12,16 +12,17 @@
 //!
 //! ```
 //! use cg_anvil::column::{Blocks, Column, Section};
-//! use cg_anvil::region::{RegionPos, RegionWriter, Slot};
+//! use cg_anvil::region::{ColumnPos, RegionWriter};
 //! use cg_anvil::write;
 //! use cg_anvil::import::{ImportOptions, import};
 //! use cg_store::prelude::*;
 //!
 //! let save = tempfile::tempdir()?;
-//! let mut column = Column::new(0, 0, 3955);
+//! let at = ColumnPos::new(0, 0);
+//! let mut column = Column::new(at, 3955);
 //! column.sections.push(Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(-4) });
-//! let mut region = RegionWriter::create(&save.path().join("region"), RegionPos::of_column(0, 0))?;
-//! region.put(Slot::of_column(0, 0), &write::column(&column)?, 0)?;
+//! let mut region = RegionWriter::create(&save.path().join("region"), at.region())?;
+//! region.put(at.slot(), &write::column(&column)?, 0)?;
 //! region.finish()?;
 //!
 //! let world = World::builder().in_memory()?;

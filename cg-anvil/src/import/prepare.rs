@@ -15,7 +15,7 @@ use crate::column::{self, ColumnError, EntityColumn};
 use crate::mapping::kept::{Bytes, Mapped, MappedColumn, Mask};
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{EntitySlot, Ids, KeptSlot, Points};
-use crate::region::{Extent, RawSlot, ReadLimits, RegionPos, Slot};
+use crate::region::{ColumnPos, Extent, RawSlot, ReadLimits, RegionPos, Slot};
 use crate::save::RegionKind;
 use crate::{Decoder, EntityRecord, Payload, Region, SlotError, entity, nbt};
 
@@ -62,9 +62,9 @@ pub(super) enum Content {
     Column(Box<PreparedColumn>),
     Entities(PreparedEntities),
     /// The column at this place, of before 1.13, as an object.
-    OldSlot((i32, i32), Vec<u8>),
+    OldSlot(ColumnPos, Vec<u8>),
     /// Of the column at this place.
-    PointsOfInterest((i32, i32), Points),
+    PointsOfInterest(ColumnPos, Points),
     /// A slot of a file whose place nothing tells.
     NoPlace(&'static str),
     Unreadable(Lost),
@@ -82,8 +82,7 @@ pub(super) struct Lost {
 /// A column on its way into the world.
 #[derive(Debug)]
 pub(super) struct PreparedColumn {
-    pub(super) x: i32,
-    pub(super) z: i32,
+    pub(super) pos: ColumnPos,
     /// Ascending by y; blocks by the job's own numbers.
     pub(super) chunks: Vec<(i32, Chunk)>,
     /// Record of the column, beside its chunks.
@@ -107,7 +106,7 @@ pub(super) struct PreparedColumn {
 #[derive(Debug)]
 pub(super) struct PreparedEntities {
     pub(super) place: ListedIn,
-    pub(super) column: (i32, i32),
+    pub(super) column: ColumnPos,
     pub(super) data_version: i32,
     /// Each with its riders, vehicles first.
     pub(super) groups: Vec<Vec<EntityRecord>>,
@@ -135,9 +134,9 @@ struct Read {
 enum Held {
     Payload(Payload),
     /// A column of before 1.13: its place, and its NBT.
-    Old((i32, i32), Vec<u8>),
+    Old(ColumnPos, Vec<u8>),
     /// Points of interest: their column, as far as the file's name tells it, and their NBT.
-    Points(Option<(i32, i32)>, Vec<u8>),
+    Points(Option<ColumnPos>, Vec<u8>),
 }
 
 /// Reads a job's slots.
@@ -283,26 +282,26 @@ fn check_folder(kind: RegionKind, of: RegionKind, found: &'static str) -> Result
 
 /// Checks that a column may be taken where it says that it is.
 fn check_place(
-    (x, z): (i32, i32),
+    column: ColumnPos,
     region: Option<RegionPos>,
     kind: RegionKind,
     slot: Slot,
 ) -> Result<(), ColumnError> {
-    match column::check_place((x, z), region, slot) {
+    match column::check_place(column, region, slot) {
         Ok(()) => {}
         // A file that was renamed: its columns say where they are, and so do their block entities. In a save it may be a
         // copy of another.
         Err(ColumnError::OtherRegion { .. }) if kind == RegionKind::ByContent => {}
         Err(error) => return Err(error),
     }
-    if region_of(x, z).is_none() {
-        return Err(ColumnError::NoRegion { x, z });
+    if region_of(column).is_none() {
+        return Err(ColumnError::NoRegion { column });
     }
     Ok(())
 }
 
-fn region_of(x: i32, z: i32) -> Option<RegionPos> {
-    let pos = RegionPos::of_column(x, z);
+fn region_of(column: ColumnPos) -> Option<RegionPos> {
+    let pos = column.region();
     RegionPos::new(pos.x(), pos.z())
 }
 
@@ -323,8 +322,8 @@ fn owners_seen(payloads: &[(Slot, Result<Read, Lost>)]) -> HashSet<String> {
 
 fn entities_of(mut column: EntityColumn, timestamp: u32) -> PreparedEntities {
     let left = EntitySlot::take(&mut column, timestamp).map(|left| left.encode());
-    let EntityColumn { x, z, data_version, entities, .. } = column;
-    let (place, column) = (ListedIn::EntityFile, (x, z));
+    let EntityColumn { pos, data_version, entities, .. } = column;
+    let (place, column) = (ListedIn::EntityFile, pos);
     PreparedEntities { place, column, data_version, groups: groups_of(&entities), left }
 }
 

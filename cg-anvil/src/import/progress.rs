@@ -20,7 +20,7 @@ use super::choices::Choices;
 use super::error::ImportError;
 use super::report::ImportReport;
 use super::source::Stamp;
-use crate::region::{RegionPos, Slot};
+use crate::region::{ColumnPos, Slot};
 
 /// How the names of all properties begin in which an import keeps its progress.
 pub(crate) const PROGRESS_PREFIX: &str = "minecraft:import";
@@ -132,14 +132,14 @@ impl Brought {
     }
 
     /// Whether a column came.
-    pub(super) fn contains(&self, x: i32, z: i32) -> bool {
-        let (region, word, bit) = place(x, z);
+    pub(super) fn contains(&self, column: ColumnPos) -> bool {
+        let (region, word, bit) = place(column);
         self.find(region).is_ok_and(|index| self.0[index].slots[word] & bit != 0)
     }
 
     /// Notes that a column came.
-    pub(super) fn insert(&mut self, x: i32, z: i32) {
-        let (region, word, bit) = place(x, z);
+    pub(super) fn insert(&mut self, column: ColumnPos) {
+        let (region, word, bit) = place(column);
         let index = self.find(region).unwrap_or_else(|index| {
             let slots = [0; Slot::COUNT as usize / 64];
             self.0.insert(index, Region { x: region.0, z: region.1, slots });
@@ -179,9 +179,9 @@ impl Earlier {
 }
 
 /// A column's region, and its word and bit there.
-const fn place(x: i32, z: i32) -> ((i32, i32), usize, u64) {
-    let region = RegionPos::of_column(x, z);
-    let slot = Slot::of_column(x, z).index() as usize;
+const fn place(column: ColumnPos) -> ((i32, i32), usize, u64) {
+    let region = column.region();
+    let slot = column.slot().index() as usize;
     ((region.x(), region.z()), slot / 64, 1 << (slot % 64))
 }
 

@@ -17,7 +17,7 @@ use super::choices::Merge;
 use super::error::ImportError;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::{NO_CHUNK, key, place};
-use crate::region::RegionPos;
+use crate::region::{ColumnPos, RegionPos};
 
 /// Sections that a save can have.
 const SECTION_Y: std::ops::RangeInclusive<i32> = -128..=127;
@@ -52,7 +52,7 @@ pub(super) type Damaged = String;
 #[derive(Debug)]
 pub(super) struct RegionChunks {
     place: (Dimension, RegionPos),
-    columns: BTreeMap<(i32, i32), Vec<ChunkAt>>,
+    columns: BTreeMap<ColumnPos, Vec<ChunkAt>>,
     /// Whether all rows of the region could be read.
     is_whole: bool,
 }
@@ -83,7 +83,7 @@ impl RegionChunks {
 }
 
 /// The entities of a world by the column that they are in.
-pub(super) type ByColumn = BTreeMap<(Dimension, (i32, i32)), Vec<EntityId>>;
+pub(super) type ByColumn = BTreeMap<(Dimension, ColumnPos), Vec<EntityId>>;
 
 /// The entities that an import left without a chunk, because there was none where they are. Reads every entity once.
 pub(super) fn without_chunk(world: &World) -> Result<ByColumn, Error> {
@@ -106,7 +106,7 @@ pub(super) fn without_chunk(world: &World) -> Result<ByColumn, Error> {
 impl Importer<'_> {
     /// Contents in the world of a column that this import did not bring, or its damage in words. Columns of one region
     /// that follow each other cost one look at its keys.
-    pub(super) fn stored(&mut self, x: i32, z: i32) -> Result<Result<StoredColumn, Damaged>, ImportError> {
+    pub(super) fn stored(&mut self, column: ColumnPos) -> Result<Result<StoredColumn, Damaged>, ImportError> {
         let damaged = |error: Error| {
             if error.kind() == ErrorKind::Damaged {
                 Ok(Err(error.to_string()))
@@ -114,16 +114,16 @@ impl Importer<'_> {
                 Err(ImportError::Store(error))
             }
         };
-        let region = (self.dimension, RegionPos::of_column(x, z));
+        let region = (self.dimension, column.region());
         let chunks = match self.chunks.take().filter(|chunks| chunks.place == region) {
             Some(chunks) => chunks,
             None => RegionChunks::find(self.world, region)?,
         };
-        let mut found: BTreeSet<_> = chunks.columns.get(&(x, z)).into_iter().flatten().copied().collect();
+        let mut found: BTreeSet<_> = chunks.columns.get(&column).into_iter().flatten().copied().collect();
         let is_whole = chunks.is_whole;
         self.chunks = Some(chunks);
         if !is_whole {
-            for at in SECTION_Y.map(|y| place::chunk_at(self.dimension, x, y, z)) {
+            for at in SECTION_Y.map(|y| column.chunk_at(self.dimension, y)) {
                 match self.world.load(at) {
                     Ok(None) => {}
                     Ok(Some(_)) => drop(found.insert(at)),
@@ -131,15 +131,16 @@ impl Importer<'_> {
                 }
             }
         }
-        let property = name::column_property(&self.dimension_name, x, z).map_err(Error::from)?;
+        let property =
+            name::column_property(&self.dimension_name, column.x, column.z).map_err(Error::from)?;
         let has_record = match self.world.property(&Property::Named(property)) {
             Ok(record) => record.is_some(),
             Err(error) => return damaged(error),
         };
         let objects = self.world.objects();
         let mut is_old = false;
-        let kept = slot_key(Folder::Region, &self.dimension_name, x, z);
-        let keys = [kept, key::column_key(&self.dimension_name, x, z)];
+        let kept = slot_key(Folder::Region, &self.dimension_name, column);
+        let keys = [kept, key::column_key(&self.dimension_name, column)];
         for (key, is_slot) in keys.into_iter().zip([true, false]) {
             // Of a dimension whose name is too long for a key there is none.
             let Ok(key) = key else { continue };
@@ -174,13 +175,13 @@ impl Importer<'_> {
     }
 
     /// Whether the world keeps a column as it is, so that nothing of this save's belongs to it.
-    pub(super) fn keeps(&mut self, x: i32, z: i32) -> Result<bool, ImportError> {
-        if self.earlier.kept.contains(x, z) || self.progress.kept.contains(x, z) {
+    pub(super) fn keeps(&mut self, column: ColumnPos) -> Result<bool, ImportError> {
+        if self.earlier.kept.contains(column) || self.progress.kept.contains(column) {
             return Ok(true);
         }
-        if self.head.choices.merge != Some(Merge::Keep) || self.is_brought(x, z) {
+        if self.head.choices.merge != Some(Merge::Keep) || self.is_brought(column) {
             return Ok(false);
         }
-        Ok(self.stored(x, z)?.map_or(true, |column| column.is_there()))
+        Ok(self.stored(column)?.map_or(true, |column| column.is_there()))
     }
 }

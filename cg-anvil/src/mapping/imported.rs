@@ -84,11 +84,12 @@ mod tests {
     use crate::mapping::Leftovers;
     use crate::mapping::kept::{Bytes, KeptSlot, Mapped};
     use crate::nbt;
+    use crate::region::ColumnPos;
 
     #[test]
     fn each_column_counts_with_its_version() {
         let mut found = ImportedObjects::default();
-        let column = |version| Leftovers::take(&mut Column::new(0, 0, version), 0).encode();
+        let column = |version| Leftovers::take(&mut Column::new(ColumnPos::new(0, 0), version), 0).encode();
         let old = |version: Option<i32>| {
             let slot = nbt::document(|root| {
                 if let Some(version) = version {

@@ -20,7 +20,7 @@ use super::leftovers::{begin, parse};
 use crate::Decoder;
 use crate::column::{BlocksDigest, Column, ColumnError, Place, sum_of_all};
 use crate::nbt::{self, Compound, Value};
-use crate::region::RawSlot;
+use crate::region::{ColumnPos, RawSlot};
 
 /// How the keys of all kept slots begin, and no others.
 pub(super) const PREFIX: &str = "minecraft/slot";
@@ -182,8 +182,8 @@ impl MappedColumn {
 ///
 /// # Errors
 /// [`Error::ObjectKey`] when the dimension's name is too long for a key.
-pub fn slot_key(folder: Folder, dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    of_column(folder.prefix(), dimension, x, z)
+pub fn slot_key(folder: Folder, dimension: &str, column: ColumnPos) -> Result<ObjectKey, Error> {
+    of_column(folder.prefix(), dimension, column)
 }
 
 impl KeptSlot {
@@ -224,7 +224,7 @@ impl KeptSlot {
     }
 
     /// Reads an object; `None` when it is none of this format, or of another place.
-    pub fn decode(bytes: &[u8], folder: Folder, column: (i32, i32)) -> Option<Self> {
+    pub fn decode(bytes: &[u8], folder: Folder, column: ColumnPos) -> Option<Self> {
         let root = parse(bytes)?;
         let timestamp = root.int("timestamp")?.cast_unsigned();
         let array = |name| match root.get(name) {
@@ -269,7 +269,7 @@ impl KeptSlot {
 }
 
 /// The NBT of a column of before 1.13, if that is what it is, and of this place.
-fn old_column(slot: Vec<u8>, folder: Folder, column: (i32, i32)) -> Option<Vec<u8>> {
+fn old_column(slot: Vec<u8>, folder: Folder, column: ColumnPos) -> Option<Vec<u8>> {
     if folder != Folder::Region {
         return None;
     }
@@ -318,7 +318,7 @@ pub fn count(world: &World) -> Result<KeptCount, Error> {
 }
 
 /// The key of a kept slot, and the column that it is of.
-pub type KeyOfColumn = (ObjectKey, (i32, i32));
+pub type KeyOfColumn = (ObjectKey, ColumnPos);
 
 /// The kept slots of a dimension, by the name that it has in a save, with their columns.
 ///
@@ -330,9 +330,9 @@ pub fn keys_of_dimension(world: &World, dimension: &str) -> Result<Vec<KeyOfColu
         let prefix = dimension_prefix(folder.prefix(), dimension);
         world.objects().for_each(&prefix, |object| {
             if let Ok((key, ..)) = object
-                && let Some((x, z)) = column_of(key, &prefix)
+                && let Some(column) = column_of(key, &prefix)
             {
-                keys.extend(slot_key(folder, dimension, x, z).map(|key| (key, (x, z))));
+                keys.extend(slot_key(folder, dimension, column).map(|key| (key, column)));
             }
             ControlFlow::<()>::Continue(())
         })?;
@@ -393,7 +393,7 @@ mod tests {
         ];
         for (folder, mapped, raw) in slots {
             let kept = KeptSlot { bytes: Bytes::Raw(raw), mapped, reason: "no palette".into() };
-            assert_eq!(KeptSlot::decode(&kept.encode(), folder, (1, 2)), Some(kept));
+            assert_eq!(KeptSlot::decode(&kept.encode(), folder, ColumnPos::new(1, 2)), Some(kept));
         }
     }
 
@@ -405,15 +405,15 @@ mod tests {
             reason: "é".repeat(REASON_BYTES),
         };
         let bytes = kept(&[0; 5]).encode();
-        let found = KeptSlot::decode(&bytes, Folder::Region, (0, 0)).expect("an object");
+        let found = KeptSlot::decode(&bytes, Folder::Region, ColumnPos::default()).expect("an object");
         assert_eq!(found.reason, "é".repeat(REASON_BYTES / 2));
         // A slot has a head, those of entities/ a checksum, those of poi/ whether they are alone.
-        assert_eq!(KeptSlot::decode(&kept(&[0; 4]).encode(), Folder::Region, (0, 0)), None);
-        assert_eq!(KeptSlot::decode(&bytes, Folder::Entities, (0, 0)), None);
-        assert_eq!(KeptSlot::decode(&bytes, Folder::Poi, (0, 0)), None);
-        assert_eq!(KeptSlot::decode(&bytes[1..], Folder::Region, (0, 0)), None);
+        assert_eq!(KeptSlot::decode(&kept(&[0; 4]).encode(), Folder::Region, ColumnPos::default()), None);
+        assert_eq!(KeptSlot::decode(&bytes, Folder::Entities, ColumnPos::default()), None);
+        assert_eq!(KeptSlot::decode(&bytes, Folder::Poi, ColumnPos::default()), None);
+        assert_eq!(KeptSlot::decode(&bytes[1..], Folder::Region, ColumnPos::default()), None);
         let today = nbt::document(|root| ["xPos", "zPos"].map(|name| root.int(name, 0)));
         let old = KeptSlot { bytes: Bytes::Old(7, today), ..kept(&[]) };
-        assert_eq!(KeptSlot::decode(&old.encode(), Folder::Region, (0, 0)), None);
+        assert_eq!(KeptSlot::decode(&old.encode(), Folder::Region, ColumnPos::default()), None);
     }
 }

@@ -18,7 +18,7 @@ use cg_store::objects::ObjectKey;
 
 use super::kept::{self, Folder, slot_key};
 use super::layout::LAYOUT_PREFIX;
-use crate::region::RegionPos;
+use crate::region::{ColumnPos, RegionPos};
 
 /// How the keys of all objects begin that an import makes.
 pub const PREFIX: &str = "minecraft/";
@@ -33,34 +33,34 @@ pub(crate) const ENTITIES_PREFIX: &str = "minecraft/entities/";
 ///
 /// # Errors
 /// [`Error::ObjectKey`] when the dimension's name is too long for a key.
-pub fn column_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    of_column(COLUMN_PREFIX, dimension, x, z)
+pub fn column_key(dimension: &str, column: ColumnPos) -> Result<ObjectKey, Error> {
+    of_column(COLUMN_PREFIX, dimension, column)
 }
 
 /// The object of a column's points of interest.
 ///
 /// # Errors
 /// As [`column_key`].
-pub fn poi_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    of_column(POI_PREFIX, dimension, x, z)
+pub fn poi_key(dimension: &str, column: ColumnPos) -> Result<ObjectKey, Error> {
+    of_column(POI_PREFIX, dimension, column)
 }
 
 /// The object of a column's slot of `entities/`.
 ///
 /// # Errors
 /// As [`column_key`].
-pub fn entities_key(dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    of_column(ENTITIES_PREFIX, dimension, x, z)
+pub fn entities_key(dimension: &str, column: ColumnPos) -> Result<ObjectKey, Error> {
+    of_column(ENTITIES_PREFIX, dimension, column)
 }
 
 /// The objects of a column that mean nothing without its chunks.
 ///
 /// # Errors
 /// As [`column_key`].
-pub fn keys_of_column(dimension: &str, x: i32, z: i32) -> Result<[ObjectKey; 6], Error> {
-    let [region, entities, poi] = Folder::ALL.map(|folder| slot_key(folder, dimension, x, z));
-    let [column, points] = [column_key(dimension, x, z)?, poi_key(dimension, x, z)?];
-    Ok([column, points, entities_key(dimension, x, z)?, region?, entities?, poi?])
+pub fn keys_of_column(dimension: &str, column: ColumnPos) -> Result<[ObjectKey; 6], Error> {
+    let [region, entities, poi] = Folder::ALL.map(|folder| slot_key(folder, dimension, column));
+    let [left, points] = [column_key(dimension, column)?, poi_key(dimension, column)?];
+    Ok([left, points, entities_key(dimension, column)?, region?, entities?, poi?])
 }
 
 /// Whether a key is of an object that an import makes.
@@ -76,13 +76,14 @@ pub(crate) fn dimension_prefix(prefix: &str, dimension: &str) -> String {
 }
 
 /// The column of an object, from how the keys of its dimension begin.
-pub(crate) fn column_of(key: &[u8], dimension_prefix: &str) -> Option<(i32, i32)> {
+pub(crate) fn column_of(key: &[u8], dimension_prefix: &str) -> Option<ColumnPos> {
     let rest = std::str::from_utf8(key.strip_prefix(dimension_prefix.as_bytes())?).ok()?;
     let mut parts = rest.rsplit('/');
     let (z, x) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let region = RegionPos::of_column(x, z);
+    let column = ColumnPos::new(x, z);
+    let region = column.region();
     let is_own = format!("r.{}.{}/{x}/{z}", region.x(), region.z()) == rest;
-    (is_own && RegionPos::new(region.x(), region.z()).is_some()).then_some((x, z))
+    (is_own && RegionPos::new(region.x(), region.z()).is_some()).then_some(column)
 }
 
 /// The object of a file, by its path from the save's folder on with `/` between its parts.
@@ -94,8 +95,8 @@ pub fn file_key(path: &str) -> Result<ObjectKey, Error> {
 }
 
 /// The object of a column below a prefix.
-pub(super) fn of_column(prefix: &str, dimension: &str, x: i32, z: i32) -> Result<ObjectKey, Error> {
-    let region = RegionPos::of_column(x, z);
+pub(super) fn of_column(prefix: &str, dimension: &str, column: ColumnPos) -> Result<ObjectKey, Error> {
+    let (region, ColumnPos { x, z }) = (column.region(), column);
     let dimension = dimension_prefix(prefix, dimension);
     ObjectKey::new(format!("{dimension}r.{}.{}/{x}/{z}", region.x(), region.z()))
 }
@@ -110,9 +111,9 @@ mod tests {
     fn keys_list_by_dimension_and_region() {
         let key = |key: Result<ObjectKey, Error>| key.map(|key| key.to_string());
         let found = [
-            key(column_key("minecraft:overworld", -1, 33)),
-            key(poi_key("a:b@c", 0, -1)),
-            key(entities_key("a:b", 0, -1)),
+            key(column_key("minecraft:overworld", ColumnPos::new(-1, 33))),
+            key(poi_key("a:b@c", ColumnPos::new(0, -1))),
+            key(entities_key("a:b", ColumnPos::new(0, -1))),
             key(file_key("data/raids.dat")),
         ];
         let found: Vec<_> = found.into_iter().map(|key| key.expect("short")).collect();
@@ -130,7 +131,7 @@ mod tests {
     fn only_keys_that_are_made_here_tell_a_column() {
         let prefix = dimension_prefix(ENTITIES_PREFIX, "a:b");
         let key = |rest: &str| column_of(format!("{prefix}{rest}").as_bytes(), &prefix);
-        assert_eq!(key("r.-1.1/-1/33"), Some((-1, 33)));
+        assert_eq!(key("r.-1.1/-1/33"), Some(ColumnPos::new(-1, 33)));
         let others = [
             "",
             "-1",

@@ -22,6 +22,7 @@ use cg_format::wire::{Reader, Writer};
 use cg_format::{BlockPos, DecodeError, EntityId, Problem, Section};
 
 use crate::entity::Riders;
+use crate::region::ColumnPos;
 
 const FORMAT_VERSION: u8 = 1;
 const RIDES: u8 = 1;
@@ -38,7 +39,7 @@ pub struct Origin {
     /// The number of the game's version that wrote the list.
     pub data_version: i32,
     /// The column's position.
-    pub column: (i32, i32),
+    pub column: ColumnPos,
     /// Which of the list, from 0; a rider has its vehicle's.
     pub index: u32,
     /// Entity that it rides.
@@ -76,7 +77,7 @@ impl Origin {
         let mut writer = Writer::new(&mut out);
         writer.u8(FORMAT_VERSION);
         writer.u8(u8::from(self.place == ListedIn::Column));
-        for number in [self.data_version, self.column.0, self.column.1] {
+        for number in [self.data_version, self.column.x, self.column.z] {
             writer.u32(number.cast_unsigned());
         }
         writer.u32(self.index);
@@ -119,7 +120,8 @@ impl Origin {
             _ => ListedIn::Column,
         };
         let data_version = reader.u32("data_version")?.cast_signed();
-        let column = (reader.u32("column_x")?.cast_signed(), reader.u32("column_z")?.cast_signed());
+        let [x, z] = [reader.u32("column_x")?.cast_signed(), reader.u32("column_z")?.cast_signed()];
+        let column = ColumnPos::new(x, z);
         let index = reader.u32("index")?;
         let links = links(&mut reader)?;
         let vehicle = if links & RIDES == 0 { None } else { Some(reader.array("vehicle")?) };
@@ -208,7 +210,15 @@ mod tests {
             },
         );
         let schematic = prop::option::of(schematic);
-        (place, any::<i32>(), any::<(i32, i32)>(), any::<u32>(), prop::option::of(id()), riders, schematic)
+        (
+            place,
+            any::<i32>(),
+            any::<(i32, i32)>().prop_map(|(x, z)| ColumnPos::new(x, z)),
+            any::<u32>(),
+            prop::option::of(id()),
+            riders,
+            schematic,
+        )
             .prop_map(|(place, data_version, column, index, vehicle, riders, schematic)| Origin {
                 place,
                 data_version,
@@ -239,7 +249,7 @@ mod tests {
         let origin = Origin {
             place: ListedIn::Column,
             data_version: 2566,
-            column: (0, -1),
+            column: ColumnPos::new(0, -1),
             index: 3,
             vehicle: None,
             riders: Some(Riders { offset_bytes: 9, ids: vec![EntityId::new(Uuid::nil())] }),

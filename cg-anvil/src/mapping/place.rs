@@ -1,20 +1,16 @@
 //! Where an entity of a save is in a world.
 
 use cg_format::entity::EntityPos;
-use cg_format::{BlockPos, ChunkAt, ChunkPos, Dimension};
+use cg_format::{BlockPos, ChunkPos, Dimension};
+
+use crate::region::ColumnPos;
 
 /// The place that an entity's `Pos` says, or the corner of its column when it says none that a world has.
-pub fn of_entity(dimension: Dimension, pos: Option<[f64; 3]>, column: (i32, i32)) -> EntityPos {
+pub fn of_entity(dimension: Dimension, pos: Option<[f64; 3]>, column: ColumnPos) -> EntityPos {
     pos.and_then(|pos| EntityPos::from_f64(dimension, pos).ok()).unwrap_or_else(|| {
-        let corner = BlockPos::new(i64::from(column.0) * 16, 0, i64::from(column.1) * 16);
+        let corner = BlockPos::new(i64::from(column.x) * 16, 0, i64::from(column.z) * 16);
         EntityPos::new(dimension, corner, [0.0; 3]).expect("zero is a fraction")
     })
-}
-
-/// The chunk that holds a section.
-pub fn chunk_at(dimension: Dimension, x: i32, y: i32, z: i32) -> ChunkAt {
-    let pos = ChunkPos::new(x.into(), y.into(), z.into()).expect("an i32 lies inside the world");
-    ChunkAt::new(dimension, pos)
 }
 
 /// The number in side data [`DATA_VERSION`](cg_minecraft::content::DATA_VERSION).
@@ -23,6 +19,6 @@ pub fn data_version(side: &[u8]) -> Option<i32> {
 }
 
 /// The column of a chunk or block column, when a save has it.
-pub fn column_of(pos: ChunkPos) -> Option<(i32, i32)> {
-    Some((i32::try_from(pos.x()).ok()?, i32::try_from(pos.z()).ok()?))
+pub fn column_of(pos: ChunkPos) -> Option<ColumnPos> {
+    Some(ColumnPos::new(i32::try_from(pos.x()).ok()?, i32::try_from(pos.z()).ok()?))
 }

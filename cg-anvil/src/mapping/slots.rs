@@ -163,11 +163,19 @@ fn sum_of(column: &EntityColumn) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::region::ColumnPos;
 
     fn slot() -> EntityColumn {
         let left = Some(nbt::payload(|out| out.int("mod:flag", 4)));
         let entities = [1, 2].map(|n| nbt::payload(|out| out.int("n", n))).into();
-        EntityColumn { x: 1, z: 2, data_version: 3955, stated: None, entities, list: Some(Tag::End), left }
+        EntityColumn {
+            pos: ColumnPos::new(1, 2),
+            data_version: 3955,
+            stated: None,
+            entities,
+            list: Some(Tag::End),
+            left,
+        }
     }
 
     #[test]

@@ -10,11 +10,11 @@
 //!
 //! ```
 //! use cg_anvil::nbt;
-//! use cg_anvil::region::{ReadLimits, Region, RegionPos, RegionWriter, Slot};
+//! use cg_anvil::region::{ColumnPos, ReadLimits, Region, RegionPos, RegionWriter};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let pos = RegionPos::new(-1, 0).expect("inside the game's range");
-//! let slot = Slot::of_column(-32, 5);
+//! let slot = ColumnPos::new(-32, 5).slot();
 //!
 //! let mut writer = RegionWriter::create(dir.path(), pos)?;
 //! writer.put(slot, &nbt::document(|root| root.int("DataVersion", 3955)), 1_700_000_000)?;
@@ -47,7 +47,7 @@ pub use compression::{Compression, compress, compress_as, decompress};
 pub use error::SlotError;
 pub use name::region_pos;
 pub(crate) use name::{number, split_name};
-pub use pos::{RegionPos, Slot};
+pub use pos::{ColumnPos, RegionPos, Slot};
 pub use raw::{Extent, RawSlot};
 pub use reader::{ReadLimits, Region};
 pub use rewrite::{SlotChange, is_external, rewrite};

@@ -2,6 +2,28 @@
 
 use std::fmt;
 
+use cg_format::{ChunkAt, ChunkPos, Dimension};
+use serde::Serialize;
+
+/// A column's place: its chunks have this x and this z.
+///
+/// ```
+/// use cg_anvil::region::{ColumnPos, RegionPos};
+///
+/// let column = ColumnPos::new(-1, 33);
+/// assert_eq!(Some(column.region()), RegionPos::new(-1, 1));
+/// assert_eq!(column.region().column(column.slot()), column);
+/// assert_eq!(column.to_string(), "(-1, 33)");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
+#[serde(into = "(i32, i32)")]
+pub struct ColumnPos {
+    /// In columns, west to east.
+    pub x: i32,
+    /// In columns, north to south.
+    pub z: i32,
+}
+
 /// A region's place: its columns are x·32 … x·32+31, the same for z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionPos {
@@ -13,16 +35,46 @@ pub struct RegionPos {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(u16);
 
+impl ColumnPos {
+    /// The column with this x and this z.
+    pub const fn new(x: i32, z: i32) -> Self {
+        Self { x, z }
+    }
+
+    /// The region that holds it.
+    pub const fn region(self) -> RegionPos {
+        RegionPos { x: self.x >> 5, z: self.z >> 5 }
+    }
+
+    /// Its slot in its region.
+    pub const fn slot(self) -> Slot {
+        Slot(((self.z & 31) * 32 + (self.x & 31)) as u16)
+    }
+
+    /// Its chunk that holds a section.
+    pub fn chunk_at(self, dimension: Dimension, y: i32) -> ChunkAt {
+        let pos = ChunkPos::new(self.x.into(), y.into(), self.z.into());
+        ChunkAt::new(dimension, pos.expect("an i32 lies inside the world"))
+    }
+}
+
+impl fmt::Display for ColumnPos {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "({}, {})", self.x, self.z)
+    }
+}
+
+impl From<ColumnPos> for (i32, i32) {
+    fn from(column: ColumnPos) -> Self {
+        (column.x, column.z)
+    }
+}
+
 impl RegionPos {
     /// A place whose columns all have i32 coordinates, so |x| and |z| are below 2²⁶ (or −2²⁶ itself).
     pub const fn new(x: i32, z: i32) -> Option<Self> {
         const SIDE: i32 = 1 << 26;
         if x < -SIDE || x >= SIDE || z < -SIDE || z >= SIDE { None } else { Some(Self { x, z }) }
-    }
-
-    /// The region that holds a column.
-    pub const fn of_column(x: i32, z: i32) -> Self {
-        Self { x: x >> 5, z: z >> 5 }
     }
 
     /// West to east.
@@ -36,8 +88,8 @@ impl RegionPos {
     }
 
     /// The column in a slot.
-    pub const fn column(self, slot: Slot) -> (i32, i32) {
-        (self.x * 32 + slot.x(), self.z * 32 + slot.z())
+    pub const fn column(self, slot: Slot) -> ColumnPos {
+        ColumnPos { x: self.x * 32 + slot.x(), z: self.z * 32 + slot.z() }
     }
 
     /// The region's own file name.
@@ -47,7 +99,7 @@ impl RegionPos {
 
     /// The name of the file that holds a column too large for its region file.
     pub fn external_name(self, slot: Slot) -> String {
-        let (x, z) = self.column(slot);
+        let ColumnPos { x, z } = self.column(slot);
         format!("c.{x}.{z}.mcc")
     }
 }
@@ -59,11 +111,6 @@ impl Slot {
     /// The slot of this index, below [`Slot::COUNT`].
     pub const fn new(index: u16) -> Option<Self> {
         if index < Self::COUNT { Some(Self(index)) } else { None }
-    }
-
-    /// The slot of a column in its region.
-    pub const fn of_column(x: i32, z: i32) -> Self {
-        Self(((z & 31) * 32 + (x & 31)) as u16)
     }
 
     /// The index in the header.

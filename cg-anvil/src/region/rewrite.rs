@@ -225,9 +225,10 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::region::ColumnPos;
     use crate::region::{ReadLimits, Region, RegionPos, RegionWriter, compress};
 
-    const POS: RegionPos = RegionPos::of_column(0, 0);
+    const POS: RegionPos = ColumnPos::new(0, 0).region();
 
     fn slot(index: u16) -> Slot {
         Slot::new(index).expect("below the count")

@@ -7,6 +7,7 @@ use expect_test::{Expect, expect};
 
 use super::header::{self, Entry};
 use super::*;
+use crate::region::ColumnPos;
 
 /// A region whose slot 5 has this entry and, at sector 2, these bytes.
 fn region(entry: Entry, sector: &[u8]) -> Region<Cursor<Vec<u8>>> {
@@ -184,8 +185,8 @@ fn what_is_written_has_whole_sectors_and_no_slot_twice() {
     let dir = tempfile::tempdir().expect("a directory");
     let pos = RegionPos::new(2, -3).expect("in range");
     let mut writer = RegionWriter::create(dir.path(), pos).expect("a file");
-    let slot = Slot::of_column(64, -96);
-    assert_eq!((pos.column(slot), slot.index()), ((64, -96), 0));
+    let slot = ColumnPos::new(64, -96).slot();
+    assert_eq!((pos.column(slot), slot.index()), (ColumnPos::new(64, -96), 0));
     writer.put(slot, b"bytes", 77).expect("written");
     let error = writer.put(slot, b"bytes", 77).expect_err("twice");
     assert_eq!(error.to_string(), "slot 0 (x 0, z 0) of r.2.-3.mca is put twice");
@@ -210,6 +211,6 @@ fn places_end_where_columns_would_overflow() {
     assert_eq!(RegionPos::new(1 << 26, 0), None);
     assert_eq!(RegionPos::new(0, -(1 << 26) - 1), None);
     let last = RegionPos::new((1 << 26) - 1, -(1 << 26)).expect("in range");
-    assert_eq!(last.column(Slot::new(31).expect("a slot")), (i32::MAX, i32::MIN));
-    assert_eq!(RegionPos::of_column(i32::MAX, i32::MIN), last);
+    assert_eq!(last.column(Slot::new(31).expect("a slot")), ColumnPos::new(i32::MAX, i32::MIN));
+    assert_eq!(ColumnPos::new(i32::MAX, i32::MIN).region(), last);
 }

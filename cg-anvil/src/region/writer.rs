@@ -5,7 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::header::{self, Entry};
-use super::{Compression, RawSlot, RegionPos, Slot, compress};
+use super::{ColumnPos, Compression, RawSlot, RegionPos, Slot, compress};
 use crate::folder;
 
 /// A region file in the making: columns are appended as they come, the header is written last.
@@ -177,8 +177,9 @@ pub fn region_of_file(name: &str) -> Option<RegionPos> {
         Some((x.parse().ok()?, z.parse().ok()?))
     };
     if let Some((x, z)) = numbers("c.", ".mcc") {
-        let pos = RegionPos::of_column(x, z);
-        return (pos.external_name(Slot::of_column(x, z)) == whole).then_some(pos);
+        let column = ColumnPos::new(x, z);
+        let pos = column.region();
+        return (pos.external_name(column.slot()) == whole).then_some(pos);
     }
     let (x, z) = numbers("r.", ".mca").or_else(|| numbers(".r.", ".mca"))?;
     RegionPos::new(x, z).filter(|pos| name == pos.file_name() || name == partial_name(*pos))

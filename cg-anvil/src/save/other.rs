@@ -11,7 +11,7 @@ use super::listing::Save;
 use super::regions::{REGION_FOLDERS, is_region_part};
 use super::{layout, lock, regions};
 use crate::Region;
-use crate::region::{RegionPos, Slot};
+use crate::region::Slot;
 
 /// How deep folders are followed.
 const MAX_DEPTH: usize = 32;
@@ -201,8 +201,8 @@ impl Walk<'_> {
 
     /// Whether a file is that of a column to which a slot of the region beside it points.
     fn is_external(&self, folder: &Path, name: &str) -> bool {
-        let Some((x, z)) = regions::external_column(name) else { return false };
-        let region = folder.join(RegionPos::of_column(x, z).file_name());
+        let Some(column) = regions::external_column(name) else { return false };
+        let region = folder.join(column.region().file_name());
         if !self.files.contains(region.as_path()) && !self.dropped.contains(region.as_path()) {
             return false;
         }
@@ -211,7 +211,7 @@ impl Walk<'_> {
             // Of a region that cannot be opened, nothing points to it.
             Region::open(path).map(|mut region| region.external_slots()).unwrap_or_default()
         });
-        slots.contains(&Slot::of_column(x, z))
+        slots.contains(&column.slot())
     }
 
     /// Whether a link leads into the folder of another dimension of the save, and brings no region by its own path.

@@ -10,7 +10,7 @@ use super::error::SaveError;
 use super::file::{RegionFile, RegionKind};
 use super::forms::{self, OtherForm};
 use super::layout::{self, Layout, OVERWORLD};
-use crate::region::{RegionPos, number, region_pos, split_name};
+use crate::region::{ColumnPos, RegionPos, number, region_pos, split_name};
 
 /// How deep folders below `dimensions/<namespace>/` are followed; a dimension's name may hold slashes.
 const MAX_FOLDER_DEPTH: usize = 8;
@@ -150,9 +150,9 @@ fn is_folder_of(folder: &Path, dimension: &str) -> bool {
 }
 
 /// The column of a file's name, if that is the game's of a column beside its region.
-pub(super) fn external_column(file: &str) -> Option<(i32, i32)> {
+pub(super) fn external_column(file: &str) -> Option<ColumnPos> {
     let (x, z) = file.strip_prefix("c.")?.strip_suffix(".mcc")?.split_once('.')?;
-    Some((number(x)?, number(z)?))
+    Some(ColumnPos::new(number(x)?, number(z)?))
 }
 
 /// The region files that a folder itself holds, or the one file, without a save around them.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::region::{RegionPos, region_pos};
+use crate::region::{ColumnPos, region_pos};
 
 #[track_caller]
 fn check(paths: &[&str], expected: Expect) {
@@ -265,8 +265,8 @@ fn links_to_each_other_lead_nowhere_twice() {
 
 /// A region file with one column, in the slot of (`x`, 0).
 fn region(folder: &Path, x: i32, timestamp: u32) {
-    let mut writer = crate::RegionWriter::create(folder, RegionPos::of_column(x, 0)).expect("a file");
-    let slot = crate::Slot::of_column(x, 0);
+    let mut writer = crate::RegionWriter::create(folder, ColumnPos::new(x, 0).region()).expect("a file");
+    let slot = ColumnPos::new(x, 0).slot();
     writer.put(slot, &crate::nbt::document(|_| ()), timestamp).expect("written");
     writer.finish().expect("written");
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use cg_anvil::column::{Blocks, Column, EntityColumn, Section};
-use cg_anvil::region::{Slot, compress};
+use cg_anvil::region::{ColumnPos, compress};
 use cg_anvil::{nbt, write};
 
 use crate::maker::{self, Stored, block_entity, entity, patterned};
@@ -118,8 +118,7 @@ fn bytes(column: &Column) -> Vec<u8> {
 #[test]
 fn the_inputs_for_columns_are_those_that_are_committed() {
     let entities = EntityColumn {
-        x: -1,
-        z: 33,
+        pos: ColumnPos::new(-1, 33),
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: full(maker::DATA_VERSION).entities,
@@ -215,7 +214,7 @@ fn the_inputs_for_regions_are_those_that_are_committed() {
         [first, whole(4, &maker::lz4_blocks(&small, 64 << 10))].concat()
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let stored = Stored { slot: Slot::of_column(0, 0), compression: 3, payload: small.clone() };
+    let stored = Stored { slot: ColumnPos::new(0, 0).slot(), compression: 3, payload: small.clone() };
     let file = maker::region(&folder.path().join("r.0.0.mca"), &[stored]);
     let mut seeds = vec![
         ("a_whole_file", std::fs::read(file).expect("just written")),

@@ -73,7 +73,8 @@ fn entities_that_wait_for_their_chunks_need_not_fit_one_property() {
         Column { entities: (0..4500).map(pig).collect(), ..maker::column(x, 0, [patterned(4, 2)]) }
     };
     let columns = [crowded(0), crowded(16), maker::column(31, 0, [patterned(4, 2)])];
-    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    let slots =
+        columns.map(|column| maker::zlib((column.pos.x, 0), &write::column(&column).expect("a column")));
     maker::region(&save.path().join("r.0.0.mca"), &slots);
     // Room for 6,700 of them.
     let limits = StoreLimits { property_bytes: 256 << 10, ..StoreLimits::default() };
@@ -103,7 +104,8 @@ fn what_stands_beside_the_sections_and_is_too_large_costs_nothing_else() {
     };
     let stone = || Section { blocks: Some(Blocks::uniform("minecraft:stone")), ..Section::new(0) };
     let columns: [Column; 3] = [heavy(0, vec![]), heavy(1, vec![stone()]), maker::column(2, 0, [stone()])];
-    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    let slots =
+        columns.map(|column| maker::zlib((column.pos.x, 0), &write::column(&column).expect("a column")));
     maker::region(&save.path().join("r.0.0.mca"), &slots);
     let report = import(save.path(), &world(), &ImportOptions::default(), |_| {}).expect("an import");
     assert_eq!((report.imported_columns, report.imported_chunks), (3, 2));

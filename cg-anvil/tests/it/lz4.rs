@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use cg_anvil::region::{Compression, Slot, decompress};
+use cg_anvil::region::{ColumnPos, Compression, decompress};
 use cg_anvil::{SlotError, write};
 use lz4_java_wrc::{Context, Lz4BlockInput, Lz4BlockOutput};
 
@@ -73,10 +73,10 @@ fn a_region_with_their_columns_is_read() {
     let dir = tempfile::tempdir().expect("a directory");
     let column = maker::column(3, 0, (-4..20).map(|y| patterned(y, 300)));
     let payload = encoded(&write::column(&column).expect("a column"), 64 << 10);
-    let slots = [Stored { slot: Slot::of_column(3, 0), compression: 4, payload }];
+    let slots = [Stored { slot: ColumnPos::new(3, 0).slot(), compression: 4, payload }];
     let reading = worlds::read(&maker::region(&dir.path().join("r.0.0.mca"), &slots));
     assert!(reading.lost.is_empty(), "{:?}", reading.lost);
-    assert_eq!(reading.columns, [(Slot::of_column(3, 0), column)]);
+    assert_eq!(reading.columns, [(ColumnPos::new(3, 0).slot(), column)]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use cg_anvil::ColumnPos;
 use cg_anvil::column::{Column, EntityColumn};
 use cg_anvil::import::{ImportError, ImportOptions, ImportReport, Merge, import};
 use cg_anvil::{nbt, save, write};
@@ -255,8 +256,7 @@ fn entities_that_come_before_their_chunk_are_given_to_it() {
     let cow = maker::entity("minecraft:cow", [0, 0, 0, 1], [5.0, 70.0, 5.0], &[]);
     let bat = maker::entity("minecraft:bat", [0, 0, 0, 2], [5.0, 900.0, 5.0], &[]);
     let entities = EntityColumn {
-        x: 0,
-        z: 0,
+        pos: ColumnPos::new(0, 0),
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: vec![cow, bat],
@@ -269,7 +269,8 @@ fn entities_that_come_before_their_chunk_are_given_to_it() {
     let mut first = maker::column(0, 0, [patterned(4, 2)]);
     first.entities = vec![maker::entity("minecraft:pig", [0, 0, 0, 3], [16.5, 70.0, 5.0], &[])];
     let columns = [first, maker::column(1, 0, [patterned(4, 2)])];
-    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    let slots =
+        columns.map(|column| maker::zlib((column.pos.x, 0), &write::column(&column).expect("a column")));
     maker::region(&save.join("r.0.0.mca"), &slots);
 
     let (world, report) = imported(&save, &dir.path().join("world"));
@@ -306,7 +307,7 @@ fn doubled(save: &Path) {
     fs::create_dir_all(save.join("region")).expect("a directory");
     let write = |name: &str, columns: [Column; 3]| {
         let slots =
-            columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+            columns.map(|column| maker::zlib((column.pos.x, 0), &write::column(&column).expect("a column")));
         maker::region(&save.join("region").join(name), &slots);
     };
     let bare = |status: &str| {
@@ -383,7 +384,8 @@ fn an_entity_that_the_host_moved_stands_there_in_the_save() {
         maker::entity("minecraft:cow", [0, 0, 0, 3], [6.125, 70.0, 5.0], &[]),
     ];
     let slots = [column, maker::column(1, 0, [patterned(4, 2)])];
-    let slots = slots.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    let slots =
+        slots.map(|column| maker::zlib((column.pos.x, 0), &write::column(&column).expect("a column")));
     maker::region(&save.join("region/r.0.0.mca"), &slots);
     let (world, _) = imported(&save, &dir.path().join("world"));
     let overworld = world.catalog().dimension("minecraft:overworld").expect("registered");
@@ -401,7 +403,7 @@ fn an_entity_that_the_host_moved_stands_there_in_the_save() {
     let out = dir.path().join("out");
     round::exported(&world, &out);
     let found = worlds::read(&out.join("region/r.0.0.mca")).columns;
-    let entities: Vec<_> = found.iter().map(|(_, column)| (column.x, column.entities.clone())).collect();
+    let entities: Vec<_> = found.iter().map(|(_, column)| (column.pos.x, column.entities.clone())).collect();
     let cow = maker::entity("minecraft:cow", [0, 0, 0, 3], [6.125, 70.0, 5.0], &[]);
     // Its rider goes with it, as it was; the game seats it.
     let pig_there = maker::entity("minecraft:pig", [0, 0, 0, 1], moved, &[rider]);

@@ -69,11 +69,11 @@ fn lists(column: &Column) -> Lists {
 #[track_caller]
 pub(crate) fn check_columns(file: &str, before: &[&Column], after: &[&Column]) {
     let places = |columns: &[&Column]| -> Vec<_> {
-        columns.iter().map(|column| (column.x, column.z, column.data_version)).collect()
+        columns.iter().map(|column| (column.pos, column.data_version)).collect()
     };
     assert_eq!(places(after), places(before), "{file}");
     for (before, after) in before.iter().zip(after) {
-        let what = format!("{file}: column ({}, {})", before.x, before.z);
+        let what = format!("{file}: column {}", before.pos);
         assert_eq!(after.carried, before.carried, "{what}");
         assert!(after.left == before.left && after.beside == before.beside, "{what}");
         assert_eq!(after.sections.len(), before.sections.len(), "{what}");

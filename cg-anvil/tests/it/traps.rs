@@ -1,7 +1,7 @@
 //! Saves made with every awkward shape that no shared world has.
 
 use cg_anvil::column::{Blocks, Column, EntityColumn, Place, Section, cell};
-use cg_anvil::region::{ReadLimits, RegionPos, RegionWriter, Slot};
+use cg_anvil::region::{ColumnPos, ReadLimits, RegionPos, RegionWriter};
 use cg_anvil::{EntityRecord, Region, SlotError, entity, nbt, write};
 use expect_test::expect;
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn every_compression_gives_the_same_column() {
     let slots: Vec<_> = payloads
         .into_iter()
         .zip(0..)
-        .map(|((compression, payload), x)| Stored { slot: Slot::of_column(x, 0), compression, payload })
+        .map(|((compression, payload), x)| Stored { slot: ColumnPos::new(x, 0).slot(), compression, payload })
         .collect();
     let reading = worlds::read(&maker::region(&dir.path().join("r.0.0.mca"), &slots));
     assert!(reading.lost.is_empty(), "{:?}", reading.lost);
@@ -62,7 +62,7 @@ fn a_column_too_large_for_its_region_lies_beside_it() {
 
     let mut writer = RegionWriter::create(dir.path(), pos).expect("a file");
     for column in [&large, &small] {
-        writer.put(Slot::of_column(column.x, column.z), &bytes(column), 1).expect("written");
+        writer.put(column.pos.slot(), &bytes(column), 1).expect("written");
     }
     let path = writer.finish().expect("finished");
     let external = dir.path().join("c.-1.64.mcc");
@@ -159,8 +159,7 @@ fn riders_three_deep_and_a_uuid_met_twice_are_records_of_their_own() {
     let boat = maker::entity("minecraft:boat", [0, 0, 0, 2], [1.0, 64.5, 1.0], &[chicken, twin]);
     let cart = maker::entity("minecraft:minecart", [-1, 0, 0, 1], [1.5, 3000.25, 1.5], &[boat]);
     let entities = EntityColumn {
-        x: 0,
-        z: 0,
+        pos: ColumnPos::new(0, 0),
         data_version: maker::DATA_VERSION,
         stated: None,
         entities: vec![cart.clone()],
@@ -170,7 +169,7 @@ fn riders_three_deep_and_a_uuid_met_twice_are_records_of_their_own() {
     let slots = [maker::zlib((0, 0), &write::entities(&entities).expect("entities"))];
     let reading = worlds::read(&maker::region(&dir.path().join("r.0.0.mca"), &slots));
     assert!(reading.columns.is_empty(), "entities make no column");
-    assert_eq!(reading.entities, [(Slot::of_column(0, 0), entities)]);
+    assert_eq!(reading.entities, [(ColumnPos::new(0, 0).slot(), entities)]);
 
     let records =
         entity::split(&reading.entities[0].1.entities[0], &nbt::Limits::default()).expect("an entity");
@@ -196,8 +195,10 @@ fn bombs_end_at_the_limit() {
     let dir = tempdir().expect("a directory");
     let zeros = vec![0; 64 << 20];
     let lz4 = maker::lz4_blocks(&zeros, 4 << 20);
-    let slots =
-        [maker::zlib((0, 0), &zeros), Stored { slot: Slot::of_column(1, 0), compression: 4, payload: lz4 }];
+    let slots = [
+        maker::zlib((0, 0), &zeros),
+        Stored { slot: ColumnPos::new(1, 0).slot(), compression: 4, payload: lz4 },
+    ];
     let path = maker::region(&dir.path().join("r.0.0.mca"), &slots);
     let limits = ReadLimits { raw_bytes: 1 << 20, ..ReadLimits::default() };
     let mut region = Region::open(&path).expect("opens");
@@ -209,7 +210,7 @@ fn bombs_end_at_the_limit() {
     }
     let limits = ReadLimits { stored_bytes: 100, ..ReadLimits::default() };
     let error =
-        region.read(Slot::of_column(0, 0), &limits, &mut Vec::new()).expect_err("more than 100 bytes");
+        region.read(ColumnPos::new(0, 0).slot(), &limits, &mut Vec::new()).expect_err("more than 100 bytes");
     assert!(matches!(error, SlotError::TooLarge { limit_bytes: 100 }), "{error}");
 }
 
@@ -238,7 +239,7 @@ fn bytes_that_many_slots_share_are_not_read_for_each() {
     assert_eq!((reading.columns.len(), reading.lost.len(), reading.misplaced.len()), (3, 0, 1));
     point(&path, (1..1024).filter(|slot| *slot != 9).map(|slot| (slot, 2)));
     let reading = worlds::read(&path);
-    assert_eq!(reading.columns.iter().map(|(_, column)| column.x).collect::<Vec<_>>(), [9]);
+    assert_eq!(reading.columns.iter().map(|(_, column)| column.pos.x).collect::<Vec<_>>(), [9]);
     let reasons: std::collections::BTreeSet<_> = reading.lost.values().map(ToString::to_string).collect();
     assert_eq!(reading.lost.len(), 1023);
     assert_eq!(Vec::from_iter(reasons), ["1023 slots point at sector 2, where one belongs"]);
@@ -248,11 +249,11 @@ fn bytes_that_many_slots_share_are_not_read_for_each() {
 fn a_slot_is_not_read_past_many_others() {
     let dir = tempdir().expect("a directory");
     let noise = (0..12_000_u32).map(|n| n.wrapping_mul(2_654_435_761) as u8 ^ (n >> 3) as u8);
-    let long = maker::Stored { slot: Slot::of_column(0, 0), compression: 3, payload: noise.collect() };
+    let long = maker::Stored { slot: ColumnPos::new(0, 0).slot(), compression: 3, payload: noise.collect() };
     let mut short = bytes(&maker::column(0, 0, [patterned(0, 2)]));
     short = cg_anvil::region::compress(&short);
     short.resize(12_000, 7);
-    let short = maker::Stored { slot: Slot::of_column(0, 0), compression: 2, payload: short };
+    let short = maker::Stored { slot: ColumnPos::new(0, 0).slot(), compression: 2, payload: short };
     for (stored, reason) in [
         (long, Some("its 12000 bytes overlap more than three other slots, the fourth after 4091 bytes")),
         (short, None),
@@ -260,7 +261,7 @@ fn a_slot_is_not_read_past_many_others() {
         let path = maker::region(&dir.path().join("r.0.0.mca"), &[stored]);
         let read = || {
             let mut region = Region::open(&path).expect("opens");
-            region.read(Slot::of_column(0, 0), &ReadLimits::default(), &mut Vec::new())
+            region.read(ColumnPos::new(0, 0).slot(), &ReadLimits::default(), &mut Vec::new())
         };
         for others in 1..=5 {
             point(&path, [(others, 3)]);
@@ -275,8 +276,12 @@ fn sample(dir: &std::path::Path) -> Vec<u8> {
     let column = |x| bytes(&maker::column(x, 0, [patterned(0, 5)]));
     let slots = [
         maker::zlib((0, 0), &column(0)),
-        Stored { slot: Slot::of_column(1, 0), compression: 3, payload: column(1) },
-        Stored { slot: Slot::of_column(2, 0), compression: 4, payload: maker::lz4_blocks(&column(2), 700) },
+        Stored { slot: ColumnPos::new(1, 0).slot(), compression: 3, payload: column(1) },
+        Stored {
+            slot: ColumnPos::new(2, 0).slot(),
+            compression: 4,
+            payload: maker::lz4_blocks(&column(2), 700),
+        },
     ];
     std::fs::read(maker::region(&dir.join("r.0.0.mca"), &slots)).expect("readable")
 }

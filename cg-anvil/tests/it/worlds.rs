@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cg_anvil::column::Column;
 use cg_anvil::region::{RegionWriter, region_pos};
-use cg_anvil::{ColumnError, Decoder, Payload, entity, nbt, write};
+use cg_anvil::{ColumnError, ColumnPos, Decoder, Payload, entity, nbt, write};
 use cg_minecraft::water;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(crate) fn figures(reading: &Reading) -> Value {
     let (mut sections, mut with_blocks) = (0u64, 0u64);
     let mut heights: Option<(i32, i32)> = None;
     for (_, column) in &reading.columns {
-        assert_eq!(column.problems, [], "column ({}, {})", column.x, column.z);
+        assert_eq!(column.problems, [], "column {}", column.pos);
         *statuses.entry(column.status().unwrap_or("-".to_owned())).or_default() += 1;
         *versions.entry(column.data_version.to_string()).or_default() += 1;
         sections += column.sections.len() as u64;
@@ -84,17 +84,16 @@ pub(crate) fn check_figures(file: &str, found: &Value, truth: &Value) {
 }
 
 fn check_samples(file: &str, reading: &Reading, truth: &Value) {
-    let columns: BTreeMap<_, _> =
-        reading.columns.iter().map(|(_, column)| ((column.x, column.z), column)).collect();
+    let columns: BTreeMap<_, _> = reading.columns.iter().map(|(_, column)| (column.pos, column)).collect();
     let number = |value: &Value| i32::try_from(value.as_i64().expect("a number")).expect("an i32");
     for sample in truth["samples_xyz_state"].as_array().expect("a list") {
         let (x, y, z) = (number(&sample[0]), number(&sample[1]), number(&sample[2]));
-        let state = columns.get(&(x >> 4, z >> 4)).and_then(|column| column.state(x, y, z));
+        let state = columns.get(&ColumnPos::new(x >> 4, z >> 4)).and_then(|column| column.state(x, y, z));
         assert_eq!(state.map(|state| &**state), sample[3].as_str(), "{file}: block ({x}, {y}, {z})");
     }
     for sample in truth["block_entity_samples_id_xyz"].as_array().expect("a list") {
         let pos = [number(&sample[1]), number(&sample[2]), number(&sample[3])];
-        let column = columns[&(pos[0] >> 4, pos[2] >> 4)];
+        let column = columns[&ColumnPos::new(pos[0] >> 4, pos[2] >> 4)];
         let kinds: Vec<_> = column
             .block_entities
             .iter()
@@ -120,7 +119,7 @@ fn check_rewritten(file: &str, reading: &Reading) {
     for (_, column) in &reading.columns {
         let bytes = write::column(column).expect("what was read can be written");
         let Ok(Payload::Column(read)) = decoder.decode(&bytes) else { panic!("{file}: no column") };
-        assert!(read == *column, "{file}: column ({}, {}) differs", column.x, column.z);
+        assert!(read == *column, "{file}: column {} differs", column.pos);
         assert!(read.not_carried.is_empty(), "{:?}", read.not_carried);
     }
     for (_, column) in &reading.entities {

@@ -171,13 +171,15 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 
 /// Why an import could not read the slot of a chunk, if it kept that as bytes.
 fn unread(world: &World, dimension: &str, pos: ChunkPos) -> Result<Option<String>, Failure> {
-    let Some((x, z)) = place::column_of(pos) else { return Ok(None) };
-    let Ok(key) = kept::slot_key(Folder::Region, &name::text(dimension), x, z) else { return Ok(None) };
+    let Some(column) = place::column_of(pos) else { return Ok(None) };
+    let Ok(key) = kept::slot_key(Folder::Region, &name::text(dimension), column) else {
+        return Ok(None);
+    };
     let Some(object) = world.objects().get(&key)? else { return Ok(None) };
-    let kept = KeptSlot::decode(&object.bytes, Folder::Region, (x, z));
+    let kept = KeptSlot::decode(&object.bytes, Folder::Region, column);
     Ok(Some(match kept {
         Some(kept) if kept.is_old() => {
-            format!("column ({x}, {z}) is of before 1.13, and is kept as bytes that an export writes again")
+            format!("column {column} is of before 1.13, and is kept as bytes that an export writes again")
         }
         kept => {
             let has_bytes = kept.as_ref().is_none_or(|kept| kept.bytes.are_there());
@@ -188,7 +190,7 @@ fn unread(world: &World, dimension: &str, pos: ChunkPos) -> Result<Option<String
                 "its bytes are not kept, and an export counts it as left out"
             };
             format!(
-                "not all of the slot of column ({x}, {z}) could be read when it was imported{reason}; {becomes}"
+                "not all of the slot of column {column} could be read when it was imported{reason}; {becomes}"
             )
         }
     }))

@@ -180,8 +180,8 @@ fn left_in(world: &World, area: BlockBox, args: &Args, prefixes: &[Vec<u8>]) -> 
     failed.map_or(Ok(()), Err)?;
     let dimension_name = name::text(&name_of(&catalog, ListKind::Dimensions, dimension.get()));
     let kept = kept::keys_of_dimension(world, &dimension_name)?.into_iter();
-    let kept_slots = kept.filter(|(key, (x, z))| {
-        let (x, z) = (i64::from(*x), i64::from(*z));
+    let kept_slots = kept.filter(|(key, column)| {
+        let (x, z) = (i64::from(column.x), i64::from(column.z));
         let is_inside = (chunks.min().x()..=chunks.max().x()).contains(&x)
             && (chunks.min().z()..=chunks.max().z()).contains(&z);
         is_inside && !prefixes.iter().any(|prefix| key.as_bytes().starts_with(prefix))

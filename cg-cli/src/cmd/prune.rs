@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let mut choice = Choice::new(args, &world, dimension)?;
     let chosen = choice.chosen()?;
     let mut columns = Columns::of(&world, dimension, &chosen, |pos| choice.goes_empty(pos))?;
-    let kept = columns.kept_without_chunks(&world, |x, z| choice.takes_column(x, z))?;
+    let kept = columns.kept_without_chunks(&world, |column| choice.takes_column(column))?;
     let mut entities = columns.detached;
     let (mut bytes, mut record_count, mut leftover_count) = (0, 0, 0);
     let progress = out.progress_of("chunks deleted", chosen.len() as u64);

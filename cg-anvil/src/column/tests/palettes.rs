@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::column::{Blocks, CELLS, Column, Section};
+use crate::region::ColumnPos;
 use crate::{Decoder, Payload, write};
 
 /// A state of the game with some properties of its block, whole in a version, or one of a mod.
@@ -52,7 +53,7 @@ fn column(states: &[(String, bool)], data_version: i32, form: Form) -> Column {
         *index = (cell % palette.len()) as u16;
     }
     let indices = (palette.len() > 1).then_some(indices);
-    let mut column = Column { form: Some(form), ..Column::new(3, -7, data_version) };
+    let mut column = Column { form: Some(form), ..Column::new(ColumnPos::new(3, -7), data_version) };
     column.sections.push(Section { blocks: Some(Blocks { palette, indices }), ..Section::new(-4) });
     column
 }

@@ -10,16 +10,16 @@ use super::target::Target;
 use crate::export::slots::{Part, Slots};
 use crate::export::{DamagedColumn, ExportError};
 use crate::nbt::{self, Document};
-use crate::region::{RawSlot, RegionPos, Slot};
+use crate::region::{ColumnPos, RawSlot, RegionPos, Slot};
 
 /// The columns that are put.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    columns: BTreeMap<(i32, i32), Planned>,
+    columns: BTreeMap<ColumnPos, Planned>,
     /// Columns of the world that are left out.
-    left_out: BTreeSet<(i32, i32)>,
+    left_out: BTreeSet<ColumnPos>,
     /// Of these, columns with a slot that an import kept as bytes: what they hold cannot be told from the save's.
-    unread: BTreeSet<(i32, i32)>,
+    unread: BTreeSet<ColumnPos>,
 }
 
 /// Contents of a column in the world.
@@ -45,13 +45,16 @@ impl Plan {
         allow_newer: bool,
         report: &mut IntoReport,
     ) {
-        let damaged = damaged.iter().filter(|column| !column.is_written).map(|column| (column.x, column.z));
+        let damaged = damaged
+            .iter()
+            .filter(|column| !column.is_written)
+            .map(|column| ColumnPos::new(column.x, column.z));
         self.left_out.extend(damaged);
-        for (&(x, z), Planned { data_version, .. }) in &self.columns {
+        for (&column, Planned { data_version, .. }) in &self.columns {
             let data_version = *data_version;
-            if !allow_newer && !self.left_out.contains(&(x, z)) && target.is_older_than(data_version) {
-                report.newer_columns.add(NewerColumn { x, z, data_version });
-                self.left_out.insert((x, z));
+            if !allow_newer && !self.left_out.contains(&column) && target.is_older_than(data_version) {
+                report.newer_columns.add(NewerColumn { x: column.x, z: column.z, data_version });
+                self.left_out.insert(column);
             }
         }
         self.columns.retain(|column, _| !self.left_out.contains(column));
@@ -63,22 +66,22 @@ impl Plan {
     }
 
     /// Whether the world has something of a column, whatever becomes of it.
-    pub(super) fn knows(&self, column: (i32, i32)) -> bool {
+    pub(super) fn knows(&self, column: ColumnPos) -> bool {
         self.left_out.contains(&column) || self.has(column, Part::Region)
     }
 
     /// Whether a slot is put.
-    pub(super) fn has(&self, column: (i32, i32), part: Part) -> bool {
+    pub(super) fn has(&self, column: ColumnPos, part: Part) -> bool {
         self.columns.get(&column).is_some_and(|planned| planned.parts.contains(&part))
     }
 
     /// Whether a slot is put, or emptied beside its column.
-    pub(super) fn changes(&self, column: (i32, i32), part: Part) -> bool {
+    pub(super) fn changes(&self, column: ColumnPos, part: Part) -> bool {
         self.has(column, part) || self.has(column, Part::Region)
     }
 
     /// The columns of a region that are put.
-    pub(super) fn columns_of(&self, pos: RegionPos) -> impl Iterator<Item = (Slot, (i32, i32))> + use<'_> {
+    pub(super) fn columns_of(&self, pos: RegionPos) -> impl Iterator<Item = (Slot, ColumnPos)> + use<'_> {
         let slots = Slot::all().map(move |slot| (slot, pos.column(slot)));
         slots.filter(|(_, column)| self.columns.contains_key(column))
     }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::export::DamagedColumn;
 use crate::import::Unfinished;
+use crate::region::ColumnPos;
 use crate::save::Layout;
 
 /// Entries that each list holds.
@@ -100,7 +101,7 @@ pub struct Elsewhere {
     /// The file of the save, from its folder on.
     pub file: String,
     /// The column, unless a player has it.
-    pub column: Option<(i32, i32)>,
+    pub column: Option<ColumnPos>,
 }
 
 impl<T> Default for Listed<T> {

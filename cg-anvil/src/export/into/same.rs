@@ -32,7 +32,7 @@ impl Judge {
 
 fn columns(before: &Column, after: &Column) -> bool {
     let is_whole = |column: &Column| column.problems.is_empty() && column.not_carried.is_empty();
-    let of = |column: &Column| (column.x, column.z, column.data_version, column.lists);
+    let of = |column: &Column| (column.pos, column.data_version, column.lists);
     let block_entities = |column: &Column| -> Vec<Vec<u8>> {
         column.block_entities.iter().map(|block_entity| block_entity.nbt.clone()).collect()
     };
@@ -133,10 +133,11 @@ fn lists(before: List<'_>, after: List<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::region::ColumnPos;
     use crate::write;
 
     fn column(palette: [&str; 2], first: u16) -> Column {
-        let mut column = Column::new(1, 2, 3955);
+        let mut column = Column::new(ColumnPos::new(1, 2), 3955);
         let mut indices = Box::new([1 - first; 4096]);
         indices[7] = first;
         let blocks = Blocks { palette: palette.map(Into::into).into(), indices: Some(indices) };

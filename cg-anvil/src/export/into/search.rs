@@ -15,7 +15,7 @@ use super::lists;
 use super::options::IntoProgress;
 use crate::export::slots::Part;
 use crate::nbt::{self, Compound, Document, List};
-use crate::region::{Compression, ReadLimits, Region, RegionPos, Slot, decompress};
+use crate::region::{ColumnPos, Compression, ReadLimits, Region, RegionPos, Slot, decompress};
 use crate::save::{self, Layout, RegionKind};
 
 /// Folders of players, in the order of versions.
@@ -73,7 +73,7 @@ pub(super) fn search(
     root: &Path,
     files: &[Searched],
     wanted: &HashSet<Uuid>,
-    skipped: impl Fn(&Searched, (i32, i32)) -> bool + Sync,
+    skipped: impl Fn(&Searched, ColumnPos) -> bool + Sync,
     watch: &mut dyn FnMut(IntoProgress<'_>),
 ) -> Result<Found, IntoError> {
     let mut found = Found { players: players(root, wanted)?, ..Found::default() };
@@ -109,7 +109,7 @@ pub(super) fn search(
 fn search_file(
     file: &Searched,
     wanted: &HashSet<Uuid>,
-    skipped: &impl Fn(&Searched, (i32, i32)) -> bool,
+    skipped: &impl Fn(&Searched, ColumnPos) -> bool,
 ) -> io::Result<(BTreeMap<Slot, BTreeSet<Uuid>>, u64)> {
     let mut region = Region::open(&file.path)?;
     let slots: Vec<_> = region.slots().collect();

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::column::{Blocks as Palette, Section};
+use crate::region::ColumnPos;
 
 fn column(state: &str) -> Column {
-    let mut column = Column::new(-1, 33, 3955);
+    let mut column = Column::new(ColumnPos::new(-1, 33), 3955);
     let left = Some(nbt::payload(|out| out.int("mod:depth", 4)));
     column.sections = vec![Section { blocks: Some(Palette::uniform(state)), left, ..Section::new(4) }];
     column.left = Some(nbt::payload(|out| {
@@ -41,7 +42,7 @@ fn a_tree_as_deep_as_a_slot_may_be_comes_back() {
     let deep = (0..510).fold(nbt::payload(|out| out.byte("a", 1)), |inner, _| {
         nbt::payload(|out| out.raw_compound("a", &inner))
     });
-    let mut column = Column::new(0, 0, 3955);
+    let mut column = Column::new(ColumnPos::new(0, 0), 3955);
     column.left = Some(nbt::payload(|out| out.raw_compound("mod:deep", &deep)));
     let before = column.left.clone();
     let written = crate::write::column(&column).expect("a slot's tree");
@@ -116,7 +117,7 @@ fn an_object_that_another_wrote_puts_no_name_twice() {
     assert_eq!(of_sections.stated, None, "it is of another version");
     let written = crate::write::column(&of_sections).expect("written");
     let read = crate::Decoder::default().decode(&written).expect("a slot");
-    assert_eq!(read.position(), Some((-1, 33)));
+    assert_eq!(read.position(), Some(ColumnPos::new(-1, 33)));
     column.sections.clear();
     leftovers.lists = Some(Lists::NONE);
     leftovers.clone().put_back(&mut column);

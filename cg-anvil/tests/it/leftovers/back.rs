@@ -1,6 +1,7 @@
 //! Export of leftovers: what comes back from a world, and what the blocks decide.
 
 use super::*;
+use cg_anvil::ColumnPos;
 
 #[test]
 fn everything_of_a_save_comes_back() {
@@ -125,7 +126,7 @@ fn times_and_what_stands_beside_entities_come_back() {
     let slot = |save: &Path, x: i32| {
         let mut region = Region::open(&save.join("entities/r.0.0.mca")).expect("the file opens");
         let mut bytes = Vec::new();
-        region.read(cg_anvil::Slot::of_column(x, 0), &ReadLimits::default(), &mut bytes).expect("readable");
+        region.read(ColumnPos::new(x, 0).slot(), &ReadLimits::default(), &mut bytes).expect("readable");
         bytes
     };
     for x in 0..3 {

@@ -12,7 +12,7 @@ use cg_anvil::column::{Column, EntityColumn};
 use cg_anvil::export::{ExportOptions, ExportReport, export};
 use cg_anvil::import::{ImportError, ImportOptions, ImportReport, Merge, import};
 use cg_anvil::nbt::{self, Compound, Document};
-use cg_anvil::region::{ReadLimits, Region};
+use cg_anvil::region::{ColumnPos, ReadLimits, Region};
 use cg_anvil::write;
 use cg_format::Space;
 use cg_format::frame::{Codec, Draft};
@@ -116,7 +116,8 @@ fn column(x: i32) -> Column {
 /// Two columns with points of interest, and files.
 fn make(save: &Path) {
     let columns = [column(0), column(1)];
-    let slots = columns.map(|column| maker::zlib((column.x, 0), &write::column(&column).expect("a column")));
+    let slots =
+        columns.map(|column| maker::zlib((column.pos.x, 0), &write::column(&column).expect("a column")));
     fs::create_dir_all(save.join("region")).expect("a folder");
     maker::region(&save.join("region/r.0.0.mca"), &slots);
     let points = |x| nbt::document(|root| root.compound("Sections", |out| out.int("x", x)));
@@ -173,8 +174,7 @@ fn entity_slot(x: i32, entities: Vec<Vec<u8>>) -> Vec<u8> {
         out.compound("mod:empty", |_| ());
     }));
     let column = EntityColumn {
-        x,
-        z: 0,
+        pos: ColumnPos::new(x, 0),
         data_version: maker::DATA_VERSION,
         stated: None,
         entities,

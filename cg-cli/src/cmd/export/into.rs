@@ -204,7 +204,7 @@ fn show_newer(f: &mut fmt::Formatter<'_>, newer: &Listed<NewerColumn>) -> fmt::R
 
 fn show_elsewhere(f: &mut fmt::Formatter<'_>, what: &str, found: &Listed<Elsewhere>) -> fmt::Result {
     for Elsewhere { uuid, file, column } in found.first.iter().take(SHOWN) {
-        let column = column.map_or_else(String::new, |(x, z)| format!(" column ({x}, {z})"));
+        let column = column.map_or_else(String::new, |column| format!(" column {column}"));
         writeln!(f, "entity {uuid}: {what}: {}{column}", shown(file))?;
     }
     let more = found.count.saturating_sub(SHOWN as u64);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use cg_anvil::ColumnPos;
 use cg_anvil::mapping::Visits;
 use cg_format::{BlockArea, BlockBox, ChunkAt, ChunkPos, ClusterPos, ClusterTier, Dimension};
 use cg_store::World;
@@ -69,8 +70,8 @@ impl<'a> Choice<'a> {
 
     /// Whether a column without a chunk goes: from the lowest section of a save to the highest, and not by its visits, which
     /// are not known.
-    pub(super) fn takes_column(&self, x: i32, z: i32) -> bool {
-        let at = |y| ChunkPos::new(x.into(), y, z.into()).is_ok_and(|pos| self.goes_empty(pos));
+    pub(super) fn takes_column(&self, column: ColumnPos) -> bool {
+        let at = |y| ChunkPos::new(column.x.into(), y, column.z.into()).is_ok_and(|pos| self.goes_empty(pos));
         at(-128) && at(127)
     }
 

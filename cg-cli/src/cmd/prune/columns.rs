@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
+use cg_anvil::ColumnPos;
 use cg_anvil::mapping::{kept, key, place};
 use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
 use cg_minecraft::name;
@@ -20,9 +21,9 @@ pub(super) struct Columns {
     /// The dimension's name in a save.
     dimension: String,
     /// How many chunks each column has left.
-    chunks: HashMap<(i32, i32), u64>,
+    chunks: HashMap<ColumnPos, u64>,
     /// The detached entities that go with the last chunk of a column.
-    entities: HashMap<(i32, i32), Vec<EntityId>>,
+    entities: HashMap<ColumnPos, Vec<EntityId>>,
     /// The detached entities that go with no chunk: in their column another one stays, or none was.
     pub(super) alone: Vec<EntityId>,
     /// How many detached entities go.
@@ -84,11 +85,11 @@ impl Columns {
     pub(super) fn kept_without_chunks(
         &self,
         world: &World,
-        goes: impl Fn(i32, i32) -> bool,
+        goes: impl Fn(ColumnPos) -> bool,
     ) -> Result<Vec<ObjectKey>, Failure> {
         let mut found = Vec::new();
-        for (key, (x, z)) in kept::keys_of_dimension(world, &self.dimension)? {
-            if !self.chunks.contains_key(&(x, z)) && goes(x, z) {
+        for (key, column) in kept::keys_of_dimension(world, &self.dimension)? {
+            if !self.chunks.contains_key(&column) && goes(column) {
                 found.push(key);
             }
         }
@@ -106,7 +107,7 @@ impl Columns {
                 continue;
             }
             gone.entities.extend(self.entities.remove(&column).unwrap_or_default());
-            for key in key::keys_of_column(&self.dimension, column.0, column.1)? {
+            for key in key::keys_of_column(&self.dimension, column)? {
                 if world.objects().version(&key)?.is_some() {
                     gone.objects.push(key);
                 }
@@ -117,7 +118,7 @@ impl Columns {
 }
 
 /// The columns whose chunks are all chosen.
-fn emptied(chunks: &HashMap<(i32, i32), u64>, chosen: &[ChunkAt]) -> HashSet<(i32, i32)> {
+fn emptied(chunks: &HashMap<ColumnPos, u64>, chosen: &[ChunkAt]) -> HashSet<ColumnPos> {
     let mut going = HashMap::<_, u64>::new();
     for column in chosen.iter().filter_map(|at| place::column_of(at.pos)) {
         *going.entry(column).or_default() += 1;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use cg_anvil::ColumnPos;
 use cg_anvil::{nbt, write};
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::*;
@@ -171,7 +172,10 @@ fn of_many_versions_the_most_frequent_are_listed() {
     let path = dir.path().join("world");
     let world = World::builder().create(&path).expect("the directory is empty");
     for version in 0..100 {
-        let object = cg_anvil::mapping::Leftovers::take(&mut cg_anvil::column::Column::new(0, 0, version), 0);
+        let object = cg_anvil::mapping::Leftovers::take(
+            &mut cg_anvil::column::Column::new(ColumnPos::new(0, 0), version),
+            0,
+        );
         let key = format!("minecraft/column/minecraft:overworld/r.0.0/{}/{}", version % 32, version / 32);
         world.objects().put(ObjectKey::new(key).expect("short"), object.encode()).expect("the disk takes it");
     }

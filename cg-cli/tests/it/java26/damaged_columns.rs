@@ -65,7 +65,7 @@ fn a_column_of_which_a_chunk_is_lost_is_generated_again_if_that_is_asked_for() {
     assert_eq!(report["columns"], 4);
     let column = |at: At| -> Column {
         let columns = worlds::read(&dir.at("out/region/r.0.0.mca")).columns;
-        let found = columns.into_iter().find(|(_, column)| (column.x, column.z) == at);
+        let found = columns.into_iter().find(|(_, column)| (column.pos.x, column.pos.z) == at);
         found.expect("written").1
     };
     let (begun, full) = (column(AT[0]), column(AT[1]));

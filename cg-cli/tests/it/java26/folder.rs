@@ -110,7 +110,7 @@ pub(super) fn marks(folder: &Path) -> BTreeMap<At, String> {
             continue;
         }
         for (_, column) in worlds::read(&path).columns {
-            let at = (column.x, column.z);
+            let at = (column.pos.x, column.pos.z);
             let state = column.state(at.0 * 16, 64, at.1 * 16).map_or("", |state| state);
             marks.insert(at, state.trim_start_matches("test:").to_owned());
         }

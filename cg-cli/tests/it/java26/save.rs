@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cg_anvil::column::{Blocks, Column, EntityColumn, Section};
-use cg_anvil::region::{RegionPos, RegionWriter, Slot};
+use cg_anvil::region::{ColumnPos, RegionWriter};
 use cg_anvil::{nbt, write};
 
 use crate::maker;
@@ -168,10 +168,10 @@ impl Save {
         let mut writers = BTreeMap::new();
         for ((x, z), bytes, time) in slots {
             let writer = writers.entry((x >> 5, z >> 5)).or_insert_with(|| {
-                let pos = RegionPos::of_column(x, z);
+                let pos = ColumnPos::new(x, z).region();
                 RegionWriter::create(&self.0.join(folder), pos).expect("a file")
             });
-            writer.put(Slot::of_column(x, z), &bytes, time).expect("written");
+            writer.put(ColumnPos::new(x, z).slot(), &bytes, time).expect("written");
         }
         for writer in writers.into_values() {
             writer.finish().expect("finished");
@@ -200,7 +200,7 @@ pub(super) fn level(data_version: i32, name: &str) -> Vec<u8> {
 
 /// A column that is generated to the end, with everything that the game keeps beside blocks.
 pub(super) fn column((x, z): At, mark: Mark) -> Column {
-    let mut column = Column::new(x, z, NEW);
+    let mut column = Column::new(ColumnPos::new(x, z), NEW);
     let blocks = Some(Blocks::uniform(&format!("test:{}", mark.name)));
     column.sections = vec![Section { blocks, sky_light: Some(vec![0xff; 2048]), ..Section::new(4) }];
     column.carried = nbt::payload(|out| {
@@ -226,8 +226,7 @@ fn entities((x, z): At, mark: Mark, number: i32) -> Vec<u8> {
     let feet = [f64::from(x * 16) + 5.0, 70.0, f64::from(z * 16) + 5.0];
     let pig = maker::entity("minecraft:pig", [mark.number, x, z, number], feet, &[]);
     write::entities(&EntityColumn {
-        x,
-        z,
+        pos: ColumnPos::new(x, z),
         data_version: NEW,
         stated: None,
         entities: vec![pig],

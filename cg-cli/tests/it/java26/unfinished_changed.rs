@@ -191,7 +191,7 @@ fn entities_that_wait_are_given_to_their_chunks_when_an_import_is_abandoned() {
     let mut first = column((15, 0), LIVE);
     first.entities = vec![maker::entity("minecraft:pig", [0, 0, 0, 3], [256.5, 70.0, 5.0], &[])];
     let slots = [first, column((16, 0), LIVE), column((40, 0), LIVE)];
-    save.slots("region", slots.iter().map(|column| ((column.x, 0), document(column), LIVE.time)));
+    save.slots("region", slots.iter().map(|column| ((column.pos.x, 0), document(column), LIVE.time)));
     let world =
         World::builder().options(&WorldOptions::process()).create(dir.at("world")).expect("a new world");
     let options = cg_anvil::import::ImportOptions {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cg_anvil::column::{Blocks, Column, Section};
 use cg_anvil::import::{ImportOptions, import};
-use cg_anvil::region::{RegionPos, RegionWriter, Slot};
+use cg_anvil::region::{ColumnPos, RegionWriter};
 use cg_anvil::write;
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World};
@@ -75,14 +75,14 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
 
 /// Writes a small save.
 pub(crate) fn save(dir: &Path) -> Result<(), Failure> {
-    let mut region = RegionWriter::create(&dir.join("region"), RegionPos::of_column(0, 0))?;
+    let mut region = RegionWriter::create(&dir.join("region"), ColumnPos::new(0, 0).region())?;
     for (x, z) in (0..SIDE).flat_map(|x| (0..SIDE).map(move |z| (x, z))) {
-        let mut column = Column::new(x, z, DATA_VERSION);
+        let mut column = Column::new(ColumnPos::new(x, z), DATA_VERSION);
         for y in -4..2 {
             let name = format!("minecraft:block{}", (x * 7 + z * 3 + y).rem_euclid(11));
             column.sections.push(Section { blocks: Some(Blocks::uniform(&name)), ..Section::new(y) });
         }
-        region.put(Slot::of_column(x, z), &write::column(&column)?, 0)?;
+        region.put(ColumnPos::new(x, z).slot(), &write::column(&column)?, 0)?;
     }
     region.finish()?;
     Ok(())

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cg_anvil::ColumnPos;
 use cg_anvil::column::EntityColumn;
-use cg_anvil::mapping::place;
 use cg_anvil::nbt::{self, Tag};
 use cg_anvil::write;
 use cg_store::prelude::*;
@@ -43,8 +43,7 @@ impl Imported {
                 column.entities = entities;
             } else {
                 let slot = EntityColumn {
-                    x,
-                    z: 0,
+                    pos: ColumnPos::new(x, 0),
                     data_version,
                     stated: None,
                     entities,
@@ -152,7 +151,7 @@ fn no_entities_folder_is_made_for_a_version_that_knows_none() {
     let world = World::builder().open(imported.world()).expect("opens");
     let deleted = world.transaction(|tx| {
         let objects = ["column", "poi", "entities"];
-        tx.delete(place::chunk_at(Dimension::new(0), 20, 0, 0));
+        tx.delete(ColumnPos::new(20, 0).chunk_at(Dimension::new(0), 0));
         for kind in objects {
             let key = format!("minecraft/{kind}/minecraft:overworld/r.0.0/20/0");
             tx.delete_object(cg_store::objects::ObjectKey::new(key)?)?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cg_anvil::mapping::place;
+use cg_anvil::ColumnPos;
 use cg_anvil::{nbt, write};
 use cg_store::prelude::*;
 use cg_tiering::GameTick;
@@ -60,7 +60,7 @@ impl Imported {
     fn left(&self) -> (Vec<i32>, usize) {
         let world = World::builder().open_read_only(self.world()).expect("opens");
         let has_chunk = |x: &i32| {
-            let chunk = world.load(place::chunk_at(Dimension::new(0), *x, 0, 0));
+            let chunk = world.load(ColumnPos::new(*x, 0).chunk_at(Dimension::new(0), 0));
             chunk.expect("is sound").is_some()
         };
         let chunks = COLUMNS.map(|(x, ..)| x).into_iter().filter(has_chunk).collect();
@@ -79,7 +79,7 @@ impl Imported {
 fn tick(world: &Path, now: u64, x: i32) {
     let world = World::builder().open(world).expect("opens");
     world.tick(GameTick::new(now), &[], Duration::ZERO).expect("ticks");
-    let loaded = world.load(place::chunk_at(Dimension::new(0), x, 0, 0));
+    let loaded = world.load(ColumnPos::new(x, 0).chunk_at(Dimension::new(0), 0));
     assert!(loaded.expect("is sound").is_some());
     world.tiers().demote_all(1 << 40, |_| {}).expect("settles");
     world.close().expect("closes");
@@ -133,7 +133,7 @@ fn a_dry_run_deletes_nothing_and_a_column_keeps_its_leftovers_as_long_as_it_has_
     let world = World::builder().open(imported.world()).expect("opens");
     let saved = world.transaction(|tx| {
         let chunk = Chunk::filled(BlockId::new(0), &tx.catalog().current_schema())?;
-        tx.save(place::chunk_at(Dimension::new(0), 16, 7, 0), chunk);
+        tx.save(ColumnPos::new(16, 0).chunk_at(Dimension::new(0), 7), chunk);
         Ok::<_, Box<dyn std::error::Error>>(())
     });
     saved.expect("saves");

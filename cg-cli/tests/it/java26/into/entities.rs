@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cg_anvil::ColumnPos;
 use cg_anvil::column::{Column, EntityColumn};
 use cg_anvil::nbt::{self, Document};
 use cg_anvil::{entity, write};
@@ -34,8 +35,7 @@ fn mob(number: i32, (x, z): At, riders: &[Vec<u8>]) -> Vec<u8> {
 
 fn slot((x, z): At, entities: Vec<Vec<u8>>) -> (At, Vec<u8>, u32) {
     let column = EntityColumn {
-        x,
-        z,
+        pos: ColumnPos::new(x, z),
         data_version: NEW,
         stated: None,
         entities,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cg_anvil::nbt;
-use cg_anvil::region::{Compression, ReadLimits, Region, Slot, compress_as};
+use cg_anvil::region::{ColumnPos, Compression, ReadLimits, Region, compress_as};
 use serde_json::json;
 
 use super::super::folder::{check_bytes, copy, paths, slots};
@@ -72,7 +72,7 @@ fn a_large_column_gets_its_file_and_a_small_one_loses_it() {
     assert_eq!(externals(&dir.at("save")), ["c.0.0.mcc", "c.2.0.mcc", "c.9.0.mcc"]);
     let file = |root: &str| dir.at(root).join(REGION).join("r.0.0.mca");
     let [mut is, mut before] = ["save", "before"].map(|root| slots(&file(root)));
-    let outside = Slot::of_column(OUTSIDE.0, OUTSIDE.1).index();
+    let outside = ColumnPos::new(OUTSIDE.0, OUTSIDE.1).slot().index();
     is.remove(&outside);
     before.remove(&outside);
     check_bytes("r.0.0.mca", &before, &is);
@@ -91,7 +91,7 @@ fn a_large_column_gets_its_file_and_a_small_one_loses_it() {
 fn a_file_that_is_replaced_before_its_region_is_compressed_as_the_region_says() {
     let dir = TestDir::new();
     make(&dir);
-    let slot = Slot::of_column(STAYS_LARGE.0, STAYS_LARGE.1);
+    let slot = ColumnPos::new(STAYS_LARGE.0, STAYS_LARGE.1).slot();
     for compression in [Compression::Gzip, Compression::None, Compression::Lz4] {
         fs::remove_dir_all(dir.at("save")).expect("there");
         copy(&dir.at("was"), &dir.at("save"));

@@ -62,7 +62,8 @@ fn a_changed_block_drops_the_slot_of_its_column_and_no_other() {
     assert_eq!(same, before.len() - 3);
     // What the world has is written.
     let columns = worlds::read(&dir.at("out/region/r.0.0.mca")).columns;
-    let written = columns.iter().find(|(_, column)| (column.x, column.z) == unread).expect("it is there");
+    let written =
+        columns.iter().find(|(_, column)| (column.pos.x, column.pos.z) == unread).expect("it is there");
     assert_eq!(written.1.state(unread.0 * 16, 64, unread.1 * 16).map(|state| &**state), Some("test:host"));
     let said = dir.cg("export", "world", &["--mca", crate::cmd::text(&dir.at("said"))]);
     let line = format!(

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use cg_anvil::column::{Blocks, Section};
 use cg_anvil::nbt::{self, CompoundWriter};
-use cg_anvil::region::{Slot, compress};
+use cg_anvil::region::{ColumnPos, compress};
 
 use super::super::save::{At, LIVE, NEW, OLD, Save, column, document, points};
 use crate::maker::{self, Stored};
@@ -288,7 +288,7 @@ pub(super) fn unread_slots(from: usize) -> Vec<(&'static str, Stored)> {
     let mut add = |what, stored: &dyn Fn(At) -> (u8, Vec<u8>)| {
         let at = place(from + all.len());
         let (compression, payload) = stored(at);
-        all.push((what, Stored { slot: Slot::of_column(at.0, at.1), compression, payload }));
+        all.push((what, Stored { slot: ColumnPos::new(at.0, at.1).slot(), compression, payload }));
     };
     let sound = |at: At| document(&column(at, LIVE));
     add("another column's", &|_| (2, compress(&sound((31, 31)))));
@@ -359,8 +359,11 @@ pub(super) fn make(save: &Save) -> usize {
     // The root's name is "a".
     let named = |at: At| [&[10, 0, 1, b'a'], &of_this(at)[3..]].concat();
     let followed = |at: At| [&of_this(at)[..], b"\0"].concat();
-    let stored =
-        |at: At, compression, payload| Stored { slot: Slot::of_column(at.0, at.1), compression, payload };
+    let stored = |at: At, compression, payload| Stored {
+        slot: ColumnPos::new(at.0, at.1).slot(),
+        compression,
+        payload,
+    };
     write(
         &save.path().join("entities/r.0.0.mca"),
         &[
