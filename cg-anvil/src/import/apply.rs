@@ -15,8 +15,9 @@ use uuid::Uuid;
 
 use super::choices::Merge;
 use super::error::ImportError;
+use super::ledger::{Ledger, Part};
 use super::prepare::{Content, Job, LocalState, Prepared};
-use super::progress::{self, Earlier, FileProgress, Head, Stored};
+use super::progress::{self, FileProgress, Head, Stored};
 use super::report::ImportReport;
 use super::source::Source;
 use super::stored::{ByColumn, RegionChunks, without_chunk};
@@ -49,10 +50,8 @@ pub(super) struct Importer<'a> {
     pub(super) dimension: Dimension,
     pub(super) dimension_name: String,
     pub(super) progress: FileProgress,
-    /// Columns in the files of the dimension that were begun before.
-    pub(super) earlier: Earlier,
-    /// The same of the other dimensions.
-    others: BTreeMap<String, Earlier>,
+    /// The columns that were met. The [progress](Self::progress) has those of the file as they were last stored.
+    pub(super) ledger: Ledger,
     pub(super) pending: Pending,
     /// The chunks of the region whose column was asked for last.
     pub(super) chunks: Option<RegionChunks>,
@@ -92,9 +91,9 @@ impl<'a> Importer<'a> {
         head: Head,
         stop_after: Option<u64>,
     ) -> Result<Self, ImportError> {
-        let (mut numbers, mut others) = (BTreeMap::new(), BTreeMap::<_, Earlier>::new());
+        let (mut numbers, mut ledger) = (BTreeMap::new(), Ledger::default());
         while let Some(begun) = progress::file(world, numbers.len())? {
-            others.entry(begun.dimension.clone()).or_default().add(&begun);
+            ledger.add(&begun.dimension, &begun.met);
             numbers.insert(begun.name, numbers.len());
         }
         let replaces = head.choices.merge == Some(Merge::Replace);
@@ -111,8 +110,7 @@ impl<'a> Importer<'a> {
             dimension: Dimension::new(0),
             dimension_name: String::new(),
             progress: FileProgress::default(),
-            earlier: Earlier::default(),
-            others,
+            ledger,
             pending: Pending::default(),
             chunks: None,
             without_chunk,
@@ -129,14 +127,11 @@ impl<'a> Importer<'a> {
         let (name, dimension) = (self.file_name().to_owned(), self.region().dimension.clone());
         let number = self.numbers.len();
         self.number = *self.numbers.entry(name.clone()).or_insert(number);
-        self.earlier = self.others.remove(&dimension).unwrap_or_default();
+        self.ledger.open(&dimension);
         let stamp = self.source.stamp(file);
-        self.progress = progress::file(self.world, self.number)?.unwrap_or_else(|| FileProgress {
-            name,
-            dimension,
-            stamp,
-            ..FileProgress::default()
-        });
+        let progress = progress::file(self.world, self.number)?;
+        let new = || FileProgress { name, dimension, stamp, ..FileProgress::default() };
+        self.resume(progress.unwrap_or_else(new));
         if self.progress.stamp != stamp {
             self.tell_change(CHANGED_BETWEEN);
         }
@@ -206,12 +201,18 @@ impl<'a> Importer<'a> {
         if self.source.is_changed(self.file, self.progress.stamp) {
             self.tell_change(CHANGED);
         }
+        self.progress.met.clone_from(self.ledger.of_file());
         if progress::file(self.world, self.number)?.as_ref() != Some(&self.progress) {
             self.commit()?;
         }
-        self.earlier.add(&self.progress);
-        self.others.insert(self.progress.dimension.clone(), std::mem::take(&mut self.earlier));
+        self.ledger.close(&self.progress.dimension);
         Ok(())
+    }
+
+    /// Goes on with a file that came so far.
+    fn resume(&mut self, progress: FileProgress) {
+        self.ledger.resume(&progress.met);
+        self.progress = progress;
     }
 
     /// Reports once that the file is not the one whose reading began.
@@ -228,7 +229,7 @@ impl<'a> Importer<'a> {
         let mut report = ImportReport { has_no_column: self.source.save.is_all(), ..ImportReport::default() };
         for number in 0..self.numbers.len() {
             self.number = number;
-            self.progress = progress::file(self.world, number)?.unwrap_or_default();
+            self.resume(progress::file(self.world, number)?.unwrap_or_default());
             if !self.progress.is_done() {
                 self.tell_change(GONE);
                 self.progress.next_slot = Slot::COUNT;
@@ -238,7 +239,8 @@ impl<'a> Importer<'a> {
                 self.adopt()?;
                 self.commit()?;
             }
-            report.has_no_column &= self.progress.brought.is_empty() && self.progress.unread.is_empty();
+            let met = self.ledger.of_file();
+            report.has_no_column &= met.is_without(Part::Column) && met.is_without(Part::Unread);
             report.add(std::mem::take(&mut self.progress.report));
         }
         report.has_no_column &= report.unreadable.is_empty();
@@ -302,6 +304,7 @@ impl<'a> Importer<'a> {
         }
         let Pending { chunks, entities, deleted, properties, objects, .. } =
             std::mem::take(&mut self.pending);
+        self.progress.met.clone_from(self.ledger.of_file());
         let (number, progress) = (self.number, &self.progress);
         self.world.transaction_at(Durability::Process, |tx| {
             for id in deleted {

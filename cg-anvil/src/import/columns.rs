@@ -19,6 +19,7 @@ use super::apply::{Importer, listed_block_entities};
 use super::builder::list_block_entities;
 use super::choices::Merge;
 use super::error::ImportError;
+use super::ledger::Part;
 use super::prepare::PreparedColumn;
 use super::stored::StoredColumn;
 use crate::column::Column;
@@ -51,7 +52,7 @@ impl Importer<'_> {
         if !self.fits(len_bytes) {
             return self.unread_again(slot, Folder::Region, self.too_large(len_bytes));
         }
-        self.progress.brought.insert(pos);
+        self.ledger.note(Part::Column, pos);
         let untested = Untested::of(entities.data_version, 1);
         self.progress.report.untested = Untested::and(self.progress.report.untested, untested);
         let (count, met) = (chunks.len(), mask.clone());
@@ -75,12 +76,12 @@ impl Importer<'_> {
             if added > 0 {
                 self.drop_old_slot(pos);
             }
-            self.progress.kept.insert(pos);
+            self.ledger.note(Part::Kept, pos);
             self.progress.report.kept_chunks += (count - added) as u64;
             return self.put_entities(slot, catalog, entities).map(drop);
         }
         let Some((stored, old)) = replaced else {
-            self.progress.kept.insert(pos);
+            self.ledger.note(Part::Kept, pos);
             self.progress.report.kept_chunks += count as u64;
             return self.put_entities(slot, catalog, entities).map(drop);
         };

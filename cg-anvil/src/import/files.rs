@@ -15,6 +15,7 @@ use super::apply::{CHANGED, Importer, TRANSACTION_BYTES};
 use super::begin::LEVEL;
 use super::choices::Merge;
 use super::error::ImportError;
+use super::ledger::Part;
 use super::progress::Stored;
 use super::report::ImportReport;
 use super::source::Stamp;
@@ -50,7 +51,7 @@ impl Importer<'_> {
                 self.pending.objects.extend(slot_key(Folder::Poi, dimension, column).map(|key| (key, None)));
             }
             let slot = key::entities_key(dimension, column);
-            if !self.earlier.entity_slots.contains(column) && !self.progress.entity_slots.contains(column) {
+            if !self.ledger.has(Part::EntitySlot, column) {
                 self.pending.objects.extend(slot.map(|key| (key, None)));
                 self.pending
                     .objects
@@ -113,17 +114,17 @@ impl Importer<'_> {
             self.unreadable(slot, self.too_large(bytes.len()));
             return Ok(());
         }
-        self.progress.brought.insert(column);
+        self.ledger.note(Part::Column, column);
         let stored = match self.stored(column)? {
             Ok(stored) => stored,
             Err(why) => {
-                self.progress.kept.insert(column);
+                self.ledger.note(Part::Kept, column);
                 self.damaged_column(slot, column, &why);
                 return Ok(());
             }
         };
         if stored.is_readable() {
-            self.progress.kept.insert(column);
+            self.ledger.note(Part::Kept, column);
             if is_old && self.head.choices.merge != Some(Merge::Keep) {
                 let reason = format!(
                     "column {column} is of before 1.13 and does not replace the blocks that the world has there"
@@ -142,7 +143,7 @@ impl Importer<'_> {
             self.put_kept(slot, Folder::Region, column, bytes)?
         };
         if !is_put {
-            self.progress.kept.insert(column);
+            self.ledger.note(Part::Kept, column);
         }
         Ok(())
     }
@@ -155,13 +156,12 @@ impl Importer<'_> {
 
     /// Whether this import met points of interest of a column.
     pub(super) fn has_points(&self, column: ColumnPos) -> bool {
-        self.earlier.points.contains(column) || self.progress.points.contains(column)
+        self.ledger.has(Part::Points, column)
     }
 
     /// Whether the save has points of interest without a column.
     pub(super) fn is_alone(&self, column: ColumnPos) -> bool {
-        let is_unread = self.earlier.unread.contains(column) || self.progress.unread.contains(column);
-        !self.is_brought(column) && !is_unread
+        !self.is_brought(column) && !self.ledger.has(Part::Unread, column)
     }
 
     pub(super) fn points_of_interest(
@@ -180,7 +180,7 @@ impl Importer<'_> {
         if !self.fits(bytes.len()) {
             return self.unread_again(slot, Folder::Poi, self.too_large(bytes.len()));
         }
-        self.progress.points.insert(column);
+        self.ledger.note(Part::Points, column);
         if self.is_of_other_blocks(column)? {
             return Ok(());
         }
@@ -193,11 +193,11 @@ impl Importer<'_> {
     /// Puts what in a slot of `entities/` is no entity into the next transaction, unless the world keeps its own, or an
     /// earlier slot of the save was of the same column.
     pub(super) fn put_entity_slot(&mut self, column: ColumnPos, bytes: Vec<u8>) -> Result<(), ImportError> {
-        if self.earlier.entity_slots.contains(column) || self.progress.entity_slots.contains(column) {
+        if self.ledger.has(Part::EntitySlot, column) {
             self.lost(format!("fields of a second slot of entities/ for column {column}"));
             return Ok(());
         }
-        self.progress.entity_slots.insert(column);
+        self.ledger.note(Part::EntitySlot, column);
         if self.is_of_other_blocks(column)? {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Importer<'_> {
 
     /// Whether this import met a column that could be read.
     pub(super) fn is_brought(&self, column: ColumnPos) -> bool {
-        self.earlier.columns.contains(column) || self.progress.brought.contains(column)
+        self.ledger.has(Part::Column, column)
     }
 
     /// Whether the world has a column that this import did not bring. Versions do not tell: entities that are given to a

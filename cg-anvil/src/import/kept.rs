@@ -5,6 +5,7 @@ use cg_store::ErrorKind;
 use super::apply::Importer;
 use super::choices::Merge;
 use super::error::ImportError;
+use super::ledger::Part;
 use super::prepare::{self, Lost, not_kept};
 use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped, Mask};
 use crate::region::{ColumnPos, Extent, RawSlot, Slot};
@@ -30,7 +31,7 @@ impl Importer<'_> {
         let place = self.region().pos.map(|region| region.column(slot));
         // Only a slot of blocks may have held a column.
         if let Some(column) = place.filter(|_| folder == Folder::Region) {
-            self.progress.unread.insert(column);
+            self.ledger.note(Part::Unread, column);
         }
         self.unreadable(slot, reason.clone());
         let (Some(place), Some(raw)) = (place, raw) else { return Ok(()) };
@@ -105,7 +106,7 @@ impl Importer<'_> {
         if self.is_of_other_blocks(column)? {
             return Ok(());
         }
-        self.progress.entity_slots.insert(column);
+        self.ledger.note(Part::EntitySlot, column);
         let bytes = self.encoded(slot, kept);
         self.put_kept(slot, Folder::Entities, column, bytes).map(drop)
     }
@@ -114,7 +115,7 @@ impl Importer<'_> {
         if self.has_points(column) || self.is_of_other_blocks(column)? {
             return Ok(());
         }
-        self.progress.points.insert(column);
+        self.ledger.note(Part::Points, column);
         let bytes = self.encoded(slot, kept);
         self.put_kept(slot, Folder::Poi, column, bytes).map(drop)
     }

@@ -18,9 +18,10 @@ use uuid::Uuid;
 use super::ReplacedLevel;
 use super::choices::Choices;
 use super::error::ImportError;
+use super::ledger::Met;
 use super::report::ImportReport;
 use super::source::Stamp;
-use crate::region::{ColumnPos, Slot};
+use crate::region::Slot;
 
 /// How the names of all properties begin in which an import keeps its progress.
 pub(crate) const PROGRESS_PREFIX: &str = "minecraft:import";
@@ -81,108 +82,12 @@ pub(super) struct FileProgress {
     pub(super) report: ImportReport,
     /// Entities without a chunk so far; one may have come with a later file.
     pub(super) waiting: Vec<Uuid>,
-    /// The columns that it brought.
-    pub(super) brought: Brought,
-    /// The columns in which the world keeps something that it had. Their versions do not tell: entities that are given to
-    /// a chunk make it another.
-    #[serde(default)]
-    pub(super) kept: Brought,
-    /// The columns whose points of interest it brought.
-    #[serde(default)]
-    pub(super) points: Brought,
-    /// The columns of whose slot of `entities/` it brought what is no entity.
-    #[serde(default)]
-    pub(super) entity_slots: Brought,
-    /// The columns whose slot could not be read.
-    #[serde(default)]
-    pub(super) unread: Brought,
+    /// What was met of its columns.
+    #[serde(flatten)]
+    pub(super) met: Met,
     /// Pages of further entities that wait.
     #[serde(default)]
     pub(super) pages: u32,
-}
-
-/// Columns of one dimension that came with an import, one bit each.
-///
-/// What is stored does not tell: a chunk that equals the one it replaces keeps its version.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Brought(Vec<Region>);
-
-/// Columns in the files of a dimension, by what came of them.
-#[derive(Debug, Default)]
-pub(super) struct Earlier {
-    pub(super) columns: Brought,
-    pub(super) kept: Brought,
-    pub(super) points: Brought,
-    pub(super) entity_slots: Brought,
-    pub(super) unread: Brought,
-}
-
-/// The columns of a region, by slot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Region {
-    x: i32,
-    z: i32,
-    slots: [u64; Slot::COUNT as usize / 64],
-}
-
-impl Brought {
-    /// Whether none came.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether a column came.
-    pub(super) fn contains(&self, column: ColumnPos) -> bool {
-        let (region, word, bit) = place(column);
-        self.find(region).is_ok_and(|index| self.0[index].slots[word] & bit != 0)
-    }
-
-    /// Notes that a column came.
-    pub(super) fn insert(&mut self, column: ColumnPos) {
-        let (region, word, bit) = place(column);
-        let index = self.find(region).unwrap_or_else(|index| {
-            let slots = [0; Slot::COUNT as usize / 64];
-            self.0.insert(index, Region { x: region.0, z: region.1, slots });
-            index
-        });
-        self.0[index].slots[word] |= bit;
-    }
-
-    /// Adds the columns that another file brought.
-    pub(super) fn add(&mut self, other: &Self) {
-        for region in &other.0 {
-            match self.find((region.x, region.z)) {
-                Ok(index) => {
-                    for (all, more) in self.0[index].slots.iter_mut().zip(region.slots) {
-                        *all |= more;
-                    }
-                }
-                Err(index) => self.0.insert(index, region.clone()),
-            }
-        }
-    }
-
-    fn find(&self, region: (i32, i32)) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&region, |region| (region.x, region.z))
-    }
-}
-
-impl Earlier {
-    /// Adds what a file brought.
-    pub(super) fn add(&mut self, file: &FileProgress) {
-        self.columns.add(&file.brought);
-        self.kept.add(&file.kept);
-        self.points.add(&file.points);
-        self.entity_slots.add(&file.entity_slots);
-        self.unread.add(&file.unread);
-    }
-}
-
-/// A column's region, and its word and bit there.
-const fn place(column: ColumnPos) -> ((i32, i32), usize, u64) {
-    let region = column.region();
-    let slot = column.slot().index() as usize;
-    ((region.x(), region.z()), slot / 64, 1 << (slot % 64))
 }
 
 impl FileProgress {
@@ -292,3 +197,21 @@ fn put(tx: &mut Transaction<'_>, name: &str, value: &impl Serialize) {
 
 /// The error type of a transaction that only fails as the store does.
 pub(super) type Stored = Result<(), Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_progress_of_a_file_is_stored_in_one_form() {
+        let stored = serde_json::to_string(&FileProgress::default()).expect("JSON");
+        let end =
+            r#""waiting":[],"brought":[],"kept":[],"points":[],"entity_slots":[],"unread":[],"pages":0}"#;
+        assert!(stored.ends_with(end), "{stored}");
+        assert!(stored.starts_with(r#"{"name":"","dimension":"","stamp":"#), "{stored}");
+        assert_eq!(serde_json::from_str::<FileProgress>(&stored).expect("JSON"), FileProgress::default());
+        // Of a release that had neither.
+        let before = stored.replace(r#","kept":[],"points":[],"entity_slots":[],"unread":[],"pages":0"#, "");
+        assert_eq!(serde_json::from_str::<FileProgress>(&before).expect("JSON"), FileProgress::default());
+    }
+}

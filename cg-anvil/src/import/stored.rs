@@ -15,6 +15,7 @@ use cg_store::{Error, ErrorKind, World};
 use super::apply::Importer;
 use super::choices::Merge;
 use super::error::ImportError;
+use super::ledger::Part;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::{NO_CHUNK, key, place};
 use crate::region::{ColumnPos, RegionPos};
@@ -176,7 +177,7 @@ impl Importer<'_> {
 
     /// Whether the world keeps a column as it is, so that nothing of this save's belongs to it.
     pub(super) fn keeps(&mut self, column: ColumnPos) -> Result<bool, ImportError> {
-        if self.earlier.kept.contains(column) || self.progress.kept.contains(column) {
+        if self.ledger.has(Part::Kept, column) {
             return Ok(true);
         }
         if self.head.choices.merge != Some(Merge::Keep) || self.is_brought(column) {
