@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod codec;
 pub mod column;
 pub mod entity;
 pub mod export;
@@ -32,6 +33,9 @@ pub mod write;
 /// Trees as a save has them; they lie lower, because schematics are made of them too.
 pub use cg_snapshot::nbt;
 
+pub use codec::{
+    ColumnCodec, ColumnEntities, ColumnParts, ColumnReport, DecodedColumn, EncodedColumn, SlotContent,
+};
 pub use column::{Column, ColumnError, Decoder, Payload};
 pub use entity::EntityRecord;
 pub use level::Level;

@@ -3,22 +3,20 @@
 //! A column that says that it is generated to the end is never generated again. Where chunks of it cannot be read there
 //! would be nothing for ever, so such a column is left out, or says that it was only begun.
 
-use super::column::Built;
 use super::options::Damaged;
 use super::region::Region;
 use super::report::{DamagedColumn, ExportReport};
+use crate::codec::Built;
 use crate::column::Column;
-use crate::mapping::leftovers::Blocks;
 use crate::nbt::{self, Compound};
 
 impl Region<'_> {
     /// Whether a column that was built may be written. One with lost chunks is noted in the report.
     pub(super) fn may_write(&self, built: &mut Built, report: &mut ExportReport) -> bool {
-        let Built { column, back, lost, .. } = built;
-        // The blocks that it came with are all there: what cannot be read is the place of no chunk of it.
-        if lost.is_empty() || back.blocks == Blocks::Same {
+        if !built.lacks_chunks() {
             return true;
         }
+        let Built { column, lost, .. } = built;
         let has_blocks = column.sections.iter().any(|section| section.blocks.is_some());
         let is_written = has_blocks && self.damaged == Damaged::Regenerate;
         if is_written {
@@ -28,7 +26,7 @@ impl Region<'_> {
             dimension: self.dimension_name.clone(),
             x: column.pos.x,
             z: column.pos.z,
-            sections: std::mem::take(lost),
+            sections: lost.drain(..).map(|(y, _)| y).collect(),
             is_written,
         });
         is_written

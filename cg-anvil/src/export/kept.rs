@@ -6,11 +6,28 @@ use super::error::ExportError;
 use super::region::Region;
 use super::report::{DroppedSlot, ExportReport, LISTED};
 use super::slots::{Part, Slots};
+use crate::codec::ColumnBuilder;
 use crate::mapping::kept::{Bytes, Folder, KeptSlot};
 use crate::region::{ColumnPos, Slot};
 
 /// The kept slots of a region's folder, in slot order, with the bytes of their objects.
 pub(super) type KeptSlots = BTreeMap<Slot, (ColumnPos, KeptSlot, u64)>;
+
+/// The slots of a folder that are kept as they were.
+pub(super) fn kept_slots(
+    builder: &ColumnBuilder<'_>,
+    folder: Folder,
+    columns: Vec<ColumnPos>,
+    report: &mut ExportReport,
+) -> Result<KeptSlots, ExportError> {
+    let mut all = KeptSlots::new();
+    for at in columns {
+        if let Some((kept, len_bytes)) = builder.kept_slot(folder, at, &mut report.misses())? {
+            all.insert(at.slot(), (at, kept, len_bytes));
+        }
+    }
+    Ok(all)
+}
 
 /// Writes a slot as it was.
 pub(super) fn put_kept(

@@ -7,7 +7,8 @@ use cg_store::{Error, ErrorKind, World};
 use serde::{Deserialize, Serialize};
 
 use crate::Level;
-use crate::mapping::key::{FILE_PREFIX, file_key};
+use crate::mapping::StoredLevel;
+use crate::mapping::key::FILE_PREFIX;
 use crate::mapping::layout::{LevelDigest, MetLayout, digest_of_level, layout_key};
 use crate::save::{
     FOLDERS_OF_26, Layout, dimension_folder, found_folder, is_found, is_moved, only_layout, stray_of,
@@ -53,15 +54,7 @@ impl<'a> Layouts<'a> {
     /// # Errors
     /// If the engine fails.
     pub fn read(world: &'a World) -> Result<Self, Error> {
-        let stored = |name| match world.objects().get(file_key(name)?) {
-            Err(error) if error.kind() == ErrorKind::Damaged => Ok(None),
-            found => found.map(|found| found.map(|object| object.bytes)),
-        };
-        let bytes = stored("level.dat")?;
-        let mut level = bytes.as_deref().and_then(Level::read);
-        if level.is_none() {
-            level = stored("level.dat_old")?.as_deref().and_then(Level::read);
-        }
+        let StoredLevel { bytes, level } = StoredLevel::read(world)?;
         let files_of_26 = has_files_of_26(world)?;
         let looks = match &level {
             Some(level) => Some(Layout::of_level(level, files_of_26)),

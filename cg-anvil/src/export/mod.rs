@@ -25,10 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod column;
 mod damaged;
-mod defaults;
-mod entities;
 mod error;
 mod files;
 pub mod into;
@@ -43,7 +40,6 @@ mod scope;
 mod slots;
 mod survey;
 
-pub(crate) use self::entities::{Whole, whole_entity};
 pub use self::error::ExportError;
 pub use self::journal::UNFINISHED;
 pub use self::layout::{LayoutChoice, Layouts, Placed};

@@ -8,38 +8,23 @@ use cg_registry::Catalog;
 use cg_store::World;
 use cg_store::view::Area;
 
-use super::column::{Built, ColumnBuilder};
-use super::defaults::{DATA_VERSION, SECTION_Y};
-use super::entities::{self, Listed, Lists};
 use super::error::ExportError;
-use super::kept::{KeptSlots, put_kept};
+use super::kept::{KeptSlots, kept_slots, put_kept};
 use super::options::Damaged;
 use super::report::ExportReport;
 use super::scope::Columns;
 use super::slots::{Part, Slots};
 use super::survey::Contents;
-use crate::column::{Column, EntityColumn};
-use crate::mapping::EntitySlot;
-use crate::mapping::kept::{self, Folder, Mapped};
-use crate::mapping::leftovers::Blocks;
+use crate::codec::{Beside, ColumnBuilder, Listed, Lists, choice, listed};
+use crate::column::Column;
+use crate::mapping::defaults::SECTION_Y;
+use crate::mapping::kept::{Folder, Mapped};
 use crate::mapping::origin::ListedIn;
-use crate::nbt::Tag;
 use crate::region::{ColumnPos, RegionPos, Slot};
 use crate::write;
 
 /// The columns of a region with the heights of their chunks, in slot order.
 type Heights = BTreeMap<Slot, (ColumnPos, Vec<i32>)>;
-
-/// Blocks that an export writes where points of interest are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beside {
-    /// None.
-    Nothing,
-    /// Those that they came with.
-    Same,
-    /// Others.
-    Others,
-}
 
 /// One region on its way out.
 pub(super) struct Region<'a> {
@@ -69,14 +54,14 @@ impl Region<'_> {
         for column in contents.bare_columns {
             columns.entry(column.slot()).or_insert((column, Vec::new()));
         }
-        let mut listed = entities::listed(self.world, &contents.entities, report)?;
-        entities::into_columns(&mut listed, self.level);
+        let mut listed = listed::listed(self.world, &contents.entities, &mut report.misses())?;
+        listed::into_columns(&mut listed, self.level);
         let riders = listed.values().flatten().map(|listed| listed.count - 1).sum();
         let builder = ColumnBuilder::new(self.world, self.catalog, self.dimension, &self.dimension_name);
         let points = contents.points.into_iter().chain(contents.kept_points.iter().copied());
         let mut with_points: BTreeMap<Slot, _> =
             points.map(|column| (column.slot(), (column, Beside::Nothing))).collect();
-        let kept = builder.kept_slots(Folder::Region, contents.kept_slots, report)?;
+        let kept = kept_slots(&builder, Folder::Region, contents.kept_slots, report)?;
         let mut without_chunks = BTreeSet::new();
         if !is_whole {
             // Which chunks there are is only known of each place, and of some columns none may be left.
@@ -102,7 +87,7 @@ impl Region<'_> {
             }
         }
         for (slot, (at, heights)) in columns {
-            let mut built = builder.build(at, &heights, report)?;
+            let mut built = builder.build(at, &heights, &mut report.misses())?;
             let kept = kept.remove(&slot);
             if built.is_part && self.columns.is_some() {
                 slots.leave_out(slot);
@@ -122,7 +107,7 @@ impl Region<'_> {
             // Entities whose column is not stored go to a file of their own.
             let in_column = listed.get(&(ListedIn::Column, at)).map_or(&[][..], Vec::as_slice);
             let entity_count = in_column.iter().map(|listed| listed.count).sum::<u64>();
-            built.column.entities.extend(in_column.iter().map(|listed| listed.nbt.clone()));
+            built.take(in_column);
             let mut count_column = |column: &Column, report: &mut ExportReport| {
                 listed.remove(&(ListedIn::Column, at));
                 report.columns += 1;
@@ -136,8 +121,7 @@ impl Region<'_> {
                 count_column(&built.column, report);
                 continue;
             }
-            let beside = if built.back.blocks == Blocks::Same { Beside::Same } else { Beside::Others };
-            with_points.entry(slot).and_modify(|(_, known)| *known = beside);
+            with_points.entry(slot).and_modify(|(_, known)| *known = built.beside());
             if let Some((column, kept, _)) = &kept {
                 self.drop_kept(Folder::Region, *column, kept, report);
             } else if built.is_torn {
@@ -147,21 +131,20 @@ impl Region<'_> {
             if !self.may_write(&mut built, report) {
                 continue;
             }
-            let Built { column, back, is_changed, .. } = built;
-            report.changed_columns += u64::from(is_changed);
-            match write::column(&column) {
-                Ok(nbt) => {
-                    slots.put(Part::Region, slot, &nbt, back.timestamp(&column))?;
-                    count_column(&column, report);
+            report.changed_columns += u64::from(built.is_changed);
+            match built.nbt() {
+                Ok((nbt, timestamp)) => {
+                    slots.put(Part::Region, slot, &nbt, timestamp)?;
+                    count_column(&built.column, report);
                 }
                 Err(error) => {
                     report.missed(format!("column {at} of `{}`: {error}", self.dimension_name), 1);
                 }
             }
         }
-        let kept = builder.kept_slots(Folder::Poi, contents.kept_points, report)?;
+        let kept = kept_slots(&builder, Folder::Poi, contents.kept_points, report)?;
         self.write_points(&builder, with_points, kept, slots, report)?;
-        let kept = builder.kept_slots(Folder::Entities, contents.kept_entities, report)?;
+        let kept = kept_slots(&builder, Folder::Entities, contents.kept_entities, report)?;
         self.write_entities(&builder, listed, contents.entity_slots, kept, slots, report)?;
         Ok(riders)
     }
@@ -177,16 +160,15 @@ impl Region<'_> {
     ) -> Result<(), ExportError> {
         for (slot, (at, beside)) in columns {
             if let Some((column, kept, len_bytes)) = kept.remove(&slot) {
-                let is_alone = kept.mapped == Mapped::Points { is_alone: true };
-                if beside == Beside::Same || beside == Beside::Nothing && is_alone {
+                if beside.is_of_kept(&kept) {
                     put_kept(slots, Folder::Poi, slot, (&kept, len_bytes), report)?;
                 } else {
                     self.drop_kept(Folder::Poi, column, &kept, report);
                 }
                 continue;
             }
-            let Some(points) = builder.points_of_interest(at, report)? else { continue };
-            if beside == Beside::Same || beside == Beside::Nothing && points.is_alone {
+            let Some(points) = builder.points_of_interest(at, &mut report.misses())? else { continue };
+            if beside.is_of(&points) {
                 slots.put(Part::Points, slot, &points.slot, points.timestamp)?;
             } else if beside == Beside::Nothing {
                 report.missed("points of interest of columns without blocks", 1);
@@ -209,10 +191,7 @@ impl Region<'_> {
             let (listed, homeless): (Vec<_>, Vec<_>) =
                 listed.into_iter().partition(|listed| listed.may_be_in_file(self.level));
             let homeless = homeless.iter().map(|listed| listed.count).sum();
-            report.missed(
-                "entities of columns that are not stored, which versions before 1.17 have only in columns",
-                homeless,
-            );
+            report.missed(choice::HOMELESS, homeless);
             if listed.is_empty() {
                 continue;
             }
@@ -223,34 +202,23 @@ impl Region<'_> {
         }
         for (slot, (pos, listed)) in columns {
             if let Some((column, kept, len_bytes)) = kept.remove(&slot) {
-                let sum = kept::sum_of_entities(listed.iter().map(|listed| listed.nbt.as_slice()));
-                if kept.mapped == Mapped::Entities(sum) {
+                if choice::is_of_entities(&kept, &listed) {
                     put_kept(slots, Folder::Entities, slot, (&kept, len_bytes), report)?;
                     report.entities += listed.iter().map(|listed| listed.count).sum::<u64>();
                     continue;
                 }
                 self.drop_kept(Folder::Entities, column, &kept, report);
             }
-            let slot_left = builder.entity_slot(pos, report)?;
-            let data_version = listed.iter().map(|listed| listed.data_version).max();
-            let data_version = data_version.or(slot_left.as_ref().map(|left| left.data_version));
-            let data_version = data_version.unwrap_or(DATA_VERSION);
+            let slot_left = builder.entity_slot(pos, &mut report.misses())?;
             let count = listed.iter().map(|listed| listed.count).sum::<u64>();
-            let entities = listed.into_iter().map(|listed| listed.nbt).collect();
-            let (stated, list, left) = (None, Some(Tag::End), None);
-            let mut column = EntityColumn { pos, data_version, stated, entities, list, left };
-            let had_fields = slot_left.as_ref().is_some_and(EntitySlot::has_fields);
-            let was_empty = slot_left.as_ref().is_some_and(EntitySlot::was_empty);
-            let timestamp = slot_left.map_or(0, |left| left.put_back(&mut column));
-            if column.left.is_none() {
-                report.missed("fields of slots of entities/ of another data version", had_fields.into());
-                if column.entities.is_empty() && !was_empty {
-                    continue;
-                }
+            let choice = choice::entities(pos, listed, slot_left);
+            report.missed(choice::OTHER_FIELDS, choice.lost_fields);
+            if !choice.is_written {
+                continue;
             }
-            match write::entities(&column) {
+            match write::entities(&choice.column) {
                 Ok(nbt) => {
-                    slots.put(Part::Entities, slot, &nbt, timestamp)?;
+                    slots.put(Part::Entities, slot, &nbt, choice.timestamp)?;
                     report.entities += count;
                 }
                 Err(error) => report.missed(format!("entities of column {pos}: {error}"), count),

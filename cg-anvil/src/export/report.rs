@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{LayoutChoice, Placed};
 use super::options::ExportOptions;
+use crate::codec::Missed;
 use crate::import::Unfinished;
 
 /// Places that a report lists.
@@ -146,8 +147,11 @@ impl ExportReport {
     }
 
     pub(super) fn missed(&mut self, what: impl Into<String>, count: u64) {
-        if count > 0 {
-            *self.not_exported.entry(what.into()).or_default() += count;
-        }
+        self.misses().add(what, count);
+    }
+
+    /// Takes note of what is not exported.
+    pub(super) const fn misses(&mut self) -> Missed<'_> {
+        Missed(&mut self.not_exported)
     }
 }

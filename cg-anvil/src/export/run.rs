@@ -8,7 +8,6 @@ use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use cg_store::World;
 
-use super::defaults::SECTION_Y;
 use super::error::ExportError;
 use super::files;
 use super::journal::{Done, Journal};
@@ -20,6 +19,7 @@ use super::scope::Scope;
 use super::slots::RegionFiles;
 use super::survey::{Survey, survey};
 use crate::import::unfinished;
+use crate::mapping::defaults::SECTION_Y;
 use crate::save::{self, Layout};
 
 /// How far an export is.

@@ -10,11 +10,11 @@ use cg_store::objects::ObjectKey;
 use cg_store::settings::WorldSettings;
 use cg_store::{Error, World};
 
-use super::defaults::SECTION_Y;
-use super::entities;
 use super::report::ExportReport;
 use super::scope::Scope;
+use crate::codec::{choice, listed};
 use crate::import::PROGRESS_PREFIX;
+use crate::mapping::defaults::SECTION_Y;
 use crate::mapping::key::{self, COLUMN_PREFIX, ENTITIES_PREFIX, POI_PREFIX};
 use crate::mapping::{kept, place};
 use crate::region::{ColumnPos, RegionPos};
@@ -130,20 +130,20 @@ pub(super) fn survey(
                 return ControlFlow::Continue(());
             }
             let is_here = is_in_columns(scope, entity.position.block());
-            match entities::root(world, catalog, id, &entity) {
+            match listed::root(world, catalog, id, &entity) {
                 Err(error) => return ControlFlow::Break(error),
-                Ok(entities::Root::Rides) if scope.columns().is_none() => riders += 1,
-                Ok(entities::Root::Rides) => match entities::vehicle_column(world, catalog, &entity) {
+                Ok(listed::Root::Rides) if scope.columns().is_none() => riders += 1,
+                Ok(listed::Root::Rides) => match listed::vehicle_column(world, catalog, &entity) {
                     Err(error) => return ControlFlow::Break(error),
                     Ok(column) => {
                         riders += u64::from(column.map_or(is_here, |column| scope.has_column(column)));
                     }
                 },
-                Ok(entities::Root::NoNbt) => {
-                    report.missed("entities that never were in a save", is_here.into());
+                Ok(listed::Root::NoNbt) => {
+                    report.missed(choice::NEVER_SAVED, is_here.into());
                 }
-                Ok(entities::Root::In(_, column)) if !scope.has_column(column) => {}
-                Ok(entities::Root::In(_, column)) => match region_of(column) {
+                Ok(listed::Root::In(_, column)) if !scope.has_column(column) => {}
+                Ok(listed::Root::In(_, column)) => match region_of(column) {
                     Some(region) => {
                         let region = regions.entry((entity.position.dimension(), region)).or_default();
                         region.entities.push(id);

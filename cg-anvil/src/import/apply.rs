@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{BlockId, ChunkAt, Dimension, EntityId};
-use cg_minecraft::{kind, name};
-use cg_registry::{Catalog, Name, Registration};
+use cg_format::{ChunkAt, Dimension, EntityId};
+use cg_minecraft::name;
+use cg_registry::{Catalog, Name};
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::{Durability, Property};
 use cg_store::{Error, World};
@@ -16,14 +16,14 @@ use uuid::Uuid;
 use super::choices::Merge;
 use super::error::ImportError;
 use super::ledger::{Ledger, Part};
-use super::prepare::{Content, Job, LocalState, Prepared};
+use super::prepare::{Content, Job, Prepared};
 use super::progress::{self, FileProgress, Head, Stored};
 use super::report::ImportReport;
 use super::source::Source;
 use super::stored::{ByColumn, RegionChunks, without_chunk};
+use crate::codec::{self, LocalState};
 use crate::mapping::Ids;
 use crate::mapping::layout::LevelDigest;
-use crate::nbt;
 use crate::region::Slot;
 use crate::save::RegionFile;
 
@@ -174,10 +174,7 @@ impl<'a> Importer<'a> {
             return Ok(());
         }
         let catalog = self.register(&states, &slots)?;
-        let blocks: Vec<BlockId> = states
-            .iter()
-            .map(|state| catalog.block_id(state.name.as_str()).expect("it was just registered"))
-            .collect();
+        let blocks = codec::blocks(&catalog, &states);
         for (slot, content) in slots {
             match content {
                 Content::Unreadable(lost) => self.unread(slot, lost)?,
@@ -259,20 +256,12 @@ impl<'a> Importer<'a> {
         self.progress.report.note_unreadable(&self.source.names[self.file], None, reason);
     }
 
-    /// Registers what a job met and the world has no name of yet: by name, so that the order is always the same.
+    /// Registers what a job met and the world has no name of yet.
     fn register(
         &self,
         states: &[LocalState],
         slots: &[(Slot, Content)],
     ) -> Result<Arc<Catalog>, ImportError> {
-        let catalog = self.world.catalog();
-        let mut new = Registration::default();
-        for state in states {
-            if catalog.block_id(state.name.as_str()).is_none() {
-                new.blocks.push(kind::offer(state.name.clone(), state.owns, state.is_opaque));
-            }
-        }
-        new.blocks.sort_by(|a, b| a.name.cmp(&b.name));
         let groups = slots.iter().flat_map(|(_, content)| match content {
             Content::Column(column) => column.entities.groups.as_slice(),
             Content::Entities(entities) => entities.groups.as_slice(),
@@ -281,14 +270,7 @@ impl<'a> Importer<'a> {
             | Content::NoPlace(_)
             | Content::Unreadable(_) => &[],
         });
-        let kinds: BTreeSet<&str> = groups.flatten().map(|record| record.kind.as_str()).collect();
-        for kind in kinds {
-            let name = name::of_entity_kind(kind);
-            if catalog.entity_type(name.as_str()).is_none() {
-                new.entities.push(name);
-            }
-        }
-        if new == Registration::default() { Ok(catalog) } else { Ok(self.world.registry().register(&new)?) }
+        Ok(codec::register(self.world, states, groups.flatten())?)
     }
 
     /// Writes everything pending with the progress, in one transaction.
@@ -342,10 +324,4 @@ impl<'a> Importer<'a> {
             _ => Ok(()),
         }
     }
-}
-
-/// The block entities of the side data that lists those without an owner; `None` when it is no such list.
-pub(crate) fn listed_block_entities(side: &[u8]) -> Option<Vec<&[u8]>> {
-    let list = nbt::Compound::parse(side, &nbt::Limits::default()).ok()?.list("block_entities")?;
-    Some(list.compounds().map(nbt::Compound::raw).collect())
 }

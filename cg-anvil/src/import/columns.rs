@@ -3,28 +3,24 @@
 //! What the world has of a column is kept as it is, or goes with everything that belongs to it: a column of two saves
 //! would be of neither, and of a column that says of itself that it was only begun the game generates all blocks anew.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cg_format::chunk::{Chunk, EditError};
-use cg_format::entity::{Owner, Reason};
-use cg_format::{BlockId, ChunkAt, SchemaView};
+use cg_format::chunk::Chunk;
+use cg_format::{BlockId, ChunkAt};
 use cg_minecraft::name;
 use cg_registry::Catalog;
 use cg_store::Error;
 
 use super::Untested;
-use super::apply::{Importer, listed_block_entities};
-use super::builder::list_block_entities;
+use super::apply::Importer;
 use super::choices::Merge;
 use super::error::ImportError;
 use super::ledger::Part;
-use super::prepare::PreparedColumn;
 use super::stored::StoredColumn;
+use crate::codec::{self, PreparedColumn};
 use crate::column::Column;
 use crate::mapping::kept::Folder;
-use crate::mapping::{Ids, NO_CHUNK};
 use crate::region::{ColumnPos, Slot};
 use crate::write;
 
@@ -59,12 +55,8 @@ impl Importer<'_> {
         let mut replaced = self.replaceable(slot, pos, count)?;
         let mut new = BTreeMap::new();
         if replaced.is_some() {
-            let schema = catalog.current_schema();
-            for (y, mut chunk) in chunks {
-                chunk.remap_blocks(|block| *blocks.get(block.get() as usize).expect("the job numbered it"));
-                let chunk = conform(chunk, &schema, &self.ids).map_err(Error::from)?;
-                new.insert(pos.chunk_at(self.dimension, y), chunk);
-            }
+            let (place, schema) = ((self.dimension, pos), catalog.current_schema());
+            new = codec::placed(chunks, place, blocks, &schema, &self.ids).map_err(Error::from)?;
             mask.heights.extend(self.drop_too_large(slot, &mut new));
             // Half of a column takes the place of none.
             let is_torn = is_torn || new.len() < count;
@@ -219,8 +211,7 @@ impl Importer<'_> {
                 let entity = if came { self.world.entity(*id)? } else { None };
                 match entity {
                     Some(entity) => {
-                        let reason = Reason::new(NO_CHUNK).expect("a short text");
-                        self.pending.entities.insert(*id, entity.owned_by(Owner::Detached(reason)));
+                        self.pending.entities.insert(*id, entity.owned_by(codec::without_chunk()));
                         self.progress.waiting.push(id.get());
                         self.progress.report.detached += 1;
                     }
@@ -243,29 +234,4 @@ fn is_same(old: &Arc<Chunk>, new: &Chunk) -> bool {
         old.remove_entity(id);
     }
     old == *new
-}
-
-/// Makes a chunk fit the world's schema, where the world registered a kind otherwise than the job took it to be.
-///
-/// Block entities whose block cannot own them any more go beside it.
-fn conform(chunk: Chunk, schema: &impl SchemaView, ids: &Ids) -> Result<Chunk, EditError> {
-    if chunk.conforms_to(schema).is_ok() {
-        return Ok(chunk);
-    }
-    let mut beside: Vec<Vec<u8>> = Vec::new();
-    for (component, at, bytes) in chunk.components() {
-        let block = chunk.layer(at.cell, at.layer).unwrap_or_default();
-        let owns = schema.components_of(block).is_some_and(|owned| owned.contains(&component));
-        if !owns && !bytes.is_empty() {
-            beside.push(bytes.to_vec());
-        }
-    }
-    let mut fitting = chunk
-        .with_components(schema, |at, _, component| chunk.component(at, component).map(Cow::Borrowed))?;
-    if let Some(side) = ids.block_entities.filter(|_| !beside.is_empty()) {
-        let before = fitting.remove_side(side).unwrap_or_default();
-        beside.extend(listed_block_entities(&before).unwrap_or_default().into_iter().map(<[u8]>::to_vec));
-        fitting.set_side(side, list_block_entities(beside.iter().map(Vec::as_slice)));
-    }
-    Ok(fitting)
 }

@@ -2,29 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use cg_format::entity::{Entity, Owner, Reason};
+use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, EntityId};
-use cg_minecraft::name;
 use cg_registry::Catalog;
 use cg_store::{Error, ErrorKind, World};
-use sha2::{Digest, Sha256};
-use uuid::{Builder, Uuid};
+use uuid::Uuid;
 
 use super::apply::Importer;
 use super::choices::Merge;
 use super::error::ImportError;
-use super::prepare::{PreparedEntities, not_kept};
+use super::prepare::not_kept;
 use super::{Rekeyed, progress};
+use crate::codec::{self, PreparedEntities};
+use crate::mapping::entity_id::derived;
 use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped};
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{NO_CHUNK, Origin, place, unless_damaged};
+use crate::mapping::unless_damaged;
 use crate::region::{Extent, ReadLimits, Slot};
 use crate::save::{RegionKind, stray_of};
 use crate::{EntityRecord, Region, entity};
 
 /// Bytes that an entity's frame, position and owner add to its components; an upper bound.
 const ENTITY_OVERHEAD_BYTES: u64 = 512;
-/// Bytes of the [origin](Origin) of an entity that neither rides nor is ridden.
+/// Bytes of the [origin](crate::mapping::Origin) of an entity that neither rides nor is ridden.
 const ORIGIN_BYTES: usize = 19;
 /// Further bytes of it for a vehicle and for each rider, and those once where there are riders.
 const ORIGIN_ID_BYTES: usize = 16;
@@ -131,6 +131,7 @@ impl Importer<'_> {
         entities: PreparedEntities,
     ) -> Result<BTreeSet<usize>, ImportError> {
         let PreparedEntities { place, column, data_version, groups, .. } = entities;
+        let list = codec::List { place, column, data_version };
         let is_kept = self.keeps(column)?;
         let limit_bytes = self.world.limits().entity_bytes;
         let mut refused = BTreeSet::new();
@@ -149,22 +150,13 @@ impl Importer<'_> {
             for record in &group {
                 ids.push(self.take_id(slot, record, &ids)?);
             }
-            let mut vehicles = vec![None; group.len()];
-            for (record, (id, _)) in group.iter().zip(&ids) {
-                for rider in record.riders.iter().flat_map(|riders| &riders.ids) {
-                    vehicles[*rider] = Some(*id);
-                }
-            }
-            for ((record, (id, is_new)), vehicle) in group.into_iter().zip(ids.clone()).zip(vehicles) {
+            let (ids, are_new): (Vec<_>, Vec<_>) = ids.into_iter().unzip();
+            for (member, is_new) in list.members(index, group, &ids).into_iter().zip(are_new) {
                 if !is_new || is_kept {
                     self.progress.report.kept_entities += 1;
                     continue;
                 }
-                let record = record.map_riders(|rider| ids[rider].0);
-                let riders = record.riders.clone();
-                let schematic = None;
-                let origin = Origin { place, data_version, column, index, vehicle, riders, schematic };
-                self.put_entity(catalog, id, record, &origin)?;
+                self.put_entity(catalog, member)?;
             }
         }
         Ok(refused)
@@ -173,15 +165,11 @@ impl Importer<'_> {
     fn put_entity(
         &mut self,
         catalog: &Catalog,
-        id: EntityId,
-        record: EntityRecord<EntityId>,
-        origin: &Origin,
+        (id, record, origin): codec::Member,
     ) -> Result<(), ImportError> {
         let origin_bytes = origin.encode();
         let len_bytes = (record.nbt.len() + origin_bytes.len()) as u64 + ENTITY_OVERHEAD_BYTES;
-        let kind = name::of_entity_kind(&record.kind);
-        let kind = catalog.entity_type(kind.as_str()).expect("the job's kinds are registered");
-        let position = place::of_entity(self.dimension, record.pos, origin.column);
+        let position = codec::position(self.dimension, &record, &origin);
         let at = ChunkAt::new(self.dimension, position.block().chunk());
         let owner = self.owner(at)?;
         if matches!(owner, Owner::Detached(_)) {
@@ -190,12 +178,7 @@ impl Importer<'_> {
                 self.progress.waiting.push(id.get());
             }
         }
-        let mut entity = Entity::new(kind, owner, position);
-        for (component, bytes) in [(self.ids.entity_nbt, record.nbt), (self.ids.entity_origin, origin_bytes)]
-        {
-            let component = component.expect("registered when the import began");
-            entity.set_component(component, bytes).map_err(Error::from)?;
-        }
+        let entity = codec::made(catalog, &self.ids, (owner, position), record, origin_bytes)?;
         self.pending.deleted.remove(&id);
         self.pending.entities.insert(id, entity);
         self.progress.report.entities += 1;
@@ -216,11 +199,7 @@ impl Importer<'_> {
             Some(chunk) => chunk.is_some(),
             None => is_settled && unless_damaged(self.world.load(at))?.flatten().is_some(),
         };
-        Ok(if stored {
-            Owner::Chunk(at)
-        } else {
-            Owner::Detached(Reason::new(NO_CHUNK).expect("a short text"))
-        })
+        Ok(if stored { Owner::Chunk(at) } else { codec::without_chunk() })
     }
 
     /// The UUID that an entity gets, and whether it is written at all.
@@ -323,18 +302,6 @@ pub(super) fn adopted(world: &World, waiting: &[Uuid]) -> Result<Vec<(EntityId, 
         }
     }
     Ok(adopted)
-}
-
-/// The nth UUID that follows from an entity's bytes.
-pub(crate) fn derived(uuid: Option<Uuid>, nbt: &[u8], n: u64) -> EntityId {
-    let mut hash = Sha256::new();
-    hash.update(uuid.unwrap_or(Uuid::nil()).as_bytes());
-    hash.update(n.to_le_bytes());
-    hash.update(nbt);
-    let digest: [u8; 32] = hash.finalize().into();
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    EntityId::new(Builder::from_custom_bytes(bytes).into_uuid())
 }
 
 /// The first of an entity and its riders that takes more than a world allows, and how many bytes it takes.

@@ -7,13 +7,11 @@ use super::choices::Merge;
 use super::error::ImportError;
 use super::ledger::Part;
 use super::prepare::{self, Lost, not_kept};
-use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mapped, Mask};
+use crate::codec::slot as slots;
+use crate::mapping::kept::{self, Bytes, Folder, KeptSlot, Mask};
 use crate::region::{ColumnPos, Extent, RawSlot, Slot};
 use crate::save::RegionKind;
 use crate::{Decoder, Region};
-
-/// Why a slot cannot be read whose first sector or length the file does not have.
-const OUTSIDE: &str = "its place or its length is outside of its sectors";
 
 impl Importer<'_> {
     /// Reports a slot that cannot be read at all, and keeps its bytes where the world has nothing.
@@ -35,14 +33,7 @@ impl Importer<'_> {
         }
         self.unreadable(slot, reason.clone());
         let (Some(place), Some(raw)) = (place, raw) else { return Ok(()) };
-        let mapped = match folder {
-            Folder::Region => Mapped::Nothing,
-            Folder::Entities => Mapped::Entities(kept::sum_of_entities(std::iter::empty())),
-            Folder::Poi => Mapped::Points { is_alone: self.is_alone(place) },
-        };
-        // What the reader says of such a slot tells the length of the file, which is another one when it comes again.
-        let reason = if raw.place.is_some() { OUTSIDE.to_owned() } else { reason };
-        let kept = KeptSlot { bytes: Bytes::Raw(raw), mapped, reason };
+        let kept = slots::unread(folder, raw, reason, self.is_alone(place));
         match folder {
             Folder::Region => {
                 let bytes = self.encoded(slot, &kept);

@@ -37,7 +37,6 @@
 
 mod apply;
 mod begin;
-mod builder;
 mod choices;
 mod column_set;
 mod columns;
@@ -58,10 +57,7 @@ mod stored;
 mod target;
 mod unfinished;
 
-pub(crate) use apply::listed_block_entities;
-pub(crate) use builder::list_block_entities;
 pub use choices::{Choices, Merge, MergeFiles};
-pub(crate) use entities::derived;
 pub use error::ImportError;
 pub use options::ImportOptions;
 pub(crate) use progress::PROGRESS_PREFIX;

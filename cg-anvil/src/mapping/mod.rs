@@ -18,12 +18,16 @@
 //!
 //! Schematics use the same, see `docs/format/schematic.md`.
 
+pub(crate) mod block_entities;
+pub(crate) mod defaults;
+pub(crate) mod entity_id;
 pub mod ids;
 pub mod imported;
 pub mod kept;
 pub mod key;
 pub mod layout;
 pub mod leftovers;
+mod level;
 pub mod origin;
 pub mod place;
 pub mod slots;
@@ -36,6 +40,7 @@ pub use imported::{ImportedObjects, ObjectCount};
 pub use kept::KeptSlot;
 pub use layout::MetLayout;
 pub use leftovers::Leftovers;
+pub(crate) use level::StoredLevel;
 pub use origin::{InSchematic, Origin};
 pub use slots::{EntitySlot, Points};
 pub use visits::Visits;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::header::{self, EXTERNAL_BIT, SECTOR_BYTES, SLOT_HEAD_BYTES};
 use super::reader::{self, Region};
-use super::{ReadLimits, Slot};
+use super::{Compression, ReadLimits, Slot, SlotError, compress, decompress};
 
 /// Bytes of the length before a slot's compression byte.
 const LENGTH_BYTES: u64 = 4;
@@ -43,6 +43,29 @@ impl RawSlot {
     /// Whether the column is in an `.mcc` file.
     pub(super) fn is_external(&self) -> bool {
         self.stored.get(LENGTH_BYTES as usize).is_some_and(|compression| compression & EXTERNAL_BIT != 0)
+    }
+
+    /// A slot that is compressed as the game does.
+    pub fn compressed(nbt: &[u8], timestamp: u32) -> Self {
+        let payload = compress(nbt);
+        let mut stored = header::write_slot_head(payload.len() as u32 + 1, Compression::Zlib as u8).to_vec();
+        stored.extend(payload);
+        Self { timestamp, stored, place: None, external: None }
+    }
+
+    /// Replaces `out` by the slot's NBT.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub fn read(&self, limits: &ReadLimits, out: &mut Vec<u8>) -> Result<(), SlotError> {
+        out.clear();
+        let Some((head, payload)) = self.stored.split_first_chunk() else {
+            return Err(SlotError::NoPayload);
+        };
+        let (_, compression) = header::slot_head(*head);
+        let compression = Compression::from_byte(compression & !EXTERNAL_BIT)?;
+        let payload = if self.is_external() { self.external.as_deref().unwrap_or_default() } else { payload };
+        decompress(compression, payload, limits.raw_bytes, out)
     }
 
     /// How many bytes are kept.

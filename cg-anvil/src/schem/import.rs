@@ -361,5 +361,6 @@ pub(super) fn block(catalog: &Catalog, name: &str) -> BlockId {
 /// Block entities of a chunk that no block owns.
 fn beside(chunk: Option<&Chunk>, ids: &Ids) -> u64 {
     let side = chunk.zip(ids.block_entities).and_then(|(chunk, kind)| chunk.side(kind));
-    side.and_then(crate::import::listed_block_entities).map_or(0, |listed| listed.len() as u64)
+    side.and_then(crate::mapping::block_entities::listed_block_entities)
+        .map_or(0, |listed| listed.len() as u64)
 }

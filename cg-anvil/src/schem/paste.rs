@@ -5,8 +5,8 @@ use cg_format::{BlockId, CellOrder, ComponentId, LocalPos, SchemaView};
 
 use super::block_entity;
 use super::slab::Part;
-use crate::import::{list_block_entities, listed_block_entities};
 use crate::mapping::Ids;
+use crate::mapping::block_entities::{list_block_entities, listed_block_entities};
 
 /// Block that a schematic's index becomes: that of layer 0, and whether water lies over it.
 pub(super) type Kind = (BlockId, bool);

@@ -10,8 +10,8 @@ use cg_store::Error;
 
 use super::entity::{Arrival, Arriving};
 use super::import::{ImportError, Importer};
-use crate::import::derived;
 use crate::mapping::NO_CHUNK;
+use crate::mapping::entity_id::derived;
 
 /// Bytes of an entity besides its NBT; an upper bound.
 const ENTITY_BYTES: usize = 512;

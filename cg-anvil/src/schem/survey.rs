@@ -18,7 +18,7 @@ use cg_store::view::ReadView;
 use super::biomes::Biomes;
 use super::slab::{Part, Slab};
 use super::{block_entity, entity};
-use crate::import::listed_block_entities;
+use crate::mapping::block_entities::listed_block_entities;
 use crate::mapping::{Ids, Origin, place};
 
 /// Chunks that are read at once.
@@ -352,14 +352,14 @@ impl<'s, 'w> Survey<'s, 'w> {
         let mut out = Vec::new();
         for (_, id) in roots {
             let Some(entity) = self.view.entity(id)? else { continue };
-            let whole = crate::export::whole_entity(self.view, &self.catalog, id, &entity)?;
+            let whole = crate::codec::whole_entity(self.view, &self.catalog, id, &entity)?;
             let nbt = match whole {
-                crate::export::Whole::Rides => continue,
-                crate::export::Whole::NoNbt => {
+                crate::codec::Whole::Rides => continue,
+                crate::codec::Whole::NoNbt => {
                     self.missed("entities without NBT", 1);
                     continue;
                 }
-                crate::export::Whole::Nbt(nbt) => nbt,
+                crate::codec::Whole::Nbt(nbt) => nbt,
             };
             let origin = origin(&ids, &entity);
             if let Some(origin) = &origin {

@@ -16,12 +16,12 @@ use super::report::{Elsewhere, IntoReport};
 use super::same::Judge;
 use super::search::{self, Found, Searched};
 use super::target::Target;
-use crate::export::defaults::SECTION_Y;
 use crate::export::region::Region;
 use crate::export::scope::{Columns, Scope};
 use crate::export::survey::{Survey, survey};
 use crate::export::{ExportError, ExportReport};
 use crate::import::unfinished;
+use crate::mapping::defaults::SECTION_Y;
 use crate::save::{SaveLock, is_in_use};
 
 /// Puts columns of a world into a save; `watch` is told how far it is.

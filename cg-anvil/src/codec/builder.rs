@@ -8,18 +8,20 @@ use cg_format::{BlockId, CellOrder, ComponentId, ComponentShape, LocalPos, Schem
 use cg_minecraft::{kind, name, water};
 use cg_registry::NameError;
 
-use super::prepare::{LocalState, PreparedColumn, PreparedEntities, groups_of};
+use super::prepared::{LocalState, PreparedColumn, PreparedEntities};
+use super::slot::groups_of;
 use crate::column::{Blocks, Column, Fault, Place, cell};
+use crate::mapping::block_entities::list_block_entities;
 use crate::mapping::kept::Mask;
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{Ids, Leftovers};
-use crate::{nbt, write};
+use crate::write;
 
 /// A block entity of a section: the cell at which it is the first, and its NBT.
 type Inside = (Option<u16>, Vec<u8>);
 
 /// The chunks of a job's columns, and the block states that were met in them.
-pub(super) struct Builder<'a> {
+pub(crate) struct Builder<'a> {
     ids: &'a Ids,
     /// Blocks of other namespaces that are seen with a block entity.
     seen: HashSet<String>,
@@ -28,17 +30,17 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(ids: &'a Ids, seen: HashSet<String>) -> Self {
+    pub(crate) fn new(ids: &'a Ids, seen: HashSet<String>) -> Self {
         Self { ids, seen, states: Vec::new(), numbers: HashMap::new() }
     }
 
     /// The block states by the job's own numbers.
-    pub(super) fn into_states(self) -> Vec<LocalState> {
+    pub(crate) fn into_states(self) -> Vec<LocalState> {
         self.states
     }
 
     /// A column that was just read, and written at this time.
-    pub(super) fn column(&mut self, mut column: Column, timestamp: u32) -> PreparedColumn {
+    pub(crate) fn column(&mut self, mut column: Column, timestamp: u32) -> PreparedColumn {
         let left = Leftovers::take(&mut column, timestamp).encode();
         let places = column.block_entity_places();
         let status = column.status();
@@ -185,11 +187,6 @@ enum SectionError {
     Name(#[from] NameError),
     #[error(transparent)]
     Edit(#[from] EditError),
-}
-
-/// The side data that lists block entities which no block owns.
-pub(crate) fn list_block_entities<'a>(entities: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
-    nbt::payload(|out| out.raw_compounds("block_entities", entities))
 }
 
 /// The schema of a job's own numbers.

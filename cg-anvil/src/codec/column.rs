@@ -11,33 +11,32 @@ use cg_store::objects::ObjectKey;
 use cg_store::prelude::Property;
 use cg_store::{Error, ErrorKind, World};
 
-use super::defaults::DATA_VERSION;
-use super::kept::KeptSlots;
-use super::report::ExportReport;
+use super::missed::Missed;
 use crate::column::{self, BlockEntity, CELLS, Column, NAMED_STATES, Section};
-use crate::import::listed_block_entities;
+use crate::mapping::block_entities::listed_block_entities;
+use crate::mapping::defaults::DATA_VERSION;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::leftovers::{Back, Blocks};
 use crate::mapping::{EntitySlot, Ids, KeptSlot, Leftovers, Points, key, place};
 use crate::{ColumnPos, Decoder, Payload, nbt};
 
 /// A column of a world as one of a save.
-pub(super) struct Built {
-    pub(super) column: Column,
+pub(crate) struct Built {
+    pub(crate) column: Column,
     /// Whether its blocks are those that it was imported with.
-    pub(super) back: Back,
+    pub(crate) back: Back,
     /// Whether something was kept of it that belongs to other blocks.
-    pub(super) is_changed: bool,
+    pub(crate) is_changed: bool,
     /// Whether a part of it could not be read when it was imported.
-    pub(super) is_torn: bool,
+    pub(crate) is_torn: bool,
     /// Whether it came from a save, and not with its lowest chunk: its version is not known.
-    pub(super) is_part: bool,
-    /// Heights at which chunks cannot be read, ascending.
-    pub(super) lost: Vec<i32>,
+    pub(crate) is_part: bool,
+    /// Heights at which chunks cannot be read, ascending, and why.
+    pub(crate) lost: Vec<(i32, Error)>,
 }
 
 /// Builds the columns of one dimension.
-pub(super) struct ColumnBuilder<'a> {
+pub(crate) struct ColumnBuilder<'a> {
     world: &'a World,
     catalog: &'a Catalog,
     dimension: Dimension,
@@ -46,7 +45,7 @@ pub(super) struct ColumnBuilder<'a> {
 }
 
 impl<'a> ColumnBuilder<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         world: &'a World,
         catalog: &'a Catalog,
         dimension: Dimension,
@@ -56,11 +55,11 @@ impl<'a> ColumnBuilder<'a> {
     }
 
     /// The column of the chunks at these heights, which ascend, and of what was kept beside them.
-    pub(super) fn build(
+    pub(crate) fn build(
         &self,
         at: ColumnPos,
         heights: &[i32],
-        report: &mut ExportReport,
+        missed: &mut Missed<'_>,
     ) -> Result<Built, Error> {
         let mut rest = None;
         let mut sections = Vec::with_capacity(heights.len());
@@ -74,38 +73,38 @@ impl<'a> ColumnBuilder<'a> {
                 Err(error)
                     if error.kind() == ErrorKind::Damaged || matches!(error, Error::NotUpgraded { .. }) =>
                 {
-                    lost.push(y);
+                    lost.push((y, error));
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let side = |kind: Option<_>| kind.and_then(|kind| chunk.side(kind));
             if let (None, Some(bytes)) = (&rest, side(self.ids.column)) {
-                rest = read_rest(bytes, report);
+                rest = read_rest(bytes, missed);
             }
             status = status.or_else(|| side(self.ids.status).map(<[u8]>::to_vec));
             data_version = data_version.max(side(self.ids.data_version).and_then(place::data_version));
             sections.push(Section {
                 y,
-                blocks: Some(self.blocks(&chunk, report)),
+                blocks: Some(self.blocks(&chunk, missed)),
                 met: None,
                 biomes: side(self.ids.biomes).map(<[u8]>::to_vec),
                 block_light: side(self.ids.block_light).map(<[u8]>::to_vec),
                 sky_light: side(self.ids.sky_light).map(<[u8]>::to_vec),
                 left: None,
             });
-            self.block_entities(&chunk, &mut block_entities, report);
-            self.count_unknown_sides(&chunk, report);
+            self.block_entities(&chunk, &mut block_entities, missed);
+            self.count_unknown_sides(&chunk, missed);
         }
         if let (None, Ok(property)) = (&rest, name::column_property(self.dimension_name, at.x, at.z)) {
             rest = match self.world.property(&Property::Named(property)) {
-                Ok(bytes) => bytes.and_then(|bytes| read_rest(&bytes, report)),
+                Ok(bytes) => bytes.and_then(|bytes| read_rest(&bytes, missed)),
                 // It was counted when the columns were listed.
                 Err(error) if error.kind() == ErrorKind::Damaged => None,
                 Err(error) => return Err(error),
             };
         }
-        let left = self.leftovers(at, report)?;
+        let left = self.leftovers(at, missed)?;
         // Of a version before, nothing that is written here could be read.
         let of_left = left.as_ref().map(|left| left.data_version).filter(|version| *version >= NAMED_STATES);
         let data_version = data_version.or(of_left);
@@ -130,10 +129,10 @@ impl<'a> ColumnBuilder<'a> {
     }
 
     /// The points of interest of a column, as the slot of a save held them.
-    pub(super) fn points_of_interest(
+    pub(crate) fn points_of_interest(
         &self,
         at: ColumnPos,
-        report: &mut ExportReport,
+        missed: &mut Missed<'_>,
     ) -> Result<Option<Points>, Error> {
         let column = key::column_key(self.dimension_name, at);
         let has_column = match self.object(column, |_| Some(()))? {
@@ -142,40 +141,34 @@ impl<'a> ColumnBuilder<'a> {
         };
         let decode = |bytes: &[u8]| Points::decode(bytes, has_column);
         let kept = self.object(key::poi_key(self.dimension_name, at), decode)?;
-        Ok(kept.told_once("objects of points of interest", report))
+        Ok(kept.told_once("objects of points of interest", missed))
     }
 
-    /// The slots of a folder that are kept as they were.
-    pub(super) fn kept_slots(
+    /// The slot of a folder that is kept as it was, and the bytes of its object.
+    pub(crate) fn kept_slot(
         &self,
         folder: Folder,
-        columns: Vec<ColumnPos>,
-        report: &mut ExportReport,
-    ) -> Result<KeptSlots, Error> {
-        let mut all = KeptSlots::new();
-        for at in columns {
-            let decode = |bytes: &[u8]| Some((KeptSlot::decode(bytes, folder, at)?, bytes.len() as u64));
-            let kept = self.object(slot_key(folder, self.dimension_name, at), decode)?;
-            if let Some((kept, len_bytes)) = kept.told_once("objects of kept slots", report) {
-                all.insert(at.slot(), (at, kept, len_bytes));
-            }
-        }
-        Ok(all)
+        at: ColumnPos,
+        missed: &mut Missed<'_>,
+    ) -> Result<Option<(KeptSlot, u64)>, Error> {
+        let decode = |bytes: &[u8]| Some((KeptSlot::decode(bytes, folder, at)?, bytes.len() as u64));
+        let kept = self.object(slot_key(folder, self.dimension_name, at), decode)?;
+        Ok(kept.told_once("objects of kept slots", missed))
     }
 
     /// Leftovers of a slot of `entities/`, beside its entities.
-    pub(super) fn entity_slot(
+    pub(crate) fn entity_slot(
         &self,
         at: ColumnPos,
-        report: &mut ExportReport,
+        missed: &mut Missed<'_>,
     ) -> Result<Option<EntitySlot>, Error> {
         let kept = self.object(key::entities_key(self.dimension_name, at), EntitySlot::decode)?;
-        Ok(kept.told_once("objects of slots of entities/", report))
+        Ok(kept.told_once("objects of slots of entities/", missed))
     }
 
-    fn leftovers(&self, at: ColumnPos, report: &mut ExportReport) -> Result<Option<Leftovers>, Error> {
+    fn leftovers(&self, at: ColumnPos, missed: &mut Missed<'_>) -> Result<Option<Leftovers>, Error> {
         let kept = self.object(key::column_key(self.dimension_name, at), Leftovers::decode)?;
-        Ok(kept.told("objects of columns", report))
+        Ok(kept.told("objects of columns", missed))
     }
 
     /// Reads and decodes an object. One that is damaged, or none of its kind, costs nothing else.
@@ -194,12 +187,12 @@ impl<'a> ColumnBuilder<'a> {
         }
     }
 
-    fn blocks(&self, chunk: &Chunk, report: &mut ExportReport) -> column::Blocks {
+    fn blocks(&self, chunk: &Chunk, missed: &mut Missed<'_>) -> column::Blocks {
         if let [only] = chunk.palette().as_slice()
             && chunk.upper_layers().next().is_none()
         {
             return column::Blocks {
-                palette: vec![self.state(only.block, None, report).into()],
+                palette: vec![self.state(only.block, None, missed).into()],
                 indices: None,
             };
         }
@@ -215,7 +208,7 @@ impl<'a> ColumnBuilder<'a> {
                 too_high += 1;
             }
         }
-        report.missed("blocks in a third layer or above", too_high);
+        missed.add("blocks in a third layer or above", too_high);
         let mut numbers = HashMap::<(BlockId, Option<BlockId>), u16>::new();
         let mut palette: Vec<Arc<str>> = Vec::new();
         let mut indices = Box::new([0; CELLS]);
@@ -227,7 +220,7 @@ impl<'a> ColumnBuilder<'a> {
             *index = match last {
                 Some((before, number)) if before == kind => number,
                 _ => *numbers.entry(kind).or_insert_with(|| {
-                    palette.push(self.state(*block, above, report).into());
+                    palette.push(self.state(*block, above, missed).into());
                     (palette.len() - 1) as u16
                 }),
             };
@@ -238,16 +231,16 @@ impl<'a> ColumnBuilder<'a> {
     }
 
     /// The state that says both layers of a cell, or layer 0 alone when none does.
-    fn state(&self, block: BlockId, above: Option<BlockId>, report: &mut ExportReport) -> String {
+    fn state(&self, block: BlockId, above: Option<BlockId>, missed: &mut Missed<'_>) -> String {
         let dry = name::of_block(self.catalog, block);
         let Some(above) = above.map(|above| name::of_block(self.catalog, above)) else { return dry };
         water::join(&dry, &above).unwrap_or_else(|| {
-            report.missed(format!("chunks with {above} in the same cell as {dry}"), 1);
+            missed.add(format!("chunks with {above} in the same cell as {dry}"), 1);
             dry
         })
     }
 
-    fn block_entities(&self, chunk: &Chunk, out: &mut Vec<BlockEntity>, report: &mut ExportReport) {
+    fn block_entities(&self, chunk: &Chunk, out: &mut Vec<BlockEntity>, missed: &mut Missed<'_>) {
         let mut others = 0;
         for (component, CellLayer { layer, .. }, bytes) in chunk.components() {
             if Some(component) != self.ids.block_entity || layer > 0 {
@@ -256,16 +249,16 @@ impl<'a> ColumnBuilder<'a> {
                 out.push(block_entity(bytes));
             }
         }
-        report.missed("components that are no block entities", others);
+        missed.add("components that are no block entities", others);
         if let Some(side) = self.ids.block_entities.and_then(|kind| chunk.side(kind)) {
             match listed_block_entities(side) {
                 Some(listed) => out.extend(listed.into_iter().map(block_entity)),
-                None => report.missed("lists of block entities that are none", 1),
+                None => missed.add("lists of block entities that are none", 1),
             }
         }
     }
 
-    fn count_unknown_sides(&self, chunk: &Chunk, report: &mut ExportReport) {
+    fn count_unknown_sides(&self, chunk: &Chunk, missed: &mut Missed<'_>) {
         let Ids { biomes, block_light, sky_light, status, block_entities, column, .. } = self.ids;
         // A save has no room for biomes finer than `biomes`, which say the same more coarsely.
         let Ids { data_version, block_biomes, .. } = self.ids;
@@ -273,7 +266,7 @@ impl<'a> ColumnBuilder<'a> {
             [biomes, block_light, sky_light, status, block_entities, column, data_version, block_biomes];
         for (kind, _) in chunk.sides().filter(|(kind, _)| !known.contains(&Some(*kind))) {
             let name = self.catalog.list(ListKind::Sides).name(kind.get().into());
-            report.missed(format!("side data `{}`", name.map_or("", |name| name.as_str())), 1);
+            missed.add(format!("side data `{}`", name.map_or("", |name| name.as_str())), 1);
         }
     }
 }
@@ -290,29 +283,29 @@ enum Kept<T> {
 
 impl<T> Kept<T> {
     /// Value that was read; an object that is damaged or none of its kind is counted.
-    fn told(self, what: &str, report: &mut ExportReport) -> Option<T> {
+    fn told(self, what: &str, missed: &mut Missed<'_>) -> Option<T> {
         match self {
             Self::Here(value) => return Some(value),
             Self::Nothing => {}
-            Self::Damaged => report.missed(format!("damaged {what}"), 1),
-            Self::Strange => report.missed(format!("{what} that are none"), 1),
+            Self::Damaged => missed.add(format!("damaged {what}"), 1),
+            Self::Strange => missed.add(format!("{what} that are none"), 1),
         }
         None
     }
 
     /// As [`Kept::told`], of what was counted as damaged when the world was surveyed.
-    fn told_once(self, what: &str, report: &mut ExportReport) -> Option<T> {
-        if matches!(self, Self::Damaged) { None } else { self.told(what, report) }
+    fn told_once(self, what: &str, missed: &mut Missed<'_>) -> Option<T> {
+        if matches!(self, Self::Damaged) { None } else { self.told(what, missed) }
     }
 }
 
 /// Decodes a column's record; the chunks are not in it.
-fn read_rest(bytes: &[u8], report: &mut ExportReport) -> Option<Column> {
+fn read_rest(bytes: &[u8], missed: &mut Missed<'_>) -> Option<Column> {
     if let Ok(Payload::Column(column)) = Decoder::default().decode(bytes) {
         // Nothing says whether what else an earlier release kept here is true of the blocks as they are.
         return Some(Column { left: None, beside: None, stated: None, order: None, ..column });
     }
-    report.missed("records of columns that are none", 1);
+    missed.add("records of columns that are none", 1);
     None
 }
 

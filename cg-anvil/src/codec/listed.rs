@@ -7,15 +7,15 @@ use cg_format::{EntityId, EntitySource};
 use cg_registry::Catalog;
 use cg_store::{Error, World};
 
-use super::defaults::DATA_VERSION;
-use super::report::ExportReport;
+use super::missed::Missed;
 use crate::entity::{self, MAX_RIDER_DEPTH};
+use crate::mapping::defaults::DATA_VERSION;
 use crate::mapping::origin::ListedIn;
 use crate::mapping::{Ids, Origin, place};
 use crate::{ColumnPos, EntityRecord, nbt};
 
 /// How an entity goes into a save.
-pub(super) enum Root {
+pub(crate) enum Root {
     /// Inside the vehicle that it rides.
     Rides,
     /// Into this list of this column.
@@ -25,17 +25,17 @@ pub(super) enum Root {
 }
 
 /// The lists of a region's columns.
-pub(super) type Lists = BTreeMap<(ListedIn, ColumnPos), Vec<Listed>>;
+pub(crate) type Lists = BTreeMap<(ListedIn, ColumnPos), Vec<Listed>>;
 
 /// An entity as a list of a save holds it.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(crate) struct Listed {
     index: u32,
     id: EntityId,
-    pub(super) data_version: i32,
-    pub(super) nbt: Vec<u8>,
+    pub(crate) data_version: i32,
+    pub(crate) nbt: Vec<u8>,
     /// It and its riders.
-    pub(super) count: u64,
+    pub(crate) count: u64,
     /// Whether it came from a file of `entities/`.
     was_in_file: bool,
 }
@@ -45,13 +45,13 @@ const FIRST_WITH_FILES: i32 = 2681;
 
 impl Listed {
     /// Whether it may be written into a file of `entities/`, in a save whose `level.dat` says this version.
-    pub(super) fn may_be_in_file(&self, level: Option<i32>) -> bool {
+    pub(crate) fn may_be_in_file(&self, level: Option<i32>) -> bool {
         self.was_in_file || level.unwrap_or(self.data_version) >= FIRST_WITH_FILES
     }
 }
 
 /// Brings entities into the lists of their columns that may not be in a file of `entities/`.
-pub(super) fn into_columns(lists: &mut Lists, level: Option<i32>) {
+pub(crate) fn into_columns(lists: &mut Lists, level: Option<i32>) {
     let mut moved = Lists::new();
     for ((_, column), list) in lists.iter_mut().filter(|((place, _), _)| *place == ListedIn::EntityFile) {
         let (stay, go) = std::mem::take(list).into_iter().partition(|listed| listed.may_be_in_file(level));
@@ -65,16 +65,16 @@ pub(super) fn into_columns(lists: &mut Lists, level: Option<i32>) {
 }
 
 /// How an entity goes into a save.
-pub(super) fn root<S: EntitySource<Error = Error>>(
+pub(crate) fn root<S: EntitySource<Error = Error>>(
     world: &S,
     catalog: &Catalog,
     id: EntityId,
     entity: &Entity,
 ) -> Result<Root, Error> {
     let ids = Ids::find(catalog);
-    let Some(nbt) = ids.entity_nbt.and_then(|component| entity.component(component)) else {
+    if ids.entity_nbt.and_then(|component| entity.component(component)).is_none() {
         return Ok(Root::NoNbt);
-    };
+    }
     let origin = origin(&ids, entity);
     if let Some(vehicle) = origin.as_ref().and_then(|origin| origin.vehicle) {
         let vehicle = world.entity(vehicle)?.and_then(|vehicle| self::origin(&ids, &vehicle));
@@ -83,22 +83,24 @@ pub(super) fn root<S: EntitySource<Error = Error>>(
         }
     }
     let listed_in = origin.as_ref().map_or(ListedIn::EntityFile, |origin| origin.place);
-    // One that the host has not moved goes back to the list that it stood in.
-    if let Some(origin) = origin {
+    Ok(Root::In(listed_in, column_of(&ids, entity)))
+}
+
+/// The column in whose lists an entity goes: one that the host has not moved goes back to the list that it stood in.
+pub(crate) fn column_of(ids: &Ids, entity: &Entity) -> ColumnPos {
+    let nbt = ids.entity_nbt.and_then(|component| entity.component(component));
+    if let Some((origin, nbt)) = origin(ids, entity).zip(nbt) {
         let was = place::of_entity(entity.position.dimension(), position(nbt), origin.column);
         if was == entity.position {
-            return Ok(Root::In(listed_in, origin.column));
+            return origin.column;
         }
     }
-    let column = place::column_of(entity.position.block().chunk());
-    Ok(column.map_or(Root::In(listed_in, ColumnPos::new(i32::MAX, i32::MAX)), |column| {
-        Root::In(listed_in, column)
-    }))
+    place::column_of(entity.position.block().chunk()).unwrap_or(ColumnPos::new(i32::MAX, i32::MAX))
 }
 
 /// The column in whose list the vehicle at the bottom of those that a rider rides is; `None` where they ride in a circle, or
 /// the last is in no list.
-pub(super) fn vehicle_column<S: EntitySource<Error = Error>>(
+pub(crate) fn vehicle_column<S: EntitySource<Error = Error>>(
     world: &S,
     catalog: &Catalog,
     rider: &Entity,
@@ -154,7 +156,7 @@ pub(crate) fn whole_entity<S: EntitySource<Error = Error>>(
 }
 
 /// The lists of a region, each in order.
-pub(super) fn listed(world: &World, roots: &[EntityId], report: &mut ExportReport) -> Result<Lists, Error> {
+pub(crate) fn listed(world: &World, roots: &[EntityId], missed: &mut Missed<'_>) -> Result<Lists, Error> {
     let catalog = world.catalog();
     let ids = Ids::find(&catalog);
     let mut lists = BTreeMap::<_, Vec<Listed>>::new();
@@ -174,7 +176,7 @@ pub(super) fn listed(world: &World, roots: &[EntityId], report: &mut ExportRepor
                 let list = lists.entry((place, column)).or_default();
                 list.push(Listed { index, id: *id, data_version, nbt, count, was_in_file });
             }
-            Err(error) => report.missed(format!("entity {id}: {error}"), records.len() as u64),
+            Err(error) => missed.add(format!("entity {id}: {error}"), records.len() as u64),
         }
     }
     for list in lists.values_mut() {
