@@ -265,6 +265,11 @@ impl Failure {
         Self::Failed(error.into())
     }
 
+    /// Error of a library with the options of the tool that do something about it.
+    pub(crate) fn advised(error: &(dyn StdError + 'static), advice: &str) -> Self {
+        Self::Known(Code::of(error), format!("{error} ({advice})"))
+    }
+
     /// Error of the system about a file.
     pub(crate) fn io(action: &str, path: &Path, error: &io::Error) -> Self {
         let message = format!("cannot {action} {}: {error}", path.display());

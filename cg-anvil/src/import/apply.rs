@@ -32,7 +32,7 @@ pub(super) const TRANSACTION_BYTES: usize = 12 << 20;
 /// Why what was read of a file may be of no one time.
 pub(super) const CHANGED: &str = "its length or time changed while it was read; stop the server, or import a copy that it does not write to";
 /// Why what an earlier run read of a file may be of another time than the rest.
-const CHANGED_BETWEEN: &str = "its length or time changed since an earlier run of this import began to read it; when the import is done, `--merge replace` brings it as it is";
+const CHANGED_BETWEEN: &str = "its length or time changed since an earlier run of this import began to read it; when the import is done, one with the merge mode `replace` brings it as it is";
 /// Why the rest of a file is missing.
 const GONE: &str =
     "it is gone since an earlier run of this import began to read it, and was not read to its end";

@@ -41,19 +41,19 @@ impl fmt::Display for Choices {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { merge, merge_files, take_strays, as_dimension } = self;
         match merge {
-            None => out.write_str("without `--merge`")?,
-            Some(Merge::Replace) => out.write_str("with `--merge replace`")?,
-            Some(Merge::Keep) => out.write_str("with `--merge keep`")?,
+            None => out.write_str("without a merge mode")?,
+            Some(Merge::Replace) => out.write_str("with the merge mode `replace`")?,
+            Some(Merge::Keep) => out.write_str("with the merge mode `keep`")?,
         }
         if *merge_files == MergeFiles::Replace {
-            out.write_str(", with `--merge-files replace`")?;
+            out.write_str(", with the merge mode `replace` of files")?;
         }
         if *take_strays {
-            out.write_str(", with `--take-strays`")?;
+            out.write_str(", with strays as dimensions")?;
         }
         match as_dimension {
             None => Ok(()),
-            Some(dimension) => write!(out, ", with `--as-dimension {dimension}`"),
+            Some(dimension) => write!(out, ", as the dimension `{dimension}`"),
         }
     }
 }

@@ -14,40 +14,38 @@ pub enum ImportError {
     #[error(transparent)]
     Store(cg_store::Error),
     /// The world has chunks, entities or objects of a save that this import did not bring.
-    #[error("the world is not empty; say `--merge replace` or `--merge keep`, or import into a new world")]
+    #[error("the world is not empty; choose the merge mode `replace` or `keep`, or import into a new world")]
     NotEmpty,
     /// The world holds half of an import of a save elsewhere. One that was moved is known if nothing else of it changed.
-    #[error(
-        "the world holds an unfinished import of another save, which `cg info` names; import that again, or give it up with `cg import --abandon`"
-    )]
+    #[error("the world holds an unfinished import of another save; import that again, or abandon it")]
     OtherImport,
     /// An import is continued in another way than it was begun.
-    #[error(
-        "the unfinished import was begun {begun}; continue it so, or give it up with `cg import --abandon`"
-    )]
+    #[error("the unfinished import was begun {begun}; continue it so, or abandon it")]
     OtherChoices {
         /// How it was begun.
         begun: Box<Choices>,
     },
     /// Strays are to be dimensions of their own, and all but the overworld is to be left out.
     #[error(
-        "`--take-strays` and `--as-dimension` exclude each other: the second leaves out all but the overworld, and with it the strays; leave out one of them"
+        "strays as dimensions and the overworld as another dimension exclude each other: the second leaves out all but the overworld, and with it the strays; leave out one of them"
     )]
     StraysAsDimension,
     /// An import that another release began.
     #[error(
-        "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or give it up with `cg import --abandon`"
+        "the unfinished import was begun by another release of cg, which imports saves in another way; finish it with that release, or abandon it"
     )]
     OtherRules,
     /// There is no import to abandon.
     #[error("no import into the world is unfinished")]
     Finished,
     /// Files are to be deleted, and nothing else replaced.
-    #[error("`--merge-files replace` deletes files of the world's save and goes only with `--merge replace`")]
+    #[error(
+        "the merge mode `replace` of files deletes files of the world's save and goes only with the merge mode `replace`"
+    )]
     DeletesOnly,
     /// The stored progress is damaged or of a newer release.
     #[error(
-        "the progress of the unfinished import, property `{property}`, cannot be read: {why}; give the import up with `cg import --abandon`"
+        "the progress of the unfinished import, property `{property}`, cannot be read: {why}; abandon the import"
     )]
     Progress {
         /// The property.

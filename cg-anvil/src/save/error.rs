@@ -21,7 +21,7 @@ pub enum SaveError {
     Server(ServerFolder),
     /// A schematic.
     #[error(
-        "{} is a schematic and no save; `cg schem import FILE WORLD --at X Y Z` puts it into a world",
+        "{} is a schematic and no save; it is imported as a schematic",
         .0.display()
     )]
     Schematic(PathBuf),
@@ -43,7 +43,7 @@ pub enum SaveError {
     DimensionName(String),
     /// A dimension has the name that strays are to have.
     #[error(
-        "`--take-strays` makes a dimension `{name}`, and {} is of one of that name already; move that dimension's folder out of the save and import it by itself, or import without `--take-strays`",
+        "strays become a dimension `{name}`, and {} is of one of that name already; move that dimension's folder out of the save and import it by itself, or leave the strays out",
         path.display()
     )]
     StrayName {

@@ -157,7 +157,7 @@ fn check_stops(dir: &Path, save: &Path, least_stops: u64) {
         // Not in another way than it was begun, and not from another save.
         let merge = ImportOptions { merge: Some(Merge::Keep), ..ImportOptions::default() };
         let error = run(save, &at, merge).expect_err("begun without --merge");
-        expect!["the unfinished import was begun without `--merge`; continue it so, or give it up with `cg import --abandon`"]
+        expect!["the unfinished import was begun without a merge mode; continue it so, or abandon it"]
             .assert_eq(&error.to_string());
         let other = dir.join("other");
         fs::create_dir_all(other.join("region")).expect("a directory");

@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         ..ImportOptions::default()
     };
     // Before a world is made for it.
-    options.check().map_err(|error| Failure::usage(error.to_string()))?;
+    options.check().map_err(|error| Failure::usage(advised(&error)))?;
     if save.join(UNFINISHED).symlink_metadata().is_ok() {
         return Err(Failure::refused(format!(
             "{} holds an unfinished export: run that again to its end, or delete {UNFINISHED} to import what is there",
@@ -110,6 +110,10 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             let world = args.world.place().directory("").unwrap_or(Path::new("WORLD"));
             Failure::usage(server.message(world))
         }
+        error @ SaveError::Schematic(_) => {
+            Failure::usage(format!("{error}: `cg schem import FILE WORLD --at X Y Z`"))
+        }
+        error @ SaveError::StrayName { .. } => Failure::usage(format!("{error} (`--take-strays`)")),
         SaveError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
             Failure::absent(format!("{} is not there", save.display()))
         }
@@ -137,12 +141,29 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             | ImportError::OtherChoices { .. }
             | ImportError::OtherImport
             | ImportError::OtherRules),
-        ) => return Err(Failure::usage(error.to_string())),
+        ) => return Err(Failure::usage(advised(&error))),
+        Err(error @ ImportError::Progress { .. }) => return Err(Failure::advised(&error, ABANDON)),
         Err(error) => return Err(Failure::failed(error)),
     };
     world.close()?;
     out.print(&report)?;
     Ok(Outcome::good_if(report.0.is_whole()))
+}
+
+/// How an import is given up.
+const ABANDON: &str = "`cg import --abandon`";
+
+/// An error of an import with the options that do something about it.
+fn advised(error: &ImportError) -> String {
+    let options = match error {
+        ImportError::NotEmpty => "`--merge replace` or `--merge keep`",
+        ImportError::DeletesOnly => "`--merge-files replace` goes with `--merge replace`",
+        ImportError::StraysAsDimension => "`--take-strays` and `--as-dimension`",
+        ImportError::OtherImport => "`cg info` names the save, `cg import --abandon` gives its import up",
+        ImportError::OtherChoices { .. } | ImportError::OtherRules => ABANDON,
+        _ => return error.to_string(),
+    };
+    format!("{error} ({options})")
 }
 
 fn run_abandon(world: &WrittenWorldArg, out: &Output) -> Result<Outcome, Failure> {

@@ -38,7 +38,7 @@ pub enum IntoError {
     #[error("no game looks for a dimension `{0}` in a folder of its own, so that nothing can be put into it")]
     NoFolder(String),
     /// The old files cannot be kept.
-    #[error("cannot keep what is replaced beside {}: {source}; --no-backup does without", path.display())]
+    #[error("cannot keep what is replaced beside {}: {source}", path.display())]
     Backup {
         /// The save.
         path: PathBuf,

@@ -51,7 +51,7 @@ impl Target {
 
     /// Says that it is not known which columns the save's game reads.
     pub(super) fn unread_level(&self) -> Option<String> {
-        let text = "level.dat cannot be read, so that each column counts as newer than the save; --allow-newer puts them";
+        let text = "level.dat cannot be read, so that each column counts as newer than the save and is put only if newer ones are allowed";
         (!self.has_level).then(|| text.to_owned())
     }
 

@@ -113,6 +113,9 @@ pub(super) fn run(
             | IntoError::NoFolder(_)
             | IntoError::Export(ExportError::NoDimension(_))),
         ) => return Err(Failure::usage(error.to_string())),
+        Err(error @ IntoError::Backup { .. }) => {
+            return Err(Failure::advised(&error, "--no-backup does without"));
+        }
         Err(error) => return Err(Failure::failed(error)),
     };
     out.print(&report)?;

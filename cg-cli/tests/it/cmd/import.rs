@@ -37,7 +37,7 @@ fn a_save_goes_in_and_comes_out() {
     let said = run(&args("import", &[&save, &world], &[]));
     assert_eq!(said.code, 2);
     expect![[r#"
-        cg: the world is not empty; say `--merge replace` or `--merge keep`, or import into a new world
+        cg: the world is not empty; choose the merge mode `replace` or `keep`, or import into a new world (`--merge replace` or `--merge keep`)
     "#]]
     .assert_eq(&said.err);
     let report = run(&args("import", &[&save, &world], &["--merge", "keep", "--json"])).json();
@@ -183,7 +183,7 @@ fn a_schematic_is_sent_to_its_own_command() {
     std::fs::write(&file, "not read").expect("written");
     let said = run(&args("import", &[&file, &world], &[]));
     let wanted = format!(
-        "cg: {} is a schematic and no save; `cg schem import FILE WORLD --at X Y Z` puts it into a world\n",
+        "cg: {} is a schematic and no save; it is imported as a schematic: `cg schem import FILE WORLD --at X Y Z`\n",
         file.display()
     );
     assert_eq!((said.code, said.err), (2, wanted));

@@ -117,7 +117,8 @@ fn an_unfinished_import_is_said() {
     let dir = TestDir::new();
     let second = half_merged(&dir, Merge::Keep);
     let save = fs::canonicalize(second.path()).expect("there");
-    let unfinished = json!({ "save": text(&save), "begun": "with `--merge keep`", "imported_columns": 1 });
+    let unfinished =
+        json!({ "save": text(&save), "begun": "with the merge mode `keep`", "imported_columns": 1 });
     for verb in ["info", "verify"] {
         let said = dir.cg(verb, "world", &["--json"]);
         assert_eq!((said.code, &said.json()["unfinished_import"]), (1, &unfinished), "{verb}");
@@ -126,7 +127,7 @@ fn an_unfinished_import_is_said() {
     let report = dir.export("world", "out", &[]).ended(1);
     assert_eq!((&report["unfinished_import"], &report["columns"]), (&unfinished, &json!(2)));
     let line = format!(
-        "UNFINISHED import of {} with `--merge keep`, columns so far 1; run it again, or give it up with `cg import --abandon`",
+        "UNFINISHED import of {} with the merge mode `keep`, columns so far 1; run it again, or give it up with `cg import --abandon`",
         save.display()
     );
     let said = dir.at("said");

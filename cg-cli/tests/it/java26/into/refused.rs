@@ -80,7 +80,7 @@ fn a_backup_that_cannot_be_made_is_told_from_the_save() {
     assert_eq!(done.code, 1, "{}", done.err);
     let save = dir.at("save").canonicalize().expect("there");
     let wanted = format!("cannot keep what is replaced beside {}: ", save.display());
-    assert!(done.err.contains(&wanted) && done.err.contains("; --no-backup does without"), "{}", done.err);
+    assert!(done.err.contains(&wanted) && done.err.contains("(--no-backup does without)"), "{}", done.err);
     assert!(files(&dir.at("save")) == was);
 }
 
