@@ -23,7 +23,7 @@ pub const BLOCK_ENTITY: &str = cg_minecraft::content::BLOCK_ENTITY;
 pub const ENTITY_NBT: &str = cg_minecraft::content::ENTITY_NBT;
 /// Side data: the biome of each block, by name.
 pub(crate) const BLOCK_BIOMES: &str = "bedrock:biomes";
-/// Side data of a column's lowest chunk: blocks that are to be updated at a tick.
+/// Side data: blocks that are to be updated at a tick.
 pub(crate) const TICKS: &str = "host:ticks";
 /// Side data: block entities whose block cannot own one.
 pub(crate) const STRAYS: &str = "host:block_entities";

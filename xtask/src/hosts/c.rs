@@ -1,4 +1,4 @@
-//! C and C++: configured by CMake, run by ctest.
+//! C and C++: configured by `cmake`, run by `ctest`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

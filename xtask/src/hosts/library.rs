@@ -38,14 +38,14 @@ pub(super) fn build(context: &Context, environment: &Environment, release: bool)
     let build = context.cargo().args(["build", "--package", "cg-ffi", "--lib", "--profile", profile]);
     let build = environment.apply(build);
     build.clone().run()?;
-    let built = libraries_built_by(build)?;
+    let libraries = libraries_built_by(build)?;
     let dir = context.root.join("target/hosts");
     let [lib, include, pkgconfig] = ["lib", "include", "pkgconfig"].map(|name| dir.join(name));
     for folder in [&lib, &include, &pkgconfig] {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     for (name, installed) in [(SHARED, SONAME), (STATIC, STATIC)] {
-        let from = built.iter().find(|path| path.file_name().is_some_and(|found| found == name));
+        let from = libraries.iter().find(|path| path.file_name().is_some_and(|found| found == name));
         let from = from.with_context(|| format!("cargo names no {name}"))?;
         replace(from, &lib.join(installed))?;
     }
