@@ -225,8 +225,8 @@ pub enum ColumnProblem {
         /// The id.
         id: EntityId,
     },
-    /// Entities or scheduled ticks without a section that could hold them.
-    #[error("it has entities or scheduled ticks, and no section that could hold them")]
+    /// Entities without a section that could own them.
+    #[error("it has entities and no section that could own them")]
     NoSection,
 }
 
@@ -310,6 +310,12 @@ pub enum BindingProblem {
         second: u32,
         /// The name.
         name: String,
+    },
+    /// Two biomes of one number.
+    #[error("two biomes have the number {number}")]
+    BiomeTwice {
+        /// The number.
+        number: u32,
     },
     /// A number that is not in the list.
     #[error("{what} is {number}, and there are {count}")]

@@ -156,7 +156,9 @@ impl Queue {
     /// # Errors
     /// [`Error::Closed`] when the queue is closed and has no answers left.
     pub fn wait(&self, most: usize, timeout: Duration) -> Result<Vec<Done>, Error> {
-        let end = Instant::now() + timeout;
+        /// As good as for ever, and no overflow of a clock.
+        const LONGEST: Duration = Duration::from_secs(24 * 60 * 60 * 365);
+        let end = Instant::now() + timeout.min(LONGEST);
         let mut state = self.shared.state.lock();
         while state.done.is_empty() {
             if state.is_closed {

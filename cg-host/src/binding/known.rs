@@ -85,6 +85,12 @@ impl Known {
         twice("block", blocks)?;
         twice("entity", (0..).zip(&self.entities))?;
         twice("biome", self.biomes.iter().map(|biome| (biome.number, &biome.name)))?;
+        let mut numbers: Vec<u32> = self.biomes.iter().map(|biome| biome.number).collect();
+        numbers.sort_unstable();
+        if let Some((number, _)) = numbers.iter().zip(numbers.iter().skip(1)).find(|(one, next)| one == next)
+        {
+            return Err(BindingProblem::BiomeTwice { number: *number }.into());
+        }
         Ok(self)
     }
 }

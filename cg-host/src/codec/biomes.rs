@@ -24,8 +24,11 @@ struct Named {
 
 /// The biomes of a chunk in a host's numbers; `None` if it has none of the host's size.
 pub(crate) fn load(binding: &Binding, at: ChunkAt, chunk: &Chunk) -> Result<Option<Cells>, Error> {
-    let Some(named) = stored(binding, at, chunk)? else { return Ok(None) };
     let known = binding.known();
+    if known.biomes.is_empty() {
+        return Ok(None);
+    }
+    let Some(named) = stored(binding, at, chunk)? else { return Ok(None) };
     let number = |name: &Arc<str>| binding.biome_number(name).unwrap_or(known.biome_placeholder);
     let unpacked = Unpacked { numbers: named.names.iter().map(number).collect(), indices: named.indices };
     let unpacked = match known.biome_side_log2 {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, EntityId};
-use cg_store::{Transaction, World};
+use cg_store::{ErrorKind, World};
 
+use super::load::OnDamage;
 use crate::binding::Binding;
 use crate::column::{Column, ColumnEntity};
 use crate::error::Error;
@@ -18,10 +19,18 @@ pub(crate) fn load(
     binding: &Binding,
     chunks: &[(ChunkAt, Arc<Chunk>)],
     column: &mut Column,
+    on_damage: OnDamage,
 ) -> Result<Option<()>, Error> {
     for (at, chunk) in chunks {
         for id in chunk.entities() {
-            let found = world.entity(*id).map_err(|error| Error::of_chunk(*at, error))?;
+            let found = match world.entity(*id) {
+                Err(error) if error.kind() == ErrorKind::Damaged && on_damage == OnDamage::Partial => {
+                    tracing::warn!(place = %at, %error, "a damaged entity is not shown");
+                    column.kept += 1;
+                    continue;
+                }
+                found => found.map_err(|error| Error::of_chunk(*at, error))?,
+            };
             let Some(entity) = found.filter(|entity| entity.owner == Owner::Chunk(*at)) else {
                 return Ok(None);
             };
@@ -43,15 +52,16 @@ pub(crate) fn of_host(binding: &Binding, id: EntityId, entity: &Entity) -> Optio
 }
 
 /// The entity that a host's entity becomes: what the host cannot say of a stored one stays.
-pub(crate) fn put(
-    tx: &mut Transaction<'_>,
+pub(crate) fn of_world(
     binding: &Binding,
     at: &ColumnAt,
     entity: &ColumnEntity,
-    owner: Owner,
-) -> Result<(), Error> {
+    stored: Option<Entity>,
+    heights: &[i32],
+) -> Result<Entity, Error> {
     let kind = binding.kind_in(at, entity.kind)?;
-    let new = match tx.entity(entity.id)? {
+    let owner = owner(at, entity, heights)?;
+    let new = match stored {
         Some(mut stored) => {
             stored.kind = kind;
             stored.position = entity.position;
@@ -59,12 +69,11 @@ pub(crate) fn put(
         }
         None => Entity::new(kind, owner, entity.position),
     };
-    tx.put_entity(entity.id, with_nbt(binding, new, &entity.nbt)?);
-    Ok(())
+    with_nbt(binding, new, &entity.nbt)
 }
 
 /// An entity with the host's NBT.
-pub(crate) fn with_nbt(binding: &Binding, mut entity: Entity, nbt: &[u8]) -> Result<Entity, Error> {
+fn with_nbt(binding: &Binding, mut entity: Entity, nbt: &[u8]) -> Result<Entity, Error> {
     let component = binding.names.entity_nbt;
     let component = component.ok_or_else(|| Error::Invalid("the world is open for reading".into()))?;
     entity.set_component(component, nbt.to_vec()).map_err(cg_store::Error::from)?;
@@ -72,7 +81,7 @@ pub(crate) fn with_nbt(binding: &Binding, mut entity: Entity, nbt: &[u8]) -> Res
 }
 
 /// The chunk that owns an entity: that of its block, or the nearest one of the column that is stored.
-pub(crate) fn owner(at: &ColumnAt, entity: &ColumnEntity, stored: &[i32]) -> Result<Owner, Error> {
+fn owner(at: &ColumnAt, entity: &ColumnEntity, stored: &[i32]) -> Result<Owner, Error> {
     let height = entity.position.block().chunk().y();
     let nearest = stored.iter().min_by_key(|y| (i64::from(**y) - height).unsigned_abs());
     let nearest = nearest.ok_or_else(|| at.refuse(crate::error::ColumnProblem::NoSection))?;

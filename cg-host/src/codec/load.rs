@@ -6,7 +6,6 @@ use cg_format::ChunkAt;
 use cg_format::chunk::Chunk;
 use cg_store::{ErrorKind, World};
 
-use super::ticks::Ticks;
 use super::{entities, section};
 use crate::binding::Binding;
 use crate::column::{Cells, Column, Section};
@@ -53,8 +52,8 @@ pub(crate) fn load(
         }
         let mut column = Column::new(at);
         column.damaged = damaged;
-        if entities::load(world, binding, &chunks, &mut column)?.is_some() {
-            fill(binding, &chunks, &mut column)?;
+        let sound = fill(binding, chunks, &mut column, on_damage)?;
+        if entities::load(world, binding, &sound, &mut column, on_damage)?.is_some() {
             column.sort();
             return Ok(Some(column));
         }
@@ -62,38 +61,40 @@ pub(crate) fn load(
     Err(Error::Moving { at })
 }
 
-/// Adds the content of chunks, which ascend, to a column.
-pub(crate) fn fill(
+/// Adds the content of chunks, which ascend, to a column. Returns those that are sound.
+fn fill(
     binding: &Binding,
-    chunks: &[(ChunkAt, Arc<Chunk>)],
+    chunks: Vec<(ChunkAt, Arc<Chunk>)>,
     column: &mut Column,
-) -> Result<(), Error> {
+    on_damage: OnDamage,
+) -> Result<Vec<(ChunkAt, Arc<Chunk>)>, Error> {
     column.sections.reserve(chunks.len());
+    let mut sound = Vec::with_capacity(chunks.len());
     for (at, chunk) in chunks {
-        section::load(binding, *at, chunk, column)?;
+        let before =
+            (column.sections.len(), column.block_entities.len(), column.scheduled.len(), column.kept);
+        match section::load(binding, at, &chunk, column) {
+            Err(error) if error.kind() == ErrorKind::Damaged && on_damage == OnDamage::Partial => {
+                tracing::warn!(place = %at, %error, "a damaged section is shown as placeholder");
+                column.sections.truncate(before.0);
+                column.block_entities.truncate(before.1);
+                column.scheduled.truncate(before.2);
+                column.kept = before.3;
+                column.damaged.push(i32::try_from(at.pos.y()).unwrap_or_default());
+            }
+            loaded => {
+                loaded?;
+                sound.push((at, chunk));
+            }
+        }
     }
-    if let Some((at, ticks)) = ticks_of(binding, chunks) {
-        let ticks = Ticks::decode(ticks, &column.at);
-        let name = crate::binding::TICKS;
-        ticks.ok_or(Error::Side { at, name })?.into_column(binding, column);
-    }
-    for y in column.damaged.clone() {
-        let known = binding.known();
-        let cells = Cells::uniform(known.placeholder, known.form, 4);
-        let section = Section { y, layers: vec![cells], biomes: None, block_light: None, sky_light: None };
+    let known = binding.known();
+    for y in &column.damaged {
+        let layers = vec![Cells::uniform(known.placeholder, known.form, 4)];
+        let section = Section { y: *y, layers, biomes: None, block_light: None, sky_light: None };
         column.sections.push(section);
     }
-    if !column.damaged.is_empty() {
-        column.sections.sort_unstable_by_key(|section| section.y);
-    }
-    Ok(())
-}
-
-/// The side data of scheduled ticks, which one chunk of a column holds.
-pub(crate) fn ticks_of<'c>(
-    binding: &Binding,
-    chunks: &'c [(ChunkAt, Arc<Chunk>)],
-) -> Option<(ChunkAt, &'c [u8])> {
-    let kind = binding.names.ticks?;
-    chunks.iter().find_map(|(at, chunk)| Some((*at, chunk.side(kind)?)))
+    column.damaged.sort_unstable();
+    column.sections.sort_unstable_by_key(|section| section.y);
+    Ok(sound)
 }

@@ -8,6 +8,7 @@ mod section;
 mod strays;
 mod ticks;
 
+pub(crate) use entities::of_world as entity;
 pub use load::OnDamage;
 pub(crate) use load::load;
 pub(crate) use save::Save;

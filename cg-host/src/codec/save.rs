@@ -8,9 +8,9 @@ use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, LocalPos};
 use cg_store::Transaction;
 
+use super::entities;
 use super::section::Saving;
 use super::ticks::Ticks;
-use super::{entities, load};
 use crate::binding::Binding;
 use crate::column::Column;
 use crate::error::Error;
@@ -65,51 +65,27 @@ impl Save<'_> {
             let here = block_entities.iter().skip(first).take_while(|(of, ..)| *of == place);
             let block_entities = here.map(|(_, cell, nbt)| (*cell, *nbt)).collect();
             let (column, schema) = (at, &schema);
-            let saving = Saving { binding, schema, column, at: place, section, old, block_entities };
+            let ticks = self.ticks(place)?;
+            let saving = Saving { binding, schema, column, at: place, section, old, block_entities, ticks };
             new.insert(place, saving.chunk()?);
         }
-        self.ticks(&stored, &mut new)?;
         let changed = self.write(tx, &stored, new)?;
         Ok(self.put_entities(tx)? | changed)
     }
 
+    /// Whether the host was shown a height as damaged, also if it has been repaired since: the host has a placeholder there.
     fn is_damaged(&self, place: ChunkAt) -> bool {
-        i32::try_from(place.pos.y()).is_ok_and(|y| self.damaged.contains(&y))
+        let is_damaged = |y: &i32| self.damaged.contains(y) || self.column.damaged.contains(y);
+        i32::try_from(place.pos.y()).is_ok_and(|y| is_damaged(&y))
     }
 
-    /// Puts the scheduled ticks into the lowest chunk of the column. Of a part, those in sections that are not listed stay.
-    fn ticks(
-        &self,
-        stored: &[(ChunkAt, Arc<Chunk>)],
-        new: &mut BTreeMap<ChunkAt, Chunk>,
-    ) -> Result<(), Error> {
-        let Some(kind) = self.binding.names.ticks else { return Ok(()) };
-        let before = match load::ticks_of(self.binding, stored) {
-            Some((at, side)) => {
-                let name = crate::binding::TICKS;
-                Some(Ticks::decode(side, &self.column.at).ok_or(Error::Side { at, name })?)
-            }
-            None => None,
-        };
-        let stays = |place: ChunkAt| self.is_part && !new.contains_key(&place);
-        let ticks = Ticks::of(self.binding, self.column, before, stays)?.encode();
-        let unlisted = stored.iter().filter(|(place, _)| stays(*place));
-        let lowest = unlisted.clone().map(|(place, _)| *place).chain(new.keys().copied()).min();
-        let changed: Vec<(ChunkAt, Chunk)> = unlisted
-            .filter(|(place, chunk)| match &ticks {
-                Some(ticks) if Some(*place) == lowest => chunk.side(kind) != Some(ticks),
-                _ => chunk.side(kind).is_some(),
-            })
-            .map(|(place, chunk)| (*place, Chunk::clone(chunk)))
-            .collect();
-        new.extend(changed);
-        for (place, chunk) in new.iter_mut() {
-            match &ticks {
-                Some(ticks) if Some(*place) == lowest => drop(chunk.set_side(kind, ticks.clone())),
-                _ => drop(chunk.remove_side(kind)),
-            }
+    /// What the host has scheduled in a chunk.
+    fn ticks(&self, place: ChunkAt) -> Result<Ticks, Error> {
+        let mut ticks = Ticks { tick: self.column.tick, scheduled: Vec::new() };
+        for one in self.column.scheduled.iter().filter(|one| one.at.chunk() == place.pos) {
+            ticks.scheduled.push((*one, self.binding.block_in(&self.column.at, one.block)?));
         }
-        Ok(())
+        Ok(ticks)
     }
 
     fn write(
@@ -186,21 +162,27 @@ impl Save<'_> {
             .sections
             .iter()
             .map(|section| section.y)
-            .filter(|y| !self.damaged.contains(y))
+            .filter(|y| !self.damaged.contains(y) && !self.column.damaged.contains(y))
             .collect();
         let mut changed = false;
         for entity in &self.column.entities {
-            let owner = entities::owner(at, entity, &heights)?;
-            let before = tx.entity(entity.id)?;
-            entities::put(tx, self.binding, at, entity, owner)?;
-            changed = changed || before != tx.entity(entity.id)?;
+            let stored = tx.entity(entity.id)?;
+            let new = entities::of_world(self.binding, at, entity, stored.clone(), &heights)?;
+            if stored.as_ref() != Some(&new) {
+                tx.put_entity(entity.id, new);
+                changed = true;
+            }
         }
         Ok(changed)
     }
 
     /// Deletes entities that the host was shown in the column and that it no longer has, if they are still in a section that it
     /// lists, or in none that it could list. Returns whether there are any.
-    pub(crate) fn delete_gone(&self, tx: &mut Transaction<'_>, shown: &[EntityId]) -> Result<bool, Error> {
+    pub(crate) fn delete_gone(
+        &self,
+        tx: &mut Transaction<'_>,
+        shown: impl IntoIterator<Item = EntityId>,
+    ) -> Result<bool, Error> {
         let at = &self.column.at;
         let is_listed = |place: ChunkAt| {
             let y = place.pos.y();
@@ -208,15 +190,17 @@ impl Save<'_> {
         };
         let mut deleted = false;
         for id in shown {
-            if self.column.entities.binary_search_by_key(id, |entity| entity.id).is_ok() {
+            if self.column.entities.binary_search_by_key(&id, |entity| entity.id).is_ok() {
                 continue;
             }
-            if let Some(Entity { owner: Owner::Chunk(owner), .. }) = tx.entity(*id)?
+            // One of a kind that the host does not know was shown by another binding.
+            if let Some(Entity { owner: Owner::Chunk(owner), kind, .. }) = tx.entity(id)?
+                && self.binding.kind_number(kind).is_some()
                 && at.has(owner)
                 && !self.is_damaged(owner)
                 && (!self.is_part || is_listed(owner))
             {
-                tx.delete_entity(*id);
+                tx.delete_entity(id);
                 deleted = true;
             }
         }

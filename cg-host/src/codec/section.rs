@@ -4,8 +4,9 @@ use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, CellOrder, ChunkAt, LocalPos};
 use cg_registry::Schema;
 
+use super::ticks::Ticks;
 use super::{biomes, strays};
-use crate::binding::Binding;
+use crate::binding::{Binding, STRAYS, TICKS};
 use crate::column::{BlockEntity, Cells, Column, Section, Unpacked};
 use crate::error::{ColumnProblem, Error};
 use crate::place::ColumnAt;
@@ -21,6 +22,8 @@ pub(crate) struct Saving<'s> {
     pub(crate) old: Option<&'s Chunk>,
     /// The host's block entities in the section, by cell.
     pub(crate) block_entities: Vec<(LocalPos, &'s [u8])>,
+    /// What the host has scheduled in the section.
+    pub(crate) ticks: Ticks,
 }
 
 /// Numbers of blocks, with the world's id of each.
@@ -32,7 +35,8 @@ struct Layer {
 
 impl Saving<'_> {
     /// The chunk, without references to entities.
-    pub(crate) fn chunk(&self) -> Result<Chunk, Error> {
+    pub(crate) fn chunk(mut self) -> Result<Chunk, Error> {
+        let ticks = std::mem::take(&mut self.ticks);
         let known = self.binding.known();
         let y = self.section.y;
         if self.section.layers.len() > usize::from(known.layer_count) {
@@ -55,7 +59,23 @@ impl Saving<'_> {
         self.carry(&mut chunk)?;
         self.sides(&mut chunk)?;
         self.block_entities(&mut chunk)?;
+        self.schedule(&mut chunk, ticks)?;
         Ok(chunk)
+    }
+
+    /// Puts what is scheduled into the chunk. Stored ones of blocks that the host does not know stay.
+    fn schedule(&self, chunk: &mut Chunk, mut ticks: Ticks) -> Result<(), Error> {
+        let Some(kind) = self.binding.names.ticks else { return Ok(()) };
+        if let Some(side) = self.old.and_then(|old| old.side(kind)) {
+            let (at, name) = (self.at, TICKS);
+            let stored = Ticks::decode(side, at).ok_or(Error::Side { at, name })?;
+            ticks.keep_unknown(self.binding, stored);
+        }
+        match ticks.encode() {
+            Some(bytes) => drop(chunk.set_side(kind, bytes)),
+            None => drop(chunk.remove_side(kind)),
+        }
+        Ok(())
     }
 
     fn edit<T>(&self, edited: Result<T, cg_format::chunk::EditError>) -> Result<T, Error> {
@@ -198,6 +218,14 @@ impl Saving<'_> {
     fn block_entities(&self, chunk: &mut Chunk) -> Result<(), Error> {
         let names = self.binding.names;
         let mut beside = Vec::new();
+        if let Some(old) = self.old {
+            // Those that the host was not shown stay while their block does.
+            let stays = |cell: LocalPos| chunk.block(cell) == old.block(cell);
+            let kept = strays_of(self.binding, self.at, old)?.into_iter();
+            beside.extend(
+                kept.filter(|(cell, _, is_kept)| *is_kept && stays(*cell)).map(|(cell, nbt, _)| (cell, nbt)),
+            );
+        }
         for (cell, nbt) in &self.block_entities {
             let at = CellLayer::base(*cell);
             let owner = names.block_entity.filter(|component| chunk.component(at, *component).is_some());
@@ -241,6 +269,10 @@ pub(crate) fn load(binding: &Binding, at: ChunkAt, chunk: &Chunk, column: &mut C
     let biomes = biomes::load(binding, at, chunk)?;
     let (block_light, sky_light) = (light(binding.names.block_light), light(binding.names.sky_light));
     column.sections.push(Section { y, layers, biomes, block_light, sky_light });
+    if let Some(ticks) = side(binding.names.ticks) {
+        let name = TICKS;
+        Ticks::decode(ticks, at).ok_or(Error::Side { at, name })?.add_to(binding, column);
+    }
     block_entities(binding, at, chunk, column)
 }
 
@@ -309,10 +341,31 @@ fn block_entities(binding: &Binding, at: ChunkAt, chunk: &Chunk, column: &mut Co
             column.kept += 1;
         }
     }
-    if let Some(side) = binding.names.strays.and_then(|kind| chunk.side(kind)) {
-        let strays = strays::decode(side).ok_or(Error::Side { at, name: crate::binding::STRAYS })?;
-        let strays = strays.into_iter().map(|(cell, nbt)| BlockEntity { at: block(cell), nbt: nbt.to_vec() });
-        column.block_entities.extend(strays);
+    for (cell, nbt, is_kept) in strays_of(binding, at, chunk)? {
+        if is_kept {
+            column.kept += 1;
+        } else {
+            column.block_entities.push(BlockEntity { at: block(cell), nbt: nbt.to_vec() });
+        }
     }
     Ok(())
+}
+
+/// The block entities beside a chunk, and whether each is kept: its block is one that the host does not know, or has
+/// another block entity.
+fn strays_of<'c>(
+    binding: &Binding,
+    at: ChunkAt,
+    chunk: &'c Chunk,
+) -> Result<Vec<(LocalPos, &'c [u8], bool)>, Error> {
+    let Some(side) = binding.names.strays.and_then(|kind| chunk.side(kind)) else { return Ok(Vec::new()) };
+    let strays = strays::decode(side).ok_or(Error::Side { at, name: STRAYS })?;
+    let is_kept = |cell: LocalPos| {
+        let own = binding
+            .names
+            .block_entity
+            .and_then(|component| chunk.component(CellLayer::base(cell), component));
+        binding.number(chunk.block(cell)).is_none() || own.is_some_and(|nbt| !nbt.is_empty())
+    };
+    Ok(strays.into_iter().map(|(cell, nbt)| (cell, nbt, is_kept(cell))).collect())
 }

@@ -71,7 +71,8 @@ impl Cells {
     pub(crate) fn pack(unpacked: &Unpacked, form: Form, side_log2: u8) -> Self {
         let Unpacked { numbers, indices } = unpacked;
         let uniform = |number: &u32| Self::uniform(*number, form, side_log2);
-        if indices.is_empty() && form.width_for(1) == Some(0) {
+        let is_uniform = indices.is_empty() || numbers.len() <= 1;
+        if is_uniform && form.width_for(1) == Some(0) {
             return numbers.first().map_or_else(|| uniform(&0), uniform);
         }
         let any = Form { widths: 0, ..form };
@@ -126,6 +127,11 @@ impl Cells {
         });
         indices.truncate(self.count());
         check_indices(&indices, palette.len())?;
+        if palette.len() > self.count() {
+            // At most one number for each cell, so that there is room for what is kept.
+            let numbers = indices.iter().map(|index| palette.get(usize::from(*index)).copied());
+            return Ok(Unpacked::of_numbers(numbers.map(Option::unwrap_or_default)));
+        }
         Ok(Unpacked { numbers: palette.clone(), indices })
     }
 

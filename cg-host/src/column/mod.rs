@@ -28,7 +28,7 @@ pub struct Column {
     pub scheduled: Vec<Scheduled>,
     /// Of a load: blocks, block entities and entities that the host does not know. Not read by a save.
     pub kept: u64,
-    /// Of a load: heights that cannot be read. Not read by a save.
+    /// Of a load: heights that cannot be read, ascending. A save does not touch them.
     pub damaged: Vec<i32>,
 }
 
@@ -155,12 +155,7 @@ impl Column {
             }
         }
         for BlockEntity { at: block, .. } in &self.block_entities {
-            self.check_block(*block, "a block entity")?;
-            let y = block.chunk().y();
-            if self.sections.binary_search_by_key(&y, |section| section.y.into()).is_err() {
-                let what = "a block entity without a section";
-                return Err(at.refuse(ColumnProblem::Outside { what, block: *block }));
-            }
+            self.check_placed(*block, "a block entity", "a block entity without a section")?;
         }
         let mut blocks: Vec<BlockPos> = self.block_entities.iter().map(|one| one.at).collect();
         blocks.sort_unstable();
@@ -171,8 +166,8 @@ impl Column {
             let dimension = other.position.dimension().get();
             return Err(at.refuse(ColumnProblem::OtherDimension { id: other.id, dimension }));
         }
-        for scheduled in &self.scheduled {
-            self.check_block(scheduled.at, "a scheduled tick")?;
+        for Scheduled { at: block, .. } in &self.scheduled {
+            self.check_placed(*block, "a scheduled tick", "a scheduled tick without a section")?;
         }
         let mut ids: Vec<EntityId> = self.entities.iter().map(|entity| entity.id).collect();
         ids.sort_unstable();
@@ -181,17 +176,21 @@ impl Column {
             let id = *id;
             return Err(at.refuse(ColumnProblem::EntityTwice { id }));
         }
-        if self.sections.is_empty() && !(self.entities.is_empty() && self.scheduled.is_empty()) {
+        if self.sections.is_empty() && !self.entities.is_empty() {
             return Err(at.refuse(ColumnProblem::NoSection));
         }
         Ok(())
     }
 
-    fn check_block(&self, block: BlockPos, what: &'static str) -> Result<(), Error> {
+    /// Checks that a block is in a section of the column.
+    fn check_placed(&self, block: BlockPos, what: &'static str, without: &'static str) -> Result<(), Error> {
         let chunk = block.chunk();
-        if self.at.has(ChunkAt::new(self.at.dimension, chunk)) {
-            return Ok(());
+        if !self.at.has(ChunkAt::new(self.at.dimension, chunk)) {
+            return Err(self.at.refuse(ColumnProblem::Outside { what, block }));
         }
-        Err(self.at.refuse(ColumnProblem::Outside { what, block }))
+        match self.sections.binary_search_by_key(&chunk.y(), |section| section.y.into()) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.at.refuse(ColumnProblem::Outside { what: without, block })),
+        }
     }
 }

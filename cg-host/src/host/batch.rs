@@ -1,12 +1,13 @@
 //! What was accepted and is not committed: lists of writes, in order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use cg_format::EntityId;
-use cg_format::entity::Entity;
+use cg_format::{Dimension, EntityId};
 use cg_store::prelude::Property;
 
 use super::writes::{SavedColumn, Write, Writes};
+use crate::column::ColumnEntity;
 use crate::place::ColumnAt;
 
 /// Lists of writes that become one commit.
@@ -14,6 +15,20 @@ use crate::place::ColumnAt;
 pub(super) struct Batch {
     lists: Vec<Writes>,
     memory_bytes: usize,
+    /// The newest column of each place.
+    columns: HashMap<(Dimension, i64, i64), Arc<SavedColumn>>,
+    /// The newest write of each entity.
+    entities: HashMap<EntityId, EntityWrite>,
+}
+
+/// The newest write of an entity.
+#[derive(Debug, Clone)]
+pub(super) enum EntityWrite {
+    /// It is in this column.
+    In(Arc<SavedColumn>),
+    /// It was put by itself, as the numbered write of the numbered list.
+    Put(usize, usize),
+    Deleted,
 }
 
 /// The newest write of something.
@@ -35,7 +50,41 @@ impl<T> Newest<T> {
 impl Batch {
     pub(super) fn push(&mut self, writes: Writes) {
         self.memory_bytes += writes.memory_bytes();
+        let list = self.lists.len();
+        for (place, write) in writes.all.iter().enumerate() {
+            match write {
+                Write::Column(saved) => self.note_column(saved),
+                Write::Entity(id, _) => drop(self.entities.insert(*id, EntityWrite::Put(list, place))),
+                Write::DeleteEntity(id) => drop(self.entities.insert(*id, EntityWrite::Deleted)),
+                _ => {}
+            }
+        }
         self.lists.push(writes);
+    }
+
+    fn note_column(&mut self, saved: &Arc<SavedColumn>) {
+        let at = &saved.column.at;
+        let place = (at.dimension, at.x, at.z);
+        // What an older column of the place had, or the host was shown, and is not in this one, has ended.
+        let older = self.columns.insert(place, Arc::clone(saved));
+        let older = older.iter().flat_map(|older| older.column.entities.iter().map(|entity| entity.id));
+        let gone: Vec<EntityId> = older.chain(saved.shown.entities.iter().copied()).collect();
+        for id in gone {
+            let is_here = match self.entities.get(&id) {
+                None => true,
+                Some(EntityWrite::In(column)) => {
+                    let of = &column.column.at;
+                    (of.dimension, of.x, of.z) == place
+                }
+                Some(_) => false,
+            };
+            if is_here && !saved.is_part {
+                self.entities.insert(id, EntityWrite::Deleted);
+            }
+        }
+        for entity in &saved.column.entities {
+            self.entities.insert(entity.id, EntityWrite::In(Arc::clone(saved)));
+        }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -60,22 +109,17 @@ impl Batch {
 
     /// The newest column of this place, in any heights.
     pub(super) fn column(&self, at: &ColumnAt) -> Option<&Arc<SavedColumn>> {
-        self.writes().rev().find_map(|write| match write {
-            Write::Column(saved) => {
-                let of = &saved.column.at;
-                ((of.dimension, of.x, of.z) == (at.dimension, at.x, at.z)).then_some(saved)
-            }
-            _ => None,
-        })
+        self.columns.get(&(at.dimension, at.x, at.z))
     }
 
-    /// The newest write of a whole entity; `None` if there is none.
-    pub(super) fn entity(&self, id: EntityId) -> Option<Newest<Entity>> {
-        self.writes().rev().find_map(|write| match write {
-            Write::Entity(of, entity) if *of == id => Some(Newest::Put(Entity::clone(entity))),
-            Write::DeleteEntity(of) if *of == id => Some(Newest::Deleted),
-            _ => None,
-        })
+    /// The newest write of an entity.
+    pub(super) fn entity(&self, id: EntityId) -> Option<&EntityWrite> {
+        self.entities.get(&id)
+    }
+
+    /// A write of a list.
+    pub(super) fn write(&self, list: usize, place: usize) -> Option<&Write> {
+        self.lists.get(list)?.all.get(place)
     }
 
     /// The newest write of a property; `None` if there is none.
@@ -94,5 +138,13 @@ impl Batch {
             Write::Settings(settings) => Some(&**settings),
             _ => None,
         })
+    }
+}
+
+impl SavedColumn {
+    /// An entity of the column.
+    pub(super) fn entity(&self, id: EntityId) -> Option<&ColumnEntity> {
+        let place = self.column.entities.binary_search_by_key(&id, |entity| entity.id).ok()?;
+        self.column.entities.get(place)
     }
 }

@@ -1,5 +1,6 @@
 //! Commits of lists of writes.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 use cg_format::EntityId;
@@ -18,6 +19,13 @@ pub(super) struct Done {
     pub(super) seq: CommitSeq,
     /// Whether a column differed from what was stored, or anything else was written.
     pub(super) changed: bool,
+}
+
+/// Why lists were not committed, and which of them is at fault, if that is known.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) list: Option<usize>,
+    pub(super) error: Error,
 }
 
 impl Inner {
@@ -69,62 +77,74 @@ impl Inner {
         Ok(())
     }
 
-    /// As [`run`](Self::run), at a durability of its own.
-    pub(super) fn run_at(&self, lists: &[Writes], durability: Durability) -> Result<Done, Error> {
+    /// Commits lists of writes in one transaction, and again after a conflict.
+    ///
+    /// Entities of `spared` columns stay where they are: their lists were refused, so a column that lost one to them keeps it.
+    pub(super) fn run(
+        &self,
+        lists: &[&Writes],
+        spared: &BTreeSet<EntityId>,
+        durability: Option<Durability>,
+    ) -> Result<Done, Refusal> {
         /// As often as `World::transact` runs a transaction.
         const TRIES: usize = 100;
-        for _ in 1..TRIES {
-            match self.world.transaction_at(durability, |tx| self.write(tx, lists)) {
-                Err(Error::Store { source, .. }) if source.kind() == ErrorKind::Conflict => {}
-                Err(Error::Store { source, .. }) if source.kind() == ErrorKind::Busy => {
-                    self.world.wait_for_room()?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let list = Cell::new(None);
+            let write = |tx: &mut Transaction<'_>| self.write(tx, lists, spared, &list);
+            let committed = match durability {
+                // It waits for room, and longer after each conflict.
+                None => self.world.transact(write),
+                Some(durability) => self.world.transaction_at(durability, write),
+            };
+            match committed {
+                Err(Error::Store { source, .. })
+                    if durability.is_some() && source.kind() == ErrorKind::Conflict && tries < TRIES => {}
+                Err(Error::Store { source, .. })
+                    if durability.is_some() && source.kind() == ErrorKind::Busy && tries < TRIES =>
+                {
+                    self.world
+                        .wait_for_room()
+                        .map_err(|error| Refusal { list: None, error: error.into() })?;
                 }
-                done => return done.map(|done| Done { seq: done.seq, changed: done.value }),
+                Err(error) => return Err(Refusal { list: list.get(), error }),
+                Ok(committed) => return Ok(Done { seq: committed.seq, changed: committed.value }),
             }
         }
-        let done = self.world.transaction_at(durability, |tx| self.write(tx, lists))?;
-        Ok(Done { seq: done.seq, changed: done.value })
     }
 
-    /// Commits lists of writes in one transaction.
-    pub(super) fn run(&self, lists: &[Writes]) -> Result<Done, Error> {
-        let committed = self.world.transact(|tx| self.write(tx, lists))?;
-        Ok(Done { seq: committed.seq, changed: committed.value })
-    }
-
-    /// Writes lists into a transaction. Returns whether anything changes.
-    pub(super) fn write(&self, tx: &mut Transaction<'_>, lists: &[Writes]) -> Result<bool, Error> {
-        self.expect(tx, lists)?;
+    /// Writes lists into a transaction. Returns whether anything changes. `failed` is the list that an error is of.
+    fn write(
+        &self,
+        tx: &mut Transaction<'_>,
+        lists: &[&Writes],
+        spared: &BTreeSet<EntityId>,
+        failed: &Cell<Option<usize>>,
+    ) -> Result<bool, Error> {
         let mut changed = false;
         let max_bytes = self.world.limits().chunk_bytes;
-        for write in lists.iter().flat_map(|list| &list.all) {
-            if let Write::Column(saved) = write {
-                changed |= saved.as_save(max_bytes).put(tx)?;
-            } else {
-                write.run(tx)?;
-                changed = true;
+        for (number, list) in lists.iter().enumerate() {
+            failed.set(Some(number));
+            self.expect(tx, list)?;
+            for write in &list.all {
+                if let Write::Column(saved) = write {
+                    changed |= saved.as_save(max_bytes).put(tx)?;
+                } else {
+                    write.run(tx)?;
+                    changed = true;
+                }
             }
         }
-        // An entity that went from one column to another was put there before it is missed here. If a column is saved
-        // twice, the later one says what is gone.
-        let mut columns: HashMap<ColumnAt, (&SavedColumn, BTreeSet<EntityId>)> = HashMap::new();
-        for write in lists.iter().flat_map(|list| &list.all) {
-            if let Write::Column(saved) = write {
-                let known = columns.entry(saved.column.at).or_insert_with(|| (saved, BTreeSet::new()));
-                known.0 = saved;
-                known.1.extend(&saved.shown.entities);
-                known.1.extend(saved.column.entities.iter().map(|entity| entity.id));
-            }
-        }
-        for (saved, shown) in columns.into_values() {
-            let shown: Vec<EntityId> = shown.into_iter().collect();
-            changed |= saved.as_save(max_bytes).delete_gone(tx, &shown)?;
+        failed.set(None);
+        for (saved, gone) in gone(lists, spared) {
+            changed |= saved.as_save(max_bytes).delete_gone(tx, gone)?;
         }
         Ok(changed)
     }
 
-    fn expect(&self, tx: &mut Transaction<'_>, lists: &[Writes]) -> Result<(), Error> {
-        for (at, expected) in lists.iter().flat_map(|list| &list.chunks) {
+    fn expect(&self, tx: &mut Transaction<'_>, list: &Writes) -> Result<(), Error> {
+        for (at, expected) in &list.chunks {
             // The load guards the chunk until the commit.
             tx.load(*at).map_err(|error| Error::of_chunk(*at, error))?;
             let found = self.world.load_versioned(*at).map_err(|error| Error::of_chunk(*at, error))?;
@@ -138,7 +158,7 @@ impl Inner {
                 });
             }
         }
-        for (id, expected) in lists.iter().flat_map(|list| &list.entities) {
+        for (id, expected) in &list.entities {
             tx.entity(*id)?;
             let found = self.world.entity_version(*id)?.map_or(0, CommitSeq::get);
             if found != *expected {
@@ -148,6 +168,34 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// The columns of lists, in their last form, and the entities that each may have lost.
+///
+/// An entity that went from one column to another was put there before it is missed. If a column is saved twice, the later
+/// one says what is gone. An entity that was put by itself after its column stays as it was put.
+fn gone<'l>(lists: &[&'l Writes], spared: &BTreeSet<EntityId>) -> Vec<(&'l SavedColumn, BTreeSet<EntityId>)> {
+    let mut columns: HashMap<ColumnAt, (usize, &SavedColumn, BTreeSet<EntityId>)> = HashMap::new();
+    let mut puts: HashMap<EntityId, usize> = HashMap::new();
+    for (number, write) in lists.iter().flat_map(|list| &list.all).enumerate() {
+        match write {
+            Write::Column(saved) => {
+                let known =
+                    columns.entry(saved.column.at).or_insert_with(|| (number, saved, BTreeSet::new()));
+                (known.0, known.1) = (number, saved);
+                known.2.extend(&saved.shown.entities);
+                known.2.extend(saved.column.entities.iter().map(|entity| entity.id));
+            }
+            Write::Entity(id, _) => drop(puts.insert(*id, number)),
+            _ => {}
+        }
+    }
+    let gone = |(number, saved, mut shown): (usize, &'l SavedColumn, BTreeSet<EntityId>)| {
+        let is_later = |id: &EntityId| puts.get(id).is_some_and(|put| *put > number);
+        shown.retain(|id| !spared.contains(id) && !is_later(id));
+        (saved, shown)
+    };
+    columns.into_values().map(gone).collect()
 }
 
 impl SavedColumn {

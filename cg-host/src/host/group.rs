@@ -1,37 +1,43 @@
 //! Groups: what is submitted within a moment becomes one commit, and what the world does not take is held.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cg_format::EntityId;
 use cg_store::{ErrorKind, World};
 
 use super::batch::Batch;
 use super::state::Inner;
-use super::writes::{Write, Writes};
+use super::writes::Writes;
 use crate::error::Error;
 
 /// How many columns and lists of writes end a group before its time. An autosave of a usual server is one commit.
 pub(super) const GROUP_LEN: usize = 4096;
 /// How many bytes end a group before its time.
 pub(super) const GROUP_BYTES: usize = 64 << 20;
+/// The longest time that a group is collected.
+const LONGEST_GROUP: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the thread waits before it resumes the world again.
 const RESUME_AFTER: Duration = Duration::from_secs(5);
 
 impl Inner {
-    /// Commits what is held, then what is collected.
+    /// Commits what is held, then what is collected by now.
     ///
-    /// A group that is refused is committed list by list, so that one column stops no other. What the world refuses for good is
-    /// reported to the log.
+    /// What the world refuses for good is left out, so that one column stops no other, and is reported to the log and by the
+    /// next flush.
     pub(super) fn commit_group(&self) -> Result<(), Error> {
         let _committing = self.committing.lock();
-        loop {
+        let mut is_last = false;
+        while !is_last {
             let batch = {
                 let mut state = self.state.lock();
                 match &state.taken {
                     Some(held) => Arc::clone(held),
                     None if state.open.is_empty() => return Ok(()),
                     None => {
+                        is_last = true;
                         let batch = Arc::new(std::mem::take(&mut state.open));
                         state.taken = Some(Arc::clone(&batch));
                         batch
@@ -52,30 +58,37 @@ impl Inner {
                         tracing::error!(%error, lists, bytes, "submitted columns are held in memory until the world takes commits");
                     }
                     state.held = Some(Arc::new(error.clone()));
+                    // The thread of groups resumes the world after a while.
+                    self.wake.notify_all();
                     return Err(error);
                 }
             }
         }
+        Ok(())
     }
 
     /// Commits a batch. An error says that the world may take it later.
     fn commit_batch(&self, batch: &Batch) -> Result<(), Error> {
-        match self.run(batch.lists()) {
-            Ok(_) => return Ok(()),
-            Err(error) if error.may_pass() => return Err(error),
-            Err(error) if batch.len() > 1 => {
-                tracing::warn!(%error, "a group was refused; its columns are committed one by one");
+        let mut lists: Vec<&Writes> = batch.lists().iter().collect();
+        let mut spared = BTreeSet::new();
+        while !lists.is_empty() {
+            let Err(refusal) = self.run(&lists, &spared, None) else { return Ok(()) };
+            if refusal.error.may_pass() {
+                return Err(refusal.error);
             }
-            Err(_) => {}
-        }
-        for list in batch.lists() {
-            match self.run(std::slice::from_ref(list)) {
-                Ok(_) => {}
-                Err(error) if error.may_pass() => return Err(error),
-                Err(error) => self.refuse(list, &error),
-            }
+            // Where the fault is not known, each is tried alone.
+            let alone = || lists.iter().position(|list| self.is_refused_alone(list, &spared));
+            let Some(place) = refusal.list.or_else(alone) else { return Err(refusal.error) };
+            let refused = lists.remove(place.min(lists.len() - 1));
+            spared.extend(refused.entities_of_columns());
+            self.refuse(refused, &refusal.error);
         }
         Ok(())
+    }
+
+    /// Whether the world refuses a list for good that is alone.
+    fn is_refused_alone(&self, list: &Writes, spared: &BTreeSet<EntityId>) -> bool {
+        self.run(&[list], spared, None).is_err_and(|refusal| !refusal.error.may_pass())
     }
 
     fn refuse(&self, list: &Writes, error: &Error) {
@@ -83,11 +96,7 @@ impl Inner {
         let mut state = self.state.lock();
         state.metrics.refused += 1;
         state.refused.get_or_insert_with(|| error.clone());
-        for write in &list.all {
-            if let Write::Column(saved) = write {
-                state.seen.refused(&saved.column.at, &saved.shown);
-            }
-        }
+        state.forget(list);
     }
 
     /// Commits groups until the host is closed.
@@ -97,6 +106,9 @@ impl Inner {
             let mut state = self.state.lock();
             if state.is_closed {
                 return;
+            }
+            if state.held.is_some() && resume_at.is_none() {
+                resume_at = Some(Instant::now() + RESUME_AFTER);
             }
             if let Some(at) = resume_at.filter(|_| state.taken.is_some()) {
                 self.wake.wait_until(&mut state, at);
@@ -110,7 +122,7 @@ impl Inner {
                 self.wake.wait(&mut state);
                 continue;
             } else {
-                let end = Instant::now() + self.options.group;
+                let end = Instant::now() + self.options.group.min(LONGEST_GROUP);
                 while !state.is_closed
                     && state.open.len() < GROUP_LEN
                     && state.open.memory_bytes() < GROUP_BYTES

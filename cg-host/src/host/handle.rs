@@ -1,5 +1,6 @@
 //! The handle of a host.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -150,10 +151,10 @@ impl Host {
     pub fn metrics(&self) -> HostMetrics {
         let state = self.inner.state.lock();
         let held = state.taken.as_ref().filter(|_| state.held.is_some()).map_or(0, |batch| batch.len());
-        let taken = state.taken.as_ref().map_or((0, 0), |batch| (batch.len(), batch.memory_bytes()));
+        let taken = state.taken.as_ref().map_or(0, |batch| batch.len());
         HostMetrics {
-            pending: (state.open.len() + taken.0) as u64,
-            pending_bytes: (state.open.memory_bytes() + taken.1) as u64,
+            pending: (state.open.len() + taken) as u64,
+            pending_bytes: state.pending_bytes() as u64,
             held: held as u64,
             ..state.metrics
         }
@@ -166,7 +167,11 @@ impl Host {
     /// seconds. What the store says.
     pub fn load(&self, binding: &Arc<Binding>, at: ColumnAt) -> Result<Option<Column>, Error> {
         let epoch = match self.inner.pending_column(binding, at)? {
-            Pending::Held(column) => return Ok(Some(*column)),
+            Pending::Column(mut column) => {
+                self.inner.without_moved(&mut column);
+                self.inner.state.lock().seen.also_shown(&column);
+                return Ok(Some(*column));
+            }
             Pending::Not { epoch } => epoch,
         };
         if let Some(verdict) = self.inner.state.lock().verdicts.find(&at) {
@@ -175,7 +180,13 @@ impl Host {
         let loaded = codec::load(self.world(), binding, at, self.inner.options.on_damage);
         let mut state = self.inner.state.lock();
         match loaded {
-            Ok(Some(column)) => {
+            Ok(Some(mut column)) => {
+                let count = column.entities.len();
+                drop(state);
+                self.inner.without_moved(&mut column);
+                let mut state = self.inner.state.lock();
+                // With an entity that waits elsewhere it is not what is stored.
+                let epoch = if column.entities.len() == count { Some(epoch) } else { None };
                 state.seen.loaded(binding, &column, epoch);
                 Ok(Some(column))
             }
@@ -216,6 +227,7 @@ impl Host {
     /// [`Error::Column`]; of kind [`Damaged`](cg_store::ErrorKind::Damaged) if a stored chunk of it cannot be read: it is never
     /// overwritten. What the store says.
     pub fn save(&self, binding: &Arc<Binding>, column: Column, is_part: bool) -> Result<Saved, Error> {
+        self.inner.check_writable()?;
         let mut writes = Writes::new();
         writes.column(binding, column, is_part)?;
         self.commit(&mut writes, None)
@@ -230,6 +242,7 @@ impl Host {
     /// # Errors
     /// [`Error::Column`], [`Error::TooLarge`] and [`Error::Held`]. The column was not accepted then.
     pub fn submit(&self, binding: &Arc<Binding>, column: Column, is_part: bool) -> Result<Saved, Error> {
+        self.inner.check_writable()?;
         let mut writes = Writes::new();
         writes.column(binding, column, is_part)?;
         self.submit_writes(writes)
@@ -295,6 +308,7 @@ impl Host {
             let text = "chunks, their entities and components of entities cannot be submitted: commit them";
             return Err(Error::Invalid(text.into()));
         }
+        self.inner.check_writable()?;
         self.inner.check_sizes(writes)?;
         if self.inner.options.durability.is_synced() {
             return self.commit(writes, None);
@@ -311,12 +325,20 @@ impl Host {
         if let Some(verdict) = state.verdict(writes) {
             return Err(verdict);
         }
-        let taken_bytes = state.taken.as_ref().map_or(0, |batch| batch.memory_bytes());
-        let held_bytes = state.open.memory_bytes() + taken_bytes;
-        if let Some(cause) = &state.held
-            && held_bytes + writes.memory_bytes() > self.inner.options.held_bytes
-        {
-            return Err(Error::Held { held_bytes, cause: Arc::clone(cause) });
+        if state.pending_bytes() + writes.memory_bytes() > self.inner.options.held_bytes {
+            // Nothing comes in faster than the world takes it.
+            drop(state);
+            let committed = self.inner.commit_group();
+            state = self.inner.state.lock();
+            let held_bytes = state.pending_bytes();
+            if held_bytes > 0 && held_bytes + writes.memory_bytes() > self.inner.options.held_bytes {
+                let full = Error::QueueFull { capacity: self.inner.options.held_bytes };
+                let cause = state.held.clone().or_else(|| committed.err().map(Arc::new));
+                return Err(cause.map_or(full, |cause| Error::Held { held_bytes, cause }));
+            }
+            if state.is_closed {
+                return Err(Error::Closed("the world"));
+            }
         }
         state.recall(writes);
         let epoch = state.seen.epoch();
@@ -338,6 +360,7 @@ impl Host {
         writes: &mut Writes,
         durability: Option<cg_store::Durability>,
     ) -> Result<Saved, Error> {
+        self.inner.check_writable()?;
         self.inner.check_sizes(writes)?;
         // What was accepted before comes before it.
         self.inner.commit_group()?;
@@ -349,21 +372,31 @@ impl Host {
             }
             if state.is_unchanged(writes) || writes.is_empty() {
                 *writes = Writes::new();
+                drop(state);
+                self.inner.reach(durability)?;
                 return Ok(Saved::Unchanged);
             }
             state.recall(writes);
             state.seen.epoch()
         };
-        let lists = std::slice::from_ref(&*writes);
-        let done = match durability {
-            None => self.inner.run(lists)?,
-            Some(durability) => self.inner.run_at(lists, durability)?,
+        let done = match self.inner.run(&[&*writes], &BTreeSet::new(), durability) {
+            Ok(done) => done,
+            Err(refusal) => {
+                // It may be stored all the same, if it is in doubt.
+                self.inner.state.lock().forget(writes);
+                return Err(refusal.error);
+            }
         };
         let mut state = self.inner.state.lock();
         state.note(writes, epoch);
         state.metrics.unchanged += u64::from(!done.changed);
         *writes = Writes::new();
-        Ok(if done.changed { Saved::Changed(done.seq) } else { Saved::Unchanged })
+        drop(state);
+        if done.changed {
+            return Ok(Saved::Changed(done.seq));
+        }
+        self.inner.reach(durability)?;
+        Ok(Saved::Unchanged)
     }
 
     fn start_thread(&self) -> Result<(), Error> {

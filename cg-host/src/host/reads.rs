@@ -5,7 +5,6 @@ use cg_format::entity::Entity;
 use cg_store::prelude::Property;
 use cg_store::settings::WorldSettings;
 
-use super::batch::Batch;
 use super::handle::Host;
 use crate::error::Error;
 
@@ -15,7 +14,7 @@ impl Host {
     /// # Errors
     /// What the store says.
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        match self.inner.pending(|batch| batch.entity(id)) {
+        match self.inner.pending_entity(id)? {
             Some(pending) => Ok(pending.value()),
             None => Ok(self.world().entity(id)?),
         }
@@ -26,7 +25,7 @@ impl Host {
     /// # Errors
     /// What the store says.
     pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
-        match self.inner.pending(|batch| batch.property(property)) {
+        match self.inner.pending_property(property) {
             Some(pending) => Ok(pending.value()),
             None => Ok(self.world().property(property)?),
         }
@@ -37,11 +36,7 @@ impl Host {
     /// # Errors
     /// What the store says.
     pub fn settings(&self) -> Result<WorldSettings, Error> {
-        let collect = |batch: &Batch| {
-            let settings: Vec<WorldSettings> = batch.settings().cloned().collect();
-            (!settings.is_empty()).then_some(settings)
-        };
-        let pending = self.inner.pending(collect).unwrap_or_default();
+        let pending = self.inner.pending_settings();
         let mut settings = WorldSettings::of(self.world())?;
         for newer in &pending {
             settings.update(newer);

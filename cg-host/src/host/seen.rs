@@ -25,6 +25,8 @@ pub(super) struct Seen {
     /// What columns looked like, in the heights of their last save or load.
     digests: HashMap<Place, Known, RandomState>,
     shown: HashMap<Place, Shown, RandomState>,
+    /// The column in which each entity was seen last.
+    homes: HashMap<EntityId, Place, RandomState>,
     /// Counts saves, and writes past the columns.
     epoch: u64,
     /// The epoch of the last write past the columns.
@@ -73,10 +75,10 @@ impl Seen {
         self.digests.get(&place(at)).is_some_and(|known| known.digest == Some(digest))
     }
 
-    /// Takes note of a column that was loaded. `epoch`: the number of saves before that.
-    pub(super) fn loaded(&mut self, binding: &Binding, column: &Column, epoch: u64) {
+    /// Takes note of a column that was loaded. `epoch`: the number of saves before that; `None` if it is not what is stored.
+    pub(super) fn loaded(&mut self, binding: &Binding, column: &Column, epoch: Option<u64>) {
         let saved_at = self.digests.get(&place(&column.at)).map_or(0, |known| known.saved_at);
-        let is_newest = saved_at.max(self.forgotten_at) <= epoch;
+        let is_newest = epoch.is_some_and(|epoch| saved_at.max(self.forgotten_at) <= epoch);
         if is_newest {
             let digest = column.damaged.is_empty().then(|| self.digest(binding, column, false));
             self.put_digest(&column.at, Known { digest, saved_at });
@@ -108,11 +110,45 @@ impl Seen {
         self.digests.insert(place(at), known);
     }
 
+    /// Takes note of what a host was shown of a column that waits.
+    pub(super) fn also_shown(&mut self, column: &Column) {
+        self.show(column, false, &column.damaged);
+    }
+
+    /// Takes note that an entity was written past the columns: the one that had it looks otherwise.
+    pub(super) fn moved(&mut self, id: EntityId) {
+        if let Some(home) = self.homes.remove(&id) {
+            self.forget_digest(home);
+        }
+    }
+
+    fn forget_digest(&mut self, of: Place) {
+        if let Some(known) = self.digests.get_mut(&of) {
+            known.digest = None;
+        }
+    }
+
+    /// Takes note of where the entities of a column are, and that the columns that had them look otherwise.
+    fn note_homes(&mut self, column: &Column, before: &[EntityId]) {
+        let here = place(&column.at);
+        for id in before {
+            if self.homes.get(id) == Some(&here) {
+                self.homes.remove(id);
+            }
+        }
+        for entity in &column.entities {
+            if let Some(home) = self.homes.insert(entity.id, here).filter(|home| *home != here) {
+                self.forget_digest(home);
+            }
+        }
+    }
+
     /// Adds what a host has seen of a column. `is_all`: it has seen nothing else in these heights.
     fn show(&mut self, column: &Column, is_all: bool, damaged: &[i32]) {
         let heights = (column.at.min_y, column.at.max_y);
         let entities = column.entities.iter().map(|entity| entity.id);
         let before = self.shown.remove(&place(&column.at));
+        self.note_homes(column, before.as_ref().map_or(&[], |before| &before.entities));
         let mut shown = Shown { heights, entities: entities.collect(), damaged: damaged.to_vec() };
         if let Some(before) = before {
             let has_all = heights.0 <= before.heights.0 && heights.1 >= before.heights.1;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_store::World;
+use cg_store::engine::EngineError;
 use cg_store::prelude::{Durability, Property};
 use parking_lot::{Condvar, Mutex};
 
@@ -103,10 +104,30 @@ impl State {
                 self.seen.saved(column, digest, *is_part);
                 self.verdicts.forget(&column.at);
             }
+            if let Write::Entity(id, _) = write {
+                self.seen.moved(*id);
+            }
         }
         if writes.is_raw() {
             self.seen.forget_content();
             self.verdicts.clear();
+        }
+    }
+
+    /// The memory of what waits.
+    pub(super) fn pending_bytes(&self) -> usize {
+        self.open.memory_bytes() + self.taken.as_ref().map_or(0, |batch| batch.memory_bytes())
+    }
+
+    /// Forgets the content of the columns of a list that failed. The host was shown what it was shown before.
+    pub(super) fn forget(&mut self, writes: &Writes) {
+        for write in &writes.all {
+            if let Write::Column(saved) = write {
+                self.seen.refused(&saved.column.at, &saved.shown);
+            }
+        }
+        if writes.is_raw() {
+            self.seen.forget_content();
         }
     }
 
@@ -146,4 +167,26 @@ impl State {
 /// The property that says of which game a world is.
 pub(crate) fn game_property() -> Property {
     Property::Named(cg_registry::Name::new(GAME).expect("a literal name"))
+}
+
+impl Inner {
+    /// Refuses a world that is open for reading.
+    pub(super) fn check_writable(&self) -> Result<(), Error> {
+        if self.world.engine().caps().read_only {
+            return Err(cg_store::Error::from(EngineError::OpenedReadOnly).into());
+        }
+        Ok(())
+    }
+
+    /// Waits until all that is committed is as durable as a commit was asked to be, which had nothing to write.
+    pub(super) fn reach(&self, durability: Option<Durability>) -> Result<(), Error> {
+        let durability = durability.unwrap_or(self.options.durability);
+        let metrics = self.world.metrics();
+        let reached = match durability {
+            Durability::Fast | Durability::Balanced => return Ok(()),
+            Durability::Process => metrics.last_written,
+            Durability::Safe | Durability::SafeBatch => metrics.last_synced,
+        };
+        if reached < metrics.last_commit { Ok(self.world.flush()?) } else { Ok(()) }
+    }
 }

@@ -162,6 +162,15 @@ impl Writes {
         self.all.push(Write::Record(id, record.map(Box::new)));
     }
 
+    /// The entities that are in its columns.
+    pub(super) fn entities_of_columns(&self) -> impl Iterator<Item = EntityId> {
+        let columns = self.all.iter().filter_map(|write| match write {
+            Write::Column(saved) => Some(&saved.column.entities),
+            _ => None,
+        });
+        columns.flatten().map(|entity| entity.id)
+    }
+
     /// Whether it changes chunks, or entities that may be in them, past the columns.
     pub(super) fn is_raw(&self) -> bool {
         self.is_of_chunks() || self.all.iter().any(|write| matches!(write, Write::DeleteEntity(_)))
