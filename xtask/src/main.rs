@@ -14,6 +14,7 @@ mod demo;
 mod features;
 mod foreign;
 mod fuzz;
+mod hosts;
 mod independent;
 mod judge;
 mod layers;
@@ -89,6 +90,9 @@ enum Command {
     /// A test cluster of PostgreSQL: three nodes with quorum replication, and failovers.
     #[command(subcommand)]
     Postgres(postgres::Action),
+    /// What programs in other languages need: the C library.
+    #[command(subcommand)]
+    Hosts(hosts::Action),
     /// Remove files of the build.
     Clean {
         /// What older compilers, profiles and dependencies left below target/, and nothing else. For all of it there is `cargo clean`.
@@ -160,6 +164,7 @@ fn run(command: Command) -> Result<()> {
         Command::Fuzz(options) => alone(&context, fuzz::run(&context, &options)?),
         Command::Python { script, args } => alone(&context, python::run(&context, &script, &args)?),
         Command::Postgres(action) => postgres::run(&context, &action),
+        Command::Hosts(action) => hosts::run(&context, &action),
         Command::Clean { stale: _ } => clean::stale(&context),
         Command::Layers => alone(&context, layers::run(&context)?),
         Command::Features => alone(&context, features::run(&context)?),
