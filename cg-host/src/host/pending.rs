@@ -17,7 +17,7 @@ use crate::place::ColumnAt;
 pub(super) enum Pending {
     /// It is held, and looks like this.
     Held(Box<Column>),
-    /// Nothing: the world has it. So many saves were made until now.
+    /// Nothing: the world has it. With the number of saves until now.
     Not { epoch: u64 },
 }
 
