@@ -52,7 +52,8 @@ pub(super) fn build(context: &Context, release: bool) -> Result<PathBuf> {
     }
     let template = context.root.join(TEMPLATE);
     let template = fs::read_to_string(&template).unwrap_or_else(|_| DEFAULT_TEMPLATE.to_owned());
-    let text = template.replace("@PREFIX@", "${pcfiledir}/..").replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    let text =
+        template.replace("@PREFIX@", "${pcfiledir}/..").replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     let path = pkgconfig.join("cherrygrove.pc");
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(dir)
