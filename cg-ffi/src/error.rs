@@ -146,7 +146,7 @@ impl Fault {
     }
 }
 
-/// The longest part of a text that has at most so many bytes and ends at a character.
+/// The longest part of a text that has at most this many bytes and ends at a character.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;

@@ -67,7 +67,7 @@ impl<T: Plain> OutSlice<T> {
     /// The places, which may be null if there are none.
     ///
     /// # Safety
-    /// What is not null is valid for so many writes during the call.
+    /// What is not null is valid for this many writes during the call.
     pub(crate) unsafe fn new(first: *mut T, count: usize, what: &str) -> Result<Self, Fault> {
         fits::<T>(first.is_null(), count, what)?;
         Ok(Self { first, count })
@@ -81,7 +81,7 @@ impl<T: Plain> OutSlice<T> {
     /// Writes values from the first place on; those without a place are left out.
     pub(crate) fn put(self, values: impl IntoIterator<Item = T>) {
         for (at, value) in values.into_iter().take(self.count).enumerate() {
-            // SAFETY: the caller says that so many places are valid.
+            // SAFETY: the caller says that this many places are valid.
             unsafe { self.first.add(at).write_unaligned(value) }
         }
     }
@@ -98,7 +98,7 @@ impl<T: Sized32> OutStruct<T> {
         }
         // SAFETY: it begins with its size.
         let struct_size = unsafe { place.cast::<u32>().read_unaligned() } as usize;
-        check_size(struct_size, what)?;
+        check_size::<T>(struct_size, what)?;
         Ok(Self { place, writable: struct_size.min(size_of::<T>()) })
     }
 
@@ -106,7 +106,7 @@ impl<T: Sized32> OutStruct<T> {
     pub(crate) fn put(self, value: &T) {
         let from = std::ptr::from_ref(value).cast::<u8>();
         let count = self.writable.saturating_sub(SIZE_BYTES);
-        // SAFETY: the caller says that so many bytes are valid; a value of ours has at least as many.
+        // SAFETY: the caller says that this many bytes are valid; a value of ours has at least as many.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 from.add(SIZE_BYTES),
@@ -121,7 +121,7 @@ impl<'c, T: Plain> Values<'c, T> {
     /// The values, whose pointer may be null if there are none.
     ///
     /// # Safety
-    /// What is not null is valid for so many reads during `'c`.
+    /// What is not null is valid for this many reads during `'c`.
     pub(crate) unsafe fn new(first: *const T, count: usize, what: &str) -> Result<Self, Fault> {
         fits::<T>(first.is_null(), count, what)?;
         Ok(Self { first, count, call: PhantomData })
@@ -135,7 +135,7 @@ impl<'c, T: Plain> Values<'c, T> {
     /// The values, one after the other.
     pub(crate) fn iter(&self) -> impl Iterator<Item = T> + use<'c, T> {
         let first = self.first;
-        // SAFETY: the caller says that so many values are valid.
+        // SAFETY: the caller says that this many values are valid.
         (0..self.count).map(move |at| unsafe { first.add(at).read_unaligned() })
     }
 }
@@ -146,7 +146,7 @@ impl<'c> Values<'c, u8> {
         if self.count == 0 {
             return &[];
         }
-        // SAFETY: the caller says that so many bytes are valid, and bytes have no alignment.
+        // SAFETY: the caller says that this many bytes are valid, and bytes have no alignment.
         unsafe { std::slice::from_raw_parts(self.first, self.count) }
     }
 }
@@ -173,9 +173,9 @@ pub(crate) unsafe fn sized<T: Sized32>(place: *const T, what: &str) -> Result<T,
     }
     // SAFETY: it begins with its size.
     let struct_size = unsafe { place.cast::<u32>().read_unaligned() } as usize;
-    check_size(struct_size, what)?;
+    check_size::<T>(struct_size, what)?;
     let ours = size_of::<T>();
-    // SAFETY: so many bytes are valid, as the caller says.
+    // SAFETY: this many bytes are valid, as the caller says.
     let rest = unsafe { Values::new(place.cast::<u8>(), struct_size, what) }?.bytes();
     if rest.get(ours..).is_some_and(|rest| rest.iter().any(|byte| *byte != 0)) {
         return Err(Fault::invalid(format!(
@@ -195,12 +195,13 @@ pub(crate) unsafe fn sized<T: Sized32>(place: *const T, what: &str) -> Result<T,
     Ok(read)
 }
 
-fn check_size(struct_size: usize, what: &str) -> Result<(), Fault> {
-    if (SIZE_BYTES..=MAX_STRUCT_BYTES).contains(&struct_size) {
+fn check_size<T: Sized32>(struct_size: usize, what: &str) -> Result<(), Fault> {
+    let least = T::FIRST_BYTES;
+    if (least..=MAX_STRUCT_BYTES).contains(&struct_size) {
         return Ok(());
     }
     Err(Fault::invalid(format!(
-        "struct_size of {what} is {struct_size}; set it to the size of the struct, which is at most {MAX_STRUCT_BYTES}"
+        "struct_size of {what} is {struct_size}; set it to the size of the struct, which is {least} to {MAX_STRUCT_BYTES}"
     )))
 }
 
@@ -235,7 +236,7 @@ mod tests {
         let at = AT;
         let place = (&raw const at).cast::<u8>();
         let mut bytes = vec![0; 4097];
-        // SAFETY: it has so many bytes.
+        // SAFETY: it has this many bytes.
         bytes[..32].copy_from_slice(unsafe { std::slice::from_raw_parts(place, 32) });
         bytes[..4].copy_from_slice(&struct_size.to_le_bytes());
         bytes[32] = rest;
@@ -243,28 +244,41 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_struct_gets_zeros_and_a_larger_one_must_have_them() {
-        let older = read(&of_size(24, 0)).expect("older");
-        assert_eq!((older.dimension, older.x, older.z, older.min_y, older.max_y), (7, 1, 2, 0, 0));
-        let half = read(&of_size(9, 0)).expect("half a field");
-        assert_eq!((half.dimension, half.x, half.z), (7, 1, 0));
+    fn a_larger_struct_has_zeros_and_none_is_smaller_than_the_first() {
+        assert_eq!(read(&of_size(32, 1)).expect("ours").max_y, 4);
         assert_eq!(read(&of_size(40, 0)).expect("newer").max_y, 4);
         assert!(read(&of_size(40, 1)).expect_err("newer").message.contains("the rest is not zero"));
-        for size in [0, 3, 4097, u32::MAX] {
+        for size in [0, 3, 4, 31, 4097, u32::MAX] {
             assert!(read(&of_size(size, 0)).expect_err("none").message.contains("struct_size of at is"));
         }
     }
 
+    /// A struct that has grown since version 1.
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Grown {
+        struct_size: u32,
+        first: u32,
+        second: u64,
+    }
+
+    // SAFETY: a struct of integers.
+    unsafe impl Plain for Grown {}
+    // SAFETY: its size comes first.
+    unsafe impl Sized32 for Grown {
+        const FIRST_BYTES: usize = 8;
+    }
+
     #[test]
-    fn a_struct_is_written_no_further_than_it_goes() {
-        let mut bytes = of_size(12, 0xee);
-        // SAFETY: it has more bytes than it says.
-        let out =
-            unsafe { OutStruct::<cg_column_at>::new(bytes.as_mut_ptr().cast(), "at") }.expect("a place");
-        out.put(&cg_column_at { struct_size: 99, dimension: 8, x: -1, z: -1, min_y: -1, max_y: -1 });
-        assert_eq!(bytes[..4], 12_u32.to_le_bytes());
-        assert_eq!(bytes[4..8], 8_u32.to_le_bytes());
-        assert_eq!(bytes[8..13], [255, 255, 255, 255, 0]);
+    fn a_struct_of_an_older_caller_gets_zeros_and_is_written_no_further() {
+        let mut of_caller = [8_u32, 5, 6, 7];
+        // SAFETY: it has as many bytes as it says.
+        let grown: Grown = unsafe { sized(of_caller.as_ptr().cast(), "it") }.expect("older");
+        assert_eq!((grown.struct_size, grown.first, grown.second), (8, 5, 0));
+        // SAFETY: it has as many bytes as it says.
+        let out = unsafe { OutStruct::new(of_caller.as_mut_ptr().cast(), "it") }.expect("older");
+        out.put(&Grown { struct_size: 99, first: 1, second: u64::MAX });
+        assert_eq!(of_caller, [8, 1, 6, 7]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn cg_bytes_of(text: cg_handle, out: *mut cg_bytes, error:
 /// The bytes that a caller gave.
 ///
 /// # Safety
-/// What is not null is valid for so many reads during `'c`.
+/// What is not null is valid for this many reads during `'c`.
 pub(crate) unsafe fn bytes<'c>(given: cg_bytes, what: &str) -> Result<&'c [u8], Fault> {
     // SAFETY: as the caller says.
     Ok(unsafe { Values::new(given.ptr, given.len, what) }?.bytes())

@@ -157,7 +157,7 @@ pub unsafe extern "C" fn cg_chunk_cells(
 /// Room for the blocks of all cells.
 fn cells() -> Box<[BlockId; LocalPos::COUNT]> {
     let cells = vec![BlockId::default(); LocalPos::COUNT].into_boxed_slice();
-    cells.try_into().expect("it has so many cells")
+    cells.try_into().expect("it has this many cells")
 }
 
 fn all_cells(count: usize) -> Result<(), Fault> {

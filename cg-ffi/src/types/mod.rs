@@ -33,7 +33,10 @@ pub(crate) unsafe trait Plain: Copy + 'static {}
 ///
 /// # Safety
 /// The first field is `struct_size: u32`, and bytes of zeros are a value.
-pub(crate) unsafe trait Sized32: Plain {}
+pub(crate) unsafe trait Sized32: Plain {
+    /// The bytes that it had in version 1 of the header. No caller has fewer.
+    const FIRST_BYTES: usize;
+}
 
 /// Text: UTF-8 with a length.
 #[repr(C)]
@@ -106,7 +109,10 @@ macro_rules! sized {
     ($($name:ty),+ $(,)?) => {
         $(
             // SAFETY: the size comes first, and zeros are zeros and null pointers.
-            unsafe impl Sized32 for $name {}
+            unsafe impl Sized32 for $name {
+                // None has grown since. One that grows gets the offset of its first new field.
+                const FIRST_BYTES: usize = size_of::<Self>();
+            }
         )+
     };
 }

@@ -20,10 +20,11 @@
  *              one thread at a time: a second one at once gets CG_BUSY. The library calls no function of the host.
  *   Strings    UTF-8 with a length and without a mark at the end. Blocks are named minecraft:oak_log[axis=y], keys
  *              ascending; other names are namespace:name.
- *   Structs    struct_size is sizeof of the struct as the caller was compiled. A smaller one is of an older caller and gets
- *              defaults; in a larger one that the library reads the rest must be zero, and in one that it writes the rest is
- *              left alone. Less than 4 and more than 4,096 are CG_INVALID, but a cg_error gets as many bytes as it has. A
- *              view has the struct_size of the library. Structs without struct_size never change within a major version.
+ *   Structs    struct_size is sizeof of the struct as the caller was compiled. A smaller one than now is of an older caller
+ *              and gets defaults; in a larger one that the library reads the rest must be zero, and in one that it writes
+ *              the rest is left alone. A smaller one than in version 1, and one of more than 4,096 bytes, is CG_INVALID; a
+ *              cg_error gets as many bytes as it has. A view has the struct_size of the library. Structs without
+ *              struct_size never change within a major version.
  *   Arguments  Unknown bits, modes and lists and reserved fields that are not 0 are CG_INVALID, and so is a null pointer
  *              where the function does not allow it. A cg_str or cg_bytes of length 0 may have a null pointer, except where
  *              null removes something: there a pointer to nothing means empty. A handle that is given out is 0 unless the
@@ -312,7 +313,7 @@ typedef struct {
     uint32_t struct_size;
     uint32_t dimension;
     int64_t x, z;           /* in chunks */
-    int32_t min_y, max_y;   /* heights, in chunks, both included: chunks outside are not touched */
+    int32_t min_y, max_y;   /* heights, in chunks, both included, at most 4,096: chunks outside are not touched */
 } cg_column_at;
 
 /* A column between two heights. Sections ascend by y. */

@@ -22,8 +22,8 @@ use crate::toolchain::Needs;
 /// The version of the program that makes the listings. Another one may write the same items otherwise.
 const VERSION: &str = "0.52.0";
 
-/// Libraries of the tools, which no host uses.
-const INTERNAL: [&str; 1] = ["cg-bench"];
+/// Libraries of the tools, which no host uses, and the C interface, which its header lists.
+const INTERNAL: [&str; 2] = ["cg-bench", "cg-ffi"];
 
 /// What to do with a listing that differs.
 #[derive(Debug, Default, clap::Args)]
