@@ -1,4 +1,6 @@
 //! Tests through the functions of the header, as a program in C calls them.
 
+mod handles;
+mod header;
 mod life;
 mod support;
