@@ -2,5 +2,6 @@
 
 mod handles;
 mod header;
+mod lies;
 mod life;
 mod support;
