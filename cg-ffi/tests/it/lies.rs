@@ -1,0 +1,502 @@
+//! Null pointers, lengths that no memory has, sizes of other structs, numbers that mean nothing.
+
+use std::ptr::{null, null_mut};
+
+use cherrygrove::*;
+
+use crate::support::*;
+
+const HUGE: usize = usize::MAX;
+
+#[test]
+fn null_pointers_are_invalid_where_nothing_else_is_said() {
+    let game = Game::in_memory();
+    let (w, b) = (game.world, game.binding);
+    let mut tx = 0;
+    let at = game.column_at(0, 0);
+    let id = [1; 16];
+    let (mut handle, mut number, mut count) = (0, 0, 0);
+    // SAFETY: all memory is of this function.
+    unsafe {
+        ok(|e| cg_tx_new(w, &raw mut tx, e));
+        let mut chunk = 0;
+        ok(|e| cg_chunk_new(w, 0, &raw mut chunk, e));
+        let mut queue = 0;
+        ok(|e| cg_queue_new(w, 4, &raw mut queue, e));
+        let name = [text("game:a")];
+        let mut calls: Vec<(&str, Box<dyn FnMut(*mut cg_error) -> std::ffi::c_int>)> = Vec::new();
+        macro_rules! null_in {
+            ($($function:ident($($argument:expr),*)),+ $(,)?) => {
+                $(calls.push((stringify!($function), Box::new(move |e| $function($($argument,)* e))));)+
+            };
+        }
+        let null_text = cg_str { ptr: null(), len: 1 };
+        let null_bytes = cg_bytes { ptr: null(), len: 1 };
+        let (one, num, cnt) = (&raw mut handle, &raw mut number, &raw mut count);
+        let (name, id, at) = (name.as_ptr(), id.as_ptr(), &raw const at);
+        null_in! {
+            cg_bytes_of(1 << 56, null_mut()),
+            cg_world_open(text(":memory:"), &options(), null_mut()),
+            cg_world_open(null_text, &options(), one),
+            cg_world_plan(text(":memory:"), &options(), null_mut()),
+            cg_world_plan(null_text, &options(), one),
+            cg_world_info_of(w, null_mut()),
+            cg_world_checkpoint(w, null_text, 0),
+            cg_world_verify(w, 0, null_mut()),
+            cg_world_usage(w, null_mut()),
+            cg_tick(w, 0, null(), 1, 0, null_mut()),
+            cg_keep_loaded(w, 0, null(), one),
+            cg_keep_loaded(w, 0, &cg_box::default(), null_mut()),
+            cg_metrics(w, null_mut(), 1),
+            cg_names_register(w, 0, null(), 1, num),
+            cg_names_find(w, 0, null(), 1, num),
+            cg_names_find(w, 0, name, 1, null_mut()),
+            cg_name_of(w, 0, 0, null_mut()),
+            cg_names_count(w, 0, null_mut()),
+            cg_binding_new(w, null(), one),
+            cg_binding_ids(b, null_mut(), 4),
+            cg_binding_unknown(b, null_mut()),
+            cg_column_load(w, b, null(), one, &mut null()),
+            cg_column_load(w, b, at, null_mut(), &mut null()),
+            cg_column_load(w, b, at, one, null_mut()),
+            cg_column_peek(w, b, null(), one, &mut null()),
+            cg_column_peek(w, b, at, null_mut(), &mut null()),
+            cg_column_peek(w, b, at, one, null_mut()),
+            cg_column_save(w, b, null(), 0, num),
+            cg_column_submit(w, b, null(), 0),
+            cg_columns_walk(w, 0, null_mut()),
+            cg_settings_load(w, null_mut(), &mut null()),
+            cg_settings_load(w, one, null_mut()),
+            cg_tx_new(w, null_mut()),
+            cg_tx_expect_entity(tx, null(), 0),
+            cg_tx_column(tx, b, null(), 0),
+            cg_tx_set_component(tx, 0, cg_pos::default(), 0, 0, null_bytes),
+            cg_tx_set_side(tx, 0, cg_pos::default(), 0, null_bytes),
+            cg_tx_entity_put(tx, 0, null(), 0),
+            cg_tx_entity_delete(tx, null()),
+            cg_tx_entity_component(tx, null(), 0, cg_bytes::NONE),
+            cg_tx_entity_component(tx, id, 0, null_bytes),
+            cg_tx_property(tx, null_text, cg_bytes::NONE),
+            cg_tx_property(tx, text("a:b"), null_bytes),
+            cg_tx_settings(tx, null()),
+            cg_tx_object_put(tx, null_bytes, cg_bytes::NONE),
+            cg_tx_object_put(tx, bytes(b"key"), null_bytes),
+            cg_tx_object_delete(tx, null_bytes),
+            cg_tx_record_put(tx, null()),
+            cg_tx_record_delete(tx, null()),
+            cg_entity_get(w, 0, null(), one, &mut null(), num),
+            cg_entity_get(w, 0, id, null_mut(), &mut null(), num),
+            cg_entity_get(w, 0, id, one, null_mut(), num),
+            cg_property_get(w, null_text, one),
+            cg_property_get(w, text("a:b"), null_mut()),
+            cg_object_get(w, null_bytes, one, null_mut()),
+            cg_object_get(w, bytes(b"key"), null_mut(), null_mut()),
+            cg_object_list(w, null_bytes, one),
+            cg_object_list(w, bytes(b"key"), null_mut()),
+            cg_records_in(w, 0, null(), one),
+            cg_records_in(w, 0, &cg_box::default(), null_mut()),
+            cg_record_get(w, null(), one, &mut null()),
+            cg_record_get(w, id, null_mut(), &mut null()),
+            cg_record_get(w, id, one, null_mut()),
+            cg_property_list(w, null_text, one),
+            cg_property_list(w, text("a"), null_mut()),
+            cg_entities_detached(w, 0, null_mut()),
+            cg_chunk_load(w, 0, cg_pos::default(), null_mut(), null_mut()),
+            cg_chunk_new(w, 0, null_mut()),
+            cg_chunk_cells(chunk, 0, null_mut(), 4096),
+            cg_chunk_set_cells(chunk, 0, null(), 4096),
+            cg_chunk_block(chunk, cg_cell { x: 0, y: 0, z: 0, layer: 0 }, null_mut()),
+            cg_chunk_component(chunk, cg_cell { x: 0, y: 0, z: 0, layer: 0 }, 0, null_mut()),
+            cg_chunk_set_component(chunk, cg_cell { x: 0, y: 0, z: 0, layer: 0 }, 0, null_bytes),
+            cg_chunk_components(chunk, null_mut(), cnt),
+            cg_chunk_components(chunk, &mut null(), null_mut()),
+            cg_chunk_side(chunk, 0, null_mut()),
+            cg_chunk_set_side(chunk, 0, null_bytes),
+            cg_queue_new(w, 1, null_mut()),
+            cg_queue_load(queue, b, null(), 0),
+            cg_queue_wait(queue, null_mut(), 1, cnt, 0),
+            cg_queue_wait(queue, null_mut(), 0, null_mut(), 0),
+        }
+        for (name, call) in &mut calls {
+            let (result, message) = failed(call);
+            assert_eq!(result, result::INVALID, "{name}: {message}");
+            assert!(message.contains("is a null pointer"), "{name}: {message}");
+        }
+        assert!(calls.len() > 75);
+        assert_eq!(cg_log_next(null_mut(), 1, &raw mut count, &mut 0), result::INVALID);
+        assert_eq!(cg_log_next(null_mut(), 0, null_mut(), &mut 0), result::INVALID);
+        assert_eq!(cg_log_next(null_mut(), 0, &raw mut count, null_mut()), result::INVALID);
+        // No `cg_error` is no error.
+        assert_eq!(cg_world_flush(w, null_mut()), CG_OK);
+        assert_eq!(cg_world_flush(0, null_mut()), result::INVALID);
+        // Nothing of all that is in the transaction.
+        gives(CG_UNCHANGED, |e| cg_tx_commit(tx, 0, null_mut(), e));
+    }
+    game.close();
+}
+
+#[test]
+fn lengths_that_no_memory_has_are_refused() {
+    let game = Game::in_memory();
+    let (w, b) = (game.world, game.binding);
+    let mut handle = 0;
+    let byte = 0_u8;
+    let lies = cg_bytes { ptr: &raw const byte, len: HUGE };
+    let name = text("game:a");
+    let numbers = [1_u32];
+    let layer = uniform(&numbers[0]);
+    let section = section(&layer);
+    let sound = cg_column { sections: &raw const section, section_count: 1, ..game.column(0, 0) };
+    // SAFETY: what is read is of this function: no length is believed.
+    unsafe {
+        for len in [HUGE, isize::MAX as usize + 1] {
+            let part = "no memory has";
+            fails(result::INVALID, part, |e| {
+                cg_world_open(cg_str { len, ..name }, null(), &raw mut handle, e)
+            });
+            fails(result::INVALID, part, |e| {
+                cg_object_get(w, cg_bytes { len, ..lies }, &raw mut handle, null_mut(), e)
+            });
+            fails(result::INVALID, part, |e| cg_names_find(w, 0, &raw const name, len, &mut 0, e));
+            fails(result::INVALID, part, |e| cg_tick(w, 0, &std::mem::zeroed(), len / 8, 0, null_mut(), e));
+            fails(result::INVALID, part, |e| cg_metrics(w, &mut 0, len, e));
+        }
+        let cases = [
+            (cg_column { section_count: HUGE, ..sound }, "no memory has"),
+            (cg_column { section_count: 25, ..sound }, "25 sections, and 24 heights"),
+            (
+                cg_column {
+                    block_entity_count: HUGE,
+                    block_entities: [std::mem::zeroed()].as_ptr(),
+                    ..sound
+                },
+                "no memory",
+            ),
+            (cg_column { entity_count: 1, ..sound }, "entities is a null pointer"),
+            (cg_column { scheduled_count: 1, ..sound }, "scheduled is a null pointer"),
+            (cg_column { min_y: 20, ..sound }, "it has 0 heights"),
+            (cg_column { min_y: i32::MIN, max_y: i32::MAX, ..sound }, "it has 4294967296 heights"),
+            (cg_column { min_y: 1, ..sound }, "section 0 is not within its heights 1 to 19"),
+        ];
+        for (column, part) in &cases {
+            fails(result::INVALID, part, |e| cg_column_save(w, b, column, 0, null_mut(), e));
+            fails(result::INVALID, part, |e| cg_column_submit(w, b, column, 0, e));
+        }
+        let words = [0_u8; 2048];
+        let packed = cg_cells {
+            words: words.as_ptr(),
+            words_len: 512,
+            palette: [1, 2].as_ptr(),
+            palette_len: 2,
+            bits: 1,
+            word_bits: 64,
+            order: 2,
+            side_log2: 4,
+        };
+        let cells = [
+            (cg_cells { words_len: 511, ..packed }, "511 bytes instead of 512"),
+            (cg_cells { words_len: 1 << 40, ..packed }, "its words have 1099511627776 bytes instead of 512"),
+            (cg_cells { words_len: HUGE, ..packed }, "no memory has"),
+            (cg_cells { words: null(), ..packed }, "words of blocks of section 0 is a null pointer"),
+            (cg_cells { palette: null(), ..packed }, "palette of blocks of section 0 is a null pointer"),
+            (cg_cells { palette_len: 0, ..packed }, "its palette has 0 entries"),
+            (cg_cells { palette_len: 1 << 20, ..packed }, "its palette has 1048576 entries"),
+            (cg_cells { bits: 33, ..packed }, "its values have 33 bits"),
+            (cg_cells { bits: 255, words_len: 1 << 20, ..packed }, "its words have 1048576 bytes"),
+            (cg_cells { word_bits: 8, ..packed }, "its words have 8 bits"),
+            (cg_cells { order: 3, ..packed }, "order 3 of cells is none"),
+            (cg_cells { side_log2: 2, ..packed }, "its side is 2^2"),
+            (cg_cells { side_log2: 9, ..packed }, "its side is 2^9"),
+            (cg_cells { bits: 0, ..packed }, "512 bytes instead of 0"),
+            (
+                cg_cells { bits: 0, words_len: 0, palette: null(), palette_len: 0, ..packed },
+                "0 bits need a palette",
+            ),
+            (cg_cells { palette: [1, 9].as_ptr(), ..packed }, "block 9 is not in the binding, which has 4"),
+        ];
+        for (layer, part) in &cells {
+            let section = crate::support::section(layer);
+            let column = cg_column { sections: &raw const section, ..sound };
+            let mut error = error();
+            let found = cg_column_save(w, b, &raw const column, 0, null_mut(), &raw mut error);
+            let message = message(&error);
+            assert_eq!(found, result::INVALID, "{part}: {message}");
+            assert!(message.contains(part), "{part}: {message}");
+            assert_eq!(
+                (error.has_place, error.dimension, error.chunk.x, error.chunk.z),
+                (1, game.dimension, 0, 0)
+            );
+        }
+        let many = cg_section { layer_count: 3, ..section };
+        let column = cg_column { sections: &raw const many, ..sound };
+        fails(result::INVALID, "section 0 has 3 layers, the binding has 2", |e| {
+            cg_column_save(w, b, &raw const column, 0, null_mut(), e)
+        });
+    }
+    assert_eq!(game.load(0, 0), None);
+    game.close();
+}
+
+#[test]
+fn structs_of_other_sizes_are_refused_or_filled() {
+    let game = Game::in_memory();
+    let (w, b) = (game.world, game.binding);
+    let mut handle = 0;
+    // SAFETY: all structs have the sizes that they say, or more.
+    unsafe {
+        let mut column = [0_u64; 1024];
+        let sizes = |of: usize| [0, 3, 4, 8, of as u64 - 1, 4097, u64::from(u32::MAX)];
+        for size in sizes(size_of::<cg_column>()) {
+            column[0] = size;
+            let part = format!("struct_size of column is {size};");
+            fails(result::INVALID, &part, |e| cg_column_save(w, b, column.as_ptr().cast(), 0, null_mut(), e));
+        }
+        for size in sizes(size_of::<cg_column_at>()) {
+            column[0] = size;
+            let load = |e| cg_column_load(w, b, column.as_ptr().cast(), &raw mut handle, &mut null(), e);
+            fails(result::INVALID, &format!("struct_size of at is {size};"), load);
+        }
+        for size in sizes(size_of::<cg_settings>()) {
+            column[0] = size;
+            let set = |e| cg_tx_settings(new_tx(w), column.as_ptr().cast(), e);
+            fails(result::INVALID, &format!("struct_size of settings is {size};"), set);
+        }
+        for size in sizes(size_of::<cg_binding_desc>()) {
+            column[0] = size;
+            let bind = |e| cg_binding_new(w, column.as_ptr().cast(), &raw mut handle, e);
+            fails(result::INVALID, &format!("struct_size of desc is {size};"), bind);
+        }
+        for size in sizes(size_of::<cg_options>()) {
+            column[0] = size;
+            let open = |e| cg_world_open(text(":memory:"), column.as_ptr().cast(), &raw mut handle, e);
+            fails(result::INVALID, &format!("struct_size of options is {size};"), open);
+        }
+        // A newer program whose new fields are zero.
+        column[0] = 4096;
+        assert_eq!(cg_column_save(w, b, column.as_ptr().cast(), 0, null_mut(), null_mut()), CG_UNCHANGED);
+        column[511] = 1;
+        fails(result::INVALID, "the rest is not zero", |e| {
+            cg_column_save(w, b, column.as_ptr().cast(), 0, null_mut(), e)
+        });
+        // A program that was compiled with a larger struct is not written beyond what the library knows.
+        let mut info = [u8::MAX; 128];
+        info[..4].copy_from_slice(&128_u32.to_le_bytes());
+        ok(|e| cg_world_info_of(w, info.as_mut_ptr().cast(), e));
+        let known = size_of::<cg_world_info>();
+        assert_eq!(info[..4], 128_u32.to_le_bytes());
+        assert!(info[known..].iter().all(|byte| *byte == u8::MAX) && info[4..8] == [0; 4]);
+        info[..4].copy_from_slice(&8_u32.to_le_bytes());
+        fails(result::INVALID, "struct_size of out is 8", |e| {
+            cg_world_info_of(w, info.as_mut_ptr().cast(), e)
+        });
+    }
+    game.close();
+}
+
+fn new_tx(world: cg_handle) -> cg_handle {
+    let mut tx = 0;
+    // SAFETY: all memory is of this function.
+    ok(|e| unsafe { cg_tx_new(world, &raw mut tx, e) });
+    tx
+}
+
+#[test]
+fn an_error_is_written_no_further_than_the_struct_goes() {
+    for size in [0_usize, 1, 4, 8, 20, 63, 64, 65, 70, 1064, 2000] {
+        let mut error = [0xee_u8; 2100];
+        error[..4].copy_from_slice(&(size as u32).to_le_bytes());
+        // SAFETY: it has more bytes than it says.
+        let result = unsafe { cg_world_flush(0, error.as_mut_ptr().cast()) };
+        assert_eq!(result, result::INVALID);
+        let known = size_of::<cg_error>();
+        assert!(error[size.max(4).min(known)..].iter().all(|byte| *byte == 0xee), "{size}");
+        let number = |at: usize| u32::from_le_bytes(error[at..at + 4].try_into().expect("four"));
+        if size >= 64 {
+            let offset = std::mem::offset_of!(cg_error, message);
+            let len = number(std::mem::offset_of!(cg_error, message_len)) as usize;
+            let full = number(std::mem::offset_of!(cg_error, message_full_len)) as usize;
+            assert_eq!(len, full.min(size.min(known) - offset), "{size}");
+            let shown = std::str::from_utf8(&error[offset..offset + len]).expect("UTF-8");
+            assert!("0x0 is no handle, expected was that of a world".starts_with(shown), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_long_message_is_cut_at_a_character_and_its_whole_is_in_the_log() {
+    let game = Game::in_memory();
+    let mut handle = 0;
+    let path = format!("/nowhere/{}", "ä".repeat(900));
+    let mut error = error();
+    let options = cg_options { mode: 0, ..options() };
+    // SAFETY: all memory is of this function.
+    let result = unsafe { cg_world_open(text(&path), &raw const options, &raw mut handle, &raw mut error) };
+    assert!(result < 0);
+    let shown = message(&error);
+    assert!(shown.len() >= 999 && error.message_full_len as usize > 1800, "{}", error.message_full_len);
+    let mut found = false;
+    loop {
+        let (mut buffer, mut len, mut level) = (vec![0_u8; 4096], 0, 0);
+        // SAFETY: all memory is of this function.
+        let result = unsafe { cg_log_next(buffer.as_mut_ptr().cast(), 4096, &raw mut len, &raw mut level) };
+        if result == CG_ABSENT {
+            break;
+        }
+        let line = String::from_utf8_lossy(&buffer[..len.min(4096)]).into_owned();
+        found |= level == 2 && line.starts_with("cg_world_open: ") && line.contains(&path);
+    }
+    assert!(found);
+    game.close();
+}
+
+#[test]
+fn numbers_that_mean_nothing_are_invalid() {
+    let game = Game::in_memory();
+    let (w, b) = (game.world, game.binding);
+    let mut handle = 0;
+    let tx = new_tx(w);
+    let column = game.column(0, 0);
+    let entity = cg_entity {
+        id: [1; 16],
+        kind: 0,
+        dimension: game.dimension,
+        block: cg_pos::default(),
+        fraction: [0.0; 3],
+        reserved: 0,
+        nbt: cg_bytes::NONE,
+    };
+    let far = cg_pos { x: i64::MAX, y: 0, z: 0 };
+    let backwards = cg_box { min: cg_pos { x: 1, y: 0, z: 0 }, max: cg_pos::default() };
+    // SAFETY: all memory is of this function.
+    unsafe {
+        let open = |options: cg_options, e| cg_world_open(text(":memory:"), &raw const options, &mut 0, e);
+        fails(result::INVALID, "mode 4", |e| open(cg_options { mode: 4, ..options() }, e));
+        fails(result::INVALID, "durability 6", |e| open(cg_options { durability: 6, ..options() }, e));
+        fails(result::INVALID, "on_damage 2", |e| open(cg_options { on_damage: 2, ..options() }, e));
+        fails(result::INVALID, "reserved", |e| open(cg_options { reserved: 1, ..options() }, e));
+        let json = text("{");
+        let manifests = cg_options { manifests: &raw const json, manifest_count: 1, ..options() };
+        fails(result::INVALID, "manifest 0 is not a pack manifest", |e| open(manifests, e));
+        fails(result::INVALID, "path is empty", |e| cg_world_open(text(""), null(), &raw mut handle, e));
+        let not_text = cg_str { ptr: b"a\xff".as_ptr().cast(), len: 2 };
+        fails(result::INVALID, "no UTF-8 at byte 1", |e| cg_world_open(not_text, null(), &raw mut handle, e));
+        fails(result::INVALID, "list 5", |e| cg_names_count(w, 5, &mut 0, e));
+        fails(result::INVALID, "flags", |e| cg_column_save(w, b, &raw const column, 2, null_mut(), e));
+        fails(result::INVALID, "flags", |e| cg_tx_entity_put(tx, b, &raw const entity, 2, e));
+        let put = |entity: cg_entity, e| cg_tx_entity_put(tx, b, &raw const entity, 1, e);
+        fails(result::INVALID, "kind 2", |e| put(cg_entity { kind: 2, ..entity }, e));
+        fails(result::INVALID, "reserved", |e| put(cg_entity { reserved: 1, ..entity }, e));
+        for fraction in [1.0, -0.1, f32::NAN, f32::INFINITY] {
+            let (result, message) =
+                failed(|e| put(cg_entity { fraction: [0.0, fraction, 0.0], ..entity }, e));
+            assert_eq!(result, result::INVALID, "{message}");
+        }
+        fails(result::INVALID, "durability 9", |e| cg_tx_commit(tx, 9, null_mut(), e));
+        fails(result::INVALID, "", |e| cg_tx_delete_chunk(tx, 0, far, e));
+        fails(result::INVALID, "side 65536", |e| {
+            cg_tx_set_side(tx, 0, cg_pos::default(), 65_536, cg_bytes::NONE, e)
+        });
+        fails(result::INVALID, "no name", |e| cg_tx_property(tx, text("no name"), cg_bytes::NONE, e));
+        fails(result::INVALID, "1 to 512", |e| cg_tx_object_put(tx, cg_bytes::NONE, cg_bytes::NONE, e));
+        fails(result::INVALID, "min above", |e| {
+            cg_records_in(w, 0, &raw const backwards, &raw mut handle, e)
+        });
+        fails(result::INVALID, "min above", |e| {
+            cg_keep_loaded(w, 0, &raw const backwards, &raw mut handle, e)
+        });
+        let all = cg_box { min: cg_pos { x: -1 << 40, y: 0, z: 0 }, max: cg_pos { x: 1 << 40, y: 0, z: 0 } };
+        fails(result::TOO_LARGE, "", |e| cg_keep_loaded(w, 0, &raw const all, &raw mut handle, e));
+        fails(result::INVALID, "now is negative", |e| cg_tick(w, -1, null(), 0, 0, null_mut(), e));
+        fails(result::INVALID, "capacity", |e| cg_queue_new(w, 0, &raw mut handle, e));
+        let mut chunk = 0;
+        ok(|e| cg_chunk_new(w, 0, &raw mut chunk, e));
+        let cell = |x, layer| cg_cell { x, y: 0, z: 0, layer };
+        fails(result::INVALID, "is in no chunk", |e| cg_chunk_block(chunk, cell(16, 0), &mut 0, e));
+        fails(result::INVALID, "layer 2 is not the next", |e| cg_chunk_set_block(chunk, cell(0, 2), 0, e));
+        fails(result::INVALID, "", |e| cg_chunk_set_block(chunk, cell(0, 0), 999_999, e));
+        fails(result::INVALID, "", |e| cg_chunk_set_component(chunk, cell(0, 0), 999_999, cg_bytes::NONE, e));
+        fails(result::INVALID, "order 3", |e| cg_chunk_cells(chunk, 3, [0; 4096].as_mut_ptr(), 4096, e));
+        fails(result::INVALID, "count is 4095", |e| {
+            cg_chunk_cells(chunk, 0, [0; 4096].as_mut_ptr(), 4095, e)
+        });
+        fails(result::INVALID, "", |e| cg_chunk_new(w, u64::MAX, &raw mut handle, e));
+        let mut settings = std::mem::zeroed::<cg_settings>();
+        settings.struct_size = size_of_val(&settings) as u32;
+        settings.present = 1 << 19;
+        fails(result::INVALID, "present", |e| cg_tx_settings(tx, &raw const settings, e));
+        (settings.present, settings.raining) = (1 << 10, 2);
+        fails(result::INVALID, "raining is 2", |e| cg_tx_settings(tx, &raw const settings, e));
+        (settings.present, settings.thumbnail) = (1 << 4, bytes(b"no picture"));
+        fails(result::INVALID, "thumbnail", |e| cg_tx_settings(tx, &raw const settings, e));
+        gives(CG_UNCHANGED, |e| cg_tx_commit(tx, 0, null_mut(), e));
+        for built_for in [0, 2, 1 << 16, u32::MAX] {
+            fails(result::UNSUPPORTED, "has version 0.1", |e| cg_abi_check(built_for, e));
+        }
+        ok(|e| cg_abi_check(CG_ABI_VERSION, e));
+        assert_eq!((cg_abi_version(), copied_text(cg_kind_code(-11))), (CG_ABI_VERSION, "invalid".into()));
+        assert_eq!(
+            (copied_text(cg_kind_code(-99)), copied_text(cg_metric_name(usize::MAX))),
+            (String::new(), String::new())
+        );
+        assert!(copied_text(cg_build_info()).starts_with("cherrygrove 0.1.0"));
+    }
+    game.close();
+}
+
+#[test]
+fn a_binding_that_contradicts_itself_is_refused() {
+    let game = Game::in_memory();
+    let blocks = ["game:air", "game:b[y=1,x=2]", "game:b[x=2,y=1]"].map(|name| cg_block {
+        name: text(name),
+        flags: 0,
+        reserved: 0,
+    });
+    let biomes = [cg_biome { name: text("game:plains"), number: 5, reserved: 0 }];
+    let sound = cg_binding_desc { placeholder: 1, block_count: 2, ..desc(&blocks, &biomes, &[]) };
+    let bad = [cg_block { flags: 4, ..blocks[0] }];
+    let unnamed = [cg_block { name: text("air"), ..blocks[0] }];
+    let cases = [
+        (cg_binding_desc { block_count: 3, ..sound }, "block 1 and 2 are both named `game:b[x=2,y=1]`"),
+        (cg_binding_desc { block_count: 0, ..sound }, "the placeholder is 1, and there are 0"),
+        (cg_binding_desc { placeholder: 2, ..sound }, "the placeholder is 2"),
+        (cg_binding_desc { air: 2, ..sound }, "air is 2"),
+        (cg_binding_desc { biome_placeholder: 4, ..sound }, "the placeholder of biomes is 4"),
+        (cg_binding_desc { layer_count: 0, ..sound }, "layer_count is 0"),
+        (cg_binding_desc { layer_count: 3, ..sound }, "layer_count is 3"),
+        (cg_binding_desc { order: 3, ..sound }, "order 3"),
+        (cg_binding_desc { word_bits: 8, ..sound }, "word_bits is 8"),
+        (cg_binding_desc { biome_side_log2: 3, ..sound }, "biome_side_log2 is 3"),
+        (cg_binding_desc { widths: 0b1111_1111, ..sound }, "widths is 0xff"),
+        (cg_binding_desc { widths: 1 << 17, ..sound }, "widths is 0x20000"),
+        (cg_binding_desc { reserved: 1, ..sound }, "reserved"),
+        (cg_binding_desc { blocks: bad.as_ptr(), ..sound }, "flags of block 0 are 0x4"),
+        (cg_binding_desc { blocks: unnamed.as_ptr(), ..sound }, "block 0: `air` is no name"),
+        (cg_binding_desc { blocks: null(), ..sound }, "blocks is a null pointer"),
+        (cg_binding_desc { entity_count: 1, entities: null(), ..sound }, "entities is a null pointer"),
+    ];
+    // SAFETY: all memory is of this function.
+    unsafe {
+        for (desc, part) in &cases {
+            let mut binding = 9;
+            fails(result::INVALID, part, |e| cg_binding_new(game.world, desc, &raw mut binding, e));
+            assert_eq!(binding, 0);
+        }
+        let mut binding = 0;
+        ok(|e| cg_binding_new(game.world, &raw const sound, &raw mut binding, e));
+        let (mut ids, mut text_handle, mut found) = ([0; 2], 0, [0; 2]);
+        ok(|e| cg_binding_ids(binding, ids.as_mut_ptr(), 2, e));
+        fails(result::INVALID, "has 2 blocks", |e| cg_binding_ids(binding, ids.as_mut_ptr(), 1, e));
+        let names = [text("game:air"), text("game:b[y=1,x=2]")];
+        ok(|e| cg_names_find(game.world, 0, names.as_ptr(), 2, found.as_mut_ptr(), e));
+        assert_eq!(found, ids);
+        ok(|e| cg_binding_unknown(binding, &raw mut text_handle, e));
+        let mut json = cg_bytes::NONE;
+        ok(|e| cg_bytes_of(text_handle, &raw mut json, e));
+        let json = String::from_utf8(copied(json)).expect("UTF-8");
+        assert_eq!(
+            json,
+            r#"{"blocks":["game:stone","game:chest[side=north,wet=true]","game:unknown"],"entities":["game:pig","game:player"]}"#
+        );
+    }
+    game.close();
+}
