@@ -288,11 +288,16 @@ private:
 
     void tick_tiers() {
         std::vector<cg_player_at> places;
-        for (const Creature &player : players_) places.push_back({overworld_, 0, player.at});
+        for (const Creature &player : players_) {
+            cg_player_at place{{}, overworld_, 0, player.at};
+            std::copy(player.id.begin(), player.id.end(), place.id);
+            places.push_back(place);
+        }
         world_.tick(static_cast<std::int64_t>(tick_), places, 1ms);
     }
 
-    // All that changed, in one transaction that joins the next group. Loads see it at once.
+    // All that changed, in one transaction. The world was opened as CG_BALANCED, so this does not wait for the disk, and
+    // loads see it at once.
     void save() {
         auto tx = world_.transaction();
         for (auto &[place, land] : land_) {
@@ -312,7 +317,7 @@ private:
         put_number(tx, "builders:bricks", bricks_);
         put_number(tx, "builders:sheep", sheep_);
         put_number(tx, "builders:wool", wool_);
-        tx.submit();
+        tx.commit();
     }
 
     // A commit that survives a power cut, without the game waiting for the disk.

@@ -35,17 +35,20 @@ static void open_with(uint32_t mode, uint32_t on_damage) {
     dim = overworld(world);
 }
 
-/* A column of blocks 4 with a block entity of random bytes in its second section. */
-static void save_marked(int64_t x, const uint8_t *nbt) {
+/* A column of blocks 4 and 3 with a block entity of random bytes in each section, so that the row of each section is in a
+ * block of the file of its own. */
+static void save_marked(int64_t x, const uint8_t *first, const uint8_t *second) {
     column *c = column_new(dim, x, 0, 3);
     column_add(c, 0, 4);
     column_add(c, 1, 3);
-    cg_block_entity owned;
-    memset(&owned, 0, sizeof owned);
-    owned.at = pos(x * 16 + 1, 17, 1);
-    owned.nbt = bytes(nbt, MARK);
-    c->view.block_entities = &owned;
-    c->view.block_entity_count = 1;
+    cg_block_entity owned[2];
+    memset(owned, 0, sizeof owned);
+    owned[0].at = pos(x * 16 + 1, 1, 1);
+    owned[0].nbt = bytes(first, MARK);
+    owned[1].at = pos(x * 16 + 1, 17, 1);
+    owned[1].nbt = bytes(second, MARK);
+    c->view.block_entities = owned;
+    c->view.block_entity_count = 2;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
     free(c);
 }
@@ -80,16 +83,15 @@ static void overwrite(const uint8_t *with) {
 
 /* A closed world of three columns, whose middle one is damaged. */
 static void damage(void) {
-    static uint8_t other[2][MARK];
+    static uint8_t other[5][MARK];
     open_with(CG_CREATE, CG_REFUSE);
     for (size_t i = 0; i < MARK; i++) {
         mark[i] = next_byte();
-        other[0][i] = next_byte();
-        other[1][i] = next_byte();
+        for (size_t j = 0; j < 5; j++) other[j][i] = next_byte();
     }
-    save_marked(0, other[0]);
-    save_marked(1, mark);
-    save_marked(2, other[1]);
+    save_marked(0, other[0], other[1]);
+    save_marked(1, other[2], mark);
+    save_marked(2, other[3], other[4]);
     world_close(world);
     open_with(CG_OPEN, CG_REFUSE); /* moves the log into tables */
     world_close(world);
@@ -112,8 +114,12 @@ static void repair_and_check(void) {
     OK(cg_column_load(world, binding, &at, &out, &view, E));
     EQUAL(2, view->section_count);
     EQUAL(3, block_in(view, 5, 20, 5));
-    EQUAL(1, view->block_entity_count);
-    CHECK(view->block_entities[0].nbt.len == MARK && memcmp(view->block_entities[0].nbt.ptr, mark, MARK) == 0);
+    size_t marked = 0;
+    for (size_t i = 0; i < view->block_entity_count; i++) {
+        const cg_block_entity *found = &view->block_entities[i];
+        marked += found->at.y == 17 && found->nbt.len == MARK && memcmp(found->nbt.ptr, mark, MARK) == 0;
+    }
+    EQUAL(1, marked);
     EQUAL(CG_OK, cg_release(out));
     world_close(world);
 }
@@ -160,6 +166,26 @@ TEST(a_damaged_column_is_an_error_and_stays_as_it_is) {
     repair_and_check();
 }
 
+TEST(a_flush_says_what_was_refused) {
+    damage();
+    open_with(CG_OPEN, CG_REFUSE);
+    column *c = column_of(dim, 1, 0, 1);
+    column_add(c, 1, 1);
+    int result = cg_column_submit(world, binding, &c->view, 0, E); /* it was not read yet */
+    CHECK(result == CG_OK || result == CG_DAMAGED);
+    if (result == CG_OK) {
+        cg_error *error = E;
+        EXPECT(CG_DAMAGED, cg_world_flush(world, error));
+        CHECK(error->has_place && error->chunk.x == 1);
+        OK(cg_world_flush(world, E));
+    }
+    EXPECT(CG_DAMAGED, load_result(world, binding, dim, 1, 0));
+    EXPECT(CG_DAMAGED, cg_column_submit(world, binding, &c->view, 0, E));
+    world_close(world);
+    free(c);
+    repair_and_check();
+}
+
 TEST(sound_sections_of_a_damaged_column) {
     damage();
     open_with(CG_OPEN, CG_PARTIAL);
@@ -173,7 +199,8 @@ TEST(sound_sections_of_a_damaged_column) {
     EQUAL(CG_SECTION_DAMAGED, view->sections[1].flags);
     EQUAL(4, block_in(view, 5, 5, 5));
     EQUAL(1, block_in(view, 5, 20, 5)); /* the placeholder */
-    EQUAL(0, view->block_entity_count);
+    EQUAL(1, view->block_entity_count);
+    EQUAL(1, view->block_entities[0].at.y);
     EQUAL(CG_OK, cg_release(out));
     column *c = column_of(dim, 1, 0, 4);
     column_add(c, 1, 1);

@@ -154,6 +154,32 @@ TEST(counts_without_arrays) {
     end();
 }
 
+TEST(lengths_that_no_memory_has) {
+    begin();
+    cg_bytes huge = bytes("x", SIZE_MAX);
+    cg_str text;
+    text.ptr = "x";
+    text.len = SIZE_MAX;
+    cg_handle out = 0, tx = 0;
+    cg_name name;
+    memset(&name, 0, sizeof name);
+    name.name = str("game:x");
+    uint64_t id = 0;
+    OK(cg_tx_new(world, &tx, E));
+    EXPECT(CG_INVALID, cg_tx_object_put(tx, text_bytes("k"), huge, E));
+    EXPECT(CG_INVALID, cg_tx_object_put(tx, huge, text_bytes("v"), E));
+    EXPECT(CG_INVALID, cg_tx_property(tx, text, text_bytes("v"), E));
+    EXPECT(CG_INVALID, cg_object_list(world, huge, &out, E));
+    EXPECT(CG_INVALID, cg_names_register(world, CG_BLOCKS, &name, SIZE_MAX, &id, E));
+    EXPECT(CG_INVALID, cg_names_find(world, CG_BLOCKS, &name.name, SIZE_MAX / 8, &id, E));
+    EXPECT(CG_INVALID, cg_world_checkpoint(world, text, 1, E));
+    name.component_count = SIZE_MAX;
+    name.components = &name.name;
+    EXPECT(CG_INVALID, cg_names_register(world, CG_BLOCKS, &name, 1, &id, E));
+    EQUAL(CG_OK, cg_release(tx));
+    end();
+}
+
 TEST(a_dimension_that_the_world_does_not_have) {
     begin();
     c->view.dimension = 4000000000u;

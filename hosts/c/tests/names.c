@@ -49,7 +49,7 @@ TEST(names_keep_their_numbers) {
 
 TEST(names_that_are_none_register_nothing) {
     cg_handle world = world_new();
-    static const char *const wrong[] = {"", "no_namespace", "game:", ":x", "game:a b", "game:\xff"};
+    static const char *const wrong[] = {"", "no_namespace", "game:", "game:\xff"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         cg_name names[2] = {name_of("game:sound", 0, 0), name_of(wrong[i], 0, 0)};
         uint64_t ids[2], before = 0, after = 0;

@@ -18,6 +18,25 @@ TEST(plan_changes_nothing) {
     world_close(world);
 }
 
+TEST(a_world_in_memory) {
+    cg_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.mode = CG_CREATE;
+    cg_handle first = 0, second = 0;
+    OK(cg_world_open(str(":memory:"), &options, &first, E));
+    OK(cg_world_open(str(":memory:"), &options, &second, E)); /* another one */
+    cg_handle binding = binding_of(first, 4), other = binding_of(second, 4);
+    save_one(first, binding, overworld(first), 0, 0, 2);
+    OK(cg_world_flush(first, E));
+    EQUAL(2, stored_block(first, binding, overworld(first), 1, 1, 1));
+    EXPECT(CG_ABSENT, load_result(second, other, overworld(second), 0, 0));
+    world_close(first);
+    world_close(second);
+    options.mode = CG_OPEN;
+    CHECK(cg_world_open(str(":memory:"), &options, &first, E) < 0);
+}
+
 TEST(a_world_is_of_one_game) {
     cg_options options;
     memset(&options, 0, sizeof options);
@@ -46,6 +65,7 @@ TEST(ticks_report_what_they_moved) {
     save_one(world, binding, dim, 0, 0, 2);
     cg_player_at player;
     memset(&player, 0, sizeof player);
+    player.id[0] = 1;
     player.dimension = dim;
     player.block = pos(8, 8, 8);
     cg_tick_report report;
@@ -55,6 +75,7 @@ TEST(ticks_report_what_they_moved) {
     CHECK(report.is_idle <= 1);
     OK(cg_tick(world, 51, NULL, 0, 200, NULL, E));
     EXPECT(CG_INVALID, cg_tick(world, 52, NULL, 1, 200, &report, E));
+    EXPECT(CG_INVALID, cg_tick(world, -1, &player, 1, 200, &report, E));
     report.struct_size = 0;
     EXPECT(CG_INVALID, cg_tick(world, 53, &player, 1, 200, &report, E));
     player.dimension = 999;

@@ -169,7 +169,7 @@ TEST(what_is_asked_of_a_whole_world) {
     CHECK(f.world.usage().bytes_on_disk > 0);
     CHECK(!f.world.metrics().empty());
     CHECK(f.world.verify(true).text().find("\"problems\":[]") != std::string_view::npos);
-    const std::array players{cg_player_at{f.dimension, 0, {1, 2, 3}}};
+    const std::array players{cg_player_at{{1}, f.dimension, 0, {1, 2, 3}}};
     for (std::int64_t now = 1; now < 10; now++) f.world.tick(now, players, 200us);
     f.world.tick(10, {}, 0us);
     auto pin = f.world.keep_loaded(f.dimension, {{0, 0, 0}, {1, 1, 1}});

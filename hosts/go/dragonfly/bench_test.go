@@ -178,7 +178,7 @@ func BenchmarkCodec(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		e := encoders.Get().(*encoder)
 		for b.Loop() {
-			if err := e.sections(col.Chunk); err != nil {
+			if err := e.sections(col.Chunk, 0); err != nil {
 				b.Fatal(err)
 			}
 		}

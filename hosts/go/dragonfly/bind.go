@@ -13,12 +13,13 @@ import (
 
 // bound is a binding of the blocks, biomes and entities of a server.
 type bound struct {
-	binding *cherrygrove.Binding
-	blocks  world.BlockRegistry
-	air     uint32
-	kinds   []string          // of entities as they are stored, by number
-	kindOf  map[string]uint32 // the way back
-	biomes  map[uint32]bool   // numbers that the binding has
+	binding     *cherrygrove.Binding
+	blocks      world.BlockRegistry
+	air         uint32
+	placeholder uint32            // stands for blocks that the server does not know
+	kinds       []string          // of entities as they are stored, by number
+	kindOf      map[string]uint32 // the way back
+	biomes      map[uint32]bool   // numbers that the binding has
 }
 
 // Names that stand for what has none.
@@ -65,7 +66,8 @@ func (p *Provider) bindLocked(kinds []string, biomes []uint32) error {
 		blocks = world.DefaultBlockRegistry
 		blocks.Finalize()
 	}
-	b := &bound{blocks: blocks, air: blocks.AirRuntimeID(), kindOf: map[string]uint32{}, biomes: map[uint32]bool{}}
+	b := &bound{blocks: blocks, air: blocks.AirRuntimeID(), placeholder: placeholder(blocks),
+		kindOf: map[string]uint32{}, biomes: map[uint32]bool{}}
 	for _, t := range p.conf.Entities.Types() {
 		b.kinds = append(b.kinds, namespaced(t.EncodeEntity()))
 	}
@@ -108,7 +110,7 @@ func (p *Provider) bindLocked(kinds []string, biomes []uint32) error {
 // known returns what the server knows, in the terms of the store.
 func (p *Provider) known(b *bound, biomes []uint32) (*cherrygrove.Known, error) {
 	k := &cherrygrove.Known{
-		Placeholder: placeholder(b.blocks), Air: b.air, BiomePlaceholder: 0, Layers: 2, Order: cherrygrove.XZY,
+		Placeholder: b.placeholder, Air: b.air, BiomePlaceholder: 0, Layers: 2, Order: cherrygrove.XZY,
 		WordBits: 32, BiomeSideLog2: 4, Widths: 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<8 | 1<<16,
 	}
 	k.Blocks = make([]cherrygrove.BlockName, b.blocks.BlockCount())

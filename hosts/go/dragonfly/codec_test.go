@@ -29,7 +29,7 @@ func TestCodec(t *testing.T) {
 				}
 			}
 			e := &encoder{}
-			if err := e.sections(ch); err != nil {
+			if err := e.sections(ch, air); err != nil {
 				t.Fatal(err)
 			}
 			got, err := decodeChunk(&e.col, world.DefaultBlockRegistry, air, dim.Range())
@@ -40,7 +40,7 @@ func TestCodec(t *testing.T) {
 				t.Errorf("%d states in %v: %s", n, dim, d)
 			}
 			again := &encoder{}
-			if err := again.sections(got); err != nil {
+			if err := again.sections(got, air); err != nil {
 				t.Fatal(err)
 			}
 			for i := range e.col.Sections {

@@ -92,12 +92,14 @@ func (p *Provider) storeColumn(pos world.ChunkPos, dim world.Dimension, col *chu
 	e := encoders.Get().(*encoder)
 	defer e.release()
 	e.col.ColumnAt = at
-	if err := e.sections(col.Chunk); err != nil {
-		return err
-	}
 	for tries := 0; ; tries++ {
 		var fresh *unbound
 		err = p.use(func(b *bound) error {
+			if tries == 0 {
+				if err := e.sections(col.Chunk, b.air); err != nil {
+					return err
+				}
+			}
 			if fresh = e.fill(col, b); fresh.any() {
 				return nil
 			}

@@ -31,6 +31,9 @@ func (e *encoder) contents(col *chunk.Column, b *bound, fresh *unbound) {
 			left = append(left, fmt.Errorf("the block entity at %v, which is not in the column", be.Pos))
 			continue
 		}
+		if b.placeholder != b.air && col.Chunk.Block(uint8(at.X&15), int16(at.Y), uint8(at.Z&15), 0) == b.placeholder {
+			continue // the server makes one for the block that stands for one that it does not know
+		}
 		data, err := e.encode(be.Data)
 		if err != nil {
 			left = append(left, fmt.Errorf("of the block entity at %v: %w", be.Pos, err))

@@ -41,27 +41,18 @@ func (f flip) do(dir string) error {
 	return err
 }
 
-// Damage looks for a byte of the world's files without which this column, and
-// no other, cannot be read.
-func (maker) Damage(dir string, pos world.ChunkPos, dim world.Dimension) error {
+// Damage looks for a byte of the world's files without which this column
+// cannot be read, and the sound one can.
+func (maker) Damage(dir string, pos, sound world.ChunkPos) error {
 	candidates, err := dataFiles(dir)
 	if err != nil {
 		return err
 	}
 	tries := 0
 	for _, c := range candidates {
-		for at := c.size / 8; at < c.size; at += max(97, c.size/400) {
-			tries++
+		for at := c.size / 64; at < c.size; at += max(97, c.size/32) {
 			f := flip{c.name, at}
-			probe := dir + " probe"
-			if err := os.CopyFS(probe, os.DirFS(dir)); err != nil {
-				return err
-			}
-			err := f.do(probe)
-			hit := err == nil && onlyDamaged(probe, pos, dim)
-			if e := os.RemoveAll(probe); err == nil {
-				err = e
-			}
+			hit, opens, err := f.probe(dir, pos, sound)
 			if err != nil {
 				return err
 			}
@@ -69,9 +60,34 @@ func (maker) Damage(dir string, pos world.ChunkPos, dim world.Dimension) error {
 				flips.Store(dir, f)
 				return f.do(dir)
 			}
+			if tries++; !opens {
+				break // a file without which there is no world
+			}
 		}
 	}
 	return fmt.Errorf("none of %d bytes is one that damages this column alone", tries)
+}
+
+// probe changes the byte in a copy of the world: whether it damages the column
+// alone, and whether the world can be opened.
+func (f flip) probe(dir string, pos, sound world.ChunkPos) (hit, opens bool, err error) {
+	probe := dir + " probe"
+	if err := os.CopyFS(probe, os.DirFS(dir)); err != nil {
+		return false, false, err
+	}
+	defer os.RemoveAll(probe)
+	if err := f.do(probe); err != nil {
+		return false, false, err
+	}
+	p, err := Open(probe, Config{Log: quiet})
+	if err != nil {
+		return false, false, nil
+	}
+	defer p.Close()
+	p.SetBlockRegistry(world.DefaultBlockRegistry)
+	_, err = p.LoadColumn(pos, world.Overworld)
+	_, other := p.LoadColumn(sound, world.Overworld)
+	return errors.Is(err, cherrygrove.Damaged) && other == nil, true, nil
 }
 
 // dataFile is a file of the store that may hold columns.
@@ -96,36 +112,9 @@ func dataFiles(dir string) (out []dataFile, err error) {
 	return out, err
 }
 
-// onlyDamaged says whether a column is damaged and all others can be read.
-func onlyDamaged(dir string, pos world.ChunkPos, dim world.Dimension) bool {
-	p, err := Open(dir, Config{Log: quiet})
-	if err != nil {
-		return false
-	}
-	defer p.Close()
-	p.SetBlockRegistry(world.DefaultBlockRegistry)
-	if _, err := p.LoadColumn(pos, dim); !errors.Is(err, cherrygrove.Damaged) {
-		return false
-	}
-	id, err := p.dimension(dim)
-	if err != nil {
-		return false
-	}
-	for at, err := range p.w.Columns(id) {
-		if err != nil {
-			return false
-		}
-		other := world.ChunkPos{int32(at.X), int32(at.Z)}
-		if _, err := p.LoadColumn(other, dim); err != nil && other != pos {
-			return false
-		}
-	}
-	return true
-}
-
 // Stored returns the column as it is after the damage is undone in a copy: if
 // any byte of it was written since, the byte that was changed is elsewhere.
-func (maker) Stored(dir string, pos world.ChunkPos, dim world.Dimension) ([]byte, error) {
+func (maker) Stored(dir string, pos world.ChunkPos) ([]byte, error) {
 	f, ok := flips.Load(dir)
 	if !ok {
 		return nil, errors.New("the world was not damaged")
@@ -144,7 +133,7 @@ func (maker) Stored(dir string, pos world.ChunkPos, dim world.Dimension) ([]byte
 	}
 	defer p.Close()
 	p.SetBlockRegistry(world.DefaultBlockRegistry)
-	col, err := p.LoadColumn(pos, dim)
+	col, err := p.LoadColumn(pos, world.Overworld)
 	if err != nil {
 		return nil, err
 	}

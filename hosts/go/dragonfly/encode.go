@@ -53,7 +53,7 @@ var errNetworkForm = errors.New("dragonfly's network form of a chunk is not what
 
 // sections reads the network form of a chunk into the column: the words stay
 // where they are.
-func (e *encoder) sections(ch *chunk.Chunk) error {
+func (e *encoder) sections(ch *chunk.Chunk, air uint32) error {
 	e.layers, e.palette, e.biomes, e.col.Sections = e.layers[:0], e.palette[:0], e.biomes[:0], e.col.Sections[:0]
 	e.extra = 0
 	n := len(ch.Sub())
@@ -66,6 +66,9 @@ func (e *encoder) sections(ch *chunk.Chunk) error {
 		biomes = rest
 		e.biomes = append(e.biomes, c)
 	}
+	// A section of air has a layer, as the store gives one: a column that was
+	// loaded and has not changed is seen to be unchanged.
+	none := cherrygrove.Cells{Palette: []uint32{air}, WordBits: 32, Order: cherrygrove.XZY, SideLog2: 4}
 	low := ch.Range()[0] >> 4
 	if cap(e.layers) < 3*n {
 		e.layers = make([]cherrygrove.Cells, 0, 3*n)
@@ -90,6 +93,9 @@ func (e *encoder) sections(ch *chunk.Chunk) error {
 				b = rest
 				e.layers = append(e.layers, c)
 			}
+		}
+		if len(e.layers) == first {
+			e.layers = append(e.layers, none)
 		}
 		e.col.Sections = append(e.col.Sections, cherrygrove.Section{
 			Y: int32(i + low), Layers: e.layers[first:len(e.layers):len(e.layers)], Biomes: e.biomes[i],

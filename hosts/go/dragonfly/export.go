@@ -76,11 +76,13 @@ func (p *Provider) exportColumns(report *Report, dim world.Dimension, to *mcdb.D
 	if err != nil {
 		return err
 	}
-	r := dim.Range()
+	r, last := dim.Range(), cherrygrove.ColumnAt{}
 	for at, err := range p.w.Columns(id) {
 		if err != nil {
-			return err
+			report.miss("columns of the %v after %d %d: %v", dim, last.X, last.Z, err)
+			return nil
 		}
+		last = at
 		pos := world.ChunkPos{int32(at.X), int32(at.Z)}
 		if int64(pos[0]) != at.X || int64(pos[1]) != at.Z {
 			report.miss("column %d %d of the %v: dragonfly has no such coordinates", at.X, at.Z, dim)

@@ -238,6 +238,20 @@ func TestEntityThatWasMoved(t *testing.T) {
 	}
 }
 
+// TestMetrics demands that the metrics that are watched are there.
+func TestMetrics(t *testing.T) {
+	p, _ := openTest(t, t.TempDir())
+	m, err := p.w.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{heldMetric, refusedMetric} {
+		if _, ok := m[name]; !ok {
+			t.Errorf("there is no metric %s", name)
+		}
+	}
+}
+
 var pairs = flag.Int("pairs", 5000, "loads and stores of the test of memory")
 
 // TestMemory demands that loads and stores take no more memory with time.

@@ -17,8 +17,12 @@ func (p *Provider) report(err error) {
 	}
 }
 
-// heldMetric is the metric of columns that the disk did not take yet.
-const heldMetric = "held_columns"
+// Metrics that are watched: what the disk did not take yet, and what the world
+// refused for good after it was accepted.
+const (
+	heldMetric    = "held_submissions_count"
+	refusedMetric = "refused_submissions_count"
+)
 
 // trouble watches a world and passes on the log of the library.
 type trouble struct {
@@ -36,14 +40,14 @@ func watch(p *Provider) *trouble {
 	t.done.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		held := false
+		var before state
 		for {
 			select {
 			case <-t.end:
 				return
 			case <-tick.C:
 				t.passLog()
-				held = t.checkHeld(held)
+				before = t.check(before)
 			}
 		}
 	})
@@ -81,21 +85,27 @@ func (t *trouble) passLog() {
 	}
 }
 
-// checkHeld reports when columns begin to be held, and logs when they no
-// longer are.
-func (t *trouble) checkHeld(before bool) bool {
+// state is what was seen of a world.
+type state struct{ held, refused uint64 }
+
+// check reports when submissions begin to be held or are refused, and logs when
+// none is held any more.
+func (t *trouble) check(before state) state {
 	m, err := t.p.w.Metrics()
 	if err != nil {
 		return before
 	}
-	n := m[heldMetric]
+	now := state{m[heldMetric], m[refusedMetric]}
 	switch {
-	case n > 0 && !before:
-		t.p.report(fmt.Errorf("the disk takes nothing: %d columns are held in memory until it does", n))
-	case n == 0 && before:
-		t.p.conf.Log.Info("the disk takes writes again: no column is held any more")
+	case now.held > 0 && before.held == 0:
+		t.p.report(fmt.Errorf("the disk takes nothing: %d columns and players are held in memory until it does", now.held))
+	case now.held == 0 && before.held > 0:
+		t.p.conf.Log.Info("the disk takes writes again: nothing is held any more")
 	}
-	return n > 0
+	if now.refused > before.refused {
+		t.p.report(fmt.Errorf("the world refused %d columns or players for good; the log says why", now.refused-before.refused))
+	}
+	return now
 }
 
 // damaged reports a damaged column, once in a minute.

@@ -1,7 +1,6 @@
 package providertest
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/df-mc/dragonfly/server/world"
@@ -152,12 +151,10 @@ func overwrittenCase(c *C) {
 	full.Tick, full.ScheduledBlocks = 10, []chunk.ScheduledBlockUpdate{{Pos: at(pos, 1, 0, 1), Block: rid("sand"), Tick: 15}}
 	c.store(p, pos, world.Overworld, full)
 	p = c.Reopen(dir, p)
+	c.load(p, pos, world.Overworld) // a server stores what it has loaded
 	next := plainColumn(world.Overworld, 6)
 	c.store(p, pos, world.Overworld, next)
 	c.same(c.load(p, pos, world.Overworld), next)
 	p = c.Reopen(dir, p)
 	c.same(c.load(p, pos, world.Overworld), next)
-	if n := fmt.Sprint(len(c.load(p, pos, world.Overworld).Entities)); n != "0" {
-		c.Errorf("%s entities are left of the old column", n)
-	}
 }

@@ -145,7 +145,7 @@ func (c *C) sameEntities(got, want []chunk.Entity) {
 // sameBlockEntities compares block entities by their places.
 func (c *C) sameBlockEntities(got, want []chunk.BlockEntity) {
 	if len(got) != len(want) {
-		c.Errorf("%d block entities, not %d", len(got), len(want))
+		c.Errorf("%d block entities, not %d: %v", len(got), len(want), got)
 	}
 	for _, w := range want {
 		i := slices.IndexFunc(got, func(b chunk.BlockEntity) bool { return b.Pos == w.Pos })

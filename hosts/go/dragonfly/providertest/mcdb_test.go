@@ -2,7 +2,6 @@ package providertest_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -49,10 +48,7 @@ func (mcdbMaker) column(dir string, pos world.ChunkPos, f func(db *leveldb.DB, k
 }
 
 // Damage cuts the rows of sections after their headers.
-func (m mcdbMaker) Damage(dir string, pos world.ChunkPos, dim world.Dimension) error {
-	if dim != world.Overworld {
-		return fmt.Errorf("only the overworld")
-	}
+func (m mcdbMaker) Damage(dir string, pos, _ world.ChunkPos) error {
 	return m.column(dir, pos, func(db *leveldb.DB, key, value []byte) error {
 		if len(key) == 10 && key[8] == '/' && len(value) > 40 {
 			return db.Put(key, value[:40], nil)
@@ -62,7 +58,7 @@ func (m mcdbMaker) Damage(dir string, pos world.ChunkPos, dim world.Dimension) e
 }
 
 // Stored returns the rows of a column.
-func (m mcdbMaker) Stored(dir string, pos world.ChunkPos, _ world.Dimension) (all []byte, err error) {
+func (m mcdbMaker) Stored(dir string, pos world.ChunkPos) (all []byte, err error) {
 	err = m.column(dir, pos, func(_ *leveldb.DB, key, value []byte) error {
 		all = append(append(all, key...), value...)
 		return nil

@@ -28,6 +28,7 @@ func SampleColumn(pos world.ChunkPos, dim world.Dimension, seed uint64) *chunk.C
 		textEntity(int64(seed)*10+1, pos, "sample"), namedEntity("minecraft:item", int64(seed)*10+2, pos, ""),
 		namedEntity("providertest:ghost", int64(seed)*10+3, pos, "boo"),
 	}
+	col.Chunk.Compact() // as dragonfly does before it stores one
 	col.Tick = 77
 	col.ScheduledBlocks = []chunk.ScheduledBlockUpdate{{Pos: at(pos, 2, low, 2), Block: rid("sand"), Tick: 80}}
 	return col

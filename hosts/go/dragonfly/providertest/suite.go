@@ -45,10 +45,11 @@ type PlayerMaker interface {
 // Damager is a Maker that can change stored bytes of a world that is closed.
 type Damager interface {
 	Maker
-	// Damage changes a stored column so that it cannot be read.
-	Damage(dir string, pos world.ChunkPos, dim world.Dimension) error
-	// Stored returns what is stored of a column, byte by byte.
-	Stored(dir string, pos world.ChunkPos, dim world.Dimension) ([]byte, error)
+	// Damage changes a stored column of the overworld so that it cannot be
+	// read. The sound one, which is far away, must not be damaged.
+	Damage(dir string, pos, sound world.ChunkPos) error
+	// Stored returns what is stored of a column of the overworld, byte by byte.
+	Stored(dir string, pos world.ChunkPos) ([]byte, error)
 }
 
 // Case is one demand on a provider.
