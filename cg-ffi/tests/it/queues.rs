@@ -110,9 +110,10 @@ fn a_waiter_is_woken_when_the_queue_is_released_or_its_world_is_closed() {
             thread::sleep(Duration::from_millis(50));
             // SAFETY: it takes no memory.
             unsafe {
-                match closes {
-                    true => ok(|e| cg_world_close(world, e)),
-                    false => assert_eq!(cg_release(queue), CG_OK),
+                if closes {
+                    ok(|e| cg_world_close(world, e));
+                } else {
+                    assert_eq!(cg_release(queue), CG_OK);
                 }
             }
             assert_eq!(waiter.join().expect("no panic").0, result::CLOSED);
@@ -189,13 +190,11 @@ fn a_world_is_used_by_many_threads_and_closed_meanwhile() {
                         let (found, message) = failed(|e| unsafe {
                             cg_column_submit(game.world, game.binding, &raw const column, 0, e)
                         });
-                        match found {
-                            CG_OK => accepted.push(x),
-                            _ => {
-                                assert_eq!(found, result::CLOSED, "{message}");
-                                break;
-                            }
+                        if found != CG_OK {
+                            assert_eq!(found, result::CLOSED, "{message}");
+                            break;
                         }
+                        accepted.push(x);
                     }
                     accepted
                 })
