@@ -8,6 +8,7 @@ use crate::support::*;
 
 /// A column with all that a column can have.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a column with all that there is, and all of it again")]
 fn a_column_comes_back_as_it_was_saved() {
     let game = Game::in_memory();
     let (w, b) = (game.world, game.binding);
@@ -26,7 +27,7 @@ fn a_column_comes_back_as_it_was_saved() {
         side_log2: 4,
     };
     let water = [0_u32];
-    let layers = [base, uniform(&water[0])];
+    let layers = [base, uniform(&water)];
     let plains = [5_u32];
     let light = [0x5a_u8; 2048];
     let sections = [
@@ -154,7 +155,7 @@ fn submitted_columns_are_seen_and_are_one_commit() {
     let game = Game::in_memory();
     let (w, b) = (game.world, game.binding);
     let stone = [1_u32];
-    let (layer, mut before, mut after) = (uniform(&stone[0]), info(w), info(w));
+    let (layer, mut before, mut after) = (uniform(&stone), info(w), info(w));
     let section = section(&layer);
     before.struct_size = size_of::<cg_world_info>() as u32;
     // SAFETY: all memory is of this function.
@@ -198,7 +199,7 @@ fn a_part_leaves_other_sections_and_a_whole_column_deletes_them() {
     let game = Game::in_memory();
     let (w, b) = (game.world, game.binding);
     let stone = [1_u32];
-    let layer = uniform(&stone[0]);
+    let layer = uniform(&stone);
     let sections = [section(&layer), cg_section { y: 5, ..section(&layer) }];
     let both = cg_column { sections: sections.as_ptr(), section_count: 2, ..game.column(0, 0) };
     let one = cg_column { sections: sections[1..].as_ptr(), section_count: 1, ..both };
@@ -230,7 +231,7 @@ fn a_walk_gives_the_columns_ascending_with_their_heights() {
     let game = Game::in_memory();
     let (w, b) = (game.world, game.binding);
     let stone = [1_u32];
-    let layer = uniform(&stone[0]);
+    let layer = uniform(&stone);
     let sections = [cg_section { y: -3, ..section(&layer) }, cg_section { y: 8, ..section(&layer) }];
     // SAFETY: all memory is of this function.
     unsafe {

@@ -8,11 +8,13 @@
     reason = "each call is one of the interface, which takes pointers, and what it may be given is what is tested"
 )]
 
+mod calls;
 mod columns;
 mod handles;
 mod header;
 mod lies;
 mod life;
+mod numbers;
 mod panics;
 mod queues;
 mod support;

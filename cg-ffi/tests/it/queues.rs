@@ -180,7 +180,7 @@ fn a_world_is_used_by_many_threads_and_closed_meanwhile() {
                 let game = &game;
                 scope.spawn(move || {
                     let stone = [1_u32];
-                    let layer = uniform(&stone[0]);
+                    let layer = uniform(&stone);
                     let section = section(&layer);
                     let mut accepted = Vec::new();
                     for x in 0..100_000 {
@@ -190,11 +190,12 @@ fn a_world_is_used_by_many_threads_and_closed_meanwhile() {
                         let (found, message) = failed(|e| unsafe {
                             cg_column_submit(game.world, game.binding, &raw const column, 0, e)
                         });
-                        if found != CG_OK {
+                        if found == CG_OK {
+                            accepted.push(x);
+                        } else {
                             assert_eq!(found, result::CLOSED, "{message}");
                             break;
                         }
-                        accepted.push(x);
                     }
                     accepted
                 })

@@ -224,7 +224,8 @@ impl Game {
 
     /// Saves a column whose section 0 is of one block.
     pub(crate) fn save(&self, x: i64, z: i64, block: u32) -> c_int {
-        let layer = uniform(&block);
+        let numbers = [block];
+        let layer = uniform(&numbers);
         let section = section(&layer);
         let column = cg_column { sections: &raw const section, section_count: 1, ..self.column(x, z) };
         let mut commit = 0;
@@ -262,8 +263,8 @@ impl Game {
 }
 
 /// Cells of one number.
-pub(crate) fn uniform(number: &u32) -> cg_cells {
-    cg_cells { palette: number, palette_len: 1, side_log2: 4, ..cg_cells::NONE }
+pub(crate) fn uniform(number: &[u32; 1]) -> cg_cells {
+    cg_cells { palette: number.as_ptr(), palette_len: 1, side_log2: 4, ..cg_cells::NONE }
 }
 
 /// A section of one layer at height 0.
@@ -277,4 +278,12 @@ pub(crate) fn section(layer: &cg_cells) -> cg_section {
         block_light: std::ptr::null(),
         sky_light: std::ptr::null(),
     }
+}
+
+/// A transaction.
+pub(crate) fn new_tx(world: cg_handle) -> cg_handle {
+    let mut tx = 0;
+    // SAFETY: all memory is of this function.
+    ok(|e| unsafe { cg_tx_new(world, &raw mut tx, e) });
+    tx
 }

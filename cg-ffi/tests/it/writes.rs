@@ -8,13 +8,6 @@ use crate::support::*;
 
 const ORIGIN: cg_pos = cg_pos { x: 0, y: 0, z: 0 };
 
-fn new_tx(world: cg_handle) -> cg_handle {
-    let mut tx = 0;
-    // SAFETY: all memory is of this function.
-    ok(|e| unsafe { cg_tx_new(world, &raw mut tx, e) });
-    tx
-}
-
 fn commit(tx: cg_handle) {
     // SAFETY: all memory is of this function.
     ok(|e| unsafe { cg_tx_commit(tx, 0, null_mut(), e) });
