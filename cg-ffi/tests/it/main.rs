@@ -10,12 +10,15 @@
 
 mod calls;
 mod columns;
+#[path = "../../../fuzz/src/ffi/mod.rs"]
+mod fuzzed;
 mod handles;
 mod header;
 mod lies;
 mod life;
 mod numbers;
 mod panics;
+mod programs;
 mod queues;
 mod support;
 mod writes;
