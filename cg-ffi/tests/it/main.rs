@@ -20,5 +20,6 @@ mod numbers;
 mod panics;
 mod programs;
 mod queues;
+mod settings;
 mod support;
 mod writes;

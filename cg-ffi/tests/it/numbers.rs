@@ -101,6 +101,54 @@ fn numbers_that_mean_nothing_are_invalid() {
 }
 
 #[test]
+fn entities_of_a_column_that_are_nowhere_are_invalid() {
+    let game = Game::in_memory();
+    let stone = [1_u32];
+    let layer = uniform(&stone);
+    let section = section(&layer);
+    let sound = cg_entity {
+        id: [1; 16],
+        kind: 0,
+        dimension: game.dimension,
+        block: cg_pos::default(),
+        fraction: [0.0; 3],
+        reserved: 0,
+        nbt: cg_bytes::NONE,
+    };
+    let cases = [
+        ([sound, sound], "is in it twice"),
+        (
+            [sound, cg_entity { id: [2; 16], dimension: game.dimension + 1, ..sound }],
+            "an entity is in dimension 1",
+        ),
+        ([sound, cg_entity { id: [2; 16], fraction: [0.0, 1.0, 0.0], ..sound }], ""),
+        ([sound, cg_entity { id: [2; 16], fraction: [f32::NAN, 0.0, 0.0], ..sound }], ""),
+        ([sound, cg_entity { id: [2; 16], kind: 2, ..sound }], "kind of entity 2 is not in the binding"),
+        ([sound, cg_entity { id: [2; 16], reserved: 1, ..sound }], "reserved"),
+        ([sound, cg_entity { id: [2; 16], nbt: cg_bytes { ptr: null(), len: 1 }, ..sound }], "null pointer"),
+    ];
+    for (entities, part) in &cases {
+        let column = cg_column {
+            sections: &raw const section,
+            section_count: 1,
+            entities: entities.as_ptr(),
+            entity_count: 2,
+            ..game.column(0, 0)
+        };
+        let mut error = error();
+        // SAFETY: all memory is of this function.
+        let found = unsafe {
+            cg_column_save(game.world, game.binding, &raw const column, 0, null_mut(), &raw mut error)
+        };
+        let message = message(&error);
+        assert!(found == result::INVALID && message.contains(part), "{part}: {found} {message}");
+        assert_eq!((error.has_place, error.dimension), (1, game.dimension), "{message}");
+    }
+    assert_eq!(game.load(0, 0), None);
+    game.close();
+}
+
+#[test]
 fn a_binding_that_contradicts_itself_is_refused() {
     let game = Game::in_memory();
     let blocks = ["game:air", "game:b[y=1,x=2]", "game:b[x=2,y=1]"].map(|name| cg_block {

@@ -287,3 +287,9 @@ pub(crate) fn new_tx(world: cg_handle) -> cg_handle {
     ok(|e| unsafe { cg_tx_new(world, &raw mut tx, e) });
     tx
 }
+
+/// Commits a transaction.
+pub(crate) fn commit(tx: cg_handle) {
+    // SAFETY: all memory is of this function.
+    ok(|e| unsafe { cg_tx_commit(tx, 0, std::ptr::null_mut(), e) });
+}

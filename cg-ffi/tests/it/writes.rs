@@ -1,4 +1,4 @@
-//! Transactions, and what is beside columns: entities, properties, settings, objects, records, chunks.
+//! Transactions, and what is beside columns: entities, properties, objects, records, chunks.
 
 use std::ptr::{null, null_mut};
 
@@ -7,11 +7,6 @@ use cherrygrove::*;
 use crate::support::*;
 
 const ORIGIN: cg_pos = cg_pos { x: 0, y: 0, z: 0 };
-
-fn commit(tx: cg_handle) {
-    // SAFETY: all memory is of this function.
-    ok(|e| unsafe { cg_tx_commit(tx, 0, null_mut(), e) });
-}
 
 /// The bytes of a text, which is released.
 fn taken(handle: cg_handle) -> Vec<u8> {
@@ -82,40 +77,6 @@ fn properties_and_objects_are_written_listed_and_removed() {
 }
 
 #[test]
-fn settings_are_set_and_the_others_stay() {
-    let game = Game::in_memory();
-    let (w, tx) = (game.world, new_tx(game.world));
-    let png = b"\x89PNG\r\n\x1a\n and so on";
-    // SAFETY: all memory is of this function, and a view is lent until its handle is released.
-    unsafe {
-        let mut given = std::mem::zeroed::<cg_settings>();
-        given.struct_size = size_of_val(&given) as u32;
-        given.present = (1 << 0) | (1 << 4) | (1 << 5) | (1 << 6) | (1 << 10) | (1 << 12);
-        (given.name, given.thumbnail, given.seed) = (text("Grove"), bytes(png), -5);
-        (given.spawn_dimension, given.spawn_block) = (text("game:overworld"), cg_pos { x: 1, y: 2, z: -3 });
-        (given.raining, given.thundering, given.tick_range) = (1, 0, 99);
-        ok(|e| cg_tx_settings(tx, &raw const given, e));
-        commit(tx);
-        (given.present, given.name) = (1 << 0, text("Wood"));
-        ok(|e| cg_tx_settings(tx, &raw const given, e));
-        ok(|e| cg_tx_submit(tx, e));
-        let (mut handle, mut view) = (0, null::<cg_settings>());
-        ok(|e| cg_settings_load(w, &raw mut handle, &raw mut view, e));
-        let view = &*view;
-        assert_eq!(view.present, (1 << 0) | (1 << 4) | (1 << 5) | (1 << 6) | (1 << 10) | (1 << 12));
-        assert_eq!((copied_text(view.name), view.seed, view.tick_range), ("Wood".into(), -5, 0));
-        assert_eq!(
-            (copied(view.thumbnail), copied_text(view.spawn_dimension)),
-            (png.to_vec(), "game:overworld".into())
-        );
-        assert_eq!((view.spawn_block.z, view.raining, view.thundering), (-3, 1, 0));
-        assert!(view.engine.ptr.is_null());
-        assert_eq!(cg_release(handle), CG_OK);
-    }
-    game.close();
-}
-
-#[test]
 fn entities_have_versions_components_and_a_binding() {
     let game = Game::in_memory();
     let (w, b, tx) = (game.world, game.binding, new_tx(game.world));
@@ -179,6 +140,12 @@ fn entities_have_versions_components_and_a_binding() {
         fails(result::UNSUPPORTED, "`game:player`", |e| {
             cg_entity_get(w, other, id.as_ptr(), &raw mut handle, &raw mut view, null_mut(), e)
         });
+        // One that belongs to a chunk is none of these.
+        game.save(0, 0, 1);
+        let pig = cg_entity { id: [5; 16], kind: 0, block: ORIGIN, ..player };
+        let third = new_tx(w);
+        ok(|e| cg_tx_entity_put(third, b, &raw const pig, 0, e));
+        commit(third);
         for (binding, count) in [(b, 1), (0, 1), (other, 0)] {
             ok(|e| cg_entities_detached(w, binding, &raw mut handle, e));
             let found = rows(handle, 3, |row| (row.entity.id, copied(row.entity.nbt)));

@@ -5,6 +5,8 @@ use std::ptr::null;
 
 use cherrygrove::*;
 
+use super::padded::{ErrorPlace, Padded, whole_error};
+
 /// The blocks that the first binding has.
 pub(super) const BLOCKS: [&str; 4] = ["game:air", "game:stone", "game:unknown", "game:lamp[a=1]"];
 
@@ -23,95 +25,11 @@ const TEXTS: [&str; 10] = [
 ];
 
 /// A length that no memory has.
-const HUGE: usize = usize::MAX;
+pub(super) const HUGE: usize = usize::MAX;
 
 /// A text as the header has it.
 pub(super) const fn of(text: &'static str) -> cg_str {
     cg_str { ptr: text.as_ptr().cast::<c_char>(), len: text.len() }
-}
-
-/// Looks at each byte.
-pub(super) fn read(bytes: &[u8]) {
-    std::hint::black_box(bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)));
-}
-
-/// Looks at all that a column lends.
-///
-/// # Safety
-/// It is lent.
-pub(super) unsafe fn read_column(column: &cg_column) {
-    // SAFETY: it is lent.
-    unsafe {
-        for section in slice(column.sections, column.section_count) {
-            for cells in slice(section.layers, section.layer_count.into()).iter().chain([&section.biomes]) {
-                read(slice(cells.words, cells.words_len));
-                std::hint::black_box(slice(cells.palette, cells.palette_len as usize).iter().sum::<u32>());
-            }
-            for light in [section.block_light, section.sky_light] {
-                read(slice(light, if light.is_null() { 0 } else { 2048 }));
-            }
-        }
-        let of_entities = slice(column.entities, column.entity_count).iter().map(|entity| entity.nbt);
-        let of_blocks =
-            slice(column.block_entities, column.block_entity_count).iter().map(|entity| entity.nbt);
-        for nbt in of_entities.chain(of_blocks) {
-            read(slice(nbt.ptr, nbt.len));
-        }
-        std::hint::black_box(slice(column.scheduled, column.scheduled_count).iter().map(|one| one.due).max());
-    }
-}
-
-unsafe fn slice<'l, T>(first: *const T, count: usize) -> &'l [T] {
-    // SAFETY: as the caller says.
-    if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(first, count) } }
-}
-
-/// A struct with room after it, so that it may say that it is larger.
-#[repr(C)]
-pub(super) struct Padded<T: Copy> {
-    value: T,
-    rest: [u64; 640],
-}
-
-impl<T: Copy> Padded<T> {
-    pub(super) const fn of(value: T) -> Self {
-        Self { value, rest: [0; 640] }
-    }
-
-    pub(super) const fn pointer(&self) -> *const T {
-        (&raw const *self).cast()
-    }
-
-    pub(super) const fn pointer_mut(&mut self) -> *mut T {
-        (&raw mut *self).cast()
-    }
-
-    pub(super) const fn value(&self) -> &T {
-        &self.value
-    }
-}
-
-/// A place for an error, or none.
-pub(super) struct ErrorPlace(Option<Box<Padded<cg_error>>>);
-
-impl ErrorPlace {
-    pub(super) fn pointer(&mut self) -> *mut cg_error {
-        self.0.as_mut().map_or(std::ptr::null_mut(), |error| error.pointer_mut())
-    }
-
-    pub(super) fn message(&self) -> String {
-        let Some(error) = &self.0 else { return String::new() };
-        let shown = error.value().message.iter().take(error.value().message_len as usize);
-        String::from_utf8_lossy(&shown.map(|byte| *byte as u8).collect::<Vec<_>>()).into_owned()
-    }
-}
-
-/// A `cg_error` of full size.
-pub(super) fn whole_error() -> cg_error {
-    // SAFETY: zeros are an error.
-    let mut error: cg_error = unsafe { std::mem::zeroed() };
-    error.struct_size = size_of::<cg_error>() as u32;
-    error
 }
 
 /// Bytes that become arguments. At their end all are zeros.
@@ -119,15 +37,15 @@ pub(super) struct Given<'b> {
     bytes: &'b [u8],
     at: usize,
     /// What arrays of the last calls point to.
-    cells: Vec<Box<[cg_cells]>>,
-    sections: Vec<Box<[cg_section]>>,
-    palettes: Vec<Box<[u32]>>,
-    block_entities: Vec<Box<[cg_block_entity]>>,
-    entities: Vec<Box<[cg_entity]>>,
-    scheduled: Vec<Box<[cg_scheduled]>>,
+    pub(super) cells: Vec<Box<[cg_cells]>>,
+    pub(super) sections: Vec<Box<[cg_section]>>,
+    pub(super) palettes: Vec<Box<[u32]>>,
+    pub(super) block_entities: Vec<Box<[cg_block_entity]>>,
+    pub(super) entities: Vec<Box<[cg_entity]>>,
+    pub(super) scheduled: Vec<Box<[cg_scheduled]>>,
     blocks: Vec<Box<[cg_block]>>,
     /// What words and light point to.
-    room: Box<[u8; 1 << 15]>,
+    pub(super) room: Box<[u8; 1 << 15]>,
 }
 
 impl<'b> Given<'b> {
@@ -200,7 +118,7 @@ impl<'b> Given<'b> {
     }
 
     /// A block of a column, and seldom one elsewhere.
-    fn pos_in(&mut self, x: i64, chunk_y: i32, z: i64) -> cg_pos {
+    pub(super) fn pos_in(&mut self, x: i64, chunk_y: i32, z: i64) -> cg_pos {
         let at = |chunk: i64, of: u8| chunk.wrapping_mul(16).wrapping_add(of.into());
         let [of_x, of_y, of_z] = [self.below(16), self.below(16), self.below(16)];
         cg_pos { x: at(x, of_x), y: at(chunk_y.into(), of_y), z: at(z, of_z) }
@@ -377,7 +295,7 @@ impl<'b> Given<'b> {
         self.sized(at)
     }
 
-    fn heights(&mut self) -> (i32, i32) {
+    pub(super) fn heights(&mut self) -> (i32, i32) {
         match self.byte() {
             255 => (self.number() as i32, self.number() as i32),
             254 => (i32::MIN, i32::MAX),
@@ -422,104 +340,5 @@ impl<'b> Given<'b> {
             kind: self.text(),
             bytes: self.bytes(),
         }
-    }
-
-    fn cells(&mut self) -> cg_cells {
-        let (bits, word_bits) = match self.byte() {
-            255 => (self.byte(), self.byte()),
-            byte => (byte & 3, [16, 32, 64, 8][usize::from(byte >> 6)]),
-        };
-        let entries = if self.byte() == 255 { self.byte() } else { 1 << bits.min(3) };
-        let palette: Box<[u32]> = (0..entries).map(|_| self.small() & 3).collect();
-        let expected = match (bits, word_bits) {
-            (0, _) => 0,
-            (bits, word_bits) => {
-                4096_usize.div_ceil(usize::from(word_bits / bits).max(1)) * usize::from(word_bits / 8)
-            }
-        };
-        let words_len = match self.byte() {
-            0 => usize::from(self.byte()),
-            1 => HUGE,
-            _ => expected,
-        };
-        let is_huge = words_len == HUGE;
-        let cells = cg_cells {
-            words: if self.byte() == 0 { null() } else { self.room[1..].as_ptr() },
-            words_len: if is_huge { HUGE } else { words_len.min(self.room.len() - 1) },
-            palette: if self.byte() == 0 { null() } else { palette.as_ptr() },
-            palette_len: palette.len() as u32,
-            bits,
-            word_bits,
-            order: self.below(3),
-            side_log2: if self.byte() == 0 { 2 } else { 4 },
-        };
-        self.palettes.push(palette);
-        cells
-    }
-
-    fn section(&mut self, y: i32) -> cg_section {
-        let count = self.below(3).min(9);
-        let layers: Box<[cg_cells]> = (0..count).map(|_| self.cells()).collect();
-        let (first, len) = self.array(&layers);
-        self.cells.push(layers);
-        let biomes = match self.byte() {
-            0..=15 => cg_cells { side_log2: 2, ..self.cells() },
-            _ => cg_cells::NONE,
-        };
-        let light = if self.byte() == 1 { self.room.as_ptr() } else { null() };
-        let y = if self.byte() == 255 { self.number() as i32 } else { y };
-        // A count of 16 bits is believed, so only a null pointer can have one that lies.
-        let layer_count = if len == HUGE { u16::from(count) } else { len as u16 };
-        cg_section { y, layer_count, flags: 0, layers: first, biomes, block_light: light, sky_light: null() }
-    }
-
-    pub(super) fn column(&mut self) -> Box<Padded<cg_column>> {
-        let (min_y, max_y) = self.heights();
-        let (x, z) = (self.position(), self.position());
-        let heights = max_y.wrapping_sub(min_y).wrapping_add(1).clamp(1, 4) as u8;
-        let count = i32::from(self.below(heights + 1).min(9));
-        let sections: Box<[cg_section]> = (0..count).map(|at| self.section(min_y.wrapping_add(at))).collect();
-        let count = if sections.is_empty() { 0 } else { self.byte() & 1 };
-        let block_entities: Box<[cg_block_entity]> =
-            (0..count).map(|_| cg_block_entity { at: self.pos_in(x, min_y, z), nbt: self.bytes() }).collect();
-        let count = if sections.is_empty() { 0 } else { self.byte() & 1 };
-        let entities: Box<[cg_entity]> = (0..count).map(|_| self.entity()).collect();
-        let count = if sections.is_empty() { 0 } else { self.byte() & 1 };
-        let scheduled: Box<[cg_scheduled]> = (0..count)
-            .map(|_| cg_scheduled {
-                at: self.pos_in(x, min_y, z),
-                due: self.position(),
-                block: self.small() & 3,
-                priority: 0,
-            })
-            .collect();
-        let (of_sections, section_count) = self.array(&sections);
-        let (of_block_entities, block_entity_count) = self.array(&block_entities);
-        let (of_entities, entity_count) = self.array(&entities);
-        let (of_scheduled, scheduled_count) = self.array(&scheduled);
-        let column = cg_column {
-            struct_size: 0,
-            dimension: u32::from(self.byte() == 255),
-            x,
-            z,
-            min_y,
-            max_y,
-            tick: self.position(),
-            sections: of_sections,
-            block_entities: of_block_entities,
-            entities: of_entities,
-            scheduled: of_scheduled,
-            section_count,
-            block_entity_count,
-            entity_count,
-            scheduled_count,
-            kept: 0,
-            damaged_sections: 0,
-        };
-        self.sections.push(sections);
-        self.block_entities.push(block_entities);
-        self.entities.push(entities);
-        self.scheduled.push(scheduled);
-        self.sized(column)
     }
 }
