@@ -1,6 +1,23 @@
 //! Programs of arbitrary calls, as the fuzz target runs them.
 
+use std::fs;
+use std::path::Path;
+
 use crate::fuzzed;
+
+#[test]
+fn programs_that_are_committed_for_the_fuzz_target_leave_worlds_that_verify() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/ffi_calls");
+    let mut programs = 0;
+    for entry in fs::read_dir(corpus).expect("the corpus is committed") {
+        let path = entry.expect("listed").path();
+        // A test that fails says only what it prints.
+        println!("{}", path.display());
+        fuzzed::run(&fs::read(&path).expect("readable"));
+        programs += 1;
+    }
+    assert!(programs > 0, "nothing is committed for the target");
+}
 
 #[test]
 fn programs_of_arbitrary_calls_leave_worlds_that_verify() {
