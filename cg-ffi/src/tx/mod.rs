@@ -113,7 +113,7 @@ pub unsafe extern "C" fn cg_tx_submit(tx: cg_handle, error: *mut cg_error) -> c_
             let tx = handle::find::<Tx>(tx)?;
             let host = tx.world.host()?;
             let mut writes = tx.writes()?;
-            Ok(column::result_of(host.accept(&mut writes)?))
+            Ok(column::result_of(host.submit_writes(&mut writes)?))
         })
     }
 }

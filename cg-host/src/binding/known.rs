@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use cg_registry::Name;
 
 use crate::column::Form;
-use crate::error::{BindingProblem, Error};
+use crate::error::Error;
+use crate::problem::BindingProblem;
 
 /// A state of a block that a host knows. Its number is its index.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,8 +14,9 @@ use cg_store::World;
 pub use known::{Known, KnownBiome, KnownBlock};
 
 use crate::column::Form;
-use crate::error::{ColumnProblem, Error};
+use crate::error::Error;
 use crate::place::ColumnAt;
+use crate::problem::ColumnProblem;
 
 /// The component of a block that holds the NBT of its block entity.
 pub const BLOCK_ENTITY: &str = cg_minecraft::content::BLOCK_ENTITY;
@@ -143,7 +144,7 @@ impl Binding {
     }
 
     /// A number that no other binding of the process has.
-    pub(crate) const fn number_of_its_own(&self) -> u64 {
+    pub(crate) const fn own_number(&self) -> u64 {
         self.own_number
     }
 

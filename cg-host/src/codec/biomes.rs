@@ -12,8 +12,9 @@ use cg_minecraft::biomes::Biomes;
 
 use crate::binding::Binding;
 use crate::column::{Cells, Unpacked};
-use crate::error::{ColumnProblem, Error};
+use crate::error::Error;
 use crate::place::ColumnAt;
+use crate::problem::ColumnProblem;
 
 /// Names of biomes, and an index for each cell: 4,096 in storage order, or 64 in the game's order.
 struct Named {
@@ -52,7 +53,7 @@ pub(crate) fn save(
     let part = "biomes";
     let problem = |problem| column.refuse(ColumnProblem::Cells { y, part, problem });
     if cells.side_log2 != known.biome_side_log2 {
-        return Err(problem(crate::error::CellsProblem::Side { found: cells.side_log2 }));
+        return Err(problem(crate::problem::CellsProblem::Side { found: cells.side_log2 }));
     }
     let unpacked = cells.unpack().map_err(problem)?;
     let unpacked = match known.biome_side_log2 {

@@ -84,6 +84,6 @@ fn with_nbt(binding: &Binding, mut entity: Entity, nbt: &[u8]) -> Result<Entity,
 fn owner(at: &ColumnAt, entity: &ColumnEntity, stored: &[i32]) -> Result<Owner, Error> {
     let height = entity.position.block().chunk().y();
     let nearest = stored.iter().min_by_key(|y| (i64::from(**y) - height).unsigned_abs());
-    let nearest = nearest.ok_or_else(|| at.refuse(crate::error::ColumnProblem::NoSection))?;
+    let nearest = nearest.ok_or_else(|| at.refuse(crate::problem::ColumnProblem::NoSection))?;
     Ok(Owner::Chunk(at.chunk(*nearest)?))
 }

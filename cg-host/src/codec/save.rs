@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::entity::{Entity, Owner, Reason};
 use cg_format::{ChunkAt, EntityId, LocalPos};
-use cg_store::Transaction;
+use cg_store::{StoreLimits, Transaction};
 
 use super::entities;
 use super::section::Saving;
@@ -28,8 +28,8 @@ pub(crate) struct Save<'s> {
     pub(crate) shown: &'s [EntityId],
     /// Heights that the host was shown as damaged, ascending: they are not written.
     pub(crate) damaged: &'s [i32],
-    /// The longest chunk that the world takes.
-    pub(crate) max_bytes: u64,
+    /// What the world takes at most.
+    pub(crate) limits: StoreLimits,
 }
 
 impl Save<'_> {
@@ -37,8 +37,8 @@ impl Save<'_> {
     /// columns of the transaction have put theirs. Returns whether anything differs from what is stored.
     pub(crate) fn put(&self, tx: &mut Transaction<'_>) -> Result<bool, Error> {
         let (binding, at) = (self.binding, &self.column.at);
-        let places: Vec<ChunkAt> =
-            at.chunks()?.into_iter().filter(|place| !self.is_damaged(*place)).collect();
+        let mut places = at.chunks()?;
+        places.retain(|place| !self.is_damaged(height(*place)));
         let mut stored = Vec::with_capacity(places.len());
         for (place, found) in places.iter().zip(tx.load_many(&places)) {
             if let Some(chunk) = found.map_err(|error| Error::of_chunk(*place, error))? {
@@ -55,10 +55,10 @@ impl Save<'_> {
         let schema = catalog.current_schema();
         let mut new = BTreeMap::new();
         for section in &self.column.sections {
-            let place = at.chunk(section.y)?;
-            if self.is_damaged(place) {
+            if self.is_damaged(section.y) {
                 continue;
             }
+            let place = at.chunk(section.y)?;
             let old = stored.binary_search_by_key(&place, |(place, _)| *place).ok();
             let old = old.and_then(|index| stored.get(index)).map(|(_, chunk)| &**chunk);
             let first = block_entities.partition_point(|(of, ..)| *of < place);
@@ -74,9 +74,8 @@ impl Save<'_> {
     }
 
     /// Whether the host was shown a height as damaged, also if it has been repaired since: the host has a placeholder there.
-    fn is_damaged(&self, place: ChunkAt) -> bool {
-        let is_damaged = |y: &i32| self.damaged.contains(y) || self.column.damaged.contains(y);
-        i32::try_from(place.pos.y()).is_ok_and(|y| is_damaged(&y))
+    fn is_damaged(&self, y: i32) -> bool {
+        self.damaged.contains(&y) || self.column.damaged.contains(&y)
     }
 
     /// What the host has scheduled in a chunk.
@@ -116,23 +115,42 @@ impl Save<'_> {
                 }
             }
             changed = true;
-            self.check_len(place, &chunk)?;
+            self.check_chunk(place, &chunk)?;
             tx.save_blocks(place, chunk).map_err(|error| Error::of_chunk(place, error))?;
         }
         Ok(changed)
     }
 
     /// Refuses a chunk that the world would refuse, with its place.
-    fn check_len(&self, place: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
-        let max_bytes = self.max_bytes;
-        if chunk.max_len_bytes() as u64 <= max_bytes {
+    fn check_chunk(&self, place: ChunkAt, chunk: &Chunk) -> Result<(), Error> {
+        let max_bytes = self.limits.chunk_bytes;
+        // Encoding is left to the store unless the bound is near.
+        let len_bytes = match chunk.max_len_bytes() as u64 {
+            most if most <= max_bytes => return Ok(()),
+            _ => chunk.to_bytes().len() as u64,
+        };
+        let too_large = || Error::TooLarge { at: Some(place), what: place.to_string(), len_bytes, max_bytes };
+        if len_bytes > max_bytes { Err(too_large()) } else { Ok(()) }
+    }
+
+    /// Refuses an entity that the world would refuse, with its column.
+    fn check_entity(&self, id: EntityId, entity: &Entity) -> Result<(), Error> {
+        /// More than an entity takes beside the bytes of its components, with a number and a length for each.
+        const BESIDE_BYTES: usize = 256;
+        let max_bytes = self.limits.entity_bytes;
+        let most: usize = entity.components().map(|(_, bytes)| bytes.len() + 16).sum();
+        if (most + BESIDE_BYTES) as u64 <= max_bytes {
             return Ok(());
         }
-        match chunk.to_bytes().len() as u64 {
-            len_bytes if len_bytes > max_bytes => {
-                Err(Error::TooLarge { at: Some(place), what: place.to_string(), len_bytes, max_bytes })
-            }
-            _ => Ok(()),
+        let mut bytes = Vec::new();
+        entity.encode(&mut bytes);
+        let len_bytes = bytes.len() as u64;
+        let at = self.column.at.chunk(self.column.at.min_y).ok();
+        let what = || format!("entity {} in {}", id.get(), self.column.at);
+        if len_bytes > max_bytes {
+            Err(Error::TooLarge { at, what: what(), len_bytes, max_bytes })
+        } else {
+            Ok(())
         }
     }
 
@@ -157,18 +175,14 @@ impl Save<'_> {
             return Ok(false);
         }
         let at = &self.column.at;
-        let heights: Vec<i32> = self
-            .column
-            .sections
-            .iter()
-            .map(|section| section.y)
-            .filter(|y| !self.damaged.contains(y) && !self.column.damaged.contains(y))
-            .collect();
+        let heights = self.column.sections.iter().map(|section| section.y);
+        let heights: Vec<i32> = heights.filter(|y| !self.is_damaged(*y)).collect();
         let mut changed = false;
         for entity in &self.column.entities {
             let stored = tx.entity(entity.id)?;
             let new = entities::of_world(self.binding, at, entity, stored.clone(), &heights)?;
             if stored.as_ref() != Some(&new) {
+                self.check_entity(entity.id, &new)?;
                 tx.put_entity(entity.id, new);
                 changed = true;
             }
@@ -176,8 +190,8 @@ impl Save<'_> {
         Ok(changed)
     }
 
-    /// Deletes entities that the host was shown in the column and that it no longer has, if they are still in a section that it
-    /// lists, or in none that it could list. Returns whether there are any.
+    /// Deletes entities that the host was shown in the column and that it no longer has, if the column still owns them. Of a part
+    /// only its sections own any. Returns whether there are any.
     pub(crate) fn delete_gone(
         &self,
         tx: &mut Transaction<'_>,
@@ -197,7 +211,7 @@ impl Save<'_> {
             if let Some(Entity { owner: Owner::Chunk(owner), kind, .. }) = tx.entity(id)?
                 && self.binding.kind_number(kind).is_some()
                 && at.has(owner)
-                && !self.is_damaged(owner)
+                && !self.is_damaged(height(owner))
                 && (!self.is_part || is_listed(owner))
             {
                 tx.delete_entity(id);
@@ -206,4 +220,9 @@ impl Save<'_> {
         }
         Ok(deleted)
     }
+}
+
+/// The height of a chunk of a column, whose heights are `i32`.
+fn height(place: ChunkAt) -> i32 {
+    place.pos.y() as i32
 }

@@ -8,8 +8,9 @@ use super::ticks::Ticks;
 use super::{biomes, strays};
 use crate::binding::{Binding, STRAYS, TICKS};
 use crate::column::{BlockEntity, Cells, Column, Section, Unpacked};
-use crate::error::{ColumnProblem, Error};
+use crate::error::Error;
 use crate::place::ColumnAt;
+use crate::problem::ColumnProblem;
 
 /// A section that is saved, with what belongs to it.
 pub(crate) struct Saving<'s> {
@@ -86,7 +87,7 @@ impl Saving<'_> {
         let (y, part) = (self.section.y, "blocks");
         let problem = |problem| self.column.refuse(ColumnProblem::Cells { y, part, problem });
         if cells.side_log2 != 4 {
-            return Err(problem(crate::error::CellsProblem::Side { found: cells.side_log2 }));
+            return Err(problem(crate::problem::CellsProblem::Side { found: cells.side_log2 }));
         }
         let order = cells.order;
         let cells_unpacked = cells.unpack().map_err(problem)?;

@@ -2,7 +2,7 @@
 
 use cg_format::CellOrder;
 
-use crate::error::CellsProblem;
+use crate::problem::CellsProblem;
 
 /// Cells of a section, packed into words.
 ///

@@ -8,8 +8,9 @@ use cg_format::{BlockPos, ChunkAt, EntityId};
 pub(crate) use cells::Unpacked;
 pub use cells::{Cells, Form};
 
-use crate::error::{ColumnProblem, Error};
+use crate::error::Error;
 use crate::place::ColumnAt;
+use crate::problem::ColumnProblem;
 
 /// A column of sections with everything in it, in the numbers of a [binding](crate::Binding).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use cg_format::EntityId;
 use cg_store::prelude::CommitSeq;
-use cg_store::{Durability, ErrorKind, Transaction};
+use cg_store::{Durability, ErrorKind, StoreLimits, Transaction};
 
 use super::state::Inner;
 use super::writes::{SavedColumn, Write, Writes};
@@ -123,13 +123,13 @@ impl Inner {
         failed: &Cell<Option<usize>>,
     ) -> Result<bool, Error> {
         let mut changed = false;
-        let max_bytes = self.world.limits().chunk_bytes;
+        let limits = self.world.limits();
         for (number, list) in lists.iter().enumerate() {
             failed.set(Some(number));
             self.expect(tx, list)?;
             for write in &list.all {
                 if let Write::Column(saved) = write {
-                    changed |= saved.as_save(max_bytes).put(tx)?;
+                    changed |= saved.as_save(limits).put(tx)?;
                 } else {
                     write.run(tx)?;
                     changed = true;
@@ -138,7 +138,7 @@ impl Inner {
         }
         failed.set(None);
         for (saved, gone) in gone(lists, spared) {
-            changed |= saved.as_save(max_bytes).delete_gone(tx, gone)?;
+            changed |= saved.as_save(limits).delete_gone(tx, gone)?;
         }
         Ok(changed)
     }
@@ -199,9 +199,9 @@ fn gone<'l>(lists: &[&'l Writes], spared: &BTreeSet<EntityId>) -> Vec<(&'l Saved
 }
 
 impl SavedColumn {
-    fn as_save(&self, max_bytes: u64) -> Save<'_> {
-        let Self { binding, column, is_part, shown } = self;
+    fn as_save(&self, limits: StoreLimits) -> Save<'_> {
+        let Self { binding, column, is_part, shown, .. } = self;
         let (shown, damaged) = (&shown.entities, &shown.damaged);
-        Save { binding, column, is_part: *is_part, shown, damaged, max_bytes }
+        Save { binding, column, is_part: *is_part, shown, damaged, limits }
     }
 }

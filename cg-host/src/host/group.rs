@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cg_format::EntityId;
-use cg_store::{ErrorKind, World};
 
 use super::batch::Batch;
+use super::commit::Refusal;
 use super::state::Inner;
 use super::writes::Writes;
 use crate::error::Error;
@@ -71,24 +71,28 @@ impl Inner {
     fn commit_batch(&self, batch: &Batch) -> Result<(), Error> {
         let mut lists: Vec<&Writes> = batch.lists().iter().collect();
         let mut spared = BTreeSet::new();
-        while !lists.is_empty() {
-            let Err(refusal) = self.run(&lists, &spared, None) else { return Ok(()) };
-            if refusal.error.may_pass() {
-                return Err(refusal.error);
+        let refused = |list: &Writes, error: &Error, spared: &mut BTreeSet<EntityId>| {
+            spared.extend(list.entities_of_columns());
+            self.refuse(list, error);
+        };
+        while let Err(Refusal { list, error }) = self.run(&lists, &spared, None) {
+            if error.may_pass() {
+                return Err(error);
             }
-            // Where the fault is not known, each is tried alone.
-            let alone = || lists.iter().position(|list| self.is_refused_alone(list, &spared));
-            let Some(place) = refusal.list.or_else(alone) else { return Err(refusal.error) };
-            let refused = lists.remove(place.min(lists.len() - 1));
-            spared.extend(refused.entities_of_columns());
-            self.refuse(refused, &refusal.error);
+            let Some(place) = list else {
+                // The fault is in the commit itself, which does not name a list. So each is a commit of its own.
+                for list in lists {
+                    match self.run(&[list], &spared, None) {
+                        Ok(_) => {}
+                        Err(Refusal { error, .. }) if error.may_pass() => return Err(error),
+                        Err(Refusal { error, .. }) => refused(list, &error, &mut spared),
+                    }
+                }
+                return Ok(());
+            };
+            refused(lists.remove(place), &error, &mut spared);
         }
         Ok(())
-    }
-
-    /// Whether the world refuses a list for good that is alone.
-    fn is_refused_alone(&self, list: &Writes, spared: &BTreeSet<EntityId>) -> bool {
-        self.run(&[list], spared, None).is_err_and(|refusal| !refusal.error.may_pass())
     }
 
     fn refuse(&self, list: &Writes, error: &Error) {
@@ -136,20 +140,11 @@ impl Inner {
             }
             let is_held = state.held.is_some();
             drop(state);
-            let resumed = if is_held { try_resume(&self.world) } else { Ok(()) };
+            let resumed = if is_held { self.world.resume().map_err(Error::from) } else { Ok(()) };
             // An error is reported when the columns begin to be held. After a panic they wait, as after an error.
             let commit = || resumed.and_then(|()| self.commit_group());
             let is_committed = matches!(catch_unwind(AssertUnwindSafe(commit)), Ok(Ok(())));
             resume_at = (!is_committed).then(|| Instant::now() + RESUME_AFTER);
         }
-    }
-}
-
-/// The world, for the thread of groups: writable again, if the failure has passed.
-pub(super) fn try_resume(world: &World) -> Result<(), Error> {
-    match world.resume() {
-        // Nothing was wrong with the world itself.
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
-        resumed => Ok(resumed?),
     }
 }

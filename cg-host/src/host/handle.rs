@@ -1,33 +1,18 @@
 //! The handle of a host.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use cg_store::World;
-use cg_store::prelude::CommitSeq;
 use parking_lot::{Condvar, Mutex};
 
-use super::group::{GROUP_BYTES, GROUP_LEN};
 use super::pending::Pending;
 use super::state::{HostMetrics, HostOptions, Inner, State, game_property};
-use super::writes::Writes;
 use crate::binding::{Binding, Known};
 use crate::codec;
 use crate::column::Column;
 use crate::error::Error;
 use crate::place::ColumnAt;
-
-/// What a save did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Saved {
-    /// Something was committed, as this commit.
-    Changed(CommitSeq),
-    /// It was accepted, and is committed with its group.
-    Accepted,
-    /// The column is what was stored. Nothing was written.
-    Unchanged,
-}
 
 /// The answer of [`Host::peek`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +69,7 @@ pub enum Peeked {
 #[derive(Debug)]
 pub struct Host {
     pub(super) inner: Arc<Inner>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Host {
@@ -198,54 +183,16 @@ impl Host {
         }
     }
 
-    /// As [`load`](Self::load), from memory alone. Of a column that was submitted and is not committed it says
-    /// [`Peeked::NotLoaded`].
+    /// As [`load`](Self::load), of what memory has. Only entities may still have to be read, a row for each.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn peek(&self, binding: &Arc<Binding>, at: ColumnAt) -> Result<Peeked, Error> {
-        if self.inner.is_pending(&at) {
-            return Ok(Peeked::NotLoaded);
-        }
         let is_known = |place| !matches!(self.world().peek(place), cg_store::Peek::NotLoaded);
         if !at.chunks()?.into_iter().all(is_known) {
             return Ok(Peeked::NotLoaded);
         }
-        // Its entities may still have to be read: a few rows.
         Ok(self.load(binding, at)?.map_or(Peeked::Absent, |column| Peeked::Here(Box::new(column))))
-    }
-
-    /// Saves a column in a commit of its own. `is_part`: sections that are not listed stay; otherwise they are deleted.
-    ///
-    /// - Components of cells whose block did not change stay, also those that the host does not know.
-    /// - Where a cell has the placeholder and the stored block is one that the host does not know, the stored block stays,
-    ///   with everything in it.
-    /// - An entity is deleted if the host was shown it in this column, and the column no longer has it. One that the host was
-    ///   not shown stays.
-    ///
-    /// # Errors
-    /// [`Error::Column`]; of kind [`Damaged`](cg_store::ErrorKind::Damaged) if a stored chunk of it cannot be read: it is never
-    /// overwritten. What the store says.
-    pub fn save(&self, binding: &Arc<Binding>, column: Column, is_part: bool) -> Result<Saved, Error> {
-        self.inner.check_writable()?;
-        let mut writes = Writes::new();
-        writes.column(binding, column, is_part)?;
-        self.commit(&mut writes, None)
-    }
-
-    /// Accepts a column: every load sees it from now on, and it is committed together with what is submitted within the
-    /// [group](HostOptions::group).
-    ///
-    /// While the world takes no commits, because the disk is full for example, it is held in memory, and the world is resumed
-    /// every five seconds. At the safe durabilities this is [`save`](Self::save).
-    ///
-    /// # Errors
-    /// [`Error::Column`], [`Error::TooLarge`] and [`Error::Held`]. The column was not accepted then.
-    pub fn submit(&self, binding: &Arc<Binding>, column: Column, is_part: bool) -> Result<Saved, Error> {
-        self.inner.check_writable()?;
-        let mut writes = Writes::new();
-        writes.column(binding, column, is_part)?;
-        self.submit_writes(writes)
     }
 
     /// Ends the group, and waits until all that was accepted is on the disk.
@@ -285,129 +232,6 @@ impl Host {
         committed?;
         closed?;
         self.inner.state.lock().refused.take().map_or(Ok(()), Err)
-    }
-
-    /// Accepts a list of writes into the group, as [`submit`](Self::submit) accepts a column.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a list with expectations; [`Error::TooLarge`]; [`Error::Held`].
-    pub fn submit_writes(&self, mut writes: Writes) -> Result<Saved, Error> {
-        self.accept(&mut writes)
-    }
-
-    /// As [`submit_writes`](Self::submit_writes), and empties the list.
-    ///
-    /// # Errors
-    /// As [`submit_writes`](Self::submit_writes). The list keeps its writes.
-    pub fn accept(&self, writes: &mut Writes) -> Result<Saved, Error> {
-        if !(writes.chunks.is_empty() && writes.entities.is_empty()) {
-            let text = "a list of writes that expects versions cannot be submitted: commit it";
-            return Err(Error::Invalid(text.into()));
-        }
-        if writes.is_of_chunks() {
-            let text = "chunks, their entities and components of entities cannot be submitted: commit them";
-            return Err(Error::Invalid(text.into()));
-        }
-        self.inner.check_writable()?;
-        self.inner.check_sizes(writes)?;
-        if self.inner.options.durability.is_synced() {
-            return self.commit(writes, None);
-        }
-        self.start_thread()?;
-        let mut state = self.inner.state.lock();
-        if state.is_closed {
-            return Err(Error::Closed("the world"));
-        }
-        if state.is_unchanged(writes) {
-            *writes = Writes::new();
-            return Ok(Saved::Unchanged);
-        }
-        if let Some(verdict) = state.verdict(writes) {
-            return Err(verdict);
-        }
-        if state.pending_bytes() + writes.memory_bytes() > self.inner.options.held_bytes {
-            // Nothing comes in faster than the world takes it.
-            drop(state);
-            let committed = self.inner.commit_group();
-            state = self.inner.state.lock();
-            let held_bytes = state.pending_bytes();
-            if held_bytes > 0 && held_bytes + writes.memory_bytes() > self.inner.options.held_bytes {
-                let full = Error::QueueFull { capacity: self.inner.options.held_bytes };
-                let cause = state.held.clone().or_else(|| committed.err().map(Arc::new));
-                return Err(cause.map_or(full, |cause| Error::Held { held_bytes, cause }));
-            }
-            if state.is_closed {
-                return Err(Error::Closed("the world"));
-            }
-        }
-        state.recall(writes);
-        let epoch = state.seen.epoch();
-        state.note(writes, epoch);
-        state.open.push(std::mem::take(writes));
-        let is_full = state.open.len() >= GROUP_LEN || state.open.memory_bytes() >= GROUP_BYTES;
-        if state.open.len() == 1 || is_full {
-            self.inner.wake.notify_all();
-        }
-        Ok(Saved::Accepted)
-    }
-
-    /// Commits a list of writes, and empties it. `durability`: of this commit, or that of the world.
-    ///
-    /// # Errors
-    /// [`Error::Expected`]; what the store says. Nothing was written then, and the list keeps its writes.
-    pub fn commit(
-        &self,
-        writes: &mut Writes,
-        durability: Option<cg_store::Durability>,
-    ) -> Result<Saved, Error> {
-        self.inner.check_writable()?;
-        self.inner.check_sizes(writes)?;
-        // What was accepted before comes before it.
-        self.inner.commit_group()?;
-        let _committing = self.inner.committing.lock();
-        let epoch = {
-            let mut state = self.inner.state.lock();
-            if state.is_closed {
-                return Err(Error::Closed("the world"));
-            }
-            if state.is_unchanged(writes) || writes.is_empty() {
-                *writes = Writes::new();
-                drop(state);
-                self.inner.reach(durability)?;
-                return Ok(Saved::Unchanged);
-            }
-            state.recall(writes);
-            state.seen.epoch()
-        };
-        let done = match self.inner.run(&[&*writes], &BTreeSet::new(), durability) {
-            Ok(done) => done,
-            Err(refusal) => {
-                // It may be stored all the same, if it is in doubt.
-                self.inner.state.lock().forget(writes);
-                return Err(refusal.error);
-            }
-        };
-        let mut state = self.inner.state.lock();
-        state.note(writes, epoch);
-        state.metrics.unchanged += u64::from(!done.changed);
-        *writes = Writes::new();
-        drop(state);
-        if done.changed {
-            return Ok(Saved::Changed(done.seq));
-        }
-        self.inner.reach(durability)?;
-        Ok(Saved::Unchanged)
-    }
-
-    fn start_thread(&self) -> Result<(), Error> {
-        let mut thread = self.thread.lock();
-        if thread.is_none() {
-            let inner = Arc::clone(&self.inner);
-            let builder = std::thread::Builder::new().name("cg-host-group".into());
-            let started = builder.spawn(move || inner.commit_groups());
-            *thread = Some(started.map_err(|error| Error::Thread(Arc::new(error)))?);
-        }
-        Ok(())
     }
 }
 

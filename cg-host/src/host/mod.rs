@@ -7,10 +7,12 @@ mod group;
 mod handle;
 mod pending;
 mod reads;
+mod saves;
 mod seen;
 mod state;
 mod writes;
 
-pub use handle::{Host, Peeked, Saved};
+pub use handle::{Host, Peeked};
+pub use saves::Saved;
 pub use state::{GAME, HostMetrics, HostOptions};
 pub use writes::Writes;

@@ -75,11 +75,6 @@ impl Inner {
         codec::entity(&binding, &at, &entity, stored, &heights).map(|entity| Some(Newest::Put(entity)))
     }
 
-    /// Whether a column waits, in any heights.
-    pub(super) fn is_pending(&self, at: &ColumnAt) -> bool {
-        self.state.lock().newest(at).is_some()
-    }
-
     /// A column that waits, with what stays beside it. One that was asked for in other heights or numbers is committed first,
     /// with its group.
     pub(super) fn pending_column(&self, binding: &Arc<Binding>, at: ColumnAt) -> Result<Pending, Error> {

@@ -1,7 +1,8 @@
 //! What a host was shown of each column, and what each looked like when it was saved or loaded last.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash};
+use std::hash::BuildHasher as _;
+use std::sync::LazyLock;
 
 use cg_format::{Dimension, EntityId};
 use foldhash::quality::RandomState;
@@ -31,7 +32,6 @@ pub(super) struct Seen {
     epoch: u64,
     /// The epoch of the last write past the columns.
     forgotten_at: u64,
-    seeds: [RandomState; 2],
 }
 
 #[derive(Debug)]
@@ -51,6 +51,15 @@ pub(super) struct Shown {
     pub(super) damaged: Vec<i32>,
 }
 
+/// The digest of a column as a binding has it. Equal columns have equal digests; what has no order must be sorted.
+pub(super) fn digest(binding: &Binding, column: &Column, is_part: bool) -> Digest {
+    static SEEDS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
+    let Column { at, tick, sections, block_entities, entities, scheduled, .. } = column;
+    let tick = if scheduled.is_empty() { &0 } else { tick };
+    let all = (binding.own_number(), is_part, at, tick, sections, block_entities, entities, scheduled);
+    SEEDS.each_ref().map(|seed| seed.hash_one(all))
+}
+
 const fn place(at: &ColumnAt) -> Place {
     (at.dimension, at.x, at.z)
 }
@@ -59,15 +68,6 @@ impl Seen {
     /// The number of saves until now.
     pub(super) const fn epoch(&self) -> u64 {
         self.epoch
-    }
-
-    /// The digest of a column as a binding has it.
-    pub(super) fn digest(&self, binding: &Binding, column: &Column, is_part: bool) -> Digest {
-        let Column { at, tick, sections, block_entities, entities, scheduled, .. } = column;
-        let tick = if scheduled.is_empty() { &0 } else { tick };
-        let all =
-            (binding.number_of_its_own(), is_part, at, tick, sections, block_entities, entities, scheduled);
-        self.seeds.each_ref().map(|seed| seed.hash_one(all))
     }
 
     /// Whether a column is what was saved or loaded last.
@@ -80,7 +80,7 @@ impl Seen {
         let saved_at = self.digests.get(&place(&column.at)).map_or(0, |known| known.saved_at);
         let is_newest = epoch.is_some_and(|epoch| saved_at.max(self.forgotten_at) <= epoch);
         if is_newest {
-            let digest = column.damaged.is_empty().then(|| self.digest(binding, column, false));
+            let digest = column.damaged.is_empty().then(|| digest(binding, column, false));
             self.put_digest(&column.at, Known { digest, saved_at });
         }
         self.show(column, is_newest, &column.damaged);
@@ -190,9 +190,3 @@ impl Seen {
         self.digests.clear();
     }
 }
-
-/// The fields that a digest covers hash their bytes, so equal columns have equal digests.
-const _: fn() = || {
-    const fn hashes<T: Hash>() {}
-    hashes::<Column>();
-};

@@ -25,7 +25,8 @@ pub struct HostOptions {
     pub game: Option<String>,
     /// How long submitted columns are collected for one commit. Default 50 ms.
     pub group: Duration,
-    /// Memory for what was submitted and the world does not take. Default 256 MiB.
+    /// Memory for what was submitted and is not committed. Default 256 MiB. While the world takes no commits, what does not fit
+    /// is refused; otherwise it waits.
     pub held_bytes: usize,
     /// What a load does if a chunk is damaged.
     pub on_damage: OnDamage,
@@ -59,7 +60,7 @@ pub struct HostMetrics {
     pub unchanged: u64,
     /// Groups that were committed.
     pub groups: u64,
-    /// Columns of groups that the world refused for good. Each is in the log.
+    /// Lists that the world refused for good after they were accepted. Each is in the log.
     pub refused: u64,
 }
 
@@ -97,11 +98,10 @@ impl State {
     pub(super) fn note(&mut self, writes: &Writes, epoch: u64) {
         for write in &writes.all {
             if let Write::Column(saved) = write {
-                let SavedColumn { binding, column, is_part, .. } = &**saved;
+                let SavedColumn { column, is_part, digest, .. } = &**saved;
                 // A column that was submitted while this one was committed comes after it.
                 let is_newest = !self.seen.is_saved_since(&column.at, epoch);
-                let digest = is_newest.then(|| self.seen.digest(binding, column, *is_part));
-                self.seen.saved(column, digest, *is_part);
+                self.seen.saved(column, is_newest.then_some(*digest), *is_part);
                 self.verdicts.forget(&column.at);
             }
             if let Write::Entity(id, _) = write {
@@ -112,6 +112,11 @@ impl State {
             self.seen.forget_content();
             self.verdicts.clear();
         }
+    }
+
+    /// Refuses calls after the world was closed.
+    pub(super) const fn check_open(&self) -> Result<(), Error> {
+        if self.is_closed { Err(Error::Closed("the world")) } else { Ok(()) }
     }
 
     /// The memory of what waits.
@@ -129,18 +134,6 @@ impl State {
         if writes.is_raw() {
             self.seen.forget_content();
         }
-    }
-
-    /// Whether a list is one column that is what was saved or loaded last; it is counted then.
-    pub(super) fn is_unchanged(&mut self, writes: &Writes) -> bool {
-        let [Write::Column(saved)] = writes.all.as_slice() else { return false };
-        if !(writes.chunks.is_empty() && writes.entities.is_empty()) {
-            return false;
-        }
-        let digest = self.seen.digest(&saved.binding, &saved.column, saved.is_part);
-        let is_unchanged = self.seen.is_unchanged(&saved.column.at, digest);
-        self.metrics.unchanged += u64::from(is_unchanged);
-        is_unchanged
     }
 
     /// The verdict on a column of a list that is known to be damaged: it would be refused when it is committed.

@@ -14,10 +14,11 @@ use cg_store::objects::ObjectKey;
 use cg_store::prelude::Property;
 use cg_store::settings::WorldSettings;
 
-use super::seen::Shown;
+use super::seen::{Digest, Shown, digest};
 use crate::binding::Binding;
 use crate::column::Column;
-use crate::error::{CellsProblem, ColumnProblem, Error};
+use crate::error::Error;
+use crate::problem::{CellsProblem, ColumnProblem};
 
 /// Writes that are checked and committed at once: all or none.
 #[derive(Debug, Default)]
@@ -54,6 +55,7 @@ pub(super) struct SavedColumn {
     pub(super) binding: Arc<Binding>,
     pub(super) column: Column,
     pub(super) is_part: bool,
+    pub(super) digest: Digest,
     /// What the host was shown of it when it was accepted.
     pub(super) shown: Shown,
 }
@@ -89,15 +91,22 @@ impl Writes {
     /// # Errors
     /// [`Error::Column`]; the list is as before then.
     pub fn column(&mut self, binding: &Arc<Binding>, mut column: Column, is_part: bool) -> Result<(), Error> {
-        check(binding, &column)?;
         column.sort();
-        let binding = Arc::clone(binding);
-        self.all.push(Write::Column(Arc::new(SavedColumn {
-            binding,
-            column,
-            is_part,
-            shown: Shown::default(),
-        })));
+        let digest = digest(binding, &column, is_part);
+        self.sorted_column(binding, column, is_part, digest)
+    }
+
+    /// As [`column`](Self::column), of a sorted column.
+    pub(super) fn sorted_column(
+        &mut self,
+        binding: &Arc<Binding>,
+        column: Column,
+        is_part: bool,
+        digest: Digest,
+    ) -> Result<(), Error> {
+        check(binding, &column)?;
+        let (binding, shown) = (Arc::clone(binding), Shown::default());
+        self.all.push(Write::Column(Arc::new(SavedColumn { binding, column, is_part, digest, shown })));
         Ok(())
     }
 

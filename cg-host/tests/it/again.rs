@@ -126,7 +126,7 @@ fn what_can_never_be_stored_is_not_accepted() {
     let limit = made.host.world().limits().object_bytes as usize;
     let mut writes = Writes::new();
     writes.object(ObjectKey::new(b"k").expect("a key"), Some(vec![0; limit + 1].into()));
-    let error = made.host.submit_writes(writes).expect_err("too large");
+    let error = made.host.submit_writes(&mut writes).expect_err("too large");
     assert_eq!(error.kind(), ErrorKind::TooLarge);
 }
 

@@ -216,7 +216,7 @@ fn settings_that_wait_are_all_seen() {
         edit(&mut settings);
         let mut writes = Writes::new();
         writes.settings(settings);
-        made.host.submit_writes(writes).expect("sound");
+        made.host.submit_writes(&mut writes).expect("sound");
     };
     submit(&|settings| settings.name = Some("Grove".into()));
     made.host.flush().expect_err("full");
@@ -232,7 +232,7 @@ fn a_deletion_that_waits_is_seen() {
     made.submit(&with(&made, made.at, &[1]));
     let mut writes = Writes::new();
     writes.delete_entity(cow_id(1));
-    made.host.submit_writes(writes).expect("sound");
+    made.host.submit_writes(&mut writes).expect("sound");
     let pending = cows(&made.load().expect("sound"));
     assert_eq!(pending, cows(&stored(&made, made.at).expect("sound")));
 }

@@ -136,7 +136,7 @@ fn players_belong_to_no_chunk_and_are_read_while_they_wait() {
     let offline = Owner::Detached(Reason::new("offline").expect("short"));
     let mut writes = Writes::new();
     writes.put_entity(player, Entity::new(kind, offline, position));
-    made.host.submit_writes(writes).expect("it fits");
+    made.host.submit_writes(&mut writes).expect("it fits");
     assert!(made.host.entity(player).expect("sound").is_some());
     made.submit(&column_of(&made, &[]));
     assert_eq!(cows(&made.load().expect("pending")), [0; 0]);

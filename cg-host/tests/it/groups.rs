@@ -35,7 +35,7 @@ fn what_is_submitted_together_is_one_commit() {
     }
     let mut writes = Writes::new();
     writes.property(Property::Named(crate::maker::name("game:x")), Some(vec![1]));
-    made.host.submit_writes(writes).expect("it fits");
+    made.host.submit_writes(&mut writes).expect("it fits");
     assert_eq!((made.host.world().last_commit().get(), made.host.metrics().pending), (before, 21));
     made.host.flush().expect("written");
     assert_eq!((made.host.world().last_commit().get(), made.host.metrics().pending), (before + 1, 0));
@@ -78,7 +78,7 @@ fn settings_are_read_as_they_were_submitted() {
     settings.name = Some("Grove".into());
     let mut writes = Writes::new();
     writes.settings(settings.clone());
-    made.host.submit_writes(writes).expect("it fits");
+    made.host.submit_writes(&mut writes).expect("it fits");
     assert_eq!(made.host.settings().expect("sound").name.as_deref(), Some("Grove"));
 }
 

@@ -45,7 +45,7 @@ fn what_the_disk_does_not_take_is_held_and_written_later() {
     let mut other = uniform(at(made.at.dimension, 9, 9), &[STONE]);
     other.entities.push(made.cow(1));
     assert_eq!(made.submit(&uniform(made.at, &[AIR])), Saved::Accepted);
-    made.host.submit_writes(writes).expect("held");
+    made.host.submit_writes(&mut writes).expect("held");
     made.host.submit(&made.binding, other.clone(), false).expect("held");
     wait("the group fails", || made.host.metrics().held > 0);
     assert_eq!(made.load(), Some(uniform(made.at, &[AIR])), "a load sees what is held");

@@ -53,7 +53,7 @@ fn a_version_that_differs_is_a_conflict_and_keeps_the_list() {
     writes.expect_entity(EntityId::from_bytes([1; 16]), 0);
     writes.set_block(made.at.dimension, made.block(0, 0, 0), chest);
     made.host.commit(&mut writes, None).expect("as expected");
-    let error = made.host.submit_writes({
+    let error = made.host.submit_writes(&mut {
         let mut writes = Writes::new();
         writes.expect_chunk(place, 1);
         writes
@@ -104,13 +104,13 @@ fn chunks_cannot_be_submitted_and_entities_without_one_can() {
     let made = made();
     let mut writes = Writes::new();
     writes.delete_chunk(ChunkAt::new(made.at.dimension, made.block(0, 0, 0).chunk()));
-    assert_eq!(made.host.submit_writes(writes).expect_err("a chunk").kind(), ErrorKind::Invalid);
+    assert_eq!(made.host.submit_writes(&mut writes).expect_err("a chunk").kind(), ErrorKind::Invalid);
     let mut writes = Writes::new();
     let position = EntityPos::new(made.at.dimension, made.block(0, 0, 0), [0.0; 3]).expect("fractions");
     let offline = Owner::Detached(Reason::new("offline").expect("short"));
     let kind = made.binding.kind(1).expect("registered");
     writes.put_entity(EntityId::from_bytes([1; 16]), Entity::new(kind, offline, position));
-    assert_eq!(made.host.submit_writes(writes).expect("no chunk"), Saved::Accepted);
+    assert_eq!(made.host.submit_writes(&mut writes).expect("no chunk"), Saved::Accepted);
     let mut writes = Writes::new();
     let component = made.host.world().catalog().component_id("minecraft:entity_nbt").expect("registered");
     writes.set_entity_component(EntityId::from_bytes([2; 16]), component, Some(vec![1]));
