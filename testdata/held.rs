@@ -89,6 +89,10 @@ pub(crate) fn count(world: &World) -> Held {
     let stopped = world.read_view(|view| {
         view.for_each_property("", |property| {
             let (property, bytes) = property.expect("no damage");
+            if property == cg_minecraft::content::GAME {
+                assert_eq!(bytes, cg_minecraft::content::JAVA.as_bytes(), "a save is of Java Edition");
+                return ControlFlow::<()>::Continue(());
+            }
             let (dimension, ..) = name::column_of_property(property).expect("nothing else is left behind");
             let dimension =
                 world.catalog().dimension(name::of(&dimension).unwrap().as_str()).expect("registered");

@@ -14,7 +14,7 @@ pub use binding::{BLOCK_ENTITY, Binding, ENTITY_NBT, Known, KnownBiome, KnownBlo
 pub use codec::OnDamage;
 pub use column::{BlockEntity, Cells, Column, ColumnEntity, Form, Scheduled, Section};
 pub use error::Error;
-pub use host::{GAME, Host, HostMetrics, HostOptions, Peeked, Saved, Writes};
+pub use host::{Host, HostMetrics, HostOptions, Peeked, Saved, Writes};
 pub use place::ColumnAt;
 pub use problem::{BindingProblem, CellsProblem, ColumnProblem};
 pub use queue::{Answer, Done, Queue};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 
 use cg_format::{BlockPos, Dimension, EntityId};
+use cg_minecraft::content::GAME;
 use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use cg_store::objects::ObjectKey;
@@ -188,6 +189,7 @@ fn not_for_saves(world: &World, scope: Scope<'_>, report: &mut ExportReport) -> 
             // Damaged ones of columns are counted with the columns.
             if let Ok((name, _)) = property
                 && !settings.iter().any(|setting| setting == name)
+                && name != GAME
                 && ![":", name::COLUMN_PROPERTY, PROGRESS_PREFIX].iter().any(|own| name.starts_with(own))
             {
                 report.missed("properties", 1);

@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use cg_minecraft::content::{GAME, JAVA};
+use cg_registry::Name;
+use cg_store::prelude::Property;
 use cg_store::view::Area;
 use cg_store::{Error, World};
 
@@ -52,6 +55,7 @@ pub(super) fn begin(
     if options.merge.is_none() && !is_empty(world)? {
         return Err(ImportError::NotEmpty);
     }
+    check_game(world)?;
     let stored = stored_level(world)?;
     let only = source.save.only_nether_or_end().filter(|_| stored.is_some());
     if let Some(only) = &only {
@@ -81,10 +85,26 @@ fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
         for name in deleted {
             tx.delete_object(key::file_key(name)?)?;
         }
+        tx.set_property(game(), Some(JAVA.as_bytes().to_vec()));
         progress::put_head(tx, head);
         progress::Stored::Ok(())
     })?;
     Ok(())
+}
+
+/// The property that says of which game a world is.
+fn game() -> Property {
+    Property::Named(Name::new(GAME).expect("a literal name"))
+}
+
+/// Refuses a world of another game.
+fn check_game(world: &World) -> Result<(), ImportError> {
+    match world.property(&game())? {
+        Some(found) if found != JAVA.as_bytes() => {
+            Err(ImportError::OtherGame { game: String::from_utf8_lossy(&found).into_owned() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The bytes of the `level.dat` that a world holds.

@@ -16,6 +16,12 @@ pub enum ImportError {
     /// The world has chunks, entities or objects of a save that this import did not bring.
     #[error("the world is not empty; choose the merge mode `replace` or `keep`, or import into a new world")]
     NotEmpty,
+    /// The world is of another game, whose blocks have other names.
+    #[error("the world is of the game `{game}` and not of Java Edition; import into a new world")]
+    OtherGame {
+        /// The game.
+        game: String,
+    },
     /// The world holds half of an import of a save elsewhere. One that was moved is known if nothing else of it changed.
     #[error("the world holds an unfinished import of another save; import that again, or abandon it")]
     OtherImport,

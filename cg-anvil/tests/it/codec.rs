@@ -12,6 +12,7 @@ use cg_anvil::{
 };
 use cg_format::frame::{Codec, Draft};
 use cg_format::{Dimension, Space, key};
+use cg_minecraft::content::GAME;
 use cg_store::ErrorKind;
 use cg_store::engine::{Batch, Level, Stamp};
 use cg_store::prelude::*;
@@ -85,6 +86,13 @@ fn copied(world: &World, columns: impl Iterator<Item = (String, ColumnPos)>) -> 
             })
             .expect("no damage");
     }
+    let game = Property::Named(Name::new(GAME).expect("a literal name"));
+    let bytes = world.property(&game).expect("no damage");
+    let named = copy.transaction(|tx| {
+        tx.set_property(game, bytes);
+        Ok::<_, cg_store::Error>(())
+    });
+    named.expect("the world takes it");
     copy
 }
 

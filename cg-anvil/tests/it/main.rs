@@ -6,6 +6,7 @@ mod codec;
 mod corpus;
 mod corrupt;
 mod export;
+mod game;
 #[path = "../../../testdata/held.rs"]
 mod held;
 mod import;

@@ -139,6 +139,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         Err(
             error @ (ImportError::NotEmpty
             | ImportError::OtherChoices { .. }
+            | ImportError::OtherGame { .. }
             | ImportError::OtherImport
             | ImportError::OtherRules),
         ) => return Err(Failure::usage(advised(&error))),

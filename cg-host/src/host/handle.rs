@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use cg_minecraft::content::GAME;
+use cg_registry::Name;
 use cg_store::World;
+use cg_store::prelude::Property;
 use parking_lot::{Condvar, Mutex};
 
 use super::pending::Pending;
-use super::state::{HostMetrics, HostOptions, Inner, State, game_property};
+use super::state::{HostMetrics, HostOptions, Inner, State};
 use crate::binding::{Binding, Known};
 use crate::codec;
 use crate::column::Column;
@@ -81,7 +84,7 @@ impl Host {
     /// [`Error::OtherGame`], and what the store says.
     pub fn new(world: World, options: HostOptions) -> Result<Self, Error> {
         if let Some(game) = &options.game {
-            let property = game_property();
+            let property = Property::Named(Name::new(GAME).expect("a literal name"));
             match world.property(&property)? {
                 Some(stored) if stored == game.as_bytes() => {}
                 Some(stored) => {

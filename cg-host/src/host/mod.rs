@@ -14,5 +14,5 @@ mod writes;
 
 pub use handle::{Host, Peeked};
 pub use saves::Saved;
-pub use state::{GAME, HostMetrics, HostOptions};
+pub use state::{HostMetrics, HostOptions};
 pub use writes::Writes;

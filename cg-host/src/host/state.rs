@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cg_store::World;
 use cg_store::engine::EngineError;
-use cg_store::prelude::{Durability, Property};
+use cg_store::prelude::Durability;
 use parking_lot::{Condvar, Mutex};
 
 use super::batch::Batch;
@@ -14,9 +14,6 @@ use super::seen::Seen;
 use super::writes::{SavedColumn, Write, Writes};
 use crate::codec::OnDamage;
 use crate::error::Error;
-
-/// The property that says of which game a world is.
-pub const GAME: &str = "cherrygrove:game";
 
 /// How a host uses a world.
 #[derive(Debug, Clone)]
@@ -155,11 +152,6 @@ impl State {
             }
         }
     }
-}
-
-/// The property that says of which game a world is.
-pub(crate) fn game_property() -> Property {
-    Property::Named(cg_registry::Name::new(GAME).expect("a literal name"))
 }
 
 impl Inner {
