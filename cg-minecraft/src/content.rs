@@ -22,7 +22,7 @@ pub const COLUMN: &str = "minecraft:column";
 pub const DATA_VERSION: &str = "minecraft:data_version";
 /// Side data: the biome of each block, where the `biomes` of the section, four blocks wide, cannot say it.
 pub const BLOCK_BIOMES: &str = "minecraft:block_biomes";
-/// The property that says of which game a world is, as text.
+/// The property that names the game of a world, as text.
 pub const GAME: &str = "cherrygrove:game";
 /// The value of [`GAME`] in a world of Java Edition.
 pub const JAVA: &str = "java";

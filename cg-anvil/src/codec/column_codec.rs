@@ -75,8 +75,8 @@ impl ColumnCodec {
     /// Reads the slots of a column. Pure: it asks no world and registers nothing. The result is for this codec's world, whose
     /// kinds of side data it uses.
     ///
-    /// A column with an unreadable part keeps its slot as bytes too, as one that an import meets. A slot of bytes of which
-    /// nothing can be read is kept as it is, and so is a column of before 1.13.
+    /// A column with an unreadable part keeps its slot as bytes too, as one that an import meets. A slot that cannot be
+    /// read at all is kept as it is, and so is a column of before 1.13.
     ///
     /// # Errors
     /// [`ColumnError`] of NBT that is no slot of this column.
@@ -88,7 +88,7 @@ impl ColumnCodec {
     /// removed. Registers the names of block states and entities that the world has not yet, also if the transaction
     /// does not commit.
     ///
-    /// An entity whose UUID one of another column has moves here.
+    /// An entity moves here if one of another column has its UUID.
     ///
     /// # Errors
     /// If a chunk or an entity that the world has of the column is damaged, and if the dimension's name is too long for the

@@ -1,4 +1,4 @@
-//! Which entities are of which column.
+//! The entities of each column.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -13,7 +13,7 @@ use crate::region::{ColumnPos, RawSlot};
 pub enum SlotContent {
     /// NBT, and when it was written, in seconds since 1970; zero where that is not known.
     Nbt(Vec<u8>, u32),
-    /// As it stood in its file: of a slot of which not all can be read.
+    /// The bytes as they stood in the file, of a slot that cannot be read in full.
     Raw(RawSlot),
 }
 
@@ -48,7 +48,7 @@ pub struct DecodedColumn {
     pub(super) column: Option<PreparedColumn>,
     pub(super) entities: Option<PreparedEntities>,
     pub(super) points: Option<Points>,
-    /// Slots of which not all could be read: of `region/`, `entities/` and `poi/`.
+    /// Slots of `region/`, `entities/` and `poi/` that could not be read in full.
     pub(super) kept: [Option<KeptSlot>; 3],
 }
 
@@ -63,7 +63,7 @@ pub struct ColumnReport {
     pub entities: u64,
     /// Entities that the world had of it and that are gone.
     pub removed_entities: u64,
-    /// Slots of which not all could be read, and which are kept as bytes.
+    /// Slots that could not be read in full and are kept as bytes.
     pub kept_slots: u64,
     /// Whether the world keeps the column that it has, because blocks of the new one cannot be read: half of a column
     /// takes the place of none.

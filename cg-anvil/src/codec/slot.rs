@@ -134,7 +134,7 @@ pub(crate) fn torn(column: Column, raw: RawSlot, mask: &Mask, reason: &str) -> K
     KeptSlot { bytes: Bytes::Raw(raw), mapped, reason: reason.to_owned() }
 }
 
-/// A slot as it was of which nothing could be read. Points of interest are `alone` where the save has no column.
+/// A slot that could not be read at all, as it was. Points of interest are `alone` where the save has no column.
 pub(crate) fn unread(folder: Folder, raw: RawSlot, reason: String, is_alone: bool) -> KeptSlot {
     let mapped = match folder {
         Folder::Region => Mapped::Nothing,

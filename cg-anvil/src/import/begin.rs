@@ -92,7 +92,7 @@ fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The property that says of which game a world is.
+/// The property that names the game of a world.
 fn game() -> Property {
     Property::Named(Name::new(GAME).expect("a literal name"))
 }

@@ -20,7 +20,7 @@ pub(super) enum Part {
     Kept,
     /// Its points of interest, which the import brought.
     Points,
-    /// Its slot of `entities/`, of which the import brought what is no entity.
+    /// Its slot of `entities/`, from which the import brought what is no entity.
     EntitySlot,
     /// Its slot of `region/`, which could not be read.
     Unread,

@@ -190,7 +190,7 @@ fn a_damaged_chunk_is_an_error_and_no_absence() {
     assert!(other.parts.column.is_some() && other.parts.entities.is_some());
 }
 
-/// A column of which one section cannot be read, and one that can.
+/// A column with a section that cannot be read, and one without.
 fn torn(at: ColumnPos) -> Vec<u8> {
     nbt::document(|root| {
         root.int("DataVersion", maker::DATA_VERSION);

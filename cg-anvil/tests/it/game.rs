@@ -19,7 +19,7 @@ fn an_import_makes_a_world_one_of_java_edition() {
     let (world, _) = imported(&save, &dir.path().join("world"));
     assert_eq!(world.property(&game()).expect("sound").as_deref(), Some(&b"java"[..]));
     let report = export(&world, &out, &ExportOptions::default(), |_| {}).expect("exported");
-    assert_eq!(report.not_exported.get("properties"), None, "a save says of which game it is by being one");
+    assert_eq!(report.not_exported.get("properties"), None, "a save needs no name of its game");
 }
 
 #[test]

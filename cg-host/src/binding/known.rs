@@ -13,7 +13,7 @@ use crate::problem::BindingProblem;
 pub struct KnownBlock {
     /// Such as `minecraft:oak_log[axis=y]`.
     pub name: Name,
-    /// Whether it hides what is behind it. Used if the world does not have the block yet.
+    /// Whether it hides the blocks behind it. Used if the world does not have the block yet.
     pub is_opaque: bool,
     /// Whether it has a block entity. A block that the world has keeps what it was registered with.
     pub owns_block_entity: bool,

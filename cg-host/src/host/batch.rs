@@ -26,7 +26,7 @@ pub(super) struct Batch {
 pub(super) enum EntityWrite {
     /// It is in this column.
     In(Arc<SavedColumn>),
-    /// It was put by itself, as the numbered write of the numbered list.
+    /// It was put alone: the numbers of the list and of the write.
     Put(usize, usize),
     Deleted,
 }

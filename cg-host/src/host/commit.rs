@@ -173,7 +173,7 @@ impl Inner {
 /// The columns of lists, in their last form, and the entities that each may have lost.
 ///
 /// An entity that went from one column to another was put there before it is missed. If a column is saved twice, the later
-/// one says what is gone. An entity that was put by itself after its column stays as it was put.
+/// one says what is gone. An entity that was put alone after its column stays as it was put.
 fn gone<'l>(lists: &[&'l Writes], spared: &BTreeSet<EntityId>) -> Vec<(&'l SavedColumn, BTreeSet<EntityId>)> {
     let mut columns: HashMap<ColumnAt, (usize, &SavedColumn, BTreeSet<EntityId>)> = HashMap::new();
     let mut puts: HashMap<EntityId, usize> = HashMap::new();

@@ -35,7 +35,10 @@ pub(crate) struct Options {
     /// How often a process of each host is killed.
     #[arg(long, default_value_t = 5)]
     kills: u32,
-    /// Build the optimised library and print costs beside those of Rust, instead of the tests.
+    /// Optimise the library, as a server uses it. Without it, it is the one of the tests, with debug assertions.
+    #[arg(long)]
+    release: bool,
+    /// Print costs of the optimised library beside those of Rust and of dragonfly's own provider, instead of the tests.
     #[arg(long)]
     bench: bool,
 }
@@ -43,7 +46,7 @@ pub(crate) struct Options {
 impl Options {
     /// All hosts, as CI tests them.
     pub(crate) const fn all() -> Self {
-        Self { host: Vec::new(), require: Vec::new(), kills: 5, bench: false }
+        Self { host: Vec::new(), require: Vec::new(), kills: 5, release: false, bench: false }
     }
 
     fn asks_for(&self, host: Host) -> bool {
@@ -66,7 +69,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
 pub(crate) fn steps(context: &Context, environment: &Environment, options: &Options, report: &mut Report) {
     let mut built = None;
     report.step("hosts: lib", || {
-        built = Some(library::build(context, environment, options.bench)?);
+        built = Some(library::build(context, environment, options.release || options.bench)?);
         Ok(Outcome::Passed)
     });
     let Some(library) = built else { return };
