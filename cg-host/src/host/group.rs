@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use cg_format::EntityId;
 
-use super::batch::Batch;
 use super::commit::Refusal;
 use super::state::Inner;
 use super::writes::Writes;
@@ -44,7 +43,7 @@ impl Inner {
                     }
                 }
             };
-            let committed = self.commit_batch(&batch);
+            let committed = self.commit_lists(batch.lists().iter().collect(), &mut BTreeSet::new());
             let mut state = self.state.lock();
             match committed {
                 Ok(()) => {
@@ -67,30 +66,18 @@ impl Inner {
         Ok(())
     }
 
-    /// Commits a batch. An error says that the world may take it later.
-    fn commit_batch(&self, batch: &Batch) -> Result<(), Error> {
-        let mut lists: Vec<&Writes> = batch.lists().iter().collect();
-        let mut spared = BTreeSet::new();
-        let refused = |list: &Writes, error: &Error, spared: &mut BTreeSet<EntityId>| {
-            spared.extend(list.entities_of_columns());
-            self.refuse(list, error);
-        };
-        while let Err(Refusal { list, error }) = self.run(&lists, &spared, None) {
+    /// Commits lists, and leaves out those that the world refuses for good. An error says that it may take the rest later.
+    fn commit_lists(&self, mut lists: Vec<&Writes>, spared: &mut BTreeSet<EntityId>) -> Result<(), Error> {
+        while let Err(Refusal { list, error }) = self.run(&lists, spared, None) {
             if error.may_pass() {
                 return Err(error);
             }
-            let Some(place) = list else {
-                // The fault is in the commit itself, which does not name a list. So each is a commit of its own.
-                for list in lists {
-                    match self.run(&[list], &spared, None) {
-                        Ok(_) => {}
-                        Err(Refusal { error, .. }) if error.may_pass() => return Err(error),
-                        Err(Refusal { error, .. }) => refused(list, &error, &mut spared),
-                    }
-                }
-                return Ok(());
+            let Some(place) = list.or((lists.len() == 1).then_some(0)) else {
+                return parts(lists).into_iter().try_for_each(|part| self.commit_lists(part, spared));
             };
-            refused(lists.remove(place), &error, &mut spared);
+            let refused = lists.remove(place);
+            spared.extend(refused.entities_of_columns());
+            self.refuse(refused, &error);
         }
         Ok(())
     }
@@ -147,4 +134,14 @@ impl Inner {
             resume_at = (!is_committed).then(|| Instant::now() + RESUME_AFTER);
         }
     }
+}
+
+/// Parts of lists whose commit was refused without a name: columns stay together, because they were checked one by one
+/// before, and each other list is alone.
+fn parts(lists: Vec<&Writes>) -> Vec<Vec<&Writes>> {
+    let (columns, others): (Vec<_>, Vec<_>) = lists.into_iter().partition(|list| list.has_columns());
+    if columns.is_empty() || others.is_empty() {
+        return columns.into_iter().chain(others).map(|list| vec![list]).collect();
+    }
+    std::iter::once(columns).chain(others.into_iter().map(|list| vec![list])).collect()
 }

@@ -171,6 +171,11 @@ impl Writes {
         self.all.push(Write::Record(id, record.map(Box::new)));
     }
 
+    /// Whether it saves columns.
+    pub(super) fn has_columns(&self) -> bool {
+        self.all.iter().any(|write| matches!(write, Write::Column(_)))
+    }
+
     /// The entities that are in its columns.
     pub(super) fn entities_of_columns(&self) -> impl Iterator<Item = EntityId> {
         let columns = self.all.iter().filter_map(|write| match write {

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cg_format::ChunkAt;
-use cg_format::entity::{Entity, Owner, Reason};
+use cg_format::entity::{Entity, EntityPos, Owner, Reason};
 use cg_host::{BlockEntity, Cells, Column, ColumnAt, HostOptions, Saved, Writes};
 use cg_store::prelude::Property;
 use cg_store::settings::WorldSettings;
-use cg_store::{StoreLimits, World, WorldOptions};
+use cg_store::{ErrorKind, StoreLimits, World, WorldOptions};
 
 use crate::maker::{AIR, CHEST, FORM, STONE, at, known, made, name, over, section, uniform};
 use crate::scene::{LONG, cow_id, cows, disk, fill_disk, grouped, mood, stored, with};
@@ -260,4 +260,28 @@ fn an_entity_that_was_shown_in_other_heights_ends() {
     column.sections.push(section(-3, vec![Cells::uniform(STONE, FORM, 4)]));
     made.host.save(&made.binding, column, false).expect("sound");
     assert_eq!(cows(&made.load().expect("sound")), [0; 0], "the host was shown it, and has it no longer");
+}
+
+#[test]
+fn a_list_that_only_the_commit_refuses_stops_no_other() {
+    let made = grouped(LONG);
+    let there = at(made.at.dimension, 4, -5);
+    made.save(&with(&made, made.at, &[1]));
+    let component = mood(&made, 1);
+    made.submit(&with(&made, made.at, &[]));
+    let position = EntityPos::new(made.at.dimension, made.block(0, 0, 0), [0.0; 3]).expect("sound");
+    let offline = Owner::Detached(Reason::new("offline").expect("sound"));
+    let mut writes = Writes::new();
+    writes.put_entity(cow_id(7), Entity::new(cg_format::EntityTypeId::new(999), offline, position));
+    made.host.submit_writes(&mut writes).expect("its kind is looked up when it is committed");
+    made.host.submit(&made.binding, with(&made, there, &[1]), false).expect("sound");
+    let error = made.host.flush().expect_err("the world has no such kind");
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    made.host.flush().expect("it was reported once");
+    assert_eq!(made.host.metrics().refused, 1);
+    let load = |at| made.host.load(&made.binding, at).expect("sound").expect("stored");
+    assert_eq!((cows(&load(made.at)), cows(&load(there))), (vec![], vec![1]));
+    let cow = made.host.entity(cow_id(1)).expect("sound").expect("it crossed");
+    assert_eq!(cow.component(component), Some(&[5][..]), "it crossed in one commit");
+    assert_eq!(made.host.entity(cow_id(7)).expect("sound"), None);
 }
