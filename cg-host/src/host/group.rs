@@ -88,6 +88,11 @@ impl Inner {
         state.metrics.refused += 1;
         state.refused.get_or_insert_with(|| error.clone());
         state.forget(list);
+        for at in list.columns().map(|saved| saved.column.at) {
+            if error.place().is_some_and(|place| at.has(place)) {
+                state.verdicts.remember(at, error);
+            }
+        }
     }
 
     /// Commits groups until the host is closed.
@@ -139,7 +144,8 @@ impl Inner {
 /// Parts of lists whose commit was refused without a name: columns stay together, because they were checked one by one
 /// before, and each other list is alone.
 fn parts(lists: Vec<&Writes>) -> Vec<Vec<&Writes>> {
-    let (columns, others): (Vec<_>, Vec<_>) = lists.into_iter().partition(|list| list.has_columns());
+    let (columns, others): (Vec<_>, Vec<_>) =
+        lists.into_iter().partition(|list| list.columns().next().is_some());
     if columns.is_empty() || others.is_empty() {
         return columns.into_iter().chain(others).map(|list| vec![list]).collect();
     }

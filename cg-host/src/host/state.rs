@@ -123,10 +123,8 @@ impl State {
 
     /// Forgets the content of the columns of a list that failed. The host was shown what it was shown before.
     pub(super) fn forget(&mut self, writes: &Writes) {
-        for write in &writes.all {
-            if let Write::Column(saved) = write {
-                self.seen.refused(&saved.column.at, &saved.shown);
-            }
+        for saved in writes.columns() {
+            self.seen.refused(&saved.column.at, &saved.shown);
         }
         if writes.is_raw() {
             self.seen.forget_content();
@@ -135,10 +133,7 @@ impl State {
 
     /// The verdict on a column of a list that is known to be damaged: it would be refused when it is committed.
     pub(super) fn verdict(&self, writes: &Writes) -> Option<Error> {
-        writes.all.iter().find_map(|write| match write {
-            Write::Column(saved) => self.verdicts.find(&saved.column.at),
-            _ => None,
-        })
+        writes.columns().find_map(|saved| self.verdicts.find(&saved.column.at))
     }
 
     /// Adds to the columns of a list what the host was shown of each until now.

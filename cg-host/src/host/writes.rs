@@ -171,18 +171,17 @@ impl Writes {
         self.all.push(Write::Record(id, record.map(Box::new)));
     }
 
-    /// Whether it saves columns.
-    pub(super) fn has_columns(&self) -> bool {
-        self.all.iter().any(|write| matches!(write, Write::Column(_)))
+    /// The columns that it saves.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Arc<SavedColumn>> {
+        self.all.iter().filter_map(|write| match write {
+            Write::Column(saved) => Some(saved),
+            _ => None,
+        })
     }
 
     /// The entities that are in its columns.
     pub(super) fn entities_of_columns(&self) -> impl Iterator<Item = EntityId> {
-        let columns = self.all.iter().filter_map(|write| match write {
-            Write::Column(saved) => Some(&saved.column.entities),
-            _ => None,
-        });
-        columns.flatten().map(|entity| entity.id)
+        self.columns().flat_map(|saved| &saved.column.entities).map(|entity| entity.id)
     }
 
     /// Whether it changes chunks, or entities that may be in them, past the columns.

@@ -43,6 +43,9 @@ fn a_damaged_section_is_an_error_and_keeps_its_bytes() {
     assert_eq!((error.kind(), error.place()), (ErrorKind::Damaged, Some(place)));
     assert_eq!(made.host.metrics().refused, 1);
     assert!(made.host.load(&made.binding, other).expect("sound").is_some());
+    // The verdict is remembered before anything of it is read again.
+    let error = made.host.submit(&made.binding, uniform(made.at, &[AIR]), false).expect_err("damaged");
+    assert_eq!((error.kind(), error.place()), (ErrorKind::Damaged, Some(place)));
     let error = made.host.load(&made.binding, made.at).expect_err("damaged");
     assert_eq!((error.kind(), error.place()), (ErrorKind::Damaged, Some(place)));
     // The verdict is remembered.
