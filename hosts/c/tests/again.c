@@ -11,22 +11,12 @@ static uint32_t dim;
 
 /* A world whose groups stay open until they are ended. */
 static void begin(void) {
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
+    cg_options options = options_of(CG_CREATE);
     options.group_ms = 60000;
     options.min_free_bytes = 1;
-    OK(cg_world_open(world_path("world"), &options, &world, E));
+    world = world_with("world", &options);
     binding = binding_of(world, 16);
     dim = overworld(world);
-}
-
-static cg_handle load(const cg_column **view) {
-    cg_column_at at = at_of(dim, 0, 0, 0, 3);
-    cg_handle out = 0;
-    OK(cg_column_load(world, binding, &at, &out, view, E));
-    return out;
 }
 
 static void submit(const column *c, uint32_t flags) { OK(cg_column_submit(world, binding, &c->view, flags, E)); }
@@ -131,7 +121,7 @@ TEST(a_pending_column_shows_what_stays) {
     submit(plain_one, 0); /* without biomes and light: stored ones stay */
     for (int committed = 0; committed < 2; committed++) {
         const cg_column *view = NULL;
-        cg_handle out = load(&view);
+        cg_handle out = column_load(world, binding, dim, 0, &view);
         EQUAL(3, block_in(view, 0, 0, 0));
         CHECK(view->sections[0].block_light != NULL && view->sections[0].block_light[5] == 0x77);
         EQUAL(2, view->sections[0].biomes.side_log2);
@@ -177,7 +167,7 @@ TEST(a_pending_column_has_the_form_of_its_binding) {
     submit(c, 0);
     for (int committed = 0; committed < 2; committed++) {
         const cg_column *view = NULL;
-        cg_handle out = load(&view);
+        cg_handle out = column_load(world, binding, dim, 0, &view);
         const cg_cells *cells = &view->sections[0].layers[0];
         EQUAL(CG_ORDER_YZX, cells->order);
         EQUAL(64, cells->word_bits);
@@ -281,7 +271,7 @@ TEST(scheduled_ticks_of_a_part) {
     part->view.scheduled_count = 1;
     OK(cg_column_save(world, binding, &part->view, CG_PART, NULL, E));
     const cg_column *view = NULL;
-    cg_handle out = load(&view);
+    cg_handle out = column_load(world, binding, dim, 0, &view);
     EQUAL(2, view->scheduled_count);
     EQUAL(CG_OK, cg_release(out));
     world_close(world);

@@ -11,30 +11,22 @@ static uint64_t heat, items, air, furnace, stone, side;
 static void begin(void) {
     world = world_new();
     dim = overworld(world);
-    cg_name names[3];
-    memset(names, 0, sizeof names);
     uint64_t ids[3];
-    names[0].name = str("game:heat");
-    names[0].width = 4;
-    names[1].name = str("game:items");
-    OK(cg_names_register(world, CG_COMPONENTS, names, 2, ids, E));
+    cg_name parts[2] = {name_of("game:heat", 0, 4), name_of("game:items", 0, 0)};
+    OK(cg_names_register(world, CG_COMPONENTS, parts, 2, ids, E));
     heat = ids[0];
     items = ids[1];
     cg_str has[2] = {str("game:heat"), str("game:items")};
-    memset(names, 0, sizeof names);
-    names[0].name = str("minecraft:air");
-    names[1].name = str("game:furnace");
-    names[1].components = has;
-    names[1].component_count = 2;
-    names[2].name = str("game:stone");
-    OK(cg_names_register(world, CG_BLOCKS, names, 3, ids, E));
+    cg_name blocks[3] = {name_of("minecraft:air", 0, 0), name_of("game:furnace", 0, 0), name_of("game:stone", 0, 0)};
+    blocks[1].components = has;
+    blocks[1].component_count = 2;
+    OK(cg_names_register(world, CG_BLOCKS, blocks, 3, ids, E));
     air = ids[0];
     furnace = ids[1];
     stone = ids[2];
-    memset(names, 0, sizeof names);
-    names[0].name = str("game:weather");
-    OK(cg_names_register(world, CG_SIDES, names, 1, &side, E));
-    OK(cg_tx_new(world, &tx, E));
+    cg_name weather = name_of("game:weather", 0, 0);
+    OK(cg_names_register(world, CG_SIDES, &weather, 1, &side, E));
+    tx = tx_of(world);
 }
 
 static void end(void) {
@@ -283,15 +275,9 @@ TEST(heights_beyond_those_of_columns) {
 
 TEST(a_chunk_of_another_world_is_refused) {
     begin();
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
-    cg_handle other = 0, chunk = 0;
-    OK(cg_world_open(world_path("other"), &options, &other, E));
-    cg_name name;
-    memset(&name, 0, sizeof name);
-    name.name = str("game:stone");
+    cg_options options = options_of(CG_CREATE);
+    cg_handle other = world_with("other", &options), chunk = 0;
+    cg_name name = name_of("game:stone", 0, 0);
     uint64_t id = 0;
     OK(cg_names_register(other, CG_BLOCKS, &name, 1, &id, E));
     OK(cg_chunk_new(other, id, &chunk, E));

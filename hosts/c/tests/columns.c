@@ -26,10 +26,8 @@ static uint32_t bits_for(uint32_t values) {
 }
 
 static void load_and_check(cg_handle world, cg_handle binding, uint32_t dim, int64_t x, const uint32_t *numbers) {
-    cg_column_at at = at_of(dim, x, 0, 0, 3);
-    cg_handle loaded = 0;
     const cg_column *view = NULL;
-    OK(cg_column_load(world, binding, &at, &loaded, &view, E));
+    cg_handle loaded = column_load(world, binding, dim, x, &view);
     EQUAL(1, view->section_count);
     EQUAL(0, view->sections[0].y);
     EQUAL(x, view->x);

@@ -23,14 +23,11 @@ static uint8_t next_byte(void) {
 }
 
 static void open_with(uint32_t mode, uint32_t on_damage) {
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = mode;
+    cg_options options = options_of(mode);
     options.durability = CG_PROCESS;
     options.on_damage = on_damage;
     options.min_free_bytes = 1;
-    OK(cg_world_open(world_path("world"), &options, &world, E));
+    world = world_with("world", &options);
     binding = binding_of(world, 8);
     dim = overworld(world);
 }
@@ -41,12 +38,8 @@ static void save_marked(int64_t x, const uint8_t *first, const uint8_t *second) 
     column *c = column_new(dim, x, 0, 3);
     column_add(c, 0, 4);
     column_add(c, 1, 3);
-    cg_block_entity owned[2];
-    memset(owned, 0, sizeof owned);
-    owned[0].at = pos(x * 16 + 1, 1, 1);
-    owned[0].nbt = bytes(first, MARK);
-    owned[1].at = pos(x * 16 + 1, 17, 1);
-    owned[1].nbt = bytes(second, MARK);
+    cg_block_entity owned[2] = {block_entity_of(pos(x * 16 + 1, 1, 1), bytes(first, MARK)),
+                                block_entity_of(pos(x * 16 + 1, 17, 1), bytes(second, MARK))};
     c->view.block_entities = owned;
     c->view.block_entity_count = 2;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
@@ -108,10 +101,8 @@ static void repair_and_check(void) {
     memcpy(damaged, before, CUT);
     for (size_t i = 0; i < CUT; i++) EQUAL(0, damaged[i]);
     open_with(CG_OPEN, CG_REFUSE);
-    cg_column_at at = at_of(dim, 1, 0, 0, 3);
-    cg_handle out = 0;
     const cg_column *view = NULL;
-    OK(cg_column_load(world, binding, &at, &out, &view, E));
+    cg_handle out = column_load(world, binding, dim, 1, &view);
     EQUAL(2, view->section_count);
     EQUAL(3, block_in(view, 5, 20, 5));
     size_t marked = 0;
@@ -189,10 +180,8 @@ TEST(a_flush_says_what_was_refused) {
 TEST(sound_sections_of_a_damaged_column) {
     damage();
     open_with(CG_OPEN, CG_PARTIAL);
-    cg_column_at at = at_of(dim, 1, 0, 0, 3);
-    cg_handle out = 0;
     const cg_column *view = NULL;
-    OK(cg_column_load(world, binding, &at, &out, &view, E));
+    cg_handle out = column_load(world, binding, dim, 1, &view);
     EQUAL(1, view->damaged_sections);
     EQUAL(2, view->section_count);
     EQUAL(0, view->sections[0].flags);

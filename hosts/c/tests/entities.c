@@ -26,9 +26,8 @@ TEST(an_entity_comes_back) {
     world_close(world);
     world = world_again();
     binding = binding_of(world, 4);
-    cg_column_at at = at_of(dim, 0, 0, 0, 3);
     const cg_column *view = NULL;
-    OK(cg_column_load(world, binding, &at, &loaded, &view, E));
+    loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(1, view->entity_count);
     const cg_entity *found = &view->entities[0];
     CHECK(memcmp(found->id, cow.id, 16) == 0 && same_text(found->nbt, "moo"));
@@ -94,9 +93,8 @@ TEST(an_entity_of_an_unknown_kind_stays) {
     cg_handle out = 0;
     const cg_entity *one = NULL;
     EXPECT(CG_UNSUPPORTED, cg_entity_get(world, few, mob.id, &out, &one, NULL, E));
-    cg_column_at at = at_of(dim, 0, 0, 0, 3);
     const cg_column *view = NULL;
-    OK(cg_column_load(world, few, &at, &out, &view, E));
+    out = column_load(world, few, dim, 0, &view);
     EQUAL(0, view->entity_count);
     CHECK(view->kept > 0);
     EQUAL(CG_OK, cg_release(out));
@@ -159,18 +157,6 @@ TEST(moved_in_a_transaction_target_first) { moved(1, 0); }
 TEST(moved_in_a_group_source_first) { moved(0, 1); }
 TEST(moved_in_a_group_target_first) { moved(1, 1); }
 
-static int commit(cg_handle tx) {
-    int result = cg_tx_commit(tx, CG_DEFAULT, NULL, E);
-    EQUAL(CG_OK, cg_release(tx));
-    return result;
-}
-
-static cg_handle tx_of(cg_handle world) {
-    cg_handle tx = 0;
-    OK(cg_tx_new(world, &tx, E));
-    return tx;
-}
-
 TEST(entities_of_a_transaction) {
     cg_handle world = world_new(), binding = binding_of(world, 4);
     uint32_t dim = overworld(world);
@@ -210,11 +196,7 @@ TEST(entities_of_a_transaction) {
 TEST(components_of_entities) {
     cg_handle world = world_new(), binding = binding_of(world, 4), out = 0;
     uint32_t dim = overworld(world);
-    cg_name names[2];
-    memset(names, 0, sizeof names);
-    names[0].name = str("game:health");
-    names[0].width = 4;
-    names[1].name = str("game:bag");
+    cg_name names[2] = {name_of("game:health", 0, 4), name_of("game:bag", 0, 0)};
     uint64_t parts[2];
     OK(cg_names_register(world, CG_COMPONENTS, names, 2, parts, E));
     static const uint8_t health[4] = {20, 0, 0, 0};

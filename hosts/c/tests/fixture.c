@@ -37,25 +37,41 @@ cg_str world_path(const char *name) {
     return str(path);
 }
 
-cg_handle world_open(uint32_t mode, uint32_t durability) {
+cg_options options_of(uint32_t mode) {
     cg_options options = {0};
     options.struct_size = sizeof options;
     options.mode = mode;
-    options.durability = durability;
-    options.min_free_bytes = 1;
+    return options;
+}
+
+cg_handle world_with(const char *name, const cg_options *options) {
     cg_handle world = 0;
-    OK(cg_world_open(world_path("world"), &options, &world, E));
+    OK(cg_world_open(world_path(name), options, &world, E));
     CHECK(world != 0);
     return world;
+}
+
+cg_handle world_open(uint32_t mode, uint32_t durability) {
+    cg_options options = options_of(mode);
+    options.durability = durability;
+    options.min_free_bytes = 1;
+    return world_with("world", &options);
 }
 
 cg_handle world_new(void) { return world_open(CG_CREATE, CG_PROCESS); }
 cg_handle world_again(void) { return world_open(CG_OPEN, CG_PROCESS); }
 void world_close(cg_handle world) { OK(cg_world_close(world, E)); }
 
+cg_name name_of(const char *name, uint32_t flags, uint32_t width) {
+    cg_name n = {0};
+    n.name = str(name);
+    n.flags = flags;
+    n.width = width;
+    return n;
+}
+
 uint32_t dimension(cg_handle world, const char *name) {
-    cg_name added = {0};
-    added.name = str(name);
+    cg_name added = name_of(name, 0, 0);
     uint64_t id = CG_NO_ID;
     OK(cg_names_register(world, CG_DIMENSIONS, &added, 1, &id, E));
     CHECK(id < UINT32_MAX);
@@ -170,6 +186,40 @@ void save_one(cg_handle world, cg_handle binding, uint32_t dimension, int64_t x,
     column *c = column_of(dimension, x, z, number);
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
     free(c);
+}
+
+cg_handle column_load(cg_handle world, cg_handle binding, uint32_t dimension, int64_t x, const cg_column **view) {
+    cg_column_at at = at_of(dimension, x, 0, 0, 3);
+    cg_handle loaded = 0;
+    OK(cg_column_load(world, binding, &at, &loaded, view, E));
+    return loaded;
+}
+
+cg_block_entity block_entity_of(cg_pos at, cg_bytes nbt) {
+    cg_block_entity owned = {0};
+    owned.at = at;
+    owned.nbt = nbt;
+    return owned;
+}
+
+cg_handle tx_of(cg_handle world) {
+    cg_handle tx = 0;
+    OK(cg_tx_new(world, &tx, E));
+    return tx;
+}
+
+int commit(cg_handle tx) {
+    int result = cg_tx_commit(tx, CG_DEFAULT, NULL, E);
+    EQUAL(CG_OK, cg_release(tx));
+    return result;
+}
+
+int holds(cg_handle out, const char *text) {
+    cg_bytes found;
+    OK(cg_bytes_of(out, &found, E));
+    int same = same_text(found, text);
+    EQUAL(CG_OK, cg_release(out));
+    return same;
 }
 
 cg_column_at at_of(uint32_t dimension, int64_t x, int64_t z, int32_t min_y, int32_t max_y) {

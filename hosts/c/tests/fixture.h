@@ -21,6 +21,10 @@ int contains(cg_bytes found, const char *text);
 
 /* The path of a world of the case. */
 cg_str world_path(const char *name);
+/* Options of a mode, and defaults. */
+cg_options options_of(uint32_t mode);
+/* Opens the world of this name. */
+cg_handle world_with(const char *name, const cg_options *options);
 /* A new world named "world", at CG_PROCESS. */
 cg_handle world_new(void);
 /* Opens "world" again. */
@@ -28,6 +32,8 @@ cg_handle world_again(void);
 /* Opens "world" with a mode and a durability. */
 cg_handle world_open(uint32_t mode, uint32_t durability);
 void world_close(cg_handle world);
+/* A name to register, without components. */
+cg_name name_of(const char *name, uint32_t flags, uint32_t width);
 /* A dimension of this name. */
 uint32_t dimension(cg_handle world, const char *name);
 /* The dimension of most cases. */
@@ -71,6 +77,16 @@ void column_biomes(column *c, size_t section, const uint32_t *numbers, uint8_t s
 column *column_of(uint32_t dimension, int64_t x, int64_t z, uint32_t number);
 /* Saves such a column. */
 void save_one(cg_handle world, cg_handle binding, uint32_t dimension, int64_t x, int64_t z, uint32_t number);
+/* Loads heights 0 to 3 of the column (x, 0). Release it. */
+cg_handle column_load(cg_handle world, cg_handle binding, uint32_t dimension, int64_t x, const cg_column **view);
+
+cg_block_entity block_entity_of(cg_pos at, cg_bytes nbt);
+
+cg_handle tx_of(cg_handle world);
+/* Commits a transaction and releases it, also if that fails. */
+int commit(cg_handle tx);
+/* Whether a text is what a handle holds, which is released. */
+int holds(cg_handle out, const char *text);
 
 cg_column_at at_of(uint32_t dimension, int64_t x, int64_t z, int32_t min_y, int32_t max_y);
 cg_pos pos(int64_t x, int64_t y, int64_t z);

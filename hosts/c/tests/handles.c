@@ -25,9 +25,7 @@ static void as_world(cg_handle h, cg_handle binding) {
     const cg_settings *settings = NULL;
     uint64_t number = 0;
     cg_str text = str("game:x");
-    cg_name name;
-    memset(&name, 0, sizeof name);
-    name.name = text;
+    cg_name name = name_of("game:x", 0, 0);
     cg_world_info info;
     memset(&info, 0, sizeof info);
     info.struct_size = sizeof info;
@@ -150,7 +148,8 @@ static void as_the_rest(cg_handle h, cg_handle world, cg_handle queue) {
     REFUSED(cg_column_submit(world, h, &c->view, 0, E));
     REFUSED(cg_queue_load(queue, h, &at, 1, E));
     REFUSED(cg_queue_commit(queue, h, CG_DEFAULT, 1, E));
-    EQUAL(CG_INVALID, cg_queue_cancel(h, 1) == CG_CLOSED ? CG_INVALID : cg_queue_cancel(h, 1));
+    int result = cg_queue_cancel(h, 1);
+    CHECK(result == CG_INVALID || result == CG_CLOSED);
     free(c);
 }
 
@@ -235,13 +234,8 @@ TEST(handles_of_another_kind) {
 
 TEST(handles_of_another_world) {
     begin();
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
-    cg_handle other = 0, tx = 0;
-    OK(cg_world_open(world_path("other"), &options, &other, E));
-    OK(cg_tx_new(other, &tx, E));
+    cg_options options = options_of(CG_CREATE);
+    cg_handle other = world_with("other", &options), tx = tx_of(other);
     column *c = column_of(0, 0, 0, 0);
     cg_column_at at = at_of(0, 0, 0, 0, 3);
     cg_handle out = 0;

@@ -4,13 +4,6 @@
 
 #include "fixture.h"
 
-static cg_handle load(cg_handle world, cg_handle binding, uint32_t dim, const cg_column **view) {
-    cg_column_at at = at_of(dim, 0, 0, 0, 3);
-    cg_handle loaded = 0;
-    OK(cg_column_load(world, binding, &at, &loaded, view, E));
-    return loaded;
-}
-
 TEST(two_layers) {
     cg_handle world = world_new();
     uint32_t dim = overworld(world), numbers[CELLS], water[CELLS];
@@ -29,7 +22,7 @@ TEST(two_layers) {
     world = world_again();
     binding = bind(world, &desc);
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, binding, dim, &view);
+    cg_handle loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(2, view->sections[0].layer_count);
     for (uint32_t i = 0; i < CELLS; i++) {
         EQUAL(numbers[i], cell_at(&view->sections[0].layers[0], i >> 8, i >> 4 & 15, i & 15));
@@ -40,7 +33,7 @@ TEST(two_layers) {
     /* A host with two layers that lists one has the other empty. */
     c->sections[0].layer_count = 1;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
-    loaded = load(world, binding, dim, &view);
+    loaded = column_load(world, binding, dim, 0, &view);
     for (uint32_t i = 0; i < CELLS && view->sections[0].layer_count == 2; i++)
         EQUAL(0, cell_at(&view->sections[0].layers[1], i >> 8, i >> 4 & 15, i & 15));
     EQUAL(CG_OK, cg_release(loaded));
@@ -61,7 +54,7 @@ TEST(layers_above_those_of_the_host_stay) {
     OK(cg_column_save(world, two, &c->view, 0, NULL, E));
     save_one(world, one, dim, 0, 0, 2);
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, two, dim, &view);
+    cg_handle loaded = column_load(world, two, dim, 0, &view);
     EQUAL(2, view->sections[0].layer_count);
     EQUAL(5, cell_at(&view->sections[0].layers[1], 1, 2, 12));
     EQUAL(2, cell_at(&view->sections[0].layers[0], 1, 2, 12));
@@ -85,7 +78,7 @@ static void biomes(uint8_t side_log2) {
     binding = bind(world, &desc);
     save_one(world, binding, dim, 0, 0, 2); /* without biomes: stored ones stay */
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, binding, dim, &view);
+    cg_handle loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(side_log2, view->sections[0].biomes.side_log2);
     for (uint32_t i = 0; i < count; i++)
         EQUAL(numbers[i],
@@ -111,7 +104,7 @@ TEST(light_comes_back_and_stays) {
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
     save_one(world, binding, dim, 0, 0, 2);
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, binding, dim, &view);
+    cg_handle loaded = column_load(world, binding, dim, 0, &view);
     CHECK(view->sections[0].block_light != NULL && view->sections[0].sky_light != NULL);
     CHECK(memcmp(view->sections[0].block_light, c->light[0][0], LIGHT) == 0);
     CHECK(memcmp(view->sections[0].sky_light, c->light[0][1], LIGHT) == 0);
@@ -127,12 +120,8 @@ TEST(block_entities_come_back) {
     column *c = column_of(dim, 0, 0, 1);
     column_add(c, 2, 3);
     column_fill(c, 0, 0, numbers, plain());
-    cg_block_entity owned[2];
-    memset(owned, 0, sizeof owned);
-    owned[0].at = pos(1, 2, 3);
-    owned[0].nbt = text_bytes("a chest");
-    owned[1].at = pos(15, 47, 0);
-    owned[1].nbt = text_bytes("another");
+    cg_block_entity owned[2] = {block_entity_of(pos(1, 2, 3), text_bytes("a chest")),
+                                block_entity_of(pos(15, 47, 0), text_bytes("another"))};
     c->view.block_entities = owned;
     c->view.block_entity_count = 2;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
@@ -141,7 +130,7 @@ TEST(block_entities_come_back) {
     world = world_again();
     binding = binding_of(world, 8);
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, binding, dim, &view);
+    cg_handle loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(2, view->block_entity_count);
     for (size_t i = 0; i < 2; i++) {
         const cg_block_entity *found = &view->block_entities[i];
@@ -157,7 +146,7 @@ TEST(block_entities_come_back) {
     c->view.block_entity_count = 1;
     c->view.block_entities = owned + 1;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
-    loaded = load(world, binding, dim, &view);
+    loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(1, view->block_entity_count);
     EQUAL(47, view->block_entities[0].at.y);
     EQUAL(CG_OK, cg_release(loaded));
@@ -169,15 +158,12 @@ TEST(a_block_entity_of_a_block_that_owns_none) {
     cg_handle world = world_new(), binding = binding_of(world, 8);
     uint32_t dim = overworld(world);
     column *c = column_of(dim, 0, 0, 1);
-    cg_block_entity owned;
-    memset(&owned, 0, sizeof owned);
-    owned.at = pos(4, 5, 6);
-    owned.nbt = text_bytes("unusual");
+    cg_block_entity owned = block_entity_of(pos(4, 5, 6), text_bytes("unusual"));
     c->view.block_entities = &owned;
     c->view.block_entity_count = 1;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, binding, dim, &view);
+    cg_handle loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(1, view->block_entity_count);
     CHECK(same_text(view->block_entities[0].nbt, "unusual"));
     EQUAL(5, view->block_entities[0].at.y);
@@ -204,7 +190,7 @@ TEST(scheduled_ticks_are_relative) {
     c->view.scheduled_count = 2;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, binding, dim, &view);
+    cg_handle loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(2, view->scheduled_count);
     size_t first = view->scheduled[0].at.x == 1 ? 0 : 1;
     EQUAL(10, view->scheduled[first].due - view->tick);
@@ -225,7 +211,7 @@ TEST(an_unknown_block_is_kept_under_the_placeholder) {
     column_fill(c, 0, 0, numbers, plain());
     OK(cg_column_save(world, all, &c->view, 0, NULL, E));
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, few, dim, &view);
+    cg_handle loaded = column_load(world, few, dim, 0, &view);
     CHECK(view->kept > 0);
     for (uint32_t i = 0; i < CELLS; i++) {
         uint32_t expected = i % 8 < 3 ? i % 8 : 1;
@@ -237,7 +223,7 @@ TEST(an_unknown_block_is_kept_under_the_placeholder) {
     numbers[8 + 1] = 2; /* and one that it knows */
     column_fill(c, 0, 0, numbers, plain());
     OK(cg_column_save(world, few, &c->view, 0, NULL, E));
-    loaded = load(world, all, dim, &view);
+    loaded = column_load(world, all, dim, 0, &view);
     for (uint32_t i = 0; i < CELLS; i++)
         EQUAL(i == 7 || i == 9 ? 2 : i % 8, cell_at(&view->sections[0].layers[0], i >> 8, i >> 4 & 15, i & 15));
     EQUAL(0, view->kept);
@@ -265,15 +251,12 @@ TEST(a_block_entity_of_an_unknown_block_is_kept) {
     numbers[5] = 3;
     column *c = column_of(dim, 0, 0, 0);
     column_fill(c, 0, 0, numbers, plain());
-    cg_block_entity owned;
-    memset(&owned, 0, sizeof owned);
-    owned.at = pos(0, 0, 5);
-    owned.nbt = text_bytes("of a mod");
+    cg_block_entity owned = block_entity_of(pos(0, 0, 5), text_bytes("of a mod"));
     c->view.block_entities = &owned;
     c->view.block_entity_count = 1;
     OK(cg_column_save(world, all, &c->view, 0, NULL, E));
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, few, dim, &view);
+    cg_handle loaded = column_load(world, few, dim, 0, &view);
     EQUAL(0, view->block_entity_count);
     EQUAL(CG_OK, cg_release(loaded));
     numbers[5] = 1;
@@ -281,7 +264,7 @@ TEST(a_block_entity_of_an_unknown_block_is_kept) {
     column_fill(c, 0, 0, numbers, plain());
     c->view.block_entity_count = 0;
     OK(cg_column_save(world, few, &c->view, 0, NULL, E));
-    loaded = load(world, all, dim, &view);
+    loaded = column_load(world, all, dim, 0, &view);
     EQUAL(1, view->block_entity_count);
     CHECK(same_text(view->block_entities[0].nbt, "of a mod"));
     EQUAL(CG_OK, cg_release(loaded));
@@ -294,12 +277,8 @@ TEST(a_part_keeps_what_is_above_and_below) {
     uint32_t dim = overworld(world);
     column *c = column_new(dim, 0, 0, 3);
     for (int32_t y = 0; y < 3; y++) column_add(c, y, 3);
-    cg_block_entity owned[2];
-    memset(owned, 0, sizeof owned);
-    owned[0].at = pos(0, 1, 0);
-    owned[0].nbt = text_bytes("low");
-    owned[1].at = pos(0, 40, 0);
-    owned[1].nbt = text_bytes("high");
+    cg_block_entity owned[2] = {block_entity_of(pos(0, 1, 0), text_bytes("low")),
+                                block_entity_of(pos(0, 40, 0), text_bytes("high"))};
     c->view.block_entities = owned;
     c->view.block_entity_count = 2;
     OK(cg_column_save(world, binding, &c->view, 0, NULL, E));
@@ -307,7 +286,7 @@ TEST(a_part_keeps_what_is_above_and_below) {
     column_add(part, 0, 2);
     OK(cg_column_save(world, binding, &part->view, CG_PART, NULL, E));
     const cg_column *view = NULL;
-    cg_handle loaded = load(world, binding, dim, &view);
+    cg_handle loaded = column_load(world, binding, dim, 0, &view);
     EQUAL(3, view->section_count);
     EQUAL(1, view->block_entity_count);
     CHECK(same_text(view->block_entities[0].nbt, "high"));

@@ -161,9 +161,7 @@ TEST(lengths_that_no_memory_has) {
     text.ptr = "x";
     text.len = SIZE_MAX;
     cg_handle out = 0, tx = 0;
-    cg_name name;
-    memset(&name, 0, sizeof name);
-    name.name = str("game:x");
+    cg_name name = name_of("game:x", 0, 0);
     uint64_t id = 0;
     OK(cg_tx_new(world, &tx, E));
     EXPECT(CG_INVALID, cg_tx_object_put(tx, text_bytes("k"), huge, E));
@@ -259,18 +257,15 @@ TEST(biomes_that_are_none) {
 
 TEST(block_entities_that_are_none) {
     begin();
-    cg_block_entity owned[2];
-    memset(owned, 0, sizeof owned);
-    owned[0].at = owned[1].at = pos(1, 2, 3);
-    owned[0].nbt = owned[1].nbt = text_bytes("x");
+    cg_block_entity sound = block_entity_of(pos(1, 2, 3), text_bytes("x")), owned[2] = {sound, sound};
     c->view.block_entities = owned;
     c->view.block_entity_count = 1;
     WRONG(owned[0].at.x = 16);
-    owned[0].at = pos(1, 2, 3);
+    owned[0] = sound;
     WRONG(owned[0].at.y = 64);
-    owned[0].at = pos(1, 2, 3);
+    owned[0] = sound;
     WRONG(owned[0].at.y = INT64_C(1) << 40);
-    owned[0].at = pos(1, 2, 3);
+    owned[0] = sound;
     WRONG(view->block_entity_count = 2); /* two at one cell */
     WRONG(owned[0].nbt.ptr = NULL);
     end();

@@ -5,26 +5,6 @@
 
 #include "fixture.h"
 
-static cg_handle tx_of(cg_handle world) {
-    cg_handle tx = 0;
-    OK(cg_tx_new(world, &tx, E));
-    return tx;
-}
-
-static int commit(cg_handle tx) {
-    int result = cg_tx_commit(tx, CG_DEFAULT, NULL, E);
-    EQUAL(CG_OK, cg_release(tx));
-    return result;
-}
-
-static int holds(cg_handle out, const char *text) {
-    cg_bytes found;
-    OK(cg_bytes_of(out, &found, E));
-    int same = same_text(found, text);
-    EQUAL(CG_OK, cg_release(out));
-    return same;
-}
-
 TEST(objects_have_versions) {
     cg_handle world = world_new(), out = 0, tx = tx_of(world);
     OK(cg_tx_object_put(tx, text_bytes("key"), text_bytes("one"), E));

@@ -19,10 +19,7 @@ TEST(plan_changes_nothing) {
 }
 
 TEST(a_world_in_memory) {
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
+    cg_options options = options_of(CG_CREATE);
     cg_handle first = 0, second = 0;
     OK(cg_world_open(str(":memory:"), &options, &first, E));
     OK(cg_world_open(str(":memory:"), &options, &second, E)); /* another one */
@@ -38,10 +35,7 @@ TEST(a_world_in_memory) {
 }
 
 TEST(a_world_is_of_one_game) {
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
+    cg_options options = options_of(CG_CREATE);
     options.game = str("harvest");
     cg_handle world = 0;
     OK(cg_world_open(world_path("world"), &options, &world, E));

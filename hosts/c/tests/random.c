@@ -280,10 +280,7 @@ static void program(uint64_t seed) {
         palette[i] = (uint32_t)below(20);
         ids[i] = below(8);
     }
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
+    cg_options options = options_of(CG_CREATE);
     options.group_ms = 5;
     OK(cg_world_open(str(":memory:"), &options, &pool[0], E));
     pool[1] = binding_of(pool[0], 16);

@@ -11,7 +11,16 @@ static void begin(void) {
     world = world_new();
     binding = binding_of(world, 8);
     dim = overworld(world);
-    OK(cg_tx_new(world, &tx, E));
+    tx = tx_of(world);
+}
+
+/* Begins with a world whose groups stay open until they are ended. */
+static void begin_open_group(void) {
+    cg_options options = options_of(CG_CREATE);
+    options.group_ms = 60000;
+    world = world_with("world", &options);
+    binding = binding_of(world, 8);
+    dim = overworld(world);
 }
 
 static void end(void) {
@@ -66,13 +75,10 @@ TEST(everything_of_a_transaction_is_there) {
     EQUAL(2, stored_block(world, binding, dim, 16, 0, 0));
     EQUAL(1, entity_count(world, binding, dim, 1, 1));
     cg_handle out = 0;
-    cg_bytes found;
     OK(cg_object_get(world, text_bytes("k"), &out, NULL, E));
-    OK(cg_bytes_of(out, &found, E));
-    CHECK(same_text(found, "v"));
-    EQUAL(CG_OK, cg_release(out));
+    CHECK(holds(out, "v"));
     OK(cg_property_get(world, str("game:rules"), &out, E));
-    EQUAL(CG_OK, cg_release(out));
+    CHECK(holds(out, "none"));
     const cg_record *view = NULL;
     OK(cg_record_get(world, record.id, &out, &view, E));
     CHECK(same_text(view->bytes, "a sign"));
@@ -88,7 +94,7 @@ TEST(a_transaction_that_is_released_leaves_nothing) {
     cg_handle out = 0;
     EXPECT(CG_ABSENT, cg_object_get(world, text_bytes("k"), &out, NULL, E));
     EQUAL(0, out);
-    OK(cg_tx_new(world, &tx, E));
+    tx = tx_of(world);
     end();
 }
 
@@ -96,17 +102,12 @@ TEST(a_transaction_is_empty_after_its_commit) {
     begin();
     OK(cg_tx_object_put(tx, text_bytes("k"), text_bytes("1"), E));
     OK(cg_tx_commit(tx, CG_DEFAULT, NULL, E));
-    cg_handle other = 0, out = 0;
-    OK(cg_tx_new(world, &other, E));
+    cg_handle other = tx_of(world), out = 0;
     OK(cg_tx_object_put(other, text_bytes("k"), text_bytes("2"), E));
-    OK(cg_tx_commit(other, CG_DEFAULT, NULL, E));
-    EQUAL(CG_OK, cg_release(other));
+    OK(commit(other));
     EXPECT(CG_UNCHANGED, cg_tx_commit(tx, CG_DEFAULT, NULL, E));
     OK(cg_object_get(world, text_bytes("k"), &out, NULL, E));
-    cg_bytes found;
-    OK(cg_bytes_of(out, &found, E));
-    CHECK(same_text(found, "2"));
-    EQUAL(CG_OK, cg_release(out));
+    CHECK(holds(out, "2"));
     end();
 }
 
@@ -142,7 +143,7 @@ TEST(a_chunk_that_changed_is_a_conflict) {
         EXPECT(CG_ABSENT, cg_object_get(world, text_bytes("k"), &out, NULL, E));
     }
     EQUAL(CG_OK, cg_release(tx));
-    OK(cg_tx_new(world, &tx, E));
+    tx = tx_of(world);
     OK(cg_tx_expect_chunk(tx, dim, pos(0, 0, 0), version_of(pos(0, 0, 0)), E));
     OK(cg_tx_object_put(tx, text_bytes("k"), text_bytes("v"), E));
     OK(cg_tx_commit(tx, CG_DEFAULT, NULL, E));
@@ -198,10 +199,7 @@ TEST(one_of_100_columns_is_too_large) {
     size_t len = 17 << 20;
     uint8_t *large = (uint8_t *)malloc(len);
     for (size_t i = 0; i < len; i++) large[i] = (uint8_t)((i * 2654435761u) >> 13);
-    cg_block_entity owned;
-    memset(&owned, 0, sizeof owned);
-    owned.at = pos(49 * 16 + 1, 1, 1);
-    owned.nbt = bytes(large, len);
+    cg_block_entity owned = block_entity_of(pos(49 * 16 + 1, 1, 1), bytes(large, len));
     int result = CG_OK;
     cg_error *error = E;
     for (int64_t x = 0; x < 100 && result == CG_OK; x++) {
@@ -248,7 +246,7 @@ TEST(blocks_of_stored_chunks) {
     EXPECT(CG_NOT_FOUND, cg_tx_commit(tx, CG_DEFAULT, NULL, E));
     EQUAL(4, stored_block(world, binding, dim, 3, 4, 5));
     EQUAL(CG_OK, cg_release(tx));
-    OK(cg_tx_new(world, &tx, E));
+    tx = tx_of(world);
     int result = cg_tx_set_block(tx, dim, pos(3, 4, 5), 1 << 20, E); /* the world has no such block */
     if (result == CG_OK) result = cg_tx_commit(tx, CG_DEFAULT, NULL, E);
     CHECK(result == CG_INVALID || result == CG_NOT_FOUND);
@@ -290,14 +288,7 @@ TEST(what_is_submitted_is_seen_at_once) {
 }
 
 TEST(a_group_is_seen_before_it_is_committed) {
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
-    options.group_ms = 60000;
-    OK(cg_world_open(world_path("world"), &options, &world, E));
-    binding = binding_of(world, 8);
-    dim = overworld(world);
+    begin_open_group();
     cg_world_info before, after;
     memset(&before, 0, sizeof before);
     before.struct_size = sizeof before;
@@ -309,10 +300,8 @@ TEST(a_group_is_seen_before_it_is_committed) {
         free(c);
     }
     for (int64_t x = 0; x < 5; x++) {
-        cg_column_at at = at_of(dim, x, 0, 0, 3); /* other heights would end the group */
-        cg_handle out = 0;
         const cg_column *view = NULL;
-        OK(cg_column_load(world, binding, &at, &out, &view, E));
+        cg_handle out = column_load(world, binding, dim, x, &view); /* other heights would end the group */
         EQUAL(x, block_in(view, 1, 2, 3));
         EQUAL(CG_OK, cg_release(out));
     }
@@ -328,14 +317,7 @@ TEST(a_group_is_seen_before_it_is_committed) {
 }
 
 TEST(a_close_commits_the_open_group) {
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = CG_CREATE;
-    options.group_ms = 60000;
-    OK(cg_world_open(world_path("world"), &options, &world, E));
-    binding = binding_of(world, 8);
-    dim = overworld(world);
+    begin_open_group();
     column *c = column_of(dim, 0, 0, 5);
     OK(cg_column_submit(world, binding, &c->view, 0, E));
     world_close(world);

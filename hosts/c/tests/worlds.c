@@ -18,14 +18,6 @@ static int open_result(cg_str path, const cg_options *options) {
     return result;
 }
 
-static cg_options options_of(uint32_t mode) {
-    cg_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.mode = mode;
-    return options;
-}
-
 TEST(each_mode_of_opening) {
     cg_options open = options_of(CG_OPEN), create = options_of(CG_CREATE), either = options_of(CG_OPEN_OR_CREATE),
                read = options_of(CG_OPEN_READ_ONLY);
@@ -194,9 +186,7 @@ TEST(a_world_for_reading_takes_no_writes) {
         EQUAL(CG_OK, cg_release(tx));
     }
     EQUAL(CG_READ_ONLY, result);
-    cg_name name;
-    memset(&name, 0, sizeof name);
-    name.name = str("game:new");
+    cg_name name = name_of("game:new", 0, 0);
     uint64_t id = 0;
     EXPECT(CG_READ_ONLY, cg_names_register(world, CG_BLOCKS, &name, 1, &id, E));
     world_close(world);
@@ -271,8 +261,7 @@ static void checkpoint(int copied) {
     EXPECT(CG_INVALID, cg_world_checkpoint(world, str(""), copied, E));
     save_one(world, binding, dim, 0, 0, 3);
     cg_options options = options_of(CG_OPEN);
-    cg_handle copy = 0;
-    OK(cg_world_open(world_path("copy"), &options, &copy, E));
+    cg_handle copy = world_with("copy", &options);
     cg_handle of_copy = binding_of(copy, 4);
     EQUAL(2, stored_block(copy, of_copy, dim, 0, 0, 0));
     EQUAL(3, stored_block(world, binding, dim, 0, 0, 0));
