@@ -116,6 +116,7 @@ TEST(a_long_message_is_cut_at_a_character) {
         int result = cg_world_open(str(path), NULL, &world, error);
         CHECK(result < 0);
         test_expect(result, result, __FILE__, __LINE__, "cg_world_open");
+        CHECK(error->message_full_len > error->message_len);
     }
 }
 
@@ -162,17 +163,16 @@ TEST(bytes_of_a_text) {
     world_close(world);
 }
 
-TEST(the_log_has_lines_and_an_end) {
+TEST(the_log_has_an_end) {
     char line[512];
     size_t len = 0;
     uint32_t level = 0;
-    cg_handle world = 0;
-    CHECK(cg_world_open(world_path("none"), NULL, &world, NULL) < 0);
+    world_close(world_new());
     for (int i = 0; i < 2000; i++) {
         int result = cg_log_next(line, sizeof line, &len, &level);
         if (result == CG_ABSENT) return;
         EQUAL(CG_OK, result);
-        CHECK(level >= 1 && level <= 3);
+        CHECK(level >= 1 && level <= 3 && len > 0);
     }
     test_fail(__FILE__, __LINE__, "the log does not end");
 }

@@ -11,6 +11,7 @@ TEST(plan_changes_nothing) {
     OK(cg_world_plan(world_path("world"), NULL, &text, E));
     cg_bytes lines;
     OK(cg_bytes_of(text, &lines, E));
+    CHECK(contains(lines, "accepted"));
     EQUAL(CG_OK, cg_release(text));
     EXPECT(CG_NOT_FOUND, cg_world_plan(world_path("none"), NULL, &text, E));
     EXPECT(CG_INVALID, cg_world_plan(world_path("world"), NULL, NULL, E));
@@ -74,8 +75,7 @@ TEST(ticks_report_what_they_moved) {
     EXPECT(CG_INVALID, cg_tick(world, 53, &player, 1, 200, &report, E));
     player.dimension = 999;
     report.struct_size = sizeof report;
-    int result = cg_tick(world, 54, &player, 1, 200, &report, E);
-    CHECK(result == CG_OK || result == CG_INVALID || result == CG_NOT_FOUND);
+    OK(cg_tick(world, 54, &player, 1, 200, &report, E)); /* in no dimension of the world */
     EQUAL(2, stored_block(world, binding, dim, 0, 0, 0));
     world_close(world);
 }
@@ -83,12 +83,9 @@ TEST(ticks_report_what_they_moved) {
 TEST(time_that_goes_back_does_no_harm) {
     cg_handle world = world_new();
     OK(cg_tick(world, 1000, NULL, 0, 100, NULL, E));
-    int result = cg_tick(world, 10, NULL, 0, 100, NULL, E);
-    CHECK(result == CG_OK || result == CG_INVALID);
-    result = cg_tick(world, INT64_MIN, NULL, 0, 100, NULL, E);
-    CHECK(result == CG_OK || result == CG_INVALID);
-    result = cg_tick(world, INT64_MAX, NULL, 0, 0, NULL, E);
-    CHECK(result == CG_OK || result == CG_INVALID);
+    OK(cg_tick(world, 10, NULL, 0, 100, NULL, E));
+    EXPECT(CG_INVALID, cg_tick(world, INT64_MIN, NULL, 0, 100, NULL, E));
+    OK(cg_tick(world, INT64_MAX, NULL, 0, 0, NULL, E));
     world_close(world);
 }
 

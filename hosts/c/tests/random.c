@@ -246,6 +246,7 @@ static int other_call(void) {
     size_t n = 0;
     cg_handle out = 0;
     uint64_t found[4];
+    cg_box box = {place(), place()};
     cg_name name;
     memset(&name, 0, sizeof name);
     name.name = some_str();
@@ -265,8 +266,8 @@ static int other_call(void) {
     case 3: return cg_names_register(mostly(0), (uint32_t)below(7), &name, below(2), found, E);
     case 4: return cg_names_find(mostly(0), (uint32_t)below(7), &name.name, below(2), found, E);
     case 5: return cg_world_flush(mostly(0), E);
-    case 6: result = cg_keep_loaded(mostly(0), (uint32_t)below(3), NULL, &out, E); break;
-    default: result = cg_queue_cancel(mostly(4), number()); return result < 0 ? CG_OK : result;
+    case 6: result = cg_keep_loaded(mostly(0), (uint32_t)below(3), &box, &out, E); break;
+    default: return cg_queue_cancel(mostly(4), number());
     }
     keep(out);
     return result;

@@ -76,12 +76,15 @@ TEST(one_chunk_of_many_threads) {
     world_close(world);
 }
 
+static size_t walked;
+
 static void *walk(void *number) {
     (void)number;
     for (int i = 0; i < ROUNDS; i++) {
         cg_column_place places[3];
         size_t n = 0;
         count(cg_columns_next(shared, places, 3, &n, NULL));
+        __atomic_add_fetch(&walked, n, __ATOMIC_RELAXED);
     }
     return NULL;
 }
@@ -92,6 +95,7 @@ TEST(one_cursor_of_many_threads) {
     OK(cg_columns_walk(world, dim, &shared, E));
     in_threads(walk);
     EQUAL(THREADS * ROUNDS, outcomes[0] + outcomes[1]);
+    EQUAL(50, walked);
     EQUAL(CG_OK, cg_release(shared));
     world_close(world);
 }
