@@ -8,7 +8,7 @@ use cg_host::{Answer, Done, Saved};
 
 use crate::binding::Binding;
 use crate::call::{call, unreported};
-use crate::column;
+use crate::column::{self, ColumnView};
 use crate::error::{CG_ABSENT, CG_OK, Fault};
 use crate::handle::{self, Held, Kind, Object};
 use crate::memory::{self, Out, OutSlice};
@@ -155,11 +155,11 @@ pub unsafe extern "C" fn cg_queue_wait(
             if cap == 0 {
                 return Ok(CG_OK);
             }
-            let timeout = Duration::from_millis(timeout_ms.into());
-            let mut done = open.wait(cap, timeout)?;
-            while done.is_empty() && timeout_ms == FOR_EVER {
-                done = open.wait(cap, timeout)?;
-            }
+            let timeout = match timeout_ms {
+                FOR_EVER => Duration::MAX,
+                ms => Duration::from_millis(ms.into()),
+            };
+            let done = open.wait(cap, timeout)?;
             count.put(done.len());
             out.put(done.into_iter().map(view));
             Ok(CG_OK)
@@ -188,7 +188,8 @@ fn view(done: Done) -> cg_done {
             Ok(())
         }
         Ok(Answer::Loaded(Some(column))) => {
-            column::give(*column).map(|(handle, lent)| (view.column, view.view) = (handle, lent))
+            let given = handle::give_lent(ColumnView::new(*column));
+            given.map(|(handle, lent)| (view.column, view.view) = (handle, lent))
         }
         Ok(Answer::Committed(saved)) => {
             view.result = column::result_of(saved);

@@ -6,8 +6,8 @@ use cg_store::settings::{Spawn, WorldSettings};
 
 use crate::call::call;
 use crate::error::{CG_OK, Fault};
-use crate::handle::{self, Held, Kind, Object};
-use crate::memory::{self, Out};
+use crate::handle::{self, Held, Kind, Lent, Object, OutLent};
+use crate::memory;
 use crate::place;
 use crate::text::{self, lend, lend_text};
 use crate::types::{cg_bytes, cg_error, cg_handle, cg_settings, cg_str};
@@ -105,7 +105,7 @@ pub(crate) unsafe fn read_given(given: *const cg_settings) -> Result<WorldSettin
 struct SettingsView {
     /// The pointers of the view point into it. It is never changed.
     _settings: WorldSettings,
-    view: Box<cg_settings>,
+    view: cg_settings,
 }
 
 // SAFETY: the pointers point into what the view owns and never changes.
@@ -119,13 +119,21 @@ impl Held for SettingsView {
     const KIND: Kind = Kind::Settings;
 }
 
+impl Lent for SettingsView {
+    type View = cg_settings;
+
+    fn view(&self) -> &cg_settings {
+        &self.view
+    }
+}
+
 impl SettingsView {
     fn new(settings: WorldSettings) -> Self {
         let present = |bit: u64, is_present: bool| if is_present { bit } else { 0 };
         let text = |text: &Option<String>| text.as_deref().map_or(cg_str::NONE, lend_text);
         let flag = |flag: Option<bool>| u8::from(flag == Some(true));
         let s = &settings;
-        let view = Box::new(cg_settings {
+        let view = cg_settings {
             struct_size: size_of::<cg_settings>() as u32,
             reserved: 0,
             present: present(bit::NAME, s.name.is_some())
@@ -171,7 +179,7 @@ impl SettingsView {
             thundering: flag(s.thundering),
             weather_cycle: flag(s.weather_cycle),
             reserved2: 0,
-        });
+        };
         Self { _settings: settings, view }
     }
 }
@@ -187,14 +195,9 @@ pub unsafe extern "C" fn cg_settings_load(
     // SAFETY: the caller keeps the header's rules of memory.
     unsafe {
         call("cg_settings_load", error, || {
-            let (out, lent) = (Out::new(out, "out")?, Out::new(view, "view")?);
-            out.put(0);
-            lent.put(std::ptr::null());
+            let out = OutLent::new(out, view)?;
             let world = handle::find::<World>(world)?;
-            let settings = SettingsView::new(world.host()?.settings()?);
-            let pointer = &raw const *settings.view;
-            out.put(handle::give(settings)?);
-            lent.put(pointer);
+            out.put(SettingsView::new(world.host()?.settings()?))?;
             Ok(CG_OK)
         })
     }

@@ -23,11 +23,15 @@ const LIGHT_BYTES: usize = 2048;
 pub(crate) fn at(given: &cg_column_at) -> Result<ColumnAt, Fault> {
     let cg_column_at { dimension, x, z, min_y, max_y, .. } = *given;
     let at = ColumnAt { dimension: Dimension::new(dimension.into()), x, z, min_y, max_y };
-    let heights = i64::from(max_y) - i64::from(min_y) + 1;
+    let heights = heights(&at);
     if !(1..=ColumnAt::MAX_HEIGHTS).contains(&heights) {
         return Err(Error::Column { at, problem: ColumnProblem::Heights { heights } }.into());
     }
     Ok(at)
+}
+
+fn heights(at: &ColumnAt) -> i64 {
+    i64::from(at.max_y) - i64::from(at.min_y) + 1
 }
 
 /// A column, in the numbers of a binding.
@@ -65,7 +69,7 @@ impl Reader<'_> {
         // SAFETY: the caller keeps the header's rules of memory.
         unsafe {
             let sections = Values::new(given.sections, given.section_count, "sections")?;
-            let heights = i64::from(self.at.max_y) - i64::from(self.at.min_y) + 1;
+            let heights = heights(&self.at);
             if sections.len() as u64 > heights as u64 {
                 let found = sections.len();
                 let message = format!("{} has {found} sections, and {heights} heights", self.at);

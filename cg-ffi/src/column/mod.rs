@@ -7,12 +7,12 @@ mod walk;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use cg_host::{ColumnAt, Host, Peeked, Saved};
+use cg_host::{Column, Host, Peeked, Saved};
 
 use crate::binding::Binding;
 use crate::call::call;
 use crate::error::{CG_ABSENT, CG_OK, CG_PENDING, CG_UNCHANGED, Fault};
-use crate::handle;
+use crate::handle::{self, OutLent};
 use crate::memory::{self, Out};
 use crate::place;
 use crate::types::{cg_column, cg_column_at, cg_error, cg_handle};
@@ -39,63 +39,30 @@ pub(crate) const fn result_of(saved: Saved) -> c_int {
     }
 }
 
-/// The number of a commit; the newest one if nothing was written.
-pub(crate) fn commit_of(saved: Saved, host: &Host) -> u64 {
-    match saved {
-        Saved::Changed(seq) => seq.get(),
-        Saved::Unchanged | Saved::Accepted => host.world().last_commit().get(),
+/// The result of a commit, and its number for the caller: the newest one if nothing was written.
+pub(crate) fn committed(saved: Saved, host: &Host, commit: Option<Out<u64>>) -> c_int {
+    if let Some(commit) = commit {
+        let seq = match saved {
+            Saved::Changed(seq) => seq,
+            Saved::Unchanged | Saved::Accepted => host.world().last_commit(),
+        };
+        commit.put(seq.get());
     }
+    result_of(saved)
 }
 
-/// The places of the caller for a column.
-struct Outs {
-    handle: Out<cg_handle>,
-    view: Out<*const cg_column>,
-}
-
-impl Outs {
-    /// Empties both.
-    ///
-    /// # Safety
-    /// The caller keeps the header's rules of memory.
-    unsafe fn new(handle: *mut cg_handle, view: *mut *const cg_column) -> Result<Self, Fault> {
-        // SAFETY: as the caller says.
-        let outs = unsafe { Self { handle: Out::new(handle, "out")?, view: Out::new(view, "view")? } };
-        outs.handle.put(0);
-        outs.view.put(std::ptr::null());
-        Ok(outs)
-    }
-
-    fn put(&self, column: cg_host::Column) -> Result<c_int, Fault> {
-        let (handle, view) = give(column)?;
-        self.handle.put(handle);
-        self.view.put(view);
-        Ok(CG_OK)
-    }
-}
-
-/// Gives a column a handle, and lends a view of it.
-pub(crate) fn give(column: cg_host::Column) -> Result<(cg_handle, *const cg_column), Fault> {
-    let view = ColumnView::new(column);
-    let lent = view.lent();
-    Ok((handle::give(view)?, lent))
-}
-
-/// What a load needs.
-///
-/// # Safety
-/// The caller keeps the header's rules of memory.
-unsafe fn asked(
-    world: cg_handle,
-    binding: cg_handle,
-    at: *const cg_column_at,
-) -> Result<(Arc<World>, Arc<Binding>, ColumnAt), Fault> {
+/// A world and a binding of it.
+fn bound(world: cg_handle, binding: cg_handle) -> Result<(Arc<Host>, Arc<cg_host::Binding>), Fault> {
     let world = handle::find::<World>(world)?;
-    world.host()?;
+    let host = world.host()?;
     let binding = handle::find::<Binding>(binding)?;
-    // SAFETY: as the caller says.
-    let at = unsafe { memory::sized(at, "at") }?;
-    Ok((world, binding, at_given(&at)?))
+    Ok((host, Arc::clone(binding.of(&world)?)))
+}
+
+/// Gives a column to the caller.
+fn show(out: OutLent<cg_column>, column: Column) -> Result<c_int, Fault> {
+    out.put(ColumnView::new(column))?;
+    Ok(CG_OK)
 }
 
 /// Loads a column. See the header.
@@ -111,12 +78,10 @@ pub unsafe extern "C" fn cg_column_load(
     // SAFETY: the caller keeps the header's rules of memory.
     unsafe {
         call("cg_column_load", error, || {
-            let outs = Outs::new(out, view)?;
-            let (world, binding, at) = asked(world, binding, at)?;
-            match world.host()?.load(binding.of(&world)?, at)? {
-                None => Ok(CG_ABSENT),
-                Some(column) => outs.put(column),
-            }
+            let out = OutLent::new(out, view)?;
+            let (host, binding) = bound(world, binding)?;
+            let at = at_given(&memory::sized(at, "at")?)?;
+            host.load(&binding, at)?.map_or(Ok(CG_ABSENT), |column| show(out, column))
         })
     }
 }
@@ -134,12 +99,13 @@ pub unsafe extern "C" fn cg_column_peek(
     // SAFETY: the caller keeps the header's rules of memory.
     unsafe {
         call("cg_column_peek", error, || {
-            let outs = Outs::new(out, view)?;
-            let (world, binding, at) = asked(world, binding, at)?;
-            match world.host()?.peek(binding.of(&world)?, at)? {
+            let out = OutLent::new(out, view)?;
+            let (host, binding) = bound(world, binding)?;
+            let at = at_given(&memory::sized(at, "at")?)?;
+            match host.peek(&binding, at)? {
                 Peeked::Absent => Ok(CG_ABSENT),
                 Peeked::NotLoaded => Ok(CG_PENDING),
-                Peeked::Here(column) => outs.put(*column),
+                Peeked::Here(column) => show(out, *column),
             }
         })
     }
@@ -160,16 +126,9 @@ pub unsafe extern "C" fn cg_column_save(
         call("cg_column_save", error, || {
             let commit = Out::optional(commit);
             let is_part = is_part(flags)?;
-            let world = handle::find::<World>(world)?;
-            let host = world.host()?;
-            let binding = handle::find::<Binding>(binding)?;
-            let bound = binding.of(&world)?;
-            let column = read_given(column, bound)?;
-            let saved = host.save(bound, column, is_part)?;
-            if let Some(commit) = commit {
-                commit.put(commit_of(saved, &host));
-            }
-            Ok(result_of(saved))
+            let (host, binding) = bound(world, binding)?;
+            let saved = host.save(&binding, read_given(column, &binding)?, is_part)?;
+            Ok(committed(saved, &host, commit))
         })
     }
 }
@@ -187,12 +146,9 @@ pub unsafe extern "C" fn cg_column_submit(
     unsafe {
         call("cg_column_submit", error, || {
             let is_part = is_part(flags)?;
-            let world = handle::find::<World>(world)?;
-            let host = world.host()?;
-            let binding = handle::find::<Binding>(binding)?;
-            let bound = binding.of(&world)?;
-            let column = read_given(column, bound)?;
-            Ok(result_of(host.submit(bound, column, is_part)?))
+            let (host, binding) = bound(world, binding)?;
+            let column = read_given(column, &binding)?;
+            Ok(result_of(host.submit(&binding, column, is_part)?))
         })
     }
 }

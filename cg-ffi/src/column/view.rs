@@ -2,7 +2,7 @@
 
 use cg_host::{Cells, Column};
 
-use crate::handle::{Held, Kind, Object};
+use crate::handle::{Held, Kind, Lent, Object};
 use crate::place;
 use crate::text::lend;
 use crate::types::{cg_block_entity, cg_cells, cg_column, cg_entity, cg_scheduled, cg_section};
@@ -20,7 +20,7 @@ pub(crate) struct ColumnView {
     _block_entities: Vec<cg_block_entity>,
     _entities: Vec<cg_entity>,
     _scheduled: Vec<cg_scheduled>,
-    view: Box<cg_column>,
+    view: cg_column,
 }
 
 // SAFETY: the pointers point into what the view owns and never changes.
@@ -32,6 +32,14 @@ impl Object for ColumnView {}
 
 impl Held for ColumnView {
     const KIND: Kind = Kind::Column;
+}
+
+impl Lent for ColumnView {
+    type View = cg_column;
+
+    fn view(&self) -> &cg_column {
+        &self.view
+    }
 }
 
 impl ColumnView {
@@ -71,7 +79,7 @@ impl ColumnView {
                 priority: one.priority,
             })
             .collect();
-        let view = Box::new(cg_column {
+        let view = cg_column {
             struct_size: size_of::<cg_column>() as u32,
             dimension: place::of_dimension(column.at.dimension),
             x: column.at.x,
@@ -89,7 +97,7 @@ impl ColumnView {
             scheduled_count: scheduled.len(),
             kept: column.kept,
             damaged_sections: column.damaged.len() as u64,
-        });
+        };
         Self {
             _column: column,
             _cells: cells,
@@ -99,11 +107,6 @@ impl ColumnView {
             _scheduled: scheduled,
             view,
         }
-    }
-
-    /// The view, valid as long as this is.
-    pub(crate) fn lent(&self) -> *const cg_column {
-        &raw const *self.view
     }
 }
 

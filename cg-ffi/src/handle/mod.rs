@@ -4,6 +4,7 @@
 //! never stands for something else later.
 
 mod exclusive;
+mod lent;
 mod table;
 
 use std::any::Any;
@@ -17,6 +18,7 @@ use crate::types::cg_handle;
 use table::{Lost, Table};
 
 pub(crate) use exclusive::Exclusive;
+pub(crate) use lent::{Lent, OutLent, give_lent};
 
 /// What a handle stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +98,11 @@ impl Kind {
 
 /// Gives something a handle.
 pub(crate) fn give<T: Held>(value: T) -> Result<cg_handle, Fault> {
-    let given = TABLE.lock().insert(T::KIND as u8, Arc::new(value));
+    give_shared(Arc::new(value))
+}
+
+fn give_shared<T: Held>(value: Arc<T>) -> Result<cg_handle, Fault> {
+    let given = TABLE.lock().insert(T::KIND as u8, value);
     given.ok_or_else(|| {
         let message =
             format!("{} handles of one kind are in use, which is the most", Table::<Stored>::MAX_LEN);

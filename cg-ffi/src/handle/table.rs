@@ -5,6 +5,9 @@
 //! bits 32..56  index in the list of the kind
 //! bits  0..32  generation, never 0
 //! ```
+//!
+//! The keys of the crate `slotmap` are numbers of this kind too. Its generations begin again after 2³¹ things in a place, so a
+//! handle could stand for another thing later.
 
 /// The number of kinds, and one more.
 const KINDS: usize = 14;

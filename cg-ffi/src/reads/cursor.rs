@@ -1,4 +1,4 @@
-//! Cursors: lists of which a caller takes some rows at a time.
+//! Cursors: lists whose rows a caller takes a few at a time.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -10,7 +10,7 @@ use super::entity::EntityView;
 use super::record::RecordView;
 use crate::call::call;
 use crate::error::{CG_OK, Fault};
-use crate::handle::{self, Exclusive, Held, Kind, Object};
+use crate::handle::{self, Exclusive, Held, Kind, Lent as _, Object};
 use crate::memory::{Out, OutSlice};
 use crate::text::lend;
 use crate::types::{cg_error, cg_handle, cg_row};
@@ -81,8 +81,8 @@ impl Row {
             Self::Property(name, bytes) => {
                 cg_row { key: lend(name.as_bytes()), bytes: lend(bytes), ..cg_row::NONE }
             }
-            Self::Record(record) => cg_row { record: record.view(), ..cg_row::NONE },
-            Self::Entity(entity) => cg_row { entity: entity.view(), ..cg_row::NONE },
+            Self::Record(record) => cg_row { record: *record.view(), ..cg_row::NONE },
+            Self::Entity(entity) => cg_row { entity: *entity.view(), ..cg_row::NONE },
         }
     }
 }

@@ -10,7 +10,7 @@ use cg_store::ErrorKind;
 use crate::binding::Binding;
 use crate::call::call;
 use crate::error::{CG_ABSENT, CG_OK, Fault};
-use crate::handle::{self, Held, Kind, Object};
+use crate::handle::{self, Held, Kind, Lent, Object, OutLent};
 use crate::memory::Out;
 use crate::place;
 use crate::text::lend;
@@ -26,7 +26,7 @@ const TRIES: usize = 8;
 pub(super) struct EntityView {
     /// The pointers of the view point into it. It is never changed.
     entity: Box<Entity>,
-    view: Box<cg_entity>,
+    view: cg_entity,
 }
 
 // SAFETY: the pointers point into what the view owns and never changes.
@@ -60,7 +60,7 @@ impl<'b> Shows<'b> {
         };
         let entity = Box::new(entity);
         let nbt = self.nbt.and_then(|component| entity.component(component));
-        let view = Box::new(cg_entity {
+        let view = cg_entity {
             id: id.to_bytes(),
             kind,
             dimension: place::of_dimension(entity.position.dimension()),
@@ -68,15 +68,16 @@ impl<'b> Shows<'b> {
             fraction: entity.position.fraction(),
             reserved: 0,
             nbt: lend(nbt.unwrap_or_default()),
-        });
+        };
         Some(EntityView { entity, view })
     }
 }
 
-impl EntityView {
-    /// The struct, valid as long as this is.
-    pub(super) fn view(&self) -> cg_entity {
-        *self.view
+impl Lent for EntityView {
+    type View = cg_entity;
+
+    fn view(&self) -> &cg_entity {
+        &self.view
     }
 }
 
@@ -109,10 +110,7 @@ pub unsafe extern "C" fn cg_entity_get(
     // SAFETY: the caller keeps the header's rules of memory.
     unsafe {
         call("cg_entity_get", error, || {
-            let (out, lent, version) =
-                (Out::new(out, "out")?, Out::new(view, "view")?, Out::optional(version));
-            out.put(0);
-            lent.put(std::ptr::null());
+            let (out, version) = (OutLent::new(out, view)?, Out::optional(version));
             let world = handle::find::<World>(world)?;
             let host = world.host()?;
             let binding = handle::optional::<Binding>(binding)?;
@@ -133,9 +131,7 @@ pub unsafe extern "C" fn cg_entity_get(
                     format!("the binding does not have the kind `{name}` of the entity"),
                 )
             })?;
-            let pointer = &raw const *shown.view;
-            out.put(handle::give(shown)?);
-            lent.put(pointer);
+            out.put(shown)?;
             Ok(CG_OK)
         })
     }

@@ -7,8 +7,7 @@ use cg_format::record::Record;
 
 use crate::call::call;
 use crate::error::{CG_ABSENT, CG_OK};
-use crate::handle::{self, Held, Kind, Object};
-use crate::memory::Out;
+use crate::handle::{self, Held, Kind, Lent, Object, OutLent};
 use crate::place;
 use crate::text::{lend, lend_text};
 use crate::tx;
@@ -20,7 +19,7 @@ use crate::world::World;
 pub(super) struct RecordView {
     /// The pointers of the view point into it. It is never changed.
     _record: Box<Record>,
-    view: Box<cg_record>,
+    view: cg_record,
 }
 
 // SAFETY: the pointers point into what the view owns and never changes.
@@ -34,10 +33,18 @@ impl Held for RecordView {
     const KIND: Kind = Kind::Record;
 }
 
+impl Lent for RecordView {
+    type View = cg_record;
+
+    fn view(&self) -> &cg_record {
+        &self.view
+    }
+}
+
 impl RecordView {
     pub(super) fn new(id: RecordId, record: Record) -> Self {
         let record = Box::new(record);
-        let view = Box::new(cg_record {
+        let view = cg_record {
             id: id.to_bytes(),
             dimension: place::of_dimension(record.position.dimension()),
             fraction: record.position.fraction(),
@@ -45,13 +52,8 @@ impl RecordView {
             timestamp: record.timestamp,
             kind: lend_text(record.kind()),
             bytes: lend(&record.payload),
-        });
+        };
         Self { _record: record, view }
-    }
-
-    /// The struct, valid as long as this is.
-    pub(super) fn view(&self) -> cg_record {
-        *self.view
     }
 }
 
@@ -67,16 +69,11 @@ pub unsafe extern "C" fn cg_record_get(
     // SAFETY: the caller keeps the header's rules of memory.
     unsafe {
         call("cg_record_get", error, || {
-            let (out, lent) = (Out::new(out, "out")?, Out::new(view, "view")?);
-            out.put(0);
-            lent.put(std::ptr::null());
+            let out = OutLent::new(out, view)?;
             let world = handle::find::<World>(world)?;
             let id = RecordId::from_bytes(tx::id(id)?);
             let Some(record) = world.committed()?.world().records().get(id)? else { return Ok(CG_ABSENT) };
-            let shown = RecordView::new(id, record);
-            let pointer = &raw const *shown.view;
-            out.put(handle::give(shown)?);
-            lent.put(pointer);
+            out.put(RecordView::new(id, record))?;
             Ok(CG_OK)
         })
     }

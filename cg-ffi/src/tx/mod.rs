@@ -96,10 +96,7 @@ pub unsafe extern "C" fn cg_tx_commit(
             let tx = handle::find::<Tx>(tx)?;
             let host = tx.world.host()?;
             let saved = host.commit(&mut *tx.writes()?, durability)?;
-            if let Some(commit) = commit {
-                commit.put(column::commit_of(saved, &host));
-            }
-            Ok(column::result_of(saved))
+            Ok(column::committed(saved, &host, commit))
         })
     }
 }

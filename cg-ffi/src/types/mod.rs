@@ -117,8 +117,9 @@ macro_rules! sized {
     };
 }
 
-plain!(u8, u16, u32, u64, i32, i64, usize, [u8; 16], *const cg_column, *const cg_settings, *const cg_entity);
-plain!(*const cg_record, *const cg_component);
+// SAFETY: any bytes are a pointer.
+unsafe impl<T: 'static> Plain for *const T {}
+plain!(u8, u16, u32, u64, i32, i64, usize, [u8; 16]);
 plain!(cg_str, cg_bytes, cg_pos, cg_box, cg_error, cg_options, cg_world_info, cg_usage, cg_player_at);
 plain!(cg_tick_report, cg_name, cg_block, cg_biome, cg_binding_desc, cg_cells, cg_section, cg_block_entity);
 plain!(cg_entity, cg_scheduled, cg_column_at, cg_column, cg_column_place, cg_settings, cg_record, cg_row);

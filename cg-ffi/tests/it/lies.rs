@@ -15,13 +15,12 @@ type Call = dyn FnMut(*mut cg_error) -> std::ffi::c_int;
 fn null_pointers_are_invalid_where_nothing_else_is_said() {
     let game = Game::in_memory();
     let (w, b) = (game.world, game.binding);
-    let mut tx = 0;
+    let tx = new_tx(w);
     let at = game.column_at(0, 0);
     let id = [1; 16];
     let (mut handle, mut number, mut count) = (0, 0, 0);
     // SAFETY: all memory is of this function.
     unsafe {
-        ok(|e| cg_tx_new(w, &raw mut tx, e));
         let mut chunk = 0;
         ok(|e| cg_chunk_new(w, 0, &raw mut chunk, e));
         let mut queue = 0;
@@ -126,6 +125,15 @@ fn null_pointers_are_invalid_where_nothing_else_is_said() {
             assert!(message.contains("is a null pointer"), "{name}: {message}");
         }
         assert!(calls.len() > 75);
+        // A place that is there is emptied, also if the other one is null.
+        let (mut out, mut view) = (9, std::ptr::dangling());
+        fails(result::INVALID, "view is a null pointer", |e| {
+            cg_column_load(w, b, at, &raw mut out, null_mut(), e)
+        });
+        fails(result::INVALID, "out is a null pointer", |e| {
+            cg_column_load(w, b, at, null_mut(), &raw mut view, e)
+        });
+        assert_eq!((out, view), (0, null()));
         assert_eq!(cg_log_next(null_mut(), 1, &raw mut count, &mut 0), result::INVALID);
         assert_eq!(cg_log_next(null_mut(), 0, null_mut(), &mut 0), result::INVALID);
         assert_eq!(cg_log_next(null_mut(), 0, &raw mut count, null_mut()), result::INVALID);
