@@ -15,11 +15,15 @@ use crate::memory::{Out, OutSlice};
 use crate::types::{cg_column_place, cg_error, cg_handle};
 use crate::world::World;
 
+/// Columns by x and z, with their lowest and highest chunks.
+type Columns = BTreeMap<(i64, i64), (i32, i32)>;
+
 /// The columns that are left.
 #[derive(Debug)]
 struct Walk {
     world: Arc<World>,
-    left: Exclusive<std::vec::IntoIter<cg_column_place>>,
+    dimension: u32,
+    left: Exclusive<<Columns as IntoIterator>::IntoIter>,
 }
 
 impl Object for Walk {}
@@ -42,17 +46,16 @@ pub unsafe extern "C" fn cg_columns_walk(
             let out = Out::new(cursor, "cursor")?;
             out.put(0);
             let world = handle::find::<World>(world)?;
-            let columns = columns(&world, dimension)?;
-            let left = Exclusive::new(columns.into_iter());
-            out.put(handle::give(Walk { world, left })?);
+            let left = Exclusive::new(columns(&world, dimension)?.into_iter());
+            out.put(handle::give(Walk { world, dimension, left })?);
             Ok(CG_OK)
         })
     }
 }
 
-/// The columns of a dimension, ascending. No chunk is decoded.
-fn columns(world: &World, dimension: u32) -> Result<Vec<cg_column_place>, Fault> {
-    let mut heights: BTreeMap<(i64, i64), (i32, i32)> = BTreeMap::new();
+/// The columns of a dimension. No chunk is decoded.
+fn columns(world: &World, dimension: u32) -> Result<Columns, Fault> {
+    let mut columns = Columns::new();
     let [min, max] = [ChunkPos::MIN, ChunkPos::MAX].map(|at| ChunkPos::constant(at, at, at));
     let area = Area::Box(Dimension::new(dimension.into()), ChunkBox::new(min, max));
     let failed = world.committed()?.world().read_view(|view| {
@@ -62,17 +65,13 @@ fn columns(world: &World, dimension: u32) -> Result<Vec<cg_column_place>, Fault>
                 Err(error) => return ControlFlow::Break(error),
             };
             if let Ok(y) = i32::try_from(pos.y()) {
-                let column = heights.entry((pos.x(), pos.z())).or_insert((y, y));
-                *column = (column.0.min(y), column.1.max(y));
+                let heights = columns.entry((pos.x(), pos.z())).or_insert((y, y));
+                *heights = (heights.0.min(y), heights.1.max(y));
             }
             ControlFlow::Continue(())
         })
     })?;
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    let place = |((x, z), (min_y, max_y))| cg_column_place { dimension, reserved: 0, x, z, min_y, max_y };
-    Ok(heights.into_iter().map(place).collect())
+    failed.map_or(Ok(columns), |error| Err(error.into()))
 }
 
 /// The next columns of a walk. See the header.
@@ -94,7 +93,15 @@ pub unsafe extern "C" fn cg_columns_next(
             walk.world.host()?;
             let mut left = walk.left.enter("walk")?;
             let taken = left.len().min(cap);
-            out.put(left.by_ref().take(taken));
+            let dimension = walk.dimension;
+            out.put(left.by_ref().take(taken).map(|((x, z), (min_y, max_y))| cg_column_place {
+                dimension,
+                reserved: 0,
+                x,
+                z,
+                min_y,
+                max_y,
+            }));
             count.put(taken);
             Ok(CG_OK)
         })
