@@ -33,15 +33,10 @@ pub(crate) fn unreported(name: &str, run: impl FnOnce() -> Result<c_int, Fault>)
 
 /// Runs something that gives no result.
 pub(crate) fn quiet<T>(name: &str, otherwise: T, run: impl FnOnce() -> T) -> T {
-    let mut given = None;
-    let ran = guard(name, || {
-        given = Some(run());
-        Ok(0)
-    });
-    ran.ok().and(given).unwrap_or(otherwise)
+    guard(name, || Ok(run())).unwrap_or(otherwise)
 }
 
-fn guard(name: &str, run: impl FnOnce() -> Result<c_int, Fault>) -> Result<c_int, Fault> {
+fn guard<T>(name: &str, run: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     let run = || {
         panic_if_asked(name);
         run()

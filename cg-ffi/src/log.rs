@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::ffi::{c_char, c_int};
 use std::fmt::{self, Write as _};
 use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
@@ -48,13 +47,11 @@ impl Ring {
 }
 
 /// Puts what the library reports into the ring, if the program has no log of its own in Rust.
-struct Log {
-    spans: AtomicU64,
-}
+struct Log;
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::INFO
+        metadata.is_event() && *metadata.level() <= Level::INFO
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -62,7 +59,8 @@ impl Subscriber for Log {
     }
 
     fn new_span(&self, _span: &Attributes<'_>) -> Id {
-        Id::from_u64(self.spans.fetch_add(1, Ordering::Relaxed).max(1))
+        // No span is enabled, so none is told from another.
+        Id::from_u64(1)
     }
 
     fn record(&self, _span: &Id, _values: &Record<'_>) {}
@@ -113,7 +111,7 @@ pub(crate) fn start() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
         // A program in Rust that has a log of its own keeps it.
-        let _is_ours = tracing::subscriber::set_global_default(Log { spans: AtomicU64::new(1) });
+        let _is_ours = tracing::subscriber::set_global_default(Log);
     });
 }
 
