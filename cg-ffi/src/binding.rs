@@ -40,24 +40,12 @@ impl Binding {
     }
 }
 
-/// The widest cells that a load gives.
-const MAX_BITS: u32 = 16;
-/// The bits of a palette of 4,096 entries.
-const ENOUGH_BITS: u32 = 12;
-
 /// What a host knows.
 ///
 /// # Safety
 /// The caller keeps the header's rules of memory.
 unsafe fn known(desc: &cg_binding_desc) -> Result<Known, Fault> {
     place::reserved(desc.reserved, "the binding")?;
-    let enough = (1_u32 << (MAX_BITS + 1)) - (1 << ENOUGH_BITS);
-    if desc.widths >> (MAX_BITS + 1) != 0 || desc.widths != 0 && desc.widths & enough == 0 {
-        return Err(Fault::invalid(format!(
-            "widths is {:#x}; it allows cells of at most {MAX_BITS} bits, and one of {ENOUGH_BITS} to {MAX_BITS} must be allowed",
-            desc.widths
-        )));
-    }
     let (mut blocks, mut biomes, mut entities) = (Vec::new(), Vec::new(), Vec::new());
     // SAFETY: as the caller says.
     unsafe {

@@ -45,13 +45,10 @@ fn a_column_comes_back_as_it_was_saved() {
     // The chest is where y is odd.
     let chest = cg_block_entity { at: cg_pos { x: 17, y: 3, z: -16 }, nbt: bytes(b"chest") };
     let pig = cg_entity {
-        id: [3; 16],
-        kind: 0,
-        dimension: game.dimension,
         block: cg_pos { x: 20, y: 5, z: -10 },
         fraction: [0.25, 0.5, 0.75],
-        reserved: 0,
         nbt: bytes(b"pig"),
+        ..game.pig([3; 16])
     };
     let due = cg_scheduled { at: cg_pos { x: 16, y: 0, z: -1 }, due: 40, block: 1, priority: -2 };
     let column = cg_column {
@@ -155,9 +152,8 @@ fn submitted_columns_are_seen_and_are_one_commit() {
     let game = Game::in_memory();
     let (w, b) = (game.world, game.binding);
     let stone = [1_u32];
-    let (layer, mut before, mut after) = (uniform(&stone), info(w), info(w));
+    let (layer, before) = (uniform(&stone), info(w));
     let section = section(&layer);
-    before.struct_size = size_of::<cg_world_info>() as u32;
     // SAFETY: all memory is of this function.
     unsafe {
         for x in 0..20 {
@@ -167,9 +163,14 @@ fn submitted_columns_are_seen_and_are_one_commit() {
         }
         for x in 0..20 {
             assert_eq!(game.load(x, 0), Some(vec![1]));
+            // Memory has its chunks now, whether it waits or not.
+            let (at, mut handle, mut view) = (game.column_at(x, 0), 0, null::<cg_column>());
+            ok(|e| cg_column_peek(w, b, &raw const at, &raw mut handle, &raw mut view, e));
+            assert_eq!((*view).section_count, 1);
+            assert_eq!(cg_release(handle), CG_OK);
         }
         ok(|e| cg_world_flush(w, e));
-        ok(|e| cg_world_info_of(w, &raw mut after, e));
+        let after = info(w);
         let commits = after.last_commit - before.last_commit;
         assert!((1..20).contains(&commits), "{commits} commits");
         let mut metrics = vec![9_u64; cg_metric_count() + 2];

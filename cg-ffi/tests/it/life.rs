@@ -116,13 +116,8 @@ fn a_copy_is_a_world_and_what_a_world_takes_is_known() {
         let (mut pin, chunks) = (0, cg_box::default());
         ok(|e| cg_keep_loaded(game.world, 0, &raw const chunks, &raw mut pin, e));
         assert_eq!(cg_release(pin), CG_OK);
-        ok(|e| {
-            cg_world_resume(game.world, e).max(if cg_world_resume(game.world, std::ptr::null_mut()) == -13 {
-                0
-            } else {
-                -99
-            })
-        });
+        // Nothing is wrong with it.
+        ok(|e| cg_world_resume(game.world, e));
     }
     game.close();
 }

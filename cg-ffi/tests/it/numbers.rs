@@ -13,15 +13,7 @@ fn numbers_that_mean_nothing_are_invalid() {
     let mut handle = 0;
     let tx = new_tx(w);
     let column = game.column(0, 0);
-    let entity = cg_entity {
-        id: [1; 16],
-        kind: 0,
-        dimension: game.dimension,
-        block: cg_pos::default(),
-        fraction: [0.0; 3],
-        reserved: 0,
-        nbt: cg_bytes::NONE,
-    };
+    let entity = game.pig([1; 16]);
     let far = cg_pos { x: i64::MAX, y: 0, z: 0 };
     let backwards = cg_box { min: cg_pos { x: 1, y: 0, z: 0 }, max: cg_pos::default() };
     // SAFETY: all memory is of this function.
@@ -106,15 +98,7 @@ fn entities_of_a_column_that_are_nowhere_are_invalid() {
     let stone = [1_u32];
     let layer = uniform(&stone);
     let section = section(&layer);
-    let sound = cg_entity {
-        id: [1; 16],
-        kind: 0,
-        dimension: game.dimension,
-        block: cg_pos::default(),
-        fraction: [0.0; 3],
-        reserved: 0,
-        nbt: cg_bytes::NONE,
-    };
+    let sound = game.pig([1; 16]);
     let cases = [
         ([sound, sound], "is in it twice"),
         (
@@ -171,8 +155,8 @@ fn a_binding_that_contradicts_itself_is_refused() {
         (cg_binding_desc { order: 3, ..sound }, "order 3"),
         (cg_binding_desc { word_bits: 8, ..sound }, "word_bits is 8"),
         (cg_binding_desc { biome_side_log2: 3, ..sound }, "biome_side_log2 is 3"),
-        (cg_binding_desc { widths: 0b1111_1111, ..sound }, "widths is 0xff"),
-        (cg_binding_desc { widths: 1 << 17, ..sound }, "widths is 0x20000"),
+        (cg_binding_desc { widths: 0b1111_1111, ..sound }, "widths is 255"),
+        (cg_binding_desc { widths: 1 << 17, ..sound }, "widths is 131072"),
         (cg_binding_desc { reserved: 1, ..sound }, "reserved"),
         (cg_binding_desc { blocks: bad.as_ptr(), ..sound }, "flags of block 0 are 0x4"),
         (cg_binding_desc { blocks: unnamed.as_ptr(), ..sound }, "block 0: `air` is no name"),

@@ -35,10 +35,9 @@ fn answers_are_fetched_with_what_they_bring() {
         wait(queue, 4, 0).is_empty() && wait(queue, 4, 20).is_empty() && wait(queue, 0, u32::MAX).is_empty()
     );
     let (here, nowhere) = (game.column_at(0, 0), game.column_at(1, 0));
-    let mut tx = 0;
+    let (tx, other) = (new_tx(w), new_tx(w));
     // SAFETY: all memory is of this function, and a view is lent until its handle is released.
     unsafe {
-        ok(|e| cg_tx_new(w, &raw mut tx, e));
         ok(|e| cg_tx_property(tx, text("game:a"), bytes(b"1"), e));
         ok(|e| cg_tx_delete_chunk(tx, game.dimension, cg_pos { x: 5, y: 0, z: 0 }, e));
         ok(|e| cg_tx_expect_chunk(tx, game.dimension, cg_pos { x: 5, y: 0, z: 0 }, 77, e));
@@ -46,8 +45,6 @@ fn answers_are_fetched_with_what_they_bring() {
         ok(|e| cg_queue_load(queue, b, &raw const nowhere, 11, e));
         ok(|e| cg_queue_commit(queue, tx, 0, 12, e));
         fails(result::BUSY, "3 answers", |e| cg_queue_load(queue, b, &raw const here, 13, e));
-        let mut other = 0;
-        ok(|e| cg_tx_new(w, &raw mut other, e));
         ok(|e| cg_tx_property(other, text("game:b"), bytes(b"2"), e));
         fails(result::BUSY, "3 answers", |e| cg_queue_commit(queue, other, 0, 13, e));
         let mut done = Vec::new();
@@ -76,19 +73,9 @@ fn answers_are_fetched_with_what_they_bring() {
         fails(result::INVALID, "of another world", |e| {
             cg_queue_load(queue, other_world.binding, &raw const here, 1, e)
         });
-        fails(result::INVALID, "of another world", |e| {
-            cg_queue_commit(
-                queue,
-                {
-                    let mut tx = 0;
-                    cg_tx_new(other_world.world, &raw mut tx, e);
-                    tx
-                },
-                0,
-                1,
-                e,
-            )
-        });
+        let tx = new_tx(other_world.world);
+        fails(result::INVALID, "of another world", |e| cg_queue_commit(queue, tx, 0, 1, e));
+        other_world.close();
     }
     game.close();
 }
@@ -129,12 +116,9 @@ fn a_waiter_is_woken_when_the_queue_is_released_or_its_world_is_closed() {
 fn a_transaction_belongs_to_one_thread_at_a_time() {
     let game = Game::in_memory();
     let w = game.world;
-    let (mut tx, mut chunk) = (0, 0);
+    let (tx, mut chunk) = (new_tx(w), 0);
     // SAFETY: all memory is of this function.
-    unsafe {
-        ok(|e| cg_tx_new(w, &raw mut tx, e));
-        ok(|e| cg_chunk_new(w, 0, &raw mut chunk, e));
-    }
+    ok(|e| unsafe { cg_chunk_new(w, 0, &raw mut chunk, e) });
     let start = Barrier::new(4);
     let busy: usize = thread::scope(|scope| {
         let threads: Vec<_> = (0..4_u8)

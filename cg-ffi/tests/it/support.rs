@@ -222,6 +222,19 @@ impl Game {
         }
     }
 
+    /// An entity of the first kind, in chunk (0, 0, 0).
+    pub(crate) fn pig(&self, id: [u8; 16]) -> cg_entity {
+        cg_entity {
+            id,
+            kind: 0,
+            dimension: self.dimension,
+            block: cg_pos::default(),
+            fraction: [0.0; 3],
+            reserved: 0,
+            nbt: cg_bytes::NONE,
+        }
+    }
+
     /// Saves a column whose section 0 is of one block.
     pub(crate) fn save(&self, x: i64, z: i64, block: u32) -> c_int {
         let numbers = [block];

@@ -82,13 +82,11 @@ fn entities_have_versions_components_and_a_binding() {
     let (w, b, tx) = (game.world, game.binding, new_tx(game.world));
     let id = [9; 16];
     let player = cg_entity {
-        id,
         kind: 1,
-        dimension: game.dimension,
         block: cg_pos { x: -1, y: 70, z: 1 << 40 },
         fraction: [0.5, 0.0, 0.25],
-        reserved: 0,
         nbt: bytes(b"player"),
+        ..game.pig(id)
     };
     let (mut handle, mut view, mut version) = (0, null::<cg_entity>(), 7);
     // SAFETY: all memory is of this function, and a view is lent until its handle is released.
