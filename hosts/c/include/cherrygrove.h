@@ -10,12 +10,13 @@
  *              results are errors. Absence and damage are different: CG_ABSENT says that nothing is stored, and
  *              CG_DAMAGED that what is stored cannot be read. Never generate over CG_DAMAGED.
  *   Errors     The last argument of a function that can fail is a cg_error of the caller, or NULL. It is filled when the
- *              result is negative, and otherwise left alone.
- *   Handles    A cg_handle is a number. One that was released, belongs to another function or was invented is
- *              CG_INVALID or CG_CLOSED, never undefined. cg_release ends a handle of any kind. 0 is no handle.
- *   Memory     What the library lends (cg_str, cg_bytes, views) is valid until the handle is released that gave it.
- *              Memory of the caller is read during the call only. Neither side frees memory of the other. Pointers of the
- *              caller need no alignment. A length that no memory has is CG_INVALID.
+ *              result is negative, and otherwise left alone. cg_release, cg_queue_cancel and cg_log_next have none.
+ *   Handles    A cg_handle is a number. One that was released is CG_CLOSED, and one that is of another kind or was
+ *              invented is CG_INVALID, never undefined. cg_release ends a handle of any kind. 0 is no handle.
+ *   Memory     What the library lends (cg_str, cg_bytes, views) is valid until the handle is released that gave it; of a
+ *              cursor only until its next call, and of a chunk until it is changed. Memory of the caller is read during
+ *              the call only. Neither side frees memory of the other. Pointers of the caller need no alignment. A length
+ *              that no memory has is CG_INVALID.
  *   Threads    Every function may be called from any thread, on any handle. A transaction, a chunk and a cursor belong to
  *              one thread at a time: a second one at once gets CG_BUSY. The library calls no function of the host.
  *   Strings    UTF-8 with a length and without a mark at the end. Blocks are named minecraft:oak_log[axis=y], keys
@@ -26,12 +27,12 @@
  *              cg_error gets as many bytes as it has. A view has the struct_size of the library. Structs without
  *              struct_size never change within a major version.
  *   Arguments  Unknown bits, modes and lists and reserved fields that are not 0 are CG_INVALID, and so is a null pointer
- *              where the function does not allow it. A cg_str or cg_bytes of length 0 may have a null pointer, except where
- *              null removes something: there a pointer to nothing means empty. A handle that is given out is 0 unless the
- *              result is CG_OK.
+ *              where the function does not allow it. A pointer to no values may be null, except where null removes
+ *              something: there a pointer to nothing means empty. A handle that is given out is 0 unless the result is
+ *              CG_OK.
+ *   Waiting    A call may wait for reads of the disk and for commits. cg_column_peek, cg_column_submit, cg_tx_submit,
+ *              cg_tick and the functions of queues are for threads that must not: what each waits for stands beside it.
  *   Positions  cg_pos is in blocks or in chunks of 16 blocks, as each function says. Boxes include both corners.
- *
- * The word "waits" below names what a call waits for besides memory. docs/threads.md describes the same for Rust.
  */
 #ifndef CHERRYGROVE_H
 #define CHERRYGROVE_H
@@ -101,17 +102,17 @@ int cg_abi_check(uint32_t built_for, cg_error *error);
 cg_str cg_build_info(void);
 /* The code of a result, such as "damaged". Empty for a number that is none. Valid for ever. */
 cg_str cg_kind_code(int kind);
-/* Ends a handle of any kind. CG_INVALID if it is none. A world is closed as by cg_world_close, but what it could not write
- * is told to the log alone. */
+/* Ends a handle of any kind. A world is closed as by cg_world_close, but what it could not write is told to the log
+ * alone. */
 int cg_release(cg_handle handle);
 /* The bytes of a handle that holds a text or bytes. */
 int cg_bytes_of(cg_handle text, cg_bytes *out, cg_error *error);
-/* Debug builds of the library panic in the function that the environment variable CG_TEST_PANIC names, so that programs can
- * test CG_INTERNAL. */
 /* The next line of the library's log: CG_ABSENT if there is none. At most cap bytes are copied, cut at a character, and
- * zeros where the next character does not fit; len is the length of the whole line. level: 1 error, 2 warning,
- * 3 information. The log keeps the last 1,024 lines; a line says how many were dropped. */
+ * zeros where the next character does not fit; len is the length of the whole line, at most 64 KiB. level: 1 error,
+ * 2 warning, 3 information. The log keeps the last 1,024 lines; a line says how many were dropped. */
 int cg_log_next(char *buffer, size_t cap, size_t *len, uint32_t *level);
+/* Debug builds of the library panic in the function that the environment variable CG_TEST_PANIC names, so that programs can
+ * test CG_INTERNAL: any but cg_abi_version, cg_build_info and cg_metric_count. */
 
 /* ---- Worlds --------------------------------------------------------------------------------------------------- */
 
@@ -141,8 +142,8 @@ typedef struct {
     uint64_t cache_bytes;     /* memory for decoded chunks; 0 is 128 MiB */
     uint64_t queue_bytes;     /* memory for commits that are not written yet; 0 is 64 MiB */
     uint64_t min_free_bytes;  /* room that stays free on the disk; 0 is a twentieth of it, at most 1 GiB */
-    uint64_t held_bytes;      /* memory for what was submitted and the disk does not take; 0 is 256 MiB */
-    uint32_t group_ms;        /* how long cg_column_submit and cg_tx_submit collect one commit; 0 is 50 ms */
+    uint64_t held_bytes;      /* memory for what was submitted and is not committed; 0 is 256 MiB */
+    uint32_t group_ms;        /* how long a group is collected: see cg_column_submit; 0 is 50 ms */
     uint32_t reserved;        /* 0 */
     cg_str game;              /* "java", "bedrock" or a word of the host: a world is of one game. Empty: any */
     cg_str signature;         /* the application's name for its own layout, or empty */
@@ -151,17 +152,20 @@ typedef struct {
 } cg_options;
 
 /* Opens a world. options may be NULL. CG_BUSY names the process that has it. The path ":memory:" with CG_CREATE or
- * CG_OPEN_OR_CREATE is a new world in memory, which is gone when it is closed. Waits for the disk. */
+ * CG_OPEN_OR_CREATE is a new world in memory, which is gone when it is closed. */
 int cg_world_open(cg_str path, const cg_options *options, cg_handle *world, cg_error *error);
-/* What opening would change, as a text: the verdict, then one line for each change; nothing is changed. */
+/* What opening would change, as a text: the verdict, then one line for each change; nothing is changed. options may be
+ * NULL. */
 int cg_world_plan(cg_str path, const cg_options *options, cg_handle *text, cg_error *error);
-/* Writes all that was submitted or committed, syncs, and ends the handle. On an error what could not be written is lost
- * with the process, the message says what, and the handle has ended all the same. Calls on bindings, queues,
- * transactions, cursors and pins of the world give CG_CLOSED from then on; release them. Columns, chunks and texts stay. */
+/* Writes all that was submitted or committed, syncs, and ends the handle, also on an error. What could not be written is
+ * lost then; an error may also be that of cg_world_flush. Bindings, queues, transactions, cursors and pins of the world are
+ * still to be released, and calls on them give CG_CLOSED. Columns, chunks, entities, records, settings and texts stay. */
 int cg_world_close(cg_handle world, cg_error *error);
-/* Ends the open group, writes all that was accepted, and syncs. */
+/* Ends the open group, writes all that was accepted, and syncs. If something that was accepted since the last flush was
+ * refused for good, because a stored chunk of it is damaged for example, the first such error is returned: all else is
+ * written. The log has each. */
 int cg_world_flush(cg_handle world, cg_error *error);
-/* Makes a world writable again after the disk was full or failed. Submitted columns are then written. */
+/* Makes a world writable again after the disk was full or failed, and commits what is held. CG_OK if nothing was wrong. */
 int cg_world_resume(cg_handle world, cg_error *error);
 
 typedef struct {
@@ -177,7 +181,7 @@ int cg_world_info_of(cg_handle world, cg_world_info *out, cg_error *error);
 /* Copies the world as it is now into a new directory; copied = 0 links files where the file system allows. */
 int cg_world_checkpoint(cg_handle world, cg_str directory, int copied, cg_error *error);
 /* Checks the world: deep = 0 rows and references, 1 all values. The text is JSON: {"problems":[...],"rows":n}. CG_OK
- * also if there are problems. Waits as long as the world is large. */
+ * also if there are problems. Takes as long as the world is large. */
 int cg_world_verify(cg_handle world, int deep, cg_handle *json, cg_error *error);
 
 typedef struct { uint32_t struct_size, reserved; uint64_t bytes_on_disk, memory_bytes, free_bytes; } cg_usage;
@@ -186,8 +190,8 @@ int cg_world_usage(cg_handle world, cg_usage *out, cg_error *error);
 /* A player's place, in blocks. The id is the same from tick to tick: where a player goes is read ahead. */
 typedef struct { uint8_t id[16]; uint32_t dimension, reserved; cg_pos block; } cg_player_at;
 typedef struct { uint32_t struct_size, is_idle; uint64_t chunks_moved, chunks_prefetched; } cg_tick_report;
-/* Moves chunks between tiers for about budget_us microseconds. Call it once a tick of the game; now is not negative and
- * never goes back. out may be NULL. */
+/* Moves chunks between tiers for about budget_us microseconds, and reads them. Waits for another cg_tick. Call it once a
+ * tick of the game; now is not negative and never goes back. out may be NULL. */
 int cg_tick(cg_handle world, int64_t now, const cg_player_at *players, size_t count, uint32_t budget_us,
             cg_tick_report *out, cg_error *error);
 /* Keeps a box (in chunks) in the hot tier until the pin is released. */
@@ -229,6 +233,7 @@ int cg_names_register(cg_handle world, uint32_t list, const cg_name *names, size
 int cg_names_find(cg_handle world, uint32_t list, const cg_str *names, size_t count, uint64_t *ids, cg_error *error);
 /* The name of a number as a text: CG_ABSENT if the world has no such number. */
 int cg_name_of(cg_handle world, uint32_t list, uint64_t id, cg_handle *text, cg_error *error);
+/* How many names a list has. Numbers are below it, except those of components, which have gaps. */
 int cg_names_count(cg_handle world, uint32_t list, uint64_t *count, cg_error *error);
 
 /* ---- Bindings: the host's numbers of blocks, biomes and kinds of entity ---------------------------------------- */
@@ -272,9 +277,9 @@ int cg_binding_unknown(cg_handle binding, cg_handle *json, cg_error *error);
 /* ---- Columns: chunks above each other, with what is in them ----------------------------------------------------- */
 
 /* Cells of a section, packed: words of word_bits bits, little-endian, at any address. Each word holds word_bits / bits
- * values, lowest bits first; none goes over the end of a word; the rest of a word is zero. bits 0: all cells are
- * palette[0], words_len is 0, and word_bits is not looked at. palette NULL: values are numbers themselves. side_log2 4:
- * 4,096 cells; 2: 64. Bits of a word that hold no value are not looked at. */
+ * values, lowest bits first; none goes over the end of a word. The rest of a word is zero in a load, and a save does not
+ * look at it. bits 0: all cells are palette[0], words_len is 0, and word_bits is not looked at. palette NULL: values are
+ * numbers themselves. side_log2 4: 4,096 cells; 2: 64. */
 typedef struct {
     const uint8_t *words;
     size_t words_len; /* bytes */
@@ -316,7 +321,7 @@ typedef struct {
     int32_t min_y, max_y;   /* heights, in chunks, both included, at most 4,096: chunks outside are not touched */
 } cg_column_at;
 
-/* A column between two heights. Sections ascend by y. */
+/* A column between two heights, which are as in cg_column_at. Sections ascend by y. */
 typedef struct {
     uint32_t struct_size;
     uint32_t dimension;
@@ -335,10 +340,12 @@ typedef struct {
 #define CG_PART 1u /* sections that are not listed stay as they are; without it they are deleted */
 
 /* Loads a column: CG_ABSENT if no chunk of it is stored. The view lives until out is released. Waits for reads of what
- * memory does not have. */
+ * memory does not have, and for the commit of its group if it was submitted with another binding, in other heights or as a
+ * part. */
 int cg_column_load(cg_handle world, cg_handle binding, const cg_column_at *at, cg_handle *out, const cg_column **view,
                    cg_error *error);
-/* As cg_column_load, from memory alone: CG_PENDING if something would have to be read. */
+/* As cg_column_load, if memory has its chunks: CG_PENDING if one would have to be read, or if it is not known that none is
+ * stored. Its entities are read, a row for each, and it waits for a commit as cg_column_load. */
 int cg_column_peek(cg_handle world, cg_handle binding, const cg_column_at *at, cg_handle *out, const cg_column **view,
                    cg_error *error);
 /* Saves a column in a commit of its own and returns as the world's durability says; commit may be NULL. CG_UNCHANGED if
@@ -349,16 +356,21 @@ int cg_column_peek(cg_handle world, cg_handle binding, const cg_column_at *at, c
  * the host was shown it and the column no longer has it; one that the host was not shown stays. */
 int cg_column_save(cg_handle world, cg_handle binding, const cg_column *column, uint32_t flags, uint64_t *commit,
                    cg_error *error);
-/* Accepts a column: it is copied, seen by every load from now on, and committed together with what is submitted within
- * group_ms. While the disk takes nothing it is held in memory, and the world is resumed by itself every five seconds.
- * At CG_SAFE and CG_SAFE_BATCH the call waits for the disk. CG_UNCHANGED as cg_column_save.
+/* Accepts a column: it is copied, seen by every load from now on, and committed with its group: what is submitted within
+ * group_ms, at most 4,096 columns and transactions or 64 MiB. A commit, a flush and a read of chunks, objects, records,
+ * lists or the whole world end the group before. CG_UNCHANGED if the column is what was saved, submitted or loaded last.
  *
- * An error means that the column was not accepted. */
+ * While the disk takes nothing the group is held in memory, and the world is resumed by itself every five seconds; what
+ * would end the group fails until then. A column for which held_bytes has no room waits until the group is committed, and
+ * fails if it cannot be. At CG_SAFE and CG_SAFE_BATCH this is cg_column_save, and waits for the disk.
+ *
+ * An error means that the column was not accepted. What was accepted and is refused for good is returned by the next
+ * cg_world_flush or cg_world_close. */
 int cg_column_submit(cg_handle world, cg_handle binding, const cg_column *column, uint32_t flags, cg_error *error);
 /* A column that is stored: its heights from the lowest to the highest chunk. */
 typedef struct { uint32_t dimension, reserved; int64_t x, z; int32_t min_y, max_y; } cg_column_place;
 /* The columns of a dimension that are stored, ascending by x, then z, as they are now. Chunks at heights that are no
- * int32_t are left out. Takes 32 bytes of memory for each column. */
+ * int32_t are left out. Takes about 60 bytes of memory for each column. */
 int cg_columns_walk(cg_handle world, uint32_t dimension, cg_handle *cursor, cg_error *error);
 /* The next columns. n is 0 at the end. */
 int cg_columns_next(cg_handle cursor, cg_column_place *out, size_t cap, size_t *n, cg_error *error);
@@ -409,12 +421,13 @@ int cg_settings_load(cg_handle world, cg_handle *out, const cg_settings **view, 
  * objects, records and properties. */
 int cg_tx_new(cg_handle world, cg_handle *tx, cg_error *error);
 /* Commits and empties the transaction. durability: CG_DEFAULT or one for this commit. CG_UNCHANGED if nothing was to be
- * written. CG_CONFLICT if something expected has another version. On an error nothing is written, and the transaction
- * keeps its writes. commit may be NULL. */
+ * written; commit is the newest one then. CG_CONFLICT if something expected has another version. On an error nothing is
+ * written, and the transaction keeps its writes. commit may be NULL. */
 int cg_tx_commit(cg_handle tx, uint32_t durability, uint64_t *commit, cg_error *error);
-/* Accepts the writes as cg_column_submit accepts a column, into the same group, and empties the transaction. One with
- * expectations, with chunks or their entities past their columns, or with components of entities is CG_INVALID. After an
- * error it keeps its writes. */
+/* Accepts the writes as cg_column_submit accepts a column, into the same group, and empties the transaction. CG_INVALID if
+ * it expects a version, or has writes of cg_tx_chunk, cg_tx_delete_chunk, cg_tx_set_block, cg_tx_set_component,
+ * cg_tx_set_side or cg_tx_entity_component, or an entity that is not detached. Waits as cg_column_submit. After an error
+ * it keeps its writes. */
 int cg_tx_submit(cg_handle tx, cg_error *error);
 
 /* The commit fails unless a chunk has this version, which cg_chunk_load gave; 0: it is not stored. */
@@ -422,14 +435,18 @@ int cg_tx_expect_chunk(cg_handle tx, uint32_t dimension, cg_pos chunk, uint64_t 
 /* The same for an entity, whose version cg_entity_get gave. */
 int cg_tx_expect_entity(cg_handle tx, const uint8_t id[16], uint64_t version, cg_error *error);
 
+/* Saves a column as cg_column_save does. */
 int cg_tx_column(cg_handle tx, cg_handle binding, const cg_column *column, uint32_t flags, cg_error *error);
+/* Saves a copy of a chunk. The entities that are stored there stay. */
 int cg_tx_chunk(cg_handle tx, uint32_t dimension, cg_pos chunk_at, cg_handle chunk, cg_error *error);
+/* Deletes a chunk and its entities. */
 int cg_tx_delete_chunk(cg_handle tx, uint32_t dimension, cg_pos chunk_at, cg_error *error);
 /* Replaces a block (a number of the world) of a stored chunk; the commit fails with CG_NOT_FOUND if it is not stored. */
 int cg_tx_set_block(cg_handle tx, uint32_t dimension, cg_pos block_at, uint64_t block, cg_error *error);
+/* Replaces a component of a block of a stored chunk. */
 int cg_tx_set_component(cg_handle tx, uint32_t dimension, cg_pos block_at, uint8_t layer, uint64_t component,
                         cg_bytes bytes, cg_error *error);
-/* bytes.ptr NULL removes the side data. */
+/* Replaces side data of a stored chunk; bytes.ptr NULL removes it. */
 int cg_tx_set_side(cg_handle tx, uint32_t dimension, cg_pos chunk_at, uint64_t side, cg_bytes bytes, cg_error *error);
 
 #define CG_DETACHED 1u /* the entity belongs to no chunk: a player, for example */
@@ -468,22 +485,25 @@ int cg_entity_get(cg_handle world, cg_handle binding, const uint8_t id[16], cg_h
                   uint64_t *version, cg_error *error);
 /* A component of an entity that cg_entity_get gave: CG_ABSENT if it has none. Lent until the entity is released. */
 int cg_entity_component(cg_handle entity, uint64_t component, cg_bytes *out, cg_error *error);
+/* A property, as a handle that holds its bytes: CG_ABSENT if it is not set. */
 int cg_property_get(cg_handle world, cg_str name, cg_handle *bytes, cg_error *error);
+/* An object, as a handle that holds its bytes: CG_ABSENT if it is not stored. version may be NULL. */
 int cg_object_get(cg_handle world, cg_bytes key, cg_handle *bytes, int64_t *version, cg_error *error);
 /* Objects whose keys begin with a prefix, which are read as cg_cursor_next asks for them. */
 int cg_object_list(cg_handle world, cg_bytes prefix, cg_handle *cursor, cg_error *error);
 /* Records in a box (in blocks), as they are now. Takes the memory of all of them. */
 int cg_records_in(cg_handle world, uint32_t dimension, const cg_box *blocks, cg_handle *cursor, cg_error *error);
+/* A record: CG_ABSENT if it is not stored. */
 int cg_record_get(cg_handle world, const uint8_t id[16], cg_handle *out, const cg_record **view, cg_error *error);
 /* Properties whose names begin with a prefix, as they are now: key is the name. */
 int cg_property_list(cg_handle world, cg_str prefix, cg_handle *cursor, cg_error *error);
 /* Entities that belong to no chunk, such as players, as they are now. Those of kinds that the binding does not have are
  * left out. binding may be 0. Reads all entities of the world. */
 int cg_entities_detached(cg_handle world, cg_handle binding, cg_handle *cursor, cg_error *error);
-/* A row of a cursor: of an object key, bytes and version, of a property key and bytes, of a record or an entity that;
- * lent until the next call. */
+/* A row of a cursor, lent until the next call: of an object its key, bytes and version, of a property its key and bytes,
+ * of a record its record, of an entity its entity. All else is 0. */
 typedef struct { cg_bytes key, bytes; int64_t version; cg_record record; cg_entity entity; } cg_row;
-/* The next rows, at most 1,024. n is 0 at the end. */
+/* The next rows, at most 1,024 and of objects about 16 MiB. n is 0 at the end. */
 int cg_cursor_next(cg_handle cursor, cg_row *out, size_t cap, size_t *n, cg_error *error);
 
 /* ---- Chunks by themselves, in numbers of the world ----------------------------------------------------------------- */
@@ -504,11 +524,14 @@ int cg_chunk_set_cells(cg_handle chunk, uint32_t order, const uint64_t *ids, siz
 int cg_chunk_block(cg_handle chunk, cg_cell at, uint64_t *id, cg_error *error);
 /* Replaces the block of a layer; the layer above the top one is added. */
 int cg_chunk_set_block(cg_handle chunk, cg_cell at, uint64_t id, cg_error *error);
+/* A component of a block: CG_ABSENT if it has none. */
 int cg_chunk_component(cg_handle chunk, cg_cell at, uint64_t component, cg_bytes *out, cg_error *error);
 int cg_chunk_set_component(cg_handle chunk, cg_cell at, uint64_t component, cg_bytes bytes, cg_error *error);
-/* All components; lent until the chunk is changed or released. */
+/* All components. */
 int cg_chunk_components(cg_handle chunk, const cg_component **all, size_t *count, cg_error *error);
+/* Side data: CG_ABSENT if there is none. */
 int cg_chunk_side(cg_handle chunk, uint64_t side, cg_bytes *out, cg_error *error);
+/* bytes.ptr NULL removes the side data. */
 int cg_chunk_set_side(cg_handle chunk, uint64_t side, cg_bytes bytes, cg_error *error);
 
 /* ---- Queues: answers that a game fetches when it wants ------------------------------------------------------------- */
@@ -521,18 +544,21 @@ typedef struct {
     cg_pos chunk;
     cg_handle column;        /* of a load; release it */
     const cg_column *view;   /* lent until column is released */
-    uint64_t commit;         /* of a commit */
+    uint64_t commit;         /* of a commit; 0 if it is CG_UNCHANGED */
     cg_handle message;       /* of an error: its text; release it. Otherwise 0 */
 } cg_done;
 
 #define CG_DONE_RETRYABLE 1u
 #define CG_DONE_HAS_PLACE 2u
 
-/* A queue with room for capacity answers that were not fetched. */
+/* A queue with room for capacity answers, of calls that were begun and not fetched. Only cg_queue_wait
+ * waits, and cg_release for calls that run. */
 int cg_queue_new(cg_handle world, uint32_t capacity, cg_handle *queue, cg_error *error);
 /* Starts to load a column. CG_BUSY if the queue has no room. */
 int cg_queue_load(cg_handle queue, cg_handle binding, const cg_column_at *at, uint64_t tag, cg_error *error);
-/* Starts to commit a transaction, which is empty afterwards. */
+/* Starts to commit a transaction, which is empty afterwards; after an error it keeps its writes, CG_BUSY as cg_queue_load.
+ * A queue has two threads: its calls may be done in another order. Where the order counts, begin the next one when the
+ * answer is there. Of an answer that is an error nothing was written, and its writes are gone. */
 int cg_queue_commit(cg_handle queue, cg_handle tx, uint32_t durability, uint64_t tag, cg_error *error);
 /* Forgets what has this tag and was not begun: its answer is CG_CLOSED. CG_ABSENT if there is none. */
 int cg_queue_cancel(cg_handle queue, uint64_t tag);
