@@ -32,6 +32,7 @@
  *              CG_OK.
  *   Waiting    A call may wait for reads of the disk and for commits. cg_column_peek, cg_column_submit, cg_tx_submit,
  *              cg_tick and the functions of queues are for threads that must not: what each waits for stands beside it.
+ *              docs/threads.md has a table of all.
  *   Positions  cg_pos is in blocks or in chunks of 16 blocks, as each function says. Boxes include both corners.
  */
 #ifndef CHERRYGROVE_H
@@ -551,8 +552,8 @@ typedef struct {
 #define CG_DONE_RETRYABLE 1u
 #define CG_DONE_HAS_PLACE 2u
 
-/* A queue with room for capacity answers, of calls that were begun and not fetched. Only cg_queue_wait
- * waits, and cg_release for calls that run. */
+/* A queue with room for capacity calls whose answers were not fetched. Only cg_queue_wait waits, and cg_release for calls
+ * that have begun. */
 int cg_queue_new(cg_handle world, uint32_t capacity, cg_handle *queue, cg_error *error);
 /* Starts to load a column. CG_BUSY if the queue has no room. */
 int cg_queue_load(cg_handle queue, cg_handle binding, const cg_column_at *at, uint64_t tag, cg_error *error);
