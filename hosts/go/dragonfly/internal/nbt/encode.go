@@ -1,8 +1,16 @@
-// Package nbt writes and reads little-endian NBT as dragonfly has it in memory.
+// Package nbt writes and reads little-endian NBT, with the Go types of
+// gophertunnel's package of this name. A store cannot use that one:
 //
-// It writes the keys of a compound in ascending order, so equal values have
-// equal bytes, and what cannot be written costs itself alone and not what is
-// beside it. It reads to the same Go types as gophertunnel's decoder.
+//   - It writes the keys of a map in any order, so a column that did not change
+//     has other bytes at each save. This one writes them in ascending order.
+//   - A value that has no NBT costs the whole compound: nil panics, a channel is
+//     an error, and after a list of several types the bytes cannot be read.
+//     This one leaves such a value out and names it.
+//   - It cannot read back a compound with more than 512 lists of numbers.
+//   - It allocates what a list claims as its length, up to 2^31 elements. This
+//     one allocates a small multiple of the bytes that are there.
+//
+// TestGophertunnel shows the first three.
 package nbt
 
 import (
