@@ -10,7 +10,8 @@
 //     not generated anew, and nothing is written over it.
 //   - A column that the disk does not take now is held in memory and written
 //     when there is room.
-//   - Columns, entities, players and settings of one save are one commit.
+//   - Columns, entities and settings of one save are one commit, in the bounds
+//     that Config.Group names.
 //   - Blocks and kinds of entity that the server does not know survive it.
 package dragonfly
 
@@ -56,7 +57,8 @@ type Config struct {
 	Entities world.EntityRegistry
 	// Durability says what a commit survives. The default is Balanced: a kill
 	// takes at most the last moments since the last save, a power cut about a
-	// second more. At Safe, StoreColumn and the server's tick wait for the disk.
+	// second more. At Safe, each store is a commit that StoreColumn and the
+	// server's tick wait for, and one that the disk does not take is an error.
 	Durability cherrygrove.Durability
 	// OnDamage says what happens with columns that are damaged in part.
 	OnDamage Damage
@@ -72,10 +74,11 @@ type Config struct {
 	// MinFree is the room in bytes that stays free on the disk; 0 stands for a
 	// twentieth of it, at most 1 GiB.
 	MinFree uint64
-	// Group is how long stores are collected for one commit; 0 stands for
-	// 200 ms. A save ends the group that it is in. A longer time lets more
-	// columns that unload at once, and the entities that walked between them,
-	// be one commit; a kill takes what is not committed yet.
+	// Group is how long stores are collected for one commit; 0 stands for 2 s.
+	// SaveSettings, which ends each save, ends the commit too. A save that
+	// takes longer, or has more than 4,096 changed columns or 64 MiB, is several
+	// commits, and an entity that walked between two of them is gone if the
+	// process is killed there. A kill also takes what unloaded within this time.
 	Group time.Duration
 	// Spawn is the spawn of a world that has none yet; the zero value stands
 	// for 0, 32767, 0, as dragonfly's own provider has it.
@@ -125,7 +128,7 @@ func Open(dir string, conf Config) (*Provider, error) {
 		conf.Spawn = cube.Pos{0, math.MaxInt16, 0}
 	}
 	if conf.Group == 0 {
-		conf.Group = 200 * time.Millisecond
+		conf.Group = 2 * time.Second
 	}
 	mode := cherrygrove.OpenOrCreate
 	switch {
