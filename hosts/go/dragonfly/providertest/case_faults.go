@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cherrygrove/hosts/go/dragonfly/internal/smalldisk"
 	"github.com/df-mc/dragonfly/server/block"
 	"github.com/df-mc/dragonfly/server/block/cube"
 	"github.com/df-mc/dragonfly/server/world"
@@ -77,7 +78,7 @@ func damagedCase(c *C) {
 // fullProgram: the disk is full while columns unload, and has room later. The
 // server does not keep a column that it stored, so each must be there.
 func fullProgram(m Maker, dir string, _ func()) error {
-	if err := mountSmallDisk(dir); err != nil {
+	if err := smalldisk.Mount(dir); err != nil {
 		return err
 	}
 	home := filepath.Join(dir, "world")
@@ -96,7 +97,7 @@ func fullProgram(m Maker, dir string, _ func()) error {
 		}
 	}
 	time.Sleep(300 * time.Millisecond)
-	ballast, err := fill(dir)
+	ballast, err := smalldisk.Fill(dir)
 	if err != nil {
 		return err
 	}
@@ -139,24 +140,6 @@ func fullProgram(m Maker, dir string, _ func()) error {
 	}
 	defer p.Close()
 	return check("after a restart")
-}
-
-// fill writes a file until the disk is full.
-func fill(dir string) (string, error) {
-	name := filepath.Join(dir, "ballast")
-	f, err := os.Create(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	for size := 1 << 20; size >= 1; size /= 16 {
-		block := make([]byte, size)
-		for err == nil {
-			_, err = f.Write(block)
-		}
-		err = nil
-	}
-	return name, nil
 }
 
 // unchangedCase: dragonfly stores every column again that was ever changed,

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cherrygrove/hosts/go/dragonfly/internal/smalldisk"
 )
 
 // program is what a child process does. A program that is to be killed says
@@ -19,9 +21,8 @@ type program func(m Maker, dir string, ready func()) error
 
 // programs are the programs of the cases, by name.
 var programs = map[string]program{
-	"save":  saveProgram,
-	"full":  fullProgram,
-	"probe": func(_ Maker, dir string, _ func()) error { return mountSmallDisk(dir) },
+	"save": saveProgram,
+	"full": fullProgram,
 }
 
 // Variables of the environment that make a test binary a child.
@@ -97,7 +98,7 @@ func (c *C) runUntilReady(name, dir string) {
 // runAlone runs a program to its end in a mount namespace of its own.
 func (c *C) runAlone(name, dir string) {
 	cmd := c.child(name, dir)
-	cmd.SysProcAttr = aloneAttr()
+	cmd.SysProcAttr = smalldisk.Attr()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -107,12 +108,9 @@ func (c *C) runAlone(name, dir string) {
 	defer watch.Stop()
 	if err := cmd.Wait(); err != nil {
 		var exit *exec.ExitError
-		if errors.As(err, &exit) && strings.Contains(out.String(), errNoDisk.Error()) {
+		if errors.As(err, &exit) && strings.Contains(out.String(), smalldisk.ErrNone.Error()) {
 			c.Skipf("%s", strings.TrimSpace(out.String()))
 		}
 		c.Fatalf("%v: %s", err, strings.TrimSpace(out.String()))
 	}
 }
-
-// errNoDisk says that this system lets the child mount nothing.
-var errNoDisk = errors.New("no small disk can be mounted")

@@ -2,6 +2,7 @@ package providertest_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/df-mc/dragonfly/server/world/mcdb"
 	"github.com/df-mc/goleveldb/leveldb"
 	"github.com/df-mc/goleveldb/leveldb/util"
+	"github.com/google/uuid"
 )
 
 // mcdbMaker opens dragonfly's own provider.
@@ -90,6 +92,36 @@ func TestMain(m *testing.M) {
 // TestMcdb runs the suite over dragonfly's own provider, so that the suite
 // itself is tested: a case that no provider passes, or each one, would be seen.
 func TestMcdb(t *testing.T) { providertest.Run(t, "mcdb", mcdbMaker{}, known) }
+
+// TestPlayerdb shows what the documentation says of dragonfly's own players: one
+// that cannot be read is replaced by the new one that dragonfly makes then.
+func TestPlayerdb(t *testing.T) {
+	dir, id := t.TempDir(), uuid.New()
+	db, err := leveldb.OpenFile(dir, nil)
+	if err == nil {
+		err = errors.Join(db.Put(id[:], []byte("rubbish"), nil), db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	players, err := playerdb.NewProvider(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer players.Close()
+	w := world.Config{Synchronous: true}.New()
+	defer w.Close()
+	find := func(world.Dimension) *world.World { return w }
+	if _, _, err := players.Load(id, find); err == nil {
+		t.Error("the player is read")
+	}
+	if err := players.Save(id, providertest.SamplePlayer(id), w); err != nil {
+		t.Errorf("the player is not replaced: %v", err)
+	}
+	if _, _, err := players.Load(id, find); err != nil {
+		t.Errorf("the new player: %v", err)
+	}
+}
 
 // TestCount pins the number of cases that the documentation names.
 func TestCount(t *testing.T) {
