@@ -1,9 +1,11 @@
 package dragonfly
 
 import (
+	"bytes"
 	"os"
 	"testing"
 
+	"github.com/cherrygrove/hosts/go/cherrygrove"
 	"github.com/cherrygrove/hosts/go/dragonfly/providertest"
 	"github.com/df-mc/dragonfly/server/block"
 	"github.com/df-mc/dragonfly/server/world"
@@ -166,23 +168,48 @@ func BenchmarkAutosave(b *testing.B) {
 	})
 }
 
-// BenchmarkCodec is the part of a store and of a load that is dragonfly's own
-// network form, so that the rest can be told from it.
-func BenchmarkCodec(b *testing.B) {
-	col := providertest.MixedColumn(world.Overworld, 1)
-	b.Run("encode", func(b *testing.B) {
-		for b.Loop() {
-			chunk.Encode(col.Chunk, chunk.NetworkEncoding)
-		}
-	})
-	b.Run("ours", func(b *testing.B) {
-		e := encoders.Get().(*encoder)
-		for b.Loop() {
-			if err := e.sections(col.Chunk, 0); err != nil {
-				b.Fatal(err)
+// BenchmarkParts is what the parts of a store and of a load of a column take:
+// dragonfly's network form, which is its own, what this package adds to it, and
+// the library with the way to it.
+func BenchmarkParts(b *testing.B) {
+	col, blocks := providertest.MixedColumn(world.Overworld, 1), world.DefaultBlockRegistry
+	r, air := world.Overworld.Range(), blocks.AirRuntimeID()
+	e := &encoder{}
+	run := func(name string, f func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f(); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
+		})
+	}
+	run("store/dragonfly", func() error { chunk.Encode(col.Chunk, chunk.NetworkEncoding); return nil })
+	run("store/dragonfly-and-ours", func() error { return e.sections(col.Chunk, air) })
+	if err := e.sections(col.Chunk, air); err != nil {
+		b.Fatal(err)
+	}
+	form, n, err := networkForm(nil, &e.col, air, r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	run("load/dragonfly", func() error {
+		_, err := chunk.NetworkDecodeBuffer(blocks, bytes.NewBuffer(form), n, r)
+		return err
 	})
+	run("load/dragonfly-and-ours", func() error { _, err := decodeChunk(&e.col, blocks, air, r); return err })
+	p := mustOpen(b, openers[1].open, fillWorld(b, openers[1].open, someColumns())).(*Provider)
+	defer p.Close()
+	at, err := p.columnAt(benchPos(0), world.Overworld)
+	if err != nil {
+		b.Fatal(err)
+	}
+	run("load/library", func() error {
+		return p.w.ViewColumn(p.bound.binding, at, func(*cherrygrove.Column) error { return nil })
+	})
+	run("load/call", func() error { _, err := p.w.Count(cherrygrove.Blocks); return err })
+	run("load/all", func() error { _, err := p.LoadColumn(benchPos(0), world.Overworld); return err })
 }
 
 // BenchmarkSize prints what a world of 1,000 columns takes on the disk.

@@ -44,33 +44,44 @@ func (f flip) do(dir string) error {
 // Damage looks for a byte of the world's files without which this column
 // cannot be read, and the sound one can.
 func (maker) Damage(dir string, pos, sound world.ChunkPos) error {
-	candidates, err := dataFiles(dir)
+	f, err := findFlip(dir, Config{Log: quiet}, func(p *Provider) bool {
+		_, err := p.LoadColumn(pos, world.Overworld)
+		_, other := p.LoadColumn(sound, world.Overworld)
+		return errors.Is(err, cherrygrove.Damaged) && other == nil
+	})
 	if err != nil {
 		return err
+	}
+	flips.Store(dir, f)
+	return f.do(dir)
+}
+
+// findFlip looks for a byte of the world's files whose change does the damage
+// that is looked for.
+func findFlip(dir string, conf Config, is func(*Provider) bool) (flip, error) {
+	candidates, err := dataFiles(dir)
+	if err != nil {
+		return flip{}, err
 	}
 	tries := 0
 	for _, c := range candidates {
 		for at := c.size / 64; at < c.size; at += max(97, c.size/32) {
 			f := flip{c.name, at}
-			hit, opens, err := f.probe(dir, pos, sound)
-			if err != nil {
-				return err
-			}
-			if hit {
-				flips.Store(dir, f)
-				return f.do(dir)
+			hit, opens, err := f.probe(dir, conf, is)
+			if hit || err != nil {
+				return f, err
 			}
 			if tries++; !opens {
 				break // a file without which there is no world
 			}
 		}
 	}
-	return fmt.Errorf("none of %d bytes is one that damages this column alone", tries)
+	return flip{}, fmt.Errorf("none of %d bytes does this damage alone", tries)
 }
 
-// probe changes the byte in a copy of the world: whether it damages the column
-// alone, and whether the world can be opened.
-func (f flip) probe(dir string, pos, sound world.ChunkPos) (hit, opens bool, err error) {
+// probe changes the byte in a copy of the world: whether it does the damage,
+// and whether the world can be opened.
+func (f flip) probe(dir string, conf Config, is func(*Provider) bool) (hit, opens bool, err error) {
 	probe := dir + " probe"
 	if err := os.CopyFS(probe, os.DirFS(dir)); err != nil {
 		return false, false, err
@@ -79,15 +90,13 @@ func (f flip) probe(dir string, pos, sound world.ChunkPos) (hit, opens bool, err
 	if err := f.do(probe); err != nil {
 		return false, false, err
 	}
-	p, err := Open(probe, Config{Log: quiet})
+	p, err := Open(probe, conf)
 	if err != nil {
 		return false, false, nil
 	}
 	defer p.Close()
 	p.SetBlockRegistry(world.DefaultBlockRegistry)
-	_, err = p.LoadColumn(pos, world.Overworld)
-	_, other := p.LoadColumn(sound, world.Overworld)
-	return errors.Is(err, cherrygrove.Damaged) && other == nil, true, nil
+	return is(p), true, nil
 }
 
 // dataFile is a file of the store that may hold columns.

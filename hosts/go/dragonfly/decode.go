@@ -20,7 +20,17 @@ var networkForms = sync.Pool{New: func() any { b := make([]byte, 0, 64<<10); ret
 func decodeChunk(col *cherrygrove.Column, blocks world.BlockRegistry, air uint32, r cube.Range) (*chunk.Chunk, error) {
 	mem := networkForms.Get().(*[]byte)
 	defer networkForms.Put(mem)
-	b := (*mem)[:0]
+	b, n, err := networkForm((*mem)[:0], col, air, r)
+	if err != nil {
+		return nil, err
+	}
+	*mem = b
+	return chunk.NetworkDecodeBuffer(blocks, bytes.NewBuffer(b), n, r)
+}
+
+// networkForm appends the network form of a column and returns the number of
+// its sections.
+func networkForm(b []byte, col *cherrygrove.Column, air uint32, r cube.Range) ([]byte, int, error) {
 	low, n := int32(r[0]>>4), (r.Height()>>4)+1
 	sections := col.Sections
 	for i := range n {
@@ -41,19 +51,15 @@ func decodeChunk(col *cherrygrove.Column, blocks world.BlockRegistry, air uint32
 		for j := range layers {
 			var err error
 			if b, err = appendCells(b, &layers[j]); err != nil {
-				return nil, fmt.Errorf("section %d, layer %d: %w", y, j, err)
+				return nil, 0, fmt.Errorf("section %d, layer %d: %w", y, j, err)
 			}
 		}
 	}
 	if len(sections) > 0 {
-		return nil, fmt.Errorf("section %d is not one of the dimension, or out of order", sections[0].Y)
+		return nil, 0, fmt.Errorf("section %d is not one of the dimension, or out of order", sections[0].Y)
 	}
 	b, err := appendBiomes(b, col, low, n)
-	if err != nil {
-		return nil, err
-	}
-	*mem = b
-	return chunk.NetworkDecodeBuffer(blocks, bytes.NewBuffer(b), n, r)
+	return b, n, err
 }
 
 // appendBiomes writes the biomes of each section. A section that is not stored,
