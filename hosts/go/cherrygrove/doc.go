@@ -5,7 +5,7 @@
 //
 // It wraps the C interface of the store, and is built with pkg-config:
 //
-//	cargo xtask hosts lib
+//	cargo xtask hosts lib --release
 //	export PKG_CONFIG_PATH=$PWD/target/hosts/pkgconfig
 //
 // All calls are safe from any goroutine, except that a Transaction, a Chunk
