@@ -66,8 +66,28 @@ impl CellOrder {
         })
     }
 
+    /// Visits an array of this order front to back, with the value of each cell in an array of the storage order.
+    pub(crate) fn out_of_storage<T: Copy, U>(
+        self,
+        stored: &[T; LocalPos::COUNT],
+        out: &mut [U; LocalPos::COUNT],
+        put: impl FnMut(&mut U, T),
+    ) {
+        gather(self.storage_strides(), stored, out, put);
+    }
+
+    /// Visits an array of the storage order front to back, with the value of each cell in an array of this order.
+    pub(crate) fn into_storage<T: Copy, U>(
+        self,
+        cells: &[T; LocalPos::COUNT],
+        stored: &mut [U; LocalPos::COUNT],
+        put: impl FnMut(&mut U, T),
+    ) {
+        gather(self.strides(), cells, stored, put);
+    }
+
     /// The strides of the slowest, the middle and the fastest axis of this order in the storage order.
-    pub(crate) const fn storage_strides(self) -> [usize; 3] {
+    const fn storage_strides(self) -> [usize; 3] {
         match self {
             Self::Xyz => [256, 16, 1],
             Self::Xzy => [256, 1, 16],
@@ -79,7 +99,7 @@ impl CellOrder {
     }
 
     /// The strides of x, y and z in this order.
-    pub(crate) const fn strides(self) -> [usize; 3] {
+    const fn strides(self) -> [usize; 3] {
         let [x, y, z] = self.shifts();
         [1 << x, 1 << y, 1 << z]
     }
@@ -93,6 +113,43 @@ impl CellOrder {
             Self::Yzx => [0, 8, 4],
             Self::Zxy => [4, 0, 8],
             Self::Zyx => [0, 4, 8],
+        }
+    }
+}
+
+/// Reads an array with these strides, which are 1, 16 and 256 in some order, and visits another one front to back.
+fn gather<T: Copy, U>(
+    strides: [usize; 3],
+    from: &[T; LocalPos::COUNT],
+    to: &mut [U; LocalPos::COUNT],
+    put: impl FnMut(&mut U, T),
+) {
+    match strides {
+        [256, 16, 1] => gather_by::<256, 16, 1, T, U>(from, to, put),
+        [256, 1, 16] => gather_by::<256, 1, 16, T, U>(from, to, put),
+        [16, 256, 1] => gather_by::<16, 256, 1, T, U>(from, to, put),
+        [16, 1, 256] => gather_by::<16, 1, 256, T, U>(from, to, put),
+        [1, 256, 16] => gather_by::<1, 256, 16, T, U>(from, to, put),
+        _ => gather_by::<1, 16, 256, T, U>(from, to, put),
+    }
+}
+
+/// [`gather`] with strides that the compiler knows.
+#[inline]
+fn gather_by<const SLOW: usize, const MIDDLE: usize, const FAST: usize, T: Copy, U>(
+    from: &[T; LocalPos::COUNT],
+    to: &mut [U; LocalPos::COUNT],
+    mut put: impl FnMut(&mut U, T),
+) {
+    for (a, plane) in to.as_chunks_mut::<256>().0.iter_mut().enumerate() {
+        for (b, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            for (c, out) in row.iter_mut().enumerate() {
+                // The mask changes nothing; it lets the compiler prove that the index is in bounds.
+                let cell = (a * SLOW + b * MIDDLE + c * FAST) & (LocalPos::COUNT - 1);
+                if let Some(value) = from.get(cell) {
+                    put(out, *value);
+                }
+            }
         }
     }
 }

@@ -87,16 +87,7 @@ impl Chunk {
     ) -> Result<Self, EditError> {
         let mut ids = [0; LocalPos::COUNT];
         let mut first_met = FirstMet::new();
-        let [x_stride, y_stride, z_stride] = order.strides();
-        for (x, plane) in ids.as_chunks_mut::<256>().0.iter_mut().enumerate() {
-            for (y, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-                for (z, id) in row.iter_mut().enumerate() {
-                    // The mask changes nothing; it lets the compiler prove that the index is in bounds.
-                    let index = (x * x_stride + y * y_stride + z * z_stride) & (LocalPos::COUNT - 1);
-                    *id = first_met.local(cells.get(index).copied().unwrap_or_default());
-                }
-            }
-        }
+        order.into_storage(cells, &mut ids, |id, block| *id = first_met.local(block));
         let palette = first_met.into_ids();
         let blocks = Blocks::pack(&ids, bits::width_for(palette.len() as u64));
         Self::from_packed(palette, blocks, schema)

@@ -23,16 +23,7 @@ impl Packed<'_> {
     pub fn unpack(&self, order: CellOrder, out: &mut [u16; LocalPos::COUNT]) {
         let mut ids = [0; LocalPos::COUNT];
         bits::unpack(self.bytes, self.width, &mut ids);
-        let [slow, middle, fast] = order.storage_strides();
-        for (a, plane) in out.as_chunks_mut::<256>().0.iter_mut().enumerate() {
-            for (b, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-                for (c, out) in row.iter_mut().enumerate() {
-                    // The mask changes nothing; it lets the compiler prove that the index is in bounds.
-                    let cell = (a * slow + b * middle + c * fast) & (LocalPos::COUNT - 1);
-                    *out = ids.get(cell).copied().unwrap_or(0) as u16;
-                }
-            }
-        }
+        order.out_of_storage(&ids, out, |out, id| *out = id as u16);
     }
 }
 
@@ -73,21 +64,13 @@ impl Chunk {
         let mut first_met = FirstMet::new();
         let mut locals = alloc::vec![UNMET; usize::from(largest) + 1];
         let mut ids = [0; LocalPos::COUNT];
-        let [x_stride, y_stride, z_stride] = order.strides();
-        for (x, plane) in ids.as_chunks_mut::<256>().0.iter_mut().enumerate() {
-            for (y, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-                for (z, id) in row.iter_mut().enumerate() {
-                    // The mask changes nothing; it lets the compiler prove that the index is in bounds.
-                    let cell = (x * x_stride + y * y_stride + z * z_stride) & (LocalPos::COUNT - 1);
-                    let index = usize::from(indices.get(cell).copied().unwrap_or_default());
-                    let Some(local) = locals.get_mut(index) else { continue };
-                    if *local == UNMET {
-                        *local = first_met.local(palette.get(index).copied().unwrap_or_default());
-                    }
-                    *id = *local;
-                }
+        order.into_storage(indices, &mut ids, |id, index| {
+            let Some(local) = locals.get_mut(usize::from(index)) else { return };
+            if *local == UNMET {
+                *local = first_met.local(palette.get(usize::from(index)).copied().unwrap_or_default());
             }
-        }
+            *id = *local;
+        });
         let palette = first_met.into_ids();
         let blocks = Blocks::pack(&ids, bits::width_for(palette.len() as u64));
         Self::from_packed(palette, blocks, schema)

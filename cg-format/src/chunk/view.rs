@@ -255,14 +255,5 @@ pub(super) fn scatter(
     out: &mut [BlockId; LocalPos::COUNT],
 ) {
     let kind = |local: u32| palette.get(local as usize).copied().unwrap_or_default();
-    let [slow, middle, fast] = order.storage_strides();
-    for (a, plane) in out.as_chunks_mut::<256>().0.iter_mut().enumerate() {
-        for (b, row) in plane.as_chunks_mut::<16>().0.iter_mut().enumerate() {
-            for (c, out) in row.iter_mut().enumerate() {
-                // The mask changes nothing; it lets the compiler prove that the index is in bounds.
-                let index = (a * slow + b * middle + c * fast) & (LocalPos::COUNT - 1);
-                *out = kind(ids.get(index).copied().unwrap_or(0));
-            }
-        }
-    }
+    order.out_of_storage(ids, out, |out, local| *out = kind(local));
 }

@@ -82,15 +82,7 @@ impl Cells {
         let per_word = usize::from(form.word_bits / bits.max(1)).max(1);
         let word_bytes = usize::from(form.word_bits / 8);
         let mut words = vec![0; count.div_ceil(per_word) * word_bytes];
-        for (word, group) in words.chunks_exact_mut(word_bytes).zip(indices.chunks(per_word)) {
-            let mut held = 0_u64;
-            for (place, index) in group.iter().enumerate() {
-                held |= u64::from(*index) << (place * usize::from(bits));
-            }
-            for (byte, packed) in word.iter_mut().zip(held.to_le_bytes()) {
-                *byte = packed;
-            }
-        }
+        pack_words(indices, bits, form.word_bits, &mut words);
         let (word_bits, order) = (form.word_bits, form.order);
         Self { words, palette: Some(numbers.clone()), bits, word_bits, order, side_log2 }
     }
@@ -182,6 +174,38 @@ impl Cells {
         }
         Ok(())
     }
+}
+
+/// Packs indices into words that are zero.
+fn pack_words(indices: &[u16], bits: u8, word_bits: u8, words: &mut [u8]) {
+    /// Packs words of so many bytes. The compiler knows the count of indices in each.
+    fn pack<const BITS: usize, const PER_WORD: usize, const BYTES: usize>(indices: &[u16], words: &mut [u8]) {
+        let (groups, rest) = indices.as_chunks::<PER_WORD>();
+        let mut last = [0; PER_WORD];
+        for (index, given) in last.iter_mut().zip(rest) {
+            *index = *given;
+        }
+        for (out, group) in words.as_chunks_mut::<BYTES>().0.iter_mut().zip(groups.iter().chain([&last])) {
+            let mut word = 0_u64;
+            for (place, index) in group.iter().enumerate() {
+                word |= u64::from(*index) << (place * BITS);
+            }
+            for (out, byte) in out.iter_mut().zip(word.to_le_bytes()) {
+                *out = byte;
+            }
+        }
+    }
+    macro_rules! of_widths {
+        ($($bits:literal)*) => {
+            match (word_bits, bits) {
+                $((64, $bits) => pack::<$bits, { 64 / $bits }, 8>(indices, words),)*
+                $((32, $bits) => pack::<$bits, { 32 / $bits }, 4>(indices, words),)*
+                $((16, $bits) => pack::<$bits, { 16 / $bits }, 2>(indices, words),)*
+                _ => {}
+            }
+        };
+    }
+    of_widths!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
 }
 
 /// Checks that each index is one of the palette.
@@ -280,7 +304,7 @@ mod tests {
     #[test]
     fn what_was_packed_is_unpacked_in_each_form() {
         for form in FORMS {
-            for kinds in [2, 3, 4, 5, 16, 17, 64, 65, 256, 257, 4096] {
+            for kinds in [2, 3, 4, 5, 16, 17, 64, 65, 128, 256, 257, 512, 1025, 2049, 4096] {
                 let unpacked = cells(kinds);
                 let packed = Cells::pack(&unpacked, form, 4);
                 assert!(packed.has_form(form), "{form:?} {kinds} {}", packed.bits);
