@@ -86,12 +86,14 @@ impl Bench {
         column
     }
 
-    /// Saves all columns, without the time that making them takes.
+    /// Saves all columns, without the time that making them takes. A server keeps its cells, so they are copied, as the
+    /// library for C copies them.
     fn save(&mut self, name: &str, seed: u64, is_submitted: bool) -> Result<(), Failure> {
         let (mut spent, mut count) = (Duration::ZERO, 0);
         while count < self.columns && spent < self.limit {
-            let column = self.column(count, seed + count.unsigned_abs());
+            let kept = self.column(count, seed + count.unsigned_abs());
             let begun = Instant::now();
+            let column = kept.clone();
             if is_submitted {
                 self.host.submit(&self.binding, column, false)?;
             } else {

@@ -178,7 +178,7 @@ impl Cells {
 
 /// Packs indices into words that are zero.
 fn pack_words(indices: &[u16], bits: u8, word_bits: u8, words: &mut [u8]) {
-    /// Packs words of so many bytes. The compiler knows the count of indices in each.
+    /// Packs words of `BYTES` bytes, with `PER_WORD` indices in each.
     fn pack<const BITS: usize, const PER_WORD: usize, const BYTES: usize>(indices: &[u16], words: &mut [u8]) {
         let (groups, rest) = indices.as_chunks::<PER_WORD>();
         let mut last = [0; PER_WORD];
