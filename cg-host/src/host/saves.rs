@@ -71,7 +71,7 @@ impl Host {
     }
 
     /// Accepts a column: every load sees it from now on, and it is committed together with what is submitted within the
-    /// [group](HostOptions::group).
+    /// [group](crate::HostOptions::group).
     ///
     /// While the world takes no commits, because the disk is full for example, it is held in memory, and the world is resumed
     /// every five seconds. At the safe durabilities this is [`save`](Self::save).
