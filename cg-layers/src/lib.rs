@@ -7,21 +7,26 @@
 //! restore/  the host of a restore queue over a world or an overlay
 //! segment/  one world for each region under a root
 //! overlay/  layers over a base, in arenas
+//! merge/    an overlay's rows beside the base's values: what differs, what is merged, and how
+//! store/    the rows of overlays in an engine
 //! ```
 #![forbid(unsafe_code)]
 
+mod merge;
 mod overlay;
 pub mod restore;
 mod segment;
+mod store;
 
 pub use cg_store::layer::{Base, Found, Identity};
-pub use overlay::{
-    ArenaInfo, Arenas, Difference, EntityDifference, MergeLock, MergeTarget, Merged, Overlay, OverlayChoice,
-    OverlayDiff, OverlayError, OverlayMerge, OverlayMerged, OverlayRebased, OverlayStats, OverlayTransaction,
+pub use merge::{
+    Difference, EntityDifference, MergeLock, MergeTarget, Merged, OverlayChoice, OverlayDiff, OverlayMerge,
 };
+pub use overlay::{ArenaInfo, Arenas, Overlay, OverlayMerged, OverlayRebased, OverlayTransaction};
 pub use segment::{
     AcceptedSegments, InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos,
     SegmentTransaction, SegmentedWorld,
 };
 #[cfg(feature = "rocks")]
 pub use segment::{OnDisk, SegmentedReport};
+pub use store::{OverlayError, OverlayStats};

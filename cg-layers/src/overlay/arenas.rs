@@ -11,9 +11,11 @@ use cg_store::layer::Base;
 use cg_store::{Error, WorldOptions};
 use cg_tiering::GameTick;
 
-use super::arena::Arena;
-use super::store::Store;
-use super::{Overlay, OverlayError, OverlayStats};
+use super::arena::{Arena, put_arena};
+use super::arena_list::ArenaList;
+use super::handle::Overlay;
+use super::pool::Pool;
+use crate::store::{OverlayError, OverlayStats, Store};
 
 /// Arenas over one base, in one engine. Cheap to clone; every clone is the same pool.
 ///
@@ -37,7 +39,7 @@ use super::{Overlay, OverlayError, OverlayStats};
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Arenas<S: Base> {
-    store: Arc<Store<S>>,
+    pool: Arc<Pool<S>>,
 }
 
 /// One arena of a pool.
@@ -71,20 +73,20 @@ impl<S: Base> Arenas<S> {
     /// written over; [`Error::Corrupt`].
     #[doc(hidden)]
     pub fn over(engine: impl Engine, base: S, options: &WorldOptions) -> Result<Self, Error> {
-        Ok(Self { store: Arc::new(Store::begin(Box::new(engine), base, options)?) })
+        Ok(Self { pool: Arc::new(Pool::open(Box::new(engine), base, options)?) })
     }
 
-    pub(super) const fn of(store: Arc<Store<S>>) -> Self {
-        Self { store }
+    pub(super) fn pool(&self) -> &Pool<S> {
+        &self.pool
     }
 
-    pub(super) fn store(&self) -> &Store<S> {
-        &self.store
+    fn store(&self) -> &Store<S> {
+        &self.pool.store
     }
 
     /// The layer that the arenas read through to.
     pub fn base(&self) -> &S {
-        &self.store.base
+        &self.pool.store.base
     }
 
     /// The names of the arenas, as [`Overlay::catalog`].
@@ -92,7 +94,7 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// As [`Overlay::catalog`].
     pub fn catalog(&self) -> Result<Arc<Catalog>, Error> {
-        self.store.catalog()
+        self.store().catalog()
     }
 
     /// Issues ids for names that all arenas share, as [`Overlay::register`].
@@ -100,8 +102,9 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// As [`Overlay::register`].
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
-        self.store.check_base()?;
-        self.store.register(new)
+        self.store().check_base()?;
+        let store = self.store();
+        store.names.register(&store.rows, &store.base, new)
     }
 
     /// Leases an empty arena: a free one, or a new one. One put.
@@ -113,27 +116,27 @@ impl<S: Base> Arenas<S> {
         if len_bytes > ArenaRow::MAX_HOLDER_LEN_BYTES {
             return Err(OverlayError::HolderTooLong { len_bytes }.into());
         }
-        self.store.check_base()?;
+        self.store().check_base()?;
         if let Some(arena) = self.take_free(holder, now)? {
             return Ok(self.handle(arena));
         }
-        let arena = self.store.add_arena(holder, now.get())?;
+        let arena = self.pool.arenas.add(&self.store().rows, holder, now.get())?;
         let row = arena.row.lock().clone();
-        if let Err(error) = self.store.put_arena(arena.number, &row) {
-            self.store.arenas.lock().remove(&arena.number);
+        if let Err(error) = put_arena(&self.store().rows, arena.number, &row) {
+            self.pool.arenas.all.lock().remove(&arena.number);
             return Err(error);
         }
         Ok(self.handle(arena))
     }
 
     fn take_free(&self, holder: &str, now: GameTick) -> Result<Option<Arc<Arena>>, Error> {
-        let all: Vec<_> = self.store.arenas.lock().values().cloned().collect();
+        let all: Vec<_> = self.pool.arenas.all.lock().values().cloned().collect();
         for arena in all {
             let mut row = arena.row.lock();
             if row.holder.is_none() {
                 // Its lease was issued when it became free, and nothing was written since.
                 let taken = ArenaRow { holder: Some(holder.into()), since: now.get(), ..row.clone() };
-                self.store.put_arena(arena.number, &taken)?;
+                put_arena(&self.store().rows, arena.number, &taken)?;
                 *row = taken;
                 drop(row);
                 return Ok(Some(arena));
@@ -147,10 +150,10 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// [`OverlayError::UnknownArena`] and [`OverlayError::NotLeased`]; [`Error::Corrupt`] if its row is damaged.
     pub fn resume(&self, arena: u32) -> Result<Overlay<S>, Error> {
-        self.store.check_base()?;
-        let known = self.store.arenas.lock().get(&arena).cloned();
+        self.store().check_base()?;
+        let known = self.pool.arenas.all.lock().get(&arena).cloned();
         let Some(known) = known else {
-            self.store.check_unknown(arena)?;
+            ArenaList::check_unknown(&self.store().rows, arena)?;
             return Err(OverlayError::UnknownArena { arena }.into());
         };
         if known.row.lock().holder.is_none() {
@@ -161,12 +164,12 @@ impl<S: Base> Arenas<S> {
 
     fn handle(&self, arena: Arc<Arena>) -> Overlay<S> {
         let tenancy = arena.tenancy.load(Ordering::Acquire);
-        Overlay { store: Arc::clone(&self.store), arena, tenancy }
+        Overlay { pool: Arc::clone(&self.pool), arena, tenancy }
     }
 
     /// Every arena, ascending by number.
     pub fn list(&self) -> Vec<ArenaInfo> {
-        let arenas = self.store.arenas.lock();
+        let arenas = self.pool.arenas.all.lock();
         let info = |arena: &Arc<Arena>| {
             let row = arena.row.lock();
             ArenaInfo {
@@ -185,21 +188,21 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// The errors of the engine.
     pub fn reclaim(&self, now: GameTick) -> Result<u32, Error> {
-        self.store.check_base()?;
+        self.store().check_base()?;
         // Handles are created under this lock, so none is created between the check and the end.
-        let mut arenas = self.store.arenas.lock();
+        let mut arenas = self.pool.arenas.all.lock();
         let mut count = 0;
         for arena in arenas.values().filter(|arena| Arc::strong_count(arena) == 1) {
             let mut row = arena.row.lock();
             if row.holder.is_some() {
-                let lease = self.store.give_lease_among(&arenas, arena);
-                self.store.free(arena, &mut row, lease, now)?;
+                let lease = self.pool.arenas.give_lease_among(&arenas, arena);
+                self.pool.free(arena, &mut row, lease, now)?;
                 count += 1;
             }
         }
-        let mut damaged = self.store.damaged.lock();
+        let mut damaged = self.pool.arenas.damaged.lock();
         while let Some(number) = damaged.numbers.first().copied() {
-            self.store.free_damaged(&mut arenas, number, now.get())?;
+            self.pool.arenas.free_damaged(&self.store().rows, &mut arenas, number, now.get())?;
             damaged.numbers.remove(&number);
             count += 1;
         }
@@ -210,7 +213,7 @@ impl<S: Base> Arenas<S> {
     /// [reclaimed](Self::reclaim), nothing that was written before the pool was opened is [swept](Self::sweep): it may
     /// be theirs. Reads memory only.
     pub fn damaged(&self) -> Vec<u32> {
-        self.store.damaged.lock().numbers.iter().copied().collect()
+        self.pool.arenas.damaged.lock().numbers.iter().copied().collect()
     }
 
     /// Removes the arenas that became free before a tick. Returns how many. [`sweep`](Self::sweep) deletes their rows.
@@ -218,14 +221,14 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// The errors of the engine. Nothing is removed then.
     pub fn remove_free_since(&self, before: GameTick) -> Result<u32, Error> {
-        let mut arenas = self.store.arenas.lock();
+        let mut arenas = self.pool.arenas.all.lock();
         let is_old = |arena: &Arc<Arena>| {
             let row = arena.row.lock();
             row.holder.is_none() && row.since < before.get() && Arc::strong_count(arena) == 1
         };
         let old: Vec<u32> = arenas.values().filter(|arena| is_old(arena)).map(|arena| arena.number).collect();
         if !old.is_empty() {
-            self.store.remove_arenas(old.iter().copied())?;
+            self.pool.arenas.remove(&self.store().rows, old.iter().copied())?;
             arenas.retain(|number, _| !old.contains(number));
         }
         Ok(old.len() as u32)
@@ -240,12 +243,12 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// The errors of the engine.
     pub fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
-        self.store.sweep(max_rows)
+        self.pool.sweep(max_rows)
     }
 
     /// How much work all arenas did since the pool was opened.
     pub fn stats(&self) -> OverlayStats {
-        self.store.stats()
+        self.store().counts.stats()
     }
 
     /// The bytes of the pool's engine by family: the rows of all arenas, and none of the base.
@@ -253,7 +256,7 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// The errors of the disk.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.store.engine.usage()?)
+        Ok(self.store().rows.engine().usage()?)
     }
 
     /// Waits until everything that was written survives a power cut. That includes the base, whose versions the rows
@@ -262,46 +265,59 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// If syncing fails.
     pub fn flush(&self) -> Result<(), Error> {
-        self.store.keep_found(Level::Power)
+        self.store().keep_found(Level::Power)
     }
 
     /// The engine of the arenas, for tests and tools that read single rows.
     #[doc(hidden)]
     pub fn engine(&self) -> &dyn Engine {
-        &*self.store.engine
+        self.store().rows.engine()
     }
 }
 
 impl<S: Base> Overlay<S> {
+    /// Creates an overlay in memory. It is gone when its last handle is dropped.
+    ///
+    /// # Errors
+    /// [`OverlayError::TooDeep`].
+    pub fn in_memory(base: S, options: &WorldOptions) -> Result<Self, Error> {
+        Arenas::in_memory(base, options)?.lease("", GameTick::new(0))
+    }
+
+    /// All arenas of the overlay's store.
+    pub fn arenas(&self) -> Arenas<S> {
+        Arenas { pool: Arc::clone(&self.pool) }
+    }
+
     /// Empties the arena and frees it for the next lease. One put. Other handles to it are refused from then on.
     ///
     /// # Errors
     /// [`Error::Nested`], [`OverlayError::Released`], and the errors of the engine. The arena is then still leased.
     pub fn release(self, now: GameTick) -> Result<(), Error> {
         let _alone = self.write()?;
-        let lease = self.store.give_lease(&self.arena);
-        self.store.free(&self.arena, &mut self.arena.row.lock(), lease, now)
+        let lease = self.pool.arenas.give_lease(&self.arena);
+        self.pool.free(&self.arena, &mut self.arena.row.lock(), lease, now)
     }
 }
 
-impl<S: Base> Store<S> {
+impl<S: Base> Pool<S> {
     /// Ends an arena's tenancy: it gets a new, empty lease and no holder.
     fn free(&self, arena: &Arena, row: &mut ArenaRow, lease: u64, now: GameTick) -> Result<(), Error> {
         let free = ArenaRow { lease, holder: None, since: now.get() };
-        self.put_arena(arena.number, &free)?;
+        put_arena(&self.store.rows, arena.number, &free)?;
         // The tenancy first: a reader that sees the new lease is then refused.
         arena.tenancy.fetch_add(1, Ordering::AcqRel);
         arena.lease.store(lease, Ordering::Release);
         arena.merged_until.store(0, Ordering::Release);
         *row = free;
-        self.counts.resets.fetch_add(1, Ordering::Relaxed);
+        self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }
 
 impl<S: Base> Clone for Arenas<S> {
     fn clone(&self) -> Self {
-        Self { store: Arc::clone(&self.store) }
+        Self { pool: Arc::clone(&self.pool) }
     }
 }
 

@@ -8,8 +8,9 @@ use cg_store::quarantine::SalvagedCommit;
 use cg_store::{Error, OpenError, WorldOptions};
 use cg_tiering::GameTick;
 
-use super::store::holds_overlays;
-use super::{Arenas, Overlay, OverlayError};
+use super::arenas::Arenas;
+use super::handle::Overlay;
+use crate::store::{OverlayError, holds_overlays};
 
 /// The engine's directory inside the directory of an overlay.
 const ENGINE_DIR: &str = "overlay";

@@ -9,23 +9,10 @@ use cg_store::layer::kind::{self, Kind};
 use cg_store::layer::{Base, begin, host, origin_of, write_stored_object};
 use cg_store::{Error, each_kind, kind_map};
 
-use super::Overlay;
-use super::edits::Edits;
-use super::kind::OverlayKind;
+use super::handle::Overlay;
 use super::transaction::{OverlayReads, commit};
-
-/// Which of two values of a conflict is to stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OverlayChoice {
-    /// The overlay's. A merge writes it over the base's present value. Of a chunk this is about the cells that both have
-    /// changed, and the side data; the other edits of both stay.
-    Ours,
-    /// The base's. The overlay takes it over. Of a chunk this is about the cells that both have changed, and the side
-    /// data; the other edits of both stay.
-    Theirs,
-    /// Neither yet: the conflict stays and is [listed](OverlayRebased::open).
-    Ask,
-}
+use crate::merge::{MergeKind as _, OverlayChoice};
+use crate::store::{Edits, OverlayKind as _};
 
 /// The result of [`Overlay::rebase`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -91,15 +78,15 @@ impl<S: Base> Overlay<S> {
     ) -> Result<OverlayRebased, Error> {
         let _alone = self.write()?;
         let (mut decided, mut done) = (DecidedKinds::default(), OverlayRebased::default());
-        self.store.in_view(self.lease(), |rows| {
+        self.store().in_view(self.lease(), |rows| {
             each_kind!(mut decided, |list: K| {
                 rows.for_each::<K>(|key, row| {
-                    let below = K::find(&self.store.base, &key)?;
+                    let below = K::find(&self.store().base, &key)?;
                     let found = origin_of(&below);
                     let row = rows.onto_base::<K>(&key, row, &below)?;
                     let choice = OverlayChoice::Theirs;
                     let has_parts =
-                        K::merged(&self.store, self.lease(), &key, &row, &below, choice)?.is_some();
+                        K::merged(self.store(), self.lease(), &key, &row, &below, choice)?.is_some();
                     let theirs = match &below {
                         Lookup::Found(_) if has_parts => Stays::TheirParts,
                         Lookup::Found((value, _)) => Stays::Theirs(value.clone()),
@@ -130,8 +117,8 @@ impl<S: Base> Overlay<S> {
         let mut edits = Edits::default();
         each_kind!(mut edits, decided, |edits, list: K| {
             for Decided { key, stays, found } in list {
-                let Some(row) = K::read(&self.store, self.lease(), key)? else { continue };
-                let below = K::find(&self.store.base, key)?;
+                let Some(row) = K::read(self.store(), self.lease(), key)? else { continue };
+                let below = K::find(&self.store().base, key)?;
                 if origin_of(&below) != *found {
                     continue;
                 }
@@ -141,14 +128,14 @@ impl<S: Base> Overlay<S> {
                     Stays::Theirs(_) | Stays::Absence => None,
                 };
                 let merged =
-                    choice.map(|choice| K::merged(&self.store, self.lease(), key, &row, &below, choice));
+                    choice.map(|choice| K::merged(self.store(), self.lease(), key, &row, &below, choice));
                 let value = merged.transpose()?.flatten().or_else(|| row.value.here());
                 edits.push((Clone::clone(key), value, *found));
             }
         });
         if !edits.is_empty() {
-            let generation = self.store.catalog()?.current_generation();
-            self.store.write(self.lease(), edits, generation)?;
+            let generation = self.store().catalog()?.current_generation();
+            self.store().write(self.lease(), edits, generation)?;
         }
         Ok(done)
     }
@@ -156,7 +143,7 @@ impl<S: Base> Overlay<S> {
     /// Writes the base's values of decided conflicts into the overlay. Entities and references follow each other, as in
     /// every transaction.
     fn take_over(&self, decided: &DecidedKinds) -> Result<(), Error> {
-        let mut tx = begin(OverlayReads::new(self), self.store.catalog()?);
+        let mut tx = begin(OverlayReads::new(self), self.store().catalog()?);
         for Decided { key, stays, .. } in &decided.chunks {
             match stays {
                 Stays::Theirs(chunk) => tx.save_blocks(*key, Arc::clone(chunk))?,

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
@@ -13,17 +12,16 @@ use cg_format::record::Record;
 use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
 use cg_store::layer::kind::{self, Chunks, Entities, Kind, Objects, Properties, Records};
 use cg_store::layer::{
-    Base, Check, Checked as _, Ground, MutexGuard, Stored, TxStore, ValueStore, begin, end, host,
-    resolve_ownership, store_of,
+    Base, Check, Checked as _, Ground, Stored, TxStore, ValueStore, begin, end, host, resolve_ownership,
+    store_of,
 };
 use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Error, ErrorKind, Property, Tx, each_kind, kind_map};
 
-use super::arena::Arena;
-use super::edits::Edits;
-use super::kind::{Edit, OverlayKind};
-use super::rows::Row;
-use super::{Layered, Overlay};
+use super::handle::Overlay;
+use super::layered::Layered;
+use crate::merge::MergeKind;
+use crate::store::{Edit, Edits, Row};
 
 /// A running transaction of an overlay. It reads the overlay and its own writes. It writes nothing before its closure
 /// has returned without an error.
@@ -41,18 +39,6 @@ pub struct OverlayReads<'o, S: Base> {
     seen: Origins,
 }
 
-/// The right to write to an arena.
-pub(super) struct Writing<'a> {
-    arena: &'a Arena,
-    _guard: MutexGuard<'a, ()>,
-}
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        *self.arena.writer.lock() = None;
-    }
-}
-
 impl<S: Base> Overlay<S> {
     /// Runs a closure once and writes its changes to the overlay as one batch, or nothing if it returns an error.
     ///
@@ -68,24 +54,11 @@ impl<S: Base> Overlay<S> {
         body: impl FnOnce(&mut OverlayTransaction<'_, S>) -> Result<T, X>,
     ) -> Result<T, X> {
         let _alone = self.write()?;
-        let catalog = self.store.catalog()?;
+        let catalog = self.store().catalog()?;
         let mut tx = begin(OverlayReads::new(self), catalog);
         let value = host(|| body(&mut tx))?;
         commit(tx)?;
         Ok(value)
-    }
-
-    /// Waits for the right to write.
-    pub(super) fn write(&self) -> Result<Writing<'_>, Error> {
-        let me = thread::current().id();
-        if *self.arena.writer.lock() == Some(me) {
-            return Err(Error::Nested);
-        }
-        let guard = self.arena.writing.lock();
-        *self.arena.writer.lock() = Some(me);
-        let writing = Writing { arena: &self.arena, _guard: guard };
-        self.check()?;
-        Ok(writing)
     }
 }
 
@@ -97,7 +70,7 @@ impl<'o, S: Base> OverlayReads<'o, S> {
 
 impl<S: Base> OverlayReads<'_, S> {
     /// Reads a value of the overlay. The origin at the first read is kept.
-    fn see<K: OverlayKind>(
+    fn see<K: MergeKind>(
         overlay: &Overlay<S>,
         seen: &mut Seen<K>,
         key: &K::Key,
@@ -175,13 +148,13 @@ pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error
     edits.records = overlay.changed::<Records>(writes.records, &seen.records, |_, stored, new| {
         Ok((stored != new).then_some(new))
     })?;
-    let check = Check { catalog: &catalog, limits: &overlay.store.limits };
+    let check = Check { catalog: &catalog, limits: &overlay.store().limits };
     each_kind!(edits, |edits: K| {
         let mut values = edits.iter().filter_map(|(key, new, _)| Some((key, new.as_ref()?)));
         values.try_for_each(|(key, value)| K::check(&check, key, value))?;
     });
     if !edits.is_empty() {
-        overlay.store.write(overlay.lease(), edits, catalog.current_generation())?;
+        overlay.store().write(overlay.lease(), edits, catalog.current_generation())?;
     }
     Ok(())
 }
@@ -193,26 +166,26 @@ impl<S: Base> Overlay<S> {
     ///
     /// The row is read after the base, because a delta has its value over the base's present chunk. So a change of the
     /// base in between, or later, is a conflict.
-    fn layered_to_write<K: OverlayKind>(&self, key: &K::Key) -> Result<Layered<K::Value>, Error> {
+    fn layered_to_write<K: MergeKind>(&self, key: &K::Key) -> Result<Layered<K::Value>, Error> {
         let merged_until = self.arena.merged_until.load(Ordering::Acquire);
         let lease = self.lease();
         let is_merged = |row: &Row<K::Value>| row.version <= merged_until;
-        if merged_until == 0 || !K::read(&self.store, lease, key)?.as_ref().is_some_and(is_merged) {
-            return self.of_one_lease(|lease| match K::read(&self.store, lease, key)? {
-                Some(row) => Ok(self.here(K::to_write(&self.store, lease, key, row)?)),
-                None => self.below(K::find(&self.store.base, key)),
+        if merged_until == 0 || !K::read(self.store(), lease, key)?.as_ref().is_some_and(is_merged) {
+            return self.of_one_lease(|lease| match K::read(self.store(), lease, key)? {
+                Some(row) => Ok(self.here(K::to_write(self.store(), lease, key, row)?)),
+                None => self.below(K::find(&self.store().base, key)),
             });
         }
-        let below = match K::find(&self.store.base, key) {
+        let below = match K::find(&self.store().base, key) {
             // The merge reports it.
             Err(error) if error.kind() == ErrorKind::Damaged => return self.layered::<K>(key),
             below => below?,
         };
-        match K::read(&self.store, lease, key)? {
+        match K::read(self.store(), lease, key)? {
             Some(row) => {
-                let origin = self.store.present_origin::<K>(lease, &row, &below)?;
+                let origin = self.store().present_origin::<K>(lease, &row, &below)?;
                 let row = Row { origin, ..row };
-                Ok(self.here(K::to_write(&self.store, lease, key, row)?))
+                Ok(self.here(K::to_write(self.store(), lease, key, row)?))
             }
             None => self.layered::<K>(key),
         }
@@ -222,8 +195,8 @@ impl<S: Base> Overlay<S> {
     fn layered_chunks_to_write(&self, at: &[ChunkAt]) -> Vec<Result<Layered<Arc<Chunk>>, Error>> {
         if self.arena.merged_until.load(Ordering::Acquire) == 0 {
             return self.layered_chunks_of(at, |lease, at| {
-                let row = self.store.chunk(lease, at)?;
-                row.map(|row| Chunks::to_write(&self.store, lease, &at, row)).transpose()
+                let row = self.store().chunk(lease, at)?;
+                row.map(|row| Chunks::to_write(self.store(), lease, &at, row)).transpose()
             });
         }
         at.iter().map(|at| self.layered_to_write::<Chunks>(at)).collect()
@@ -231,7 +204,7 @@ impl<S: Base> Overlay<S> {
 
     /// The edits of one kind in a transaction. `after` returns the new value of a key, or `None` if it does not
     /// change.
-    fn changed<K: OverlayKind>(
+    fn changed<K: MergeKind>(
         &self,
         writes: BTreeMap<K::Key, K::Write>,
         seen: &Seen<K>,

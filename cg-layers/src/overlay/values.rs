@@ -15,10 +15,8 @@ use cg_store::objects::{Object, ObjectEntry, ObjectKey, ObjectPage, StoredObject
 use cg_store::records::RecordQuery;
 use cg_store::{Error, Property};
 
-use super::Overlay;
-use super::kind::OverlayKind as _;
-use super::rows::{LeaseView, Row, key_of};
-use super::store::Store;
+use super::handle::Overlay;
+use crate::store::{LeaseView, OverlayKind as _, Row, Store, key_of};
 
 impl<S: Base> Overlay<S> {
     /// An object as the overlay reads it, or `None` if there is none. One key read for each layer.
@@ -62,8 +60,8 @@ impl<S: Base> Overlay<S> {
         // One more, to know whether there are more.
         let asked = max_count.saturating_add(1);
         loop {
-            let below = self.store.base.list_objects(prefix, position.as_ref(), asked)?;
-            let own = self.store.objects(lease, prefix, position.as_ref(), asked)?;
+            let below = self.store().base.list_objects(prefix, position.as_ref(), asked)?;
+            let own = self.store().objects(lease, prefix, position.as_ref(), asked)?;
             // The key up to which both lists are complete.
             let end = [&below.next, &own.next].into_iter().flatten().min().cloned();
             let is_before = |key: &ObjectKey| end.as_ref().is_none_or(|end| key <= end);
@@ -155,8 +153,8 @@ impl<S: Base> Overlay<S> {
     /// As [`load`](Self::load), at the first damaged one.
     pub fn properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
         self.of_one_lease(|lease| {
-            let mut all = self.store.base.named_properties(prefix)?;
-            self.store.each_named(lease, prefix, |name, row| match row.value {
+            let mut all = self.store().base.named_properties(prefix)?;
+            self.store().each_named(lease, prefix, |name, row| match row.value {
                 Lookup::Found(bytes) => drop(all.insert(name, bytes)),
                 Lookup::Tombstone | Lookup::NotFound => drop(all.remove(&name)),
             })?;
@@ -210,9 +208,9 @@ impl<S: Base> Overlay<S> {
     }
 
     fn query(&self, lease: u64, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
-        let shape = self.store.base.record_shape();
-        let below = self.store.base.records_in(query)?;
-        let view = self.store.snapshot()?;
+        let shape = self.store().base.record_shape();
+        let below = self.store().base.records_in(query)?;
+        let view = self.store().rows.snapshot()?;
         let places: Vec<_> = below.iter().map(|(id, _)| key::overlay_record_place(lease, *id)).collect();
         let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
         let mut found = Vec::new();

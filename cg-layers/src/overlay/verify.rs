@@ -15,11 +15,10 @@ use cg_store::layer::Base;
 use cg_store::layer::kind::{Chunks, Entities, Objects, Properties, Records};
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
 
-use super::Arenas;
 use super::arena::check_next_lease;
-use super::kind::OverlayKind;
-use super::rows::{LeaseView, Row};
-use super::store::Store;
+use super::arenas::Arenas;
+use super::pool::Pool;
+use crate::store::{LeaseView, OverlayKind, Row};
 
 /// What can be done about a damaged row of an arena.
 const REMEDY: &str = "reset or release the arena";
@@ -36,7 +35,7 @@ struct Content {
 }
 
 struct Verifier<'p, S: Base> {
-    store: &'p Store<S>,
+    pool: &'p Pool<S>,
     view: &'p dyn Readable,
     report: VerifyReport,
     rows: u64,
@@ -56,10 +55,10 @@ impl<S: Base> Arenas<S> {
     /// # Errors
     /// If the engine fails otherwise than by damage.
     pub fn verify(&self, depth: VerifyDepth, mut progress: impl FnMut(u64)) -> Result<VerifyReport, Error> {
-        let store = self.store();
-        let view = store.snapshot()?;
+        let pool = self.pool();
+        let view = pool.store.rows.snapshot()?;
         let report = VerifyReport::default();
-        let mut verifier = Verifier { store, view: &view, report, rows: 0, progress: &mut progress };
+        let mut verifier = Verifier { pool, view: &view, report, rows: 0, progress: &mut progress };
         let (leases, any_damaged) = verifier.arenas();
         if let Err(error) = check_next_lease(&view) {
             verifier.find(Space::WorldMeta, &[], in_words(&error));
@@ -95,7 +94,7 @@ impl<S: Base> Verifier<'_, S> {
     /// The leases of the arenas, and whether there may be arenas whose leases are unknown.
     fn arenas(&mut self) -> (BTreeMap<u64, u32>, bool) {
         let mut leases = BTreeMap::new();
-        let all: Vec<_> = self.store.arenas.lock().values().cloned().collect();
+        let all: Vec<_> = self.pool.arenas.all.lock().values().cloned().collect();
         for arena in all {
             let lease = arena.lease.load(Ordering::Acquire);
             self.count("arenas");
@@ -108,7 +107,7 @@ impl<S: Base> Verifier<'_, S> {
                 self.find(Space::WorldMeta, &[], what);
             }
         }
-        let damaged = self.store.damaged.lock();
+        let damaged = self.pool.arenas.damaged.lock();
         let (numbers, any_damaged) = (damaged.numbers.clone(), damaged.are_any());
         drop(damaged);
         for number in numbers {
@@ -155,7 +154,7 @@ impl<S: Base> Verifier<'_, S> {
                 check_key(space, is_leased, row_key).and_then(|()| FrameView::open(space, row_key, row));
             let opened = opened.map(|frame| frame.header());
             if let Ok(header) = &opened
-                && header.lineage != self.store.word_of(header.version)
+                && header.lineage != self.pool.store.rows.word_of(header.version)
             {
                 let what = "it is of another history of the pool: its file was brought from a copy that went on by itself";
                 self.find(space, row_key, format!("{what}; {}", remedy(is_leased)));
@@ -205,7 +204,7 @@ impl<S: Base> Verifier<'_, S> {
     ) -> Result<(), Error> {
         let (from, to) = (K::first_row_key(lease), key::lease(lease + 1));
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        let (store, view) = (self.store, self.view);
+        let (store, view) = (&self.pool.store, self.view);
         let rows = LeaseView { store, lease, view };
         scan_skipping_damage(view, K::SPACE.family(), range, |met| {
             let Met::Row(row_key, row) = met else { return ControlFlow::<()>::Continue(()) };

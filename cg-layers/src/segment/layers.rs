@@ -13,7 +13,7 @@ use cg_store::layer::{Base, Found};
 use cg_store::{Error, World};
 
 use super::{SegmentHome, SegmentPos, SegmentedWorld};
-use crate::overlay::{MergeLock, MergeTarget, Merged, OverlayMerge};
+use crate::merge::{MergeLock, MergeTarget, Merged, OverlayMerge};
 
 /// The calls of [`Base`] that a segmented world answers from its root, where properties, objects and records are stored.
 macro_rules! answer_from_root {

@@ -26,7 +26,7 @@ use cg_store::{Durability, Error};
 
 use super::transfer::Transfer;
 use super::{MergedInPart, SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
-use crate::overlay::{Merged, OverlayMerge, leaving};
+use crate::merge::{Merged, OverlayMerge, leaving};
 
 /// The plan of a merge.
 #[derive(Default)]

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cg_format::chunk::{CellLayer, Chunk, EditError};
-use cg_format::delta::Delta;
 use cg_format::{BlockId, ComponentId, LocalPos, SchemaView};
 
-use super::OverlayChoice;
+use super::choice::OverlayChoice;
 
 /// Merges two changes of a chunk: the base's present chunk with everything that the overlay changed in the ancestor.
 ///
@@ -46,24 +45,6 @@ pub(super) fn merge(
         merged.remove_entity(*id);
     }
     Some(merged)
-}
-
-/// Applies a delta to a chunk whatever is there: components of the blocks that it replaces are gone.
-pub(super) fn put_over(delta: &Delta, chunk: &mut Chunk, schema: &impl SchemaView) -> Result<(), EditError> {
-    for (at, block) in delta.sets() {
-        if usize::from(at.layer) == chunk.layer_count(at.cell) {
-            chunk.push_layer(at.cell, block, schema)?;
-        } else {
-            chunk.set_layer(at, block, schema)?;
-        }
-    }
-    for id in delta.removed() {
-        chunk.remove_entity(id);
-    }
-    for id in delta.added() {
-        chunk.add_entity(id);
-    }
-    Ok(())
 }
 
 /// Whether the overlay's value is that of the merge; `None` if both have changed it and no one decided.

@@ -1,0 +1,38 @@
+//! What the arenas of a pool share: their rows, and the list of them.
+
+use std::sync::atomic::Ordering;
+
+use cg_store::engine::{Engine, Level};
+use cg_store::layer::{Base, finish_commits};
+use cg_store::{Error, WorldOptions};
+
+use super::arena_list::ArenaList;
+use crate::store::{OverlayError, RowEngine, Store, StoreNames};
+
+/// A pool of arenas over one base.
+#[derive(Debug)]
+pub(super) struct Pool<S> {
+    pub(super) store: Store<S>,
+    pub(super) arenas: ArenaList,
+}
+
+impl<S: Base> Pool<S> {
+    /// Opens an engine that is empty or holds arenas over this base. Writes nothing before the base is known to fit.
+    pub(super) fn open(engine: Box<dyn Engine>, base: S, options: &WorldOptions) -> Result<Self, Error> {
+        let layers = base.layers() + 1;
+        let layer = u8::try_from(layers).map_err(|_| OverlayError::TooDeep { layers })?;
+        let catalog = base.catalog();
+        let level = if options.durability.is_synced() { Level::Power } else { Level::Process };
+        let rows = RowEngine::open(engine, level)?;
+        let names = StoreNames::read(rows.engine(), &base, &catalog)?;
+        finish_commits(rows.engine())?;
+        let arenas = ArenaList::read(rows.engine())?;
+        let store = Store::new(base, rows, names, layer, options);
+        let met = arenas.damaged.lock().count() as u64;
+        store.counts.damage_met.store(met, Ordering::Relaxed);
+        if !store.rows.engine().caps().read_only {
+            store.names.store(&store.rows, catalog)?;
+        }
+        Ok(Self { store, arenas })
+    }
+}
