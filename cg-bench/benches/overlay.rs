@@ -183,7 +183,7 @@ fn segmented_save(criterion: &mut Criterion) {
     });
     group.finish();
     // Fewer in a run that only tries each benchmark once, or none of these.
-    assert!(segmented.open_count() <= 4, "no segment but those of the chunks was opened");
+    assert!(segmented.segments().open_count() <= 4, "no segment but those of the chunks was opened");
 }
 
 /// The view of a player at the corner of four segments, which memory has room for. One iteration is one column.
@@ -223,7 +223,7 @@ fn segmented_load(criterion: &mut Criterion) {
         });
         saved.expect("the disk has room");
     }
-    assert_eq!(segmented.open_count(), 4);
+    assert_eq!(segmented.segments().open_count(), 4);
     let mut group = criterion.benchmark_group("overlay: load a column again");
     let mut next = columns.iter().cycle();
     group.bench_function("ref: in one world <= 1.5", |bench| {

@@ -133,14 +133,14 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
         Command::Compact(args) => {
             let world = args.world.open(out)?;
             let segment = args.segment.find(&world)?;
-            world.compact_segment(segment)?;
+            world.segments().compact(segment)?;
             done(&world, "compacted", segment, out)
         }
         Command::Delete(args) => {
             let world = args.world.open(out)?;
             let segment = args.segment.find(&world)?;
             args.yes.confirm(&format!("{segment} would be deleted with everything in it"))?;
-            world.delete_segment(segment)?;
+            world.segments().delete(segment)?;
             done(&world, "deleted", segment, out)
         }
         Command::Accept(args) => {
@@ -149,7 +149,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
                 "the segments of {} would be taken as they are",
                 args.world.path()?.display()
             ))?;
-            let accepted = world.accept_segments()?;
+            let accepted = world.segments().accept()?;
             world.close()?;
             let ids = |ids: &[EntityId]| ids.iter().map(ToString::to_string).collect();
             let AcceptedSegments { doubled, moved, gone } = &accepted;
@@ -161,7 +161,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
 
 fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open(out)?;
-    let segments = world.segments().into_iter().map(|segment| line(&world, segment)).collect();
+    let segments = world.segments().list().into_iter().map(|segment| line(&world, segment)).collect();
     let report = Report { side_chunks: world.side_chunks(), segments };
     world.close()?;
     out.print(&report)?;

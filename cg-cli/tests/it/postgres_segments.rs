@@ -172,10 +172,10 @@ fn a_segmented_world_opens_saves_and_transfers() {
     drop(world);
 
     let world = home.open_with(None);
-    assert_eq!(world.segments().len(), 2);
+    assert_eq!(world.segments().list().len(), 2);
     assert_eq!(whereabouts(&world, places), (vec![places[1]], Owner::Chunk(places[1])));
-    for segment in world.segments() {
-        let verified = world.with_segment(segment, |world| world.verify(VerifyDepth::Full, |_| {}));
+    for segment in world.segments().list() {
+        let verified = world.segments().with(segment, |world| world.verify(VerifyDepth::Full, |_| {}));
         assert_eq!(verified.expect("verifies").findings, [], "{segment}");
     }
     // A transfer back, and one more opening.

@@ -9,7 +9,7 @@ use cg_store::engine::ErrorKind;
 use cg_store::error::Location;
 use uuid::Uuid;
 
-use super::SegmentPos;
+use super::pos::SegmentPos;
 
 /// Why a call of a segmented world fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -223,6 +223,14 @@ impl SegmentError {
             Self::InTransit { .. } => ErrorKind::Unavailable,
             Self::UnfinishedMerge => ErrorKind::Unsupported,
         }
+    }
+}
+
+/// The segment whose loss an error reports, or that it is of another history.
+pub(super) fn lost_segment(error: &Error) -> Option<SegmentPos> {
+    match error.layer()? {
+        SegmentError::Lost { segment, .. } | SegmentError::Replaced { segment, .. } => Some(*segment),
+        _ => None,
     }
 }
 

@@ -1,6 +1,5 @@
 //! A segmented world as a source of chunks, as the base of an overlay, and as the target of a merge.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
@@ -12,7 +11,8 @@ use cg_store::engine::Level;
 use cg_store::layer::{Base, Found};
 use cg_store::{Error, World};
 
-use super::{SegmentHome, SegmentPos, SegmentedWorld};
+use super::home::SegmentHome;
+use super::world::SegmentedWorld;
 use crate::merge::{MergeLock, MergeTarget, Merged, OverlayMerge};
 
 /// The calls of [`Base`] that a segmented world answers from its root, where properties, objects and records are stored.
@@ -86,11 +86,11 @@ impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
-        self.find(at, |world| world.lookup(at))
+        self.parts.transfers.look_up(at, |world| world.lookup(at))
     }
 
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
-        self.find_many(at, ChunkSource::lookup_many)
+        self.parts.transfers.look_up_many(at, ChunkSource::lookup_many)
     }
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
@@ -106,117 +106,30 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        self.find(at, |world| Ok(of_life(world, world.find_chunk(at)?)))
+        self.parts.transfers.look_up(at, |world| Ok(of_life(world, world.find_chunk(at)?)))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        self.find_many(at, |world, at| {
+        self.parts.transfers.look_up_many(at, |world, at| {
             let found = world.find_chunks(at);
             found.into_iter().map(|found| Ok(of_life(world, found?))).collect()
         })
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        let found = self.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
+        let found = self.parts.transfers.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
         Ok(found.unwrap_or(Lookup::NotFound))
     }
 
     fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {
-        let found = self.with_stored(self.segment_of(at), |world| world.has_origin(at, origin))?;
+        let found = self.parts.open.with_stored(self.segment_of(at), |world| world.has_origin(at, origin))?;
         Ok(found.unwrap_or(false))
     }
 
     /// Includes the root and every open segment. A closed segment was synced.
     fn keep_found(&self, level: Level) -> Result<(), Error> {
         self.root().keep_found(level)?;
-        for (_, slot) in self.shared.open.all() {
-            if let Some(world) = &*slot.world.read_recursive() {
-                world.keep_found(level)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A segment, and the indexes of adjacent chunks of it.
-type Run = (SegmentPos, Range<usize>);
-
-impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Looks a chunk up in its segment.
-    fn find<T>(
-        &self,
-        at: ChunkAt,
-        find: impl FnOnce(&World) -> Result<Lookup<T>, Error>,
-    ) -> Result<Lookup<T>, Error> {
-        // Finishing an interrupted transfer changes chunks. So it is finished before the reads, not between two of
-        // them.
-        self.try_to_resolve();
-        Ok(self.with_stored(self.segment_of(at), find)?.unwrap_or(Lookup::NotFound))
-    }
-
-    /// Looks many chunks up, those of one segment in one call of `find`.
-    fn find_many<T>(
-        &self,
-        at: &[ChunkAt],
-        find: impl Fn(&World, &[ChunkAt]) -> Vec<Result<Lookup<T>, Error>>,
-    ) -> Vec<Result<Lookup<T>, Error>> {
-        self.try_to_resolve();
-        let mut runs = self.runs(at);
-        if let [(segment, _)] = runs[..] {
-            return self.find_in(segment, at, &find);
-        }
-        runs.sort_by_key(|(segment, _)| *segment);
-        let mut found: Vec<_> = at.iter().map(|_| Ok(Lookup::NotFound)).collect();
-        for runs in runs.chunk_by(|(one, _), (next, _)| one == next) {
-            let joined: Vec<_>;
-            let (segment, places) = match runs {
-                [(segment, run)] => (*segment, &at[run.clone()]),
-                [(segment, _), ..] => {
-                    joined = runs.iter().flat_map(|(_, run)| &at[run.clone()]).copied().collect();
-                    (*segment, &joined[..])
-                }
-                [] => continue,
-            };
-            let indexes = runs.iter().flat_map(|(_, run)| run.clone());
-            for (index, one) in indexes.zip(self.find_in(segment, places, &find)) {
-                found[index] = one;
-            }
-        }
-        found
-    }
-
-    /// The runs of adjacent chunks that are in one segment.
-    fn runs(&self, at: &[ChunkAt]) -> Vec<Run> {
-        let mut runs = Vec::new();
-        let mut begin = 0;
-        while let Some(first) = at.get(begin) {
-            let segment = self.segment_of(*first);
-            let is_other = |at: &ChunkAt| !segment.has(*at, self.side_chunks());
-            let end = at[begin..].iter().position(is_other).map_or(at.len(), |len| begin + len);
-            runs.push((segment, begin..end));
-            begin = end;
-        }
-        runs
-    }
-
-    /// Looks chunks of one segment up. If it cannot be opened, each gets an error of its own.
-    fn find_in<T>(
-        &self,
-        segment: SegmentPos,
-        at: &[ChunkAt],
-        find: impl Fn(&World, &[ChunkAt]) -> Vec<Result<Lookup<T>, Error>>,
-    ) -> Vec<Result<Lookup<T>, Error>> {
-        match self.with_stored(segment, |world| Ok(find(world, at))) {
-            Ok(Some(found)) => found,
-            Ok(None) => at.iter().map(|_| Ok(Lookup::NotFound)).collect(),
-            Err(_) => {
-                let alone = |at: &ChunkAt| {
-                    let found = self.with_stored(segment, |world| Ok(find(world, &[*at]).pop()))?;
-                    found.flatten().unwrap_or(Ok(Lookup::NotFound))
-                };
-                at.iter().map(alone).collect()
-            }
-        }
+        self.parts.open.for_each_open(|world| world.keep_found(level))
     }
 }
 
@@ -235,13 +148,13 @@ pub(super) fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
 
 impl<H: SegmentHome> MergeTarget for SegmentedWorld<H> {
     fn merge_lock(&self) -> Result<Option<&MergeLock>, Error> {
-        self.refuse_inside()?;
-        Ok(Some(&self.shared.moving))
+        self.parts.open.refuse_inside()?;
+        Ok(Some(self.parts.borders.moving()))
     }
 
     /// Finishes a transfer: entities in transit cannot be compared.
     fn begin_merge(&self) -> Result<(), Error> {
-        self.resolve_transfer()
+        self.parts.transfers.resolve()
     }
 
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {

@@ -24,8 +24,11 @@ use cg_format::entity::{Entity, Owner};
 use cg_store::error::ConflictKey;
 use cg_store::{Durability, Error};
 
+use super::error::{MergedInPart, SegmentError};
+use super::home::SegmentHome;
+use super::pos::SegmentPos;
 use super::transfer::Transfer;
-use super::{MergedInPart, SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
+use super::world::SegmentedWorld;
 use crate::merge::{Merged, OverlayMerge, leaving};
 
 /// The plan of a merge.
@@ -50,23 +53,32 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             return Err(SegmentError::EnginesProperty { property: property.to_string() }.into());
         }
         let changes = merge.len();
-        let plan = self.plan(merge)?;
+        let merging = Merging { world: self };
+        let plan = merging.plan(merge)?;
         let (mut done, segments) = (0, plan.parts.len());
         if segments + usize::from(!plan.kept.is_empty()) > 1 {
             // A single transaction compares by itself.
             plan.parts.values().chain([&plan.kept]).try_for_each(|part| part.check(self))?;
         }
-        match self.merge_parts(plan, merged, &mut done) {
+        match merging.parts(plan, merged, &mut done) {
             Ok(()) => Ok(changes),
             Err(error) if done == 0 => Err(error),
             Err(error) => Err(MergedInPart { merged: done, segments, error: Box::new(error) }.into()),
         }
     }
+}
 
-    fn merge_parts(&self, plan: Plan, merged: &mut Merged<'_>, done: &mut usize) -> Result<(), Error> {
+/// A merge into a segmented world.
+struct Merging<'w, H: SegmentHome> {
+    world: &'w SegmentedWorld<H>,
+}
+
+impl<H: SegmentHome> Merging<'_, H> {
+    fn parts(&self, plan: Plan, merged: &mut Merged<'_>, done: &mut usize) -> Result<(), Error> {
         let mut arrived = OverlayMerge::default();
         for (segment, part) in plan.parts {
-            self.transaction_at(Durability::Safe, segment, |tx| part.put_places_into(tx, self))?;
+            self.world
+                .transaction_at(Durability::Safe, segment, |tx| part.put_places_into(tx, self.world))?;
             *done += 1;
             merged(&part)?;
             part.arrive(&mut arrived);
@@ -74,7 +86,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         self.transfer_all(&plan.transfers)?;
         merged(&arrived)?;
         if !plan.kept.is_empty() {
-            let root = self.root();
+            let root = self.world.root();
             root.transaction_at(Durability::Safe, |tx| plan.kept.put_into(tx, root))?;
         }
         Ok(())
@@ -87,7 +99,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let kept = OverlayMerge { properties, objects, records, ..OverlayMerge::default() };
         let mut plan = Plan { kept, ..Plan::default() };
         for (id, mut item) in entities {
-            let home = self.home_of(id)?;
+            let home = self.world.parts.borders.home_of(id)?;
             let to = item.new.as_ref().map(|entity| self.destination(entity, home));
             let Some(segment) = home.or(to) else { continue };
             if let Some(entity) = item.new.take_if(|_| to != Some(segment)) {
@@ -105,7 +117,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             plan.parts.entry(segment).or_default().entities.insert(id, item);
         }
         for (at, item) in chunks {
-            plan.parts.entry(self.segment_of(at)).or_default().chunks.insert(at, item);
+            plan.parts.entry(self.world.segment_of(at)).or_default().chunks.insert(at, item);
         }
         Ok(plan)
     }
@@ -113,17 +125,17 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// The segment that an entity goes to or stays in.
     fn destination(&self, entity: &Entity, home: Option<SegmentPos>) -> SegmentPos {
         match &entity.owner {
-            Owner::Chunk(at) => self.segment_of(*at),
+            Owner::Chunk(at) => self.world.segment_of(*at),
             Owner::Detached(_) => home.unwrap_or_else(|| {
                 let (dimension, pos) = (entity.position.dimension(), entity.position.block().chunk());
-                self.segment_of(ChunkAt { dimension, pos })
+                self.world.segment_of(ChunkAt { dimension, pos })
             }),
         }
     }
 
     /// Transfers entities, as many at once as fit into the root's record of a transfer.
     fn transfer_all(&self, transfers: &[Transfer]) -> Result<(), Error> {
-        let limit_bytes = self.root().limits().property_bytes / 2;
+        let limit_bytes = self.world.root().limits().property_bytes / 2;
         let mut left = transfers;
         while !left.is_empty() {
             let mut len_bytes = 0;
@@ -133,9 +145,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             };
             let count = left.iter().take_while(fits).count().max(1);
             let (some, rest) = left.split_at(count);
-            let _others_wait = self.shared.borders.write();
+            let _others_wait = self.world.parts.borders.close();
             some.iter().try_for_each(|transfer| self.refuse_changed(transfer))?;
-            self.transfer(some, Durability::Safe)?;
+            self.world.parts.transfers.run(some, Durability::Safe)?;
             left = rest;
         }
         Ok(())
@@ -144,11 +156,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// Refuses an entity that was changed after its segment's part was committed, and one whose chunk was deleted
     /// since.
     fn refuse_changed(&self, Transfer { id, from, entity, to }: &Transfer) -> Result<(), Error> {
-        let found = self.with_stored(*from, |world| world.entity(*id))?.flatten();
+        let found = self.world.parts.open.with_stored(*from, |world| world.entity(*id))?.flatten();
         if found != Some(leaving(entity)) {
             return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
         }
-        if self.load(*to)?.is_none() {
+        if self.world.load(*to)?.is_none() {
             return Err(Error::Conflict { key: ConflictKey::Chunk(*to) });
         }
         Ok(())

@@ -1,220 +1,314 @@
-//! The open segments: a bounded number, unless more are in use.
+//! The segments as worlds: created, opened when they are needed, closed and deleted.
 //!
-//! They share one memory for decoded chunks, and each has an equal part of it. So a single open segment has all of it.
-//!
-//! A call that transfers entities or deletes a segment waits for calls that keep segments open. Inside a closure that
-//! keeps one open, it would wait for its own thread, or for one that waits for it. So it is refused.
-//!
-//! Earlier versions staged the whole merge of an overlay in properties of the root, `:promotion/S.P`, and committed it
-//! with the property `:promotion`. Then they wrote it to the segments. A root with `:promotion` is refused: some
-//! segments may be merged and others not. The pieces alone mean nothing.
+//! **Invariants**.
+//! - The root stores what a segment is to become before its files are changed. So an interrupted change is finished or
+//!   begun anew.
+//! - A world in the place of a segment that the root does not know is neither taken for absent nor overwritten.
+//! - A caller that waits to open a segment does not wait for users of it.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cg_store::layer::{Mutex, RwLock, host, rank, set_cache_bytes};
-use cg_store::{Durability, Error, Property, World};
+use cg_registry::Catalog;
+use cg_store::layer::{RwLockReadGuard, resources, spawn};
+use cg_store::{Durability, Error, World, WorldOptions};
 
-use super::place::{OLD_MERGE_PREFIX, old_merge_property};
-use super::{SegmentError, SegmentHome, SegmentPos, SegmentedWorld};
+use super::checks::{check_is_segment, check_names};
+use super::error::SegmentError;
+use super::history;
+use super::home::SegmentHome;
+use super::inside;
+use super::options::SegmentOptions;
+use super::pos::SegmentPos;
+use super::root::Root;
+use super::rows::{SegmentState, own_property};
+use super::slots::{Slot, Slots};
 
-/// The worlds of segments, open or not. A user of a world holds its lock shared; closing it takes the lock
-/// exclusively.
+/// The segments of a root, each a world in its home. Some are open.
 #[derive(Debug)]
-pub(super) struct OpenSegments {
-    slots: RwLock<HashMap<SegmentPos, Arc<Slot>>, rank::SegmentSlots>,
-    clock: AtomicU64,
-    max_open: usize,
-    /// The memory of all segments together.
-    cache_bytes: u64,
-    /// Held while it is divided.
-    dividing: Mutex<(), rank::SegmentDividing>,
-    /// Set before everything is closed, and never cleared.
-    closed: AtomicBool,
+pub(super) struct OpenSegments<H> {
+    root: Arc<Root>,
+    home: H,
+    /// The options of a segment.
+    options: WorldOptions,
+    slots: Slots,
 }
 
-#[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) world: RwLock<Option<World>, rank::SegmentWorld>,
-    used: AtomicU64,
-}
+/// The lock of a slot: its world is not closed meanwhile.
+type Open<'s> = RwLockReadGuard<'s, Option<World>>;
 
-impl OpenSegments {
-    pub(super) fn new(max_open: usize, cache_bytes: u64) -> Self {
-        let (slots, clock, dividing, closed) = Default::default();
-        Self { slots, clock, max_open: max_open.max(1), cache_bytes, dividing, closed }
+impl<H: SegmentHome> OpenSegments<H> {
+    pub(super) fn new(root: Arc<Root>, home: H, options: &SegmentOptions) -> Self {
+        let slots = Slots::new(options.max_open, options.world.cache_bytes);
+        let cache_bytes = slots.first_cache_bytes();
+        let resources = resources(root.world());
+        Self { root, home, options: WorldOptions { cache_bytes, resources, ..options.world.clone() }, slots }
     }
 
-    /// The slot of a segment. Marks it as used now.
-    pub(super) fn slot(&self, segment: SegmentPos) -> Arc<Slot> {
-        let slot = self.find(segment).unwrap_or_else(|| {
-            let new = || Arc::new(Slot { world: RwLock::new(None), used: AtomicU64::default() });
-            Arc::clone(self.slots.write().entry(segment).or_insert_with(new))
-        });
-        self.mark(&slot);
-        slot
-    }
-
-    /// The slot of a segment, if it was used before.
-    pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot>> {
-        self.slots.read().get(&segment).map(Arc::clone)
-    }
-
-    /// Marks a slot as used now.
-    pub(super) fn mark(&self, slot: &Slot) {
-        slot.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    pub(super) fn all(&self) -> Vec<(SegmentPos, Arc<Slot>)> {
-        self.slots.read().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()
-    }
-
-    /// What a segment has of the memory when it is opened, before the memory is divided again.
-    pub(super) fn first_cache_bytes(&self) -> u64 {
-        self.cache_bytes / self.max_open as u64
-    }
-
-    /// Divides the memory among the open segments. Called after every call that locked a slot exclusively, whether or
-    /// not it opened or closed anything, and never while it holds the slot.
-    ///
-    /// A slot that is locked exclusively counts as open. Its holder calls this afterwards, and the last caller finds no
-    /// such slot and the final number: then no more than the memory is divided. Before that, the sum of the limits may
-    /// exceed it: by the first part of a segment that is being opened, by the part of one whose deletion waits for its
-    /// users, and while this call raises some before it lowers others.
-    pub(super) fn divide(&self) {
-        let _one_at_a_time = self.dividing.lock();
-        let part = self.cache_bytes / self.count().max(1) as u64;
-        for (_, slot) in self.all() {
-            // Does not wait: the holder may wait for a lock that this thread holds.
-            if let Some(world) = slot.world.try_read().as_deref().and_then(Option::as_ref) {
-                set_cache_bytes(world, part);
-            }
-        }
+    pub(super) fn root(&self) -> &Root {
+        &self.root
     }
 
     /// How many segments are open.
     pub(super) fn count(&self) -> usize {
-        let is_open = |slot: &Arc<Slot>| slot.world.try_read().is_none_or(|world| world.is_some());
-        self.slots.read().values().filter(|slot| is_open(slot)).count()
+        self.slots.count()
     }
 
-    /// Refuses calls after [`close`](Self::close). A caller that fills a slot checks while it holds the slot.
+    /// Refuses calls after [`close`](Self::close).
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+        self.slots.check()
     }
 
-    /// Closes the least recently used segments until there is room for one more. Segments in use stay open. So do
-    /// those whose accepted commits cannot be written, as closing would lose the commits. Their users get the reason
-    /// as an error. The caller [divides](Self::divide) the memory afterwards.
-    pub(super) fn make_room(&self, close: impl Fn(World) -> Result<(), Error>) {
-        let mut slots = self.all();
-        slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
-        let mut open = self.count();
-        for (segment, slot) in slots {
-            if open < self.max_open {
-                break;
-            }
-            let Some(mut world) = slot.world.try_write() else { continue };
-            if let Some(error) = world.as_ref().and_then(|world| world.flush().err())
-                && !matches!(error, Error::Closed)
-            {
-                tracing::warn!(%error, %segment, "a segment stays open because it cannot be written");
-                continue;
-            }
-            if let Some(unused) = world.take() {
-                open -= 1;
-                // Who still has a handle, as a home in memory does, keeps no chunks with it.
-                set_cache_bytes(&unused, 0);
-                if let Err(error) = close(unused) {
-                    tracing::warn!(%error, %segment, "closing a segment failed; all that it accepted was synced");
-                }
-            }
+    /// Calls a function with a segment's world; `None` if it is not stored.
+    pub(super) fn with_stored<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.check()?;
+        // An open segment is stored. Does not wait: if the segment is being deleted, the root says so.
+        if let Some(slot) = self.slots.find(segment)
+            && let Some(Some(world)) = slot.world.try_read().as_deref()
+        {
+            self.slots.mark(&slot);
+            return show(world).map(Some);
         }
+        if !self.is_there(segment)? {
+            return Ok(None);
+        }
+        self.with_slot(
+            segment,
+            |world| world.map(show).transpose(),
+            // It may have been deleted while this call waited.
+            || if self.is_there(segment)? { self.open(segment).map(Some) } else { Ok(None) },
+        )
     }
 
-    /// Closes everything for good. Returns the first error after all are closed.
-    pub(super) fn close(&self, close: impl Fn(World) -> Result<(), Error>) -> Result<(), Error> {
-        self.closed.store(true, Ordering::Release);
-        let mut outcome = Ok(());
-        for (_, slot) in self.all() {
-            if let Some(world) = slot.world.write().take() {
-                outcome = outcome.and(close(world));
-            }
-        }
-        outcome
+    /// As [`with_stored`](Self::with_stored), for a segment that must be stored.
+    pub(super) fn with_there<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
     }
-}
 
-/// At most this many pieces are deleted in one commit.
-const DELETED_AT_ONCE: usize = 1024;
+    /// Calls a function with a segment's world, which is created if it is not stored.
+    pub(super) fn with_made<T, X: From<Error>>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, X>,
+    ) -> Result<T, X> {
+        self.with_slot(
+            segment,
+            |world| match world {
+                Some(world) => show(world),
+                None => Err(Error::from(SegmentError::Missing { segment }).into()),
+            },
+            || self.open_or_create(segment).map(Some),
+        )
+    }
 
-impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Deletes the pieces of a merge that was never committed.
-    ///
-    /// # Errors
-    /// [`SegmentError::UnfinishedMerge`] if one was committed and is not finished.
-    pub(super) fn refuse_old_merge(&self) -> Result<(), Error> {
-        let root = self.root();
-        if root.property(&old_merge_property()?)?.is_some() {
-            return Err(SegmentError::UnfinishedMerge.into());
-        }
-        let mut pieces = Vec::new();
-        root.read_view(|view| {
-            view.for_each_property(OLD_MERGE_PREFIX, |met| {
-                pieces.extend(match &met {
-                    Ok((name, _)) => Property::of_key(name.as_bytes()),
-                    Err(Error::Corrupt(damage)) => Property::of_key(&damage.key),
-                    Err(_) => None,
-                });
-                ControlFlow::<()>::Continue(())
-            })
-        })?;
-        for some in pieces.chunks(DELETED_AT_ONCE) {
-            self.set_in_root(Durability::Process, some.iter().map(|piece| (piece.clone(), None)))?;
+    /// Calls a function with a stored segment's world, whatever history it is of.
+    pub(super) fn with_any_history<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.check()?;
+        self.with_slot(
+            segment,
+            |world| world.map_or_else(|| Err(SegmentError::Missing { segment }.into()), show),
+            || self.open_of_any_history(segment).map(Some),
+        )
+    }
+
+    /// Calls a function with the world of every open segment, until it fails. Opens none.
+    pub(super) fn for_each_open(
+        &self,
+        mut show: impl FnMut(&World) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for (_, slot) in self.slots.all() {
+            if let Some(world) = &*slot.world.read_recursive() {
+                show(world)?;
+            }
         }
         Ok(())
     }
-}
 
-thread_local! {
-    /// The worlds whose closures this thread runs, outermost first.
-    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
+    /// The slot of a segment that was used before; it may be closed.
+    pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot>> {
+        self.slots.find(segment)
+    }
 
-/// A closure runs until this is dropped.
-struct Inside;
+    /// Opens stored segments in the background.
+    pub(super) fn open_ahead(self: &Arc<Self>, segments: impl IntoIterator<Item = SegmentPos>) {
+        for segment in segments {
+            let weak = Arc::downgrade(self);
+            spawn(self.root.world(), move || {
+                let Some(open) = weak.upgrade() else { return };
+                if let Err(error) = open.with_stored(segment, |_| Ok(())) {
+                    tracing::warn!(%error, %segment, "opening a segment ahead of need failed");
+                }
+            });
+        }
+    }
 
-impl Inside {
-    fn enter(world: usize) -> Self {
-        INSIDE.with_borrow_mut(|inside| inside.push(world));
-        Self
+    /// Closes a segment and removes its files, after its users.
+    pub(super) fn delete(&self, segment: SegmentPos) -> Result<(), Error> {
+        let deleted = self.delete_locked(segment);
+        self.slots.divide();
+        deleted
+    }
+
+    fn delete_locked(&self, segment: SegmentPos) -> Result<(), Error> {
+        let slot = self.slots.slot(segment);
+        let mut world = slot.world.write();
+        if self.root.state(segment).is_none() {
+            return Err(SegmentError::Missing { segment }.into());
+        }
+        self.root.note(segment, Some(SegmentState::Deleting), Durability::Safe)?;
+        if let Some(error) = world.take().and_then(|world| world.close().err()) {
+            tracing::warn!(%error, %segment, "closing a segment failed; it is deleted");
+        }
+        self.finish_deletion(segment)
+    }
+
+    /// Removes the files of a segment that is not open, and what the root stores of it.
+    pub(super) fn finish_deletion(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.home.remove(segment)?;
+        self.root.note(segment, None, Durability::Safe)
+    }
+
+    /// Closes every segment for good. Returns the first error after all are closed.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        self.slots.close(|world| self.home.close(world))
     }
 }
 
-impl Drop for Inside {
-    fn drop(&mut self) {
-        INSIDE.with_borrow_mut(|inside| inside.truncate(inside.len().saturating_sub(1)));
+/// Slots are filled.
+impl<H: SegmentHome> OpenSegments<H> {
+    fn with_slot<T, X: From<Error>>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(Option<&World>) -> Result<T, X>,
+        make: impl Fn() -> Result<Option<World>, Error>,
+    ) -> Result<T, X> {
+        let slot = self.slots.slot(segment);
+        let world = self.hold(&slot, make)?;
+        show(world.as_ref().and_then(|world| world.as_ref()))
+    }
+
+    /// The world in a slot, which stays open as long as it is held; `None` if `make` returns none.
+    fn hold<'s>(
+        &self,
+        slot: &'s Slot,
+        make: impl Fn() -> Result<Option<World>, Error>,
+    ) -> Result<Option<Open<'s>>, Error> {
+        loop {
+            let world = slot.world.read_recursive();
+            if world.is_some() {
+                return Ok(Some(world));
+            }
+            drop(world);
+            let filled = self.fill(slot, &make);
+            self.slots.divide();
+            if !filled? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Makes the world of an empty slot, unless another caller does. Returns whether there may be one.
+    fn fill(&self, slot: &Slot, make: impl Fn() -> Result<Option<World>, Error>) -> Result<bool, Error> {
+        // Before the slot is locked: closing others locks their slots one at a time.
+        self.slots.make_room(|world| self.home.close(world));
+        // Does not wait: the holder opens the world, and may wait for `Borders`, which this thread may hold.
+        let Some(mut world) = slot.world.try_write() else { return Ok(true) };
+        if world.is_none() {
+            self.check()?;
+            *world = make()?;
+        }
+        Ok(world.is_some())
+    }
+
+    /// Whether a segment is stored, by its state in the root.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotKnown`] if a world is in its place and the root does not know it: the segment is not absent.
+    fn is_there(&self, segment: SegmentPos) -> Result<bool, Error> {
+        match self.root.state(segment) {
+            Some(state) => Ok(state == SegmentState::There),
+            // It may have been created since the first check.
+            None if self.home.has(segment)? && self.root.state(segment).is_none() => {
+                Err(self.not_known(segment))
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn not_known(&self, segment: SegmentPos) -> Error {
+        SegmentError::NotKnown { segment, at: self.home.location(segment) }.into()
+    }
+
+    fn open_or_create(&self, segment: SegmentPos) -> Result<World, Error> {
+        if self.root.state(segment) == Some(SegmentState::There) {
+            self.open(segment)
+        } else {
+            self.create(segment)
+        }
+    }
+
+    fn create(&self, segment: SegmentPos) -> Result<World, Error> {
+        let safe = self.root.level();
+        if self.root.state(segment).is_none() && self.home.has(segment)? {
+            return Err(self.not_known(segment));
+        }
+        self.root.note(segment, Some(SegmentState::Creating), safe)?;
+        let world = self.home.create(segment, self.root.world().catalog(), &self.options)?;
+        let property = own_property()?;
+        let mut bytes = self.root.world().identity().uuid.as_bytes().to_vec();
+        segment.encode(&mut bytes);
+        world.transaction_at(safe, |tx| {
+            tx.set_property(property, Some(bytes));
+            Ok::<_, Error>(())
+        })?;
+        self.root.note(segment, Some(SegmentState::There), safe)?;
+        Ok(world)
+    }
+
+    fn open(&self, segment: SegmentPos) -> Result<World, Error> {
+        let world = self.open_of_any_history(segment)?;
+        history::check(self.root.world(), &world, segment)?;
+        Ok(world)
+    }
+
+    fn open_of_any_history(&self, segment: SegmentPos) -> Result<World, Error> {
+        if !self.home.has(segment)? {
+            return Err(SegmentError::Lost { segment, at: self.home.location(segment) }.into());
+        }
+        let names = self.root.world().catalog();
+        let check = |stored: &Catalog| Ok(check_names(segment, stored, &names)?);
+        let world = self.home.open(segment, Arc::clone(&names), &check, &self.options)?;
+        check_is_segment(self.root.world(), &world, segment)?;
+        Ok(world)
     }
 }
 
-impl<H: SegmentHome> SegmentedWorld<H> {
-    /// Runs a closure of the host that keeps a segment open.
+/// Closures of the host that keep a segment open.
+impl<H> OpenSegments<H> {
+    /// Runs one.
     pub(super) fn inside<T>(&self, run: impl FnOnce() -> T) -> T {
-        let _inside = Inside::enter(self.address());
-        host(run)
+        inside::inside(self.address(), run)
     }
 
     /// # Errors
-    /// [`Error::Nested`] inside such a closure.
+    /// [`Error::Nested`] inside one.
     pub(super) fn refuse_inside(&self) -> Result<(), Error> {
-        let world = self.address();
-        if INSIDE.with_borrow(|inside| inside.contains(&world)) { Err(Error::Nested) } else { Ok(()) }
+        inside::refuse_inside(self.address())
     }
 
+    /// It is in one place as long as it lives.
     fn address(&self) -> usize {
-        Arc::as_ptr(&self.shared).addr()
+        std::ptr::from_ref(self).addr()
     }
 }

@@ -13,10 +13,12 @@ use cg_store::engine::Level;
 use cg_store::layer::{Base, Found};
 use cg_store::{Error, World, WorldOptions};
 
-use super::home::{OnDisk, SegmentHome as _};
+use super::disk::OnDisk;
+use super::error::SegmentError;
+use super::home::SegmentHome as _;
 use super::layers::{answer_from_root, of_life};
-use super::place::SegmentState;
-use super::{SegmentError, SegmentPos};
+use super::pos::SegmentPos;
+use super::rows::SegmentState;
 
 /// The worlds of a segmented world that no process has open. A segment is opened when a chunk of it is read.
 #[derive(Clone)]

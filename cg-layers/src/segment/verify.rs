@@ -10,15 +10,19 @@ use cg_store::verify::{VerifyDepth, VerifyReport};
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World, WorldOptions};
 
+use super::checks::{check_is_segment, check_names};
+use super::disk::OnDisk;
+use super::error::SegmentError;
 use super::history;
-use super::home::{OnDisk, SegmentHome as _};
-use super::place::{
+use super::home::SegmentHome as _;
+use super::pos::SegmentPos;
+use super::read_base::ReadBase;
+use super::root::read_known;
+use super::rows::{
     ENTITY_PREFIX, SegmentState, check_side, old_merge_property, side_property, transfer_property, whole,
 };
-use super::read_base::ReadBase;
-use super::stored::{check_is_segment, check_names, read_known};
 use super::transfer::decode as decode_transfers;
-use super::{SegmentError, SegmentPos, SegmentedWorld};
+use super::world::SegmentedWorld;
 use crate::overlay::{Arenas, is_pool};
 
 /// The result of [`SegmentedWorld::verify`].

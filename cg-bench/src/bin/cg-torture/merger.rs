@@ -140,8 +140,8 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     let chunks: u64 = fs::read_to_string(orders.dir.join("chunks"))?.trim().parse()?;
     let is_over = AtomicBool::new(false);
     // All segments are open when it begins, as they are while players are in them.
-    for segment in base.segments() {
-        base.with_segment(segment, |_| Ok(()))?;
+    for segment in base.segments().list() {
+        base.segments().with(segment, |_| Ok(()))?;
     }
     tells.store(true, Ordering::Release);
     let (took, longest_load, longest_look, longest_transaction) = std::thread::scope(|scope| {
@@ -263,8 +263,8 @@ pub(crate) fn open(dir: &Path) -> Result<Base, Failure> {
 /// Looks at all of a base, and closes it.
 pub(crate) fn look(base: &Base, chunks: u64) -> Result<Look, Failure> {
     let mut segments = Vec::new();
-    for segment in base.segments() {
-        let (hash, report) = base.with_segment(segment, |world| {
+    for segment in base.segments().list() {
+        let (hash, report) = base.segments().with(segment, |world| {
             let hash =
                 world.content_hash(cg_store::view::Area::Box(segment.dimension, ChunkBox::EVERYTHING))?;
             Ok((hash, world.verify(VerifyDepth::Full, |_| {})?))

@@ -58,9 +58,9 @@ impl Walked {
 /// The segments that have the cow, by their x.
 fn homes(world: &SegmentedWorld<OnDisk>) -> Vec<i64> {
     let has = |segment: &SegmentPos| {
-        world.with_segment(*segment, |world| world.entity(uuid(COW))).expect("reads").is_some()
+        world.segments().with(*segment, |world| world.entity(uuid(COW))).expect("reads").is_some()
     };
-    world.segments().into_iter().filter(has).map(|segment| segment.x).collect()
+    world.segments().list().into_iter().filter(has).map(|segment| segment.x).collect()
 }
 
 fn segment(x: i64) -> PathBuf {
@@ -100,7 +100,7 @@ fn a_segment_that_is_put_back_is_refused_and_can_be_accepted() {
     assert!(matches!(refusals[0].layer(), Some(SegmentError::Replaced { .. })), "{}", refusals[0]);
 
     let world = open(&walked.disk);
-    let accepted = world.accept_segments().expect("accepts");
+    let accepted = world.segments().accept().expect("accepts");
     assert_eq!(accepted, AcceptedSegments { doubled: vec![uuid(COW)], ..AcceptedSegments::default() });
     assert_eq!(homes(&world), [1], "it is where the root says, once");
     let chunk = world.load(walked.ids.at(0, 0, 0)).expect("loads").expect("is stored");
@@ -109,7 +109,7 @@ fn a_segment_that_is_put_back_is_refused_and_can_be_accepted() {
     drop(world);
     let world = open(&walked.disk);
     assert_eq!(homes(&world), [1]);
-    assert_eq!(world.accept_segments().expect("accepts"), AcceptedSegments::default());
+    assert_eq!(world.segments().accept().expect("accepts"), AcceptedSegments::default());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_segment_that_lost_what_arrived_is_refused_and_can_be_accepted() {
             "segment 1 0 0 of dimension 0 and its root are not of one history: the segment does not have the commit N of a transfer that the other knows, so it was put back from a copy; put root and segments back from one backup, or accept what is there by `cg segments accept`"
         ],
     );
-    let accepted = world.accept_segments().expect("accepts");
+    let accepted = world.segments().accept().expect("accepts");
     assert_eq!(accepted, AcceptedSegments { gone: vec![uuid(COW)], ..AcceptedSegments::default() });
     assert_eq!(homes(&world), [0_i64; 0]);
     put(&world, COW, walked.ids.cow_in(walked.ids.at(0, 0, 0)));
@@ -146,7 +146,7 @@ fn a_root_that_is_put_back_is_refused_and_can_be_accepted() {
             "segment 1 0 0 of dimension 0 and its root are not of one history: the root does not have the commit N of a transfer that the other knows, so it was put back from a copy; put root and segments back from one backup, or accept what is there by `cg segments accept`"
         ],
     );
-    let accepted = world.accept_segments().expect("accepts");
+    let accepted = world.segments().accept().expect("accepts");
     assert_eq!(accepted, AcceptedSegments { moved: vec![uuid(COW)], ..AcceptedSegments::default() });
     assert_eq!(homes(&world), [1]);
     world.transfer_entities([(uuid(COW), walked.ids.cow_in(walked.ids.at(0, 0, 0)))]).expect("crosses");

@@ -246,11 +246,11 @@ fn a_crossing_whose_storage_failed_is_finished_before_anything_else_is_done_with
     // The record of the crossing is not written over by the next one.
     let next = world.transfer_entities([(uuid(2), ids.cow_in(places[2]))]);
     assert!(matches!(next, Err(Error::Engine(_))), "{next:?}");
-    let deleted = world.delete_segment(segment(&ids, 3));
+    let deleted = world.segments().delete(segment(&ids, 3));
     assert!(matches!(deleted, Err(Error::Engine(_))), "{deleted:?}");
 
     *home.full.lock() = None;
-    world.with_segment(to, World::resume).expect("has room again");
+    world.segments().with(to, World::resume).expect("has room again");
     let owner = world.entity(uuid(1)).expect("is settled").map(|cow| cow.owner);
     assert_eq!(owner, Some(Owner::Chunk(places[1])));
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[1]], vec![1]));
@@ -265,7 +265,7 @@ fn a_segment_that_is_deleted_while_it_is_asked_for_is_absent() {
     let places = paved(&world, &ids, 3);
     let other = world.clone();
     let gone = segment(&ids, 0);
-    home.meanwhile(When::Closes, move || other.delete_segment(gone).expect("deletes"));
+    home.meanwhile(When::Closes, move || other.segments().delete(gone).expect("deletes"));
     assert_eq!(block(&world, places[0]), None);
     home.assert_happened();
 }
@@ -282,14 +282,14 @@ fn whoever_is_in_a_segment_neither_crosses_nor_deletes() {
     let (inside, crossing) = (world.clone(), cow.clone());
     nested(ends(move || inside.transaction(at, |_| inside.transfer_entities([(uuid(1), crossing)]))));
     let (inside, crossing) = (world.clone(), cow.clone());
-    nested(ends(move || inside.with_segment(here, |_| inside.transfer_entities([(uuid(1), crossing)]))));
+    nested(ends(move || inside.segments().with(here, |_| inside.transfer_entities([(uuid(1), crossing)]))));
     let inside = world.clone();
-    nested(ends(move || inside.with_segment(here, |_| inside.delete_segment(here))));
+    nested(ends(move || inside.segments().with(here, |_| inside.segments().delete(here))));
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]), "nothing was done");
     // Another world has nothing to do with it, nor has what comes after the closure.
     let (other, others) = in_memory();
     save(&other, others.at(0, 0, 0), filled(other.root(), others.stone));
-    let deleted = world.with_segment(here, |_| other.delete_segment(segment(&others, 0)));
+    let deleted = world.segments().with(here, |_| other.segments().delete(segment(&others, 0)));
     deleted.expect("another world's");
     world.transfer_entities([(uuid(1), cow)]).expect("crosses");
 }
@@ -337,7 +337,7 @@ fn a_merge_whose_storage_failed_goes_on_when_it_is_called_again() {
     // The merged segment goes on, and the overlay has nothing of it any more.
     save(&world, places[0], filled(world.root(), ids.machine));
     *home.full.lock() = None;
-    world.with_segment(segment(&ids, 1), World::resume).expect("has room again");
+    world.segments().with(segment(&ids, 1), World::resume).expect("has room again");
     assert_eq!(overlay.merge_into(&world).expect("goes on").changes, 1);
     assert_eq!([0, 1].map(|x| block(&world, places[x])), [ids.machine, ids.glass].map(Some));
 }
@@ -376,7 +376,7 @@ fn an_overlay_is_edited_between_two_calls_of_its_merge() {
     edited.expect("edits");
     let shown = (overlay.load(places[1]).expect("loads"), overlay.entity(uuid(1)).expect("reads"));
     *home.full.lock() = None;
-    world.with_segment(segment(&ids, 2), World::resume).expect("has room again");
+    world.segments().with(segment(&ids, 2), World::resume).expect("has room again");
     overlay.merge_into(&world).expect("goes on");
     assert_eq!((world.load(places[1]).expect("loads"), world.entity(uuid(1)).expect("reads")), shown);
     assert_eq!(block(&world, places[2]), None);
@@ -460,7 +460,7 @@ fn a_merge_in_a_segment_is_refused_while_its_overlay_is_in_use() {
     paved(&world, &ids, 2);
     let (overlay, here) = (glazed(&world, &ids), segment(&ids, 0));
     let refused = ends(move || {
-        world.with_segment(here, |_| {
+        world.segments().with(here, |_| {
             let (tell, told) = mpsc::channel();
             let (free, freed) = mpsc::channel();
             thread::scope(|threads| {
@@ -533,11 +533,11 @@ fn a_closure_in_a_segment_a_merge_and_a_deletion_of_the_segment_all_end() {
         let edited = ends(move || {
             thread::scope(|threads| {
                 threads.spawn(|| merged.merge_into(&base).expect("merges"));
-                threads.spawn(|| base.delete_segment(here).expect("deletes"));
+                threads.spawn(|| base.segments().delete(here).expect("deletes"));
                 let edit = |tx: &mut cg_layers::OverlayTransaction<'_, _>| {
                     tx.set_block(overworld, BlockPos::new(513, round, 0), machine)
                 };
-                base.with_segment(here, |_| merged.transaction(edit))
+                base.segments().with(here, |_| merged.transaction(edit))
             })
         });
         match &edited {
@@ -596,7 +596,7 @@ fn the_place_of_an_entity_stays_until_its_deletion_cannot_be_lost() {
     delete(1).expect("deletes");
     put(&world, 1, ids.cow_in(at));
     let segment = world.segment_of(at);
-    world.with_segment(segment, World::flush).expect("saves");
+    world.segments().with(segment, World::flush).expect("saves");
     delete(1).expect("deletes");
     assert_eq!(places(), before, "the second deletion is not on the disk");
     world.flush().expect("saves");

@@ -116,7 +116,7 @@ fn one_open_segment_has_all_memory_and_a_second_one_half_of_it() {
     fill(&world, &ids, 2);
     assert_eq!(home.limits(), [0, MEMORY / 2, MEMORY / 2]);
     assert_eq!(home.sizes()[0], 0);
-    world.delete_segment(segment(&ids, 1)).expect("deletes");
+    world.segments().delete(segment(&ids, 1)).expect("deletes");
     assert_eq!(home.limits(), [0, MEMORY]);
     assert_eq!(block(&world, ids.at(0, 0, 0)), Some(ids.stone));
     assert_eq!(home.limits(), [MEMORY / 2, MEMORY / 2]);
@@ -142,7 +142,7 @@ fn more_open_segments_than_allowed_divide_memory_too() {
         save(&world, ids.at(16 * x, 0, 0), filled(world.root(), ids.stone));
     }
     let in_use = |x, show: &dyn Fn()| {
-        let shown = world.with_segment(segment(&ids, x), |_| {
+        let shown = world.segments().with(segment(&ids, x), |_| {
             show();
             Ok(())
         });
@@ -170,7 +170,7 @@ fn an_opening_that_fails_takes_no_memory() {
     assert_eq!(refused.as_ref().err().and_then(Error::layer), Some(&expected), "{refused:?}");
     assert_eq!(home.limits(), [0, 0, MEMORY], "one was closed for it");
     assert_eq!(block(&world, ids.at(900, 0, 0)), None);
-    let deleted = world.delete_segment(segment(&ids, 7));
+    let deleted = world.segments().delete(segment(&ids, 7));
     let expected = SegmentError::Missing { segment: segment(&ids, 7) };
     assert_eq!(deleted.as_ref().err().and_then(Error::layer), Some(&expected), "{deleted:?}");
     assert_eq!(home.limits(), [0, 0, MEMORY]);
@@ -193,7 +193,7 @@ fn segments_that_many_threads_open_and_close_have_no_more_than_all_memory() {
                         let x = (step * (2 * thread + 1) + round) % 8;
                         match (step + thread + round) % 4 {
                             // Another thread may have deleted it.
-                            0 => drop(world.delete_segment(segment(ids, x))),
+                            0 => drop(world.segments().delete(segment(ids, x))),
                             1 => save(world, ids.at(16 * x, 0, 0), filled(world.root(), ids.stone)),
                             _ => drop(block(world, ids.at(16 * x, 0, 0))),
                         }
@@ -202,7 +202,7 @@ fn segments_that_many_threads_open_and_close_have_no_more_than_all_memory() {
             }
         });
         let limits = home.limits();
-        let open = world.open_count();
+        let open = world.segments().open_count();
         let parts: Vec<_> = limits.iter().copied().filter(|limit| *limit > 0).collect();
         assert_eq!(parts, vec![MEMORY / open.max(1) as u64; open], "round {round}: {limits:?}");
     }
@@ -226,7 +226,7 @@ fn segments_on_disk_divide_memory_again_when_they_are_opened_again() {
     let options = SegmentOptions { world: WorldOptions { cache_bytes: MEMORY, ..options() }, ..segments() };
     let limit = |world: &SegmentedWorld<OnDisk>, ids: &Ids, x| {
         let limit = |world: &World| Ok(world.cache().stats().limit_bytes);
-        world.with_segment(segment(ids, x), limit).expect("opens")
+        world.segments().with(segment(ids, x), limit).expect("opens")
     };
     let world = SegmentedWorld::create(dir(&disk), &[], &options).expect("an empty directory");
     let ids = register(&world);

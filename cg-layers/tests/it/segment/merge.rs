@@ -83,9 +83,10 @@ fn shown<S: Base>(overlay: &Overlay<S>, ids: &Ids) -> Content {
 
 #[track_caller]
 fn assert_all_sound<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
-    for segment in world.segments() {
+    for segment in world.segments().list() {
         world
-            .with_segment(segment, |world| {
+            .segments()
+            .with(segment, |world| {
                 assert_sound(world);
                 Ok(())
             })

@@ -90,11 +90,11 @@ fn chunks_lie_in_their_segments<H: SegmentHome>(world: &SegmentedWorld<H>, ids: 
     let many: Vec<_> = many.into_iter().map(|chunk| chunk.expect("loads").is_some()).collect();
     assert_eq!(many, [true, false, true], "one result per position, in order");
     let expected: Vec<_> = [-2, -1, 0, 1, 2].into_iter().collect();
-    let stored: Vec<_> = world.segments().into_iter().map(|segment| segment.x).collect();
+    let stored: Vec<_> = world.segments().list().into_iter().map(|segment| segment.x).collect();
     assert_eq!(stored, [vec![-2], vec![-1], vec![0, 0], vec![1], vec![2]].concat(), "{expected:?}");
-    assert!(world.open_count() <= 2, "{} are open", world.open_count());
-    world.compact_segment(world.segment_of(places[0])).expect("compacts");
-    world.delete_segment(world.segment_of(places[0])).expect("deletes");
+    assert!(world.segments().open_count() <= 2, "{} are open", world.segments().open_count());
+    world.segments().compact(world.segment_of(places[0])).expect("compacts");
+    world.segments().delete(world.segment_of(places[0])).expect("deletes");
     assert_eq!(self::block(world, places[0]), None);
     assert_eq!(self::block(world, places[5]), Some(ids.glass), "the others are as they were");
     save(world, places[0], filled(world.root(), ids.glass));
@@ -180,13 +180,13 @@ fn a_segment_is_opened_ahead_of_need() {
     world.close().expect("closes");
     drop(world);
     let world = open(&disk);
-    assert_eq!(world.open_count(), 0);
-    world.open_ahead(&[ids.at(3, 3, 3), ids.at(999, 0, 0)]);
+    assert_eq!(world.segments().open_count(), 0);
+    world.segments().open_ahead(&[ids.at(3, 3, 3), ids.at(999, 0, 0)]);
     let begun = std::time::Instant::now();
-    while world.open_count() == 0 && begun.elapsed().as_secs() < 20 {
+    while world.segments().open_count() == 0 && begun.elapsed().as_secs() < 20 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    assert_eq!(world.open_count(), 1, "what is not stored is not opened");
+    assert_eq!(world.segments().open_count(), 1, "what is not stored is not opened");
 }
 
 #[test]
@@ -231,11 +231,11 @@ fn a_world_that_is_closed_stays_closed() {
         });
         assert!(matches!(saved, Err(Error::Closed)), "{saved:?}");
     }
-    let shown = world.with_segment(segment(&ids, 0), |_| Ok(()));
+    let shown = world.segments().with(segment(&ids, 0), |_| Ok(()));
     assert!(matches!(shown, Err(Error::Closed)), "{shown:?}");
-    let deleted = world.delete_segment(segment(&ids, 0));
+    let deleted = world.segments().delete(segment(&ids, 0));
     assert!(matches!(deleted, Err(Error::Closed)), "{deleted:?}");
-    assert_eq!(world.open_count(), 0);
+    assert_eq!(world.segments().open_count(), 0);
     world.close().expect("closing again does nothing");
     drop(world);
     assert_eq!(block(&open(&disk), here), Some(ids.stone));
@@ -256,7 +256,7 @@ fn what_an_overlay_wrote_over_is_not_in_a_segment_that_was_made_again() {
     let detached = Owner::Detached(cg_format::entity::Reason::new("cargo").expect("short"));
     entities.transaction(|tx| tx.move_entity(uuid(1), detached)).expect("edits");
 
-    world.delete_segment(segment(&ids, 0)).expect("deletes");
+    world.segments().delete(segment(&ids, 0)).expect("deletes");
     save(&world, at, filled(world.root(), ids.glass));
     put(&world, 1, ids.cow_in(at));
     assert_ne!(world.find_chunk(at).expect("reads"), version);

@@ -149,7 +149,7 @@ fn perform<H: SegmentHome>(
             }),
             None => Ok(()),
         },
-        Step::DeleteSegment(x) => match world.delete_segment(segment(ids, *x)) {
+        Step::DeleteSegment(x) => match world.segments().delete(segment(ids, *x)) {
             Err(error) if matches!(error.layer(), Some(SegmentError::Missing { .. })) => Ok(()),
             other => other,
         },

@@ -92,9 +92,13 @@ fn a_transaction_over_two_segments() {
             "entity 00000000-0000-0000-0000-000000000001 is to cross a border and its owner is no chunk; give it the chunk where it arrives"
         ],
     );
-    check(world.delete_segment(segment(&ids, 9)), &[], expect!["segment 9 0 0 of dimension 0 is not stored"]);
     check(
-        world.compact_segment(segment(&ids, 9)),
+        world.segments().delete(segment(&ids, 9)),
+        &[],
+        expect!["segment 9 0 0 of dimension 0 is not stored"],
+    );
+    check(
+        world.segments().compact(segment(&ids, 9)),
         &[],
         expect!["segment 9 0 0 of dimension 0 is not stored"],
     );
@@ -166,7 +170,7 @@ fn directories_that_are_not_what_they_should_be() {
         ],
     );
     // What was lost can be deleted, and made again.
-    world.delete_segment(segment(&ids, 1)).expect("deletes");
+    world.segments().delete(segment(&ids, 1)).expect("deletes");
     save(&world, ids.at(16, 0, 0), filled(world.root(), ids.glass));
     assert_eq!(block(&world, ids.at(16, 0, 0)), Some(ids.glass));
 }

@@ -121,10 +121,9 @@ pub(crate) fn whereabouts<H: SegmentHome>(
         let chunk = world.load(**at).expect("loads");
         chunk.is_some_and(|chunk| chunk.entities().contains(&id))
     };
-    let rows = world
-        .segments()
-        .into_iter()
-        .filter(|segment| world.with_segment(*segment, |world| world.entity(id)).expect("reads").is_some());
+    let rows = world.segments().list().into_iter().filter(|segment| {
+        world.segments().with(*segment, |world| world.entity(id)).expect("reads").is_some()
+    });
     (places.iter().filter(refers).copied().collect(), rows.map(|segment| segment.x).collect())
 }
 
@@ -161,9 +160,10 @@ fn a_crossing_that_ends_anywhere_leaves_every_entity_in_one_place() {
             assert_eq!(rows[0], chunks[0].pos.x() / 16);
             here += usize::from(chunks[0] == to);
         }
-        for segment in world.segments() {
+        for segment in world.segments().list() {
             world
-                .with_segment(segment, |world| {
+                .segments()
+                .with(segment, |world| {
                     assert_sound(world);
                     Ok(())
                 })
@@ -239,7 +239,7 @@ fn the_root_forgets_entities_that_are_gone() {
     world.flush().expect("saves");
     assert_eq!(places(), 3, "what another segment has is not forgotten");
     assert!(world.entity(uuid(4)).expect("reads").is_some());
-    world.delete_segment(segment(&ids, 0)).expect("deletes");
+    world.segments().delete(segment(&ids, 0)).expect("deletes");
     assert_eq!(places(), 1);
 }
 
@@ -256,7 +256,7 @@ fn a_segment_that_cannot_be_written_keeps_what_it_accepted() {
         save(&world, at, filled(world.root(), ids.stone));
         world.flush().expect("writes");
     }
-    assert_eq!(world.open_count(), 2, "the last two");
+    assert_eq!(world.segments().open_count(), 2, "the last two");
     home.fuse.set(0);
     save(&world, places[1], filled(world.root(), ids.glass));
     assert_eq!(block(&world, places[2]), Some(ids.stone), "was used later");
@@ -306,7 +306,7 @@ fn a_damaged_entity_on_its_way_keeps_nothing_else_from_being_done() {
     drop(world);
     let world = home.open(false);
     damaged(world.entity(uuid(1)).map(drop));
-    world.with_segment(from, |world| world.quarantine().entity(uuid(1)).map(drop)).expect("sets it aside");
+    world.segments().with(from, |world| world.quarantine().entity(uuid(1)).map(drop)).expect("sets it aside");
     assert_eq!(world.entity(uuid(1)).expect("is gone"), None);
     put(&world, 1, ids.cow_in(places[2]));
     world.transfer_entities([(uuid(1), ids.cow_in(places[0]))]).expect("crosses");

@@ -1,0 +1,142 @@
+//! The root's rows that name segments.
+//!
+//! The root is a world. The rows are properties in the engine's own, nameless namespace:
+//!
+//! | property | value |
+//! |---|---|
+//! | `:segments` | u32: the side of a segment in chunks |
+//! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 stored, 2 being deleted |
+//! | `:entity/UUID` | the segment that contains the entity, if any does: dimension u64, x, y, z i64 |
+//! | `:crossing` | entities in transit between segments, see `transfer` |
+//! | `:crossed/D.X.Y.Z` | a commit of the segment after its newest transfer, see `history` |
+//! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
+//!
+//! A segment is a world too. Its property `:segment` stores the root (UUID) and the place that it belongs to; `:crossed` a
+//! commit of the root, see `history`.
+
+use std::fmt;
+
+use cg_format::wire::Reader;
+use cg_format::{DecodeError, EntityId, Problem, Section};
+use cg_registry::Name;
+use cg_store::{Error, Property};
+
+use super::error::SegmentError;
+use super::pos::SegmentPos;
+
+/// The smallest side; every side is a multiple of it. It is the side of the coldest tier's clusters, so that no
+/// cluster is in two segments.
+const SIDE_STEP: u32 = 16;
+const MAX_SIDE: u32 = 1 << 20;
+
+/// The state of a segment, as the root stores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SegmentState {
+    Creating = 0,
+    There = 1,
+    Deleting = 2,
+}
+
+impl SegmentState {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes, Section::Overlay);
+        let here = reader.clone();
+        let state = match reader.u8("segment state")? {
+            0 => Self::Creating,
+            1 => Self::There,
+            2 => Self::Deleting,
+            found => {
+                let (field, found) = ("segment state", found.into());
+                return Err(here.error(Problem::OutOfRange { field, found, allowed: "0 to 2" }));
+            }
+        };
+        reader.end("bytes after the state")?;
+        Ok(state)
+    }
+
+    pub(super) fn encode(self) -> Vec<u8> {
+        vec![self as u8]
+    }
+}
+
+/// Refuses an invalid side.
+pub(super) fn check_side(side_chunks: u32) -> Result<(), SegmentError> {
+    let fits = side_chunks.is_multiple_of(SIDE_STEP) && (SIDE_STEP..=MAX_SIDE).contains(&side_chunks);
+    if fits { Ok(()) } else { Err(SegmentError::Side { side_chunks }) }
+}
+
+/// The prefix of the properties that name segments.
+pub(super) const SEGMENT_PREFIX: &str = ":segment/";
+/// The prefix of the properties that store the segments of entities.
+pub(super) const ENTITY_PREFIX: &str = ":entity/";
+
+/// The prefix of the properties in which earlier versions staged a merge.
+pub(super) const OLD_MERGE_PREFIX: &str = ":promotion/";
+
+/// The property of the root with the state of a segment.
+pub(super) fn state_property(segment: SegmentPos) -> Result<Property, Error> {
+    named(&format!("{SEGMENT_PREFIX}{}", segment.file_name()))
+}
+
+pub(super) fn side_property() -> Result<Property, Error> {
+    named(":segments")
+}
+
+pub(super) fn transfer_property() -> Result<Property, Error> {
+    named(":crossing")
+}
+
+/// The property that committed a merge into several segments in earlier versions.
+pub(super) fn old_merge_property() -> Result<Property, Error> {
+    named(":promotion")
+}
+
+/// The property that a segment stores about itself.
+pub(super) fn own_property() -> Result<Property, Error> {
+    named(":segment")
+}
+
+/// The property of the root with a commit of a segment.
+pub(super) fn crossed_property(segment: SegmentPos) -> Result<Property, Error> {
+    named(&format!(":crossed/{}", segment.file_name()))
+}
+
+/// The property of a segment with a commit of the root.
+pub(super) fn own_crossed_property() -> Result<Property, Error> {
+    named(":crossed")
+}
+
+pub(super) fn entity_property(id: EntityId) -> Result<Property, Error> {
+    named(&format!("{ENTITY_PREFIX}{id}"))
+}
+
+fn named(text: &str) -> Result<Property, Error> {
+    Ok(Property::Named(Name::new(text)?))
+}
+
+/// Decodes a whole value of the root.
+pub(super) fn whole<T>(
+    what: impl fmt::Display,
+    bytes: &[u8],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+) -> Result<T, Error> {
+    let mut reader = Reader::new(bytes, Section::Overlay);
+    let value = read(&mut reader).and_then(|value| {
+        reader.end("bytes after the value")?;
+        Ok(value)
+    });
+    value.map_err(|problem| SegmentError::DamagedRoot { what: what.to_string(), problem }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cg_format::Dimension;
+
+    #[test]
+    fn names_of_rows_are_names_of_properties() {
+        let pos = SegmentPos { dimension: Dimension::new(3), x: -7, y: 0, z: i64::MAX };
+        assert!(state_property(pos).is_ok() && crossed_property(pos).is_ok());
+        assert!(entity_property(EntityId::from_bytes([0xfe; 16])).is_ok());
+    }
+}

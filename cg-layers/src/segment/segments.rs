@@ -1,0 +1,131 @@
+//! The segments of a segmented world, as the host sees them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use cg_format::ChunkAt;
+use cg_format::key::Family;
+use cg_store::engine::ALL_KEYS;
+use cg_store::{Error, World};
+
+use super::home::SegmentHome;
+use super::parts::Parts;
+use super::pos::SegmentPos;
+use super::rows::SegmentState;
+
+/// The segments of a segmented world: those that are stored, each as a world, and what is done with a whole one. See
+/// [`SegmentedWorld::segments`](crate::SegmentedWorld::segments).
+///
+/// ```
+/// use cg_store::prelude::*;
+/// use cg_layers::{SegmentOptions, SegmentedWorld};
+/// let world = SegmentedWorld::in_memory(&[], &SegmentOptions::default())?;
+/// let names = world.register(&Registration {
+///     blocks: vec![BlockOffer::new(Name::new("game:stone")?)],
+///     dimensions: vec![Name::new("game:overworld")?],
+///     ..Registration::default()
+/// })?;
+/// let stone = names.block_id("game:stone").expect("just registered");
+/// let overworld = names.dimension("game:overworld").expect("just registered");
+/// let at = ChunkAt::new(overworld, ChunkPos::new(0, 0, 0)?);
+/// world.transaction(at, |tx| {
+///     tx.save(at, tx.new_chunk(stone)?);
+///     Ok::<_, Box<dyn std::error::Error>>(())
+/// })?;
+/// let [segment] = world.segments().list()[..] else { panic!("one is stored") };
+/// assert_eq!(segment, world.segment_of(at));
+/// assert!(world.segments().with(segment, |world| world.load(at))?.is_some());
+/// world.segments().delete(segment)?;
+/// assert!(world.load(at)?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Segments<'w, H: SegmentHome> {
+    parts: &'w Parts<H>,
+}
+
+impl<'w, H: SegmentHome> Segments<'w, H> {
+    pub(super) const fn of(parts: &'w Parts<H>) -> Self {
+        Self { parts }
+    }
+
+    pub(super) const fn parts(self) -> &'w Parts<H> {
+        self.parts
+    }
+
+    /// The segments that are stored, ascending.
+    pub fn list(&self) -> Vec<SegmentPos> {
+        self.parts.root.segments(SegmentState::There)
+    }
+
+    /// How many segments are open.
+    pub fn open_count(&self) -> usize {
+        self.parts.open.count()
+    }
+
+    /// Calls a function with a segment's world, for what only worlds can do. Writes outside
+    /// [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) must not put entities that the root does not know.
+    ///
+    /// # Errors
+    /// [`SegmentError::Missing`](crate::SegmentError::Missing), and as [`SegmentedWorld::load`](crate::SegmentedWorld::load).
+    pub fn with<T>(
+        &self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let open = &self.parts.open;
+        open.with_there(segment, |world| open.inside(|| show(world)))
+    }
+
+    /// Opens the stored segments of chunks in the background.
+    pub fn open_ahead(&self, at: &[ChunkAt]) {
+        let segments: BTreeSet<_> = at.iter().map(|at| self.parts.root.segment_of(*at)).collect();
+        self.parts.open.open_ahead(segments);
+    }
+
+    /// Rewrites a segment's files without overwritten and deleted rows. May take minutes; reads and writes continue.
+    ///
+    /// # Errors
+    /// [`SegmentError::Missing`](crate::SegmentError::Missing), and the errors of the engine.
+    pub fn compact(&self, segment: SegmentPos) -> Result<(), Error> {
+        self.with(segment, |world| {
+            world.flush()?;
+            for family in Family::ALL {
+                world.engine().compact(family, ALL_KEYS)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Deletes a segment with its chunks and entities.
+    ///
+    /// Waits for users of the segment. A deletion that a crash interrupts is finished when the world is opened.
+    ///
+    /// # Errors
+    /// [`SegmentError::Missing`](crate::SegmentError::Missing), and the errors of the disk; [`Error::Nested`] inside a
+    /// closure of [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) or [`with`](Self::with).
+    pub fn delete(&self, segment: SegmentPos) -> Result<(), Error> {
+        let parts = self.parts;
+        parts.open.refuse_inside()?;
+        parts.open.check()?;
+        let _alone = parts.borders.moving().lock();
+        parts.transfers.resolve_except(segment)?;
+        // The segment is released first: a call that puts entities reads it while it blocks transfers.
+        parts.open.delete(segment)?;
+        parts.borders.forget_entities_of(segment)?;
+        parts.transfers.resolve()
+    }
+}
+
+impl<H: SegmentHome> Clone for Segments<'_, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H: SegmentHome> Copy for Segments<'_, H> {}
+
+impl<H: SegmentHome> fmt::Debug for Segments<'_, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Segments").field(&self.list()).finish()
+    }
+}

@@ -1,0 +1,245 @@
+//! A segmented world.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use cg_format::chunk::Chunk;
+use cg_format::entity::Entity;
+use cg_format::{ChunkAt, ChunkSource as _, EntityId};
+use cg_registry::{Catalog, PackManifest, Registration};
+use cg_store::layer::adopt_names;
+use cg_store::{Error, World};
+
+#[cfg(feature = "rocks")]
+use super::disk::OnDisk;
+#[cfg(feature = "rocks")]
+use super::error::SegmentError;
+use super::home::{InMemory, SegmentHome};
+use super::options::SegmentOptions;
+use super::parts::Parts;
+use super::pos::SegmentPos;
+use super::rows::check_side;
+#[cfg(feature = "rocks")]
+use super::rows::side_property;
+use super::segments::Segments;
+
+/// One world in segments. Cheap to clone; every clone is the same world.
+///
+/// ```
+/// use cg_store::prelude::*;
+/// use cg_layers::{SegmentOptions, SegmentedWorld};
+/// let world = SegmentedWorld::in_memory(&[], &SegmentOptions::default())?;
+/// let names = world.register(&Registration {
+///     blocks: vec![BlockOffer::new(Name::new("game:stone")?)],
+///     dimensions: vec![Name::new("game:overworld")?],
+///     ..Registration::default()
+/// })?;
+/// let stone = names.block_id("game:stone").expect("just registered");
+/// let overworld = names.dimension("game:overworld").expect("just registered");
+/// let at = ChunkAt::new(overworld, ChunkPos::new(100, 0, -100)?);
+/// world.transaction(at, |tx| {
+///     let chunk = Chunk::filled(stone, &tx.catalog().current_schema())?;
+///     tx.save(at, chunk);
+///     Ok::<_, Box<dyn std::error::Error>>(())
+/// })?;
+/// assert!(world.load(at)?.is_some());
+/// assert_eq!(world.segment_of(at).to_string(), "segment 3 0 -4 of dimension 0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SegmentedWorld<H: SegmentHome> {
+    pub(super) parts: Arc<Parts<H>>,
+}
+
+impl SegmentedWorld<InMemory> {
+    /// Creates a segmented world in memory.
+    ///
+    /// # Errors
+    /// [`SegmentError::Side`], and as [`WorldBuilder::in_memory`](cg_store::WorldBuilder::in_memory).
+    pub fn in_memory(packs: &[PackManifest], options: &SegmentOptions) -> Result<Self, Error> {
+        check_side(options.side_chunks)?;
+        let root = InMemory::root(packs, &options.world)?;
+        Self::begin(InMemory::default(), root, Some(options.side_chunks), options)
+    }
+}
+
+#[cfg(feature = "rocks")]
+impl SegmentedWorld<OnDisk> {
+    /// Creates a segmented world in an empty or missing directory.
+    ///
+    /// # Errors
+    /// [`SegmentError::Side`], and as [`WorldBuilder::create`](cg_store::WorldBuilder::create).
+    pub fn create(
+        dir: impl AsRef<std::path::Path>,
+        packs: &[PackManifest],
+        options: &SegmentOptions,
+    ) -> Result<Self, Error> {
+        check_side(options.side_chunks)?;
+        cg_store::layer::claim(dir.as_ref())?;
+        let home = OnDisk::new(dir.as_ref());
+        let root = World::builder().packs(packs).options(&options.world).create(home.root_dir())?;
+        Self::begin(home, root, Some(options.side_chunks), options)
+    }
+
+    /// Opens a segmented world, and finishes the transfers and deletions that a crash interrupted. An interrupted
+    /// merge continues when it is called again.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], [`SegmentError::UnfinishedMerge`], and as
+    /// [`WorldBuilder::open`](cg_store::WorldBuilder::open). Segments without unfinished work are not read before they
+    /// are needed.
+    pub fn open(
+        dir: impl AsRef<std::path::Path>,
+        packs: &[PackManifest],
+        options: &SegmentOptions,
+    ) -> Result<Self, Error> {
+        let home = OnDisk::new(dir.as_ref());
+        if !home.root_dir().is_dir() {
+            let why = "it has no directory `root`";
+            return Err(SegmentError::NotSegmented { path: dir.as_ref().into(), why }.into());
+        }
+        let root = World::builder().packs(packs).options(&options.world).open(home.root_dir())?;
+        if root.property(&side_property()?)?.is_none() {
+            let why = "its root says nothing of segments";
+            return Err(SegmentError::NotSegmented { path: dir.as_ref().into(), why }.into());
+        }
+        Self::begin(home, root, None, options)
+    }
+}
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Begins with a root, which is new if there is a `new_side`. For tests and for the other constructors.
+    #[doc(hidden)]
+    pub fn begin(
+        home: H,
+        root: World,
+        new_side: Option<u32>,
+        options: &SegmentOptions,
+    ) -> Result<Self, Error> {
+        Ok(Self { parts: Arc::new(Parts::begin(home, root, new_side, options)?) })
+    }
+
+    /// The world that owns the names.
+    pub fn root(&self) -> &World {
+        self.parts.root.world()
+    }
+
+    /// The side of a segment in chunks.
+    pub fn side_chunks(&self) -> u32 {
+        self.parts.root.side_chunks()
+    }
+
+    /// The segment of a chunk, whether or not it is stored.
+    pub fn segment_of(&self, at: ChunkAt) -> SegmentPos {
+        self.parts.root.segment_of(at)
+    }
+
+    /// The segments: those that are stored, each as a world, and what is done with a whole one.
+    pub fn segments(&self) -> Segments<'_, H> {
+        Segments::of(&self.parts)
+    }
+
+    /// The names of all segments.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.root().catalog()
+    }
+
+    /// Issues ids for names, in the root first and then in every open segment. A closed segment gets them when it is
+    /// opened.
+    ///
+    /// Unlike [`WorldRegistry::register`](cg_store::WorldRegistry::register) this waits for the disk, because the root
+    /// and the segments are synced separately.
+    ///
+    /// # Errors
+    /// As [`WorldRegistry::register`](cg_store::WorldRegistry::register).
+    pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
+        let adopt = |names: &_| self.parts.open.for_each_open(|world| adopt_names(world, names));
+        self.parts.root.register(new, adopt)
+    }
+
+    /// A chunk, or `None` if it is not stored. Opens its segment if there is one.
+    ///
+    /// # Errors
+    /// As [`World::load`]; [`SegmentError`] if the segment does not match the root.
+    pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
+        Ok(self.lookup(at)?.here())
+    }
+
+    /// Many chunks, one result per position in the order asked. Those of one segment are read in one call.
+    pub fn load_many(&self, at: &[ChunkAt]) -> Vec<Result<Option<Arc<Chunk>>, Error>> {
+        self.lookup_many(at).into_iter().map(|found| Ok(found?.here())).collect()
+    }
+
+    /// An entity, or `None` if no segment contains it. One key read in the root and one in the segment.
+    ///
+    /// # Errors
+    /// As [`World::entity`], and as [`load`](Self::load).
+    pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        Ok(self.parts.transfers.at_rest(id, |world| world.entity(id))?.flatten())
+    }
+
+    /// Transfers entities to the chunks that own them now, within a segment or to another one. Each arrives as it is
+    /// given here, and is gone from where it was. All of one call are transferred together. If an entity is given
+    /// twice, the later one counts.
+    ///
+    /// After any crash an entity is in exactly one place. Readers of chunks may see a reference in both for a moment;
+    /// readers of entities wait. Costs two commits in the root and one in each segment that is left or entered. They
+    /// are synced, unless the world's durability is [`Process`](cg_store::Durability::Process) or
+    /// [`Fast`](cg_store::Durability::Fast):
+    /// then this holds for a killed process and not for a power cut. If all stay in one segment it costs a transaction
+    /// there.
+    ///
+    /// # Errors
+    /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was
+    /// changed; the errors of the segments' transactions. After a failure of the storage, the transfer is finished as
+    /// soon as the storage can be written again, at the latest when the world is opened. Until then its entities are
+    /// [`SegmentError::InTransit`], and the next transfer fails as this one did. If the row of an entity in transit is
+    /// damaged, its reads return the damage until it is [quarantined](cg_store::quarantine::Quarantine::entity). Other
+    /// transfers do not wait for it. [`Error::Nested`] inside a closure of [`transaction`](Self::transaction) or
+    /// [`Segments::with`].
+    pub fn transfer_entities(
+        &self,
+        entities: impl IntoIterator<Item = (EntityId, Entity)>,
+    ) -> Result<(), Error> {
+        self.parts.open.refuse_inside()?;
+        let entities: BTreeMap<_, _> = entities.into_iter().collect();
+        let _alone = self.parts.borders.moving().lock();
+        self.parts.transfers.resolve()?;
+        self.parts.transfers.transfer(entities)
+    }
+
+    /// Waits until everything that was committed survives a power cut.
+    ///
+    /// # Errors
+    /// As [`World::flush`].
+    pub fn flush(&self) -> Result<(), Error> {
+        self.root().flush()?;
+        self.parts.open.for_each_open(World::flush)?;
+        self.parts.borders.forget_left();
+        Ok(())
+    }
+
+    /// Closes every segment and then the root. Later calls on any handle fail with [`Error::Closed`].
+    ///
+    /// # Errors
+    /// The first error of closing any of them. All are closed.
+    pub fn close(&self) -> Result<(), Error> {
+        let closed = self.parts.open.close();
+        closed.and(self.root().close())
+    }
+}
+
+impl<H: SegmentHome> Clone for SegmentedWorld<H> {
+    fn clone(&self) -> Self {
+        Self { parts: Arc::clone(&self.parts) }
+    }
+}
+
+impl<H: SegmentHome> fmt::Debug for SegmentedWorld<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SegmentedWorld")
+            .field("root", self.root())
+            .field("side_chunks", &self.side_chunks())
+            .finish_non_exhaustive()
+    }
+}
