@@ -34,11 +34,11 @@ pub(super) struct Arrow {
 
 /// A file of the crate, as a module.
 #[derive(Debug)]
-struct Module {
+pub(super) struct Module {
     /// Its names from the root.
-    names: Vec<String>,
-    file: String,
-    code: Code,
+    pub(super) names: Vec<String>,
+    pub(super) file: String,
+    pub(super) code: Code,
 }
 
 /// Reads a crate from its root file on, through the modules that it declares.
@@ -47,8 +47,7 @@ struct Module {
 /// A module has no file, a file is no Rust, or the root imports everything of a module, so that it is unknown
 /// whose a name is.
 pub(super) fn read(root: &str, sources: &Sources) -> Result<House> {
-    let mut modules = Vec::new();
-    collect(Vec::new(), root, sources, &mut modules)?;
+    let modules = modules(root, sources)?;
     let tops = modules.iter().filter_map(|module| module.names.first().cloned());
     let mut house = House { modules: tops.collect(), arrows: Vec::new() };
     let inline = modules[0].code.paths.iter().filter_map(|path| path.inside.first().cloned());
@@ -59,6 +58,16 @@ pub(super) fn read(root: &str, sources: &Sources) -> Result<House> {
         house.arrows.extend(paths.filter_map(|path| arrow(module, path, &house.modules, &owners)));
     }
     Ok(house)
+}
+
+/// The files of a crate, the root first.
+///
+/// # Errors
+/// A module has no file, or a file is no Rust.
+pub(super) fn modules(root: &str, sources: &Sources) -> Result<Vec<Module>> {
+    let mut modules = Vec::new();
+    collect(Vec::new(), root, sources, &mut modules)?;
+    Ok(modules)
 }
 
 fn collect(names: Vec<String>, file: &str, sources: &Sources, modules: &mut Vec<Module>) -> Result<()> {
@@ -128,7 +137,7 @@ fn arrow(
 }
 
 /// The path from the root. `None` for one that begins with a name in scope: an import brought that, or another crate.
-fn absolute(here: &[String], segments: &[String]) -> Option<Vec<String>> {
+pub(super) fn absolute(here: &[String], segments: &[String]) -> Option<Vec<String>> {
     let mut base = match segments.first()?.as_str() {
         "crate" => Vec::new(),
         "self" => here.to_vec(),

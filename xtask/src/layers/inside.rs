@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result};
 use serde_json::Value;
 
 use super::house::{self, Sources};
-use super::{knot, room};
+use super::{circle, knot, room};
 use crate::metadata;
 
 /// Everything that is wrong inside the workspace's crates, one line each.
@@ -35,11 +35,15 @@ pub(super) fn violations(metadata: &Value, root: &Path, sources: &Sources) -> Re
 
 fn of_crate(name: &str, file: &str, sources: &Sources) -> Result<Vec<String>> {
     let house = house::read(file, sources)?;
+    let allowed = circle::allowed(name);
+    let circle =
+        allowed.map(|allowed| Ok::<_, Error>(circle::violations(allowed, &house::modules(file, sources)?)));
+    let circle = circle.transpose()?.unwrap_or_default();
     let Some(rooms) = room::figure(&sources[file])? else {
         let knot = knot::largest(&house);
-        return Ok(of(name, knot::describe(&knot, &house)));
+        return Ok(of(name, [knot::describe(&knot, &house), circle].concat()));
     };
-    Ok(of(name, [room::missing(&rooms, &house), room::upward(&rooms, &house)].concat()))
+    Ok(of(name, [room::missing(&rooms, &house), room::upward(&rooms, &house), circle].concat()))
 }
 
 fn of(name: &str, lines: Vec<String>) -> Vec<String> {

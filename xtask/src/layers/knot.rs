@@ -12,8 +12,13 @@ pub(super) fn largest(house: &House) -> BTreeSet<&str> {
     }
     // The root declares every module, so it uses all of them.
     uses.insert(ROOT, house.modules.iter().map(String::as_str).collect());
+    largest_of(&uses)
+}
+
+/// The largest set of names in which each reaches each other by what it uses; empty when no two do.
+pub(super) fn largest_of<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let reached: BTreeMap<&str, BTreeSet<&str>> =
-        uses.keys().map(|name| (*name, reachable(name, &uses))).collect();
+        uses.keys().map(|name| (*name, reachable(name, uses))).collect();
     let mut largest = BTreeSet::new();
     for (name, from) in &reached {
         let back = |other: &&&str| reached.get(**other).is_some_and(|from| from.contains(name));

@@ -2,6 +2,7 @@
 //! where they belong, or are gone.
 
 mod arrows;
+mod circle;
 mod code;
 mod figure;
 mod house;
