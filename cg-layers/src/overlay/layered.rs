@@ -34,8 +34,10 @@ impl<S: Base> Overlay<S> {
     /// Costs a lookup in memory, else one key read. A chunk that was not written here costs the base's load as well.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is stored and damaged, in the overlay or the base; [`OverlayError::Released`],
-    /// [`OverlayError::WrongBase`] and [`OverlayError::BaseReplaced`].
+    /// [`Error::Corrupt`] if it is stored and damaged, in the overlay or the base;
+    /// [`OverlayError::Released`](crate::OverlayError::Released),
+    /// [`OverlayError::WrongBase`](crate::OverlayError::WrongBase) and
+    /// [`OverlayError::BaseReplaced`](crate::OverlayError::BaseReplaced).
     pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         Ok(self.lookup(at)?.here())
     }

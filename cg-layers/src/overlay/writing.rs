@@ -25,7 +25,8 @@ impl Drop for Writing<'_> {
 impl<S: Base> Overlay<S> {
     /// Discards everything that was written in the overlay. One put, regardless of how much that is.
     ///
-    /// The discarded rows stay in the engine until they are [swept](Arenas::sweep). Waits for a running transaction.
+    /// The discarded rows stay in the engine until they are [swept](crate::Arenas::sweep). Waits for a running
+    /// transaction.
     ///
     /// # Errors
     /// [`Error::Nested`] inside a transaction of the same overlay, and the errors of the engine. The overlay is then

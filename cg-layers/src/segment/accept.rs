@@ -25,15 +25,15 @@ pub struct AcceptedSegments {
 }
 
 impl<H: SegmentHome> Segments<'_, H> {
-    /// Accepts segments, or a root, that were put back from copies: makes the entities of what is there fit together, and
-    /// stores that it is of one history now. Costs a visit of all entities.
+    /// Accepts segments, or a root, that were put back from copies: makes the entities of what is there fit together,
+    /// and stores that it is of one history now. Costs a visit of all entities.
     ///
     /// Each world stays as it was put back. An entity that one of them has as of another time stays so.
     ///
     /// # Errors
-    /// [`SegmentError::Lost`](crate::SegmentError::Lost) if a segment is missing; [`Error::Corrupt`] at the first damaged entity; the errors of the
-    /// disk. A call that failed can be repeated. [`Error::Nested`] inside a closure of
-    /// [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) or [`with`](Self::with).
+    /// [`SegmentError::Lost`](crate::SegmentError::Lost) if a segment is missing; [`Error::Corrupt`] at the first
+    /// damaged entity; the errors of the disk. A call that failed can be repeated. [`Error::Nested`] inside a closure
+    /// of [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) or [`with`](Self::with).
     pub fn accept(&self) -> Result<AcceptedSegments, Error> {
         let Parts { root, open, borders, .. } = self.parts();
         open.refuse_inside()?;

@@ -63,10 +63,12 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
     }
 
     /// Calls a function with a segment's world, for what only worlds can do. Writes outside
-    /// [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) must not put entities that the root does not know.
+    /// [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) must not put entities that the root does not
+    /// know.
     ///
     /// # Errors
-    /// [`SegmentError::Missing`](crate::SegmentError::Missing), and as [`SegmentedWorld::load`](crate::SegmentedWorld::load).
+    /// [`SegmentError::Missing`](crate::SegmentError::Missing), and as
+    /// [`SegmentedWorld::load`](crate::SegmentedWorld::load).
     pub fn with<T>(
         &self,
         segment: SegmentPos,

@@ -55,7 +55,8 @@ impl SegmentedWorld<InMemory> {
     /// Creates a segmented world in memory.
     ///
     /// # Errors
-    /// [`SegmentError::Side`], and as [`WorldBuilder::in_memory`](cg_store::WorldBuilder::in_memory).
+    /// [`SegmentError::Side`](crate::SegmentError::Side), and as
+    /// [`WorldBuilder::in_memory`](cg_store::WorldBuilder::in_memory).
     pub fn in_memory(packs: &[PackManifest], options: &SegmentOptions) -> Result<Self, Error> {
         check_side(options.side_chunks)?;
         let root = InMemory::root(packs, &options.world)?;
@@ -68,7 +69,8 @@ impl SegmentedWorld<OnDisk> {
     /// Creates a segmented world in an empty or missing directory.
     ///
     /// # Errors
-    /// [`SegmentError::Side`], and as [`WorldBuilder::create`](cg_store::WorldBuilder::create).
+    /// [`SegmentError::Side`](crate::SegmentError::Side), and as
+    /// [`WorldBuilder::create`](cg_store::WorldBuilder::create).
     pub fn create(
         dir: impl AsRef<std::path::Path>,
         packs: &[PackManifest],
@@ -85,7 +87,9 @@ impl SegmentedWorld<OnDisk> {
     /// merge continues when it is called again.
     ///
     /// # Errors
-    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], [`SegmentError::UnfinishedMerge`], and as
+    /// [`SegmentError::NotSegmented`](crate::SegmentError::NotSegmented),
+    /// [`SegmentError::DamagedRoot`](crate::SegmentError::DamagedRoot),
+    /// [`SegmentError::UnfinishedMerge`](crate::SegmentError::UnfinishedMerge), and as
     /// [`WorldBuilder::open`](cg_store::WorldBuilder::open). Segments without unfinished work are not read before they
     /// are needed.
     pub fn open(
@@ -160,7 +164,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// A chunk, or `None` if it is not stored. Opens its segment if there is one.
     ///
     /// # Errors
-    /// As [`World::load`]; [`SegmentError`] if the segment does not match the root.
+    /// As [`World::load`]; [`SegmentError`](crate::SegmentError) if the segment does not match the root.
     pub fn load(&self, at: ChunkAt) -> Result<Option<Arc<Chunk>>, Error> {
         Ok(self.lookup(at)?.here())
     }
@@ -190,13 +194,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// there.
     ///
     /// # Errors
-    /// [`SegmentError::NoOwner`], [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was
+    /// [`SegmentError::NoOwner`](crate::SegmentError::NoOwner),
+    /// [`SegmentError::NoEntity`](crate::SegmentError::NoEntity) and [`Error::OwnerAbsent`], after which nothing was
     /// changed; the errors of the segments' transactions. After a failure of the storage, the transfer is finished as
     /// soon as the storage can be written again, at the latest when the world is opened. Until then its entities are
-    /// [`SegmentError::InTransit`], and the next transfer fails as this one did. If the row of an entity in transit is
-    /// damaged, its reads return the damage until it is [quarantined](cg_store::quarantine::Quarantine::entity). Other
-    /// transfers do not wait for it. [`Error::Nested`] inside a closure of [`transaction`](Self::transaction) or
-    /// [`Segments::with`].
+    /// [`SegmentError::InTransit`](crate::SegmentError::InTransit), and the next transfer fails as this one did. If the
+    /// row of an entity in transit is damaged, its reads return the damage until it is
+    /// [quarantined](cg_store::quarantine::Quarantine::entity). Other transfers do not wait for it. [`Error::Nested`]
+    /// inside a closure of [`transaction`](Self::transaction) or [`Segments::with`].
     pub fn transfer_entities(
         &self,
         entities: impl IntoIterator<Item = (EntityId, Entity)>,
