@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use cg_store::prelude::*;
 use cg_sync::{SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServer, SyncServerLimits};
@@ -15,7 +15,7 @@ type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 fn main() -> Result<()> {
     match std::env::args().nth(1) {
-        None => server(),
+        None => server(|address| Ok(Command::new(std::env::current_exe()?).arg(address).spawn()?)),
         Some(address) => client(&address),
     }
 }
@@ -46,7 +46,8 @@ fn receive(stream: &mut TcpStream, limit_bytes: usize) -> Result<Option<Vec<u8>>
     Ok(Some(message))
 }
 
-fn server() -> Result<()> {
+/// The server, which starts its client with the address.
+pub(crate) fn server(start: impl FnOnce(&str) -> Result<Child>) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let world = World::builder().create(dir.path().join("world"))?;
     let overworld = world.registry().register_dimension("game:overworld")?;
@@ -64,7 +65,7 @@ fn server() -> Result<()> {
 
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();
-    let mut client = Command::new(std::env::current_exe()?).arg(address).spawn()?;
+    let mut client = start(&address)?;
     for visit in 0..2 {
         let (mut stream, _) = listener.accept()?;
         // The client says first what its box holds.
@@ -98,7 +99,8 @@ fn server() -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("the client ended with {status}").into()) }
 }
 
-fn client(address: &str) -> Result<()> {
+/// The client: it fetches the box, goes offline, and comes back for what changed.
+pub(crate) fn client(address: &str) -> Result<()> {
     let dir = tempfile::tempdir()?;
     for visit in 0..2 {
         // Opened anew each time: what is known of the server is in the world.

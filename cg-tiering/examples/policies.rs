@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let default = TierPolicy::default();
     let settings = [
         ("default", default),
-        ("literal CG-16", TierPolicy { promote_after_ticks: 0, ..default }),
+        ("promoted as soon as requested", TierPolicy { promote_after_ticks: 0, ..default }),
         ("no hysteresis", TierPolicy { hysteresis_ticks: 0, ..default }),
         ("no gathering", TierPolicy { gather_ticks: 0, ..default }),
         ("rewrite at once", TierPolicy { rewrite_after_ticks: 0, ..default }),

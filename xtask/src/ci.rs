@@ -31,7 +31,7 @@ pub(crate) enum Step {
     Test,
     /// The library for other languages, and the hosts in C, C++ and Go: built and tested.
     Hosts,
-    /// Tables in docs/format against the decoders.
+    /// Tables in docs/format against the decoders, and the names in docs/seeds.md.
     Spec,
     /// Rustdoc, with broken links denied.
     Docs,

@@ -118,7 +118,7 @@ enum Command {
     Variants,
     /// Check that the public items of each library are those that docs/api lists.
     Api(api::Options),
-    /// Check the tables in docs/format against the decoders.
+    /// Check the tables in docs/format against the decoders, and that every name in docs/seeds.md exists.
     Spec,
     /// Compare the strong symbols, static initialisers and size of two archives or programs, as RocksDB's in units with one built file by file.
     Symbols {

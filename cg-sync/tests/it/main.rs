@@ -1,5 +1,6 @@
 //! Worlds as caches of other worlds, one module per behaviour.
 
+mod example;
 #[allow(dead_code, reason = "the tests of each crate use a part of it")]
 #[path = "../../../testdata/fixture.rs"]
 mod fixture;

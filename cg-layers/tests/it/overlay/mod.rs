@@ -266,3 +266,17 @@ fn a_reset_writes_one_row_however_much_was_written() {
 fn world_meta_rows<S: Base>(arenas: &Arenas<S>) -> u64 {
     arenas.usage().expect("counts").families[0].row_count
 }
+
+#[test]
+fn reads_are_counted_where_they_were_answered() {
+    let (base, ids) = template();
+    let overlay = over(&base);
+    write(&overlay, [(ids.at(0, 0, 0), Some(filled(&base, ids.glass))), (ids.at(1, 0, 0), None)]);
+    let before = overlay.stats();
+    for (x, is_stored) in [(0, true), (1, false), (2, true), (3, true), (9, false)] {
+        assert_eq!(overlay.load(ids.at(x, 0, 0)).expect("loads").is_some(), is_stored, "{x}");
+    }
+    let now = overlay.stats();
+    let counted = (now.reads_here - before.reads_here, now.reads_below - before.reads_below);
+    assert_eq!(counted, (2, 3), "a deletion is the overlay's own");
+}

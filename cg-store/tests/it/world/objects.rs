@@ -14,6 +14,7 @@ over_both_engines! {
     versions_do_not_go_back_inside_a_transaction
     keys_that_no_object_can_have
     a_listing_goes_on_where_it_stopped
+    objects_are_converted_to_a_new_key_in_one_commit
     who_read_an_object_that_changed_is_told
     blind_writes_count_each_other
     chunks_objects_and_properties_come_together_or_not_at_all
@@ -235,6 +236,47 @@ fn a_listing_goes_on_where_it_stopped(world: &World) {
     objects.put("block/1/lights2", *b"x").expect("puts");
     let next = objects.list("block/", page.next.as_ref(), 1).expect("lists");
     assert_eq!(next.entries[0].key, ObjectKey::new("block/1/lights2").expect("a key"));
+}
+
+/// A game with more kinds of brick writes each object under a new key, and deletes the old one.
+fn objects_are_converted_to_a_new_key_in_one_commit(world: &World) {
+    let objects = world.objects();
+    for (place, bricks) in [("32,64,32", "ab"), ("64,64,32", "c")] {
+        objects.put(format!("block/{place}/bricks"), bricks.as_bytes()).expect("puts");
+        objects.put(format!("block/{place}/lights"), *b"7").expect("puts");
+    }
+    let mut old = Vec::new();
+    let walked = objects.for_each("block/", |found| {
+        let (key, _, bricks) = found.expect("is sound");
+        if let Some(place) = key.strip_suffix(b"/bricks") {
+            let wide: Vec<u8> = bricks.iter().flat_map(|brick| [0, *brick]).collect();
+            old.push((key.to_vec(), [place, b"/bigbricks"].concat(), wide));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(walked.expect("scans"), None);
+    let before = world.last_commit();
+    let converted = world.transaction(|tx| {
+        for (old, new, wide) in &old {
+            tx.put_object(new, wide.clone())?;
+            tx.delete_object(old)?;
+        }
+        Ok::<_, Error>(())
+    });
+    assert_eq!(converted.expect("converts").seq, before.next());
+    let listed = objects.list("", None, 10).expect("lists").entries;
+    let listed: Vec<_> = listed.iter().map(|entry| (entry.key.to_string(), entry.len_bytes)).collect();
+    let expected = [
+        ("block/32,64,32/bigbricks", 4),
+        ("block/32,64,32/lights", 1),
+        ("block/64,64,32/bigbricks", 2),
+        ("block/64,64,32/lights", 1),
+    ];
+    assert_eq!(listed, expected.map(|(key, len_bytes)| (key.to_owned(), len_bytes)));
+    assert_eq!(bytes(world, "block/32,64,32/bigbricks"), some(0, "\0a\0b"));
+    // A later kind of data has keys of its own, and is made where there is none.
+    assert_eq!(objects.get("block/32,64,32/biome").expect("reads"), None);
+    assert_sound(world);
 }
 
 fn who_read_an_object_that_changed_is_told(world: &World) {

@@ -1,4 +1,8 @@
-//! `cargo xtask spec`: the tables in `docs/format` against what the decoders really read.
+//! `cargo xtask spec`: the tables in `docs/format` against what the decoders really read, and the names in
+//! `docs/seeds.md` against files, tests, public items and commands.
+
+mod claims;
+mod items;
 
 use anyhow::{Result, ensure};
 
@@ -7,11 +11,14 @@ use crate::counted::passed_by;
 use crate::report::Outcome;
 use crate::test::selection::SHORT;
 
-/// Runs the test modules `spec` of the crates that own stored layouts.
+/// Checks the names, and runs the test modules `spec` of the crates that own stored layouts.
 ///
 /// # Errors
-/// A table and a decoder differ, or no test ran, which would prove nothing.
+/// A name stands for nothing, a table and a decoder differ, or no test ran, which would prove nothing.
 pub(crate) fn run(context: &Context) -> Result<Outcome> {
+    let counts = claims::check(&context.root)?;
+    let states: Vec<_> = counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    println!("every name in docs/seeds.md is there; its rows: {}", states.join(", "));
     // The packages of one run of all tests, so that nothing is compiled again for them.
     let packages = SHORT.iter().flat_map(|package| ["--package", package]);
     let tool = context.cargo().args(["test", "--test", "it"]).args(packages).args(["--", "spec"]);
