@@ -190,6 +190,25 @@ fn a_segment_is_opened_ahead_of_need() {
 }
 
 #[test]
+fn each_segment_says_what_was_written_into_it() {
+    let (world, ids) = in_memory();
+    let written = |at: ChunkAt| {
+        let bytes =
+            world.segments().with(world.segment_of(at), |segment| Ok(segment.metrics().stats.bytes_written));
+        bytes.expect("is stored")
+    };
+    let (busy, calm) = (ids.at(0, 0, 0), ids.at(16, 0, 0));
+    save(&world, busy, filled(world.root(), ids.stone));
+    save(&world, calm, filled(world.root(), ids.stone));
+    let before = [written(busy), written(calm)];
+    for y in 1..9 {
+        save(&world, ids.at(0, y, 0), filled(world.root(), ids.glass));
+    }
+    let now = [written(busy), written(calm)];
+    assert!(now[0] > before[0] && now[1] == before[1], "{before:?}, then {now:?}");
+}
+
+#[test]
 fn an_overlay_lies_over_segments_and_merges_into_one() {
     let (world, ids) = in_memory();
     for x in [0, 16] {

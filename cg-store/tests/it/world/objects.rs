@@ -1,5 +1,7 @@
 //! Versioned objects: how they count, what is refused, and how they are listed.
 
+use std::ops::ControlFlow;
+
 use super::*;
 use cg_format::Space;
 use cg_store::StoreLimits;
