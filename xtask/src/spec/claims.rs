@@ -88,8 +88,11 @@ impl Known {
         let name = name.trim_matches('`');
         // A file that is not there is a wrong link.
         let text = fs::read_to_string(self.root.join("docs").join(target)).ok()?;
-        let is_test =
-            if target.ends_with(".go") { is_go_test(&text, name) } else { is_rust_test(&text, name) };
+        let is_test = if Path::new(target).extension().is_some_and(|extension| extension == "go") {
+            is_go_test(&text, name)
+        } else {
+            is_rust_test(&text, name)
+        };
         (!is_test).then(|| format!("{target} has no test {name} that is always run"))
     }
 
@@ -168,7 +171,7 @@ fn is_command(page: &str, prefix: &str, rest: &str) -> bool {
     };
     let rows: Vec<_> = page.lines().filter(is_row).collect();
     let words: Vec<_> = rows.iter().flat_map(|row| row.split(|c| !is_word(c))).collect();
-    let stated = rest.split(' ').filter(|word| word.chars().any(|c| c.is_lowercase()));
+    let stated = rest.split(' ').filter(|word| word.chars().any(char::is_lowercase));
     !rows.is_empty() && stated.into_iter().all(|word| words.contains(&word))
 }
 
@@ -179,7 +182,7 @@ fn is_rust_test(text: &str, name: &str) -> bool {
         let rest = line.strip_prefix("fn ").and_then(|line| line.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with(['(', '<']))
     };
-    let Some(at) = lines.iter().position(|line| declares(line)) else { return false };
+    let Some(at) = lines.iter().position(declares) else { return false };
     let above = lines[..at].iter().rev().take_while(|line| line.starts_with(['#', '/']));
     let attributes: Vec<_> = above.filter(|line| line.starts_with('#')).collect();
     let is_listed = text.split("! {").skip(1).filter_map(|list| list.split_once('}')).any(|(list, _)| {
