@@ -5,7 +5,9 @@
 package main
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 
@@ -46,8 +48,20 @@ func run(dir, listen string, auth bool) error {
 	}
 	conf.WorldProvider, conf.PlayerProvider = store, store.Players()
 
+	// New would log that it cannot listen, and Listen would panic then.
+	var listenErr error
+	for i, listener := range conf.Listeners {
+		conf.Listeners[i] = func(conf server.Config) (server.Listener, error) {
+			l, err := listener(conf)
+			listenErr = errors.Join(listenErr, err)
+			return l, err
+		}
+	}
 	chat.Global.Subscribe(chat.StdoutSubscriber{})
 	srv := conf.New()
+	if listenErr != nil {
+		return errors.Join(fmt.Errorf("%w; where Xbox Live cannot be reached, -auth=false lets players join", listenErr), store.Close())
+	}
 	srv.CloseOnProgramEnd()
 	srv.Listen()
 	for p := range srv.Accept() {
