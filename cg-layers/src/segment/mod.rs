@@ -15,14 +15,16 @@
 //! | part | it has | it answers |
 //! |---|---|---|
 //! | `Root` | the root's world, the list of segments | names, states of segments, places of entities |
-//! | `OpenSegments` | the home, a slot for each segment that is used | calls with a segment's world |
+//! | `GameTime` | the time and the players that segments were told last | what a segment is told when it is opened |
+//! | `OpenSegments` | the home, a slot for each segment that is used, and the one before it | calls with a segment's world |
+//! | `Ticks` | the segment that had the last turn | ticks over all open segments |
 //! | `Borders` | the locks of transfers, and what is being put or was deleted | whether an entity may be put, and where it is |
-//! | `Transfers` | the two before it | transfers, and reads that see none half done |
+//! | `Transfers` | `OpenSegments` and `Borders` | transfers, and reads that see none half done |
 //!
 //! | what is to be added | its place |
 //! |---|---|
 //! | a call of the host for chunks or entities | a method of [`SegmentedWorld`], over `OpenSegments` or, if it reads, `Transfers::look_up` |
-//! | work on all open segments, as a tick or metrics | `OpenSegments::for_each_open` |
+//! | work on all open segments, as metrics | `OpenSegments::for_each_open`; without waiting for any, as ticks, `list` and `if_open` |
 //! | an action on a whole segment | a method of [`Segments`] |
 //! | another kind of value in a segment's transaction | `transaction`, which implements the store of a transaction |
 
@@ -53,6 +55,8 @@ mod root;
 mod rows;
 mod segments;
 mod slots;
+mod ticks;
+mod time;
 mod transaction;
 mod transfer;
 mod transfers;

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use cg_registry::Catalog;
-use cg_store::layer::{RwLockReadGuard, resources, spawn};
+use cg_store::layer::{RwLockReadGuard, prefetch_only, resources, spawn};
 use cg_store::{Durability, Error, World, WorldOptions};
 
 use super::checks::{check_is_segment, check_names};
@@ -22,6 +22,7 @@ use super::pos::SegmentPos;
 use super::root::Root;
 use super::rows::{SegmentState, own_property};
 use super::slots::{Slot, Slots};
+use super::time::GameTime;
 
 /// The segments of a root, each a world in its home. Some are open.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub(super) struct OpenSegments<H> {
     /// The options of a segment.
     options: WorldOptions,
     slots: Slots,
+    time: GameTime,
 }
 
 /// The lock of a slot: its world is not closed meanwhile.
@@ -41,11 +43,18 @@ impl<H: SegmentHome> OpenSegments<H> {
         let slots = Slots::new(options.max_open, options.world.cache_bytes);
         let cache_bytes = slots.first_cache_bytes();
         let resources = resources(root.world());
-        Self { root, home, options: WorldOptions { cache_bytes, resources, ..options.world.clone() }, slots }
+        let time = GameTime::new(root.world().tiers().clock().now(), root.side_chunks(), &options.world);
+        let options = WorldOptions { cache_bytes, resources, ..options.world.clone() };
+        Self { root, home, options, slots, time }
     }
 
     pub(super) fn root(&self) -> &Root {
         &self.root
+    }
+
+    /// What segments are told of the time.
+    pub(super) const fn time(&self) -> &GameTime {
+        &self.time
     }
 
     /// How many segments are open.
@@ -135,6 +144,19 @@ impl<H: SegmentHome> OpenSegments<H> {
         Ok(())
     }
 
+    /// The segments that are open, ascending, and those that are being opened or closed.
+    pub(super) fn list(&self) -> Vec<SegmentPos> {
+        self.slots.list()
+    }
+
+    /// Calls a function with a segment's world, if it is open. Does not wait, and is no use of the segment: it may be
+    /// closed next.
+    pub(super) fn if_open<T>(&self, segment: SegmentPos, show: impl FnOnce(&World) -> T) -> Option<T> {
+        let slot = self.slots.find(segment)?;
+        let world = slot.world.try_read()?;
+        world.as_ref().map(show)
+    }
+
     /// The slot of a segment that was used before; it may be closed.
     pub(super) fn find(&self, segment: SegmentPos) -> Option<Arc<Slot>> {
         self.slots.find(segment)
@@ -194,8 +216,15 @@ impl<H: SegmentHome> OpenSegments<H> {
         make: impl Fn() -> Result<Option<World>, Error>,
     ) -> Result<T, X> {
         let slot = self.slots.slot(segment);
-        let world = self.hold(&slot, make)?;
+        let world = self.hold(&slot, || Ok(make()?.inspect(|world| self.prepare(segment, world))))?;
         show(world.as_ref().and_then(|world| world.as_ref()))
+    }
+
+    /// Tells a segment that was opened what it must know before it is used.
+    fn prepare(&self, segment: SegmentPos, world: &World) {
+        let side_chunks = self.root.side_chunks();
+        prefetch_only(world, move |at| segment.has(at, side_chunks));
+        self.time.told().tell(segment, world);
     }
 
     /// The world in a slot, which stays open as long as it is held; `None` if `make` returns none.

@@ -10,12 +10,14 @@ use super::open::OpenSegments;
 use super::options::SegmentOptions;
 use super::root::Root;
 use super::rows::SegmentState;
+use super::ticks::Ticks;
 use super::transfers::Transfers;
 
 /// The parts of a segmented world. Each uses those before it.
 pub(super) struct Parts<H> {
     pub(super) root: Arc<Root>,
     pub(super) open: Arc<OpenSegments<H>>,
+    pub(super) ticks: Ticks<H>,
     pub(super) borders: Arc<Borders<H>>,
     pub(super) transfers: Transfers<H>,
 }
@@ -30,6 +32,7 @@ impl<H: SegmentHome> Parts<H> {
     ) -> Result<Self, Error> {
         let root = Arc::new(Root::begin(root, new_side, options.world.durability)?);
         let open = Arc::new(OpenSegments::new(Arc::clone(&root), home, options));
+        let ticks = Ticks::new(Arc::clone(&open));
         let borders = Arc::new(Borders::new(Arc::clone(&open)));
         let transfers = Transfers::new(Arc::clone(&open), Arc::clone(&borders));
         root.refuse_old_merge()?;
@@ -38,6 +41,6 @@ impl<H: SegmentHome> Parts<H> {
             borders.forget_entities_of(segment)?;
         }
         transfers.finish_at_open()?;
-        Ok(Self { root, open, borders, transfers })
+        Ok(Self { root, open, ticks, borders, transfers })
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cg_format::wire::{Reader, Writer};
-use cg_format::{ChunkAt, DecodeError, Dimension};
+use cg_format::{BlockBox, BlockPos, ChunkAt, DecodeError, Dimension};
 
 /// A segment, by its position among the segments of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +41,17 @@ impl SegmentPos {
             && is_in(at.pos.x(), self.x)
             && is_in(at.pos.y(), self.y)
             && is_in(at.pos.z(), self.z)
+    }
+
+    /// Its blocks. What would be beyond the ends of the world is at the ends.
+    pub(super) fn blocks(self, side_chunks: u32) -> BlockBox {
+        let side = 16 * i64::from(side_chunks);
+        let first = |place: i64| place.saturating_mul(side);
+        let last = |place: i64| first(place).saturating_add(side - 1);
+        BlockBox::new(
+            BlockPos::new(first(self.x), first(self.y), first(self.z)),
+            BlockPos::new(last(self.x), last(self.y), last(self.z)),
+        )
     }
 
     /// The name of its directory.

@@ -32,6 +32,13 @@ pub(super) struct Slot {
     used: AtomicU64,
 }
 
+impl Slot {
+    /// Whether the segment is open, being opened or being closed.
+    fn is_open(&self) -> bool {
+        self.world.try_read().is_none_or(|world| world.is_some())
+    }
+}
+
 impl Slots {
     pub(super) fn new(max_open: usize, cache_bytes: u64) -> Self {
         let (all, clock, dividing, closed) = Default::default();
@@ -62,6 +69,15 @@ impl Slots {
         self.all.read().iter().map(|(segment, slot)| (*segment, Arc::clone(slot))).collect()
     }
 
+    /// The segments that are open or locked exclusively, ascending.
+    pub(super) fn list(&self) -> Vec<SegmentPos> {
+        let all = self.all.read();
+        let open = all.iter().filter(|(_, slot)| slot.is_open());
+        let mut open: Vec<_> = open.map(|(segment, _)| *segment).collect();
+        open.sort_unstable();
+        open
+    }
+
     /// What a segment has of the memory when it is opened, before the memory is divided again.
     pub(super) fn first_cache_bytes(&self) -> u64 {
         self.cache_bytes / self.max_open as u64
@@ -87,8 +103,7 @@ impl Slots {
 
     /// How many segments are open.
     pub(super) fn count(&self) -> usize {
-        let is_open = |slot: &Arc<Slot>| slot.world.try_read().is_none_or(|world| world.is_some());
-        self.all.read().values().filter(|slot| is_open(slot)).count()
+        self.all.read().values().filter(|slot| slot.is_open()).count()
     }
 
     /// Refuses calls after [`close`](Self::close). A caller that fills a slot checks while it holds the slot.

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
 use cg_store::layer::adopt_names;
+use cg_store::tiers::TickReport;
 use cg_store::{Error, World};
+use cg_tiering::{GameTick, PlayerAt};
 
 #[cfg(feature = "rocks")]
 use super::disk::OnDisk;
@@ -211,6 +214,63 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let _alone = self.parts.borders.moving().lock();
         self.parts.transfers.resolve()?;
         self.parts.transfers.transfer(entities)
+    }
+
+    /// Tells the world the time and the positions of all players, and works for about as long as the budget: see
+    /// [`World::tick`]. The report is the sum over the segments.
+    ///
+    /// Every open segment is told the time and the players, whatever the budget. So a player at a border keeps the
+    /// chunks on both sides hot. Then segments work, one after the other: each gets an equal part of the time that is
+    /// left, at least a quarter of the budget. If the budget ends before all had their turn, the next tick continues
+    /// there, so each of hundreds gets its turn. Segments whose part was too short share what is left of the budget.
+    ///
+    /// No segment is opened, and none is kept open. A segment that is closed, by a lack of room or with the world,
+    /// stores when its chunks were last accessed. When it is opened next it learns the time first, and the next ticks move
+    /// what was left alone meanwhile. What is never opened stays as it is on the disk.
+    ///
+    /// Exceeds the budget as `World::tick` does, by the work of one 4³ cube or one chunk at most, and by what it takes to
+    /// tell the open segments: a distance for each player and each segment of its dimension, and what `World::tick` does
+    /// with the players near that segment.
+    /// Writes the root's clock once in a minute of game time. Waits for another tick of this world, and for nothing that
+    /// is done with one segment: a segment that is opened, closed or deleted meanwhile, or in which
+    /// [`demote_all`](cg_store::tiers::Tiers::demote_all) runs, loses its turn. Then [work is left](TickReport::work_left).
+    ///
+    /// A time before that of the last tick counts as that one. To set the clock back, call
+    /// [`set_clock`](cg_store::tiers::Tiers::set_clock) for the [root](Self::root) and, by [`Segments::with`], for every
+    /// segment.
+    ///
+    /// # Errors
+    /// [`Error::Closed`], and as `World::tick`. A segment that fails does not stop the others: the error comes after their
+    /// turns, and the next tick reports what they did.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use cg_store::prelude::*;
+    /// use cg_layers::{SegmentOptions, SegmentedWorld};
+    /// let world = SegmentedWorld::in_memory(&[], &SegmentOptions::default())?;
+    /// let names = world.register(&Registration {
+    ///     blocks: vec![BlockOffer::new(Name::new("game:stone")?)],
+    ///     dimensions: vec![Name::new("game:overworld")?],
+    ///     ..Registration::default()
+    /// })?;
+    /// let stone = names.block_id("game:stone").expect("just registered");
+    /// let overworld = names.dimension("game:overworld").expect("just registered");
+    /// let at = ChunkAt::new(overworld, ChunkPos::new(0, 0, 0)?);
+    /// world.transaction(at, |tx| {
+    ///     tx.save(at, tx.new_chunk(stone)?);
+    ///     Ok::<_, Box<dyn std::error::Error>>(())
+    /// })?;
+    /// // No player comes for ten minutes of 20 ticks a second.
+    /// let mut cooled = 0;
+    /// for minute in 1..=10 {
+    ///     let now = GameTick::new(minute * 60 * 20);
+    ///     cooled += world.tick(now, &[], Duration::from_millis(500))?.moves.cooled;
+    /// }
+    /// assert_eq!(cooled, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
+        self.parts.ticks.tick(now, players, budget)
     }
 
     /// Waits until everything that was committed survives a power cut.

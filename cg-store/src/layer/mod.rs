@@ -9,8 +9,10 @@ mod base;
 #[cfg(feature = "rocks")]
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cg_registry::Catalog;
+use cg_tiering::{GameTick, PlayerAt};
 
 #[cfg(feature = "rocks")]
 pub use crate::admin::quarantine::salvage_in;
@@ -35,6 +37,7 @@ pub use crate::storage::recovery::finish as finish_commits;
 pub use crate::storage::staged::{TooLong, check as check_parts};
 pub use base::{Base, Found, origin_of, without_deletion};
 
+use cg_format::ChunkAt;
 use cg_format::lineage::{HistoryPoint, Lineage};
 
 use crate::api::world::World;
@@ -43,6 +46,7 @@ use crate::commit::transaction::Tx;
 use crate::engine::{Access, RocksEngine, RocksOptions};
 use crate::engine::{CommitSeq, Engine, EngineError};
 use crate::kinds::object::StoredObject;
+use crate::maintain::tick::TickReport;
 use crate::storage::error::Error;
 #[cfg(feature = "rocks")]
 use crate::storage::error::OpenError;
@@ -211,6 +215,42 @@ pub fn spawn(world: &World, job: impl FnOnce() + Send + 'static) {
 /// The threads and the memory of a world, to be shared with another one.
 pub fn resources(world: &World) -> Option<Resources> {
     world.rooms().shared.options.resources.clone()
+}
+
+/// Tells a world the time and the positions of all players, as [`World::tick`] does, and leaves its work to
+/// [`work_tick`]. Returns the world's time. Waits for no tick, and calls no engine.
+pub fn note_tick(world: &World, now: GameTick, players: &[PlayerAt]) -> GameTick {
+    world.rooms().maintain.note_tick(now, players)
+}
+
+/// Does the work of a tick whose time and players were [noted](note_tick). Returns `None` without waiting if another
+/// tick or [`Tiers::demote_all`](crate::tiers::Tiers::demote_all) runs. `players` are those whose chunks are prefetched.
+///
+/// # Errors
+/// As [`World::tick`].
+pub fn work_tick(world: &World, players: &[PlayerAt], budget: Duration) -> Result<Option<TickReport>, Error> {
+    world.rooms().maintain.work_tick(players, budget)
+}
+
+/// The report of a tick that has done nothing and knows of nothing, to which the reports of several worlds are added.
+pub fn empty_report(now: GameTick) -> TickReport {
+    TickReport { work_left: false, ..TickReport::at(now) }
+}
+
+/// Writes a world's clock, if it stores another time, so that a killed process leaves it. Otherwise it is written with
+/// the accesses of chunks and when the world is closed.
+///
+/// # Errors
+/// If the engine fails.
+pub fn keep_clock(world: &World) -> Result<(), Error> {
+    world.rooms().maintain.keep_clock()
+}
+
+/// Has ticks of a world prefetch only chunks that it may have by this function. The first call counts.
+pub fn prefetch_only(world: &World, may_have: impl Fn(ChunkAt) -> bool + Send + Sync + 'static) {
+    if let Some(prefetch) = &world.rooms().maintain.activity.prefetch {
+        prefetch.only(may_have);
+    }
 }
 
 /// Sets the memory of a world for decoded chunks: [`WorldOptions::cache_bytes`] was set for its opening. What is known of

@@ -1,6 +1,7 @@
 //! Background work of a world, done in time slices of the host's ticks.
 
 mod demote_all;
+mod report;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,43 +12,14 @@ use crate::engine::ErrorKind;
 use crate::maintain::delta::{FoldSchedule, Which};
 use crate::maintain::opacity::TileFold;
 use crate::maintain::state::{Awaited, Background, MaintainState};
-use crate::maintain::tiering::{DamageReport, Due, Gathered, MoveCounts, Work};
+use crate::maintain::tiering::{Due, Gathered, Work};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
+pub use report::TickReport;
 
 /// Heat is written once in this number of ticks.
 const KEEP_HEAT_EVERY_TICKS: u64 = 20;
-
-/// The result of a tick.
-///
-/// Over a network it is the report of the last job that ended, from the one tick that collects it. That job may have begun
-/// at an earlier time. While a job runs, ticks report only the time and that [work is left](Self::work_left).
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TickReport {
-    /// The world's time: the argument of this tick, or a later time from an earlier tick.
-    pub now: GameTick,
-    /// Chunks moved between tiers. Promotions and cold clusters are written in the background. The tick that finds them
-    /// finished counts them.
-    pub moves: MoveCounts,
-    /// Opacity tiles into which patches were folded.
-    pub tiles_folded: usize,
-    /// Chunks whose deltas were folded into their rows.
-    pub deltas_folded: usize,
-    /// Whether known work was left when the budget ended. Over a network also while a job runs. Work that waits for
-    /// [disk space](Self::skipped_low_disk) is not included.
-    pub work_left: bool,
-    /// Whether less disk space is free than [`WorldOptions::min_free_bytes`](crate::WorldOptions::min_free_bytes)
-    /// requires. Then nothing is moved, folded or rewritten, and all of that work waits. Purging of old tombstones
-    /// continues.
-    pub skipped_low_disk: bool,
-    /// Damage that blocks maintenance of something, and that no tick has reported before. A load of it returns an
-    /// error; [`Quarantine::chunk`](crate::quarantine::Quarantine::chunk) or a checkpoint helps.
-    pub damaged: Vec<DamageReport>,
-    /// Whether the tick did nothing because a staged commit was being written.
-    pub skipped_large_commit: bool,
-}
 
 /// The progress of maintenance between two ticks.
 #[derive(Debug)]
@@ -134,22 +106,6 @@ impl Maintenance {
     }
 }
 
-impl TickReport {
-    /// The report of a tick that has done nothing.
-    fn at(now: GameTick) -> Self {
-        Self {
-            now,
-            moves: MoveCounts::default(),
-            tiles_folded: 0,
-            deltas_folded: 0,
-            work_left: true,
-            skipped_low_disk: false,
-            skipped_large_commit: false,
-            damaged: Vec::new(),
-        }
-    }
-}
-
 impl MaintainState {
     /// See [`World::tick`](crate::World::tick).
     pub(crate) fn tick(
@@ -161,21 +117,60 @@ impl MaintainState {
         let _running = self.ticks.start("a tick");
         self.shared.check_open()?;
         if self.is_over_network {
-            return self.tick_over_network(now, players, budget);
+            self.note_tick(now, players);
+            return self.tick_over_network(players, budget);
         }
         // A budget that overflows the clock means no deadline.
         let deadline = Instant::now().checked_add(budget);
         let mut progress = self.maintenance.state.lock();
         // The time that another tick took is not counted for this one.
         let begun = Instant::now();
-        let now = self.maintenance.pace.lock().clock.advance(now);
-        let mut report = TickReport::at(now);
-        self.activity.tiering.ticked(now, players);
+        let now = self.note_tick(now, players);
         self.prefetch(players, now, budget);
-        let worked = self.work_until(&mut progress, deadline, &mut report);
+        self.work_noted(&mut progress, now, begun, deadline)
+    }
+
+    /// See [`layer::note_tick`](crate::layer::note_tick).
+    pub(crate) fn note_tick(&self, now: GameTick, players: &[PlayerAt]) -> GameTick {
+        // Held until the observers know the time, which must not go back.
+        let mut pace = self.maintenance.pace.lock();
+        let now = pace.clock.advance(now);
+        self.activity.tiering.ticked(now, players);
+        now
+    }
+
+    /// See [`layer::work_tick`](crate::layer::work_tick).
+    pub(crate) fn work_tick(
+        &self,
+        players: &[PlayerAt],
+        budget: Duration,
+    ) -> Result<Option<TickReport>, Error> {
+        self.shared.check_open()?;
+        if self.is_over_network {
+            let _running = self.ticks.start("a tick");
+            return self.tick_over_network(players, budget).map(Some);
+        }
+        let begun = Instant::now();
+        let Some(mut progress) = self.maintenance.state.try_lock() else { return Ok(None) };
+        let _running = self.ticks.start("a tick");
+        let now = self.activity.tiering.now();
+        self.prefetch(players, now, budget);
+        self.work_noted(&mut progress, now, begun, begun.checked_add(budget)).map(Some)
+    }
+
+    /// Does the work of a tick whose time and players were noted.
+    fn work_noted(
+        &self,
+        progress: &mut Progress,
+        now: GameTick,
+        begun: Instant,
+        deadline: Option<Instant>,
+    ) -> Result<TickReport, Error> {
+        let mut report = TickReport::at(now);
+        let worked = self.work_until(progress, deadline, &mut report);
         let over = deadline.map(|deadline| Instant::now().saturating_duration_since(deadline.max(begun)));
         self.tick_excess.note(over.unwrap_or_default());
-        self.complete(&mut progress, worked, &mut report)?;
+        self.complete(progress, worked, &mut report)?;
         Ok(report)
     }
 
@@ -183,16 +178,10 @@ impl MaintainState {
     ///
     /// One job runs at a time. If work is left at its end, the tick that collects it starts the next one. Otherwise the
     /// tick after that does, so a host that ticks until no work is left also waits for the job.
-    fn tick_over_network(
-        &self,
-        now: GameTick,
-        players: &[PlayerAt],
-        budget: Duration,
-    ) -> Result<TickReport, Error> {
+    fn tick_over_network(&self, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
         let mut pace = self.maintenance.pace.lock();
-        let now = pace.clock.advance(now);
+        let now = pace.clock.now();
         let mut report = TickReport::at(now);
-        self.activity.tiering.ticked(now, players);
         self.prefetch(players, now, budget);
         self.tick_excess.note(Duration::ZERO);
         if self.shared.followed.get().is_some() {
@@ -305,6 +294,7 @@ impl MaintainState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::maintain::tiering::MoveCounts;
     use crate::opacity::Keep;
     use crate::{World, WorldOptions};
     use cg_format::chunk::Chunk;

@@ -105,6 +105,8 @@ order! {
     OverlayPublishing,
     /// The number of an overlay's next commit.
     OverlayNumbering,
+    /// The turns of segments in the ticks of a segmented world.
+    SegmentTicking,
     /// Registrations of a segmented world.
     SegmentNaming,
     /// The wait for the users of a segment, to close it for good.
@@ -119,6 +121,8 @@ order! {
     SegmentDividing,
     /// Which segments are open.
     SegmentSlots,
+    /// The time and the players that segments were told last.
+    SegmentTime,
     /// Which segments there are.
     SegmentKnown,
     /// Entities whose transfer is blocked by damage.

@@ -6,6 +6,7 @@ mod memory;
 mod merge;
 mod model;
 mod refuse;
+mod ticks;
 mod transaction;
 mod transfer;
 mod verify;

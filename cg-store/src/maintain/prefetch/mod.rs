@@ -11,6 +11,8 @@ mod unused;
 mod waiting;
 
 use std::collections::HashSet;
+use std::fmt;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use cg_format::ChunkAt;
@@ -31,6 +33,17 @@ pub(crate) struct Prefetch {
     courses: Mutex<Courses, rank::PrefetchCourses>,
     queue: Mutex<Queue, rank::PrefetchQueue>,
     unused: Unused,
+    /// Which chunks may be stored here; unset: all.
+    place: OnceLock<Place>,
+}
+
+/// Whether a chunk may be stored in a world.
+struct Place(Box<dyn Fn(ChunkAt) -> bool + Send + Sync>);
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Place")
+    }
 }
 
 #[derive(Debug)]
@@ -53,7 +66,18 @@ impl Prefetch {
             courses: Mutex::new(Courses::new(ahead)),
             queue: Mutex::new(Queue { waiting, is_served: false, left: Duration::ZERO }),
             unused: Unused::new(),
+            place: OnceLock::new(),
         }
+    }
+
+    /// See [`layer::prefetch_only`](crate::layer::prefetch_only).
+    pub(crate) fn only(&self, may_have: impl Fn(ChunkAt) -> bool + Send + Sync + 'static) {
+        // A world that is opened again keeps its place.
+        let _ = self.place.set(Place(Box::new(may_have)));
+    }
+
+    fn may_have(&self, at: ChunkAt) -> bool {
+        self.place.get().is_none_or(|place| place.0(at))
     }
 
     /// Takes the positions of all players, and the time that may be used until the next call. Returns whether a job
@@ -144,7 +168,7 @@ impl MaintainState {
     /// Predicts what players will need, and fetches it within a budget.
     pub(crate) fn prefetch(&self, players: &[PlayerAt], now: GameTick, budget: Duration) {
         let Some(prefetch) = &self.activity.prefetch else { return };
-        let is_known = |at: &ChunkAt| self.read.cache.get(*at).is_ok();
+        let is_known = |at: &ChunkAt| !prefetch.may_have(*at) || self.read.cache.get(*at).is_ok();
         if prefetch.follow(players, now, budget, is_known, &self.shared.counters) {
             let world = self.weak_world.clone();
             // Each call is short, so that closing the world does not wait until the queue is empty.

@@ -101,8 +101,13 @@ impl MaintainState {
         self.activity.tiering.observers(|seen| seen.heat().mark_all_dirty());
         // Over a network this forgets them.
         while !self.keep_heat()?.is_empty() {}
-        let (engine, now) = (self.shared.engine()?, self.activity.tiering.now());
         // A completely cold world has no heat with which the clock was written.
+        self.keep_clock()
+    }
+
+    /// Writes the clock, if another time is stored.
+    pub(crate) fn keep_clock(&self) -> Result<(), Error> {
+        let (engine, now) = (self.shared.engine()?, self.activity.tiering.now());
         if CLOCK.get(&*engine)?.unwrap_or_default() != now {
             let mut batch = Batch::new();
             CLOCK.put(&mut batch, &now);

@@ -17,6 +17,7 @@ mod together;
 mod unscanned;
 mod work;
 
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -198,6 +199,31 @@ impl MoveCounts {
         self.bytes_read += moved.bytes_read;
         self.bytes_written += moved.bytes_written;
         moved.chunks
+    }
+}
+
+impl AddAssign for MoveCounts {
+    fn add_assign(&mut self, other: Self) {
+        let Self {
+            promoted,
+            warmed,
+            cooled,
+            shadows_dropped,
+            tombstones_purged,
+            bytes_read,
+            bytes_written,
+            conflicts,
+            refused,
+        } = other;
+        self.promoted += promoted;
+        self.warmed += warmed;
+        self.cooled += cooled;
+        self.shadows_dropped += shadows_dropped;
+        self.tombstones_purged += tombstones_purged;
+        self.bytes_read += bytes_read;
+        self.bytes_written += bytes_written;
+        self.conflicts += conflicts;
+        self.refused += refused;
     }
 }
 
