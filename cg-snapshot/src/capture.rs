@@ -192,11 +192,20 @@ pub(crate) fn stands_in(entity: &Entity, region: Region) -> bool {
     position.dimension() == region.dimension() && region.area().contains(position.block())
 }
 
-fn begin(region: Region, catalog: &Catalog, options: &CaptureOptions) -> Result<SnapshotInfo, SnapshotError> {
+/// The number of a region's sections.
+///
+/// # Errors
+/// [`SnapshotError::TooManySections`].
+pub(crate) fn checked_section_count(region: Region) -> Result<usize, SnapshotError> {
     let (found, max) = (region.section_count(), MAX_SECTIONS);
     if found > max.into() {
         return Err(SnapshotError::TooManySections { found, max });
     }
+    Ok(found as usize)
+}
+
+fn begin(region: Region, catalog: &Catalog, options: &CaptureOptions) -> Result<SnapshotInfo, SnapshotError> {
+    checked_section_count(region)?;
     let (len_bytes, max_bytes) = (options.name.len(), usize::from(u16::MAX));
     if len_bytes > max_bytes {
         return Err(SnapshotError::NameTooLong { len_bytes, max_bytes });

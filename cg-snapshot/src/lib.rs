@@ -7,6 +7,7 @@
 
 mod builder;
 mod capture;
+mod copied;
 mod diff;
 mod error;
 pub mod file;
@@ -24,6 +25,7 @@ mod snapshot;
 
 pub use capture::{Capture, CaptureOptions, capture};
 pub use cg_registry::portable::Names;
+pub use copied::Copied;
 pub use diff::{Difference, diff};
 pub use error::{CaptureError, RestoreError, SnapshotError};
 pub use kept::KeptSection;

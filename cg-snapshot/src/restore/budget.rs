@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct TickBudget {
     /// The time. Default 30 ms, which is 60 % of a tick of 50 ms.
     pub time: Duration,
-    /// Sections that are captured, restored, relit or converted to the host's ids. Default: as many as the time allows.
+    /// Sections that are captured, copied, restored, relit or converted to the host's ids. Default: as many as the time allows.
     pub sections: usize,
     /// The maximum number of chunks with a ticket. Default 64. One operation may hold all of them. When another
     /// operation needs tickets, one that waits for a chunk releases those above an equal share.

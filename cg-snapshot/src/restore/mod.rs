@@ -9,6 +9,7 @@ mod operation;
 mod options;
 mod piece;
 mod queue;
+mod reading;
 mod report;
 mod running;
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cg_registry::Catalog;
 
 use crate::capture::CaptureOptions;
+use crate::copied::Copied;
 use crate::region::Region;
 use crate::restore::{RestoreOptions, RestoreReport};
 use crate::snapshot::Snapshot;
@@ -22,6 +23,59 @@ pub enum Operation {
         region: Region,
         /// The options.
         options: CaptureOptions,
+    },
+    /// Reads the chunks of a region and leaves the rest to another thread: for a host whose chunks are in memory and
+    /// whose tick is short. The consistency is that of [`Capture`](Self::Capture).
+    ///
+    /// A step is one chunk, as [`Editor::load`](cg_format::Editor::load) returns it, and the entities that it refers
+    /// to. If the host holds an [`Arc`] of a chunk, that shares the chunk and costs well below a microsecond; if it
+    /// holds another form, it makes the chunk in the step. Nothing is encoded or compared on the tick, also not at the
+    /// end. The first change of a chunk that is still shared copies the chunk, see [`Copied`].
+    ///
+    /// The copy is a source. [`capture`](crate::capture()) makes a snapshot of it on any thread, with the options and the
+    /// errors of each capture. A schema that changes while the queue reads is used in its last state for all chunks.
+    ///
+    /// ```
+    /// # use cg_format::{BlockBox, BlockId, BlockPos};
+    /// # use cg_registry::{BlockOffer, Catalog, Name, Registration};
+    /// # use cg_snapshot::memory::{Live, Memory, Watch};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use cg_snapshot::{CaptureOptions, Operation, Outcome, Region, RestoreQueue, TickBudget, capture};
+    ///
+    /// # struct Game;
+    /// # impl Watch for Game {}
+    /// # let mut catalog = Catalog::new();
+    /// # catalog.register(&Registration {
+    /// #     blocks: vec![BlockOffer::new(Name::new("game:stone")?)],
+    /// #     dimensions: vec![Name::new("game:arena")?],
+    /// #     ..Registration::default()
+    /// # })?;
+    /// # let arena = catalog.dimension("game:arena").expect("registered above");
+    /// # let area = BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(63, 63, 63));
+    /// # let mut host = Live::new(Memory::new(&catalog), Game);
+    /// # host.memory.fill(arena, area, BlockId::new(0))?;
+    /// let mut queue = RestoreQueue::new();
+    /// let copying = queue.handle().submit(Operation::Copy { region: Region::new(arena, area) });
+    /// let clock = Instant::now();
+    /// let copied = loop {
+    ///     // One tick of the host.
+    ///     queue.run(&mut host, &catalog, &TickBudget::default(), || clock.elapsed());
+    ///     match copying.outcome() {
+    ///         Some(Outcome::Copied(copied)) => break copied,
+    ///         Some(other) => panic!("{other:?}"),
+    ///         None => {}
+    ///     }
+    /// };
+    /// let snapshot = std::thread::spawn(move || {
+    ///     capture(&*copied, &catalog, copied.region(), &CaptureOptions::named("arena"))
+    /// });
+    /// assert_eq!(snapshot.join().expect("no panic")?.info().present_count, 64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    Copy {
+        /// The box.
+        region: Region,
     },
     /// Restores a snapshot. A snapshot with the ids of another registry is converted to the host's ids first, section
     /// by section within the budget. That takes ticks and is not part of the progress. To avoid it,
@@ -45,7 +99,7 @@ impl Operation {
     /// Its box; for a restore, the box of the capture.
     pub(super) fn own_region(&self) -> Region {
         match self {
-            Self::Capture { region, .. } | Self::Relight { region } => *region,
+            Self::Capture { region, .. } | Self::Copy { region } | Self::Relight { region } => *region,
             Self::Restore { snapshot, .. } => snapshot.region(),
         }
     }
@@ -86,6 +140,8 @@ pub struct Progress {
 pub enum Outcome {
     /// A region was captured.
     Captured(Arc<Snapshot>),
+    /// A region was copied.
+    Copied(Arc<Copied>),
     /// A snapshot was restored.
     Restored(RestoreReport),
     /// A snapshot was restored, except component data that the host's registry has no place for. It is kept beside;

@@ -16,8 +16,9 @@ use cg_registry::{Catalog, UpgradeFunctions};
 
 use super::budget::{Expected, Spending, TickBudget};
 use super::operation::{Event, Handle, Operation, OperationId, Outcome, Shared};
+use super::reading::Kept;
 use super::report::BlockChange;
-use super::running::{Kept, Running, Step};
+use super::running::{Running, Step};
 use crate::error::RestoreError;
 use crate::region::Region;
 
@@ -34,7 +35,7 @@ pub enum Stepped {
     Later,
 }
 
-/// A game whose tick thread captures and restores.
+/// A game whose tick thread captures, copies and restores.
 pub trait Host {
     /// Why a chunk or an entity could not be read, written or relit.
     type Error;
@@ -115,7 +116,7 @@ pub struct RestoreQueue {
 /// The work of one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TickReport {
-    /// Sections that were captured, restored, relit or converted to the host's ids.
+    /// Sections that were captured, copied, restored, relit or converted to the host's ids.
     pub sections: u64,
     /// The number of operations that ended.
     pub ended: u64,
@@ -225,12 +226,13 @@ impl RestoreQueue {
         TickReport { sections, ended, left, spent: spending.spent() }
     }
 
-    /// The host calls this before it changes a chunk, or an entity that the chunk owns. Captures that have begun and
-    /// have not read the chunk yet then store its present state. So a capture has one state, that of its beginning.
+    /// The host calls this before it changes a chunk, or an entity that the chunk owns. Captures and copies that have
+    /// begun and have not read the chunk yet then store its present state. So each has one state, that of its
+    /// beginning.
     ///
     /// The chunk exists, is about to be created, or is about to be deleted. It is read without a ticket. For an entity
-    /// that moves between chunks, the host calls this for both. Costs almost nothing without a capture. Otherwise it
-    /// reads the chunk once, sharing its memory, and its entities. The queue's own restores need no call. If a restore
+    /// that moves between chunks, the host calls this for both. Costs almost nothing without a capture or a copy.
+    /// Otherwise it reads the chunk once, sharing its memory, and its entities. The queue's own restores need no call. If a restore
     /// moves an entity from the captured region to another one, the capture does not contain it.
     ///
     /// # Errors

@@ -4,9 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
-use cg_format::{ChunkAt, ChunkPos, Dimension, Editor, EntityId};
+use cg_format::{ChunkAt, ChunkPos, Dimension};
 use cg_registry::{Catalog, UpgradeFunctions};
 
 use super::job::RestoreJob;
@@ -14,7 +12,9 @@ use super::operation::{Operation, OperationId, Outcome, Shared};
 use super::options::RestoreOptions;
 use super::piece::Piece;
 use super::queue::{Host, Stepped};
+use super::reading::{Kept, Reading};
 use crate::capture::Capture;
+use crate::copied::Copied;
 use crate::error::{RestoreError, SnapshotError};
 use crate::region::{Region, Section};
 use crate::remap::{RemapReport, Remapping};
@@ -41,7 +41,7 @@ pub(super) struct Running {
 /// One chunk of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ahead {
-    Capture(Section),
+    Read(Section),
     Restore(Piece),
     Relight(ChunkAt),
 }
@@ -49,12 +49,12 @@ pub(super) enum Ahead {
 enum Work {
     /// Not begun: the target is known only with the catalog of the tick.
     Waiting(Operation),
-    Capture {
-        capture: Box<Capture>,
+    Read {
+        reading: Reading,
         sections: Box<dyn Iterator<Item = Section> + Send>,
-        /// The last chunk that was captured.
+        /// The last chunk that was read.
         last: Option<ChunkPos>,
-        /// The earlier state of chunks that changed before the capture read them.
+        /// The earlier state of chunks that changed before they were read.
         kept: HashMap<ChunkAt, Arc<Kept>>,
     },
     /// The snapshot is being converted to the host's ids.
@@ -73,25 +73,6 @@ enum Work {
     Relight {
         chunks: Box<dyn Iterator<Item = ChunkAt> + Send>,
     },
-}
-
-/// The state of a chunk when a capture began.
-#[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) chunk: Option<Arc<Chunk>>,
-    pub(super) entities: Vec<(EntityId, Entity)>,
-}
-
-impl Kept {
-    /// Reads a chunk and the entities that it refers to.
-    pub(super) fn read<E: Editor + ?Sized>(editor: &mut E, at: ChunkAt) -> Result<Self, E::Error> {
-        let chunk = editor.load(at)?;
-        let mut entities = Vec::new();
-        for id in chunk.as_deref().map_or(&[][..], Chunk::entities) {
-            entities.extend(editor.entity(*id)?.map(|entity| (*id, entity)));
-        }
-        Ok(Self { chunk, entities })
-    }
 }
 
 /// The result of one step of an operation.
@@ -212,13 +193,13 @@ impl Running {
         }
     }
 
-    /// Where to store the state of a chunk that is about to change; `None` if it is not captured, was captured already,
-    /// or is stored already.
+    /// Where to store the state of a chunk that is about to change; `None` if it is not captured or copied, was read
+    /// already, or is stored already.
     pub(super) fn capture_before(&mut self, at: ChunkAt) -> Option<&mut HashMap<ChunkAt, Arc<Kept>>> {
         let chunks = self.region.area().chunks();
         let is_met = self.region.dimension() == at.dimension && chunks.contains(at.pos);
-        let Work::Capture { last, kept, .. } = &mut self.work else { return None };
-        // The order in which chunks are captured.
+        let Work::Read { last, kept, .. } = &mut self.work else { return None };
+        // The order in which chunks are read.
         let order = |pos: ChunkPos| (pos.x(), pos.y(), pos.z());
         let is_done = last.is_some_and(|last| order(at.pos) <= order(last));
         (is_met && !is_done && !kept.contains_key(&at)).then_some(kept)
@@ -229,8 +210,11 @@ impl Running {
         self.work = match operation {
             Operation::Capture { region, options } => {
                 let capture = Capture::new(*region, catalog, options).map_err(|error| error.to_string())?;
-                let (sections, kept) = (Box::new(region.sections()), HashMap::new());
-                Work::Capture { capture: Box::new(capture), sections, last: None, kept }
+                Work::read(Reading::Capture(Box::new(capture)), *region)
+            }
+            Operation::Copy { region } => {
+                let copied = Copied::new(*region, catalog).map_err(|error| error.to_string())?;
+                Work::read(Reading::Copy(Box::new(copied)), *region)
             }
             Operation::Restore { snapshot, options, relight } => {
                 let own = snapshot.dimension_in(catalog);
@@ -270,7 +254,7 @@ impl Running {
     fn next(&mut self) -> Option<Ahead> {
         match &mut self.work {
             Work::Waiting(_) | Work::Remapping { .. } => None,
-            Work::Capture { sections, .. } => sections.next().map(Ahead::Capture),
+            Work::Read { sections, .. } => sections.next().map(Ahead::Read),
             Work::Relight { chunks } => chunks.next().map(Ahead::Relight),
             Work::Restore { job, relight, changed } => match job.pull() {
                 Some(piece) => Some(Ahead::Restore(piece)),
@@ -288,7 +272,7 @@ impl Running {
     {
         let at = ahead.at();
         match ahead {
-            Ahead::Capture(section) => self.capture(&section, host),
+            Ahead::Read(section) => self.read(&section, host),
             Ahead::Restore(piece) => self.restore(piece, host),
             Ahead::Relight(_) => {
                 host.relight(at).map(|()| Stepped::Done).map_err(|error| format!("{at}: {error}"))
@@ -296,12 +280,12 @@ impl Running {
         }
     }
 
-    fn capture<H: Host>(&mut self, section: &Section, host: &mut H) -> Result<Stepped, String>
+    fn read<H: Host>(&mut self, section: &Section, host: &mut H) -> Result<Stepped, String>
     where
         H::Error: Display,
     {
         let at = section.at;
-        let Work::Capture { capture, last, kept, .. } = &mut self.work else { return Ok(Stepped::Done) };
+        let Work::Read { reading, last, kept, .. } = &mut self.work else { return Ok(Stepped::Done) };
         let mut read = None;
         let stepped = host.step(at, &mut |editor| {
             let state = match kept.get(&at) {
@@ -317,11 +301,7 @@ impl Running {
         let (Stepped::Done, Some((state, schema))) = (stepped, read) else { return Ok(Stepped::Later) };
         *last = Some(at.pos);
         kept.remove(&at);
-        let added = capture.add(section, state.chunk.as_deref(), &*schema);
-        added.map_err(|error| error.to_string())?;
-        for (id, entity) in &state.entities {
-            capture.add_entity(*id, entity, section);
-        }
+        reading.add(section, &state, schema).map_err(|error| error.to_string())?;
         Ok(Stepped::Done)
     }
 
@@ -357,10 +337,7 @@ impl Running {
     fn finish(&mut self, catalog: &Catalog) -> Outcome {
         let waiting = Work::Relight { chunks: Box::new(std::iter::empty()) };
         match std::mem::replace(&mut self.work, waiting) {
-            Work::Capture { capture, .. } => match capture.finish(catalog) {
-                Ok(snapshot) => Outcome::Captured(Arc::new(snapshot)),
-                Err(error) => Outcome::Failed(error.to_string()),
-            },
+            Work::Read { reading, .. } => reading.finish(catalog),
             Work::Restore { job, .. } => {
                 let report = job.report().clone();
                 if report.remap.components_left.is_empty() {
@@ -377,6 +354,11 @@ impl Running {
 }
 
 impl Work {
+    /// Begins to read a region.
+    fn read(reading: Reading, region: Region) -> Self {
+        Self::Read { reading, sections: Box::new(region.sections()), last: None, kept: HashMap::new() }
+    }
+
     /// Begins the restore of a snapshot that has the host's ids.
     fn restore(
         (snapshot, remap): (Arc<Snapshot>, RemapReport),
@@ -392,7 +374,7 @@ impl Work {
 impl Ahead {
     pub(super) const fn at(&self) -> ChunkAt {
         match self {
-            Self::Capture(section) => section.at,
+            Self::Read(section) => section.at,
             Self::Restore(piece) => piece.to.at,
             Self::Relight(at) => *at,
         }
@@ -403,7 +385,7 @@ impl std::fmt::Debug for Work {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Waiting(_) => "Waiting",
-            Self::Capture { .. } => "Capture",
+            Self::Read { .. } => "Read",
             Self::Remapping { .. } => "Remapping",
             Self::Restore { .. } => "Restore",
             Self::Relight { .. } => "Relight",

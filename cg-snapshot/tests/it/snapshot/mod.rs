@@ -1,5 +1,6 @@
 //! Snapshots, seen from outside: captured, kept, carried elsewhere and put back.
 
+mod copy;
 mod entities;
 mod file;
 mod laws;
