@@ -145,7 +145,9 @@ impl Running {
             let why = "the host panicked over one of its chunks; the rest was not touched";
             return Step::Ended(Outcome::Failed(why.into()));
         }
-        if let Err(why) = self.begin(catalog, &host.upgrades()) {
+        if matches!(self.work, Work::Waiting(_))
+            && let Err(why) = self.begin(catalog, &host.upgrades())
+        {
             return Step::Ended(Outcome::Failed(why));
         }
         match self.arrive(catalog) {
@@ -300,7 +302,9 @@ impl Running {
         let stepped = stepped.map_err(|error| error.to_string())?;
         let (Stepped::Done, Some((state, schema))) = (stepped, read) else { return Ok(Stepped::Later) };
         *last = Some(at.pos);
-        kept.remove(&at);
+        if !kept.is_empty() {
+            kept.remove(&at);
+        }
         reading.add(section, &state, schema).map_err(|error| error.to_string())?;
         Ok(Stepped::Done)
     }
