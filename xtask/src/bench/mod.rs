@@ -10,7 +10,8 @@
 //!
 //! `scale`, `hour`, `crowd` and `cold` are no benchmarks but programs, as what they measure is too long to be repeated.
 //! `compare` is a program too: it measures other stores beside ours, each in processes of its own. `postgres` is one
-//! that measures worlds in PostgreSQL over a network of stated delays.
+//! that measures worlds in PostgreSQL over a network of stated delays. `gaia` is a benchmark of its own frame, which
+//! prints single operations where criterion has medians.
 //!
 //! Results lie in a folder of their own, emptied by every run: a table is of one run.
 
@@ -35,7 +36,8 @@ use crate::{metadata, setup};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Only benchmarks whose name holds this; `scale`, `hour`, `crowd` and `cold` run the programs of that name instead, a
-    /// few minutes each, `crowd` half an hour; `compare` measures other stores beside ours, `postgres` worlds in PostgreSQL.
+    /// few minutes each, `crowd` half an hour; `compare` measures other stores beside ours, `postgres` worlds in PostgreSQL,
+    /// `gaia` snapshots of single columns beside the figures of the document about Gaia.
     name: Option<String>,
     /// With `compare`: only workloads whose name holds this. With `postgres`: only these groups of rows. With `cold`: the
     /// saves that are measured [default: those of `CG_WORLDS`].
@@ -70,6 +72,8 @@ const PARTIAL: &str = "partial: ";
 const COMPARE: &str = "compare";
 /// Worlds in PostgreSQL.
 const POSTGRES: &str = "postgres";
+/// Snapshots of single columns: a benchmark with a frame of its own.
+const GAIA: &str = "gaia";
 /// Programs that take too long to be repeated: subcommands of `cg-tiers`.
 const PROGRAMS: [&str; 4] = ["scale", "hour", "crowd", "cold"];
 
@@ -87,6 +91,13 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
     }
     if let Some(program) = options.name.as_deref().filter(|name| PROGRAMS.contains(name)) {
         return run_program(context, program, &options.of);
+    }
+    if options.name.as_deref() == Some(GAIA) {
+        ensure!(
+            options.of.is_empty() && !options.no_run,
+            "`bench gaia` has no name after it, and always runs"
+        );
+        return run_gaia(context, options.quick);
     }
     ensure!(
         options.of.is_empty(),
@@ -127,6 +138,15 @@ fn run_program(context: &Context, name: &str, saves: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Runs the benchmark with a frame of its own, which prints its own table.
+fn run_gaia(context: &Context, quick: bool) -> Result<()> {
+    let environment = setup::prepare(context)?;
+    let tool = context.cargo().args(["bench", "--package", "cg-bench", "--bench", GAIA]);
+    environment.apply(if quick { tool.args(["--", "--quick"]) } else { tool }).run()?;
+    print!("\n{}", conditions(context, AT_THE_END));
+    Ok(())
+}
+
 /// Runs the benchmarks; what they measured lies in `results` afterwards, and nothing else.
 fn measure(context: &Context, options: &Options, metadata: &Value, results: &Path) -> Result<()> {
     let benches = metadata::targets(metadata::package(metadata, "cg-bench")?, "bench");
@@ -138,7 +158,7 @@ fn measure(context: &Context, options: &Options, metadata: &Value, results: &Pat
         }
         _ => {}
     }
-    let targets = benches.iter().flat_map(|bench| ["--bench", bench]);
+    let targets = benches.iter().filter(|bench| **bench != GAIA).flat_map(|bench| ["--bench", bench]);
     let tool = context.cargo().args(["bench", "--package", "cg-bench"]).args(PEERS).args(targets);
     let tool = tool.args(["--", "--noplot"]);
     let tool = if options.quick { tool.args(["--quick", "--measurement-time", "1"]) } else { tool };
