@@ -6,11 +6,11 @@ use std::sync::Arc;
 use cg_format::{BlockPos, ChunkAt};
 use cg_layers::restore::{Stopped, StoreHost, Target};
 use cg_registry::Catalog;
-use cg_snapshot::{Outcome, Snapshot, StepWork, TickBudget};
+use cg_snapshot::{Operation, Outcome, Snapshot, StepWork, TickBudget};
 use cg_store::{Error, LoadTicket, World};
 
 use super::made::{
-    SECTIONS, Server, Told, WRECKED, arena, build, captured, options, registration, restore_of, wreck,
+    SECTIONS, Server, Told, WRECKED, arena, build, captured, options, region, registration, restore_of, wreck,
 };
 
 fn wrecked() -> (World, Arc<Catalog>, Arc<Snapshot>) {
@@ -79,6 +79,26 @@ fn a_step_that_conflicts_runs_again_on_the_new_state() {
     assert_eq!((report.sections, report.changed + report.deleted), (SECTIONS, WRECKED + 1), "{report:?}");
     assert_eq!(report.blocks + report.components, host.observer.blocks.len() as u64, "told once each");
     assert_eq!(captured(&world, &catalog), *template);
+}
+
+#[test]
+fn a_copy_that_conflicts_reads_again_and_is_captured_as_the_world_is() {
+    let (world, catalog, _) = wrecked();
+    let (dig, attempts) = (digger(&world, &catalog, 3), Cell::new(0));
+    let meddle = || {
+        attempts.set(attempts.get() + 1);
+        dig()
+    };
+    let target = Between { world: &world, meddle };
+    let mut server = Server::default();
+    let handle = server.queue.handle().submit(Operation::Copy { region: region(&catalog) });
+    let mut host = StoreHost::new(&target, Told::default());
+    server.finish(&mut host, &catalog, &handle);
+    let Some(Outcome::Copied(copied)) = handle.outcome() else { panic!("{:?}", handle.outcome()) };
+    // It digs in the chunk of the second step: during the first, and in two attempts at the second.
+    assert_eq!(attempts.get(), SECTIONS + 2);
+    assert_eq!(captured(&*copied, &catalog), captured(&world, &catalog));
+    assert_eq!((host.observer.blocks.len(), host.ticket_count()), (0, 0));
 }
 
 #[test]
