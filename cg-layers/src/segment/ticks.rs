@@ -172,7 +172,7 @@ impl Turns {
 }
 
 impl Budget {
-    /// The time of a turn, if others wait behind it; `None` if there is none left. The first turn of a tick always has
+    /// The time of a turn, which leaves some for the turns after it; `None` if there is none left. The first turn of a tick always has
     /// some, whatever it took to tell all segments the time.
     fn part(&self, turns_left: usize, is_first: bool) -> Option<Duration> {
         let least = self.whole / MAX_PARTS;

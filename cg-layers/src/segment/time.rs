@@ -16,7 +16,7 @@ use cg_tiering::{GameTick, Motion, Path, PlayerAt};
 
 use super::pos::SegmentPos;
 
-/// The side of the cubes of which the surroundings of a player consist, in blocks.
+/// The side of the cubes that make up the surroundings of a player, in blocks.
 const CUBE_BLOCKS: u64 = 64;
 const CHUNK_BLOCKS: u64 = 16;
 

@@ -20,7 +20,7 @@ impl RowEngine {
             }
             None => batch.delete(Space::WorldMeta, key.as_bytes()),
         }
-        // The base must not have rows of which this does not survive.
+        // A power cut must not take the note and leave its rows in the base.
         self.commit(batch, if until.is_some() { Level::Power } else { self.level() })?;
         Ok(())
     }

@@ -277,6 +277,9 @@ func TestMemory(t *testing.T) {
 		if _, err := p.LoadColumn(pos, world.Overworld); err != nil {
 			t.Fatal(err)
 		}
+		if i%max(*pairs/10, 1) == 0 {
+			t.Logf("after %d pairs: %d MiB", i, resident()>>20)
+		}
 		switch rss := resident(); {
 		case i < *pairs/2:
 			half = max(half, rss)
