@@ -201,7 +201,7 @@ fn pack_words(indices: &[u16], bits: u8, word_bits: u8, words: &mut [u8]) {
                 $((64, $bits) => pack::<$bits, { 64 / $bits }, 8>(indices, words),)*
                 $((32, $bits) => pack::<$bits, { 32 / $bits }, 4>(indices, words),)*
                 $((16, $bits) => pack::<$bits, { 16 / $bits }, 2>(indices, words),)*
-                _ => {}
+                _ => debug_assert!(false, "a binding has no words of {word_bits} bits for {bits}"),
             }
         };
     }
