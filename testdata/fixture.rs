@@ -48,11 +48,38 @@ impl Disk {
         Self(tempfile::tempdir().expect("a directory for the test"))
     }
 
-    /// A copy of a closed world.
+    /// A copy of a world as it is at one moment. It may be open; then it must be idle but for RocksDB's background work.
     pub(crate) fn copy_of(other: &Self) -> Self {
-        let copy = Self::new();
-        copy_dir(&other.path(), &copy.path());
-        copy
+        loop {
+            let before = other.lengths();
+            let copy = Self::new();
+            copy_dir(&other.path(), &copy.path());
+            // Files that RocksDB made or deleted meanwhile would make a copy of no moment.
+            if copy.lengths() == before && other.lengths() == before {
+                return copy;
+            }
+        }
+    }
+
+    /// The length of each file below the world's directory.
+    fn lengths(&self) -> BTreeMap<PathBuf, u64> {
+        let (mut files, root) = (BTreeMap::new(), self.path());
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("lists") {
+                let path = entry.expect("lists").path();
+                match fs::metadata(&path) {
+                    Ok(found) if found.is_dir() => folders.push(path),
+                    Ok(found) => {
+                        let name = path.strip_prefix(&root).expect("it is below").to_path_buf();
+                        files.insert(name, found.len());
+                    }
+                    // Deleted since the listing.
+                    Err(_) => {}
+                }
+            }
+        }
+        files
     }
 
     /// The directory around the world's.
