@@ -76,6 +76,22 @@ impl CellOrder {
         gather(self.storage_strides(), stored, out, put);
     }
 
+    /// As [`out_of_storage`](Self::out_of_storage), of bytes, which are moved sixteen at a time.
+    pub(crate) fn bytes_out_of_storage(
+        self,
+        stored: &[u8; LocalPos::COUNT],
+        out: &mut [u8; LocalPos::COUNT],
+    ) {
+        match self {
+            Self::Xyz => *out = *stored,
+            Self::Yxz => self.out_of_storage(stored, out, |out, byte| *out = byte),
+            Self::Xzy => transpose::<16, 16, 256, 256>(stored, out),
+            Self::Yzx => transpose::<256, 16, 16, 256>(stored, out),
+            Self::Zxy => transpose::<16, 256, 256, 16>(stored, out),
+            Self::Zyx => transpose::<256, 256, 16, 16>(stored, out),
+        }
+    }
+
     /// Visits an array of the storage order front to back, with the value of each cell in an array of this order.
     pub(crate) fn into_storage<T: Copy, U>(
         self,
@@ -152,6 +168,42 @@ fn gather_by<const SLOW: usize, const MIDDLE: usize, const FAST: usize, T: Copy,
             }
         }
     }
+}
+
+/// Transposes sixteen squares of 16×16 bytes. `FROM` and `TO` are the distances of the rows of a square, `FROM_NEXT` and
+/// `TO_NEXT` those of squares.
+fn transpose<const FROM: usize, const TO: usize, const FROM_NEXT: usize, const TO_NEXT: usize>(
+    from: &[u8; LocalPos::COUNT],
+    to: &mut [u8; LocalPos::COUNT],
+) {
+    for number in 0..16 {
+        let mut square = [0; 256];
+        for (place, row) in square.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            if let Some(found) = from.get(number * FROM_NEXT + place * FROM..).and_then(<[u8]>::first_chunk) {
+                *row = *found;
+            }
+        }
+        // Each shuffle rotates the eight bits of a byte's place by one; four exchange row and column.
+        for _ in 0..4 {
+            square = shuffled(&square);
+        }
+        for (place, row) in square.as_chunks::<16>().0.iter().enumerate() {
+            if let Some(out) = to.get_mut(number * TO_NEXT + place * TO..).and_then(<[u8]>::first_chunk_mut) {
+                *out = *row;
+            }
+        }
+    }
+}
+
+/// The bytes of the first half and of the second one in turns.
+#[inline]
+fn shuffled(square: &[u8; 256]) -> [u8; 256] {
+    let mut out = [0; 256];
+    let (first, second) = square.split_at(128);
+    for ((pair, one), other) in out.as_chunks_mut::<2>().0.iter_mut().zip(first).zip(second) {
+        *pair = [*one, *other];
+    }
+    out
 }
 
 #[cfg(test)]

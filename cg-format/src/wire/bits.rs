@@ -102,6 +102,26 @@ pub fn unpack(bytes: &[u8], width: u32, out: &mut [u32]) {
     }
 }
 
+/// As [`unpack`], for whole groups of eight values and a width of at most 8: each value becomes a byte. A group that is
+/// not there leaves its bytes as they are.
+///
+/// # Panics
+/// If the width is above 8.
+pub(crate) fn unpack_bytes(bytes: &[u8], width: u32, out: &mut [u8]) {
+    match width {
+        0 => out.fill(0),
+        1 => unpack_byte_groups::<1>(bytes, out),
+        2 => unpack_byte_groups::<2>(bytes, out),
+        3 => unpack_byte_groups::<3>(bytes, out),
+        4 => unpack_byte_groups::<4>(bytes, out),
+        5 => unpack_byte_groups::<5>(bytes, out),
+        6 => unpack_byte_groups::<6>(bytes, out),
+        7 => unpack_byte_groups::<7>(bytes, out),
+        8 => unpack_byte_groups::<8>(bytes, out),
+        _ => panic!("a byte has 8 bits"),
+    }
+}
+
 /// Appends values, and zero bits up to the next byte. Bits of a value above the width are dropped.
 ///
 /// # Panics
@@ -133,16 +153,26 @@ pub fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// As [`pack`], for values of one byte each and a width of 5 to 7. Bits above the width must be zero.
-pub(crate) fn pack_bytes(values: &[u8], width: u32, out: &mut Vec<u8>) {
+/// As [`pack`], for values of one byte each, a multiple of eight of them, and a width of at most 8. Bits above the width
+/// must be zero.
+///
+/// # Panics
+/// If the width is above 8.
+pub fn pack_bytes(values: &[u8], width: u32, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + len_bytes(values.len() as u64, width) as usize, 0);
     let (_, packed) = out.split_at_mut(start);
     match width {
+        0 => {}
+        1 => pack_byte_groups::<1>(values, packed),
+        2 => pack_byte_groups::<2>(values, packed),
+        3 => pack_byte_groups::<3>(values, packed),
+        4 => pack_byte_groups::<4>(values, packed),
         5 => pack_byte_groups::<5>(values, packed),
         6 => pack_byte_groups::<6>(values, packed),
         7 => pack_byte_groups::<7>(values, packed),
-        _ => panic!("other widths take a power of two bits"),
+        8 => pack_byte_groups::<8>(values, packed),
+        _ => panic!("a byte has 8 bits"),
     }
 }
 
@@ -165,6 +195,24 @@ fn pack_byte_groups<const W: usize>(values: &[u8], out: &mut [u8]) {
     for (group, packed) in values.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<W>().0) {
         *packed = resized(&gathered(u64::from_le_bytes(*group), W as u32).to_le_bytes());
     }
+}
+
+fn unpack_byte_groups<const W: usize>(bytes: &[u8], out: &mut [u8]) {
+    for (packed, group) in bytes.as_chunks::<W>().0.iter().zip(out.as_chunks_mut::<8>().0) {
+        *group = spread(u64::from_le_bytes(resized(packed)), W as u32).to_le_bytes();
+    }
+}
+
+/// Moves the eight values of a word apart: the halves, then their halves, then each value to its byte.
+#[inline]
+const fn spread(word: u64, width: u32) -> u64 {
+    let value = u64::MAX >> (u64::BITS - width);
+    let one = value * 0x0001_0001_0001_0001;
+    let two = (u64::MAX >> (u64::BITS - 2 * width)) * 0x0000_0001_0000_0001;
+    let four = u64::MAX >> (u64::BITS - 4 * width);
+    let word = word & four | (word >> (4 * width) & four) << 32;
+    let word = word & two | (word >> (2 * width) & two) << 16;
+    word & one | (word >> width & one) << 8
 }
 
 /// Moves the eight values of a word together: pairs, then pairs of pairs, then the halves.

@@ -36,7 +36,7 @@ pub(crate) fn load(binding: &Binding, at: ChunkAt, chunk: &Chunk) -> Result<Opti
         4 => unpacked.reordered(CellOrder::Xyz, known.form.order),
         _ => unpacked.reordered_coarse(CellOrder::Yzx, known.form.order),
     };
-    Ok(Some(Cells::pack(&unpacked, known.form, known.biome_side_log2)))
+    Ok(Some(Cells::pack(unpacked, known.form, known.biome_side_log2)))
 }
 
 /// Puts a section's biomes into a chunk. Cells with the placeholder keep a stored biome that the host does not know.

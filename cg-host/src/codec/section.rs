@@ -260,9 +260,9 @@ pub(crate) fn load(binding: &Binding, at: ChunkAt, chunk: &Chunk, column: &mut C
     let form = known.form;
     let y = i32::try_from(at.pos.y()).unwrap_or_default();
     let mut layers = Vec::with_capacity(2);
-    layers.push(Cells::pack(&base(binding, chunk, column), form, 4));
+    layers.push(base(binding, chunk, column));
     if let Some(second) = second(binding, chunk, column) {
-        layers.push(Cells::pack(&second, form, 4));
+        layers.push(Cells::pack(second, form, 4));
     }
     let side = |kind: Option<_>| kind.and_then(|kind| chunk.side(kind));
     let light = |kind| side(kind).filter(|bytes| bytes.len() == 2048).map(Box::from);
@@ -276,8 +276,10 @@ pub(crate) fn load(binding: &Binding, at: ChunkAt, chunk: &Chunk, column: &mut C
     block_entities(binding, at, chunk, column)
 }
 
-fn base(binding: &Binding, chunk: &Chunk, column: &mut Column) -> Unpacked {
+/// The host's first layer.
+fn base(binding: &Binding, chunk: &Chunk, column: &mut Column) -> Cells {
     let known = binding.known();
+    let form = known.form;
     let packed = chunk.packed();
     let mut unknown = false;
     let number = |block: &BlockId| {
@@ -286,21 +288,25 @@ fn base(binding: &Binding, chunk: &Chunk, column: &mut Column) -> Unpacked {
             known.placeholder
         })
     };
-    let mut numbers: Vec<u32> = packed.palette.iter().map(number).collect();
+    let numbers: Vec<u32> = packed.palette.iter().map(number).collect();
     if unknown {
         let palette = chunk.palette();
         let kept = palette.iter().filter(|entry| binding.number(entry.block).is_none());
         column.kept += kept.map(|entry| u64::from(entry.count)).sum::<u64>();
     }
-    if packed.width == 0 {
-        numbers.truncate(1);
-        return Unpacked { numbers, indices: Vec::new() };
+    match packed.width {
+        0 => Cells::pack_uniform(numbers, form, 4),
+        1..=8 => {
+            let mut indices = [0; LocalPos::COUNT];
+            packed.unpack_bytes(form.order, &mut indices);
+            Cells::pack_bytes(numbers, &indices, form)
+        }
+        _ => {
+            let mut indices = Box::new([0; LocalPos::COUNT]);
+            packed.unpack(form.order, &mut indices);
+            Cells::pack(Unpacked { numbers, indices: indices.to_vec() }, form, 4)
+        }
     }
-    let mut indices = vec![0; LocalPos::COUNT];
-    if let Ok(indices) = <&mut [u16; LocalPos::COUNT]>::try_from(indices.as_mut_slice()) {
-        packed.unpack(known.form.order, indices);
-    }
-    Unpacked { numbers, indices }
 }
 
 /// The host's second layer; `None` if no cell has one.

@@ -1,6 +1,7 @@
 //! Packed cells of a section in the form in which a host holds them.
 
 use cg_format::CellOrder;
+use cg_format::wire::bits;
 
 use crate::problem::CellsProblem;
 
@@ -68,23 +69,50 @@ impl Cells {
     /// Packs indices of numbers, which are in the order of the form.
     ///
     /// A form without a width for that many numbers gets the next one up to 16 bits.
-    pub(crate) fn pack(unpacked: &Unpacked, form: Form, side_log2: u8) -> Self {
+    pub(crate) fn pack(unpacked: Unpacked, form: Form, side_log2: u8) -> Self {
         let Unpacked { numbers, indices } = unpacked;
-        let uniform = |number: &u32| Self::uniform(*number, form, side_log2);
-        let is_uniform = indices.is_empty() || numbers.len() <= 1;
-        if is_uniform && form.width_for(1) == Some(0) {
-            return numbers.first().map_or_else(|| uniform(&0), uniform);
+        if indices.is_empty() {
+            return Self::pack_uniform(numbers, form, side_log2);
         }
+        Self::pack_by(numbers, form, side_log2, |bits| {
+            let count = if side_log2 == 2 { 64 } else { 4096 };
+            packed(&indices, count, bits, form.word_bits)
+        })
+    }
+
+    /// As [`pack`](Self::pack), of 4,096 indices that are bytes.
+    pub(crate) fn pack_bytes(numbers: Vec<u32>, indices: &[u8; 4096], form: Form) -> Self {
+        Self::pack_by(numbers, form, 4, |bits| {
+            if bits > 8 || !form.word_bits.is_multiple_of(bits) {
+                return packed(indices, indices.len(), bits, form.word_bits);
+            }
+            // No bit of a word is unused, so the words are one stream of bits.
+            let mut words = Vec::with_capacity(indices.len() / 8 * usize::from(bits));
+            bits::pack_bytes(indices, bits.into(), &mut words);
+            words
+        })
+    }
+
+    /// Packs cells that show the first number.
+    pub(crate) fn pack_uniform(mut numbers: Vec<u32>, form: Form, side_log2: u8) -> Self {
+        numbers.truncate(1);
+        let first = numbers.first().copied().unwrap_or_default();
+        if form.width_for(1) == Some(0) {
+            return Self::uniform(first, form, side_log2);
+        }
+        let count = if side_log2 == 2 { 64 } else { 4096 };
+        Self::pack_by(vec![first], form, side_log2, |bits| packed::<u16>(&[], count, bits, form.word_bits))
+    }
+
+    fn pack_by(numbers: Vec<u32>, form: Form, side_log2: u8, words: impl FnOnce(u8) -> Vec<u8>) -> Self {
         let any = Form { widths: 0, ..form };
         // Sixteen bits hold each index.
         let bits = form.width_for(numbers.len()).or_else(|| any.width_for(numbers.len())).unwrap_or(16);
-        let count: usize = if side_log2 == 2 { 64 } else { 4096 };
-        let per_word = usize::from(form.word_bits / bits.max(1)).max(1);
-        let word_bytes = usize::from(form.word_bits / 8);
-        let mut words = vec![0; count.div_ceil(per_word) * word_bytes];
-        pack_words(indices, bits, form.word_bits, &mut words);
+        if bits == 0 {
+            return Self::pack_uniform(numbers, form, side_log2);
+        }
         let (word_bits, order) = (form.word_bits, form.order);
-        Self { words, palette: Some(numbers.clone()), bits, word_bits, order, side_log2 }
+        Self { words: words(bits), palette: Some(numbers), bits, word_bits, order, side_log2 }
     }
 
     /// Whether a host that wants this form can take the cells as they are.
@@ -176,36 +204,39 @@ impl Cells {
     }
 }
 
-/// Packs indices into words that are zero.
-fn pack_words(indices: &[u16], bits: u8, word_bits: u8, words: &mut [u8]) {
+/// Packs indices into words. Cells without an index have the index 0.
+fn packed<T: Copy + Into<u64>>(indices: &[T], count: usize, bits: u8, word_bits: u8) -> Vec<u8> {
     /// Packs words of `BYTES` bytes, with `PER_WORD` indices in each.
-    fn pack<const BITS: usize, const PER_WORD: usize, const BYTES: usize>(indices: &[u16], words: &mut [u8]) {
+    fn pack<const BITS: usize, const PER_WORD: usize, const BYTES: usize, T: Copy + Into<u64>>(
+        indices: &[T],
+        words: &mut [u8],
+    ) {
+        let word = |group: &[T]| {
+            let places = group.iter().enumerate();
+            places.fold(0_u64, |word, (place, index)| word | (*index).into() << (place * BITS))
+        };
         let (groups, rest) = indices.as_chunks::<PER_WORD>();
-        let mut last = [0; PER_WORD];
-        for (index, given) in last.iter_mut().zip(rest) {
-            *index = *given;
-        }
-        for (out, group) in words.as_chunks_mut::<BYTES>().0.iter_mut().zip(groups.iter().chain([&last])) {
-            let mut word = 0_u64;
-            for (place, index) in group.iter().enumerate() {
-                word |= u64::from(*index) << (place * BITS);
-            }
+        let all = groups.iter().map(|group| word(group)).chain([word(rest)]);
+        for (out, word) in words.as_chunks_mut::<BYTES>().0.iter_mut().zip(all) {
             for (out, byte) in out.iter_mut().zip(word.to_le_bytes()) {
                 *out = byte;
             }
         }
     }
+    let per_word = usize::from(word_bits / bits.max(1)).max(1);
+    let mut words = vec![0; count.div_ceil(per_word) * usize::from(word_bits / 8)];
     macro_rules! of_widths {
         ($($bits:literal)*) => {
             match (word_bits, bits) {
-                $((64, $bits) => pack::<$bits, { 64 / $bits }, 8>(indices, words),)*
-                $((32, $bits) => pack::<$bits, { 32 / $bits }, 4>(indices, words),)*
-                $((16, $bits) => pack::<$bits, { 16 / $bits }, 2>(indices, words),)*
+                $((64, $bits) => pack::<$bits, { 64 / $bits }, 8, T>(indices, &mut words),)*
+                $((32, $bits) => pack::<$bits, { 32 / $bits }, 4, T>(indices, &mut words),)*
+                $((16, $bits) => pack::<$bits, { 16 / $bits }, 2, T>(indices, &mut words),)*
                 _ => debug_assert!(false, "a binding has no words of {word_bits} bits for {bits}"),
             }
         };
     }
     of_widths!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
+    words
 }
 
 /// Checks that each index is one of the palette.
@@ -306,25 +337,29 @@ mod tests {
         for form in FORMS {
             for kinds in [2, 3, 4, 5, 16, 17, 64, 65, 128, 256, 257, 512, 1025, 2049, 4096] {
                 let unpacked = cells(kinds);
-                let packed = Cells::pack(&unpacked, form, 4);
+                let packed = Cells::pack(unpacked.clone(), form, 4);
                 assert!(packed.has_form(form), "{form:?} {kinds} {}", packed.bits);
                 assert_eq!(packed.unpack().expect("sound"), unpacked, "{form:?} {kinds}");
+                if kinds <= 256 {
+                    let bytes: [u8; 4096] = std::array::from_fn(|cell| unpacked.indices[cell] as u8);
+                    assert_eq!(Cells::pack_bytes(unpacked.numbers, &bytes, form), packed, "{form:?} {kinds}");
+                }
             }
-            let one = Cells::pack(&Unpacked::uniform(9), form, 4);
+            let one = Cells::pack(Unpacked::uniform(9), form, 4);
             assert_eq!((one.bits, one.unpack().expect("sound").number(77)), (0, 9));
         }
     }
 
     #[test]
     fn direct_numbers_become_a_palette() {
-        let direct = Cells { palette: None, ..Cells::pack(&cells(300), FORMS[1], 4) };
+        let direct = Cells { palette: None, ..Cells::pack(cells(300), FORMS[1], 4) };
         let unpacked = direct.unpack().expect("sound");
         assert_eq!((unpacked.numbers.len(), unpacked.number(1), unpacked.number(43)), (300, 7, 1));
     }
 
     #[test]
     fn lengths_and_numbers_that_lie_are_refused() {
-        let sound = Cells::pack(&cells(5), FORMS[0], 4);
+        let sound = Cells::pack(cells(5), FORMS[0], 4);
         let problem = |cells: Cells| cells.unpack().expect_err("it lies");
         let cases = [
             (Cells { bits: 17, ..sound.clone() }, CellsProblem::Bits { found: 17, most: 16 }),

@@ -147,7 +147,7 @@ fn in_form(binding: &Binding, column: &Column) -> Result<Column, Error> {
             4 => unpacked.reordered(cells.order, form.order),
             _ => unpacked.reordered_coarse(cells.order, form.order),
         };
-        Ok(Cells::pack(&unpacked, form, side_log2))
+        Ok(Cells::pack(unpacked, form, side_log2))
     };
     let mut column = column.clone();
     let known = binding.known();

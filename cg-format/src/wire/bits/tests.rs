@@ -89,7 +89,7 @@ fn a_value_far_after_the_end_is_zero_and_is_not_written() {
 
 proptest! {
     #[test]
-    fn bytes_and_nibbles_are_packed_as_other_values_are(width in 5_u32..=7, bytes in prop::collection::vec(any::<[u8; 8]>(), 0..40)) {
+    fn bytes_and_nibbles_are_packed_as_other_values_are_and_unpacked(width in 1_u32..=8, bytes in prop::collection::vec(any::<[u8; 8]>(), 0..40)) {
         let bytes = bytes.concat();
         let check = |width, values: Vec<u32>, packed: Vec<u8>| {
             let mut expected = vec![7];
@@ -99,6 +99,9 @@ proptest! {
         let (mut by_bytes, mut by_nibbles) = (vec![7], vec![7]);
         let masked: Vec<u8> = bytes.iter().map(|byte| byte & max_value(width) as u8).collect();
         pack_bytes(&masked, width, &mut by_bytes);
+        let mut unpacked = vec![7; masked.len()];
+        unpack_bytes(&by_bytes[1..], width, &mut unpacked);
+        assert_eq!(unpacked, masked);
         check(width, masked.iter().copied().map(u32::from).collect(), by_bytes);
         let masked: Vec<u8> = bytes.iter().map(|byte| byte & 0x77).collect();
         pack_nibbles(&masked, &mut by_nibbles);
