@@ -84,6 +84,14 @@ macro_rules! delegate {
         ) -> Result<(), $crate::EngineError> {
             self.$engine.compact(family, range)
         }
+
+        fn compact_next(
+            &self,
+            family: $crate::Family,
+            range: $crate::KeyRange<'_>,
+        ) -> Result<Option<Box<[u8]>>, $crate::EngineError> {
+            self.$engine.compact_next(family, range)
+        }
     };
     (@checkpoint $engine:ident) => {
         fn checkpoint(&self, dir: &::std::path::Path) -> Result<(), $crate::EngineError> {

@@ -144,6 +144,15 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     /// [`EngineError::ReadOnly`], [`EngineError::OpenedReadOnly`] and [`EngineError::Closed`].
     fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError>;
 
+    /// As [`compact`](Self::compact), for the first part of a range in which there is something to gain: about one file.
+    /// Returns the last key of the part, behind which the rest begins. `None` if nothing was to be gained in the range.
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact).
+    fn compact_next(&self, family: Family, range: KeyRange<'_>) -> Result<Option<Box<[u8]>>, EngineError> {
+        self.compact(family, range).map(|()| None)
+    }
+
     /// Flushes, syncs, and then refuses everything except running reads. A second call does nothing.
     ///
     /// The directory can be opened again after the value itself is dropped.

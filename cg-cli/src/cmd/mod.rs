@@ -2,6 +2,7 @@
 
 mod accept_loss;
 mod checkpoint;
+mod compact;
 mod completions;
 mod content;
 mod copy;
@@ -82,6 +83,7 @@ pub(crate) enum Command {
     Verify(verify::Args),
     Hash(hash::Args),
     Checkpoint(checkpoint::Args),
+    Compact(compact::Args),
     Copy(copy::Args),
     AcceptLoss(accept_loss::Args),
     #[command(subcommand)]
@@ -121,6 +123,7 @@ impl Command {
             Self::Verify(args) => verify::run(args, out),
             Self::Hash(args) => hash::run(args, out),
             Self::Checkpoint(args) => checkpoint::run(args, out),
+            Self::Compact(args) => compact::run(args, out),
             Self::Copy(args) => copy::run(args, out),
             Self::AcceptLoss(args) => accept_loss::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),

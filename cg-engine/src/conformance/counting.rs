@@ -276,6 +276,11 @@ impl Engine for Counting {
         self.engine.compact(family, range)
     }
 
+    fn compact_next(&self, family: Family, range: KeyRange<'_>) -> Result<Option<Box<[u8]>>, EngineError> {
+        self.counter.note(Call::Upkeep);
+        self.engine.compact_next(family, range)
+    }
+
     fn close(&self) -> Result<(), EngineError> {
         self.counter.note(Call::Upkeep);
         self.engine.close()

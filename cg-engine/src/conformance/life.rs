@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use cg_format::key::Family;
 
 use super::{SPACE, commit, keys, put_all};
-use crate::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, Level, Readable, ReadableExt as _};
+use crate::{ALL_KEYS, Batch, CommitSeq, Engine, EngineError, KeyRange, Level, Readable, ReadableExt as _};
 
 pub(super) fn a_sync_covers_what_was_committed(engine: &dyn Engine) {
     commit(engine, Batch::new());
@@ -33,7 +33,14 @@ pub(super) fn flushing_and_compacting_change_no_row(engine: &dyn Engine) {
     for family in Family::ALL {
         engine.compact(family, ALL_KEYS).expect("compacts");
     }
-    engine.compact(SPACE.family(), (Bound::Included(b"c"), Bound::Included(b"a"))).expect("compacts nothing");
+    let backwards: KeyRange<'_> = (Bound::Included(b"c"), Bound::Included(b"a"));
+    engine.compact(SPACE.family(), backwards).expect("compacts nothing");
+    assert_eq!(engine.compact_next(SPACE.family(), backwards).expect("compacts nothing"), None);
+    assert_eq!(
+        engine.compact_next(SPACE.family(), ALL_KEYS).expect("finds nothing"),
+        None,
+        "all is compacted"
+    );
     assert_eq!(keys(engine, SPACE.family(), ALL_KEYS), [b"a", b"c"]);
 }
 
@@ -65,6 +72,7 @@ pub(super) fn a_closed_engine_refuses(engine: &dyn Engine) {
     closed(engine.sync());
     closed(engine.flush());
     closed(engine.compact(SPACE.family(), ALL_KEYS));
+    closed(engine.compact_next(SPACE.family(), ALL_KEYS).map(drop));
     closed(engine.usage().map(drop));
     closed(engine.snapshot().map(drop));
     closed(snapshot.get(SPACE, b"a").map(drop));

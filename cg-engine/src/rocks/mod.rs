@@ -22,17 +22,15 @@ use cg_format::key::Family;
 use cg_format::lineage::Lineage;
 use parking_lot::Mutex;
 use rocksdb::checkpoint::Checkpoint;
-use rocksdb::{
-    BottommostLevelCompaction, ColumnFamily, CompactOptions, DBWithThreadMode, ReadOptions, SingleThreaded,
-    WriteOptions,
-};
+use rocksdb::{ColumnFamily, DBWithThreadMode, ReadOptions, SingleThreaded, WriteOptions};
 
 use super::{
     Batch, Budget, Caps, CommitSeq, Engine, EngineError, Failure, Guard, KeyRange, Latency, Level, Reopen,
-    SealedRow, Snapshot, Table, Usage, range,
+    SealedRow, Snapshot, Table, Usage,
 };
 
 mod background;
+mod compact;
 mod failure;
 mod families;
 mod floor;
@@ -63,6 +61,7 @@ pub use open::Examined;
 pub use options::{Access, RocksOptions};
 pub use tuning::MAX_WAL_BYTES;
 
+use compact::Collect;
 use floor::Floor;
 use group_sync::GroupSync;
 use held::Held;
@@ -285,34 +284,11 @@ impl Engine for RocksEngine {
     }
 
     fn compact(&self, family: Family, keys: KeyRange<'_>) -> Result<(), EngineError> {
-        self.check_writable()?;
-        if !self.let_go(family)? {
-            tracing::warn!(family = family.name(), "a file is damaged, so none is rewritten");
-            return Ok(());
-        }
-        if range::is_empty(keys) {
-            return Ok(());
-        }
-        self.check_background()?;
-        let collect_from = |age_cutoff: f64| {
-            self.set_option(family, "blob_garbage_collection_age_cutoff", &age_cutoff.to_string())
-        };
-        // By default RocksDB collects only the garbage of the oldest blob files. This call collects all of it.
-        let age_cutoff = tuning::blob_age_cutoff(family);
-        if age_cutoff.is_some() {
-            collect_from(1.0)?;
-        }
-        let mut options = CompactOptions::default();
-        options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
-        self.db.compact_range_cf_opt(
-            self.family(family),
-            range::first(keys.0),
-            range::behind(keys.1),
-            &options,
-        );
-        // The call before does not say whether it failed.
-        self.check_background()?;
-        age_cutoff.map_or(Ok(()), collect_from)
+        self.compact_range(family, keys, Collect::All)
+    }
+
+    fn compact_next(&self, family: Family, keys: KeyRange<'_>) -> Result<Option<Box<[u8]>>, EngineError> {
+        self.compact_slice(family, keys)
     }
 
     fn close(&self) -> Result<(), EngineError> {

@@ -29,7 +29,7 @@ impl RocksEngine {
         Ok(Usage { families, log_bytes, memory_bytes: self.budget.used_bytes(), stray_files })
     }
 
-    fn usage_of(&self, family: Family) -> Result<FamilyUsage, EngineError> {
+    pub(super) fn usage_of(&self, family: Family) -> Result<FamilyUsage, EngineError> {
         let property = |name: &str| {
             let value = self.db.property_int_value_cf(self.family(family), name);
             value.map(Option::unwrap_or_default).map_err(|error| failure::of("read a property", error))

@@ -17,6 +17,7 @@ use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 mod blob_cache;
+mod compact;
 mod damage;
 mod failures;
 mod listing;

@@ -10,10 +10,10 @@ use crate::admin::census::Census;
 use crate::api::guards::{KeepLoaded, TierPin};
 use crate::api::world::World;
 use crate::engine::CommitSeq;
-use crate::maintain::tick::TickReport;
+use crate::maintain::tick::{Compaction, TickReport};
 use crate::maintain::tiering::{MoveCounts, TierReport, Tiering, TracePart};
 use crate::maintain::tombstones;
-use crate::read::chunk::StoredChunk;
+use crate::read::chunk::{Area, StoredChunk};
 use crate::storage::error::Error;
 
 impl World {
@@ -60,6 +60,40 @@ impl World {
     /// The tiers: what moves between them, what keeps it in place, and what is left of deleted chunks.
     pub fn tiers(&self) -> Tiers<'_> {
         Tiers { world: self }
+    }
+}
+
+impl<'w> Tiers<'w> {
+    /// Begins to give bytes back in a running world, without changing what it holds; [`Compaction::run`] does the work, within
+    /// budgets, and says how many. Dropping the value stops between two steps. A crash leaves every row as it was.
+    ///
+    /// First everything that is due is moved and folded, wherever it is, and shadows and tombstones are dropped where that is
+    /// allowed, as a [`tick`](World::tick) does. Then the engine's files are rewritten without overwritten and deleted rows,
+    /// slice by slice, where there is something to gain: what was compacted already is passed over, so another compaction
+    /// goes on where one was stopped. Of an area these are the files that have chunks of it. Entities, objects and other
+    /// rows are compacted with [`Area::World`] alone.
+    ///
+    /// A slice is a file of about 64 MiB, or several small ones, with the files above it and large values of which a
+    /// sixteenth is garbage: a second of work at most for chunks, longer for clusters, by the engine's own threads. Reads
+    /// and commits continue; a tick may wait five milliseconds. Where commits are refused for want of room, only kinds of row
+    /// are rewritten that fit twice into what is free. Over a network it does nothing, as a server compacts by itself.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use cg_store::prelude::*;
+    /// use cg_store::view::Area;
+    /// # let world = World::builder().in_memory()?;
+    /// let mut compaction = world.tiers().compaction(Area::World)?;
+    /// while compaction.run(Duration::from_millis(50))? {
+    ///     println!("{} bytes given back so far", compaction.report().freed_bytes());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpenedReadOnly`](crate::engine::EngineError::OpenedReadOnly) where the world may not be written; those of the engine.
+    pub fn compaction(&self, area: Area<'_>) -> Result<Compaction<'w>, Error> {
+        self.world.applied()?.maintain.compaction(area)
     }
 }
 

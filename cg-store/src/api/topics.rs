@@ -64,7 +64,7 @@ pub mod tiers {
     //! Where chunks are stored, and what ticks move.
     pub use crate::api::guards::{KeepLoaded, TierPin};
     pub use crate::api::tiers::Tiers;
-    pub use crate::maintain::tick::TickReport;
+    pub use crate::maintain::tick::{CompactReport, Compaction, TickReport};
     pub use crate::maintain::tiering::{DamageReport, MoveCounts, TierReport, TracePart};
 }
 

@@ -1,5 +1,7 @@
 //! Background work of a world, done in time slices of the host's ticks.
 
+mod compaction;
+mod cover;
 mod demote_all;
 mod report;
 
@@ -16,6 +18,7 @@ use crate::maintain::tiering::{Due, Gathered, Work};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
+pub use compaction::{CompactReport, Compaction};
 pub use report::TickReport;
 
 /// Heat is written once in this number of ticks.

@@ -1,16 +1,21 @@
-//! A thread of the worker that moves chunks between tiers all the time, so that kills come in the middle of moves.
+//! A thread of the worker that moves chunks between tiers and compacts files all the time, so that kills come in the middle.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cg_store::prelude::*;
+use cg_store::tiers::Compaction;
+use cg_store::view::Area;
 use cg_tiering::{GameTick, PlayerAt};
 
 use crate::subject;
 
 /// Rounds after which the whole world is settled into cold clusters.
 const ROUNDS_PER_SETTLING: u64 = 100;
+
+/// Rounds after which a compaction begins; each later round does a step of it.
+const ROUNDS_PER_COMPACTION: u64 = 40;
 
 /// The thread; it ends with the value.
 pub(crate) struct Mover {
@@ -24,6 +29,7 @@ impl Mover {
         let (world, told) = (world.clone(), std::sync::Arc::clone(&ends));
         let thread = std::thread::spawn(move || {
             let mut now = world.tiers().clock().now().get();
+            let mut compaction: Option<Compaction<'_>> = None;
             for round in 0_u64.. {
                 if told.load(Ordering::Acquire) {
                     return;
@@ -47,9 +53,21 @@ impl Mover {
                 } else {
                     Ok(())
                 };
+                let begun = if round % ROUNDS_PER_COMPACTION == ROUNDS_PER_COMPACTION - 1 {
+                    world.tiers().compaction(Area::World).map(|begun| compaction = Some(begun))
+                } else {
+                    Ok(())
+                };
+                let compacted = begun.and_then(|()| match &mut compaction {
+                    Some(begun) => begun.run(Duration::ZERO),
+                    None => Ok(false),
+                });
+                if matches!(compacted, Ok(false)) {
+                    compaction = None;
+                }
                 // Nobody asks what was deleted, so its marks go where they hide nothing.
                 let forgotten = world.tiers().purge_tombstones_before(world.last_commit()).map(drop);
-                if let Err(error) = ticked.and(settled).and(forgotten) {
+                if let Err(error) = ticked.and(settled).and(compacted.map(drop)).and(forgotten) {
                     // The steps will meet it too, and tell the parent.
                     eprintln!("moving failed: {error}");
                     return;

@@ -23,13 +23,15 @@ use Stance::{NoWorld, Refuses, Works};
 
 const ARENAS: &str = "arenas lie over a world in a directory, `cg copy` makes one";
 const SEGMENTS: &str = "a world in a database has no segments";
+const VACUUM: &str = "a database compacts itself; `cg tiers demote` makes its rows small";
 const LOSS: &str = "a database is recovered by its own means; a host that goes on with a restored one sets `accept_lost_commits` for one open";
 const ID: &str = "00000000-0000-0000-0000-000000000001";
 
 /// Every command with arguments, where `W` is the address.
-const ALL: [(&str, &str, Stance); 45] = [
+const ALL: [(&str, &str, Stance); 46] = [
     ("accept-loss", "W", Refuses(LOSS)),
     ("checkpoint", "W dir", Refuses("use `cg copy`")),
+    ("compact", "W", Refuses(VACUUM)),
     ("completions", "bash", NoWorld),
     ("copy", "W dir", Works),
     ("dump", "W --chunk 0 0 0", Works),

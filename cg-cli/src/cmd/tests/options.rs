@@ -17,7 +17,8 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 15] = [
+const SEVERAL: [(&str, &str, Several); 16] = [
+    ("compact", "box", Several::Union),
     ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
     ("map", "box", Several::Union),

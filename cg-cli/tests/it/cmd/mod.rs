@@ -3,6 +3,7 @@
 mod accept_loss;
 mod checkpoint;
 mod codes;
+mod compact;
 pub(crate) mod copy;
 mod damage;
 mod dump;

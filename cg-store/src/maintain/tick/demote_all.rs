@@ -93,20 +93,29 @@ impl MaintainState {
         Ok(())
     }
 
-    /// Compacts a family. If commits are refused for low disk space, only if it fits twice into the free space.
+    /// Compacts a family, if there is room.
     fn compact_with_room(&self, family: Family) -> Result<(), Error> {
-        let engine = self.shared.engine()?;
+        if self.has_room_to_compact(family)? {
+            self.shared.engine()?.compact(family, ALL_KEYS)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a family can be compacted. If commits are refused for low disk space, only if it fits twice into the free
+    /// space.
+    pub(super) fn has_room_to_compact(&self, family: Family) -> Result<bool, Error> {
         self.commit.disk_guard.ask_again();
         if self.commit.check_room().is_err() {
+            let engine = self.shared.engine()?;
             let families = engine.usage()?.families;
             let held = families.iter().find(|held| held.family == family);
             let bytes = held.map_or(0, |held| held.table_bytes + held.blob_bytes + held.buffered_bytes);
             if engine.free_bytes().is_some_and(|free| bytes > free / 2) {
                 tracing::warn!(family = family.name(), bytes, "too little room to compact");
-                return Ok(());
+                return Ok(false);
             }
         }
-        Ok(engine.compact(family, ALL_KEYS)?)
+        Ok(true)
     }
 
     /// Repeats rounds until one moves nothing. Cubes with conflicts until then are in use.

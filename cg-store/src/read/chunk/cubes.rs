@@ -50,7 +50,7 @@ impl Area<'_> {
     }
 
     /// The dimension and the boxes, which may overlap; `None` for everything.
-    fn boxes(self) -> Option<(Dimension, Vec<ChunkBox>)> {
+    pub(crate) fn boxes(self) -> Option<(Dimension, Vec<ChunkBox>)> {
         match self {
             Self::World => None,
             Self::Box(dimension, area) => Some((dimension, vec![area])),

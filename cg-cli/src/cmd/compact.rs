@@ -1,0 +1,120 @@
+//! `cg compact`: gives bytes of a world's files back.
+
+use std::fmt;
+use std::time::Duration;
+
+use cg_store::tiers::CompactReport;
+use cg_store::view::Area;
+use serde::Serialize;
+
+use crate::args::{AreaArg, DimensionArg, WrittenWorldArg};
+use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
+
+/// How often the progress is shown.
+const SHOW_EVERY: Duration = Duration::from_millis(200);
+
+/// Give back the bytes of what was overwritten, deleted and moved. Writes, but no content is changed.
+///
+/// First chunks move that are due by the world's own clock; `cg tiers demote` lets time pass. Then the files are rewritten, slice
+/// by slice, where there is something to gain. With --box only those files are rewritten that have chunks of the boxes. It may be
+/// killed at any moment: the world is sound, and another run goes on. JSON: `{"before_bytes","after_bytes","freed_bytes","slices",
+/// "warmed","cooled","shadows_dropped","tombstones_purged","deltas_folded","refused","skipped_low_disk"}`. Exit code 1 if damage or
+/// too little room on the disk kept something from being moved or rewritten.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    world: WrittenWorldArg,
+    #[command(flatten)]
+    dimension: DimensionArg,
+    #[command(flatten)]
+    area: AreaArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    before_bytes: u64,
+    after_bytes: u64,
+    freed_bytes: u64,
+    slices: u64,
+    warmed: u64,
+    cooled: u64,
+    shadows_dropped: u64,
+    tombstones_purged: u64,
+    deltas_folded: usize,
+    refused: u64,
+    skipped_low_disk: usize,
+}
+
+impl From<CompactReport> for Report {
+    fn from(done: CompactReport) -> Self {
+        Self {
+            before_bytes: done.before_bytes,
+            after_bytes: done.after_bytes,
+            freed_bytes: done.freed_bytes(),
+            slices: done.slices,
+            warmed: done.moves.warmed,
+            cooled: done.moves.cooled,
+            shadows_dropped: done.moves.shadows_dropped,
+            tombstones_purged: done.moves.tombstones_purged,
+            deltas_folded: done.deltas_folded,
+            refused: done.moves.refused,
+            skipped_low_disk: done.skipped_low_disk,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
+    args.world.place().directory("a database compacts itself; `cg tiers demote` makes its rows small")?;
+    let boxes = args.area.get()?;
+    if args.dimension.is_given() && boxes.is_none() {
+        return Err(Failure::usage("--dimension needs --box: without it the whole world is compacted"));
+    }
+    let world = args.world.open_for_writing(out)?;
+    let area = match &boxes {
+        Some(boxes) => Area::Blocks(args.dimension.find(&world.catalog())?, boxes),
+        None => Area::World,
+    };
+    let progress = out.progress("slices rewritten");
+    let mut compaction = world.tiers().compaction(area)?;
+    let compacted = loop {
+        match compaction.run(SHOW_EVERY) {
+            Ok(true) => progress.set_position(compaction.report().slices),
+            done => break done,
+        }
+    };
+    progress.finish_and_clear();
+    compacted?;
+    let report = Report::from(compaction.report());
+    world.close()?;
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.refused == 0 && report.skipped_low_disk == 0))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} given back: {} before, {} after",
+            bytes_text(self.freed_bytes),
+            bytes_text(self.before_bytes),
+            bytes_text(self.after_bytes)
+        )?;
+        let [cooled, warmed] = [self.cooled, self.warmed].map(grouped);
+        writeln!(
+            f,
+            "{} of files rewritten; {cooled} chunks moved into cold clusters, {warmed} into warm ones",
+            counted(self.slices, "slice")
+        )?;
+        if self.refused > 0 {
+            writeln!(
+                f,
+                "{} refused: a row is damaged, or a cluster would be too large; `cg verify` tells which",
+                counted(self.refused, "move")
+            )?;
+        }
+        if self.skipped_low_disk > 0 {
+            writeln!(f, "the disk has too little room to rewrite all files")?;
+        }
+        Ok(())
+    }
+}
