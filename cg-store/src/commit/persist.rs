@@ -172,8 +172,8 @@ impl Drop for GroupMember<'_> {
     }
 }
 
-/// The longest time a commit waits for its sync, without the time of the sync itself.
-const EVERY: Duration = Duration::from_secs(1);
+/// A world is synced at most this often by itself.
+const LEAST: Duration = Duration::from_millis(10);
 
 impl CommitState {
     /// Starts the thread that syncs, unless nothing survives the process, nothing is written, or the host wants no
@@ -189,13 +189,14 @@ impl CommitState {
     }
 }
 
-/// Syncs until the world ends.
+/// Syncs until the world ends. A commit waits at most for this time, without the time of the sync itself.
 fn sync_periodically(world: &WeakWorld<CommitState>) {
     lower_priority();
+    let Ok(every) = world.with_world(|world| world.shared.options.sync_every.max(LEAST)) else { return };
     let (mut has_told, mut idle) = (false, IdleSyncs::default());
     loop {
         // Waking early only makes the sync earlier.
-        thread::park_timeout(EVERY);
+        thread::park_timeout(every);
         let synced = world.with_world(|world| {
             let synced = step(&*world.shared.engine()?, &mut idle);
             world.keep_settings_file();

@@ -165,7 +165,9 @@ impl CommitState {
     /// Encodes changes into rows according to the options of the world.
     pub(super) fn encode(&self, changes: &Changes) -> Rows {
         let names = self.shared.map.gets_patches().then(|| self.shared.registry.catalog());
-        changes.encode(names.as_deref(), self.shared.options.deltas.then_some(&self.read.deltas))
+        let options = &self.shared.options;
+        let deltas = options.deltas.then_some(&self.read.deltas);
+        changes.encode(names.as_deref(), deltas, options.hot_codec())
     }
 
     /// Gives rows their number. Their deltas enter the index.

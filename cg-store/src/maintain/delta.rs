@@ -173,7 +173,7 @@ impl MaintainState {
         })?;
         match found {
             Lookup::Found((chunk, version, of_row, generation)) if version > of_row => {
-                let row = hot_row(&chunk, generation);
+                let row = hot_row(&chunk, generation, self.shared.options.hot_codec());
                 batch.put(Space::ChunkL0, row_key, row, Stamp::Keep(version));
             }
             // Deltas that are older than the row have no effect.

@@ -108,7 +108,7 @@ impl Admin<'_> {
             self.put_copy(&mut batch, &damaged, &committing)?;
             batch.delete(Space::Entity, key::entity(id));
             for Released { at, generation, chunk } in &released {
-                let draft = hot_row(chunk, *generation);
+                let draft = hot_row(chunk, *generation, self.shared.options.hot_codec());
                 batch.put(Space::ChunkL0, key::chunk(*at), draft, Stamp::Commit);
                 self.read.deltas.delete_rows(&mut batch, *at);
             }

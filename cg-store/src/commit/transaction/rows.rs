@@ -51,6 +51,8 @@ pub(crate) struct RowWriter<'a> {
     outlines: Option<Schema>,
     /// Set if a chunk may be stored as a delta.
     deltas: Option<&'a DeltaIndex>,
+    /// What compresses the rows of long chunks.
+    hot_codec: Codec,
     /// The last chunk that was stored as a whole.
     last: Option<LastChunk>,
     rows: Rows,
@@ -72,10 +74,15 @@ impl Changes {
     ///
     /// If `deltas` has room for a chunk, the chunk is compared with the stored one first, to write a delta if that is
     /// smaller. Where the host named the cells that it changed, only these are compared.
-    pub(crate) fn encode(&self, map: Option<&Catalog>, deltas: Option<&DeltaIndex>) -> Rows {
+    pub(crate) fn encode(
+        &self,
+        map: Option<&Catalog>,
+        deltas: Option<&DeltaIndex>,
+        hot_codec: Codec,
+    ) -> Rows {
         let rows = Rows { outlines: map.map(Catalog::current_generation), ..Rows::default() };
         let outlines = map.map(Catalog::current_schema);
-        let mut out = RowWriter { catalog: &self.catalog, outlines, deltas, last: None, rows };
+        let mut out = RowWriter { catalog: &self.catalog, outlines, deltas, hot_codec, last: None, rows };
         each_kind!(self, |changes: K| {
             for (key, change) in changes {
                 K::put_rows(&mut out, key, change);
@@ -120,10 +127,10 @@ impl RowWriter<'_> {
         if let Some(last) = &mut self.last
             && is_alike(&last.chunk, chunk)
         {
-            return last.row.get_or_insert_with(|| hot_row(chunk, generation)).clone();
+            return last.row.get_or_insert_with(|| hot_row(chunk, generation, self.hot_codec)).clone();
         }
         self.last = Some(LastChunk { chunk: Arc::clone(chunk), row: None });
-        hot_row(chunk, generation)
+        hot_row(chunk, generation, self.hot_codec)
     }
 
     pub(super) fn put_entity(&mut self, id: EntityId, entity: Option<&Entity>) {

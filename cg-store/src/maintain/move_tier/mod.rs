@@ -25,7 +25,7 @@ mod together;
 use std::borrow::Cow;
 
 use cg_format::cluster::{AssembleError, ClusterBuilder, Slot, SlotInfo, StoredCluster};
-use cg_format::frame::Stamp;
+use cg_format::frame::{Codec, Stamp};
 use cg_format::{ChunkAt, ClusterTier, DecodeError, Limits, Space, key};
 use cg_tiering::{CubeAt, Heat};
 use cube::{HotRows, bit, guard_of, number_of};
@@ -173,7 +173,7 @@ pub(crate) fn promotion(view: &dyn Readable, counters: &Counters, cube: CubeAt) 
         let taken = each_value(&cluster, &live, counters, |slot, info, value| {
             let pos = slot.chunk(cube.cluster(tier).pos).expect("a cube lies inside the world");
             let at = ChunkAt::new(cube.dimension(), pos);
-            let draft = hot_row_of(&value, info.schema_generation);
+            let draft = hot_row_of(&value, info.schema_generation, Codec::Lz4);
             writes.guards.push(Guard::absent(Space::ChunkL0, key::chunk(at)));
             writes.batch.put(Space::ChunkL0, key::chunk(at), draft, Stamp::Keep(info.version));
             writes.moved.chunks += 1;

@@ -12,21 +12,21 @@ use crate::storage::error::{Damage, Error};
 /// and cost as much as longer ones. See `docs/decisions/0086-hot-rows-are-compressed.md`.
 const COMPRESSED_FROM_BYTES: usize = 256;
 
-/// The row of a chunk.
-pub(crate) fn hot_row(chunk: &Chunk, generation: u32) -> Draft {
+/// The row of a chunk. `codec` compresses it if it is long.
+pub(crate) fn hot_row(chunk: &Chunk, generation: u32, codec: Codec) -> Draft {
     if chunk.max_len_bytes() < COMPRESSED_FROM_BYTES {
         return Draft::plain(Codec::None, generation, |out| chunk.encode(out));
     }
-    hot_row_of(&chunk.to_bytes(), generation)
+    hot_row_of(&chunk.to_bytes(), generation, codec)
 }
 
 /// The row of a chunk that is encoded already.
 ///
 /// What no reader would decompress is stored as it is: a world's limit of a chunk may be higher.
-pub(crate) fn hot_row_of(value: &[u8], generation: u32) -> Draft {
+pub(crate) fn hot_row_of(value: &[u8], generation: u32, codec: Codec) -> Draft {
     let most_bytes = Limits::default().left_bytes();
     let is_compressed = value.len() >= COMPRESSED_FROM_BYTES && value.len() as u64 <= most_bytes;
-    let codec = if is_compressed { Codec::Lz4 } else { Codec::None };
+    let codec = if is_compressed { codec } else { Codec::None };
     Draft::plain(codec, generation, |out| out.extend_from_slice(value))
 }
 

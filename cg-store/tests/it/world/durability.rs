@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use super::*;
 use cg_store::Durability;
@@ -152,4 +153,21 @@ fn a_failed_sync_of_a_commit_is_told_by_the_commit() {
     fails_from.store(0, Ordering::Relaxed);
     let error = set(&world, Durability::Safe, 2).expect_err("the sync fails");
     assert!(matches!(error, Error::Engine(EngineError::SyncFailed { .. })), "{error}");
+}
+
+#[test]
+fn a_world_is_synced_by_itself_as_often_as_its_options_say() {
+    let synced_after = |sync_every: Duration, wait: Duration| {
+        let disk = Disk::new();
+        let options = WorldOptions { durability: Durability::Process, sync_every, ..options() };
+        let world = World::builder().options(&options).create(disk.path()).expect("is made");
+        let committed = set(&world, Durability::Process, 1).expect("sets").durable();
+        let begun = Instant::now();
+        while !committed.is_durable() && begun.elapsed() < wait {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        committed.is_durable()
+    };
+    assert!(synced_after(Duration::ZERO, Duration::from_secs(60)), "the shortest time is used");
+    assert!(!synced_after(Duration::from_secs(3600), Duration::from_millis(1500)), "not after a second");
 }

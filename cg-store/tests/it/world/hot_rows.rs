@@ -41,6 +41,25 @@ fn the_rows_of_long_chunks_are_compressed() {
     assert_eq!(value, Some(terrain(&world, &ids, 0).to_bytes()));
 }
 
+#[test]
+fn a_world_may_compress_no_hot_row_and_reads_both_kinds() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let [compressed, plain] = [0, 1].map(|x| ids.at(x, 0, 0));
+    save(&world, [(compressed, terrain(&world, &ids, 0))]);
+    world.close().expect("closes");
+    drop(world);
+    let options = WorldOptions { compress_hot_rows: false, ..options() };
+    let world = World::builder().options(&options).open(disk.path()).expect("opens");
+    save(&world, [(plain, terrain(&world, &ids, 1))]);
+    assert_eq!([compressed, plain].map(|at| codec(&world, at)), [Codec::Lz4, Codec::None]);
+    world.cache().clear();
+    for (at, seed) in [(compressed, 0), (plain, 1)] {
+        assert_eq!(world.load(at).expect("loads").as_deref(), Some(&terrain(&world, &ids, seed)));
+    }
+}
+
 /// Puts a chunk's row as earlier drafts wrote it.
 fn put_plain(world: &World, at: ChunkAt) {
     let old = row(world, at);
