@@ -21,7 +21,8 @@ impl World {
 
 impl WorldCache<'_> {
     /// Pins the chunks of a box in memory until the guard is dropped: cached chunks and those loaded or saved later are not
-    /// evicted. It loads nothing; [`load_in_background`](World::load_in_background) does.
+    /// evicted. It loads nothing; [`CachePin::load`] does, up to a limit, and
+    /// [`load_in_background`](World::load_in_background) does beside the caller.
     ///
     /// Pinned chunks are not part of [`cache_bytes`](crate::WorldOptions::cache_bytes): the rest of the cache is as
     /// large as before, and [`stats`](Self::stats) reports their size. Do not confuse this with
@@ -41,7 +42,8 @@ impl WorldCache<'_> {
     /// ```
     pub fn pin(&self, dimension: Dimension, place: ChunkBox) -> CachePin {
         let rooms = self.world.rooms();
-        CachePin::new(&rooms.commit.weak_world, rooms.read.cache.keep(dimension, place))
+        let id = rooms.read.cache.keep(dimension, place);
+        CachePin::new(&rooms.commit.weak_world, id, (dimension, place))
     }
 
     /// The memory of the cached chunks.

@@ -4,6 +4,7 @@ pub mod cache {
     //! The cached chunks of a world.
     pub use crate::api::cache::WorldCache;
     pub use crate::api::guards::CachePin;
+    pub use crate::commit::pin_load::PinLoad;
     pub use crate::read::cache::{CacheStats, Column};
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod disk_guard;
 mod fence;
 pub(crate) mod names;
 pub(crate) mod persist;
+pub(crate) mod pin_load;
 pub(crate) mod queue;
 pub(crate) mod recent_changes;
 pub(crate) mod refresh;

@@ -52,10 +52,9 @@ pub struct WorldOptions {
     /// deltas, at most 16. They end when the chunk is saved as a whole. A tick folds them when there are 16, or when
     /// the cube was not accessed for a minute. A world with deltas can be read with either value.
     pub deltas: bool,
-    /// Whether the rows of hot chunks of 256 bytes or more are compressed, with LZ4. Default on. Off saves the time of it
-    /// in commits and in loads, and writes two to four times as much. Chunks that a tick makes hot again are compressed
-    /// anyway, and the engine compresses old files with LZ4. A world has rows of both kinds, and can be read with either
-    /// value.
+    /// Whether rows of hot chunks of 256 bytes or more are compressed, with LZ4. Default on. Off saves the time of it in
+    /// commits and loads, and writes more. Chunks that a tick makes hot are compressed anyway, and so are old files of the
+    /// engine. A world can be read with either value.
     pub compress_hot_rows: bool,
     /// Whether the world keeps its [opacity map](crate::opacity::OpacityMap). Default [`Keep::AsStored`]: a new world
     /// keeps none. A map costs one small row for each chunk whose outline a commit changes, a third to a half of the
@@ -118,8 +117,7 @@ impl WorldOptions {
         Self::default()
     }
 
-    /// As [`safe`](Self::safe), but a commit waits a moment for others that share its sync. For many threads whose commits
-    /// must not be lost.
+    /// As [`safe`](Self::safe), but a commit waits a moment for others that share its sync: for many threads.
     pub fn safe_batch() -> Self {
         Self { durability: Durability::SafeBatch, ..Self::default() }
     }
@@ -140,8 +138,7 @@ impl WorldOptions {
         Self { cache_bytes: 256 << 20, queue_bytes: 128 << 20, deltas: true, ..Self::balanced() }
     }
 
-    /// As [`fast`](Self::fast), with four times the memory and without compression of hot rows. For benchmarks, conversions
-    /// and worlds that may lose their last commits.
+    /// As [`fast`](Self::fast), with four times the memory and without compression of hot rows. For benchmarks and conversions.
     pub fn turbo() -> Self {
         Self { cache_bytes: 512 << 20, compress_hot_rows: false, ..Self::fast() }
     }

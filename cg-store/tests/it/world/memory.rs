@@ -317,6 +317,39 @@ fn a_kept_area_stays_in_memory_beside_the_bound() {
 }
 
 #[test]
+fn a_pin_loads_its_area_up_to_a_limit_and_says_how_much() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let place = |n: i64| ids.at(n % 10, n / 10, 0);
+    save(&world, (0..100).map(|n| (place(n), filled(&world, ids.stone))));
+    let area = ChunkBox::new(ChunkPos::constant(0, 0, 0), ChunkPos::constant(9, 4, 20));
+    let pin = world.cache().pin(ids.overworld, area);
+    world.cache().clear();
+    let in_memory = || (0..100).filter(|n| matches!(world.peek(place(*n)), Peek::Here(_))).count();
+    assert_eq!(in_memory(), 0, "a pin alone loads nothing");
+    let nothing = pin.load(0).expect("loads");
+    assert_eq!((nothing.chunks, nothing.bytes, nothing.is_limited), (0, 0, true));
+    let some = pin.load(1).expect("loads");
+    assert_eq!(
+        (some.chunks, in_memory(), some.is_limited),
+        (16, 16, true),
+        "a group of them is more than that"
+    );
+    let all = pin.load(some.bytes * 10).expect("loads");
+    assert_eq!((all.chunks, all.damaged, all.is_limited), (50, 0, false), "half of the world is in the box");
+    let stats = world.cache().stats();
+    assert_eq!((in_memory(), stats.pinned_chunks), (50, 50));
+    assert!(all.bytes <= stats.pinned_bytes, "{all:?} {stats:?}");
+    let exact = pin.load(all.bytes).expect("loads");
+    assert_eq!(exact, all, "what fits exactly is no limit");
+    drop(pin);
+    let pin = world.cache().pin(ids.overworld, area);
+    world.close().expect("closes");
+    assert!(matches!(pin.load(1 << 20), Err(Error::Closed)));
+}
+
+#[test]
 fn columns_and_chunks_together_stay_under_the_bound() {
     let bound = 1 << 20;
     let world = World::builder()
