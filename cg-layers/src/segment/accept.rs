@@ -35,8 +35,9 @@ impl<H: SegmentHome> Segments<'_, H> {
     /// damaged entity; the errors of the disk. A call that failed can be repeated. [`Error::Nested`] inside a closure
     /// of [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) or [`with`](Self::with).
     pub fn accept(&self) -> Result<AcceptedSegments, Error> {
-        let Parts { root, open, borders, .. } = self.parts();
+        let Parts { root, open, borders, submissions, .. } = self.parts();
         open.refuse_inside()?;
+        submissions.apply_all()?;
         let _alone = borders.moving().lock();
         let _others_wait = borders.close();
         let segments = self.list();

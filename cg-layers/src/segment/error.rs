@@ -52,6 +52,21 @@ pub enum SegmentError {
         /// The entity.
         id: EntityId,
     },
+    /// A batch of a segmented world has properties, objects or records, which are stored in its root. Nothing was
+    /// taken.
+    #[error("properties, objects and records are the root's; submit them to the world's `root`")]
+    ValuesOfRoot,
+    /// A segment cannot take what was submitted to it. If its ticket says so, nothing of the batch is stored. If a reader
+    /// gets it, the batch waits until the segment can be opened or written.
+    #[error("what was submitted to {segment} cannot be given to it: {why}")]
+    NotAccepted {
+        /// The segment.
+        segment: SegmentPos,
+        /// The kind of the reason.
+        kind: ErrorKind,
+        /// The reason in words.
+        why: String,
+    },
     /// There is no such segment.
     #[error("{segment} is not stored")]
     Missing {
@@ -203,6 +218,14 @@ impl From<SegmentError> for Error {
 }
 
 impl SegmentError {
+    /// The error of a batch that a segment does not take because of another error.
+    pub(super) fn not_accepted(segment: SegmentPos, error: &Error) -> Self {
+        match error.layer() {
+            Some(same @ Self::NotAccepted { .. }) => same.clone(),
+            _ => Self::NotAccepted { segment, kind: error.kind(), why: error.to_string() },
+        }
+    }
+
     /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -210,6 +233,7 @@ impl SegmentError {
             | Self::TwoSegments { .. }
             | Self::EntityElsewhere { .. }
             | Self::NoOwner { .. }
+            | Self::ValuesOfRoot
             | Self::EnginesProperty { .. }
             | Self::WrongRoot { .. } => ErrorKind::Invalid,
             Self::NoEntity { .. } | Self::Missing { .. } | Self::NotSegmented { .. } => ErrorKind::NotFound,
@@ -221,6 +245,7 @@ impl SegmentError {
             | Self::Names { .. }
             | Self::DamagedRoot { .. } => ErrorKind::Damaged,
             Self::InTransit { .. } => ErrorKind::Unavailable,
+            Self::NotAccepted { kind, .. } => *kind,
             Self::UnfinishedMerge => ErrorKind::Unsupported,
         }
     }
@@ -255,6 +280,8 @@ mod tests {
             (SegmentError::NoEntity { id }, K::NotFound),
             (SegmentError::NoOwner { id }, K::Invalid),
             (SegmentError::Missing { segment }, K::NotFound),
+            (SegmentError::ValuesOfRoot, K::Invalid),
+            (SegmentError::NotAccepted { segment, kind: K::ReadOnly, why: "full".into() }, K::ReadOnly),
             (SegmentError::Lost { segment, at: Location::Address("0".into()) }, K::Damaged),
             (SegmentError::NotKnown { segment, at: Location::Address("0".into()) }, K::Damaged),
             (SegmentError::Replaced { segment, what: "the root", commit: 7 }, K::Damaged),

@@ -86,11 +86,11 @@ impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;
 
     fn lookup(&self, at: ChunkAt) -> Result<Lookup<Arc<Chunk>>, Error> {
-        self.parts.transfers.look_up(at, |world| world.lookup(at))
+        self.parts.look_up(at, |world| world.lookup(at))
     }
 
     fn lookup_many(&self, at: &[ChunkAt]) -> Vec<Result<Lookup<Arc<Chunk>>, Error>> {
-        self.parts.transfers.look_up_many(at, ChunkSource::lookup_many)
+        self.parts.look_up_many(at, ChunkSource::lookup_many)
     }
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
@@ -106,22 +106,23 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        self.parts.transfers.look_up(at, |world| Ok(of_life(world, world.find_chunk(at)?)))
+        self.parts.look_up(at, |world| Ok(of_life(world, world.find_chunk(at)?)))
     }
 
     fn find_chunks(&self, at: &[ChunkAt]) -> Vec<Result<Found<Arc<Chunk>>, Error>> {
-        self.parts.transfers.look_up_many(at, |world, at| {
+        self.parts.look_up_many(at, |world, at| {
             let found = world.find_chunks(at);
             found.into_iter().map(|found| Ok(of_life(world, found?))).collect()
         })
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        let found = self.parts.transfers.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
+        let found = self.parts.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
         Ok(found.unwrap_or(Lookup::NotFound))
     }
 
     fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {
+        self.parts.submissions.apply_for(&[at])?;
         let found = self.parts.open.with_stored(self.segment_of(at), |world| world.has_origin(at, origin))?;
         Ok(found.unwrap_or(false))
     }
@@ -154,6 +155,7 @@ impl<H: SegmentHome> MergeTarget for SegmentedWorld<H> {
 
     /// Finishes a transfer: entities in transit cannot be compared.
     fn begin_merge(&self) -> Result<(), Error> {
+        self.parts.submissions.apply_all()?;
         self.parts.transfers.resolve()
     }
 

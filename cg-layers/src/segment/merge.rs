@@ -19,8 +19,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cg_format::ChunkAt;
 use cg_format::entity::{Entity, Owner};
+use cg_format::{ChunkAt, ChunkSource as _};
 use cg_store::error::ConflictKey;
 use cg_store::{Durability, Error};
 
@@ -160,7 +160,7 @@ impl<H: SegmentHome> Merging<'_, H> {
         if found != Some(leaving(entity)) {
             return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
         }
-        if self.world.load(*to)?.is_none() {
+        if self.world.parts.open.look_up(*to, |world| world.lookup(*to))?.here().is_none() {
             return Err(Error::Conflict { key: ConflictKey::Chunk(*to) });
         }
         Ok(())

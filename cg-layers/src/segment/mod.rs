@@ -20,15 +20,17 @@
 //! | `Ticks` | the segment that had the last turn | ticks over all open segments |
 //! | `Borders` | the locks of transfers, and what is being put or was deleted | whether an entity may be put, and where it is |
 //! | `Transfers` | `OpenSegments` and `Borders` | transfers, and reads that see none half done |
+//! | `Submissions` | batches that wait for their segments | submissions, and that every call sees what was submitted before it |
 //!
 //! | what is to be added | its place |
 //! |---|---|
-//! | a call of the host for chunks or entities | a method of [`SegmentedWorld`], over `OpenSegments` or, if it reads, `Transfers::look_up` |
+//! | a call of the host for chunks or entities | a method of [`SegmentedWorld`], after `Submissions::apply`, over `OpenSegments` or, if it reads, `Parts::look_up`; one that waits for no disk in `tick_thread` |
 //! | work on all open segments, as metrics | `OpenSegments::for_each_open`; without waiting for any, as ticks, `list` and `if_open` |
 //! | an action on a whole segment | a method of [`Segments`] |
 //! | another kind of value in a segment's transaction | `transaction`, which implements the store of a transaction |
 
 mod accept;
+mod acceptance;
 mod at_rest;
 mod borders;
 mod checks;
@@ -45,6 +47,7 @@ mod old_merge;
 mod open;
 mod options;
 mod parts;
+mod pending;
 mod places;
 mod pos;
 mod putting;
@@ -55,6 +58,8 @@ mod root;
 mod rows;
 mod segments;
 mod slots;
+mod submissions;
+mod tick_thread;
 mod ticks;
 mod time;
 mod transaction;
@@ -62,6 +67,7 @@ mod transfer;
 mod transfers;
 #[cfg(feature = "rocks")]
 mod verify;
+mod waiting;
 mod world;
 
 pub use accept::AcceptedSegments;

@@ -62,6 +62,26 @@ impl<H: SegmentHome> OpenSegments<H> {
         self.slots.count()
     }
 
+    /// The memory that writes of a segment may take before they are stored.
+    pub(super) const fn queue_bytes(&self) -> u64 {
+        self.options.queue_bytes
+    }
+
+    /// Marks a slot as used now.
+    pub(super) fn mark(&self, slot: &Slot) {
+        self.slots.mark(slot);
+    }
+
+    /// Stores a refusal of what was submitted that no ticket has reported.
+    pub(super) fn note_refusal(&self, refusal: Error) {
+        self.slots.note_refusal(refusal);
+    }
+
+    /// Reports all such refusals, as one error.
+    pub(super) fn check_refusals(&self) -> Result<(), Error> {
+        self.slots.check_refusals()
+    }
+
     /// Refuses calls after [`close`](Self::close).
     pub(super) fn check(&self) -> Result<(), Error> {
         self.slots.check()
@@ -154,6 +174,14 @@ impl<H: SegmentHome> OpenSegments<H> {
     pub(super) fn if_open<T>(&self, segment: SegmentPos, show: impl FnOnce(&World) -> T) -> Option<T> {
         let slot = self.slots.find(segment)?;
         let world = slot.world.try_read()?;
+        world.as_ref().map(show)
+    }
+
+    /// As [`if_open`](Self::if_open), as a use of the segment.
+    pub(super) fn use_if_open<T>(&self, segment: SegmentPos, show: impl FnOnce(&World) -> T) -> Option<T> {
+        let slot = self.slots.find(segment)?;
+        let world = slot.world.try_read()?;
+        self.slots.mark(&slot);
         world.as_ref().map(show)
     }
 

@@ -10,16 +10,18 @@ use super::open::OpenSegments;
 use super::options::SegmentOptions;
 use super::root::Root;
 use super::rows::SegmentState;
+use super::submissions::Submissions;
 use super::ticks::Ticks;
 use super::transfers::Transfers;
 
 /// The parts of a segmented world. Each uses those before it.
-pub(super) struct Parts<H> {
+pub(super) struct Parts<H: SegmentHome> {
     pub(super) root: Arc<Root>,
     pub(super) open: Arc<OpenSegments<H>>,
     pub(super) ticks: Ticks<H>,
     pub(super) borders: Arc<Borders<H>>,
-    pub(super) transfers: Transfers<H>,
+    pub(super) transfers: Arc<Transfers<H>>,
+    pub(super) submissions: Arc<Submissions<H>>,
 }
 
 impl<H: SegmentHome> Parts<H> {
@@ -34,13 +36,14 @@ impl<H: SegmentHome> Parts<H> {
         let open = Arc::new(OpenSegments::new(Arc::clone(&root), home, options));
         let ticks = Ticks::new(Arc::clone(&open));
         let borders = Arc::new(Borders::new(Arc::clone(&open)));
-        let transfers = Transfers::new(Arc::clone(&open), Arc::clone(&borders));
+        let transfers = Arc::new(Transfers::new(Arc::clone(&open), Arc::clone(&borders)));
+        let submissions = Submissions::new(Arc::clone(&open), Arc::clone(&borders), Arc::clone(&transfers));
         root.refuse_old_merge()?;
         for segment in root.segments(SegmentState::Deleting) {
             open.finish_deletion(segment)?;
             borders.forget_entities_of(segment)?;
         }
         transfers.finish_at_open()?;
-        Ok(Self { root, open, ticks, borders, transfers })
+        Ok(Self { root, open, ticks, borders, transfers, submissions: Arc::new(submissions) })
     }
 }

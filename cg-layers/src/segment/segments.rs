@@ -75,6 +75,7 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let open = &self.parts.open;
+        self.parts.submissions.apply(segment)?;
         open.with_there(segment, |world| open.inside(|| show(world)))
     }
 
@@ -109,6 +110,7 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         let parts = self.parts;
         parts.open.refuse_inside()?;
         parts.open.check()?;
+        parts.submissions.apply_before_deletion(segment);
         let _alone = parts.borders.moving().lock();
         parts.transfers.resolve_except(segment)?;
         // The segment is released first: a call that puts entities reads it while it blocks transfers.

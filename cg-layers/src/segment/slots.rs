@@ -22,6 +22,8 @@ pub(super) struct Slots {
     cache_bytes: u64,
     /// Held while it is divided.
     dividing: Mutex<(), rank::SegmentDividing>,
+    /// Refusals of what was submitted that no ticket and no flush of the host has reported.
+    refusals: Mutex<Option<Error>, rank::SegmentRefusals>,
     /// Set before everything is closed, and never cleared.
     closed: AtomicBool,
 }
@@ -41,8 +43,8 @@ impl Slot {
 
 impl Slots {
     pub(super) fn new(max_open: usize, cache_bytes: u64) -> Self {
-        let (all, clock, dividing, closed) = Default::default();
-        Self { all, clock, max_open: max_open.max(1), cache_bytes, dividing, closed }
+        let (all, clock, dividing, refusals, closed) = Default::default();
+        Self { all, clock, max_open: max_open.max(1), cache_bytes, dividing, refusals, closed }
     }
 
     /// The slot of a segment. Marks it as used now.
@@ -111,6 +113,24 @@ impl Slots {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
+    /// Stores a refusal of what was submitted that no ticket has reported.
+    pub(super) fn note_refusal(&self, refusal: Error) {
+        let mut refusals = self.refusals.lock();
+        let (new, count) = match refusal {
+            Error::DeferredWrite { error, others } => (error, others + 1),
+            refusal => (Box::new(refusal), 1),
+        };
+        match &mut *refusals {
+            Some(Error::DeferredWrite { others, .. }) => *others += count,
+            none => *none = Some(Error::DeferredWrite { error: new, others: count - 1 }),
+        }
+    }
+
+    /// Reports all such refusals, as one error.
+    pub(super) fn check_refusals(&self) -> Result<(), Error> {
+        self.refusals.lock().take().map_or(Ok(()), Err)
+    }
+
     /// Closes the least recently used segments until there is room for one more. Segments in use stay open. So do
     /// those whose accepted commits cannot be written, as closing would lose the commits. Their users get the reason
     /// as an error. The caller [divides](Self::divide) the memory afterwards.
@@ -123,11 +143,14 @@ impl Slots {
                 break;
             }
             let Some(mut world) = slot.world.try_write() else { continue };
-            if let Some(error) = world.as_ref().and_then(|world| world.flush().err())
-                && !matches!(error, Error::Closed)
-            {
-                tracing::warn!(%error, %segment, "a segment stays open because it cannot be written");
-                continue;
+            match world.as_ref().map_or(Ok(()), World::flush) {
+                Ok(()) | Err(Error::Closed) => {}
+                // It was flushed all the same.
+                Err(refusal @ Error::DeferredWrite { .. }) => self.note_refusal(refusal),
+                Err(error) => {
+                    tracing::warn!(%error, %segment, "a segment stays open because it cannot be written");
+                    continue;
+                }
             }
             if let Some(unused) = world.take() {
                 open -= 1;

@@ -57,6 +57,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         body: impl FnOnce(&mut SegmentTransaction<'_, '_>) -> Result<T, X>,
     ) -> Result<T, X> {
         let parts = &*self.parts;
+        parts.submissions.apply(segment)?;
+        parts.submissions.apply_entities();
         parts.transfers.try_to_resolve();
         let (mut putting, mut deleted) = (None, Vec::new());
         let committed = parts.open.with_made(segment, |world| {

@@ -182,7 +182,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Errors
     /// As [`World::entity`], and as [`load`](Self::load).
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        Ok(self.parts.transfers.at_rest(id, |world| world.entity(id))?.flatten())
+        Ok(self.parts.at_rest(id, |world| world.entity(id))?.flatten())
     }
 
     /// Transfers entities to the chunks that own them now, within a segment or to another one. Each arrives as it is
@@ -211,6 +211,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ) -> Result<(), Error> {
         self.parts.open.refuse_inside()?;
         let entities: BTreeMap<_, _> = entities.into_iter().collect();
+        self.parts.submissions.apply_all()?;
         let _alone = self.parts.borders.moving().lock();
         self.parts.transfers.resolve()?;
         self.parts.transfers.transfer(entities)
@@ -270,18 +271,28 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tick(&self, now: GameTick, players: &[PlayerAt], budget: Duration) -> Result<TickReport, Error> {
+        self.parts.submissions.try_again();
         self.parts.ticks.tick(now, players, budget)
     }
 
-    /// Waits until everything that was committed survives a power cut.
+    /// Waits until everything that was committed or submitted survives a power cut.
     ///
     /// # Errors
-    /// As [`World::flush`].
+    /// As [`World::flush`]; why a segment does not take what was submitted to it. The other segments are flushed.
     pub fn flush(&self) -> Result<(), Error> {
+        let parts = &*self.parts;
+        let applied = parts.submissions.apply_all();
         self.root().flush()?;
-        self.parts.open.for_each_open(World::flush)?;
-        self.parts.borders.forget_left();
-        Ok(())
+        parts.open.for_each_open(|world| match world.flush() {
+            // It has done its work, and so do the others before this is reported.
+            Err(refusal @ Error::DeferredWrite { .. }) => {
+                parts.open.note_refusal(refusal);
+                Ok(())
+            }
+            flushed => flushed,
+        })?;
+        parts.borders.forget_left();
+        applied.and_then(|()| parts.open.check_refusals())
     }
 
     /// Closes every segment and then the root. Later calls on any handle fail with [`Error::Closed`].
@@ -289,8 +300,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Errors
     /// The first error of closing any of them. All are closed.
     pub fn close(&self) -> Result<(), Error> {
+        let applied = self.parts.submissions.close();
         let closed = self.parts.open.close();
-        closed.and(self.root().close())
+        let refused = self.parts.open.check_refusals();
+        let root = self.root().close();
+        applied.and(closed).and(refused).and(root)
     }
 }
 

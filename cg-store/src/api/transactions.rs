@@ -89,8 +89,8 @@ impl World {
     /// whole, as it may lose the newest queued commits.
     ///
     /// What cannot be stored is found when it is accepted. Then nothing of the batch is written, and the [ticket](WriteTicket)
-    /// reports it. If the ticket is dropped, the next [`flush`](Self::flush) or [`close`](Self::close) reports it. A segment of a
-    /// segmented world accepts a batch before this returns, so inside a transaction of that segment it is [`Error::Nested`].
+    /// reports it. If the ticket is dropped, the next [`flush`](Self::flush) or [`close`](Self::close) reports it.
+    ///
     /// ```
     /// use cg_store::prelude::*;
     /// let world = World::builder().in_memory()?;

@@ -5,6 +5,7 @@
 //! change in every release.
 
 mod base;
+pub mod batch;
 
 #[cfg(feature = "rocks")]
 use std::path::Path;
@@ -16,6 +17,7 @@ use cg_tiering::{GameTick, PlayerAt};
 
 #[cfg(feature = "rocks")]
 pub use crate::admin::quarantine::salvage_in;
+pub use crate::commit::submit::{DeferredOutcome, DeferredTicket, DefersBatches};
 pub use crate::commit::transaction::{
     Check, Checked, ChunkChange, ChunkWrites, Ground, Resolved, TxStore, ValueStore, Writes, reason,
     resolve_ownership,

@@ -109,6 +109,10 @@ order! {
     SegmentTicking,
     /// Registrations of a segmented world.
     SegmentNaming,
+    /// The right to give the batches of a segment to its world.
+    SegmentAccepting,
+    /// Which thread has that right.
+    SegmentAcceptor,
     /// The wait for the users of a segment, to close it for good.
     SegmentClosing,
     /// Entities that cross borders; readers put or look for entities.
@@ -121,6 +125,10 @@ order! {
     SegmentDividing,
     /// Which segments are open.
     SegmentSlots,
+    /// Batches that wait for their segment.
+    SegmentSubmitted,
+    /// Refusals of such batches that no ticket has reported.
+    SegmentRefusals,
     /// The time and the players that segments were told last.
     SegmentTime,
     /// Which segments there are.
@@ -189,6 +197,8 @@ order! {
     Queue,
     /// The batches that are not accepted.
     Submitted,
+    /// The outcome of a batch that a layer gives to a world.
+    DeferredOutcome,
     /// The outcome of a batch.
     Outcome,
     /// The answer of a background load.

@@ -6,6 +6,7 @@ mod memory;
 mod merge;
 mod model;
 mod refuse;
+mod submit;
 mod ticks;
 mod transaction;
 mod transfer;

@@ -55,8 +55,13 @@ impl Crashing {
 
     pub(crate) fn open_with(&self, is_new: bool, segments: &SegmentOptions) -> SegmentedWorld<Self> {
         self.fuse.set(i64::MAX);
-        let root = World::builder().options(&segments.world).over(self.root.clone()).expect("a root");
-        SegmentedWorld::begin(self.clone(), root, is_new.then_some(16), segments).expect("begins")
+        SegmentedWorld::begin(self.clone(), self.root(segments), is_new.then_some(16), segments)
+            .expect("begins")
+    }
+
+    /// The world of the root.
+    pub(crate) fn root(&self, segments: &SegmentOptions) -> World {
+        World::builder().options(&segments.world).over(self.root.clone()).expect("a root")
     }
 
     /// The engine of a segment, whether or not its world is open.

@@ -1,6 +1,7 @@
 //! A batch of writes that is submitted as one: new values, and changes of what is stored when the batch is accepted.
 
-use std::collections::BTreeSet;
+mod places;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -301,7 +302,7 @@ impl WriteBatch {
     }
 
     /// About the memory that it holds until it is written.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         /// Memory of an entry here and later in the queue.
         const ENTRY_BYTES: usize = 256;
         let entity_bytes = |entity: &Entity| entity.components().map(|(_, bytes)| bytes.len()).sum();
@@ -326,7 +327,7 @@ impl WriteBatch {
     ///
     /// # Errors
     /// As [`Transaction::set_block`], and those of the host's functions.
-    pub(super) fn write_to(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
+    pub(crate) fn write_to(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
         tx.write_all(self.others.clone());
         for (at, write) in &self.chunks {
             match write {
@@ -351,21 +352,6 @@ impl WriteBatch {
     /// Whether it puts or deletes entities, which changes the chunks that refer to them.
     pub(crate) fn touches_entities(&self) -> bool {
         !self.entities.is_empty()
-    }
-
-    /// Adds the places of the chunks that it writes.
-    pub(super) fn add_places(&self, places: &mut BTreeSet<ChunkAt>) {
-        for (at, write) in &self.chunks {
-            match write {
-                Write::Put(Saved::Column(column)) => {
-                    let chunks = column.placed(at.dimension, at.pos.x(), at.pos.z());
-                    places.extend(chunks.into_iter().flatten().map(|(at, _)| at));
-                }
-                Write::Put(Saved::Chunk(_)) | Write::Delete | Write::Change(_) => {
-                    places.insert(*at);
-                }
-            }
-        }
     }
 
     /// The columns of the chunks, each at least once.

@@ -16,6 +16,7 @@
 //!   [`close`](World::close). All refusals are logged and counted.
 
 pub(super) mod batch;
+mod deferred;
 mod load;
 mod read_ahead;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub(super) mod ticket;
 pub(crate) use read_ahead::ReadAhead;
 
 pub use batch::WriteBatch;
+pub use deferred::{DeferredOutcome, DeferredTicket, DefersBatches};
 pub use ticket::WriteTicket;
 
 use std::sync::Arc;

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
+use super::deferred::Deferred;
 use crate::commit::queue::CommitQueue;
 use crate::commit::state::CommitState;
 use crate::commit::transaction::Committed;
@@ -134,19 +135,34 @@ impl TicketIssuer {
 ///     Ok(accepted.seq.get())
 /// }
 /// ```
-pub struct WriteTicket {
+pub struct WriteTicket(pub(super) Kind);
+
+/// Who knows the outcome.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// The world that has the batch.
+    World(Queued),
+    /// A layer that gives it to a world.
+    Deferred(Arc<Deferred>),
+}
+
+/// A batch in the queue of a world.
+pub(super) struct Queued {
     issuer: Arc<TicketIssuer>,
     outcome: Arc<Outcome>,
 }
 
 impl WriteTicket {
     pub(super) fn waiting(issuer: &Arc<TicketIssuer>, outcome: Arc<Outcome>) -> Self {
-        Self { issuer: Arc::clone(issuer), outcome }
+        Self(Kind::World(Queued { issuer: Arc::clone(issuer), outcome }))
     }
 
     /// Whether the batch was accepted or refused, so that [`wait`](Self::wait) would not wait. Never blocks.
     pub fn is_finished(&self) -> bool {
-        self.outcome.is_finished()
+        match &self.0 {
+            Kind::World(queued) => queued.outcome.is_finished(),
+            Kind::Deferred(deferred) => deferred.is_finished(),
+        }
     }
 
     /// Waits until the batch and everything submitted before it is accepted. Returns the commit that it became, whose
@@ -158,6 +174,15 @@ impl WriteTicket {
     /// but takes no commits, the reason: the batch waits, and is accepted when the world is
     /// [resumed](crate::World::resume).
     pub fn wait(self) -> Result<Committed<()>, Error> {
+        match &self.0 {
+            Kind::World(queued) => queued.wait(),
+            Kind::Deferred(deferred) => deferred.wait(),
+        }
+    }
+}
+
+impl Queued {
+    fn wait(&self) -> Result<Committed<()>, Error> {
         if !self.outcome.is_finished() {
             // If the world is gone, the batch has an outcome since the first check.
             let mut wakers = Vec::new();
@@ -169,12 +194,8 @@ impl WriteTicket {
         let seq = self.outcome.outcome().unwrap_or(Err(Error::Closed))?;
         Ok(Committed::new(self.issuer.world.clone(), (), seq))
     }
-}
 
-impl Future for WriteTicket {
-    type Output = Result<Committed<()>, Error>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(&self, context: &Context<'_>) -> Poll<Result<Committed<()>, Error>> {
         // Registered first: a world that stops taking commits after the check below wakes the task.
         let mut outcome = self.outcome.poll(context);
         if outcome.is_none() {
@@ -190,7 +211,18 @@ impl Future for WriteTicket {
     }
 }
 
-impl Drop for WriteTicket {
+impl Future for WriteTicket {
+    type Output = Result<Committed<()>, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &self.0 {
+            Kind::World(queued) => queued.poll(context),
+            Kind::Deferred(deferred) => deferred.poll(context),
+        }
+    }
+}
+
+impl Drop for Queued {
     fn drop(&mut self) {
         if let Some(refusal) = self.outcome.forget()
             && let Some(queue) = self.issuer.queue.upgrade()
@@ -200,8 +232,22 @@ impl Drop for WriteTicket {
     }
 }
 
+impl Drop for WriteTicket {
+    fn drop(&mut self) {
+        if let Kind::Deferred(deferred) = &self.0 {
+            deferred.forget();
+        }
+    }
+}
+
+impl fmt::Debug for Queued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queued").field("outcome", &self.outcome).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for WriteTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteTicket").field("outcome", &self.outcome).finish_non_exhaustive()
+        f.debug_tuple("WriteTicket").field(&self.0).finish()
     }
 }

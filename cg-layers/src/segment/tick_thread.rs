@@ -1,0 +1,88 @@
+//! The calls for a tick thread, which wait for no disk: not even where a segment must be opened first.
+
+use std::sync::Arc;
+
+use cg_format::ChunkAt;
+use cg_store::layer::batch;
+use cg_store::{LoadTicket, Peek, Refused, WriteBatch, WriteTicket};
+
+use super::home::SegmentHome;
+use super::rows::SegmentState;
+use super::world::SegmentedWorld;
+
+impl<H: SegmentHome> SegmentedWorld<H> {
+    /// Submits writes to the segment of a chunk, as [`World::submit`](cg_store::World::submit) does to a world. They are
+    /// accepted after this call, those of one segment in the order of such calls, and at the latest when a thread reads.
+    ///
+    /// Never waits for the disk, for other commits, or for a segment. If the segment is closed, or not stored yet, a
+    /// background thread opens or creates it and gives it what was submitted. Every call of this world that begins
+    /// afterwards, on any thread, sees the batch whole. One that reads in the segment before that opens it itself.
+    ///
+    /// A batch that puts, deletes or changes entities follows the rules of [`transaction`](Self::transaction): the root stores
+    /// their places, in a commit of a background thread. A change of an entity that this segment does not contain does
+    /// nothing. Inside a closure of `transaction` or [`Segments::with`](crate::Segments::with), a batch with entities that was
+    /// submitted meanwhile is not seen before the closure has ended.
+    ///
+    /// A segment is closed for lack of room only after all that it was given is accepted and synced. What still waits for
+    /// it then opens it again. What waits takes at most [`queue_bytes`](cg_store::WorldOptions::queue_bytes) of memory for
+    /// all segments that are not open; an open one has its own queue.
+    ///
+    /// If a segment cannot be opened because of its content, the [tickets](WriteTicket) of its batches report
+    /// [`SegmentError::NotAccepted`](crate::SegmentError::NotAccepted), and nothing of them is stored. If its storage cannot be
+    /// reached or written now, they wait: readers of the segment and [`flush`](Self::flush) get the reason, and they and each
+    /// [`tick`](Self::tick) try again. A refusal whose ticket is dropped is reported by the next `flush` or
+    /// [`close`](Self::close).
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// use cg_layers::{SegmentOptions, SegmentedWorld};
+    /// let world = SegmentedWorld::in_memory(&[], &SegmentOptions::default())?;
+    /// let names = world.register(&Registration {
+    ///     blocks: vec![BlockOffer::new(Name::new("game:stone")?)],
+    ///     dimensions: vec![Name::new("game:overworld")?],
+    ///     ..Registration::default()
+    /// })?;
+    /// let stone = names.block_id("game:stone").expect("just registered");
+    /// let overworld = names.dimension("game:overworld").expect("just registered");
+    /// let at = ChunkAt::new(overworld, ChunkPos::new(100, 0, -100)?);
+    /// let mut batch = WriteBatch::new();
+    /// batch.save(at, Chunk::filled(stone, &names.current_schema())?);
+    /// let ticket = world.submit(at, batch)?;
+    /// assert!(world.load(at)?.is_some());
+    /// ticket.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SegmentError::TwoSegments`](crate::SegmentError::TwoSegments) if the batch touches another segment, as far as that is
+    /// known without reading, and [`SegmentError::ValuesOfRoot`](crate::SegmentError::ValuesOfRoot); as `World::submit`.
+    /// Nothing was taken then: [`Refused`] gives the batch back.
+    pub fn submit(&self, at: ChunkAt, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
+        self.parts.submissions.submit(self.segment_of(at), batch)
+    }
+
+    /// A chunk if memory has it, as [`World::peek`](cg_store::World::peek). Opens no segment and waits for none: of a closed
+    /// one memory does not say anything.
+    pub fn peek(&self, at: ChunkAt) -> Peek {
+        let (parts, segment) = (&*self.parts, self.segment_of(at));
+        if parts.submissions.may_concern(segment, at) || parts.borders.is_unfinished() {
+            return Peek::NotLoaded;
+        }
+        match parts.open.use_if_open(segment, |world| world.peek(at)) {
+            Some(peek) => peek,
+            None if parts.root.state(segment) == Some(SegmentState::There) => Peek::NotLoaded,
+            // One that is being created has nothing yet that is not submitted.
+            None => Peek::Absent,
+        }
+    }
+
+    /// Starts to load chunks in the background, as
+    /// [`World::load_in_background`](cg_store::World::load_in_background). Their segments are opened there too.
+    pub fn load_in_background(&self, at: &[ChunkAt]) -> LoadTicket {
+        let weak = Arc::downgrade(&self.parts);
+        batch::load_in_background(self.root(), at, move |at| {
+            let world = Self { parts: weak.upgrade()? };
+            Some(world.load_many(at))
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Batches of writes, as a layer gives them to its worlds.
+
+use cg_format::entity::Owner;
+use cg_format::{ChunkAt, EntityId};
+
+use crate::api::world::World;
+use crate::commit::submit::WriteBatch;
+use crate::commit::transaction::{Transaction, Tx, Writes};
+use crate::read::chunk::{LoadResult, LoadTicket, panicked};
+use crate::rt::answer::answer;
+use crate::rt::pool::caught;
+use crate::storage::error::Error;
+
+/// Calls a function with the places that a batch is known to touch: of each chunk, of the lowest and the highest chunk of
+/// each column, and of the owner of each entity that it puts.
+pub fn for_each_place(batch: &WriteBatch, place: impl FnMut(ChunkAt)) {
+    batch.for_each_place(place);
+}
+
+/// Whether a batch puts, deletes or changes entities.
+pub fn touches_entities(batch: &WriteBatch) -> bool {
+    batch.touches_entities()
+}
+
+/// Whether a batch concerns a chunk, as far as that is known without reading.
+pub fn may_concern(batch: &WriteBatch, at: ChunkAt) -> bool {
+    batch.may_concern(at)
+}
+
+/// Whether a batch has properties, objects or records.
+pub fn has_values(batch: &WriteBatch) -> bool {
+    batch.has_values()
+}
+
+/// About the memory that a batch holds.
+pub fn memory_bytes(batch: &WriteBatch) -> u64 {
+    batch.memory_bytes()
+}
+
+/// Repeats the writes of a batch in a transaction that has none yet.
+///
+/// # Errors
+/// As a transaction of these writes, and those of the host's functions.
+pub fn write_batch(batch: &WriteBatch, tx: &mut Transaction<'_>) -> Result<(), Error> {
+    batch.write_to(tx)
+}
+
+/// What a transaction has written.
+pub const fn writes_of<S>(tx: &Tx<S>) -> &Writes {
+    &tx.writes
+}
+
+/// The entities that writes put, and those that they delete.
+pub fn entities_of(writes: &Writes) -> [Vec<EntityId>; 2] {
+    let of = |is_put: bool| {
+        let matching = writes.entities.iter().filter(|(_, entity)| entity.is_some() == is_put);
+        matching.map(|(id, _)| *id).collect()
+    };
+    [of(true), of(false)]
+}
+
+/// The chunks that writes save or delete, and those that own the entities that they put.
+pub fn places_of(writes: &Writes) -> impl Iterator<Item = ChunkAt> {
+    let owners = writes.entities.values().flatten().filter_map(|entity| match entity.owner {
+        Owner::Chunk(at) => Some(at),
+        Owner::Detached(_) => None,
+    });
+    writes.chunks.keys().copied().chain(owners)
+}
+
+/// Loads chunks by a function on the threads of a world, as [`World::load_in_background`]. `None` means that there is no
+/// world any more.
+pub fn load_in_background(
+    world: &World,
+    at: &[ChunkAt],
+    load: impl FnOnce(&[ChunkAt]) -> Option<Vec<LoadResult>> + Send + 'static,
+) -> LoadTicket {
+    let (giver, answer) = answer();
+    let (at, count) = (at.to_vec(), at.len());
+    world.rooms().shared.pool.spawn(move || match caught(|| load(&at)) {
+        Ok(Some(found)) => giver.give(found),
+        Ok(None) => {}
+        Err(message) => giver.give(panicked(&at, &message)),
+    });
+    LoadTicket::new(answer, count)
+}
