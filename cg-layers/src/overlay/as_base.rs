@@ -73,6 +73,14 @@ impl<S: Base> Base for Overlay<S> {
         self.layered_chunks(at).into_iter().map(|shown| Ok(shown?.found)).collect()
     }
 
+    fn peek_chunk(&self, at: ChunkAt) -> Option<Found<Arc<Chunk>>> {
+        self.peek_layered(at)
+    }
+
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        self.base().spawn(job);
+    }
+
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
         Ok(self.layered::<Entities>(&id)?.found)
     }

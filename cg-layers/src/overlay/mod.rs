@@ -25,6 +25,7 @@ mod merge;
 mod pool;
 mod rebase;
 mod sweep;
+mod tick_thread;
 mod transaction;
 mod values;
 mod verify;

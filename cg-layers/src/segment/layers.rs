@@ -26,6 +26,10 @@ macro_rules! answer_from_root {
             0
         }
 
+        fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+            cg_store::layer::spawn(self.root(), job);
+        }
+
         fn upgrades(&self) -> ::std::sync::Arc<cg_registry::UpgradeFunctions> {
             self.root().upgrades()
         }
@@ -114,6 +118,10 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
             let found = world.find_chunks(at);
             found.into_iter().map(|found| Ok(of_life(world, found?))).collect()
         })
+    }
+
+    fn peek_chunk(&self, at: ChunkAt) -> Option<Found<Arc<Chunk>>> {
+        self.peek_in(at, |world| Some(of_life(world, world.peek_chunk(at)?)))
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use cg_format::ChunkAt;
-use cg_store::layer::batch;
-use cg_store::{LoadTicket, Peek, Refused, WriteBatch, WriteTicket};
+use cg_format::{ChunkAt, Lookup};
+use cg_store::layer::{Base as _, batch};
+use cg_store::{LoadTicket, Peek, Refused, World, WriteBatch, WriteTicket};
 
 use super::home::SegmentHome;
 use super::rows::SegmentState;
@@ -64,15 +64,27 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// A chunk if memory has it, as [`World::peek`](cg_store::World::peek). Opens no segment and waits for none: of a closed
     /// one memory does not say anything.
     pub fn peek(&self, at: ChunkAt) -> Peek {
+        match self.peek_chunk(at) {
+            Some(found) => found.here().map_or(Peek::Absent, |(chunk, _)| Peek::Here(chunk)),
+            None => Peek::NotLoaded,
+        }
+    }
+
+    /// What memory has of a chunk; `None` if it does not say.
+    pub(super) fn peek_in<T>(
+        &self,
+        at: ChunkAt,
+        peek: impl FnOnce(&World) -> Option<Lookup<T>>,
+    ) -> Option<Lookup<T>> {
         let (parts, segment) = (&*self.parts, self.segment_of(at));
         if parts.submissions.may_concern(segment, at) || parts.borders.is_unfinished() {
-            return Peek::NotLoaded;
+            return None;
         }
-        match parts.open.use_if_open(segment, |world| world.peek(at)) {
-            Some(peek) => peek,
-            None if parts.root.state(segment) == Some(SegmentState::There) => Peek::NotLoaded,
+        match parts.open.use_if_open(segment, peek) {
+            Some(found) => found,
+            None if parts.root.state(segment) == Some(SegmentState::There) => None,
             // One that is being created has nothing yet that is not submitted.
-            None => Peek::Absent,
+            None => Some(Lookup::NotFound),
         }
     }
 
@@ -80,7 +92,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// [`World::load_in_background`](cg_store::World::load_in_background). Their segments are opened there too.
     pub fn load_in_background(&self, at: &[ChunkAt]) -> LoadTicket {
         let weak = Arc::downgrade(&self.parts);
-        batch::load_in_background(self.root(), at, move |at| {
+        batch::load_in_background(self, at, move |at| {
             let world = Self { parts: weak.upgrade()? };
             Some(world.load_many(at))
         })

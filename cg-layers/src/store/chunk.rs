@@ -22,17 +22,28 @@ impl<S: Base> Store<S> {
     /// A chunk's row in a lease; `None` if there is none. A lookup in memory, else one key read. A delta also reads
     /// the base.
     pub(crate) fn chunk(&self, lease: u64, at: ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
-        if let Some(row) = self.cache.get(lease, at)
-            && (row.over.is_none() || row.over == Some(origin_of(&self.base.find_chunk(at)?)))
-        {
-            return Ok(Some(row));
+        match self.cached_chunk(lease, at) {
+            Some(row) if row.is_absent() => return Ok(None),
+            Some(row) if row.over.is_none() || row.over == Some(origin_of(&self.base.find_chunk(at)?)) => {
+                return Ok(Some(row));
+            }
+            _ => {}
         }
         let before = self.cache.begin_read();
         let bytes = self.rows.get(Space::ChunkL0, &key::overlay_chunk(lease, at))?;
-        let Some(bytes) = bytes else { return Ok(None) };
+        let Some(bytes) = bytes else {
+            self.cache.read(before, lease, at, &Row::absent());
+            return Ok(None);
+        };
         let row = self.decode_chunk(lease, at, &bytes)?;
         self.cache.read(before, lease, at, &row);
         Ok(Some(row))
+    }
+
+    /// A chunk's row in a lease as memory has it, which may be [absent](Row::is_absent); `None` if memory does not say. The
+    /// value of a delta is that over a chunk of the base that may have changed.
+    pub(crate) fn cached_chunk(&self, lease: u64, at: ChunkAt) -> Option<Row<Arc<Chunk>>> {
+        self.cache.get(lease, at)
     }
 
     /// Decodes a chunk's row.

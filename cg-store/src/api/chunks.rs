@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId};
+use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId, Lookup};
 
 use crate::api::world::World;
 use crate::commit::state::CommitState;
 use crate::engine::CommitSeq;
 use crate::kinds::property::Property;
-use crate::read::cache::Column;
+use crate::read::cache::{Column, Stored};
 use crate::read::chunk::{LoadResult, LoadTicket, Peek, panicked};
 use crate::rt::answer::answer;
 use crate::rt::pool::caught;
@@ -72,14 +72,16 @@ impl World {
     /// A chunk if memory has it. Never reads from disk and never waits for it. Of a column into which something was
     /// [submitted](Self::submit) that is not accepted yet, memory does not say anything.
     pub fn peek(&self, at: ChunkAt) -> Peek {
-        let rooms = self.rooms();
-        if rooms.commit.queue.last_concerning(&[at]).is_some() {
-            return Peek::NotLoaded;
-        }
-        match rooms.read.peek(at) {
+        match self.peek_stored(at) {
             Some(found) => found.here().map_or(Peek::Absent, |stored| Peek::Here(stored.chunk)),
             None => Peek::NotLoaded,
         }
+    }
+
+    /// As [`peek`](Self::peek), with the version.
+    pub(crate) fn peek_stored(&self, at: ChunkAt) -> Option<Lookup<Stored>> {
+        let rooms = self.rooms();
+        if rooms.commit.queue.last_concerning(&[at]).is_some() { None } else { rooms.read.peek(at) }
     }
 
     /// Starts to load chunks in the background; they are in memory when the answer is ready. Keeps no world open.

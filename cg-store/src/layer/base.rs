@@ -50,6 +50,15 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
     /// As [`ChunkSource::lookup`].
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error>;
 
+    /// A chunk and its origin, if memory has it; `None` if memory does not say. Never waits for the disk.
+    fn peek_chunk(&self, at: ChunkAt) -> Option<Found<Arc<Chunk>>> {
+        let _ = at;
+        None
+    }
+
+    /// Runs something in the background.
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>);
+
     /// Whether the origin of a chunk is certainly of this layer's history, so that what the layer has now was made of it.
     /// Not so where the layer was put back from a copy. Reads no row, but may open the world of a segment.
     ///
@@ -176,6 +185,14 @@ impl Base for World {
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         let stored = self.applied_for(&[at])?.read.stored(at)?;
         Ok(with_origin(self, stored))
+    }
+
+    fn peek_chunk(&self, at: ChunkAt) -> Option<Found<Arc<Chunk>>> {
+        Some(with_origin(self, self.peek_stored(at)?))
+    }
+
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        self.rooms().shared.pool.spawn(job);
     }
 
     fn has_origin(&self, _: ChunkAt, origin: Origin) -> Result<bool, Error> {

@@ -3,7 +3,7 @@
 use cg_format::entity::Owner;
 use cg_format::{ChunkAt, EntityId};
 
-use crate::api::world::World;
+use super::base::Base;
 use crate::commit::submit::WriteBatch;
 use crate::commit::transaction::{Transaction, Tx, Writes};
 use crate::read::chunk::{LoadResult, LoadTicket, panicked};
@@ -68,19 +68,19 @@ pub fn places_of(writes: &Writes) -> impl Iterator<Item = ChunkAt> {
     writes.chunks.keys().copied().chain(owners)
 }
 
-/// Loads chunks by a function on the threads of a world, as [`World::load_in_background`]. `None` means that there is no
-/// world any more.
+/// Loads chunks by a function on the threads of a layer, as
+/// [`World::load_in_background`](crate::World::load_in_background). `None` means that there is no layer any more.
 pub fn load_in_background(
-    world: &World,
+    layer: &impl Base,
     at: &[ChunkAt],
     load: impl FnOnce(&[ChunkAt]) -> Option<Vec<LoadResult>> + Send + 'static,
 ) -> LoadTicket {
     let (giver, answer) = answer();
     let (at, count) = (at.to_vec(), at.len());
-    world.rooms().shared.pool.spawn(move || match caught(|| load(&at)) {
+    layer.spawn(Box::new(move || match caught(|| load(&at)) {
         Ok(Some(found)) => giver.give(found),
         Ok(None) => {}
         Err(message) => giver.give(panicked(&at, &message)),
-    });
+    }));
     LoadTicket::new(answer, count)
 }

@@ -7,6 +7,10 @@ macro_rules! kept_of {
             self.$below.has_origin(at, origin)
         }
 
+        fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+            self.$below.spawn(job);
+        }
+
         fn find_property(&self, property: &Property) -> Result<cg_layers::Found<Vec<u8>>, Error> {
             self.$below.find_property(property)
         }
@@ -63,6 +67,7 @@ mod properties;
 mod rebase;
 mod refuse;
 mod stopped_merge;
+mod tick_thread;
 mod values;
 mod verify;
 
