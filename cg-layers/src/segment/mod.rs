@@ -25,7 +25,7 @@
 //! | what is to be added | its place |
 //! |---|---|
 //! | a call of the host for chunks or entities | a method of [`SegmentedWorld`], after `Submissions::apply`, over `OpenSegments` or, if it reads, `Parts::look_up`; one that waits for no disk in `tick_thread` |
-//! | work on all open segments, as metrics | `OpenSegments::for_each_open`; without waiting for any, as ticks, `list` and `if_open` |
+//! | work on all open segments, as `metrics` | `OpenSegments::for_each_open`; without waiting for any, as ticks, `list` and `if_open` |
 //! | an action on a whole segment | a method of [`Segments`] |
 //! | another kind of value in a segment's transaction | `transaction`, which implements the store of a transaction |
 
@@ -33,6 +33,8 @@ mod accept;
 mod acceptance;
 mod at_rest;
 mod borders;
+#[cfg(feature = "rocks")]
+mod checkpoint;
 mod checks;
 #[cfg(feature = "rocks")]
 mod disk;
@@ -43,11 +45,13 @@ mod inside;
 mod layers;
 mod look_up;
 mod merge;
+mod metrics;
 mod old_merge;
 mod open;
 mod options;
 mod parts;
 mod pending;
+mod pins;
 mod places;
 mod pos;
 mod putting;
@@ -68,6 +72,7 @@ mod transfers;
 #[cfg(feature = "rocks")]
 mod verify;
 mod waiting;
+mod walks;
 mod world;
 
 pub use accept::AcceptedSegments;
@@ -75,7 +80,9 @@ pub use accept::AcceptedSegments;
 pub use disk::OnDisk;
 pub use error::{MergedInPart, SegmentError};
 pub use home::{InMemory, SegmentHome};
+pub use metrics::SegmentedMetrics;
 pub use options::SegmentOptions;
+pub use pins::SegmentsPin;
 pub use pos::SegmentPos;
 pub use segments::Segments;
 pub use transaction::SegmentTransaction;

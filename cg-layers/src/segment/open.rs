@@ -18,6 +18,7 @@ use super::history;
 use super::home::SegmentHome;
 use super::inside;
 use super::options::SegmentOptions;
+use super::pins::Pins;
 use super::pos::SegmentPos;
 use super::root::Root;
 use super::rows::{SegmentState, own_property};
@@ -33,6 +34,7 @@ pub(super) struct OpenSegments<H> {
     options: WorldOptions,
     slots: Slots,
     time: GameTime,
+    pins: Arc<Pins>,
 }
 
 /// The lock of a slot: its world is not closed meanwhile.
@@ -45,7 +47,7 @@ impl<H: SegmentHome> OpenSegments<H> {
         let resources = resources(root.world());
         let time = GameTime::new(root.world().tiers().clock().now(), root.side_chunks(), &options.world);
         let options = WorldOptions { cache_bytes, resources, ..options.world.clone() };
-        Self { root, home, options, slots, time }
+        Self { root, home, options, slots, time, pins: Arc::default() }
     }
 
     pub(super) fn root(&self) -> &Root {
@@ -55,6 +57,11 @@ impl<H: SegmentHome> OpenSegments<H> {
     /// What segments are told of the time.
     pub(super) const fn time(&self) -> &GameTime {
         &self.time
+    }
+
+    /// The pinned areas.
+    pub(super) const fn pins(&self) -> &Arc<Pins> {
+        &self.pins
     }
 
     /// How many segments are open.
@@ -164,6 +171,15 @@ impl<H: SegmentHome> OpenSegments<H> {
         Ok(())
     }
 
+    /// As [`for_each_open`](Self::for_each_open), with the segments.
+    pub(super) fn for_each_open_segment(&self, mut show: impl FnMut(SegmentPos, &World)) {
+        for (segment, slot) in self.slots.all() {
+            if let Some(world) = &*slot.world.read_recursive() {
+                show(segment, world);
+            }
+        }
+    }
+
     /// The segments that are open, ascending, and those that are being opened or closed.
     pub(super) fn list(&self) -> Vec<SegmentPos> {
         self.slots.list()
@@ -253,6 +269,7 @@ impl<H: SegmentHome> OpenSegments<H> {
         let side_chunks = self.root.side_chunks();
         prefetch_only(world, move |at| segment.has(at, side_chunks));
         self.time.told().tell(segment, world);
+        self.pins.pin_in(segment, world, side_chunks);
     }
 
     /// The world in a slot, which stays open as long as it is held; `None` if `make` returns none.
@@ -278,7 +295,9 @@ impl<H: SegmentHome> OpenSegments<H> {
     /// Makes the world of an empty slot, unless another caller does. Returns whether there may be one.
     fn fill(&self, slot: &Slot, make: impl Fn() -> Result<Option<World>, Error>) -> Result<bool, Error> {
         // Before the slot is locked: closing others locks their slots one at a time.
-        self.slots.make_room(|world| self.home.close(world));
+        let side_chunks = self.root.side_chunks();
+        let is_kept = |segment| self.pins.keep_open(segment, side_chunks);
+        self.slots.make_room(is_kept, |world| self.home.close(world));
         // Does not wait: the holder opens the world, and may wait for `Borders`, which this thread may hold.
         let Some(mut world) = slot.world.try_write() else { return Ok(true) };
         if world.is_none() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cg_format::wire::{Reader, Writer};
-use cg_format::{BlockBox, BlockPos, ChunkAt, DecodeError, Dimension};
+use cg_format::{BlockBox, BlockPos, ChunkAt, ChunkBox, DecodeError, Dimension};
 
 /// A segment, by its position among the segments of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +41,16 @@ impl SegmentPos {
             && is_in(at.pos.x(), self.x)
             && is_in(at.pos.y(), self.y)
             && is_in(at.pos.z(), self.z)
+    }
+
+    /// Whether it has a chunk of a box.
+    pub(super) fn meets(self, dimension: Dimension, area: ChunkBox, side_chunks: u32) -> bool {
+        let of = |pos| Self::of(ChunkAt::new(dimension, pos), side_chunks);
+        let (min, max) = (of(area.min()), of(area.max()));
+        self.dimension == dimension
+            && (min.x..=max.x).contains(&self.x)
+            && (min.y..=max.y).contains(&self.y)
+            && (min.z..=max.z).contains(&self.z)
     }
 
     /// Its blocks. What would be beyond the ends of the world is at the ends.

@@ -92,6 +92,12 @@ impl Root {
         set.map(drop)
     }
 
+    /// Keeps names from being registered.
+    #[cfg(feature = "rocks")]
+    pub(super) fn hold_names(&self) -> cg_store::layer::MutexGuard<'_, ()> {
+        self.naming.lock()
+    }
+
     /// Issues ids for names, and gives them to `adopt` when they are synced.
     pub(super) fn register(
         &self,

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use cg_format::ChunkAt;
 use cg_format::key::Family;
+use cg_format::{ChunkAt, ChunkBox, Dimension};
 use cg_store::engine::ALL_KEYS;
 use cg_store::{Error, World};
 
 use super::home::SegmentHome;
 use super::parts::Parts;
+use super::pins::SegmentsPin;
 use super::pos::SegmentPos;
 use super::rows::SegmentState;
 
@@ -52,7 +53,8 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         self.parts
     }
 
-    /// The segments that are stored, ascending.
+    /// The segments that are stored, ascending. One that is created by what was
+    /// [submitted](crate::SegmentedWorld::submit) to it is not among them before it has taken that.
     pub fn list(&self) -> Vec<SegmentPos> {
         self.parts.root.segments(SegmentState::There)
     }
@@ -74,8 +76,17 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         segment: SegmentPos,
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let open = &self.parts.open;
         self.parts.submissions.apply(segment)?;
+        self.with_applied(segment, show)
+    }
+
+    /// As [`with`](Self::with), without what was submitted and waits.
+    pub(super) fn with_applied<T>(
+        self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let open = &self.parts.open;
         open.with_there(segment, |world| open.inside(|| show(world)))
     }
 
@@ -83,6 +94,27 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
     pub fn open_ahead(&self, at: &[ChunkAt]) {
         let segments: BTreeSet<_> = at.iter().map(|at| self.parts.root.segment_of(*at)).collect();
         self.parts.open.open_ahead(segments);
+    }
+
+    /// Pins the chunks of a box in memory until the guard is dropped, as [`WorldCache::pin`](cg_store::cache::WorldCache::pin)
+    /// does in each segment that the box meets. It loads nothing and opens nothing;
+    /// [`load_in_background`](crate::SegmentedWorld::load_in_background) does.
+    ///
+    /// Segments with a part of the box stay open once they are open: they are not closed for lack of room, and more than
+    /// [`max_open`](crate::SegmentOptions::max_open) are open if the box meets more. In a segment that is opened or
+    /// created later its part is pinned then.
+    ///
+    /// Waits for segments that are being opened, and as `WorldCache::pin` does in each.
+    pub fn pin(&self, dimension: Dimension, area: ChunkBox) -> SegmentsPin {
+        let open = &self.parts.open;
+        let pin = open.pins().pin(dimension, area);
+        let side_chunks = open.root().side_chunks();
+        open.for_each_open_segment(|segment, world| {
+            if segment.meets(dimension, area, side_chunks) {
+                open.pins().pin_in(segment, world, side_chunks);
+            }
+        });
+        pin
     }
 
     /// Rewrites a segment's files without overwritten and deleted rows. May take minutes; reads and writes continue.

@@ -131,16 +131,23 @@ impl Slots {
         self.refusals.lock().take().map_or(Ok(()), Err)
     }
 
-    /// Closes the least recently used segments until there is room for one more. Segments in use stay open. So do
+    /// Closes the least recently used segments until there is room for one more. Segments in use and those that are kept stay open. So do
     /// those whose accepted commits cannot be written, as closing would lose the commits. Their users get the reason
     /// as an error. The caller [divides](Self::divide) the memory afterwards.
-    pub(super) fn make_room(&self, close: impl Fn(World) -> Result<(), Error>) {
+    pub(super) fn make_room(
+        &self,
+        is_kept: impl Fn(SegmentPos) -> bool,
+        close: impl Fn(World) -> Result<(), Error>,
+    ) {
         let mut slots = self.all();
         slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
         let mut open = self.count();
         for (segment, slot) in slots {
             if open < self.max_open {
                 break;
+            }
+            if is_kept(segment) {
+                continue;
             }
             let Some(mut world) = slot.world.try_write() else { continue };
             match world.as_ref().map_or(Ok(()), World::flush) {

@@ -16,6 +16,7 @@
 //! **Invariant**: what was submitted to a segment before a call of this world began is seen by that call. So every public
 //! call first [applies](Submissions::apply) what waits, before it takes a lock that giving needs.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
@@ -152,6 +153,11 @@ impl<H: SegmentHome> Submissions<H> {
     /// Whether what waits may concern a chunk of a segment.
     pub(super) fn may_concern(&self, segment: SegmentPos, at: ChunkAt) -> bool {
         self.waiting.may_concern(segment, at)
+    }
+
+    /// How many batches wait for each segment, and the memory that they hold.
+    pub(super) fn waiting(&self) -> (BTreeMap<SegmentPos, u64>, u64) {
+        self.waiting.counts()
     }
 
     /// Gives a segment what was submitted to it before this call.

@@ -101,6 +101,13 @@ impl WaitingBatches {
         self.count.load(Ordering::Acquire) == 0
     }
 
+    /// How many wait for each segment, and the memory that they hold.
+    pub(super) fn counts(&self) -> (BTreeMap<SegmentPos, u64>, u64) {
+        let state = self.state.lock();
+        let count = |queue: &Queue| queue.waiting.len() as u64 + u64::from(queue.giving.is_some());
+        (state.of.iter().map(|(segment, queue)| (*segment, count(queue))).collect(), state.bytes)
+    }
+
     /// Whether one waits for a segment.
     pub(super) fn has(&self, segment: SegmentPos) -> bool {
         !self.is_empty() && self.state.lock().of.contains_key(&segment)

@@ -125,6 +125,8 @@ order! {
     SegmentDividing,
     /// Which segments are open.
     SegmentSlots,
+    /// The pinned areas of a segmented world.
+    SegmentPins,
     /// Batches that wait for their segment.
     SegmentSubmitted,
     /// Refusals of such batches that no ticket has reported.

@@ -11,6 +11,7 @@ mod ticks;
 mod transaction;
 mod transfer;
 mod verify;
+mod whole;
 
 use std::path::PathBuf;
 
