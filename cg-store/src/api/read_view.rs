@@ -17,6 +17,7 @@ use crate::api::world::World;
 use crate::commit::commit_log::CommitLog;
 use crate::engine::{CommitSeq, Readable as _};
 use crate::kinds::property;
+use crate::read::cache::Column;
 use crate::read::chunk::{Area, StoredChunk, WorldView};
 use crate::read::iterate::{StoredPlace, entities};
 use crate::storage::error::Error;
@@ -186,6 +187,52 @@ impl ReadView<'_> {
         visit: impl Fn(Result<StoredChunk<'_>, Error>) -> ControlFlow<B> + Sync,
     ) -> Result<Option<B>, Error> {
         self.inner.world.par_for_each_chunk(&self.inner.view, area, visit)
+    }
+
+    /// Shows the columns of a box that have a chunk in it, each with its chunks, until `visit` breaks. Position and column, or
+    /// the error of a damaged chunk of it.
+    ///
+    /// Columns come in squares of 16 by 16, which ascend by x and then z, and inside a square in that order too. A walk goes on
+    /// behind a column that was shown: `behind`, also in a later view. Damage that hides which chunks there are is shown at the
+    /// first column of its square, or of the box, and columns of it that follow may lack chunks.
+    ///
+    /// Reads past memory, and is no access for the tiers. Holds the chunks of four by sixteen columns, and some bytes for each
+    /// square. Reads a cold cluster once for each four columns along x.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use cg_store::prelude::*;
+    /// # let world = World::builder().in_memory()?;
+    /// # let overworld = world.registry().register_dimension("game:overworld")?;
+    /// # let [air] = world.registry().register_blocks([":air"])?;
+    /// # world.transaction(|tx| {
+    /// #     for x in 0..3 {
+    /// #         tx.save(ChunkAt::new(overworld, ChunkPos::new(x, 4, 0)?), tx.new_chunk(air)?);
+    /// #     }
+    /// #     Ok::<_, Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// let mut heights = Vec::new();
+    /// world.read_view(|view| {
+    ///     view.for_each_column(overworld, &ChunkBox::EVERYTHING, Some([0, 0]), |[x, _], column| {
+    ///         heights.extend(column.iter().flat_map(|column| column.chunks().map(|(y, _)| [x, y])));
+    ///         ControlFlow::<()>::Continue(())
+    ///     })
+    /// })?;
+    /// assert_eq!(heights, [[1, 4], [2, 4]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the engine fails. A column with more than 4,096 heights between its lowest and its highest chunk is shown as
+    /// [`Error::ColumnTooHigh`].
+    pub fn for_each_column<B>(
+        &self,
+        dimension: Dimension,
+        area: &ChunkBox,
+        behind: Option<[i64; 2]>,
+        visit: impl FnMut([i64; 2], Result<Column, Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        self.inner.for_each_column(dimension, area, behind, visit)
     }
 
     /// Decodes a stored chunk and carries it to the current schema generation. Nothing is written.

@@ -3,6 +3,7 @@
 pub(crate) mod boxes;
 pub(crate) mod cache;
 pub(crate) mod chunk;
+pub(crate) mod columns;
 pub(crate) mod delta;
 pub(crate) mod iterate;
 pub(crate) mod reader;

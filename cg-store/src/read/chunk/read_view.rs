@@ -50,7 +50,7 @@ impl WorldView<'_> {
         Reader::of_view(self.world, &self.view, &self.catalog, self.deltas.get())
     }
 
-    fn read_deltas(&self) -> Result<(), Error> {
+    pub(in crate::read) fn read_deltas(&self) -> Result<(), Error> {
         if self.deltas.get().is_none() {
             let read = DeltasInView::read(&self.view)?;
             self.deltas.get_or_init(|| read);

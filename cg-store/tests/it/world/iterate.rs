@@ -20,7 +20,7 @@ over_both_engines! {
 
 /// How a chunk of a test lies in the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lies {
+pub(super) enum Lies {
     Hot,
     Warm,
     Cold,
@@ -30,7 +30,7 @@ enum Lies {
     DeletedAboveCold,
 }
 
-const ALL: [Lies; 7] = [
+pub(super) const ALL: [Lies; 7] = [
     Lies::Hot,
     Lies::Warm,
     Lies::Cold,
@@ -41,7 +41,7 @@ const ALL: [Lies; 7] = [
 ];
 
 /// Stores chunks, and tells what a walk must find: each with its place and its mark.
-fn build(world: &World, ids: &Ids, chunks: &BTreeMap<ChunkAt, Lies>) -> Vec<(StoredPlace, Chunk)> {
+pub(super) fn build(world: &World, ids: &Ids, chunks: &BTreeMap<ChunkAt, Lies>) -> Vec<(StoredPlace, Chunk)> {
     let of = |wanted: &[Lies]| -> Vec<ChunkAt> {
         chunks.iter().filter(|(_, lies)| wanted.contains(lies)).map(|(at, _)| *at).collect()
     };

@@ -19,6 +19,7 @@ mod absence;
 mod boxes;
 mod calls;
 mod close;
+mod columns;
 mod copies;
 mod damage;
 mod deltas;
