@@ -15,6 +15,9 @@ over_both_engines! {
 /// The columns of a walk: their places, and the heights and chunks that each has.
 type Walked = Vec<([i64; 2], Result<Vec<(i64, Chunk)>, Error>)>;
 
+/// What a column of a sound world has.
+type Sound = ([i64; 2], Vec<(i64, Chunk)>);
+
 fn walk(world: &World, ids: &Ids, area: ChunkBox, behind: Option<[i64; 2]>) -> Walked {
     let mut found = Vec::new();
     let walked = world.read_view(|view| {
@@ -41,7 +44,7 @@ fn columns_are_whole_and_in_order_and_a_walk_goes_on_behind_each(world: &World) 
         (x >> 4, z >> 4, x, z, at.pos.y())
     };
     live.sort_by_key(|(place, _)| order(place.at));
-    let expected = |area: ChunkBox| -> Vec<([i64; 2], Vec<(i64, Chunk)>)> {
+    let expected = |area: ChunkBox| -> Vec<Sound> {
         let inside: Vec<_> = live.iter().filter(|(place, _)| area.contains(place.at.pos)).collect();
         let column = |place: &StoredPlace| [place.at.pos.x(), place.at.pos.z()];
         let columns = inside.chunk_by(|a, b| column(&a.0) == column(&b.0));
