@@ -126,12 +126,52 @@ impl Objects {
         position: Option<&ObjectKey>,
         max_count: usize,
     ) -> Result<ObjectPage, Error> {
+        self.page(prefix.as_ref(), position, max_count, ObjectEntry::of)
+    }
+
+    /// As [`list`](Self::list), with the objects that were deleted: their entries say so, and have the version at which
+    /// each was deleted. So one who has an older listing learns which objects are gone. A deleted object is listed until
+    /// [`purge_tombstones_before`](crate::tiers::Tiers::purge_tombstones_before).
+    ///
+    /// ```
+    /// use cg_store::prelude::*;
+    /// let world = World::builder().in_memory()?;
+    /// let objects = world.objects();
+    /// objects.put("a/1", *b"one")?;
+    /// objects.put("a/2", *b"two")?;
+    /// objects.delete("a/1")?;
+    /// let page = objects.list_with_deleted("a/", None, 100)?;
+    /// let deleted: Vec<_> = page.entries.iter().map(|entry| entry.is_deleted).collect();
+    /// assert_eq!(deleted, [true, false]);
+    /// assert_eq!(objects.list("a/", None, 100)?.entries.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn list_with_deleted(
+        &self,
+        prefix: impl AsRef<[u8]>,
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        let entry = |key: &[u8], object: ObjectView<'_>| ObjectEntry::with_deleted(key, object).map(Some);
+        self.page(prefix.as_ref(), position, max_count, entry)
+    }
+
+    fn page(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+        entry: impl Fn(&[u8], ObjectView<'_>) -> Result<Option<ObjectEntry>, Error>,
+    ) -> Result<ObjectPage, Error> {
         let mut page = ObjectPage { entries: Vec::new(), next: None };
         let behind = position.map(ObjectKey::as_bytes);
         let engine = self.engine()?;
         let _guard = engine.hold_apply()?;
-        let failed = scan_objects(&*engine, prefix.as_ref(), behind, |object| {
-            let entry = match object.and_then(|(key, object)| ObjectEntry::of(key, object)) {
+        let failed = scan_objects(&*engine, prefix, behind, |object| {
+            let entry = match object.and_then(|(key, object)| entry(key, object)) {
                 Ok(Some(entry)) => entry,
                 Ok(None) => return ControlFlow::Continue(()),
                 Err(error) => return ControlFlow::Break(Err(error)),

@@ -103,16 +103,26 @@ pub struct ObjectEntry {
     pub version: i64,
     /// The number of its bytes.
     pub len_bytes: u64,
+    /// Whether it is deleted. Such an object is listed by [`Objects::list_with_deleted`](crate::objects::Objects::list_with_deleted)
+    /// alone; it has no bytes, and the version at which it was deleted.
+    pub is_deleted: bool,
 }
 
 impl ObjectEntry {
+    /// The entry of a stored object, deleted or not.
+    pub(crate) fn with_deleted(key: &[u8], object: ObjectView<'_>) -> Result<Self, Error> {
+        let ObjectView { version, bytes } = object;
+        let len_bytes = bytes.map_or(0, |bytes| bytes.len() as u64);
+        Ok(Self { key: ObjectKey::new(key)?, version, len_bytes, is_deleted: bytes.is_none() })
+    }
+
     /// The entry of a stored object; `None` if it is deleted.
     ///
     /// # Errors
     /// [`Error::ObjectKey`] if the key is none.
     pub fn of(key: &[u8], object: ObjectView<'_>) -> Result<Option<Self>, Error> {
-        let ObjectView { version, bytes: Some(bytes) } = object else { return Ok(None) };
-        Ok(Some(Self { key: ObjectKey::new(key)?, version, len_bytes: bytes.len() as u64 }))
+        let entry = Self::with_deleted(key, object)?;
+        Ok((!entry.is_deleted).then_some(entry))
     }
 }
 

@@ -16,6 +16,7 @@ over_both_engines! {
     versions_do_not_go_back_inside_a_transaction
     keys_that_no_object_can_have
     a_listing_goes_on_where_it_stopped
+    deleted_objects_are_listed_for_who_asks
     objects_are_converted_to_a_new_key_in_one_commit
     who_read_an_object_that_changed_is_told
     blind_writes_count_each_other
@@ -241,6 +242,35 @@ fn a_listing_goes_on_where_it_stopped(world: &World) {
 }
 
 /// A game with more kinds of brick writes each object under a new key, and deletes the old one.
+fn deleted_objects_are_listed_for_who_asks(world: &World) {
+    let objects = world.objects();
+    for key in ["a/1", "a/2", "a/3", "b"] {
+        objects.put(key, *b"12").expect("commits");
+    }
+    objects.put("a/2", *b"123").expect("commits");
+    for key in ["a/2", "b"] {
+        objects.delete(key).expect("commits");
+    }
+    let list = |position: Option<&ObjectKey>, max_count| {
+        let page = objects.list_with_deleted("a/", position, max_count).expect("lists");
+        let entries = page.entries.iter();
+        let entries = entries.map(|it| (it.key.to_string(), it.version, it.len_bytes, it.is_deleted));
+        (entries.collect::<Vec<_>>(), page.next)
+    };
+    let (first, next) = list(None, 2);
+    assert_eq!(first, [("a/1".to_owned(), 0, 2, false), ("a/2".to_owned(), 1, 0, true)]);
+    assert_eq!(next, Some(ObjectKey::new("a/2").expect("a key")));
+    assert_eq!(list(next.as_ref(), 2), (vec![("a/3".to_owned(), 0, 2, false)], None));
+    let shown = objects.list("a/", None, 9).expect("lists").entries;
+    assert!(shown.len() == 2 && shown.iter().all(|entry| !entry.is_deleted));
+    // Counted on, it is no longer deleted; forgotten, it is not listed.
+    objects.put("a/2", *b"1").expect("commits");
+    objects.delete("a/1").expect("commits");
+    world.tiers().purge_tombstones_before(world.last_commit().next()).expect("purges");
+    let expected = [("a/2".to_owned(), 2, 1, false), ("a/3".to_owned(), 0, 2, false)];
+    assert_eq!(list(None, 9), (expected.to_vec(), None));
+}
+
 fn objects_are_converted_to_a_new_key_in_one_commit(world: &World) {
     let objects = world.objects();
     for (place, bricks) in [("32,64,32", "ab"), ("64,64,32", "c")] {
