@@ -23,6 +23,7 @@
 //! | `Intent` | `index` | 4 ‖ number | 9 |
 //! | `RecordPlace` | `record` | 2 ‖ UUID | 17 |
 //! | `ColdHeat` | `index` | 5 ‖ dimension ‖ Morton(chunk >> 4) | 33 |
+//! | `ChangeLog` | `index` | 6 ‖ space ‖ commit sequence ‖ the key of the changed value | 11… |
 //!
 //! An overlay's rows have the same spaces, in a separate engine. A key is a lease's number ‖ the key of a chunk (40
 //! bytes), of an entity (24 bytes), of an object, of a property, of a record, or of a record's place (25 bytes).
@@ -30,6 +31,7 @@
 //! Source of the first seven families: the "World Storage" reference of CherryGrove (CC-BY-4.0).
 #![expect(clippy::big_endian_bytes, reason = "key bytes are big-endian: byte order must be number order")]
 
+mod change_log;
 mod intent;
 mod overlay;
 mod quarantine;
@@ -46,6 +48,7 @@ use crate::{
     Section,
 };
 
+pub use change_log::{CHANGE_LOG_MIN_LEN_BYTES, change_log, decode_change_log};
 pub use intent::{INTENT_LEN_BYTES, STAGED_LEN_BYTES, decode_intent, decode_staged, intent, staged};
 pub use overlay::{
     LEASE_LEN_BYTES, OVERLAY_CHUNK_LEN_BYTES, OVERLAY_ENTITY_LEN_BYTES, OVERLAY_RECORD_PLACE_LEN_BYTES,

@@ -9,6 +9,7 @@ pub(super) const CHANGE_MARK_TAG: u8 = 2;
 pub(super) const QUARANTINE_TAG: u8 = 3;
 pub(super) const INTENT_TAG: u8 = 4;
 pub(super) const COLD_HEAT_TAG: u8 = 5;
+pub(super) const CHANGE_LOG_TAG: u8 = 6;
 /// The kind of a row. The number is part of every row's checksum, so it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -49,11 +50,13 @@ pub enum Space {
     RecordPlace = 17,
     /// The last access of a chunk of each cold cluster.
     ColdHeat = 18,
+    /// The commits that last changed values other than chunks.
+    ChangeLog = 19,
 }
 
 impl Space {
     /// Every space.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::WorldMeta,
         Self::WorldProperty,
         Self::ChunkL0,
@@ -72,6 +75,7 @@ impl Space {
         Self::Intent,
         Self::RecordPlace,
         Self::ColdHeat,
+        Self::ChangeLog,
     ];
 
     /// The byte of the space in checksums and in quarantine keys.
@@ -98,7 +102,12 @@ impl Space {
             Self::Object => Family::Object,
             Self::Record | Self::RecordPlace => Family::Record,
             Self::Snapshot => Family::Snapshot,
-            Self::Heat | Self::ChangeMark | Self::Quarantine | Self::Intent | Self::ColdHeat => Family::Index,
+            Self::Heat
+            | Self::ChangeMark
+            | Self::Quarantine
+            | Self::Intent
+            | Self::ColdHeat
+            | Self::ChangeLog => Family::Index,
         }
     }
 
@@ -110,6 +119,7 @@ impl Space {
             Self::Quarantine => Some(QUARANTINE_TAG),
             Self::Intent => Some(INTENT_TAG),
             Self::ColdHeat => Some(COLD_HEAT_TAG),
+            Self::ChangeLog => Some(CHANGE_LOG_TAG),
             _ => None,
         }
     }

@@ -53,6 +53,7 @@ fn bytes_are_pinned() {
     );
     check(&hex(&quarantine(Space::Entity, &[1, 2], 258)), expect!["030601020000000000000102"]);
     check(&hex(&intent(258)), expect!["040000000000000102"]);
+    check(&hex(&change_log(Space::Object, 258, b"a/b")), expect!["060a0000000000000102612f62"]);
     check(&hex(&staged(258, 7)), expect!["04000000000000010200000007"]);
     let id = RecordId::new(uuid::Uuid::from_u128(7));
     check(
@@ -76,13 +77,14 @@ fn every_space_is_told_from_its_key() {
         (Space::ColdHeat, cold_heat(chunk_at).to_vec()),
         (Space::ChangeMark, change_mark(chunk_at.dimension, l1).to_vec()),
         (Space::Quarantine, quarantine(Space::Entity, &[1], 7)),
+        (Space::ChangeLog, change_log(Space::Object, 7, b"a")),
         (Space::Intent, intent(7).to_vec()),
         (Space::Record, record(&leaf(3, [0; 3], &[1]), RecordId::from_bytes([9; 16]))),
         (Space::RecordPlace, record_place(RecordId::from_bytes([9; 16])).to_vec()),
     ] {
         assert_eq!(Space::of_row(space.family(), &key), Some(space));
     }
-    assert_eq!(Space::of_row(Family::Index, &[6, 0]), None, "reserved tags are unknown");
+    assert_eq!(Space::of_row(Family::Index, &[7, 0]), None, "reserved tags are unknown");
     assert_eq!(Space::of_row(Family::Index, &[]), None);
     assert_eq!(Space::of_row(Family::OpacityMap, &[0; 25]), None);
     assert_eq!(Space::of_row(Family::Record, &[3; 17]), None);
@@ -95,7 +97,7 @@ fn space_bytes_are_their_own_inverse() {
         assert_eq!(Space::from_byte(space.byte()), Some(space));
     }
     assert_eq!(Space::from_byte(0), None);
-    assert_eq!(Space::from_byte(19), None);
+    assert_eq!(Space::from_byte(20), None);
 }
 
 #[test]
@@ -160,6 +162,14 @@ fn wrong_keys_are_named() {
     check(
         &message(decode_quarantine(&[3, 6, 0, 0, 0, 0, 0, 0, 0]).unwrap_err()),
         expect!["key: commit sequence needs 8 bytes and 7 are left (at byte 2)"],
+    );
+    check(
+        &message(decode_change_log(&[6, 3, 0]).unwrap_err()),
+        expect!["key: space is 3, allowed is 2, 6, 10 or 17 (at byte 1)"],
+    );
+    check(
+        &message(decode_change_log(&change_log(Space::Object, 7, b"")).unwrap_err()),
+        expect!["key: value needs 1 bytes and 0 are left (at byte 10)"],
     );
     let of_record = record(&leaf(0, [0; 3], &[1, 2]), RecordId::from_bytes([9; 16]));
     check(
@@ -244,6 +254,8 @@ proptest! {
         prop_assert_eq!(decode_intent(&intent(seq)), Ok(seq));
         prop_assert_eq!(decode_staged(&staged(seq, x as u32)), Ok((seq, x as u32)));
         let row = chunk(at);
+        let logged = change_log(Space::Object, seq, &row);
+        prop_assert_eq!(decode_change_log(&logged), Ok((Space::Object, seq, &row[..])));
         let set_aside = quarantine(Space::ChunkL0, &row, seq);
         prop_assert_eq!(decode_quarantine(&set_aside), Ok((Space::ChunkL0, &row[..], seq)));
         let record_id = RecordId::new(uuid::Uuid::from_u128(id));
@@ -256,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_key_or_an_error(mut bytes in proptest::collection::vec(any::<u8>(), 0..130), tag in 0_u8..5) {
+    fn any_bytes_are_a_key_or_an_error(mut bytes in proptest::collection::vec(any::<u8>(), 0..130), tag in 0_u8..7) {
         if let Some(first) = bytes.first_mut() { *first = tag; }
         if let Ok((leaf, id)) = decode_record(&bytes) { prop_assert_eq!(&record(&leaf, id), &bytes); }
         if let Ok(leaf) = decode_record_leaf(&bytes) { prop_assert_eq!(&record_leaf(&leaf), &bytes); }
@@ -271,6 +283,7 @@ proptest! {
         }
         if let Ok(number) = decode_intent(&bytes) { prop_assert_eq!(&intent(number)[..], &bytes[..]); }
         if let Ok((number, part)) = decode_staged(&bytes) { prop_assert_eq!(&staged(number, part)[..], &bytes[..]); }
+        if let Ok((space, commit, value)) = decode_change_log(&bytes) { prop_assert_eq!(change_log(space, commit, value), bytes.clone()); }
         if let Ok((space, row, commit)) = decode_quarantine(&bytes) { prop_assert_eq!(quarantine(space, row, commit), bytes); }
     }
 }

@@ -149,6 +149,7 @@ fn key_lengths(space: Space) -> (usize, Option<usize>) {
         Space::Heat | Space::ColdHeat => exactly(key::HEAT_LEN_BYTES),
         Space::ChangeMark => exactly(key::CHANGE_MARK_LEN_BYTES),
         Space::Quarantine => (key::quarantine(Space::WorldMeta, &[0], 0).len(), None),
+        Space::ChangeLog => (key::CHANGE_LOG_MIN_LEN_BYTES, None),
         Space::Intent => (key::INTENT_LEN_BYTES, Some(key::STAGED_LEN_BYTES)),
         Space::Object => (1, Some(key::OBJECT_MAX_LEN_BYTES)),
         Space::Record => {

@@ -15,11 +15,12 @@ use cg_registry::Catalog;
 use crate::admin::changes::{Changes, ChunkVersion};
 use crate::api::world::World;
 use crate::commit::commit_log::CommitLog;
-use crate::engine::{CommitSeq, Readable as _};
+use crate::engine::{CommitSeq, Readable};
 use crate::kinds::property;
 use crate::read::cache::Column;
 use crate::read::chunk::{Area, StoredChunk, WorldView};
 use crate::read::iterate::{StoredPlace, entities};
+use crate::rt::stats::Counters;
 use crate::storage::error::Error;
 
 impl World {
@@ -349,6 +350,15 @@ impl ReadView<'_> {
     ) -> Result<Vec<(ChunkPos, ChunkVersion)>, Error> {
         assert_eq!(cube.tier(), ClusterTier::L1, "a cube of 4³ chunks");
         self.changes().versions(dimension, cube)
+    }
+
+    /// Its rows.
+    pub(crate) fn rows(&self) -> &dyn Readable {
+        &self.inner.view
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.inner.world.shared.counters
     }
 
     fn changes(&self) -> Changes<'_> {

@@ -222,6 +222,8 @@ impl Tiers<'_> {
     /// [`last_commit`](World::last_commit) if there is none. Without it a world keeps a row of about fifty bytes for each chunk
     /// that was deleted and not saved again.
     ///
+    /// In a world that logs changes for its caches, a cache that knows less than that commit is listed everything.
+    ///
     /// Objects that were deleted before that commit lose their versions at once: one that is written again begins with 0. That
     /// costs a scan of all objects, and a commit for every few thousand.
     ///

@@ -14,6 +14,7 @@ use crate::maintain::{opacity, tiering};
 use crate::read::delta::DeltaIndex;
 use crate::rt::lock_order::{Mutex, RwLock};
 use crate::rt::stats::Counters;
+use crate::storage::change_log::{self, KeptLog};
 use crate::storage::copy_mark;
 use crate::storage::directory::WorldFile;
 use crate::storage::engine_cell::EngineCell;
@@ -125,6 +126,11 @@ impl World {
             batch.delete(Space::WorldMeta, copy_mark::STATE.key);
         }
         let mut whole = opacity_map::WHOLE.get(&rows.view);
+        let mut log = change_log::BEGINNING.get(&rows.view);
+        if options.accept_lost_commits && !matches!(log, Ok(None)) {
+            change_log::disown(&mut batch);
+            log = Ok(None);
+        }
         if options.accept_lost_commits && !matches!(whole, Ok(None)) {
             // As `KeptMap::at_open` judges it.
             opacity_map::disown(&mut batch);
@@ -159,6 +165,7 @@ impl World {
             counters: Counters::default(),
             tombstone_horizon: AtomicU64::new(rows.tombstone_horizon),
             map,
+            change_log: KeptLog::at_open(log),
             file,
             location,
             pool,

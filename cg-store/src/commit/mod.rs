@@ -1,5 +1,6 @@
 //! From a transaction to the disk: preparation, conflicts, commit numbers, the queue, syncs.
 
+mod change_log;
 pub(crate) mod commit_log;
 pub(crate) mod disk_guard;
 mod fence;

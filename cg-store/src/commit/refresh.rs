@@ -22,6 +22,7 @@ use crate::commit::state::CommitState;
 use crate::engine::{CommitSeq, Engine as _, EngineError, Readable};
 use crate::read::delta::DeltaIndex;
 use crate::rt::stats::Counters;
+use crate::storage::change_log::{BEGINNING, KeptLog};
 use crate::storage::error::{Error, NotResumed, OpenError};
 use crate::storage::meta::{IDENTITY, WorldRows};
 use crate::storage::opacity_map::{KeptMap, WHOLE};
@@ -105,7 +106,7 @@ impl CommitState {
         };
         let announced = self.read.cache.announce_anywhere();
         let Known { rows, deltas, map, cubes: Cubes { all, mut changed } } = known;
-        let WorldRows { catalog, limits, tombstone_horizon, lineage, .. } = rows;
+        let WorldRows { catalog, limits, tombstone_horizon, lineage, view, .. } = rows;
         // Of cubes that came meanwhile it is not known whether they changed.
         changed.extend(self.read.cache.cubes().difference(&all));
         let vacant = self.shared.slot.vacate(PATIENCE).ok_or(NotResumed::InUse { waited: PATIENCE })?;
@@ -117,6 +118,7 @@ impl CommitState {
         *self.shared.lineage.write() = Arc::new(lineage);
         self.shared.tombstone_horizon.store(tombstone_horizon, Ordering::Relaxed);
         self.shared.map.replace(map);
+        self.shared.change_log.replace(&KeptLog::at_open(BEGINNING.get(&view)));
         announced.forget(&changed);
         committing.publish(found.get(), []);
         // Which chunks changed is not known.

@@ -22,6 +22,7 @@ use crate::commit::commit_log::Committing;
 use crate::commit::state::CommitState;
 use crate::engine::{CommitSeq, Engine, EngineError, Failure, Reopen, Reopened};
 use crate::read::delta::DeltaIndex;
+use crate::storage::change_log::{BEGINNING, KeptLog};
 use crate::storage::engine_cell::Vacant;
 use crate::storage::error::{ConflictKey, Error, NotResumed};
 use crate::storage::meta::WorldRows;
@@ -236,6 +237,7 @@ impl CommitState {
             *self.shared.limits.write() = limits;
         }
         self.shared.tombstone_horizon.store(rows.tombstone_horizon, Ordering::Relaxed);
+        self.shared.change_log.replace(&KeptLog::at_open(BEGINNING.get(&rows.view)));
         self.read.cache.clear();
         let written = in_doubt.take().filter(|(seq, _)| *seq == found).map(|(_, written)| written);
         committing.publish(found, written.unwrap_or_default());

@@ -116,10 +116,11 @@ impl CommitState {
         }
         let seq = self.next_number()?;
         let announced = self.read.cache.announce(changes.chunks.iter().map(|(at, _)| *at));
-        // The map began or ended, or blocks changed their opacity, after the rows were encoded.
+        // The map or the log of changes began or ended, or blocks changed their opacity, after the rows were encoded.
         let names = || self.shared.registry.catalog().current_generation();
         let outlines = self.shared.map.gets_patches().then(names);
-        match rows.filter(|rows| rows.outlines() == outlines) {
+        let is_logged = self.shared.change_log.is_kept();
+        match rows.filter(|rows| rows.outlines() == outlines && rows.is_logged() == is_logged) {
             // Queued commits were accepted before this one. A staged commit must be in the queue until all its rows are in
             // place.
             Some(rows)
@@ -167,7 +168,7 @@ impl CommitState {
         let names = self.shared.map.gets_patches().then(|| self.shared.registry.catalog());
         let options = &self.shared.options;
         let deltas = options.deltas.then_some(&self.read.deltas);
-        changes.encode(names.as_deref(), deltas, options.hot_codec())
+        changes.encode(names.as_deref(), deltas, options.hot_codec(), self.shared.change_log.is_kept())
     }
 
     /// Gives rows their number. Their deltas enter the index.

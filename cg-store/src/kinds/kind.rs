@@ -216,4 +216,7 @@ macro_rules! each_kind {
     ($map:expr, |$part:ident $(: $kind:ident)?| $do:expr) => {
         $crate::each_kind!(@all [[&] $map, $part] [$($kind)?] $do)
     };
+    ($map:expr, $second:expr, |$part:ident, $beside:ident $(: $kind:ident)?| $do:expr) => {
+        $crate::each_kind!(@all [[&] $map, $part; [&] $second, $beside] [$($kind)?] $do)
+    };
 }

@@ -6,6 +6,7 @@
 
 mod base;
 pub mod batch;
+pub mod values;
 
 #[cfg(feature = "rocks")]
 use std::path::Path;

@@ -17,6 +17,7 @@ use cg_format::key::Family;
 use crate::engine::{ALL_KEYS, Batch, EngineError, Met, Readable, ReadableExt as _, scan_skipping_damage};
 use crate::kinds::object::decode;
 use crate::maintain::state::MaintainState;
+use crate::storage::change_log;
 use crate::storage::error::{ConflictKey, Error};
 use crate::storage::meta;
 use crate::storage::object_key::ObjectKey;
@@ -36,10 +37,17 @@ impl MaintainState {
             if commit > known {
                 meta::TOMBSTONE_HORIZON.put(&mut batch, &commit);
             }
+            // A client that knows less than the horizon is listed everything, so the log of less is of no use.
+            let log = self.shared.change_log.beginning();
+            let log = log.map(|beginning| beginning.max(tombstone_horizon.saturating_sub(1)));
+            if let Some(beginning) = log.filter(|_| log != self.shared.change_log.beginning()) {
+                change_log::begin_at(&mut batch, beginning);
+            }
             let purged = self.purge_objects(&mut batch, &mut deleted, commit)?;
             if !batch.is_empty() {
                 let seq = self.commit.commit_past_queue(batch, purged.iter().cloned())?;
                 self.shared.tombstone_horizon.store(tombstone_horizon, Ordering::Relaxed);
+                self.shared.change_log.set(log);
                 committing.publish(seq, purged);
             }
             if deleted.peek().is_none() {

@@ -188,7 +188,7 @@ impl ReadState {
 }
 
 /// The records of some ids in a view, with the commits that wrote them.
-fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<FoundRecord> {
+pub(crate) fn read_records(view: &dyn Readable, ids: &[RecordId]) -> Vec<FoundRecord> {
     let places: Vec<_> = ids.iter().map(|id| key::record_place(*id)).collect();
     let asked: Vec<_> = places.iter().map(|key| (Space::RecordPlace, &key[..])).collect();
     let leaves = ids.iter().zip(view.get_many(&asked)).map(|(id, row)| match row {

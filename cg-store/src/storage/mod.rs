@@ -1,6 +1,7 @@
 //! The storage of a world: its engine, its directory and own rows, options, limits and errors.
 
 pub(crate) mod apply_latch;
+pub(crate) mod change_log;
 #[cfg(feature = "rocks")]
 pub(crate) mod claim;
 pub(crate) mod copy_mark;

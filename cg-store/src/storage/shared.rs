@@ -10,6 +10,7 @@ use crate::engine::{Engine, EngineError};
 use crate::rt::lock_order::{Mutex, RwLock, rank};
 use crate::rt::pool::Pool;
 use crate::rt::stats::Counters;
+use crate::storage::change_log::KeptLog;
 use crate::storage::directory::WorldFile;
 use crate::storage::engine_cell::{EngineCell, EngineGuard};
 use crate::storage::error::Error;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     /// The tombstone horizon: the first commit whose tombstones are kept.
     pub(crate) tombstone_horizon: AtomicU64,
     pub(crate) map: KeptMap,
+    pub(crate) change_log: KeptLog,
     pub(crate) file: WorldFile,
     /// The openings that made its commits, with this one if the world takes commits.
     pub(crate) lineage: RwLock<Arc<Lineage>, rank::Lineage>,

@@ -130,6 +130,9 @@ impl Rows {
             Space::Quarantine => key::decode_quarantine(key).map(|(space, key, commit)| {
                 format!("quarantined by commit {commit}: {}", self.place(space, key))
             }),
+            Space::ChangeLog => key::decode_change_log(key).map(|(space, commit, key)| {
+                format!("changed by commit {commit}: {}", self.place(space, key))
+            }),
             Space::Intent if key.len() == key::STAGED_LEN_BYTES => key::decode_staged(key)
                 .map(|(commit, part)| format!("part {part} of commit {commit}, which is staged")),
             Space::Intent => key::decode_intent(key)

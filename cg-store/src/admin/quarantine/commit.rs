@@ -9,6 +9,7 @@ use cg_format::lineage::Lineage;
 use crate::engine::{Batch, CommitSeq, Engine, Level, Readable};
 #[cfg(feature = "rocks")]
 use crate::engine::{EngineError, RocksEngine};
+use crate::storage::change_log;
 use crate::storage::error::Error;
 #[cfg(feature = "rocks")]
 use crate::storage::error::OpenError;
@@ -57,6 +58,7 @@ impl DamagedCommits {
         // The parts of the map that belong to the sound parts may be in those that are lost.
         let mut batch = Batch::new();
         opacity_map::disown(&mut batch);
+        change_log::disown(&mut batch);
         engine.commit(batch.maintenance(), &[], Level::Process)?;
         salvage.roll_forward(&engine)?;
         engine.close()?;

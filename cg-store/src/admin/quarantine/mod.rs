@@ -27,6 +27,7 @@ use cg_format::{DecodeError, Space, key};
 use crate::admin::Admin;
 use crate::commit::commit_log::Committing;
 use crate::engine::{Batch, CommitSeq, EngineError, ReadableExt as _, Stamp};
+use crate::storage::change_log;
 use crate::storage::error::{ConflictKey, Damage, Error};
 
 pub use chunk::{CHUNK_QUARANTINED, QuarantinedChunks};
@@ -117,17 +118,27 @@ impl Admin<'_> {
     fn commit_quarantine(
         &self,
         mut committing: Committing<'_>,
-        batch: Batch,
+        mut batch: Batch,
         what: impl FnOnce() -> String,
         written: Vec<ConflictKey>,
         visible: impl FnOnce(u64),
     ) -> Result<(), Error> {
+        // What it changes is not logged, so the log begins with it.
+        let beginning = self.shared.change_log.beginning();
+        let beginning = match beginning {
+            Some(_) => Some(self.shared.engine()?.last_commit().next().get()),
+            None => None,
+        };
+        if let Some(beginning) = beginning {
+            change_log::begin_at(&mut batch, beginning);
+        }
         let limit_bytes = self.shared.batch_limit()?;
         let len_bytes = batch.len_bytes();
         if len_bytes > limit_bytes {
             return Err(Error::TooLarge { what: what(), len_bytes, limit_bytes });
         }
         let seq = self.commit.commit_past_queue(batch, written.iter().cloned())?;
+        self.shared.change_log.set(beginning);
         visible(seq);
         committing.publish(seq, written);
         drop(committing);

@@ -134,6 +134,7 @@ const fn remedy(space: Space) -> &'static str {
         }
         Space::OpacityTile | Space::OpacityPatch => "`cg opacity rebuild` draws the map anew",
         Space::ChangeMark | Space::Heat | Space::ColdHeat => "the next change there writes it anew",
+        Space::ChangeLog => "end the log of changes and begin it anew",
         Space::Quarantine => "delete it with `cg quarantine delete`",
         Space::WorldMeta | Space::WorldProperty | Space::Snapshot | Space::Intent => {
             "restore it from a checkpoint"

@@ -179,6 +179,15 @@ impl Verifier<'_> {
                 }
             }
             Space::ChangeMark => drop(key::decode_change_mark(key)?),
+            Space::ChangeLog => {
+                let (.., commit) = key::decode_change_log(key).map(|(space, commit, _)| (space, commit))?;
+                let version = frame.header().version;
+                if commit != version {
+                    let what =
+                        format!("its key says that commit {commit} logged it, its frame says {version}");
+                    self.find(space, key, what);
+                }
+            }
             Space::Object => Self::object(key, &frame)?,
             Space::Record => self.record(view, key, &frame, depth)?,
             Space::RecordPlace => self.record_place(view, key, &frame, depth)?,

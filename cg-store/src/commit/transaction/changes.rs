@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
-use cg_format::{ChunkAt, EntityId, Lookup, RecordId};
+use cg_format::{ChunkAt, EntityId, Lookup, RecordId, Space, key};
 use cg_registry::Catalog;
 
 use super::check::Checked;
@@ -18,6 +18,7 @@ use crate::kinds::property::Property;
 use crate::kinds::record::RecordChange;
 use crate::kinds::snapshots::SnapshotChange;
 use crate::read::cache::Stored;
+use crate::storage::change_log::Logged;
 use crate::storage::error::ConflictKey;
 use crate::storage::object_key::ObjectKey;
 
@@ -34,6 +35,16 @@ pub(crate) trait Changeable: Checked {
 
     /// Adds the rows of the change.
     fn put_rows(out: &mut RowWriter<'_>, key: &Self::Key, change: &Self::Change);
+
+    /// How the log of changes names a value; `None` if its kind is not logged.
+    fn logged(_: &Self::Key) -> Option<(Space, Vec<u8>)> {
+        None
+    }
+
+    /// The row of a value before the change; `None` if there is none.
+    fn stored_row(key: &Self::Key, _: &Self::Change) -> Option<(Space, Vec<u8>)> {
+        Self::logged(key)
+    }
 }
 
 /// The changes of one kind.
@@ -51,6 +62,8 @@ pub(crate) struct Changes {
     pub(crate) records: Changed<kind::Records>,
     /// Transactions change no snapshots. If this is set, the commit changes nothing else.
     pub(crate) snapshot: Option<SnapshotChange>,
+    /// What the log of changes gets; `None` if there was no log when the changes were prepared.
+    pub(super) logged: Option<Vec<Logged>>,
 }
 
 /// One chunk before and after.
@@ -75,6 +88,7 @@ impl Changes {
             objects: Vec::new(),
             records: Vec::new(),
             snapshot: Some(change),
+            logged: None,
         }
     }
 
@@ -118,7 +132,8 @@ impl Changes {
         let bytes = each_kind!(self, |changes: K| {
             changes.iter().map(|(key, change)| ROW_BYTES + K::max_rows_bytes(key, change)).sum::<usize>()
         });
-        bytes.iter().sum::<usize>() as u64
+        let log_bytes = self.logged.iter().flatten().map(Logged::max_len_bytes).sum::<u64>();
+        bytes.iter().sum::<usize>() as u64 + log_bytes
     }
 }
 
@@ -164,6 +179,10 @@ impl Changeable for kind::Entities {
     fn put_rows(out: &mut RowWriter<'_>, id: &EntityId, change: &Option<Entity>) {
         out.put_entity(*id, change.as_ref());
     }
+
+    fn logged(id: &EntityId) -> Option<(Space, Vec<u8>)> {
+        Some((Space::Entity, key::entity(*id).to_vec()))
+    }
 }
 
 impl Changeable for kind::Properties {
@@ -179,6 +198,15 @@ impl Changeable for kind::Properties {
 
     fn put_rows(out: &mut RowWriter<'_>, property: &Property, change: &Option<Vec<u8>>) {
         property.put_row(out.batch(), change.as_deref());
+    }
+
+    fn logged(property: &Property) -> Option<(Space, Vec<u8>)> {
+        Some((Space::WorldProperty, property.row().1.to_vec()))
+    }
+
+    fn stored_row(property: &Property, _: &Self::Change) -> Option<(Space, Vec<u8>)> {
+        let (space, key) = property.row();
+        Some((space, key.to_vec()))
     }
 }
 
@@ -196,6 +224,10 @@ impl Changeable for kind::Objects {
     fn put_rows(out: &mut RowWriter<'_>, key: &ObjectKey, object: &StoredObject) {
         object::put_row(out.batch(), key, object);
     }
+
+    fn logged(key: &ObjectKey) -> Option<(Space, Vec<u8>)> {
+        Some((Space::Object, key.as_bytes().to_vec()))
+    }
 }
 
 impl Changeable for kind::Records {
@@ -211,5 +243,13 @@ impl Changeable for kind::Records {
 
     fn put_rows(out: &mut RowWriter<'_>, id: &RecordId, change: &RecordChange) {
         change.put_rows(out.batch(), *id);
+    }
+
+    fn logged(id: &RecordId) -> Option<(Space, Vec<u8>)> {
+        Some((Space::RecordPlace, key::record_place(*id).to_vec()))
+    }
+
+    fn stored_row(id: &RecordId, change: &RecordChange) -> Option<(Space, Vec<u8>)> {
+        Some((Space::Record, key::record(&change.old?, *id)))
     }
 }

@@ -5,6 +5,7 @@ mod changes;
 mod check;
 mod chunk_writes;
 mod commit;
+mod logged;
 mod named_cells;
 mod ownership;
 mod prepare;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::Writes;
 use super::changes::Changes;
 use super::check::check;
+use super::logged::logged;
 use super::ownership::resolve_ownership;
 use super::rows::Rows;
 use super::values::{changed_objects, changed_records};
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
+use crate::kinds::kind::{self, Kind as _};
 use crate::rt::stats::Counters;
 use crate::storage::error::{ConflictKey, Error};
 
@@ -37,7 +39,11 @@ pub(super) fn prepare(world: &CommitState, writes: &Writes, room: Admission) -> 
     consulted.extend(resolved.consulted.into_iter().map(ConflictKey::Entity));
     consulted.extend(writes.objects.keys().cloned().map(ConflictKey::Object));
     consulted.extend(writes.records.keys().copied().map(ConflictKey::Record));
-    let changes = Changes {
+    let beginning = world.shared.change_log.beginning();
+    if beginning.is_some() {
+        consulted.extend(writes.properties.keys().map(kind::Properties::conflict_key));
+    }
+    let mut changes = Changes {
         catalog,
         chunks: resolved.chunks.into_iter().collect(),
         entities: resolved.entities.into_iter().collect(),
@@ -45,7 +51,9 @@ pub(super) fn prepare(world: &CommitState, writes: &Writes, room: Admission) -> 
         objects: changed_objects(&world.read, &writes.objects)?,
         records: changed_records(&world.read, &writes.records)?,
         snapshot: None,
+        logged: None,
     };
+    changes.logged = beginning.map(|beginning| logged(&world.read, &changes, beginning)).transpose()?;
     Counters::add(&world.shared.counters.saves_elided, resolved.unchanged.len() as u64);
     check(&changes, &limits)?;
     let max_bytes = changes.max_rows_bytes();

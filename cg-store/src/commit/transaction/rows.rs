@@ -30,6 +30,7 @@ use crate::kinds::{kind, opacity};
 use crate::read::chunk::hot_row;
 use crate::read::delta::{DeltaIndex, MAX_DELTAS, delta_row};
 use crate::rt::stats::Counters;
+use crate::storage::change_log::Logged;
 use crate::storage::error::Error;
 use crate::storage::staged;
 
@@ -42,6 +43,8 @@ pub(crate) struct Rows {
     whole: Vec<ChunkAt>,
     /// The schema generation of the outlines; `None` if the opacity map is not kept.
     outlines: Option<u32>,
+    /// What the log of changes gets; `None` if the world keeps none.
+    logged: Option<Vec<Logged>>,
 }
 
 /// Encodes the rows of a commit.
@@ -74,11 +77,14 @@ impl Changes {
     ///
     /// If `deltas` has room for a chunk, the chunk is compared with the stored one first, to write a delta if that is
     /// smaller. Where the host named the cells that it changed, only these are compared.
+    ///
+    /// With `is_logged` the commit gets rows in the log of changes.
     pub(crate) fn encode(
         &self,
         map: Option<&Catalog>,
         deltas: Option<&DeltaIndex>,
         hot_codec: Codec,
+        is_logged: bool,
     ) -> Rows {
         let rows = Rows { outlines: map.map(Catalog::current_generation), ..Rows::default() };
         let outlines = map.map(Catalog::current_schema);
@@ -92,6 +98,8 @@ impl Changes {
         if let Some(change) = &self.snapshot {
             change.put_rows(out.batch());
         }
+        // A log that began after the changes were prepared has no rows to replace.
+        out.rows.logged = is_logged.then(|| self.logged.clone().unwrap_or_else(|| self.unlogged()));
         out.rows
     }
 }
@@ -186,10 +194,16 @@ impl Rows {
         self.outlines
     }
 
+    /// Whether it has rows of the log of changes, if the commit changes something that is logged.
+    pub(crate) const fn is_logged(&self) -> bool {
+        self.logged.is_some()
+    }
+
     /// The approximate size of the batch, without the deletion of deltas.
     pub(crate) fn len_bytes(&self) -> u64 {
         let delta = |(_, row): &(ChunkAt, Draft)| (key::DELTA_LEN_BYTES + row.len_bytes()) as u64;
-        self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>()
+        let log_bytes = self.logged.iter().flatten().map(Logged::max_len_bytes).sum::<u64>();
+        self.batch.len_bytes() + self.deltas.iter().map(delta).sum::<u64>() + log_bytes
     }
 
     /// The maximum size of the batch, with the deletion of deltas.
@@ -205,7 +219,10 @@ impl Rows {
     /// Returns the batch of the commit with this number, and the chunks whose deltas it deletes. Its own deltas enter
     /// the index before they are written, because a reader that finds none there reads the row alone.
     pub(crate) fn numbered(self, seq: u64, index: &DeltaIndex, counters: &Counters) -> (Batch, Vec<ChunkAt>) {
-        let Self { mut batch, deltas, whole, outlines: _ } = self;
+        let Self { mut batch, deltas, whole, outlines: _, logged } = self;
+        for logged in logged.iter().flatten() {
+            logged.put(&mut batch, seq);
+        }
         for at in &whole {
             index.delete_rows(&mut batch, *at);
         }

@@ -18,6 +18,7 @@ pub(crate) use crate::fixture::*;
 mod absence;
 mod boxes;
 mod calls;
+mod change_log;
 mod close;
 mod columns;
 mod copies;
