@@ -1,4 +1,6 @@
-//! Applying a reply to a cache: one transaction writes chunks and the state of the server.
+//! Applying a reply to a cache: one transaction writes chunks, other values and the state of the server.
+
+pub(super) mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +9,7 @@ use cg_format::{ChunkAt, ClusterPos, Dimension};
 use cg_registry::portable::{IdRemap, Names};
 use cg_registry::{Catalog, ListKind};
 use cg_store::Transaction;
+use cg_store::layer::values::ValueKind;
 
 use super::error::SyncError;
 use super::messages::{
@@ -124,7 +127,7 @@ impl Applying<'_, '_> {
             return Ok(());
         };
         let dimension = dimension_of(request, self.catalog, asked.dimension)?;
-        let area = area_of(asked)?;
+        let area = area_of([asked.min, asked.max])?;
         let mut listed = BTreeSet::new();
         for changed in cubes {
             let cube = cube_of(changed.cube)?;
@@ -247,6 +250,16 @@ pub struct SyncOutcome {
     pub damaged: Vec<ChunkAt>,
     /// Areas that are too large for one reply. Ask about smaller boxes.
     pub too_large_areas: u64,
+    /// Values of sets that were stored.
+    pub values_updated: u64,
+    /// Values of sets that the server does not have there. The cache deleted its own.
+    pub values_gone: u64,
+    /// Whether the server has more of the sets that were asked about. Ask about them again.
+    pub has_more_values: bool,
+    /// Sets about which another reply was applied since the request was made. Nothing of them was applied.
+    pub outdated_values: u64,
+    /// Values that the server cannot read, by kind and key. The cache keeps its own.
+    pub damaged_values: Vec<(ValueKind, Vec<u8>)>,
     /// Whether the server's world has another history than the cache knew, so that versions were treated as
     /// unknown.
     pub is_restart: bool,

@@ -1,6 +1,9 @@
 //! The client: a world that caches a server's world.
 
+mod values;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension};
 use cg_registry::portable::{IdRemap, Names, Used};
@@ -243,9 +246,12 @@ impl SyncClient {
         };
         next.head = Some(head);
         let catalog = self.registered(&next.names)?;
+        let named = reply.value_names.decode()?;
+        let catalog = self.registered_of_values(catalog, &named, reply.value_names.count())?;
         let remap = IdRemap::with_functions(&next.names, &catalog, Base::upgrades(&self.world))
             .map_err(|_| MessageError::NamesMissing)?;
         let cached = self.cached_in(request, reply, &catalog)?;
+        let told = self.told(request, reply, &catalog, &named)?;
         let applied = self.world.transaction(|tx| {
             if state.head != Some(head) {
                 tx.put_object(HEAD, encode_row(&head))?;
@@ -280,7 +286,9 @@ impl SyncClient {
             for (asked, reply) in request.areas.iter().zip(&reply.areas) {
                 applying.area(request, asked, reply, &cached)?;
             }
-            applying.end()
+            let mut applied = applying.end()?;
+            told.apply(tx, request, is_late, &mut applied)?;
+            Ok::<_, SyncError>(applied)
         })?;
         *state = next;
         Ok(applied.value)
@@ -306,6 +314,8 @@ impl SyncClient {
             dimensions: Vec::new(),
             cubes: Vec::new(),
             areas: Vec::new(),
+            values: Vec::new(),
+            max_bytes: None,
         };
         (request, state.head.map(|head| head.life))
     }
@@ -321,7 +331,7 @@ impl SyncClient {
     }
 
     /// Registers the names that are absent. Returns the catalog with all of them.
-    fn registered(&self, names: &Names) -> Result<std::sync::Arc<Catalog>, SyncError> {
+    fn registered(&self, names: &Names) -> Result<Arc<Catalog>, SyncError> {
         let catalog = self.world.catalog();
         let missing = names.missing_in(&catalog).len();
         if missing == 0 {
@@ -343,7 +353,8 @@ impl SyncClient {
         let mut whole = Vec::new();
         for (asked, reply) in request.areas.iter().zip(&reply.areas) {
             if matches!(reply, AreaReply::Changed { is_whole: true, .. }) {
-                whole.push((dimension_of(request, catalog, asked.dimension)?, area_of(asked)?));
+                let area = area_of([asked.min, asked.max])?;
+                whole.push((dimension_of(request, catalog, asked.dimension)?, area));
             }
         }
         let (mut cubes, mut position): (_, Option<ObjectKey>) = (Vec::new(), None);
@@ -380,6 +391,7 @@ fn check(state: &State, request: &SyncRequest, reply: &SyncReply) -> Result<(), 
         && (1..=state.requests).contains(&asked)
         && reply.cubes.len() == request.cubes.len()
         && reply.areas.len() == request.areas.len()
+        && reply.values.len() == request.values.len()
         && request.cubes.iter().zip(&reply.cubes).all(chunks_fit);
     if !fits {
         return Err(SyncError::NotTheReply);

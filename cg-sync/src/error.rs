@@ -3,6 +3,7 @@
 use cg_format::chunk::EditError;
 use cg_format::{ChunkAt, DecodeError};
 use cg_registry::ListKind;
+use cg_store::layer::values::ValueKind;
 use cg_store::{Error, ErrorKind};
 use uuid::Uuid;
 
@@ -108,6 +109,16 @@ pub enum SyncError {
         /// The world of the reply.
         found: Uuid,
     },
+    /// A value of a reply is none, or is not one that was asked for.
+    #[error("{kind:?}, `{}`, as the server sent it: {reason}", key.escape_ascii())]
+    Value {
+        /// The kind of the value.
+        kind: ValueKind,
+        /// Its key.
+        key: Vec<u8>,
+        /// The fault.
+        reason: String,
+    },
     /// A chunk of a reply does not decode.
     #[error("{at}, as the server sent it: {error}")]
     Chunk {
@@ -158,7 +169,7 @@ impl SyncError {
             Self::Message(error) => error.kind(),
             Self::TooManyNames { .. } => ErrorKind::TooLarge,
             Self::Outdated => ErrorKind::Conflict,
-            Self::Chunk { .. } => ErrorKind::Damaged,
+            Self::Chunk { .. } | Self::Value { .. } => ErrorKind::Damaged,
             Self::NotTheReply
             | Self::OtherServer { .. }
             | Self::Unnamed { .. }
@@ -207,6 +218,7 @@ mod tests {
             (SyncError::Outdated, K::Conflict),
             (SyncError::OtherServer { expected, found }, K::Invalid),
             (SyncError::Chunk { at, error: problem }, K::Damaged),
+            (SyncError::Value { kind: ValueKind::Objects, key: vec![1], reason: "no".into() }, K::Damaged),
             (SyncError::Unnamed { at, list: ListKind::Blocks, id: 1 }, K::Invalid),
             (SyncError::NotRemapped { at, error: edit }, K::Invalid),
         ];

@@ -14,15 +14,19 @@
 //! Dimensions are always named.
 
 mod names;
+mod values;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
 pub(super) use names::{NewNames, name};
+pub(super) use values::{
+    AskedBox, AskedValues, NamesOfValues, Position, Told, ValueNames, ValuesReply, kind_byte, kind_of,
+};
 
 /// The version of the messages that this release sends and accepts.
-pub const SYNC_VERSION: u8 = 3;
+pub const SYNC_VERSION: u8 = 4;
 
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
@@ -60,6 +64,9 @@ pub struct SyncRequest {
     pub(super) dimensions: Vec<AskedDimension>,
     pub(super) cubes: Vec<AskedCube>,
     pub(super) areas: Vec<AskedArea>,
+    pub(super) values: Vec<AskedValues>,
+    /// The client wants no more bytes of chunks and values in a reply.
+    pub(super) max_bytes: Option<u64>,
 }
 
 /// A dimension by the name that it has in the cache, and by its other names.
@@ -124,6 +131,10 @@ pub struct SyncReply {
     pub(super) cubes: Vec<CubeReply>,
     /// One per area of the request, in the same order.
     pub(super) areas: Vec<AreaReply>,
+    /// The names of ids in the values.
+    pub(super) value_names: ValueNames,
+    /// One per set of values of the request, in the same order.
+    pub(super) values: Vec<ValuesReply>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +198,14 @@ impl SyncRequest {
         decode(REQUEST, bytes, limits.request_bytes)
     }
 
+    /// Asks for at most this many bytes of chunks and values in the reply, beside the server's own limit. The last one may
+    /// exceed it.
+    #[must_use]
+    pub const fn with_max_bytes(mut self, max_bytes: u64) -> Self {
+        self.max_bytes = Some(max_bytes);
+        self
+    }
+
     /// The number of chunks that the request asks about, without areas.
     pub fn chunk_count(&self) -> usize {
         self.cubes.iter().map(|cube| cube.chunks.len()).sum()
@@ -211,6 +230,31 @@ impl SyncReply {
     /// world: it was put back from a copy, or lost commits.
     pub const fn is_restart(&self) -> bool {
         self.is_restart
+    }
+
+    /// Whether it has more than that everything asked about is as the client knows it.
+    pub(super) fn has_news(&self, request: &SyncRequest) -> bool {
+        let is_new = |((_, known), answer): (&(u8, Option<u64>), &Answer)| match answer {
+            Answer::UpToDate => false,
+            Answer::Gone | Answer::Damaged => known.is_some(),
+            Answer::Newer { .. } | Answer::Later => true,
+        };
+        let of_cube = |(asked, reply): (&AskedCube, &CubeReply)| match reply {
+            CubeReply::UpToDate => false,
+            CubeReply::Chunks(answers) => asked.chunks.iter().zip(answers).any(is_new),
+        };
+        let of_area = |(asked, reply): (&AskedArea, &AreaReply)| match reply {
+            AreaReply::Changed { is_whole, cubes, .. } => {
+                !cubes.is_empty() || *is_whole && asked.since.is_some()
+            }
+            AreaReply::TooMany => true,
+        };
+        let of_values =
+            |reply: &ValuesReply| reply.listed.is_some() || reply.has_more || !reply.values.is_empty();
+        request.known.is_some() && self.is_restart
+            || request.cubes.iter().zip(&self.cubes).any(of_cube)
+            || request.areas.iter().zip(&self.areas).any(of_area)
+            || self.values.iter().any(of_values)
     }
 }
 

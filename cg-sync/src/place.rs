@@ -6,7 +6,7 @@ use cg_registry::Catalog;
 use cg_store::Error;
 
 use super::error::{MessageError, SyncError};
-use super::messages::{AskedArea, SyncRequest};
+use super::messages::SyncRequest;
 
 pub(super) fn wrong(reason: &str) -> MessageError {
     MessageError::Fields { reason: reason.into() }
@@ -44,9 +44,9 @@ pub(super) fn dimension_of(
 }
 
 /// The box of a request.
-pub(super) fn area_of(asked: &AskedArea) -> Result<ChunkBox, SyncError> {
+pub(super) fn area_of([min, max]: [[i64; 3]; 2]) -> Result<ChunkBox, SyncError> {
     let corner = |[x, y, z]: [i64; 3]| ChunkPos::new(x, y, z).map_err(Error::from);
-    Ok(ChunkBox::new(corner(asked.min)?, corner(asked.max)?))
+    Ok(ChunkBox::new(corner(min)?, corner(max)?))
 }
 
 /// The 4³ cube of a message.

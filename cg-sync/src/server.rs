@@ -3,21 +3,27 @@
 //! Change marks, one row per 4³ cube, exclude what did not change. The frames and directories of a cube show what may
 //! have changed, without decompression. Only chunks to send are read.
 
+mod values;
+mod waiting;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use cg_format::lineage::HistoryPoint;
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Lookup};
+use cg_registry::portable::Used;
 use cg_store::engine::CommitSeq;
-use cg_store::layer::{lineage, sync_to};
+use cg_store::layer::values::{drop_change_log, keep_change_log};
+use cg_store::layer::{Base, lineage, sync_to};
 use cg_store::view::ReadView;
 use cg_store::{Error, World};
 use uuid::Uuid;
+use values::Values;
 
 use super::error::{MessageError, SyncError};
 use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, ChangedCube, CubeReply, KnownServer, NewNames, SyncReply,
-    SyncRequest, name,
+    SyncRequest, ValueNames, name,
 };
 use super::place::{chunk_at, place_of, position, wrong};
 
@@ -27,7 +33,7 @@ const READ_AT_ONCE: usize = 256;
 /// Limits on what a server reads for a request and writes into a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncServerLimits {
-    /// Bytes of chunks. The last chunk may exceed it. The client asks about the others again.
+    /// Bytes of chunks and values. The last one may exceed it. The client asks about the others again.
     pub chunk_bytes: usize,
     /// The maximum number of changed chunks listed in all areas together.
     pub listed_chunks: usize,
@@ -36,12 +42,23 @@ pub struct SyncServerLimits {
     pub asked_cubes: usize,
     /// The maximum number of areas in a request. For each, the server reads its change marks.
     pub asked_areas: usize,
+    /// The maximum number of sets of values in a request.
+    pub asked_sets: usize,
+    /// The maximum number of values that are looked at for a request, told or not. The client asks again for the rest.
+    pub looked_values: usize,
 }
 
 impl Default for SyncServerLimits {
-    /// 16 MiB of chunks, 2²⁰ listed chunks, 65,536 cubes and 256 areas.
+    /// 16 MiB of chunks and values, 2²⁰ listed chunks, 65,536 cubes, 256 areas, 64 sets and 2¹⁸ values.
     fn default() -> Self {
-        Self { chunk_bytes: 16 << 20, listed_chunks: 1 << 20, asked_cubes: 1 << 16, asked_areas: 256 }
+        Self {
+            chunk_bytes: 16 << 20,
+            listed_chunks: 1 << 20,
+            asked_cubes: 1 << 16,
+            asked_areas: 256,
+            asked_sets: 64,
+            looked_values: 1 << 18,
+        }
     }
 }
 
@@ -58,6 +75,26 @@ impl SyncServer {
         Self { world, limits }
     }
 
+    /// Has the world log from now on which of its values other than chunks change, so that what changed since a client asked
+    /// is found without a look at each. The world keeps the log until [`drop_log`](Self::drop_log), also when it is opened
+    /// again. Each change of such a value writes a row more, deletes one, and reads a frame before.
+    ///
+    /// Without a log a server answers too, by a scan of all values of the kinds that were asked about.
+    ///
+    /// # Errors
+    /// [`SyncError::World`]: those of a commit.
+    pub fn keep_log(&self) -> Result<(), SyncError> {
+        Ok(keep_change_log(&self.world)?)
+    }
+
+    /// Ends that log, and deletes it.
+    ///
+    /// # Errors
+    /// As [`keep_log`](Self::keep_log).
+    pub fn drop_log(&self) -> Result<(), SyncError> {
+        Ok(drop_change_log(&self.world)?)
+    }
+
     /// Answers a client's request from one state of the world.
     ///
     /// For chunks it reads the change mark of each 4³ cube of the request. For a changed cube it looks at the hot
@@ -71,17 +108,25 @@ impl SyncServer {
     /// [`SyncError::Message`] for a request with places that no world has; errors of the engine. A damaged chunk
     /// fails no request: the reply reports it, and the client keeps its version.
     pub fn answer(&self, request: &SyncRequest) -> Result<SyncReply, SyncError> {
+        self.check(request)?;
+        let reply = self.world.read_view(|view| self.answer_of(view, request))?;
+        sync_to(&self.world, CommitSeq::new(reply.commit))?;
+        Ok(reply)
+    }
+
+    /// Refuses what asks for too much.
+    fn check(&self, request: &SyncRequest) -> Result<(), SyncError> {
         for (what, found, limit) in [
             ("cubes", request.cubes.len(), self.limits.asked_cubes),
             ("areas", request.areas.len(), self.limits.asked_areas),
+            ("sets of values", request.values.len(), self.limits.asked_sets),
         ] {
             if found > limit {
                 return Err(MessageError::TooMany { what, found, limit }.into());
             }
         }
-        let reply = self.world.read_view(|view| self.answer_of(view, request))?;
-        sync_to(&self.world, CommitSeq::new(reply.commit))?;
-        Ok(reply)
+        request.values.iter().try_for_each(|asked| values::check(asked, self.limits.asked_areas))?;
+        Ok(())
     }
 
     fn answer_of(&self, view: &ReadView<'_>, request: &SyncRequest) -> Result<SyncReply, SyncError> {
@@ -97,7 +142,10 @@ impl SyncServer {
         // Versions of two lives are never compared. Replies of one opening to clients that know nothing are of one life.
         let begun = || world.identity().incarnation.as_u128() ^ u128::from(opening);
         let life = known.map_or_else(|| Uuid::from_u128(begun()).into_bytes(), |known| known.life);
+        let max_bytes =
+            request.max_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let mut answering = Answering {
+            left_bytes: self.limits.chunk_bytes.min(max_bytes).max(1),
             view,
             dimensions: Vec::new(),
             is_known: known.is_some(),
@@ -119,6 +167,17 @@ impl SyncServer {
         }
         answering.read(&mut cubes)?;
         let areas = request.areas.iter().map(|area| answering.area(area)).collect::<Result<_, _>>()?;
+        let mut values = Values {
+            view,
+            upgrades: Base::upgrades(world),
+            is_known: known.is_some(),
+            dimensions: &answering.dimensions,
+            left_bytes: &mut answering.left_bytes,
+            left_looks: self.limits.looked_values,
+            used: Used::default(),
+        };
+        let told = request.values.iter().map(|asked| values.answer(asked)).collect::<Result<_, _>>()?;
+        let value_names = ValueNames::of(view.catalog(), values.used);
         Ok(SyncReply {
             number: request.number,
             uuid,
@@ -129,6 +188,8 @@ impl SyncServer {
             names: NewNames::behind(view.catalog(), known.as_ref()),
             cubes,
             areas,
+            value_names,
+            values: told,
         })
     }
 }
@@ -142,6 +203,8 @@ struct Wanted {
 }
 
 struct Answering<'a> {
+    /// Room in the reply.
+    left_bytes: usize,
     view: &'a ReadView<'a>,
     /// The dimensions by the request's numbers; `None` for an unknown one.
     dimensions: Vec<Option<Dimension>>,
@@ -202,7 +265,7 @@ impl Answering<'_> {
 
     /// Reads the wanted chunks into their answers, until the reply is full.
     fn read(&mut self, cubes: &mut [CubeReply]) -> Result<(), SyncError> {
-        let mut left_bytes = self.limits.chunk_bytes;
+        let mut left_bytes = self.left_bytes;
         for wanted in std::mem::take(&mut self.wanted).chunks(READ_AT_ONCE) {
             if left_bytes == 0 {
                 break;
@@ -242,6 +305,7 @@ impl Answering<'_> {
                 }
             }
         }
+        self.left_bytes = left_bytes;
         Ok(())
     }
 

@@ -9,6 +9,7 @@
 //! | `cube/` ‖ the cube's key | the versions of a 4³ cube's chunks, of one life |
 //! | `stale/` ‖ the cube's key | empty: the cube has chunks whose version is unknown or not the newest |
 //! | `area/` ‖ dimension ‖ corners | the commit up to which an area's changes are known, of one life |
+//! | `values` | the sets of values that were asked about, and how far each is known, of one life |
 //!
 //! A life ends when the server's history does not have the commit in `point`: versions of two lives are not compared.
 //! Numbers in keys are little-endian, except those of cubes. Dimensions are those of the cache. Objects are in no
@@ -16,20 +17,22 @@
 
 use std::collections::BTreeMap;
 
-use cg_format::{ChunkAt, ChunkBox, ClusterPos, ClusterTier, Dimension, key};
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterPos, ClusterTier, Dimension, key};
 use cg_store::{Error, Transaction};
 use serde::{Deserialize, Serialize};
 
 use super::error::SyncError;
-use super::messages::{decode_row, encode_row};
+use super::messages::{Position, decode_row, encode_row};
 use super::place::place_of;
+use super::value_set::StoredSet;
 
 pub(super) const CUBES: &[u8] = b"\0sync/cube/";
 pub(super) const STALE: &[u8] = b"\0sync/stale/";
 pub(super) const HEAD: &[u8] = b"\0sync/head";
 pub(super) const POINT: &[u8] = b"\0sync/point";
 const NAMES: &[u8] = b"\0sync/names/";
-const AREAS: &[u8] = b"\0sync/area/";
+pub(super) const VALUES: &[u8] = b"\0sync/values";
+pub(super) const AREAS: &[u8] = b"\0sync/area/";
 
 /// The cached server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +56,14 @@ pub(super) struct Point {
 pub(super) struct AreaRow {
     pub(super) life: [u8; 16],
     pub(super) commit: u64,
+}
+
+/// How far a set of values is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ValuesRow {
+    pub(super) set: StoredSet,
+    pub(super) life: [u8; 16],
+    pub(super) known: Position,
 }
 
 /// The versions of a cached 4³ cube.
@@ -101,6 +112,17 @@ pub(super) fn area_key(dimension: Dimension, area: &ChunkBox) -> Vec<u8> {
         key.extend(c.to_le_bytes());
     }
     key
+}
+
+/// The area that an object of [`AREAS`] is of.
+pub(super) fn area_of_key(object: &[u8]) -> Option<(Dimension, ChunkBox)> {
+    let bytes: &[u8; 56] = object.strip_prefix(AREAS)?.try_into().ok()?;
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let [dimension, corners @ ..] = numbers else { return None };
+    let mut corners = corners.iter().map(|bytes| i64::from_le_bytes(*bytes));
+    let mut corner = || ChunkPos::new(corners.next()?, corners.next()?, corners.next()?).ok();
+    let (min, max) = (corner()?, corner()?);
+    Some((Dimension::new(u64::from_le_bytes(*dimension)), ChunkBox::new(min, max)))
 }
 
 impl CubeRow {

@@ -1,13 +1,17 @@
 //! Laws for any bytes that are taken for a message between a server and a cache of it: what is read is written so that
 //! it is read again; a server answers any request or refuses it, and changes nothing; a cache that applies any reply
-//! has chunks where it asked for some, whole ones, and few more names than the message has bytes.
+//! has chunks where it asked for some, whole ones, values of the sets that it asked about, and few more names than the
+//! message has bytes.
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
 use cg_store::Error;
-use cg_store::prelude::{Chunk, World};
+use cg_store::prelude::{Chunk, Name, Property, World};
 use cg_store::verify::VerifyDepth;
-use cg_sync::{MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServer, SyncServerLimits};
+use cg_sync::{
+    MessageError, SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServer, SyncServerLimits, ValueKind,
+    ValueSet,
+};
 
 /// Reads bytes as a message of either kind and says whether they are one. Those that are not as they were sent are refused,
 /// and what they would say with the sum of what they are keeps the same laws: a checksum does not stop an attacker.
@@ -43,8 +47,8 @@ fn check_sealed(bytes: &[u8]) -> bool {
     }
     let Ok(reply) = SyncReply::decode(bytes, limits) else { return false };
     assert_eq!(SyncReply::decode(&reply.encode(), limits).as_ref(), Ok(&reply));
-    // A reply is applied only if it answers as much as was asked: chunks of one cube, an area, or nothing.
-    for ask in [Ask::Nothing, Ask::Chunks, Ask::Area] {
+    // A reply is applied only if it answers as much as was asked: chunks of one cube, an area, two sets, or nothing.
+    for ask in [Ask::Nothing, Ask::Chunks, Ask::Area, Ask::Values] {
         applied(&reply, ask, bytes.len());
     }
     true
@@ -72,11 +76,15 @@ fn answered(request: &SyncRequest) {
             let at = ChunkAt::new(dimension, ChunkPos::new(x, 0, 0)?);
             tx.save(at, Chunk::filled(stone, &tx.catalog().current_schema()).expect("registered"));
         }
+        tx.put_object("a/1", *b"one")?;
+        tx.put_object("b", *b"two")?;
+        tx.set_property(Property::Named(Name::new("a:p")?), Some(vec![1]));
         Ok::<_, Error>(())
     });
     saved.expect("committed");
     let (before, commit) = (stored(&server), server.last_commit());
-    let limits = SyncServerLimits { asked_cubes: 64, asked_areas: 4, ..SyncServerLimits::default() };
+    let limits =
+        SyncServerLimits { asked_cubes: 64, asked_areas: 4, asked_sets: 4, ..SyncServerLimits::default() };
     if let Ok(reply) = SyncServer::new(server.clone(), limits).answer(request) {
         let encoded = reply.encode();
         // The names, three chunks for each cube, and three that are listed for each area.
@@ -91,6 +99,21 @@ enum Ask {
     Nothing,
     Chunks,
     Area,
+    Values,
+}
+
+/// What is asked for with [`Ask::Values`].
+fn sets() -> [ValueSet; 2] {
+    [ValueSet::of(ValueKind::Objects).with_prefix("a"), ValueSet::of(ValueKind::Entities)]
+}
+
+/// A cache has objects of that set, beside what it keeps for itself, and neither properties nor records.
+fn only_asked_values(own: &World) {
+    let all = own.objects().list(b"", None, usize::MAX).expect("lists").entries;
+    let is_own = |key: &[u8]| key.starts_with(b"\0sync/");
+    assert!(all.iter().all(|it| is_own(it.key.as_bytes()) || it.key.as_bytes().starts_with(b"a")));
+    let census = own.tiers().census().expect("counts");
+    assert_eq!(census.records, 0);
 }
 
 fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
@@ -103,6 +126,7 @@ fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
         Ask::Nothing => cache.request(&[]),
         Ask::Chunks => cache.request(&asked),
         Ask::Area => cache.request_area(dimension, ChunkBox::new(at(0).pos, at(1).pos)),
+        Ask::Values => cache.request_values(&sets()),
     };
     let (request, before) = (request.expect("asks").encode(), names(own));
     let request = SyncRequest::decode(&request, SyncLimits::default()).expect("just written");
@@ -118,6 +142,7 @@ fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
         Ok(applied) => {
             assert!(applied.updated <= 2 && applied.stale <= 2);
             assert!(cache.server().is_some());
+            only_asked_values(own);
             let mut count = 0;
             let elsewhere = own.read_view(|view| {
                 view.for_each_place(cg_store::view::Area::World, |found| {

@@ -9,11 +9,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
 use foldhash::{HashMap, HashMapExt as _};
 
 use crate::commit::recent_changes::RecentChanges;
+use crate::rt::arrivals::Arrivals;
 use crate::rt::lock_order::{Mutex, MutexGuard, rank};
 use crate::rt::reentry::{Doing, ReentryGuard};
 use crate::storage::error::ConflictKey;
@@ -26,6 +28,8 @@ pub(crate) struct CommitLog {
     running: Mutex<BTreeMap<u64, usize>, rank::Running>,
     published: AtomicU64,
     recent: RecentChanges,
+    /// Those who wait until a commit is published.
+    arrivals: Arrivals,
 }
 
 /// The place of a running transaction in the log. Dropping it lets older writes be forgotten.
@@ -67,6 +71,7 @@ impl CommitLog {
             running: Mutex::default(),
             published: AtomicU64::new(last_commit),
             recent: RecentChanges::default(),
+            arrivals: Arrivals::default(),
         }
     }
 
@@ -97,6 +102,11 @@ impl CommitLog {
     /// The last commit whose effects are visible to every load.
     pub(crate) fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
+    }
+
+    /// Waits until a commit after this one is published, but no longer than a time.
+    pub(crate) fn wait_after(&self, commit: u64, at_most: Duration) {
+        self.arrivals.wait_while(at_most, || self.published() <= commit);
     }
 
     /// Registers a running transaction.
@@ -172,6 +182,7 @@ impl Committing<'_> {
             let chunk = |key| if let ConflictKey::Chunk(at) = key { Some(at) } else { None };
             self.log.recent.add(commit, keys.into_iter().filter_map(chunk));
             self.log.published.store(commit, Ordering::Release);
+            self.log.arrivals.tell();
             return;
         }
         drop(running);
@@ -184,6 +195,7 @@ impl Committing<'_> {
         }
         self.log.recent.add(commit, writes.chunks.iter().skip(first).map(|(_, at)| *at));
         self.log.published.store(commit, Ordering::Release);
+        self.log.arrivals.tell();
         if writes.len() >= writes.sweep_at {
             let oldest = self.log.running.lock().keys().next().copied().unwrap_or(commit);
             writes.forget_up_to(oldest);

@@ -17,4 +17,5 @@ pub(crate) mod state;
 pub(crate) mod submit;
 pub(crate) mod threads;
 pub(crate) mod transaction;
+mod waiting;
 pub(crate) mod write;

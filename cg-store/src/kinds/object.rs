@@ -170,6 +170,8 @@ pub enum ObjectWrite {
     Put(Arc<[u8]>),
     /// These bytes, or `None` for an object that is deleted, at a version from another store.
     PutAt(i64, Option<Arc<[u8]>>),
+    /// These bytes at a version, whatever is stored: what another store has, whose history may be another one by now.
+    Replace(i64, Arc<[u8]>),
     /// No bytes any more.
     Delete,
 }
@@ -178,14 +180,21 @@ impl ObjectWrite {
     /// The written bytes, if it is not a deletion.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         match self {
-            Self::Put(bytes) | Self::PutAt(_, Some(bytes)) => Some(bytes),
+            Self::Put(bytes) | Self::PutAt(_, Some(bytes)) | Self::Replace(_, bytes) => Some(bytes),
             Self::PutAt(_, None) | Self::Delete => None,
         }
     }
 
     /// Combines two writes of one transaction. After a version from another store, counting continues from that.
     pub(crate) fn then(self, key: &ObjectKey, next: Self) -> Result<Self, Error> {
-        let Self::PutAt(version, bytes) = self else { return Ok(next) };
+        let (version, bytes) = match self {
+            Self::PutAt(version, bytes) => (version, bytes),
+            Self::Replace(version, bytes) => (version, Some(bytes)),
+            Self::Put(_) | Self::Delete => return Ok(next),
+        };
+        if let Self::Replace(..) = next {
+            return Ok(next);
+        }
         let stored = StoredObject { version, bytes };
         let after = next.after(key, Some(&stored))?.unwrap_or(stored);
         Ok(Self::PutAt(after.version, after.bytes))
@@ -211,6 +220,9 @@ impl ObjectWrite {
             (Self::PutAt(offered, _), Some(stored)) if *offered < stored.version => {
                 let (key, stored, offered) = (key.clone(), stored.version, *offered);
                 return Err(Error::VersionGoesBack { key, stored, offered });
+            }
+            (Self::Replace(version, bytes), _) => {
+                StoredObject { version: *version, bytes: Some(Arc::clone(bytes)) }
             }
             (Self::PutAt(version, bytes), _) => StoredObject { version: *version, bytes: bytes.clone() },
             (Self::Delete, Some(StoredObject { version, bytes: Some(_) })) => {

@@ -11,7 +11,7 @@ pub mod values;
 #[cfg(feature = "rocks")]
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cg_registry::Catalog;
 use cg_tiering::{GameTick, PlayerAt};
@@ -48,7 +48,7 @@ use crate::commit::transaction::Tx;
 #[cfg(feature = "rocks")]
 use crate::engine::{Access, RocksEngine, RocksOptions};
 use crate::engine::{CommitSeq, Engine, EngineError};
-use crate::kinds::object::StoredObject;
+use crate::kinds::object::{Object, StoredObject};
 use crate::maintain::tick::TickReport;
 use crate::storage::error::Error;
 #[cfg(feature = "rocks")]
@@ -89,6 +89,27 @@ pub fn write_stored_object<S: ValueStore>(
     object: &StoredObject,
 ) -> Result<(), Error> {
     tx.write_stored_object(key, object)
+}
+
+/// Writes an object at the version that it has elsewhere, whatever is stored. For caches of a store whose history may have
+/// ended and gone on from before.
+///
+/// # Errors
+/// [`Error::NegativeVersion`].
+pub fn replace_stored_object<S: ValueStore>(
+    tx: &mut Tx<S>,
+    key: ObjectKey,
+    object: &Object,
+) -> Result<(), Error> {
+    tx.replace_stored_object(key, object)
+}
+
+/// Waits until a world has a commit after this one, until a moment at most. Returns its newest commit.
+///
+/// # Errors
+/// [`Error::Closed`] if the world is closed meanwhile.
+pub fn wait_for_commit(world: &World, after: CommitSeq, until: Option<Instant>) -> Result<CommitSeq, Error> {
+    world.rooms().commit.wait_for_commit(after.get(), until).map(CommitSeq::new)
 }
 
 /// As [`WorldBuilder::create`](crate::WorldBuilder::create), with the names of another world.

@@ -195,6 +195,8 @@ order! {
     Running,
     /// The chunks that the latest commits changed.
     Recent,
+    /// The wait for the next commit.
+    Arrivals,
     /// The queue of batches that are not accepted, and of commits that are not written.
     Queue,
     /// The batches that are not accepted.

@@ -32,10 +32,10 @@ pub(crate) struct NewNames {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct WireAliases {
-    list: ListKind,
-    id: u64,
-    names: Vec<Vec<u8>>,
+pub(super) struct WireAliases {
+    pub(super) list: ListKind,
+    pub(super) id: u64,
+    pub(super) names: Vec<Vec<u8>>,
 }
 
 /// A page of names as earlier drafts stored it.
@@ -50,7 +50,7 @@ struct NamesWithoutAliases {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct WireComponent {
+pub(super) struct WireComponent {
     id: u64,
     name: Vec<u8>,
     width_bytes: Option<u32>,
@@ -82,23 +82,6 @@ impl NewNames {
             ..Used::default()
         };
         let names = Names::of(catalog, &used).expect("the lists' own ids");
-        let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {
-            let NamedComponent { name, spec } = &**component;
-            WireComponent {
-                id: id.get(),
-                name: name.as_str().into(),
-                width_bytes: match spec.shape {
-                    ComponentShape::Fixed { width_bytes } => Some(width_bytes),
-                    ComponentShape::Variable => None,
-                },
-                default_bytes: spec.default_bytes.clone(),
-                fields: spec
-                    .fields
-                    .iter()
-                    .map(|field| (field.name.clone().into(), field.width_bytes))
-                    .collect(),
-            }
-        };
         let block = |block: &Arc<NamedBlock>| WireBlock {
             name: block.name.as_str().into(),
             opaque: block.opaque,
@@ -108,19 +91,11 @@ impl NewNames {
             generation,
             first_block,
             first_side,
-            components: names.components.iter().map(component).collect(),
+            components: WireComponent::all_of(&names),
             blocks: names.blocks.values().map(block).collect(),
             sides: names.sides.values().map(|name| name.as_str().into()).collect(),
             renames,
-            aliases: names
-                .aliases
-                .iter()
-                .map(|((list, id), all)| WireAliases {
-                    list: *list,
-                    id: *id,
-                    names: all.iter().map(|name| name.as_str().into()).collect(),
-                })
-                .collect(),
+            aliases: WireAliases::all_of(&names),
         }
     }
 
@@ -208,8 +183,42 @@ fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
     (0..len).flat_map(of).filter(|id| catalog.component_spec(*id).is_some()).collect()
 }
 
+impl WireAliases {
+    /// The other names of all ids.
+    pub(super) fn all_of(names: &Names) -> Vec<Self> {
+        let aliases = names.aliases.iter().map(|((list, id), all)| Self {
+            list: *list,
+            id: *id,
+            names: all.iter().map(|name| name.as_str().into()).collect(),
+        });
+        aliases.collect()
+    }
+}
+
 impl WireComponent {
-    fn named(&self) -> Result<(ComponentId, Arc<NamedComponent>), MessageError> {
+    /// All components of some names.
+    pub(super) fn all_of(names: &Names) -> Vec<Self> {
+        let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {
+            let NamedComponent { name, spec } = &**component;
+            Self {
+                id: id.get(),
+                name: name.as_str().into(),
+                width_bytes: match spec.shape {
+                    ComponentShape::Fixed { width_bytes } => Some(width_bytes),
+                    ComponentShape::Variable => None,
+                },
+                default_bytes: spec.default_bytes.clone(),
+                fields: spec
+                    .fields
+                    .iter()
+                    .map(|field| (field.name.clone().into(), field.width_bytes))
+                    .collect(),
+            }
+        };
+        names.components.iter().map(component).collect()
+    }
+
+    pub(super) fn named(&self) -> Result<(ComponentId, Arc<NamedComponent>), MessageError> {
         let id = ComponentId::new(self.id);
         let unsound =
             || MessageError::Fields { reason: format!("component {:#x} has no such shape", self.id) };

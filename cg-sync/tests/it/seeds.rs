@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::fixture::*;
 use cg_store::prelude::*;
-use cg_sync::{SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServerLimits};
+use cg_sync::{
+    SYNC_VERSION, SyncClient, SyncLimits, SyncReply, SyncRequest, SyncServerLimits, ValueKind, ValueSet,
+};
 
 /// The laws of arbitrary bytes, the same that the fuzz target checks.
 #[path = "../../../fuzz/src/sync.rs"]
@@ -20,7 +22,9 @@ fn folder() -> PathBuf {
 #[test]
 fn messages_with_one_byte_altered_keep_the_laws_of_all_bytes() {
     let mut taken = 0;
-    for name in ["request_area", "request", "reply", "reply_gone", "reply_area"] {
+    for name in
+        ["request_area", "request", "request_values", "reply", "reply_gone", "reply_area", "reply_values"]
+    {
         let mut bytes = std::fs::read(folder().join(name)).expect("readable");
         assert!(laws::check(&bytes), "{name}");
         for index in 0..bytes.len() {
@@ -87,7 +91,30 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
         &area(),
         &SyncServerLimits { listed_chunks: 0, ..SyncServerLimits::default() },
     );
+    let sets = || {
+        let area = ChunkBox::new(pos(0), pos(1));
+        let near = ValueSet::of(ValueKind::Entities).within(dimension, area).without(name("game:items"));
+        cache.request_values(&[ValueSet::of(ValueKind::Objects).with_prefix("a"), near]).expect("asks")
+    };
+    server.objects().put("a/1", *b"one").expect("commits");
+    let detached = Owner::Detached(cg_format::entity::Reason::new("test").expect("short"));
+    let cow = ids.cow_in(ids.at(0, 0, 0)).owned_by(detached);
+    let put = server.transaction(|tx| {
+        tx.put_entity(uuid(7), cow);
+        Ok::<_, Error>(())
+    });
+    put.expect("commits");
+    let all = sets();
+    let listed = answer(&all);
+    cache.apply(&all, &listed).expect("applies");
+    cg_store::layer::values::keep_change_log(&server).expect("begins");
+    server.objects().delete("a/1").expect("commits");
+    let later = sets();
     let seeds = [
+        ("request_values", all.encode()),
+        ("request_values_again", later.encode()),
+        ("reply_values", listed.encode()),
+        ("reply_values_again", answer(&later).encode()),
         ("request", first.encode()),
         ("request_again", again.encode()),
         ("request_area", area().encode()),
@@ -101,10 +128,10 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     let mut seeds: Vec<_> = seeds.map(|(name, bytes)| (name, settled(&bytes))).into();
     let reply = settled(&came.encode());
     seeds.push(("bad_cut", reply[..reply.len() - 1].to_vec()));
-    seeds.push(("bad_kind", [&[3, 3], &reply[2..]].concat()));
+    seeds.push(("bad_kind", [&[SYNC_VERSION, 3], &reply[2..]].concat()));
     seeds.push(("bad_sum", [&reply[..2], &[!reply[2]], &reply[3..]].concat()));
     seeds.push(("bad_version", [&[9], &reply[1..]].concat()));
-    let claim = [&[3, 1, 0, 0, 0, 0, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat();
+    let claim = [&[SYNC_VERSION, 1, 0, 0, 0, 0, 0, 0, 253][..], &(1_u64 << 60).to_le_bytes()].concat();
     seeds.push(("bad_claim", sealed(claim)));
 
     let folder = folder();

@@ -3,6 +3,9 @@
 mod cost;
 mod messages;
 mod order;
+mod restored;
+mod values;
+mod waiting;
 
 use crate::fixture::*;
 use cg_format::ClusterTier;

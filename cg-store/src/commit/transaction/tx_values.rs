@@ -65,6 +65,15 @@ impl<S: ValueStore> Tx<S> {
         self.writes.write_object(key, ObjectWrite::PutAt(object.version, object.bytes.clone()))
     }
 
+    /// Writes an object at a version, whatever is stored.
+    pub(crate) fn replace_stored_object(&mut self, key: ObjectKey, object: &Object) -> Result<(), Error> {
+        let Object { version, bytes } = object;
+        if *version < 0 {
+            return Err(Error::NegativeVersion { key, offered: *version });
+        }
+        self.writes.write_object(key, ObjectWrite::Replace(*version, Arc::clone(bytes)))
+    }
+
     /// A record, or `None` if the world does not have it.
     ///
     /// # Errors

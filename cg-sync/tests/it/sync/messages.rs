@@ -1,6 +1,7 @@
 //! Messages that are none, or ask for more than is allowed.
 
 use super::*;
+use cg_sync::{SYNC_VERSION, ValueKind, ValueSet};
 
 fn sum(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes)
@@ -8,8 +9,8 @@ fn sum(bytes: &[u8]) -> u32 {
 
 /// The message of a kind that has these fields, whatever they say.
 fn sealed(kind: u8, fields: &[u8]) -> Vec<u8> {
-    let computed = sum(&[&[3, kind], fields].concat());
-    [&[3, kind][..], &computed.to_le_bytes(), fields].concat()
+    let computed = sum(&[&[SYNC_VERSION, kind], fields].concat());
+    [&[SYNC_VERSION, kind][..], &computed.to_le_bytes(), fields].concat()
 }
 
 #[test]
@@ -37,7 +38,7 @@ fn bytes_that_are_no_message_are_refused() {
         Err(MessageError::TooLong { len_bytes: (4 << 20) + 1, limit_bytes: 4 << 20 })
     );
     assert_eq!(refused(&asked, limits), MessageError::Kind { found: 1, expected: 2 });
-    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 3 });
+    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 4 });
     let (fields, stored) = (&reply[6..], u32::from_le_bytes(*reply[2..].first_chunk().expect("a sum")));
     let longer = sealed(2, &[fields, &[0]].concat());
     assert_eq!(refused(&longer, limits), MessageError::Behind { extra_bytes: 1 });
@@ -81,7 +82,7 @@ fn bytes_that_are_no_message_are_refused() {
     }
     let error = answer(
         &server,
-        &SyncRequest::decode(&sealed(1, &[0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0]), limits).expect("decodes"),
+        &SyncRequest::decode(&sealed(1, &[0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0]), limits).expect("decodes"),
         &SyncServerLimits::default(),
     );
     expect!["the message says what cannot be: it has no name for a dimension"]
@@ -150,9 +151,89 @@ fn a_request_asks_for_no_more_than_is_allowed() {
     // One cube in which the first place is asked about 65 times.
     let mut bytes = vec![0, 0, 1, 3, b'a', b':', b'b', 0, 1, 0, 0, 0, 0, 0, 65];
     bytes.extend([0, 0].repeat(65));
-    bytes.push(0);
+    // No areas, no values, no limit.
+    bytes.extend([0; 3]);
     let many = SyncRequest::decode(&sealed(1, &bytes), SyncLimits::default()).expect("decodes");
     assert_eq!(many.chunk_count(), 65);
     expect!["the message says what cannot be: a 4³ cube has places 0 to 63, each once"]
         .assert_eq(&refused(&many));
+}
+
+#[test]
+fn sets_have_limits_and_places() {
+    let server = in_memory();
+    let ids = Ids::register(&server);
+    let cache = client();
+    let limits = SyncServerLimits { asked_sets: 2, asked_areas: 1, ..SyncServerLimits::default() };
+    let refused = |sets: &[ValueSet]| {
+        let request = cache.request_values(sets).expect("asks");
+        answer(&server, &request, &limits).expect_err("is refused").to_string()
+    };
+    let all = || ValueSet::of(ValueKind::Objects);
+    expect!["the message asks about 3 sets of values, 2 are allowed; ask in parts"].assert_eq(&refused(&[
+        all(),
+        all(),
+        all(),
+    ]));
+    let twice = ValueSet::of(ValueKind::Records).within(ids.overworld, area()).within(ids.overworld, area());
+    expect!["the message asks about 2 areas of values, 1 are allowed; ask in parts"]
+        .assert_eq(&refused(&[twice]));
+    let without = (0..1025).fold(all(), |set, n| set.without(name(&format!("game:c{n}"))));
+    expect!["the message asks about 1025 components, 1024 are allowed; ask in parts"]
+        .assert_eq(&refused(&[without]));
+    let asked = |fields: &[u8]| {
+        // No number, server, dimension, cube or area; one set; no limit.
+        let fields = [&[0, 0, 0, 0, 0, 1], fields, &[0]].concat();
+        let request = SyncRequest::decode(&sealed(1, &fields), SyncLimits::default()).expect("decodes");
+        answer(&server, &request, &limits).expect_err("is refused").to_string()
+    };
+    // Kind, prefix, areas, components, position.
+    expect!["the message says what cannot be: a kind of values is 1 to 4"]
+        .assert_eq(&asked(&[9, 0, 0, 0, 0]));
+    expect!["the message says what cannot be: it has no name for a dimension"]
+        .assert_eq(&asked(&[4, 0, 1, 7, 0, 0, 0, 0, 0, 0, 0, 0]));
+    expect!["the message says what cannot be: `a b`: it has no namespace; write `namespace:identifier`"]
+        .assert_eq(&asked(&[2, 0, 0, 1, 3, b'a', b' ', b'b', 0]));
+}
+
+#[test]
+fn values_that_were_not_asked_for_are_refused_whole() {
+    let server = in_memory();
+    server.objects().put("a/1", *b"one").expect("commits");
+    server.objects().put("a/2", *b"two").expect("commits");
+    let cache = client();
+    let request = cache.request_values(&[ValueSet::of(ValueKind::Objects).with_prefix("a/")]).expect("asks");
+    let reply = answer(&server, &request, &SyncServerLimits::default()).expect("answers").encode();
+    let changed = |from: &[u8], to: &[u8]| {
+        let at = reply.windows(from.len()).position(|bytes| bytes == from).expect("is there");
+        let mut fields = reply[6..].to_vec();
+        fields[at - 6..at - 6 + from.len()].copy_from_slice(to);
+        let reply = SyncReply::decode(&sealed(2, &fields), SyncLimits::default()).expect("decodes");
+        let error = cache.apply(&request, &reply).expect_err("is refused");
+        assert_eq!(
+            cache.world().objects().list("", None, 9).expect("lists").entries,
+            [],
+            "nothing is half applied"
+        );
+        assert_eq!(cache.server(), None);
+        error.to_string()
+    };
+    expect!["Objects, `b/2`, as the server sent it: it was not asked for"]
+        .assert_eq(&changed(b"a/2", b"b/2"));
+    expect!["Objects, `a/0`, as the server sent it: it is out of the order of the listing"]
+        .assert_eq(&changed(b"a/2", b"a/0"));
+    // The state of `two`: neither here nor deleted.
+    expect!["Objects, `a/2`, as the server sent it: object: state is 3, allowed is 1 for here or 2 for deleted (at byte 16)"].assert_eq(&changed(b"\x01two", b"\x03two"));
+    expect!["Objects, `a/2`, as the server sent it: object: bytes after a deleted object must be zero or absent, found 3 (at byte 17)"].assert_eq(&changed(b"\x01two", b"\x02two"));
+    // What a cache keeps for itself, as a server that knows of it would write it.
+    let request = cache.request_values(&[ValueSet::of(ValueKind::Objects)]).expect("asks");
+    server.objects().put("Xsync/head", *b"no").expect("commits");
+    let reply = answer(&server, &request, &SyncServerLimits::default()).expect("answers").encode();
+    let at = reply.windows(4).position(|bytes| bytes == b"Xsyn").expect("is there");
+    let mut fields = reply[6..].to_vec();
+    fields[at - 6] = 0;
+    let reply = SyncReply::decode(&sealed(2, &fields), SyncLimits::default()).expect("decodes");
+    let error = cache.apply(&request, &reply).expect_err("is refused");
+    expect![[r"Objects, `\x00sync/head`, as the server sent it: it was not asked for"]]
+        .assert_eq(&error.to_string());
 }

@@ -1,0 +1,47 @@
+//! A request that waits until there is something to tell.
+
+use std::time::{Duration, Instant};
+
+use cg_store::engine::CommitSeq;
+use cg_store::layer::{sync_to, wait_for_commit};
+
+use super::SyncServer;
+use crate::error::SyncError;
+use crate::messages::{SyncReply, SyncRequest};
+
+/// The shortest time between two looks at the world. A server that commits often is not looked at for each commit.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+impl SyncServer {
+    /// As [`answer`](Self::answer), but waits until something that was asked about changed, for as long as `timeout`. Then it
+    /// answers that nothing did. A client that sends its next request at once hears of changes within some milliseconds, and
+    /// asks for nothing in between.
+    ///
+    /// Blocks the calling thread, without a lock. Looks at the world once for the request, and again after commits, at most
+    /// once in 10 ms. Each look waits until nothing is queued, as [`World::read_view`](cg_store::World::read_view) does.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn answer_when_changed(
+        &self,
+        request: &SyncRequest,
+        timeout: Duration,
+    ) -> Result<SyncReply, SyncError> {
+        let until = Instant::now().checked_add(timeout);
+        self.check(request)?;
+        loop {
+            let begun = Instant::now();
+            let reply = self.world.read_view(|view| self.answer_of(view, request))?;
+            let is_over = until.is_some_and(|until| begun >= until);
+            if is_over || reply.has_news(request) {
+                sync_to(&self.world, CommitSeq::new(reply.commit))?;
+                return Ok(reply);
+            }
+            wait_for_commit(&self.world, CommitSeq::new(reply.commit), until)?;
+            let now = Instant::now();
+            let pause = LOOK_EVERY.saturating_sub(now - begun);
+            let left = until.map_or(pause, |until| until.saturating_duration_since(now));
+            std::thread::sleep(pause.min(left));
+        }
+    }
+}
