@@ -5,6 +5,7 @@
 //! | edit and reset | 50 µs for one block and a reset; stated beside the same edit in the world itself |
 //! | reset | 1.5 × a reset after 10 written chunks, after 100,000 |
 //! | save | 1.3 × an unsegmented world, for a changed chunk in segments of which all are open |
+//! | submit | 4 × an unsegmented world, which takes some hundred nanoseconds, for the same chunks |
 //! | load a column again | 1.5 × an unsegmented world with the same memory, for the view of a player over four segments |
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockId, BlockPos, Chunk, ChunkAt, ChunkPos, LocalPos};
-use cg_layers::{Base, Overlay, SegmentOptions, SegmentedWorld};
-use cg_store::{Error, World, WorldOptions};
+use cg_layers::{Base, OnDisk, Overlay, SegmentOptions, SegmentedWorld};
+use cg_store::{Error, World, WorldOptions, WriteBatch, WriteTicket};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 
@@ -153,6 +154,7 @@ fn segmented_save(criterion: &mut Criterion) {
         World::builder().options(&options()).create(dir.path().join("world")).expect("an empty directory");
     let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
     let chunks = chunks(&generator, 128);
+    let submitted = chunks.clone();
     let segment_options = SegmentOptions { side_chunks: 32, max_open: 8, world: options() };
     let segmented = SegmentedWorld::create(dir.path().join("segmented"), &[], &segment_options);
     let segmented = segmented.expect("an empty directory");
@@ -182,8 +184,52 @@ fn segmented_save(criterion: &mut Criterion) {
         });
     });
     group.finish();
+    segmented_submit(criterion, &world, &segmented, &submitted);
     // Fewer in a run that only tries each benchmark once, or none of these.
     assert!(segmented.segments().open_count() <= 4, "no segment but those of the chunks was opened");
+}
+
+/// What a tick thread waits for when it submits a chunk. It is accepted before the next one is timed.
+fn segmented_submit(
+    criterion: &mut Criterion,
+    world: &World,
+    segmented: &SegmentedWorld<OnDisk>,
+    chunks: &[(ChunkAt, [Arc<Chunk>; 2])],
+) {
+    let mut group = criterion.benchmark_group("overlay: submit a changed chunk");
+    let mut turn = 0_usize;
+    let mut next = move || {
+        turn += 1;
+        let (at, contents) = &chunks[turn * 37 % chunks.len()];
+        let mut batch = WriteBatch::new();
+        batch.save(*at, Arc::clone(&contents[turn / chunks.len() % 2]));
+        (*at, batch)
+    };
+    let mut timed = |times: u64,
+                     submit: &dyn Fn(ChunkAt, WriteBatch) -> WriteTicket,
+                     flush: &dyn Fn() -> Result<(), Error>| {
+        let mut took = Duration::ZERO;
+        for time in 0..times {
+            let (at, batch) = next();
+            let began = Instant::now();
+            let ticket = submit(at, batch);
+            took += began.elapsed();
+            ticket.wait().expect("is accepted");
+            if time % 1024 == 0 {
+                flush().expect("the disk has room");
+            }
+        }
+        took
+    };
+    group.bench_function("ref: in one world <= 4", |bench| {
+        let submit = |_, batch| world.submit(batch).expect("the queue has room");
+        bench.iter_custom(|times| timed(times, &submit, &|| world.flush()));
+    });
+    group.bench_function("in four segments", |bench| {
+        let submit = |at, batch| segmented.submit(at, batch).expect("the queue has room");
+        bench.iter_custom(|times| timed(times, &submit, &|| segmented.flush()));
+    });
+    group.finish();
 }
 
 /// The view of a player at the corner of four segments, which memory has room for. One iteration is one column.
