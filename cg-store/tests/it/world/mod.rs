@@ -17,6 +17,7 @@ pub(crate) use crate::fixture::*;
 
 mod absence;
 mod boxes;
+mod cache_size;
 mod calls;
 mod change_log;
 mod close;
