@@ -3,9 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
-use cg_format::{Dimension, EntityId};
+use cg_format::Dimension;
 use cg_layers::{AcceptedSegments, OnDisk, SegmentOptions, SegmentPos, SegmentedWorld};
 use cg_registry::ListKind;
+use cg_store::error::ConflictKey;
 use clap::ValueHint;
 use serde::Serialize;
 
@@ -56,9 +57,9 @@ pub(crate) struct Delete {
 /// Accept segments, or a root, that were put back from copies. Writes.
 ///
 /// A segmented world refuses a segment that lacks a transfer of entities which the root knows, and the other way round. Put
-/// root and segments back from one backup, if there is one. Accepted, each world stays as it was put back. An entity that is
-/// in more than one segment is deleted but in the one that the root names. JSON:
-/// `{"doubled":[UUID],"moved":[UUID],"gone":[UUID]}`.
+/// root and segments back from one backup, if there is one. Accepted, each world stays as it was put back. An entity, a
+/// property, an object or a record that is in more than one segment is deleted but in the one that the root names. JSON:
+/// `{"doubled":[KEY],"moved":[KEY],"gone":[KEY]}`, with keys as `entity UUID`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Accept {
     #[command(flatten)]
@@ -69,11 +70,11 @@ pub(crate) struct Accept {
 
 #[derive(Debug, Serialize)]
 struct Accepted {
-    /// Entities that were in more than one segment.
+    /// What was in more than one segment.
     doubled: Vec<String>,
-    /// Entities whose segment the root did not know.
+    /// What was in a segment that the root did not name.
     moved: Vec<String>,
-    /// Entities that are in no segment.
+    /// What is in no segment.
     gone: Vec<String>,
 }
 
@@ -151,9 +152,9 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
             ))?;
             let accepted = world.segments().accept()?;
             world.close()?;
-            let ids = |ids: &[EntityId]| ids.iter().map(ToString::to_string).collect();
+            let words = |keys: &[ConflictKey]| keys.iter().map(ToString::to_string).collect();
             let AcceptedSegments { doubled, moved, gone } = &accepted;
-            out.print(&Accepted { doubled: ids(doubled), moved: ids(moved), gone: ids(gone) })?;
+            out.print(&Accepted { doubled: words(doubled), moved: words(moved), gone: words(gone) })?;
             Ok(Outcome::Good)
         }
     }
@@ -212,13 +213,13 @@ impl fmt::Display for Report {
 impl fmt::Display for Accepted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { doubled, moved, gone } = self;
-        for (ids, what) in [
+        for (keys, what) in [
             (doubled, "was in more than one segment, and is in one now"),
             (moved, "was in another segment than the root said"),
             (gone, "is in no segment"),
         ] {
-            for id in ids {
-                writeln!(f, "entity {id} {what}")?;
+            for key in keys {
+                writeln!(f, "{key} {what}")?;
             }
         }
         writeln!(f, "root and segments are of one history now; run `cg verify`")

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cg_format::RecordId;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
+use cg_store::error::ConflictKey;
 use cg_store::layer::kind::{self, Chunks, Entities, Kind, Objects, Properties, Records};
 use cg_store::layer::write_stored_object;
 use cg_store::layer::{Base, Found, TxStore, ValueStore, origin_of};
@@ -64,6 +65,13 @@ impl OverlayMerge {
         each_kind!(self, |items| items.len() as u64).iter().sum()
     }
 
+    /// The keys of the properties, objects and records that change.
+    pub(crate) fn value_keys(&self) -> impl Iterator<Item = ConflictKey> {
+        let properties = self.properties.keys().map(Properties::conflict_key);
+        let objects = self.objects.keys().map(Objects::conflict_key);
+        properties.chain(objects).chain(self.records.keys().map(Records::conflict_key))
+    }
+
     fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
         self.objects.iter().filter_map(|(key, item)| Some((key, item.new.as_ref()?)))
     }
@@ -119,18 +127,6 @@ impl OverlayMerge {
                 None => tx.delete_record(id),
             }
         }
-        Ok(self.len())
-    }
-
-    /// As [`put_into`](Self::put_into), for chunks and entities only. The store need not support other kinds.
-    pub(crate) fn put_places_into<S: TxStore>(
-        &self,
-        tx: &mut Tx<S>,
-        target: &impl Base,
-    ) -> Result<u64, Error> {
-        self.look_at_places(tx)?;
-        self.check(target)?;
-        self.write_places(tx);
         Ok(self.len())
     }
 

@@ -17,8 +17,8 @@ mod merge_kind;
 mod onto_base;
 mod target;
 
+pub(crate) use changes::MergeItem;
 pub use changes::OverlayMerge;
-pub(crate) use changes::{Items, MergeItem};
 pub use choice::OverlayChoice;
 pub(crate) use difference::Change;
 pub use difference::{Difference, EntityDifference, OverlayDiff};

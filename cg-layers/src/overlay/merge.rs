@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::Level;
-use cg_store::layer::kind::{self, Chunks, Entities, Kind};
+use cg_store::layer::kind;
 use cg_store::layer::{Base, MutexGuard};
 use cg_store::{Error, ErrorKind, each_kind};
 
 use super::handle::Overlay;
 use super::transaction::overlay_of;
 use super::writing::Writing;
-use crate::merge::{Change, Items, MergeItem, MergeLock, MergeTarget, Merged, OverlayMerge};
-use crate::store::OverlayError;
+use crate::merge::{Change, MergeItem, MergeLock, MergeTarget, Merged, OverlayMerge};
+use crate::store::{OverlayError, OverlayKind as _};
 
 /// The rights that a merge holds: that of its target, if there is one, and that of the overlay.
 type MergeRights<'a> = (Option<MutexGuard<'a, ()>>, Writing<'a>);
@@ -33,8 +33,8 @@ impl<S: Base> Overlay<S> {
     /// power cut when this returns. After a crash before the transaction, only names are merged. After a later crash,
     /// no value differs from the base's, and merging again changes nothing.
     ///
-    /// A segmented world takes one transaction for each segment, one after the other. One in the root follows, for
-    /// properties, objects and records. Readers of several segments may see some merged and others not yet. An entity
+    /// A segmented world takes one transaction for each segment, one after the other. One in the root follows, for the
+    /// properties, objects and records that no segment has, and for records that leave their segment. Readers of several segments may see some merged and others not yet. An entity
     /// that goes to another segment is detached until its transfer. The overlay deletes its rows of each merged part.
     /// After a crash or an error it keeps the rest: call this again to continue. Nothing is merged twice. The overlay
     /// may be edited before that.
@@ -117,11 +117,14 @@ impl<S: Base> Overlay<S> {
 
     /// Deletes the rows that a part has merged. Rows that wait for a transfer stay.
     fn forget_merged(&self, part: &OverlayMerge) -> Result<(), Error> {
-        fn merged<K: Kind>(items: &Items<K>) -> Vec<K::Key> {
-            items.iter().filter(|(_, item)| !item.waits).map(|(key, _)| key.clone()).collect()
-        }
-        let (chunks, entities) = (merged::<Chunks>(&part.chunks), merged::<Entities>(&part.entities));
-        self.store().forget(self.lease(), &chunks, &entities)
+        let (store, lease) = (self.store(), self.lease());
+        let (mut chunks, mut rows) = (Vec::new(), Vec::new());
+        chunks.extend(part.chunks.iter().filter(|(_, item)| !item.waits).map(|(at, _)| *at));
+        each_kind!(part, |items: K| {
+            let merged = items.iter().filter(|(_, item)| !item.waits);
+            rows.extend(merged.map(|(key, item)| K::rows(store, lease, key, item.new.as_ref())));
+        });
+        store.forget(lease, &chunks, &rows)
     }
 }
 

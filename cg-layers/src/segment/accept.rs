@@ -3,36 +3,39 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use cg_format::EntityId;
-use cg_store::{Durability, Error};
+use cg_store::error::ConflictKey;
+use cg_store::{Durability, Error, World};
 
+use super::held::{Held, delete, for_each_key};
 use super::history::{crossed_of_root, crossed_of_segment};
 use super::home::SegmentHome;
 use super::parts::Parts;
 use super::pos::SegmentPos;
-use super::rows::{entity_property, transfer_property};
+use super::root::Root;
+use super::rows::{place_property, transfer_property};
 use super::segments::Segments;
 
 /// The changes that make segments and root fit together again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AcceptedSegments {
-    /// Entities that were in more than one segment. Each is deleted but in the segment that the root names.
-    pub doubled: Vec<EntityId>,
-    /// Entities that were in a segment that the root does not name. The root names it now.
-    pub moved: Vec<EntityId>,
-    /// Entities that the root names a segment of and that are in none. The root forgets them.
-    pub gone: Vec<EntityId>,
+    /// Entities, properties, objects and records that were in more than one segment, or in one and in the root. Each is
+    /// deleted but in the segment that the root names; if the root names none and has it itself, it stays there.
+    pub doubled: Vec<ConflictKey>,
+    /// Those that were in a segment that the root does not name. The root names it now.
+    pub moved: Vec<ConflictKey>,
+    /// Those that the root names a segment of and that are in none. The root forgets them.
+    pub gone: Vec<ConflictKey>,
 }
 
 impl<H: SegmentHome> Segments<'_, H> {
-    /// Accepts segments, or a root, that were put back from copies: makes the entities of what is there fit together,
-    /// and stores that it is of one history now. Costs a visit of all entities.
+    /// Accepts segments, or a root, that were put back from copies: makes what is there fit together, and stores that
+    /// it is of one history now. Costs a visit of all entities, properties, objects and records.
     ///
-    /// Each world stays as it was put back. An entity that one of them has as of another time stays so.
+    /// Each world stays as it was put back. What one of them has as of another time stays so.
     ///
     /// # Errors
     /// [`SegmentError::Lost`](crate::SegmentError::Lost) if a segment is missing; [`Error::Corrupt`] at the first
-    /// damaged entity; the errors of the disk. A call that failed can be repeated. [`Error::Nested`] inside a closure
+    /// damaged one; the errors of the disk. A call that failed can be repeated. [`Error::Nested`] inside a closure
     /// of [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) or [`with`](Self::with).
     pub fn accept(&self) -> Result<AcceptedSegments, Error> {
         let Parts { root, open, borders, submissions, .. } = self.parts();
@@ -41,17 +44,15 @@ impl<H: SegmentHome> Segments<'_, H> {
         let _alone = borders.moving().lock();
         let _others_wait = borders.close();
         let segments = self.list();
-        let mut homes = BTreeMap::<EntityId, BTreeSet<SegmentPos>>::new();
+        let mut homes = BTreeMap::<ConflictKey, BTreeSet<SegmentPos>>::new();
         for segment in &segments {
             open.with_any_history(*segment, |world| {
-                let failed = world.read_view(|view| {
-                    view.for_each_entity(|met| match met {
-                        Ok((id, _)) => {
-                            homes.entry(id).or_default().insert(*segment);
-                            ControlFlow::Continue(())
-                        }
-                        Err(error) => ControlFlow::Break(error),
-                    })
+                let failed = for_each_key(world, |met| match met {
+                    Ok(key) => {
+                        homes.entry(key).or_default().insert(*segment);
+                        ControlFlow::Continue(())
+                    }
+                    Err(error) => ControlFlow::Break(error),
                 })?;
                 failed.map_or(Ok(()), Err)
             })?;
@@ -59,35 +60,40 @@ impl<H: SegmentHome> Segments<'_, H> {
         let said = root.places()?;
         let mut accepted = AcceptedSegments::default();
         let mut values = vec![(transfer_property()?, None)];
-        let mut deleted = BTreeMap::<SegmentPos, Vec<EntityId>>::new();
-        for (id, homes) in &homes {
-            let named = said.get(id).filter(|named| homes.contains(named)).or_else(|| homes.first());
-            let Some(home) = named else { continue };
-            if homes.len() > 1 {
-                accepted.doubled.push(*id);
+        let mut deleted = BTreeMap::<SegmentPos, Vec<ConflictKey>>::new();
+        let mut of_root = Vec::new();
+        for (key, homes) in &homes {
+            let named = said.get(key).filter(|named| homes.contains(named));
+            let in_root = has_in_root(root, key)?;
+            // What the root has itself stays there, unless it names a segment that has it too.
+            let home = named.or_else(|| homes.first().filter(|_| !in_root));
+            if homes.len() + usize::from(in_root) > 1 {
+                accepted.doubled.push(key.clone());
             }
-            for other in homes.iter().filter(|other| *other != home) {
-                deleted.entry(*other).or_default().push(*id);
+            for other in homes.iter().filter(|other| Some(*other) != home) {
+                deleted.entry(*other).or_default().push(key.clone());
             }
-            if said.get(id) != Some(home) {
-                accepted.moved.push(*id);
-                values.push((entity_property(*id)?, Some(home.to_bytes())));
+            if in_root && home.is_some() {
+                of_root.push(key.clone());
+            }
+            if let Some(home) = home.filter(|home| said.get(key) != Some(home)) {
+                accepted.moved.push(key.clone());
+                values.push((place_property(key)?, Some(home.to_bytes())));
             }
         }
-        for id in said.keys().filter(|id| !homes.contains_key(id)) {
-            accepted.gone.push(*id);
-            values.push((entity_property(*id)?, None));
+        for (key, segment) in said.iter().filter(|(key, _)| !homes.contains_key(key)) {
+            // The version of a deleted object counts on.
+            let is_object = matches!(key, ConflictKey::Object(_));
+            let has_it = |world: &World| Ok(is_object && !Held::of(world, key)?.is_absent());
+            if !segments.contains(segment) || !open.with_any_history(*segment, has_it)? {
+                accepted.gone.push(key.clone());
+                values.push((place_property(key)?, None));
+            }
         }
-        for (segment, ids) in deleted {
-            open.with_any_history(segment, |world| {
-                world.transaction_at(Durability::Safe, |tx| {
-                    for id in ids {
-                        tx.delete_entity(id);
-                    }
-                    Ok::<_, Error>(())
-                })
-            })?;
+        for (segment, keys) in deleted {
+            open.with_any_history(segment, |world| delete_all(world, &keys))?;
         }
+        delete_all(root.world(), &of_root)?;
         root.set(Durability::Safe, values)?;
         borders.stuck().clear();
         borders.set_unfinished(false);
@@ -104,4 +110,18 @@ impl<H: SegmentHome> Segments<'_, H> {
         }
         Ok(accepted)
     }
+}
+
+/// Whether the root has a value itself. It has no entities.
+fn has_in_root(root: &Root, key: &ConflictKey) -> Result<bool, Error> {
+    Ok(!matches!(key, ConflictKey::Entity(_)) && Held::of(root.world(), key)?.is_live())
+}
+
+fn delete_all(world: &World, keys: &[ConflictKey]) -> Result<(), Error> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let deleted =
+        world.transaction_at(Durability::Safe, |tx| keys.iter().try_for_each(|key| delete(tx, key)));
+    deleted.map(drop)
 }

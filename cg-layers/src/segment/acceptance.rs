@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use cg_format::EntityId;
+use cg_store::error::ConflictKey;
 use cg_store::layer::{DeferredOutcome, batch};
 use cg_store::{Committed, Durability, Error, ErrorKind, Refused, World, WriteBatch};
 
@@ -28,7 +28,7 @@ impl<H: SegmentHome> Borders<H> {
         segment: SegmentPos,
         world: &World,
         batch: &mut WriteBatch,
-        deleted: &mut Vec<EntityId>,
+        deleted: &mut Vec<ConflictKey>,
     ) -> Result<DeferredOutcome, Error> {
         let mut runs = 0;
         loop {
@@ -73,7 +73,7 @@ impl<H: SegmentHome> Borders<H> {
         segment: SegmentPos,
         world: &World,
         batch: &WriteBatch,
-        gone: &mut Vec<EntityId>,
+        gone: &mut Vec<ConflictKey>,
     ) -> Result<Committed<()>, Error> {
         let root = self.open().root();
         let (mut putting, mut deleted) = (None, Vec::new());
@@ -85,7 +85,8 @@ impl<H: SegmentHome> Borders<H> {
                 return Err(SegmentError::TwoSegments { first: segment, second }.into());
             }
             let put;
-            [put, deleted] = batch::entities_of(writes);
+            let keys = batch::entities_of(writes);
+            [put, deleted] = keys.map(|ids| ids.into_iter().map(ConflictKey::Entity).collect::<Vec<_>>());
             // Held until the segment has accepted it.
             if !put.is_empty() {
                 putting = Some(self.put(segment, &put)?);

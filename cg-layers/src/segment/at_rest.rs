@@ -1,6 +1,7 @@
 //! Reads that see no transfer half done, if it can be finished.
 
-use cg_format::{ChunkAt, EntityId, Lookup};
+use cg_format::{ChunkAt, Lookup};
+use cg_store::error::ConflictKey;
 use cg_store::{Error, World};
 
 use super::home::SegmentHome;
@@ -29,16 +30,18 @@ impl<H: SegmentHome> Transfers<H> {
         self.open().look_up_many(at, find)
     }
 
-    /// Calls a function with the segment of an entity. The entity is not transferred meanwhile.
+    /// Calls a function with the segment of a key, if it has one. An entity is not transferred meanwhile.
     pub(super) fn at_rest<T>(
         &self,
-        id: EntityId,
+        key: &ConflictKey,
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         self.try_to_resolve();
         let _none_crosses = self.borders().shared();
-        self.borders().refuse_in_transit(id)?;
-        let Some(segment) = self.root().place_of(id)? else { return Ok(None) };
+        if let ConflictKey::Entity(id) = key {
+            self.borders().refuse_in_transit(*id)?;
+        }
+        let Some(segment) = self.root().segment_with(key)? else { return Ok(None) };
         self.open().with_stored(segment, show)
     }
 }

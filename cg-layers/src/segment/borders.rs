@@ -1,4 +1,4 @@
-//! The borders between segments: the locks under which entities are put, looked up and transferred.
+//! The borders between segments: the locks under which entities and values are put, looked up and transferred.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cg_format::EntityId;
 use cg_store::Error;
+use cg_store::error::ConflictKey;
 use cg_store::layer::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, rank};
 
 use super::error::SegmentError;
+use super::held::Held;
 use super::home::SegmentHome;
 use super::open::OpenSegments;
 use super::pos::SegmentPos;
@@ -27,10 +29,10 @@ pub(super) struct Borders<H> {
     crossing: RwLock<(), rank::SegmentBorders>,
     /// Transfers that wait because the row of the entity is damaged. Changed by transfers.
     stuck: Mutex<Vec<Transfer>, rank::SegmentStuck>,
-    /// Entities that transactions are putting.
+    /// The keys that transactions are putting.
     pub(super) putting: Putting,
-    /// Entities that segments have deleted and whose places the root still stores.
-    pub(super) deleted: Mutex<BTreeMap<SegmentPos, Vec<EntityId>>, rank::SegmentDeleted>,
+    /// Keys that segments have deleted and whose places the root still stores.
+    pub(super) deleted: Mutex<BTreeMap<SegmentPos, Vec<ConflictKey>>, rank::SegmentDeleted>,
     /// A transfer failed, and its record may be stored. It is finished before the next one begins.
     unfinished: AtomicBool,
 }
@@ -81,20 +83,21 @@ impl<H: SegmentHome> Borders<H> {
         self.unfinished.store(unfinished, Ordering::Release);
     }
 
-    /// Whether a segment contains an entity.
-    pub(super) fn contains(&self, segment: SegmentPos, id: EntityId) -> Result<bool, Error> {
-        Ok(self.open.with_stored(segment, |world| world.entity(id))?.flatten().is_some())
+    /// What a segment has of a key.
+    pub(super) fn held(&self, segment: SegmentPos, key: &ConflictKey) -> Result<Held, Error> {
+        Ok(self.open.with_stored(segment, |world| Held::of(world, key))?.unwrap_or(Held::Absent))
     }
 
-    /// The segment that contains an entity, if any does.
-    pub(super) fn home_of(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
-        let Some(segment) = self.open.root().place_of(id)? else { return Ok(None) };
-        Ok(self.contains(segment, id)?.then_some(segment))
+    /// The segment that contains a key, if any does.
+    pub(super) fn home_of(&self, key: &ConflictKey) -> Result<Option<SegmentPos>, Error> {
+        let Some(segment) = self.open.root().segment_with(key)? else { return Ok(None) };
+        Ok(self.held(segment, key)?.is_live().then_some(segment))
     }
 
     /// Whether an entity is in the segment that it leaves, and in the one that it enters.
     pub(super) fn is_where(&self, transfer: &Transfer) -> Result<[bool; 2], Error> {
-        let has = |segment| self.contains(segment, transfer.id);
+        let key = ConflictKey::Entity(transfer.id);
+        let has = |segment| Ok::<_, Error>(self.held(segment, &key)?.is_live());
         Ok([has(transfer.from)?, has(self.open.root().segment_of(transfer.to))?])
     }
 

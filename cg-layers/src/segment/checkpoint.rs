@@ -19,9 +19,10 @@ impl SegmentedWorld<OnDisk> {
     ///
     /// Several databases have no common moment. What the copy has is this:
     ///
-    /// - Names, properties, objects, records and the list of segments are of the moment at which the call began.
-    /// - Each entity is in one segment or in none, none is in transit, and the root's places are those of the copy. Calls that
-    ///   put or transfer entities, register names or delete a segment wait until the call ends.
+    /// - Names, what is in the root, and the list of segments are of the moment at which the call began.
+    /// - Each entity, property, object and record is in one segment or in none, no entity is in transit, and the root's places
+    ///   are those of the copy. Calls that put these or transfer entities, register names or delete a segment wait until the
+    ///   call ends.
     /// - Each segment is of one moment within the call, with all that was committed or submitted before the call began. So a
     ///   transaction is there whole or not at all. Chunks may be written meanwhile; of two commits in two segments during the
     ///   call, the copy may have the later one only.

@@ -6,7 +6,7 @@ use cg_format::EntityId;
 use cg_registry::{ListKind, Name};
 use cg_store::Error;
 use cg_store::engine::ErrorKind;
-use cg_store::error::Location;
+use cg_store::error::{ConflictKey, Location};
 use uuid::Uuid;
 
 use super::pos::SegmentPos;
@@ -40,6 +40,16 @@ pub enum SegmentError {
         /// The segment that contains it.
         segment: SegmentPos,
     },
+    /// A property, an object or a record is read, put or deleted in a segment while another one, or the root, contains it.
+    /// Nothing was written. Change it where it is, or delete it there first. The root has the world's settings, and what
+    /// hosts put into [it](crate::SegmentedWorld::root).
+    #[error("{key} is in {}", .home.map_or_else(|| "the root".to_owned(), |home| home.to_string()))]
+    Elsewhere {
+        /// Its key.
+        key: ConflictKey,
+        /// The segment that contains it; `None` for the root.
+        home: Option<SegmentPos>,
+    },
     /// An entity to be transferred is in no segment. Nothing was written.
     #[error("entity {id} is in no segment; put it first")]
     NoEntity {
@@ -52,10 +62,9 @@ pub enum SegmentError {
         /// The entity.
         id: EntityId,
     },
-    /// A batch of a segmented world has properties, objects or records, which are stored in its root. Nothing was
-    /// taken.
-    #[error("properties, objects and records are the root's; submit them to the world's `root`")]
-    ValuesOfRoot,
+    /// A batch that is submitted to a segment has properties, objects or records. Nothing was taken.
+    #[error("properties, objects and records are put into a segment by a transaction; take them out of the batch")]
+    SubmittedValues,
     /// A segment cannot take what was submitted to it. If its ticket says so, nothing of the batch is stored. If a reader
     /// gets it, the batch waits until the segment can be opened or written.
     #[error("what was submitted to {segment} cannot be given to it: {why}")]
@@ -123,8 +132,8 @@ pub enum SegmentError {
          once with the version that wrote it, then again with this one"
     )]
     UnfinishedMerge,
-    /// An overlay set a property of the engine's own namespace, where the root stores its segments. Nothing was
-    /// merged.
+    /// A transaction or an overlay set a property of the engine's own namespace, where the root stores its segments. Nothing
+    /// was written.
     #[error("`{property}` is a property of the engine's own; name those of hosts in a namespace of theirs")]
     EnginesProperty {
         /// The property.
@@ -226,14 +235,23 @@ impl SegmentError {
         }
     }
 
+    /// The error for what another segment, or the root, contains.
+    pub(super) fn elsewhere(key: &ConflictKey, home: Option<SegmentPos>) -> Self {
+        match (key, home) {
+            (ConflictKey::Entity(id), Some(segment)) => Self::EntityElsewhere { id: *id, segment },
+            (key, home) => Self::Elsewhere { key: key.clone(), home },
+        }
+    }
+
     /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Side { .. }
             | Self::TwoSegments { .. }
             | Self::EntityElsewhere { .. }
+            | Self::Elsewhere { .. }
             | Self::NoOwner { .. }
-            | Self::ValuesOfRoot
+            | Self::SubmittedValues
             | Self::EnginesProperty { .. }
             | Self::WrongRoot { .. } => ErrorKind::Invalid,
             Self::NoEntity { .. } | Self::Missing { .. } | Self::NotSegmented { .. } => ErrorKind::NotFound,
@@ -277,10 +295,11 @@ mod tests {
             (SegmentError::Side { side_chunks: 5 }, K::Invalid),
             (SegmentError::TwoSegments { first: segment, second: at(1) }, K::Invalid),
             (SegmentError::EntityElsewhere { id, segment }, K::Invalid),
+            (SegmentError::Elsewhere { key: ConflictKey::Entity(id), home: None }, K::Invalid),
             (SegmentError::NoEntity { id }, K::NotFound),
             (SegmentError::NoOwner { id }, K::Invalid),
             (SegmentError::Missing { segment }, K::NotFound),
-            (SegmentError::ValuesOfRoot, K::Invalid),
+            (SegmentError::SubmittedValues, K::Invalid),
             (SegmentError::NotAccepted { segment, kind: K::ReadOnly, why: "full".into() }, K::ReadOnly),
             (SegmentError::Lost { segment, at: Location::Address("0".into()) }, K::Damaged),
             (SegmentError::NotKnown { segment, at: Location::Address("0".into()) }, K::Damaged),

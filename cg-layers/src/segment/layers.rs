@@ -1,90 +1,27 @@
 //! A segmented world as a source of chunks, as the base of an overlay, and as the target of a merge.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
-use cg_registry::{Catalog, Registration};
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
+use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use cg_store::engine::Level;
-use cg_store::layer::{Base, Found};
-use cg_store::{Error, World};
+use cg_store::error::ConflictKey;
+use cg_store::layer::kind::{Properties, Records};
+use cg_store::layer::{Base, Found, Identity};
+use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
+use cg_store::records::{RecordQuery, RecordShape};
+use cg_store::{Error, Property};
 
 use super::home::SegmentHome;
+use super::origin::of_life;
+use super::rows::is_of_the_world;
 use super::world::SegmentedWorld;
 use crate::merge::{MergeLock, MergeTarget, Merged, OverlayMerge};
-
-/// The calls of [`Base`] that a segmented world answers from its root, where properties, objects and records are stored.
-macro_rules! answer_from_root {
-    () => {
-        fn identity(&self) -> cg_store::layer::Identity {
-            self.root().identity()
-        }
-
-        fn layers(&self) -> u32 {
-            0
-        }
-
-        fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
-            cg_store::layer::spawn(self.root(), job);
-        }
-
-        fn upgrades(&self) -> ::std::sync::Arc<cg_registry::UpgradeFunctions> {
-            self.root().upgrades()
-        }
-
-        fn find_property(&self, property: &cg_store::Property) -> Result<Found<Vec<u8>>, Error> {
-            self.root().find_property(property)
-        }
-
-        /// Omits the engine's own, which store where everything is.
-        fn named_properties(
-            &self,
-            prefix: &str,
-        ) -> Result<::std::collections::BTreeMap<cg_registry::Name, Vec<u8>>, Error> {
-            let mut all = self.root().named_properties(prefix)?;
-            all.retain(|name, _| !name.as_str().starts_with(':'));
-            Ok(all)
-        }
-
-        fn find_object(
-            &self,
-            key: &cg_store::objects::ObjectKey,
-        ) -> Result<Found<cg_store::objects::StoredObject>, Error> {
-            self.root().find_object(key)
-        }
-
-        fn list_objects(
-            &self,
-            prefix: &[u8],
-            position: Option<&cg_store::objects::ObjectKey>,
-            max_count: usize,
-        ) -> Result<cg_store::objects::ObjectPage, Error> {
-            self.root().list_objects(prefix, position, max_count)
-        }
-
-        fn find_record(
-            &self,
-            id: cg_format::RecordId,
-        ) -> Result<Found<::std::sync::Arc<cg_format::record::Record>>, Error> {
-            self.root().find_record(id)
-        }
-
-        fn record_shape(&self) -> cg_store::records::RecordShape {
-            self.root().record_shape()
-        }
-
-        fn records_in(
-            &self,
-            query: &cg_store::records::RecordQuery,
-        ) -> Result<Vec<(cg_format::RecordId, cg_format::record::Record)>, Error> {
-            self.root().records_in(query)
-        }
-    };
-}
-#[cfg(feature = "rocks")]
-pub(super) use answer_from_root;
 
 impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
     type Error = Error;
@@ -103,7 +40,21 @@ impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
 }
 
 impl<H: SegmentHome> Base for SegmentedWorld<H> {
-    answer_from_root!();
+    fn identity(&self) -> Identity {
+        self.root().identity()
+    }
+
+    fn layers(&self) -> u32 {
+        0
+    }
+
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        cg_store::layer::spawn(self.root(), job);
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        self.root().upgrades()
+    }
 
     fn catalog(&self) -> Arc<Catalog> {
         Self::catalog(self)
@@ -125,8 +76,50 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_entity(&self, id: EntityId) -> Result<Found<Entity>, Error> {
-        let found = self.parts.at_rest(id, |world| Ok(of_life(world, world.find_entity(id)?)))?;
+        let found = self
+            .parts
+            .at_rest(&ConflictKey::Entity(id), |world| Ok(of_life(world, world.find_entity(id)?)))?;
         Ok(found.unwrap_or(Lookup::NotFound))
+    }
+
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        if is_of_the_world(property) {
+            return self.root().find_property(property);
+        }
+        self.parts.transfers.find_value::<Properties>(property)
+    }
+
+    /// Omits the engine's own, which store where everything is.
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        let mut all = self.root().named_properties(prefix)?;
+        all.retain(|name, _| !name.as_str().starts_with(':'));
+        all.append(&mut self.parts.transfers.placed_properties(prefix)?);
+        Ok(all)
+    }
+
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        self.parts.transfers.find_object(key)
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        self.parts.transfers.list_objects(prefix, position, max_count.max(1))
+    }
+
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        self.parts.transfers.find_value::<Records>(&id)
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.root().record_shape()
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.parts.transfers.records_in(query)
     }
 
     fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {
@@ -140,19 +133,6 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         self.root().keep_found(level)?;
         self.parts.open.for_each_open(|world| world.keep_found(level))
     }
-}
-
-/// Makes versions of earlier drafts distinct between the lives of a segment. A segment that was deleted and created again, or
-/// restored from a checkpoint, counts versions anew. Versions that have an opening are distinct by that. The results are only
-/// compared for equality.
-pub(super) fn of_life<T>(world: &World, found: Found<T>) -> Found<T> {
-    found.map(|(value, origin)| {
-        if origin.opening != 0 {
-            return (value, origin);
-        }
-        let (high, low) = world.identity().incarnation.as_u64_pair();
-        (value, Origin { version: origin.version ^ high ^ low, ..origin })
-    })
 }
 
 impl<H: SegmentHome> MergeTarget for SegmentedWorld<H> {

@@ -5,7 +5,8 @@
 //! | all values to be merged are compared with the origins that the overlay wrote over | nothing merged |
 //! | for each segment: its part in one synced transaction; then the overlay drops these rows | these segments merged |
 //! | [`transfer_entities`](SegmentedWorld::transfer_entities) of those that leave their segment | all segments merged |
-//! | root: properties, objects and records in one transaction, synced | the whole merge |
+//! | root: the properties, objects and records that no segment has, in one transaction, synced | the whole merge |
+//! | for each segment that records leave: their deletion | the whole merge |
 //!
 //! A segment commits before the overlay deletes the rows. After a crash between the two, the next merge finds its own
 //! values in the base. They are no conflict, and are not written again.
@@ -14,22 +15,33 @@
 //! contains it at any time, and neither part needs the other. The overlay keeps the entity and its new chunk until
 //! then.
 //!
+//! A property or an object stays where it is, and a new one goes to the root. A record goes to the segment of its position,
+//! if that has it or no one has. One that leaves its segment goes to the root: the root puts it first, and then the
+//! segment deletes it. After a crash between the two, the segment has it as it was, so the next merge does both again.
+//!
 //! What it is *not*: atomic over several segments. Readers may see one side of a border merged and the other not yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cg_format::entity::{Entity, Owner};
-use cg_format::{ChunkAt, ChunkSource as _};
+use cg_format::record::Record;
+use cg_format::{ChunkSource as _, RecordId};
 use cg_store::error::ConflictKey;
+use cg_store::layer::Base as _;
+use cg_store::layer::kind::{Objects, Properties, Records};
 use cg_store::{Durability, Error};
 
 use super::error::{MergedInPart, SegmentError};
+use super::held::Held;
 use super::home::SegmentHome;
 use super::pos::SegmentPos;
+use super::rows::place_property;
 use super::transfer::Transfer;
 use super::world::SegmentedWorld;
-use crate::merge::{Merged, OverlayMerge, leaving};
+use super::written::chunk_of;
+use crate::merge::{MergeItem, Merged, OverlayMerge, leaving};
+use crate::store::OverlayKind;
 
 /// The plan of a merge.
 #[derive(Default)]
@@ -38,8 +50,20 @@ struct Plan {
     parts: BTreeMap<SegmentPos, OverlayMerge>,
     /// Entities that go to another segment.
     transfers: Vec<Transfer>,
-    /// Properties, objects and records, which are stored in the root.
+    /// The properties, objects and records that are stored in the root.
     kept: OverlayMerge,
+    /// The records that go from a segment to the root, as the segment has them.
+    leaving: BTreeMap<SegmentPos, Vec<(RecordId, Arc<Record>)>>,
+}
+
+impl Plan {
+    /// The part of a segment, or of the root.
+    fn part(&mut self, home: Option<SegmentPos>) -> &mut OverlayMerge {
+        match home {
+            Some(segment) => self.parts.entry(segment).or_default(),
+            None => &mut self.kept,
+        }
+    }
 }
 
 impl<H: SegmentHome> SegmentedWorld<H> {
@@ -55,8 +79,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let changes = merge.len();
         let merging = Merging { world: self };
         let plan = merging.plan(merge)?;
-        let (mut done, segments) = (0, plan.parts.len());
-        if segments + usize::from(!plan.kept.is_empty()) > 1 {
+        let (mut done, segments) = (0, plan.parts.len() + usize::from(!plan.leaving.is_empty()));
+        if plan.parts.len() + usize::from(!plan.kept.is_empty()) > 1 {
             // A single transaction compares by itself.
             plan.parts.values().chain([&plan.kept]).try_for_each(|part| part.check(self))?;
         }
@@ -77,8 +101,7 @@ impl<H: SegmentHome> Merging<'_, H> {
     fn parts(&self, plan: Plan, merged: &mut Merged<'_>, done: &mut usize) -> Result<(), Error> {
         let mut arrived = OverlayMerge::default();
         for (segment, part) in plan.parts {
-            self.world
-                .transaction_at(Durability::Safe, segment, |tx| part.put_places_into(tx, self.world))?;
+            self.world.transaction_at(Durability::Safe, segment, |tx| part.put_into(tx, self.world))?;
             *done += 1;
             merged(&part)?;
             part.arrive(&mut arrived);
@@ -87,7 +110,25 @@ impl<H: SegmentHome> Merging<'_, H> {
         merged(&arrived)?;
         if !plan.kept.is_empty() {
             let root = self.world.root();
-            root.transaction_at(Durability::Safe, |tx| plan.kept.put_into(tx, root))?;
+            root.transaction_at(Durability::Safe, |tx| {
+                // A segment that claims one of them meanwhile is a conflict.
+                for key in plan.kept.value_keys() {
+                    tx.property(&place_property(&key)?)?;
+                }
+                plan.kept.put_into(tx, self.world)
+            })?;
+        }
+        for (segment, records) in plan.leaving {
+            *done += 1;
+            self.world.transaction_at(Durability::Safe, segment, |tx| {
+                for (id, record) in records {
+                    if tx.record(id)?.as_ref() != Some(&*record) {
+                        return Err(Error::Conflict { key: ConflictKey::Record(id) });
+                    }
+                    tx.delete_record(id);
+                }
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -96,10 +137,19 @@ impl<H: SegmentHome> Merging<'_, H> {
     /// position.
     fn plan(&self, merge: OverlayMerge) -> Result<Plan, Error> {
         let OverlayMerge { mut chunks, entities, properties, objects, records } = merge;
-        let kept = OverlayMerge { properties, objects, records, ..OverlayMerge::default() };
-        let mut plan = Plan { kept, ..Plan::default() };
+        let mut plan = Plan::default();
+        for (property, item) in properties {
+            plan.part(self.home_of::<Properties>(&property)?).properties.insert(property, item);
+        }
+        for (key, item) in objects {
+            plan.part(self.home_of::<Objects>(&key)?).objects.insert(key, item);
+        }
+        for (id, item) in records {
+            let home = self.home_of_record(id, &item, &mut plan.leaving)?;
+            plan.part(home).records.insert(id, item);
+        }
         for (id, mut item) in entities {
-            let home = self.world.parts.borders.home_of(id)?;
+            let home = self.world.parts.borders.home_of(&ConflictKey::Entity(id))?;
             let to = item.new.as_ref().map(|entity| self.destination(entity, home));
             let Some(segment) = home.or(to) else { continue };
             if let Some(entity) = item.new.take_if(|_| to != Some(segment)) {
@@ -122,14 +172,46 @@ impl<H: SegmentHome> Merging<'_, H> {
         Ok(plan)
     }
 
+    /// The segment that has a value, or that has deleted an object which the root does not have.
+    fn home_of<K: OverlayKind>(&self, key: &K::Key) -> Result<Option<SegmentPos>, Error> {
+        let parts = &self.world.parts;
+        let key = K::conflict_key(key);
+        let Some(segment) = parts.root.segment_with(&key)? else { return Ok(None) };
+        Ok(match parts.borders.held(segment, &key)? {
+            Held::Live => Some(segment),
+            Held::Deleted(_) if !Held::of(parts.root.world(), &key)?.is_live() => Some(segment),
+            _ => None,
+        })
+    }
+
+    /// The segment that a record stays in or goes to; `None` for the root.
+    fn home_of_record(
+        &self,
+        id: RecordId,
+        item: &MergeItem<Arc<Record>>,
+        leaving: &mut BTreeMap<SegmentPos, Vec<(RecordId, Arc<Record>)>>,
+    ) -> Result<Option<SegmentPos>, Error> {
+        let home = self.home_of::<Records>(&id)?;
+        let Some(new) = &item.new else { return Ok(home) };
+        let to = self.world.segment_of(chunk_of(&new.position));
+        let Some(segment) = home else {
+            let is_in_root = self.world.root().find_record(id)?.here().is_some();
+            return Ok((!is_in_root).then_some(to));
+        };
+        if segment == to {
+            return Ok(home);
+        }
+        if let Some((record, _)) = self.world.find_record(id)?.here() {
+            leaving.entry(segment).or_default().push((id, record));
+        }
+        Ok(None)
+    }
+
     /// The segment that an entity goes to or stays in.
     fn destination(&self, entity: &Entity, home: Option<SegmentPos>) -> SegmentPos {
         match &entity.owner {
             Owner::Chunk(at) => self.world.segment_of(*at),
-            Owner::Detached(_) => home.unwrap_or_else(|| {
-                let (dimension, pos) = (entity.position.dimension(), entity.position.block().chunk());
-                self.world.segment_of(ChunkAt { dimension, pos })
-            }),
+            Owner::Detached(_) => home.unwrap_or_else(|| self.world.segment_of(chunk_of(&entity.position))),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`SegmentedWorld`] stores each cube of a given side in a world of its own, which can be deleted, compacted and
 //! copied alone. A root world owns the names, so an id means the same in all of them. It also stores which segment
-//! contains each entity. Segments are opened when they are needed, or [ahead](Segments::open_ahead) of that, and
+//! contains each entity, and each property, object and record of a segment. Segments are opened when they are needed, or [ahead](Segments::open_ahead) of that, and
 //! closed when too many are open.
 //!
 //! What it is *not*: a transaction over several segments. One transaction is in one segment; only entities are
@@ -14,7 +14,7 @@
 //!
 //! | part | it has | it answers |
 //! |---|---|---|
-//! | `Root` | the root's world, the list of segments | names, states of segments, places of entities |
+//! | `Root` | the root's world, the list of segments | names, states of segments, places of what they have |
 //! | `GameTime` | the time and the players that segments were told last | what a segment is told when it is opened |
 //! | `OpenSegments` | the home, a slot for each segment that is used, and the one before it | calls with a segment's world |
 //! | `Ticks` | the segment that had the last turn | ticks over all open segments |
@@ -27,7 +27,8 @@
 //! | a call of the host for chunks or entities | a method of [`SegmentedWorld`], after `Submissions::apply`, over `OpenSegments` or, if it reads, `Parts::look_up`; one that waits for no disk in `tick_thread` |
 //! | work on all open segments, as `metrics` | `OpenSegments::for_each_open`; without waiting for any, as ticks, `list` and `if_open` |
 //! | an action on a whole segment | a method of [`Segments`] |
-//! | another kind of value in a segment's transaction | `transaction`, which implements the store of a transaction |
+//! | another kind of value in a segment's transaction | `reads`, which is the store of a transaction, `written` and `held` |
+//! | a read of a property, an object or a record | `values`, by `Transfers::find_value` |
 
 mod accept;
 mod acceptance;
@@ -39,6 +40,7 @@ mod checks;
 #[cfg(feature = "rocks")]
 mod disk;
 mod error;
+mod held;
 mod history;
 mod home;
 mod inside;
@@ -46,17 +48,22 @@ mod layers;
 mod look_up;
 mod merge;
 mod metrics;
+mod objects;
 mod old_merge;
 mod open;
 mod options;
+mod origin;
 mod parts;
 mod pending;
 mod pins;
+mod place;
 mod places;
 mod pos;
 mod putting;
 #[cfg(feature = "rocks")]
 mod read_base;
+mod reads;
+mod records;
 mod resolve;
 mod root;
 mod rows;
@@ -69,11 +76,13 @@ mod time;
 mod transaction;
 mod transfer;
 mod transfers;
+mod values;
 #[cfg(feature = "rocks")]
 mod verify;
 mod waiting;
 mod walks;
 mod world;
+mod written;
 
 pub use accept::AcceptedSegments;
 #[cfg(feature = "rocks")]
@@ -81,9 +90,11 @@ pub use disk::OnDisk;
 pub use error::{MergedInPart, SegmentError};
 pub use home::{InMemory, SegmentHome};
 pub use metrics::SegmentedMetrics;
+pub use objects::SegmentedObjects;
 pub use options::SegmentOptions;
 pub use pins::SegmentsPin;
 pub use pos::SegmentPos;
+pub use records::SegmentedRecords;
 pub use segments::Segments;
 pub use transaction::SegmentTransaction;
 #[cfg(feature = "rocks")]

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use cg_registry::Catalog;
-use cg_store::layer::{RwLockReadGuard, prefetch_only, resources, spawn};
+use cg_store::layer::{Base as _, RwLockReadGuard, prefetch_only, resources, spawn};
 use cg_store::{Durability, Error, World, WorldOptions};
 
 use super::checks::{check_is_segment, check_names};
@@ -340,7 +340,10 @@ impl<H: SegmentHome> OpenSegments<H> {
             return Err(self.not_known(segment));
         }
         self.root.note(segment, Some(SegmentState::Creating), safe)?;
-        let world = self.home.create(segment, self.root.world().catalog(), &self.options)?;
+        // Records have the same leaves in all worlds, whatever a host's options say later.
+        let options =
+            WorldOptions { records: Some(self.root.world().record_shape()), ..self.options.clone() };
+        let world = self.home.create(segment, self.root.world().catalog(), &options)?;
         let property = own_property()?;
         let mut bytes = self.root.world().identity().uuid.as_bytes().to_vec();
         segment.encode(&mut bytes);

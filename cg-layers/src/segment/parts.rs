@@ -41,7 +41,7 @@ impl<H: SegmentHome> Parts<H> {
         root.refuse_old_merge()?;
         for segment in root.segments(SegmentState::Deleting) {
             open.finish_deletion(segment)?;
-            borders.forget_entities_of(segment)?;
+            borders.forget_places_of(segment)?;
         }
         transfers.finish_at_open()?;
         Ok(Self { root, open, ticks, borders, transfers, submissions: Arc::new(submissions) })

@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkPos, Dimension, EntityId, Lookup};
+use cg_format::{ChunkAt, ChunkPos, Dimension, Lookup};
 use cg_store::cache::Column;
+use cg_store::error::ConflictKey;
 use cg_store::{Error, World};
 
 use super::home::SegmentHome;
@@ -41,14 +42,14 @@ impl<H: SegmentHome> Parts<H> {
         at.iter().map(alone).collect()
     }
 
-    /// Calls a function with the segment of an entity. The entity is not transferred meanwhile.
+    /// Calls a function with the segment of a key. An entity is not transferred meanwhile.
     pub(super) fn at_rest<T>(
         &self,
-        id: EntityId,
+        key: &ConflictKey,
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         self.submissions.apply_entities();
-        self.transfers.at_rest(id, show)
+        self.transfers.at_rest(key, show)
     }
 }
 

@@ -1,125 +1,198 @@
-//! Where entities are, in the root and in segments.
+//! Where entities, properties, objects and records are, in the root and in segments.
 //!
-//! The root stores the segment of an entity before the segment stores the entity. So an entity in a segment is always
-//! found, and putting it into a second segment is refused. A place in the root without its entity is free: its
-//! transaction failed, or the entity was deleted since.
+//! The root stores the segment of a key before the segment stores its value. So what is in a segment is always found, and
+//! putting it into a second segment is refused. A place in the root without its value is free: its transaction failed, or
+//! the value was deleted since. An object that was deleted keeps its place, because its version counts on.
+//!
+//! Properties, objects and records may be in the root itself. No segment may put those.
 //!
 //! Root and segment are two databases: after a crash, the state of one does not imply that of the other. So the root
-//! keeps the place of a deleted entity until the deletion can no longer be lost. An entity without its place could not
-//! be found, and could be put into a second segment.
+//! keeps the place of what was deleted until the deletion can no longer be lost, and a deletion is made durable before
+//! another segment gets the place. What has no place could not be found, and could be put into a second segment.
 
-use std::collections::BTreeMap;
-
-use cg_format::EntityId;
-use cg_store::layer::RwLockReadGuard;
+use cg_store::engine::Level;
+use cg_store::error::ConflictKey;
+use cg_store::layer::{Base as _, ObjectWrite, RwLockReadGuard, Writes};
+use cg_store::objects::{ObjectKey, StoredObject};
 use cg_store::{Durability, Error};
 
 use super::borders::Borders;
 use super::error::SegmentError;
+use super::held::Held;
 use super::home::SegmentHome;
+use super::place::Place;
 use super::pos::SegmentPos;
 use super::putting::PuttingGuard;
-use super::rows::entity_property;
+use super::rows::place_property;
 
 /// At most this many places are remembered for each segment; the others stay in the root.
 const REMEMBERED: usize = 4096;
 
-/// A transaction puts entities until this is dropped: none is transferred, and no other segment puts them.
+/// A transaction puts keys until this is dropped: no entity is transferred, and no other segment puts them.
 pub(super) struct Put<'b> {
     _putting: PuttingGuard<'b>,
     _none_crosses: RwLockReadGuard<'b, ()>,
+    /// Objects that were deleted elsewhere before they came here.
+    deleted: Vec<(ObjectKey, StoredObject)>,
+}
+
+/// A key that no other segment contains, and not the root.
+pub(super) struct Free {
+    /// Its place in the root.
+    place: Option<Place>,
+    /// The object, if it was deleted elsewhere.
+    pub(super) deleted: Option<StoredObject>,
+}
+
+impl Put<'_> {
+    /// Has the versions of objects that were deleted elsewhere count on. `stored` is what the segment has.
+    pub(super) fn count_on(
+        &mut self,
+        writes: &mut Writes,
+        mut stored: impl FnMut(&ObjectKey) -> Result<Option<StoredObject>, Error>,
+    ) -> Result<(), Error> {
+        for (key, deleted) in self.deleted.drain(..) {
+            if stored(&key)?.is_some_and(|stored| stored.version >= deleted.version) {
+                continue;
+            }
+            if let Some(write) = writes.objects.get_mut(&key)
+                && let Some(after) = write.after(&key, Some(&deleted))?
+            {
+                *write = ObjectWrite::PutAt(after.version, after.bytes);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<H: SegmentHome> Borders<H> {
-    /// Begins to put entities into a segment: stores in the root that it will contain them.
+    /// Begins to put keys into a segment: stores in the root that it will contain them.
     ///
     /// # Errors
-    /// [`SegmentError::EntityElsewhere`] if another segment contains one of them, [`Error::Conflict`] if another is
-    /// about to, [`SegmentError::InTransit`].
-    pub(super) fn put(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<Put<'_>, Error> {
+    /// [`SegmentError::EntityElsewhere`] and [`SegmentError::Elsewhere`] if another segment, or the root, contains one of
+    /// them, [`Error::Conflict`] if another is about to, [`SegmentError::InTransit`].
+    pub(super) fn put(&self, segment: SegmentPos, keys: &[ConflictKey]) -> Result<Put<'_>, Error> {
         let border = self.shared();
-        let put = Put { _putting: self.putting.begin(segment, ids)?, _none_crosses: border };
-        self.claim(segment, ids)?;
-        Ok(put)
+        let putting = self.putting.begin(segment, keys)?;
+        let deleted = self.claim(segment, keys)?;
+        Ok(Put { _putting: putting, _none_crosses: border, deleted })
     }
 
-    /// Stores in the root that a segment will contain entities, unless another segment contains them.
-    fn claim(&self, segment: SegmentPos, put: &[EntityId]) -> Result<(), Error> {
+    /// Stores in the root that a segment will contain keys, unless another segment contains them. Returns the objects that
+    /// were deleted elsewhere.
+    fn claim(
+        &self,
+        segment: SegmentPos,
+        put: &[ConflictKey],
+    ) -> Result<Vec<(ObjectKey, StoredObject)>, Error> {
         let root = self.open().root();
-        let mut free = BTreeMap::new();
-        for id in put {
-            self.refuse_in_transit(*id)?;
-            let claimed = root.place_of(*id)?;
-            if claimed == Some(segment) {
-                continue;
+        let (mut free, mut deleted) = (Vec::new(), Vec::new());
+        for key in put {
+            if let ConflictKey::Entity(id) = key {
+                self.refuse_in_transit(*id)?;
             }
-            if let Some(other) = claimed
-                && self.contains(other, *id)?
-            {
-                return Err(SegmentError::EntityElsewhere { id: *id, segment: other }.into());
+            let Free { place, deleted: object } = self.find_free(segment, key)?;
+            if place.is_none_or(|place| place.segment != segment) {
+                if let Some(Place { segment: other, .. }) = place {
+                    self.open().with_stored(other, |world| world.keep_found(level_of(root.level())))?;
+                }
+                let version = object.as_ref().map(|object| object.version);
+                free.push((key, place, Place { segment, version }));
             }
-            free.insert(*id, claimed);
+            if let (ConflictKey::Object(key), Some(object)) = (key, object) {
+                deleted.push((key.clone(), object));
+            }
         }
-        if free.is_empty() { Ok(()) } else { root.claim(segment, &free) }
+        if !free.is_empty() {
+            root.claim(&free)?;
+        }
+        Ok(deleted)
     }
 
-    /// Deletes the places of entities from the root, unless the segment contains them. Their deletion must be durable,
-    /// and the caller keeps others from putting any. After a crash before this, places stay in the root and mean
-    /// nothing.
-    fn unclaim(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<(), Error> {
+    /// Looks whether a segment may put a key. One key read in the root if that names this segment already, else another one,
+    /// and one in the segment that the root names.
+    ///
+    /// # Errors
+    /// [`SegmentError::EntityElsewhere`] and [`SegmentError::Elsewhere`].
+    pub(super) fn find_free(&self, segment: SegmentPos, key: &ConflictKey) -> Result<Free, Error> {
+        let root = self.open().root();
+        let place = root.place_of(key)?;
+        let mut deleted = place.and_then(Place::deleted);
+        if place.is_some_and(|place| place.segment == segment) {
+            return Ok(Free { place, deleted });
+        }
+        let other = place.map(|place| place.segment);
+        let in_other = other.map(|other| self.held(other, key)).transpose()?;
+        // The root has no entities.
+        let is_entity = matches!(key, ConflictKey::Entity(_));
+        let in_root = if is_entity { Held::Absent } else { Held::of(root.world(), key)? };
+        for (held, home) in [(in_other.unwrap_or(Held::Absent), other), (in_root, None)] {
+            match held {
+                Held::Live => return Err(SegmentError::elsewhere(key, home).into()),
+                Held::Deleted(object) if deleted.as_ref().is_none_or(|it| it.version < object.version) => {
+                    deleted = Some(object);
+                }
+                Held::Deleted(_) | Held::Absent => {}
+            }
+        }
+        Ok(Free { place, deleted })
+    }
+
+    /// Deletes the places of keys from the root, unless the segment contains them. Their deletion must be durable, and the
+    /// caller keeps others from putting any. After a crash before this, places stay in the root and mean nothing.
+    fn unclaim(&self, segment: SegmentPos, keys: &[ConflictKey]) -> Result<(), Error> {
         let root = self.open().root();
         let mut gone = Vec::new();
-        for id in ids {
-            if !self.contains(segment, *id)? && root.place_of(*id)? == Some(segment) {
-                gone.push((entity_property(*id)?, None));
+        for key in keys {
+            if self.held(segment, key)?.is_absent() && root.segment_with(key)? == Some(segment) {
+                gone.push((place_property(key)?, None));
             }
         }
         if gone.is_empty() { Ok(()) } else { root.set(Durability::Process, gone) }
     }
 
-    /// Deletes the places of a deleted segment's entities from the root. Costs a scan of all places.
-    pub(super) fn forget_entities_of(&self, segment: SegmentPos) -> Result<(), Error> {
+    /// Deletes the places in a deleted segment from the root. Costs a scan of all places.
+    pub(super) fn forget_places_of(&self, segment: SegmentPos) -> Result<(), Error> {
         let _no_thread_puts = self.close();
-        let ids = self.open().root().entities_of(segment)?;
-        self.unclaim(segment, &ids)
+        let keys = self.open().root().keys_of(segment)?;
+        self.unclaim(segment, &keys)
     }
 
-    /// Remembers entities that a segment has deleted, and deletes the places that can be deleted now.
-    pub(super) fn purge_later(&self, segment: SegmentPos, ids: Vec<EntityId>) {
+    /// Remembers what a segment has deleted, and deletes the places that can be deleted now.
+    pub(super) fn purge_later(&self, segment: SegmentPos, keys: Vec<ConflictKey>) {
         let mut deleted = self.deleted.lock();
         let of_segment = deleted.entry(segment).or_default();
-        of_segment.extend(ids);
+        of_segment.extend(keys);
         of_segment.truncate(REMEMBERED);
         drop(deleted);
         self.forget_left();
     }
 
-    /// Deletes the places of deleted entities in segments that can lose no commit any more. Places that stay are
-    /// harmless.
+    /// Deletes the places of what was deleted in segments that can lose no commit any more. Places that stay are harmless.
     pub(super) fn forget_left(&self) {
         let left = std::mem::take(&mut *self.deleted.lock());
-        for (segment, ids) in left {
-            match self.forget_left_of(segment, &ids) {
+        for (segment, keys) in left {
+            match self.forget_left_of(segment, &keys) {
                 Ok(true) => {}
-                Ok(false) => self.deleted.lock().entry(segment).or_default().extend(ids),
+                Ok(false) => self.deleted.lock().entry(segment).or_default().extend(keys),
                 Err(error) => {
-                    tracing::debug!(%error, %segment, "places of deleted entities stay in the root");
+                    tracing::debug!(%error, %segment, "places of what was deleted stay in the root");
                 }
             }
         }
     }
 
     /// Whether the places were deleted.
-    fn forget_left_of(&self, segment: SegmentPos, ids: &[EntityId]) -> Result<bool, Error> {
+    fn forget_left_of(&self, segment: SegmentPos, keys: &[ConflictKey]) -> Result<bool, Error> {
         // A closed segment is not opened for this: it can lose nothing, and is checked when it is used again.
         let Some(slot) = self.open().find(segment) else { return Ok(false) };
         let _no_thread_puts = self.close();
         let world = slot.world.read_recursive();
         let Some(world) = &*world else { return Ok(false) };
         let mut gone = Vec::new();
-        for id in ids {
-            if world.entity(*id)?.is_none() {
-                gone.push(*id);
+        for key in keys {
+            if Held::of(world, key)?.is_absent() {
+                gone.push(key.clone());
             }
         }
         let metrics = world.metrics();
@@ -129,5 +202,13 @@ impl<H: SegmentHome> Borders<H> {
         }
         self.unclaim(segment, &gone)?;
         Ok(true)
+    }
+}
+
+/// What is as durable as commits of a durability.
+const fn level_of(durability: Durability) -> Level {
+    match durability {
+        Durability::Safe => Level::Power,
+        _ => Level::Process,
     }
 }

@@ -77,7 +77,7 @@ impl SegmentPos {
         }
     }
 
-    /// Its bytes, as the root stores the place of an entity.
+    /// Its bytes.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);

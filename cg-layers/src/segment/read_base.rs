@@ -7,16 +7,19 @@ use std::sync::{Arc, OnceLock};
 use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, SchemaView};
-use cg_registry::Catalog;
+use cg_format::record::Record;
+use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
+use cg_registry::{Catalog, Name, UpgradeFunctions};
 use cg_store::engine::Level;
-use cg_store::layer::{Base, Found};
-use cg_store::{Error, World, WorldOptions};
+use cg_store::layer::{Base, Found, Identity};
+use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
+use cg_store::records::{RecordQuery, RecordShape};
+use cg_store::{Error, Property, World, WorldOptions};
 
 use super::disk::OnDisk;
 use super::error::SegmentError;
 use super::home::SegmentHome as _;
-use super::layers::{answer_from_root, of_life};
+use super::origin::of_life;
 use super::pos::SegmentPos;
 use super::rows::SegmentState;
 
@@ -82,7 +85,57 @@ impl ChunkSource for ReadBase {
 
 /// Chunks are those of the segments, all else is the root's. The verification of arenas reads nothing else of segments.
 impl Base for ReadBase {
-    answer_from_root!();
+    fn identity(&self) -> Identity {
+        self.root().identity()
+    }
+
+    fn layers(&self) -> u32 {
+        0
+    }
+
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        cg_store::layer::spawn(self.root(), job);
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        self.root().upgrades()
+    }
+
+    fn find_property(&self, property: &Property) -> Result<Found<Vec<u8>>, Error> {
+        self.root().find_property(property)
+    }
+
+    /// Omits the engine's own, which store where everything is.
+    fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
+        let mut all = self.root().named_properties(prefix)?;
+        all.retain(|name, _| !name.as_str().starts_with(':'));
+        Ok(all)
+    }
+
+    fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
+        self.root().find_object(key)
+    }
+
+    fn list_objects(
+        &self,
+        prefix: &[u8],
+        position: Option<&ObjectKey>,
+        max_count: usize,
+    ) -> Result<ObjectPage, Error> {
+        self.root().list_objects(prefix, position, max_count)
+    }
+
+    fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
+        self.root().find_record(id)
+    }
+
+    fn record_shape(&self) -> RecordShape {
+        self.root().record_shape()
+    }
+
+    fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.root().records_in(query)
+    }
 
     fn catalog(&self) -> Arc<Catalog> {
         self.root().catalog()

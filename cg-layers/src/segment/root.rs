@@ -1,21 +1,22 @@
-//! The root of a segmented world: its names, the list of its segments, and where entities are.
+//! The root of a segmented world: its names, the list of its segments, and where entities and values are.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use cg_format::ChunkAt;
 use cg_format::wire::Writer;
-use cg_format::{ChunkAt, EntityId};
 use cg_registry::{Catalog, Registration};
 use cg_store::error::ConflictKey;
-use cg_store::layer::{Base as _, Mutex, RwLock, rank};
-use cg_store::{Durability, Error, World};
+use cg_store::layer::{Base as _, Mutex, RwLock, for_each_property_behind, rank};
+use cg_store::{Durability, Error, Property, Transaction, World};
 
 use super::error::SegmentError;
 use super::history::ToSet;
+use super::place::Place;
 use super::pos::SegmentPos;
 use super::rows::{
-    ENTITY_PREFIX, SEGMENT_PREFIX, SegmentState, check_side, crossed_property, entity_property,
+    PLACE_PREFIXES, SEGMENT_PREFIX, SegmentState, check_side, crossed_property, place_property, placed_key,
     side_property, state_property, whole,
 };
 
@@ -147,72 +148,126 @@ impl Root {
     }
 }
 
-/// Where entities are. A place without its entity means nothing.
+/// Where entities, properties, objects and records are. A place without its value means nothing.
 impl Root {
-    /// The segment that contains an entity, if any does.
-    pub(super) fn place_of(&self, id: EntityId) -> Result<Option<SegmentPos>, Error> {
-        let place = self.world.property(&entity_property(id)?)?;
-        let read = |bytes: Vec<u8>| whole(format_args!("place of entity {id}"), &bytes, SegmentPos::read);
+    /// The segment that contains a key, if any does.
+    pub(super) fn segment_with(&self, key: &ConflictKey) -> Result<Option<SegmentPos>, Error> {
+        Ok(self.place_of(key)?.map(|place| place.segment))
+    }
+
+    /// The place of a key.
+    pub(super) fn place_of(&self, key: &ConflictKey) -> Result<Option<Place>, Error> {
+        let place = self.world.property(&place_property(key)?)?;
+        let read = |bytes: Vec<u8>| whole(format_args!("place of {key}"), &bytes, Place::read);
         place.map(read).transpose()
     }
 
-    /// Stores that a segment will contain entities, each with the place that it had when it was found free.
-    pub(super) fn claim(
-        &self,
-        segment: SegmentPos,
-        free: &BTreeMap<EntityId, Option<SegmentPos>>,
-    ) -> Result<(), Error> {
+    /// Stores the places of keys, each with the place that it had when it was found free.
+    pub(super) fn claim(&self, free: &[(&ConflictKey, Option<Place>, Place)]) -> Result<(), Error> {
         self.world.transaction_at(self.level(), |tx| {
-            for (id, place) in free {
-                let property = entity_property(*id)?;
-                // Another transaction has claimed it first.
-                if tx.property(&property)? != place.map(SegmentPos::to_bytes) {
-                    return Err(Error::Conflict { key: ConflictKey::Entity(*id) });
+            for &(key, place, claimed) in free {
+                let property = place_property(key)?;
+                // Another transaction has claimed it first, or has put it into the root.
+                if tx.property(&property)? != place.map(Place::to_bytes) || has(tx, key)? {
+                    return Err(Error::Conflict { key: key.clone() });
                 }
-                tx.set_property(property, Some(segment.to_bytes()));
+                tx.set_property(property, Some(claimed.to_bytes()));
             }
             Ok(())
         })?;
         Ok(())
     }
 
-    /// Every entity with its segment.
-    pub(super) fn places(&self) -> Result<BTreeMap<EntityId, SegmentPos>, Error> {
+    /// Every key that has a place, with its segment.
+    pub(super) fn places(&self) -> Result<BTreeMap<ConflictKey, SegmentPos>, Error> {
         let mut places = BTreeMap::new();
-        self.for_each_place(|id, name, value| {
-            places.insert(id, whole(name, value, SegmentPos::read)?);
+        self.for_each_place(|key, name, value| {
+            places.insert(key, whole(name, value, Place::read)?.segment);
             Ok(())
         })?;
         Ok(places)
     }
 
-    /// The entities that a segment contains. Costs a scan of all places.
-    pub(super) fn entities_of(&self, segment: SegmentPos) -> Result<Vec<EntityId>, Error> {
-        let (mut ids, of_segment) = (Vec::new(), segment.to_bytes());
-        self.for_each_place(|id, _, value| {
-            ids.extend((value == of_segment).then_some(id));
+    /// The keys that a segment contains. Costs a scan of all places.
+    pub(super) fn keys_of(&self, segment: SegmentPos) -> Result<Vec<ConflictKey>, Error> {
+        let mut keys = Vec::new();
+        self.for_each_place(|key, name, value| {
+            keys.extend((whole(name, value, Place::read)?.segment == segment).then_some(key));
             Ok(())
         })?;
-        Ok(ids)
+        Ok(keys)
+    }
+
+    /// The keys whose places have names with a prefix, in the order of these names, after a key: at most `max_count`.
+    pub(super) fn places_behind(
+        &self,
+        prefix: &str,
+        behind: Option<&ConflictKey>,
+        max_count: usize,
+    ) -> Result<Vec<(ConflictKey, SegmentPos)>, Error> {
+        let behind = behind.map(place_property).transpose()?.map(|property| property.to_string());
+        let mut places = Vec::new();
+        let failed = self.world.read_view(|view| {
+            for_each_property_behind(view, prefix, behind.as_deref(), |met| {
+                if places.len() >= max_count {
+                    return ControlFlow::Break(Ok(()));
+                }
+                let place = met.and_then(|(name, value)| {
+                    let Some(key) = placed_key(name) else { return Ok(None) };
+                    Ok(Some((key, whole(name, value, Place::read)?.segment)))
+                });
+                match place {
+                    Ok(place) => {
+                        places.extend(place);
+                        ControlFlow::Continue(())
+                    }
+                    Err(error) => ControlFlow::Break(Err(error)),
+                }
+            })
+        })?;
+        failed.unwrap_or(Ok(()))?;
+        Ok(places)
     }
 
     /// Visits the rows of places until the visitor fails.
     fn for_each_place(
         &self,
-        mut visit: impl FnMut(EntityId, &str, &[u8]) -> Result<(), Error>,
+        mut visit: impl FnMut(ConflictKey, &str, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        PLACE_PREFIXES.iter().try_for_each(|prefix| {
+            self.each_property(prefix, |name, value| {
+                placed_key(name).map_or(Ok(()), |key| visit(key, name, value))
+            })
+        })
+    }
+
+    /// Visits the properties that begin with a prefix until the visitor fails.
+    fn each_property(
+        &self,
+        prefix: &str,
+        mut visit: impl FnMut(&str, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let failed = self.world.read_view(|view| {
-            view.for_each_property(ENTITY_PREFIX, |met| {
-                let one = || {
-                    let (name, value) = met?;
-                    let id = name.strip_prefix(ENTITY_PREFIX).and_then(|id| id.parse().ok());
-                    id.map(EntityId::new).map_or(Ok(()), |id| visit(id, name, value))
-                };
-                one().map_or_else(ControlFlow::Break, ControlFlow::Continue)
+            view.for_each_property(prefix, |met| {
+                met.and_then(|(name, value)| visit(name, value))
+                    .map_or_else(ControlFlow::Break, ControlFlow::Continue)
             })
         })?;
         failed.map_or(Ok(()), Err)
     }
+}
+
+/// Whether the root itself has a value. It has no entities.
+fn has(tx: &mut Transaction<'_>, key: &ConflictKey) -> Result<bool, Error> {
+    Ok(match key {
+        ConflictKey::Record(id) => tx.record(*id)?.is_some(),
+        ConflictKey::Object(key) => tx.object(key)?.is_some(),
+        ConflictKey::Property(name) => match Property::of_key(name.as_bytes()) {
+            Some(property) => tx.property(&property)?.is_some(),
+            None => false,
+        },
+        _ => false,
+    })
 }
 
 /// The segments in the root, with their states.

@@ -7,6 +7,7 @@
 //! | `:segments` | u32: the side of a segment in chunks |
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 stored, 2 being deleted |
 //! | `:entity/UUID` | the segment that contains the entity, if any does: dimension u64, x, y, z i64 |
+//! | `:record/UUID`, `:property/NAME`, `:object/HEX` | the same for a record, a property and an object, whose key is in hexadecimal digits |
 //! | `:crossing` | entities in transit between segments, see `transfer` |
 //! | `:crossed/D.X.Y.Z` | a commit of the segment after its newest transfer, see `history` |
 //! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
@@ -17,8 +18,10 @@
 use std::fmt;
 
 use cg_format::wire::Reader;
-use cg_format::{DecodeError, EntityId, Problem, Section};
+use cg_format::{DecodeError, EntityId, Problem, RecordId, Section};
 use cg_registry::Name;
+use cg_store::error::ConflictKey;
+use cg_store::objects::ObjectKey;
 use cg_store::{Error, Property};
 
 use super::error::SegmentError;
@@ -69,6 +72,14 @@ pub(super) fn check_side(side_chunks: u32) -> Result<(), SegmentError> {
 pub(super) const SEGMENT_PREFIX: &str = ":segment/";
 /// The prefix of the properties that store the segments of entities.
 pub(super) const ENTITY_PREFIX: &str = ":entity/";
+/// The prefix of those that store the segments of records.
+const RECORD_PREFIX: &str = ":record/";
+/// The prefix of those that store the segments of properties.
+pub(super) const PROPERTY_PREFIX: &str = ":property/";
+/// The prefix of those that store the segments of objects.
+const OBJECT_PREFIX: &str = ":object/";
+/// The prefixes of all properties that are places.
+pub(super) const PLACE_PREFIXES: [&str; 4] = [ENTITY_PREFIX, RECORD_PREFIX, PROPERTY_PREFIX, OBJECT_PREFIX];
 
 /// The prefix of the properties in which earlier versions staged a merge.
 pub(super) const OLD_MERGE_PREFIX: &str = ":promotion/";
@@ -110,6 +121,50 @@ pub(super) fn entity_property(id: EntityId) -> Result<Property, Error> {
     named(&format!("{ENTITY_PREFIX}{id}"))
 }
 
+/// The property of the root with the segment of a key. A chunk has none: its segment follows from its position.
+pub(super) fn place_property(key: &ConflictKey) -> Result<Property, Error> {
+    match key {
+        ConflictKey::Entity(id) => entity_property(*id),
+        ConflictKey::Record(id) => named(&format!("{RECORD_PREFIX}{id}")),
+        ConflictKey::Property(name) => named(&format!("{PROPERTY_PREFIX}{name}")),
+        ConflictKey::Object(key) => named(&object_places(key.as_bytes())),
+        key => named(&format!(":place/{key}")),
+    }
+}
+
+/// The beginning of the names of the places of objects whose keys begin with these bytes. In the order of these names the
+/// objects are in the order of their keys.
+pub(super) fn object_places(prefix: &[u8]) -> String {
+    prefix.iter().fold(OBJECT_PREFIX.to_owned(), |mut name, byte| {
+        let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+        name.extend([digit(byte >> 4), digit(byte & 15)]);
+        name
+    })
+}
+
+/// The key whose segment a property of the root stores; `None` if it is no place.
+pub(super) fn placed_key(name: &str) -> Option<ConflictKey> {
+    let after = |prefix| name.strip_prefix(prefix);
+    if let Some(id) = after(ENTITY_PREFIX) {
+        return Some(ConflictKey::Entity(EntityId::new(id.parse().ok()?)));
+    }
+    if let Some(id) = after(RECORD_PREFIX) {
+        return Some(ConflictKey::Record(RecordId::new(id.parse().ok()?)));
+    }
+    if let Some(name) = after(PROPERTY_PREFIX) {
+        return Some(ConflictKey::Property(name.to_owned()));
+    }
+    let digits = after(OBJECT_PREFIX)?.as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    let key = digits.chunks(2).map(byte).collect::<Option<Vec<_>>>()?;
+    Some(ConflictKey::Object(ObjectKey::new(key).ok()?))
+}
+
+/// Whether a property is one of the world as a whole: the root stores it.
+pub(super) fn is_of_the_world(property: &Property) -> bool {
+    !matches!(property, Property::Named(name) if name.namespace() != "cg")
+}
+
 fn named(text: &str) -> Result<Property, Error> {
     Ok(Property::Named(Name::new(text)?))
 }
@@ -137,6 +192,33 @@ mod tests {
     fn names_of_rows_are_names_of_properties() {
         let pos = SegmentPos { dimension: Dimension::new(3), x: -7, y: 0, z: i64::MAX };
         assert!(state_property(pos).is_ok() && crossed_property(pos).is_ok());
-        assert!(entity_property(EntityId::from_bytes([0xfe; 16])).is_ok());
+    }
+
+    #[test]
+    fn places_are_named_by_their_keys_and_ordered_like_them() {
+        let object = |key: &[u8]| ConflictKey::Object(ObjectKey::new(key).unwrap());
+        let longest = vec![0xff; 512];
+        let keys = [
+            ConflictKey::Entity(EntityId::from_bytes([0xfe; 16])),
+            ConflictKey::Record(RecordId::from_bytes([7; 16])),
+            ConflictKey::Property("game:log[axis=y]".into()),
+            object(b"block/1"),
+            object(b"block/1\0"),
+            object(b"block/10"),
+            object(&longest),
+        ];
+        let names: Vec<_> = keys.iter().map(|key| place_property(key).unwrap().to_string()).collect();
+        assert!(names[3..].is_sorted(), "{names:?}");
+        assert!(names[4].starts_with(&object_places(b"block/1")) && names[4].starts_with(":object/626c6f"));
+        for (key, name) in keys.iter().zip(&names) {
+            assert_eq!(placed_key(name).as_ref(), Some(key));
+        }
+        assert_eq!(
+            [":object/6", ":object/", ":object/x0", ":segment/0.0.0.0"].map(placed_key),
+            [None; 4].map(|_: Option<()>| None)
+        );
+        assert!(
+            is_of_the_world(&Property::Seed) && !is_of_the_world(&Property::of_key(b"game:rain").unwrap())
+        );
     }
 }

@@ -65,8 +65,8 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
     }
 
     /// Calls a function with a segment's world, for what only worlds can do. Writes outside
-    /// [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) must not put entities that the root does not
-    /// know.
+    /// [`SegmentedWorld::transaction`](crate::SegmentedWorld::transaction) must not put entities, properties, objects or
+    /// records: the root would not know them.
     ///
     /// # Errors
     /// [`SegmentError::Missing`](crate::SegmentError::Missing), and as
@@ -131,7 +131,8 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         })
     }
 
-    /// Deletes a segment with its chunks and entities.
+    /// Deletes a segment with everything in it: its chunks, entities, properties, objects and records. An object that is put
+    /// again begins at version 0.
     ///
     /// Waits for users of the segment. A deletion that a crash interrupts is finished when the world is opened.
     ///
@@ -147,7 +148,7 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         parts.transfers.resolve_except(segment)?;
         // The segment is released first: a call that puts entities reads it while it blocks transfers.
         parts.open.delete(segment)?;
-        parts.borders.forget_entities_of(segment)?;
+        parts.borders.forget_places_of(segment)?;
         parts.transfers.resolve()
     }
 }

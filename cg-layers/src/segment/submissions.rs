@@ -21,7 +21,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
-use cg_format::{ChunkAt, EntityId};
+use cg_format::ChunkAt;
+use cg_store::error::ConflictKey;
 use cg_store::layer::{DeferredOutcome, DeferredTicket, DefersBatches, batch, spawn};
 use cg_store::{Error, Refused, World, WriteBatch, WriteTicket};
 
@@ -54,7 +55,7 @@ struct Done {
     wakers: Vec<Waker>,
     batches: Vec<WriteBatch>,
     /// Entities that the segment has deleted.
-    deleted: Vec<EntityId>,
+    deleted: Vec<ConflictKey>,
 }
 
 impl Drop for Done {
@@ -116,7 +117,7 @@ impl<H: SegmentHome> Submissions<H> {
     fn check(&self, segment: SegmentPos, batch: &WriteBatch) -> Result<(), Error> {
         self.open.check()?;
         if batch::has_values(batch) {
-            return Err(SegmentError::ValuesOfRoot.into());
+            return Err(SegmentError::SubmittedValues.into());
         }
         let mut outside = None;
         let side_chunks = self.open.root().side_chunks();

@@ -55,7 +55,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ///
     /// # Errors
     /// [`SegmentError::TwoSegments`](crate::SegmentError::TwoSegments) if the batch touches another segment, as far as that is
-    /// known without reading, and [`SegmentError::ValuesOfRoot`](crate::SegmentError::ValuesOfRoot); as `World::submit`.
+    /// known without reading, and [`SegmentError::SubmittedValues`](crate::SegmentError::SubmittedValues); as `World::submit`.
     /// Nothing was taken then: [`Refused`] gives the batch back.
     pub fn submit(&self, at: ChunkAt, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
         self.parts.submissions.submit(self.segment_of(at), batch)

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkSource as _, EntityId};
+use cg_store::error::ConflictKey;
 use cg_store::layer::kind::Entities;
 use cg_store::layer::{Check, Checked as _};
 use cg_store::{Durability, Error};
@@ -87,7 +88,8 @@ impl<H: SegmentHome> Transfers<H> {
         for (id, entity) in entities {
             let Owner::Chunk(to) = entity.owner else { return Err(SegmentError::NoOwner { id }.into()) };
             self.borders.refuse_in_transit(id)?;
-            let from = self.borders.home_of(id)?.ok_or(SegmentError::NoEntity { id })?;
+            let from =
+                self.borders.home_of(&ConflictKey::Entity(id))?.ok_or(SegmentError::NoEntity { id })?;
             if self.open.look_up(to, |world| world.lookup(to))?.here().is_none() {
                 return Err(Error::OwnerAbsent { id, at: to });
             }

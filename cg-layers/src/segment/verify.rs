@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cg_format::EntityId;
+use cg_store::error::ConflictKey;
 use cg_store::verify::{VerifyDepth, VerifyReport};
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World, WorldOptions};
@@ -13,13 +14,16 @@ use cg_store::{Error, OpenError, World, WorldOptions};
 use super::checks::{check_is_segment, check_names};
 use super::disk::OnDisk;
 use super::error::SegmentError;
+use super::held::{Held, for_each_key};
 use super::history;
 use super::home::SegmentHome as _;
+use super::place::Place;
 use super::pos::SegmentPos;
 use super::read_base::ReadBase;
 use super::root::read_known;
 use super::rows::{
-    ENTITY_PREFIX, SegmentState, check_side, old_merge_property, side_property, transfer_property, whole,
+    ENTITY_PREFIX, SegmentState, check_side, old_merge_property, place_property, side_property,
+    transfer_property, whole,
 };
 use super::transfer::decode as decode_transfers;
 use super::world::SegmentedWorld;
@@ -53,8 +57,8 @@ impl SegmentedWorld<OnDisk> {
     ///
     /// The root and each segment are verified as [`World::verify`] does it. Then it is checked that the root knows every
     /// world in `segments`, and that those it knows are there and belong to it; that their names are the root's; that
-    /// every chunk is in its segment; and that every entity is in one segment, the one that the root says. An entity in
-    /// transit may be in two. With [`VerifyDepth::Quick`] chunks and entities are not compared.
+    /// every chunk is in its segment; and that every entity, property, object and record of a segment is in one, the one
+    /// that the root says. An entity in transit may be in two. With [`VerifyDepth::Quick`] these are not compared.
     ///
     /// Pools of arenas are verified as [`Arenas::verify`] does it: those in `arenas`, and those in directories beside
     /// `root`.
@@ -101,7 +105,7 @@ impl SegmentedWorld<OnDisk> {
         for (&segment, _) in known.iter().filter(|(_, state)| **state == SegmentState::There) {
             let verified = verify_segment(&home, &root, segment, options, |world| {
                 if depth == VerifyDepth::Full {
-                    between.visit(world, segment)?;
+                    between.visit(&root, world, segment)?;
                 }
                 world.verify(depth, &mut progress)
             });
@@ -188,8 +192,8 @@ struct Between {
 }
 
 impl Between {
-    /// Visits the chunks and entities of a segment. What is damaged is a finding of the segment itself.
-    fn visit(&mut self, world: &World, segment: SegmentPos) -> Result<(), Error> {
+    /// Visits what a segment has. What is damaged is a finding of the segment itself.
+    fn visit(&mut self, root: &World, world: &World, segment: SegmentPos) -> Result<(), Error> {
         world.read_view(|view| {
             view.for_each_place(Area::World, |met| {
                 if let Ok(place) = met
@@ -199,23 +203,54 @@ impl Between {
                     self.findings.push(format!("{} is stored in {segment} and belongs to {of}", place.at));
                 }
                 ControlFlow::<()>::Continue(())
-            })?;
-            view.for_each_entity(|met| {
-                let Ok((id, _)) = met else { return ControlFlow::<()>::Continue(()) };
-                match self.entities.get(&id) {
-                    Some(first) if !self.in_transit.contains(&id) => {
-                        let what = format!(
-                            "entity {id} is in {first} and in {segment}: delete it in one of them; a segment that was put \
-                             back from a copy has the entities of then"
-                        );
-                        self.findings.push(what);
-                    }
-                    Some(_) => {}
-                    None => drop(self.entities.insert(id, segment)),
-                }
-                ControlFlow::Continue(())
             })
         })?;
+        let failed = for_each_key(world, |met| {
+            // What is damaged is a finding of the segment itself.
+            let Ok(key) = met else { return ControlFlow::Continue(()) };
+            let compared = match key {
+                ConflictKey::Entity(id) => {
+                    self.met(id, segment);
+                    Ok(())
+                }
+                key => self.compare_value(root, segment, &key),
+            };
+            compared.map_or_else(ControlFlow::Break, ControlFlow::Continue)
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn met(&mut self, id: EntityId, segment: SegmentPos) {
+        match self.entities.get(&id) {
+            Some(first) if !self.in_transit.contains(&id) => {
+                let what = format!(
+                    "entity {id} is in {first} and in {segment}: delete it in one of them; a segment that was put back \
+                     from a copy has the entities of then"
+                );
+                self.findings.push(what);
+            }
+            Some(_) => {}
+            None => drop(self.entities.insert(id, segment)),
+        }
+    }
+
+    /// Compares where a property, an object or a record is with what the root says, which names one segment at most.
+    fn compare_value(&mut self, root: &World, segment: SegmentPos, key: &ConflictKey) -> Result<(), Error> {
+        let said = root.property(&place_property(key)?)?;
+        let said = said.map(|said| whole(format_args!("place of {key}"), &said, Place::read)).transpose();
+        let also = match said {
+            Ok(None) => "and the root names no segment".to_owned(),
+            Ok(Some(said)) if said.segment != segment => {
+                format!("and the root says that it is in {}", said.segment)
+            }
+            Ok(Some(_)) if Held::of(root, key)?.is_live() => {
+                "and the root has another one of that key".to_owned()
+            }
+            Ok(Some(_)) => return Ok(()),
+            Err(error) => error.to_string(),
+        };
+        self.findings
+            .push(format!("{key} is in {segment}, {also}; take what is there by `cg segments accept`"));
         Ok(())
     }
 
@@ -227,7 +262,7 @@ impl Between {
                 let Ok((name, value)) = met else { return ControlFlow::<()>::Continue(()) };
                 let id = name.strip_prefix(ENTITY_PREFIX).and_then(|id| id.parse().ok()).map(EntityId::new);
                 let said = whole(name, value, SegmentPos::read);
-                match (id.and_then(|id| Some((id, *self.entities.get(&id)?))), said) {
+                match (id.and_then(|id| Some((id, self.entities.remove(&id)?))), said) {
                     (Some((id, found)), Ok(said)) if found != said && !self.in_transit.contains(&id) => {
                         self.findings.push(format!(
                             "entity {id} is in {found}, and the root says that it is in {said}"
@@ -239,6 +274,11 @@ impl Between {
                 ControlFlow::Continue(())
             })
         })?;
+        for (id, segment) in std::mem::take(&mut self.entities) {
+            self.findings.push(format!(
+                "entity {id} is in {segment}, and the root names no segment; take what is there by `cg segments accept`"
+            ));
+        }
         Ok(())
     }
 }

@@ -9,9 +9,10 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
-use cg_store::layer::adopt_names;
+use cg_store::error::ConflictKey;
+use cg_store::layer::{Base as _, adopt_names};
 use cg_store::tiers::TickReport;
-use cg_store::{Error, World};
+use cg_store::{Error, Property, World};
 use cg_tiering::{GameTick, PlayerAt};
 
 #[cfg(feature = "rocks")]
@@ -126,7 +127,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         Ok(Self { parts: Arc::new(Parts::begin(home, root, new_side, options)?) })
     }
 
-    /// The world that owns the names.
+    /// The world that owns the names, and has the world's own [properties](cg_store::Property). Other properties, objects
+    /// and records that are of no segment can be put into it; a key that a segment has must not be.
     pub fn root(&self) -> &World {
         self.parts.root.world()
     }
@@ -182,7 +184,16 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// # Errors
     /// As [`World::entity`], and as [`load`](Self::load).
     pub fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
-        Ok(self.parts.at_rest(id, |world| world.entity(id))?.flatten())
+        Ok(self.parts.at_rest(&ConflictKey::Entity(id), |world| world.entity(id))?.flatten())
+    }
+
+    /// A property, or `None` if it was never set. One key read in the root and one in the segment that has it; two in the
+    /// root if none has. The world's own are the root's.
+    ///
+    /// # Errors
+    /// As [`World::property`], and as [`load`](Self::load).
+    pub fn property(&self, property: &Property) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.find_property(property)?.here().map(|(bytes, _)| bytes))
     }
 
     /// Transfers entities to the chunks that own them now, within a segment or to another one. Each arrives as it is

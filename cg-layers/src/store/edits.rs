@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use cg_format::{ChunkAt, EntityId, Lookup, Space, key};
+use cg_format::{ChunkAt, Lookup};
 use cg_store::engine::{Batch, Level};
 use cg_store::layer::{Base, check_parts, kind};
 use cg_store::{Error, each_kind, kind_map};
 
-use super::kind::{Edit, OverlayKind as _};
+use super::kind::{Edit, OverlayKind as _, Rows};
 use super::row::Row;
 use super::state::Store;
 use super::writer::RowWriter;
@@ -68,22 +68,17 @@ impl<S: Base> Store<S> {
         Ok(version)
     }
 
-    /// Deletes rows of a lease whose values are equal in the base.
+    /// Deletes rows of a lease whose values are equal in the base, and `chunks` among them.
     ///
     /// # Errors
     /// As [`RowEngine::commit`](super::engine::RowEngine::commit). Some rows may be deleted then.
-    pub(crate) fn forget(&self, lease: u64, chunks: &[ChunkAt], entities: &[EntityId]) -> Result<(), Error> {
-        /// At most this many rows are deleted in one batch.
-        const AT_ONCE: usize = 4096;
+    pub(crate) fn forget(&self, lease: u64, chunks: &[ChunkAt], rows: &[Rows]) -> Result<(), Error> {
+        /// The rows of at most this many keys are deleted in one batch.
+        const AT_ONCE: usize = 2048;
         let _readers_keep_nothing = self.cache.write(lease, chunks.iter());
-        let spaces = [Space::ChunkL0, Space::ChunkDelta];
-        let chunks =
-            chunks.iter().flat_map(|at| spaces.map(|space| (space, key::overlay_chunk(lease, *at).to_vec())));
-        let entities = entities.iter().map(|id| (Space::Entity, key::overlay_entity(lease, *id).to_vec()));
-        let rows: Vec<_> = chunks.chain(entities).collect();
         for some in rows.chunks(AT_ONCE) {
             let mut batch = Batch::new();
-            for (space, row_key) in some {
+            for (space, row_key) in some.iter().flatten().flatten() {
                 batch.delete(*space, row_key);
             }
             self.rows.commit(batch, Level::Process)?;

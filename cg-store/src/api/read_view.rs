@@ -286,7 +286,17 @@ impl ReadView<'_> {
         prefix: &str,
         visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
-        property::for_each(&self.inner.view, prefix, visit)
+        self.for_each_property_behind(prefix, None, visit)
+    }
+
+    /// As [`for_each_property`](Self::for_each_property), after a name.
+    pub(crate) fn for_each_property_behind<B>(
+        &self,
+        prefix: &str,
+        behind: Option<&str>,
+        visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
+    ) -> Result<Option<B>, Error> {
+        property::for_each(&self.inner.view, prefix, behind, visit)
     }
 
     /// Reads many chunks past memory; one result for each in the order asked. Each is decoded and carried to the current

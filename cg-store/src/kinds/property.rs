@@ -116,15 +116,19 @@ impl fmt::Display for Property {
     }
 }
 
-/// Visits the named properties of a view that begin with a prefix, ascending by name. A damaged one is visited as an
-/// error.
+/// Visits the named properties of a view that begin with a prefix, ascending by name, after a name. A damaged one is visited
+/// as an error.
 pub(crate) fn for_each<B>(
     view: &dyn Readable,
     prefix: &str,
+    behind: Option<&str>,
     mut visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
 ) -> Result<Option<B>, Error> {
-    let from = (Bound::Included(prefix.as_bytes()), Bound::Unbounded);
-    let ended = view.scan(Family::WorldProperties, from, |key, row| {
+    let from = match behind {
+        Some(name) if name >= prefix => Bound::Excluded(name.as_bytes()),
+        _ => Bound::Included(prefix.as_bytes()),
+    };
+    let ended = view.scan(Family::WorldProperties, (from, Bound::Unbounded), |key, row| {
         if !key.starts_with(prefix.as_bytes()) {
             return ControlFlow::Break(None);
         }

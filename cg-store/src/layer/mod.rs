@@ -8,6 +8,7 @@ mod base;
 pub mod batch;
 pub mod values;
 
+use std::ops::ControlFlow;
 #[cfg(feature = "rocks")]
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub use base::{Base, Found, origin_of, without_deletion};
 use cg_format::ChunkAt;
 use cg_format::lineage::{HistoryPoint, Lineage};
 
+use crate::api::read_view::ReadView;
 use crate::api::world::World;
 use crate::commit::transaction::Tx;
 #[cfg(feature = "rocks")]
@@ -72,6 +74,11 @@ pub fn end<S>(tx: Tx<S>) -> (S, Arc<Catalog>, Writes) {
 /// The store of a transaction.
 pub const fn store_of<S>(tx: &Tx<S>) -> &S {
     &tx.store
+}
+
+/// The same, to be read.
+pub const fn store_of_mut<S>(tx: &mut Tx<S>) -> &mut S {
+    &mut tx.store
 }
 
 /// Has a transaction write this, and nothing that it wrote before.
@@ -229,6 +236,19 @@ pub fn sync_to(world: &World, commit: CommitSeq) -> Result<(), Error> {
         engine.sync()?;
     }
     Ok(())
+}
+
+/// As [`ReadView::for_each_property`](crate::ReadView::for_each_property), after a name.
+///
+/// # Errors
+/// If the engine fails.
+pub fn for_each_property_behind<B>(
+    view: &ReadView<'_>,
+    prefix: &str,
+    behind: Option<&str>,
+    visit: impl FnMut(Result<(&str, &[u8]), Error>) -> ControlFlow<B>,
+) -> Result<Option<B>, Error> {
+    view.for_each_property_behind(prefix, behind, visit)
 }
 
 /// Runs something on the threads of a world.

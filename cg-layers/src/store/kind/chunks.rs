@@ -11,7 +11,7 @@ use cg_store::engine::Stamp;
 use cg_store::layer::kind::Chunks;
 use cg_store::layer::{Base, Found};
 
-use super::overlay_kind::{Edit, OverlayKind};
+use super::overlay_kind::{Edit, OverlayKind, Rows};
 use crate::store::lease_view::LeaseView;
 use crate::store::row::Row;
 use crate::store::state::Store;
@@ -41,6 +41,10 @@ impl OverlayKind for Chunks {
     /// Reads memory first.
     fn read<S: Base>(store: &Store<S>, lease: u64, at: &ChunkAt) -> Result<Option<Row<Arc<Chunk>>>, Error> {
         store.chunk(lease, *at)
+    }
+
+    fn rows<S: Base>(_: &Store<S>, lease: u64, at: &ChunkAt, _: Option<&Arc<Chunk>>) -> Rows {
+        [Self::SPACE, Space::ChunkDelta].map(|space| Some((space, Self::row_key(lease, at))))
     }
 
     fn encode(chunk: &Arc<Chunk>, out: &mut Vec<u8>) {

@@ -7,4 +7,4 @@ mod overlay_kind;
 mod properties;
 mod records;
 
-pub(crate) use overlay_kind::{Edit, OverlayKind, value_of};
+pub(crate) use overlay_kind::{Edit, OverlayKind, Rows, value_of};

@@ -18,6 +18,9 @@ use crate::store::writer::RowWriter;
 /// A key, its new value or `None` if it is deleted, and its origin in the base.
 pub(crate) type Edit<K> = (<K as Kind>::Key, Option<<K as Kind>::Value>, Origin);
 
+/// The rows of a key.
+pub(crate) type Rows = [Option<(Space, Vec<u8>)>; 2];
+
 /// A kind of values that an overlay stores.
 pub(crate) trait OverlayKind: Kind + Sized {
     /// The space of the row of a key.
@@ -67,6 +70,11 @@ pub(crate) trait OverlayKind: Kind + Sized {
         let draft = Draft::plain(Codec::None, generation, |out| OverlayRow::encode(*origin, value, out));
         out.batch.put(Self::SPACE, Self::row_key(out.lease, key), draft, Stamp::Commit);
         Ok(())
+    }
+
+    /// The rows of a key that has a value in a lease: its own, and perhaps one beside it.
+    fn rows<S: Base>(_: &Store<S>, lease: u64, key: &Self::Key, _: Option<&Self::Value>) -> Rows {
+        [Some((Self::SPACE, Self::row_key(lease, key))), None]
     }
 
     /// The base's value of a key.

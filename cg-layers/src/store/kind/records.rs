@@ -11,7 +11,7 @@ use cg_store::engine::Stamp;
 use cg_store::layer::kind::Records;
 use cg_store::layer::{Base, Found, decode_record, leaf_of};
 
-use super::overlay_kind::{Edit, OverlayKind, damaged, decode_whole};
+use super::overlay_kind::{Edit, OverlayKind, Rows, damaged, decode_whole};
 use crate::store::lease_view::LeaseView;
 use crate::store::row::Row;
 use crate::store::state::Store;
@@ -80,6 +80,12 @@ impl OverlayKind for Records {
         let draft = Draft::plain(Codec::None, 0, |out| OverlayRow::encode(*origin, value, out));
         batch.put(Self::SPACE, Self::row_key(lease, id), draft, Stamp::Commit);
         Ok(())
+    }
+
+    fn rows<S: Base>(store: &Store<S>, lease: u64, id: &RecordId, record: Option<&Arc<Record>>) -> Rows {
+        let leaf = record.map(|record| leaf_of(store.base.record_shape(), record));
+        let beside = leaf.map(|leaf| (Space::Record, key::overlay_record(lease, &leaf, *id)));
+        [Some((Self::SPACE, Self::row_key(lease, id))), beside]
     }
 
     fn find<S: Base>(base: &S, id: &RecordId) -> Result<Found<Arc<Record>>, Error> {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cg_layers::AcceptedSegments;
+use cg_store::error::ConflictKey;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -101,7 +102,10 @@ fn a_segment_that_is_put_back_is_refused_and_can_be_accepted() {
 
     let world = open(&walked.disk);
     let accepted = world.segments().accept().expect("accepts");
-    assert_eq!(accepted, AcceptedSegments { doubled: vec![uuid(COW)], ..AcceptedSegments::default() });
+    assert_eq!(
+        accepted,
+        AcceptedSegments { doubled: vec![ConflictKey::Entity(uuid(COW))], ..AcceptedSegments::default() }
+    );
     assert_eq!(homes(&world), [1], "it is where the root says, once");
     let chunk = world.load(walked.ids.at(0, 0, 0)).expect("loads").expect("is stored");
     assert_eq!(chunk.entities(), []);
@@ -124,7 +128,10 @@ fn a_segment_that_lost_what_arrived_is_refused_and_can_be_accepted() {
         ],
     );
     let accepted = world.segments().accept().expect("accepts");
-    assert_eq!(accepted, AcceptedSegments { gone: vec![uuid(COW)], ..AcceptedSegments::default() });
+    assert_eq!(
+        accepted,
+        AcceptedSegments { gone: vec![ConflictKey::Entity(uuid(COW))], ..AcceptedSegments::default() }
+    );
     assert_eq!(homes(&world), [0_i64; 0]);
     put(&world, COW, walked.ids.cow_in(walked.ids.at(0, 0, 0)));
 }
@@ -147,7 +154,10 @@ fn a_root_that_is_put_back_is_refused_and_can_be_accepted() {
         ],
     );
     let accepted = world.segments().accept().expect("accepts");
-    assert_eq!(accepted, AcceptedSegments { moved: vec![uuid(COW)], ..AcceptedSegments::default() });
+    assert_eq!(
+        accepted,
+        AcceptedSegments { moved: vec![ConflictKey::Entity(uuid(COW))], ..AcceptedSegments::default() }
+    );
     assert_eq!(homes(&world), [1]);
     world.transfer_entities([(uuid(COW), walked.ids.cow_in(walked.ids.at(0, 0, 0)))]).expect("crosses");
 }

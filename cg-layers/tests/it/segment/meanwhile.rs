@@ -209,6 +209,32 @@ fn an_entity_that_two_segments_put_at_once_is_in_one() {
 }
 
 #[test]
+fn an_object_that_two_segments_put_at_once_is_in_one() {
+    let home = Staged::default();
+    let (world, ids) = home.begin();
+    let places = paved(&world, &ids, 2);
+    let put = |world: SegmentedWorld<Staged>, at: ChunkAt| {
+        move || world.transaction(at, |tx| tx.put_object("k", [7]))
+    };
+    put(world.clone(), places[0])().expect("puts");
+    world.transaction(places[0], |tx| tx.delete_object("k")).expect("deletes");
+    let (tell, told) = mpsc::channel();
+    let second = put(world.clone(), places[1]);
+    home.meanwhile(When::Commits(0), move || tell.send(ends(second)).expect("is waited for"));
+    put(world.clone(), places[0])().expect("puts");
+    let second = told.recv().expect("it happened");
+    let is_it = |key: &cg_store::error::ConflictKey| matches!(key, cg_store::error::ConflictKey::Object(key) if key.as_bytes() == b"k");
+    assert!(matches!(&second, Err(Error::Conflict { key }) if is_it(key)), "{second:?}");
+    assert_eq!(world.objects().version("k").expect("reads"), Some(1));
+    let late = put(world.clone(), places[1])();
+    let home = Some(segment(&ids, 0));
+    assert!(
+        matches!(late.as_ref().err().and_then(Error::layer), Some(SegmentError::Elsewhere { key, home: found }) if is_it(key) && *found == home),
+        "{late:?}"
+    );
+}
+
+#[test]
 fn an_entity_that_crosses_twice_in_one_call_arrives_once() {
     let home = Staged::default();
     let (world, ids) = home.begin();

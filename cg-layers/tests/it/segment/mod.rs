@@ -10,6 +10,8 @@ mod submit;
 mod ticks;
 mod transaction;
 mod transfer;
+mod values;
+mod values_merged;
 mod verify;
 mod whole;
 

@@ -8,6 +8,7 @@ use cg_tiering::GameTick;
 use proptest::prelude::*;
 
 use super::transfer::{Crashing, whereabouts};
+use super::values::id;
 use super::*;
 
 /// A chunk by its number, and what it is filled with; `None`: it is deleted.
@@ -23,6 +24,9 @@ enum Step {
     Put(u128, usize),
     Cross(Vec<(u128, usize)>),
     DeleteCow(u128),
+    /// An object and a record in one transaction.
+    Sign(u8, usize),
+    DeleteSign(u8),
     DeleteSegment(i64),
     /// An overlay in which chunks are filled, or deleted, and then cows are put, merged into whatever segments that touches.
     Merge(Vec<(usize, Option<bool>)>, Vec<(u128, usize)>),
@@ -40,8 +44,10 @@ fn steps() -> impl Strategy<Value = Vec<(Step, Option<i64>)>> {
         4 => (place.clone(), any::<bool>()).prop_map(|(place, kind)| Step::Save(place, kind)),
         1 => place.clone().prop_map(Step::Delete),
         3 => (cow.clone(), place.clone()).prop_map(|(cow, place)| Step::Put(cow, place)),
-        3 => prop::collection::vec((cow.clone(), place), 1..3).prop_map(Step::Cross),
+        3 => prop::collection::vec((cow.clone(), place.clone()), 1..3).prop_map(Step::Cross),
         1 => cow.prop_map(Step::DeleteCow),
+        4 => (1..3_u8, place.clone()).prop_map(|(sign, place)| Step::Sign(sign, place)),
+        2 => (1..3_u8).prop_map(Step::DeleteSign),
         1 => (0..3_i64).prop_map(Step::DeleteSegment),
         1 => Just(Step::Reopen),
     ];
@@ -52,6 +58,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, Option<i64>)>> {
 struct Model {
     chunks: BTreeMap<usize, bool>,
     cows: BTreeMap<u128, usize>,
+    signs: BTreeMap<u8, usize>,
 }
 
 fn segment_of(place: usize) -> i64 {
@@ -85,9 +92,17 @@ impl Model {
                 }
             }
             Step::DeleteCow(cow) => drop(next.cows.remove(cow)),
+            Step::Sign(sign, place) => {
+                if self.signs.get(sign).is_some_and(|at| segment_of(*at) != segment_of(*place)) {
+                    return None;
+                }
+                next.signs.insert(*sign, *place);
+            }
+            Step::DeleteSign(sign) => drop(next.signs.remove(sign)),
             Step::DeleteSegment(x) => {
                 next.chunks.retain(|place, _| segment_of(*place) != *x);
                 next.cows.retain(|_, place| segment_of(*place) != *x);
+                next.signs.retain(|_, place| segment_of(*place) != *x);
             }
             Step::Merge(fills, cows) => {
                 let fills: BTreeMap<_, _> = fills.iter().copied().collect();
@@ -149,6 +164,19 @@ fn perform<H: SegmentHome>(
             }),
             None => Ok(()),
         },
+        Step::Sign(sign, place) => world.transaction(at(*place), |tx| {
+            tx.put_object(format!("sign/{sign}"), [*place as u8])?;
+            tx.put_record(id((*sign).into()), sign_at(at(*place))?);
+            Ok(())
+        }),
+        Step::DeleteSign(sign) => match model.signs.get(sign) {
+            Some(place) => world.transaction(at(*place), |tx| {
+                tx.delete_object(format!("sign/{sign}"))?;
+                tx.delete_record(id((*sign).into()));
+                Ok(())
+            }),
+            None => Ok(()),
+        },
         Step::DeleteSegment(x) => match world.segments().delete(segment(ids, *x)) {
             Err(error) if matches!(error.layer(), Some(SegmentError::Missing { .. })) => Ok(()),
             other => other,
@@ -160,6 +188,11 @@ fn perform<H: SegmentHome>(
         }
         Step::Reopen => Ok(()),
     }
+}
+
+fn sign_at(at: ChunkAt) -> Result<cg_format::record::Record, Error> {
+    let position = EntityPos::new(at.dimension, at.pos.min_block(), [0.5; 3])?;
+    Ok(cg_format::record::Record::new(position, "game:sign", 0, Vec::new()).expect("short"))
 }
 
 /// Edits an overlay as a step does before it merges.
@@ -245,6 +278,22 @@ fn state<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Model {
                 model.cows.insert(cow, place);
             }
         }
+    }
+    for sign in 1..3 {
+        let key = format!("sign/{sign}");
+        let object = world.objects().get(&key).expect("reads").map(|object| usize::from(object.bytes[0]));
+        let record = world.records().get(id(sign.into())).expect("reads");
+        let expected = object.map(|place| sign_at(places[place]).expect("a point"));
+        assert_eq!(record, expected, "sign {sign} is there in part");
+        let has = |segment: &SegmentPos| {
+            let look = |world: &World| {
+                Ok(world.objects().get(&key)?.is_some() || world.records().get(id(sign.into()))?.is_some())
+            };
+            world.segments().with(*segment, look).expect("reads")
+        };
+        let homes = world.segments().list().into_iter().filter(has).count();
+        assert_eq!(homes, usize::from(object.is_some()), "sign {sign} is in {homes} segments");
+        model.signs.extend(object.map(|place| (sign, place)));
     }
     model
 }

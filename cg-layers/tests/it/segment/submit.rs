@@ -156,7 +156,7 @@ fn a_batch_that_touches_two_segments_is_given_back() {
     let mut values = WriteBatch::new();
     values.put_object("a", *b"1").expect("a key");
     let refused = world.submit(here, values).expect_err("objects are the root's");
-    assert_eq!(refused.error.layer(), Some(&SegmentError::ValuesOfRoot));
+    assert_eq!(refused.error.layer(), Some(&SegmentError::SubmittedValues));
     assert!(world.root().objects().get("a").expect("reads").is_none());
     assert!(world.segments().list().is_empty(), "nothing was taken");
     // What only its acceptance shows is reported by its ticket.

@@ -62,7 +62,7 @@ pub trait TxStore {
     }
 }
 
-/// A store that also has properties, objects and records. Those of a segmented world are in its root.
+/// A store that also has properties, objects and records.
 pub trait ValueStore: TxStore {
     /// A property, or `None` if it was never set.
     ///
