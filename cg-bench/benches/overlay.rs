@@ -6,6 +6,7 @@
 //! | reset | 1.5 × a reset after 10 written chunks, after 100,000 |
 //! | save | 1.3 × an unsegmented world, for a changed chunk in segments of which all are open |
 //! | submit | 4 × an unsegmented world, which takes some hundred nanoseconds, for the same chunks |
+//! | save a chunk and an object | 1.3 × an unsegmented world, for an object that the segment has; stated for a new one, and for a redo record in the root instead |
 //! | load a column again | 1.5 × an unsegmented world with the same memory, for the view of a player over four segments |
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 use cg_bench::world::{Generator, Scene};
 use cg_format::{BlockId, BlockPos, Chunk, ChunkAt, ChunkPos, LocalPos};
 use cg_layers::{Base, OnDisk, Overlay, SegmentOptions, SegmentedWorld};
-use cg_store::{Error, World, WorldOptions, WriteBatch, WriteTicket};
+use cg_registry::Name;
+use cg_store::{Error, Property, World, WorldOptions, WriteBatch, WriteTicket};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main};
 
@@ -232,6 +234,78 @@ fn segmented_submit(
     group.finish();
 }
 
+/// A chunk and an object in one commit. The last is what it would cost if the root had the objects: a redo record with the
+/// chunk, the segment's commit, and the object with the end of the record.
+fn segmented_object(criterion: &mut Criterion) {
+    const OBJECT_BYTES: usize = 200;
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let world =
+        World::builder().options(&options()).create(dir.path().join("world")).expect("an empty directory");
+    let generator = Generator::in_world(Scene::Hills, SEED, &world).expect("new names");
+    let chunks = chunks(&generator, 128);
+    let segment_options = SegmentOptions { side_chunks: 32, max_open: 8, world: options() };
+    let segmented = SegmentedWorld::create(dir.path().join("segmented"), &[], &segment_options);
+    let segmented = segmented.expect("an empty directory");
+    Generator::in_world(Scene::Hills, SEED, segmented.root()).expect("new names");
+    let mut group = criterion.benchmark_group("overlay: save a chunk and an object");
+    let mut turn = 0_usize;
+    let mut next = move || {
+        turn += 1;
+        let (at, contents) = &chunks[turn * 37 % chunks.len()];
+        (turn, *at, Arc::clone(&contents[turn / chunks.len() % 2]))
+    };
+    let bytes = |turn: usize| [turn as u8; OBJECT_BYTES];
+    let known = |at: ChunkAt| format!("bricks/{}", at.pos.x());
+    group.bench_function("ref: in one world <= 1.3", |bench| {
+        bench.iter(|| {
+            let (turn, at, chunk) = next();
+            let saved = world.transaction(|tx| {
+                tx.save(at, chunk);
+                tx.put_object(known(at), bytes(turn))
+            });
+            saved.expect("the disk has room")
+        });
+    });
+    for (name, is_new) in [("that its segment has", false), ("that is new", true)] {
+        group.bench_function(name, |bench| {
+            bench.iter(|| {
+                let (turn, at, chunk) = next();
+                let key = if is_new { format!("new/{turn}") } else { known(at) };
+                let saved = segmented.transaction(at, |tx| {
+                    tx.save(at, chunk);
+                    tx.put_object(key, bytes(turn))
+                });
+                saved.expect("the disk has room");
+            });
+        });
+    }
+    group.bench_function("by a redo record in the root", |bench| {
+        let root = segmented.root();
+        let record = Property::Named(Name::new("game:redo").expect("a name"));
+        bench.iter(|| {
+            let (turn, at, chunk) = next();
+            let mut redo = bytes(turn).to_vec();
+            chunk.encode(&mut redo);
+            let saved = root.transaction(|tx| {
+                tx.set_property(record.clone(), Some(redo));
+                Ok::<_, Error>(())
+            });
+            saved.expect("the disk has room");
+            let saved = segmented.transaction(at, |tx| {
+                tx.save(at, chunk);
+                Ok::<_, Error>(())
+            });
+            saved.expect("the disk has room");
+            let saved = root.transaction(|tx| {
+                tx.set_property(record.clone(), None);
+                tx.put_object(format!("redo/{}", at.pos.x()), bytes(turn))
+            });
+            saved.expect("the disk has room");
+        });
+    });
+    group.finish();
+}
+
 /// The view of a player at the corner of four segments, which memory has room for. One iteration is one column.
 fn segmented_load(criterion: &mut Criterion) {
     const SIDE: i64 = 11;
@@ -281,5 +355,5 @@ fn segmented_load(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, edit_and_reset, reset, segmented_save, segmented_load);
+criterion_group!(benches, edit_and_reset, reset, segmented_save, segmented_object, segmented_load);
 criterion_main!(benches);

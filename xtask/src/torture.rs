@@ -23,6 +23,8 @@ pub(crate) enum Torment {
     Promote,
     /// The same where the base is a segmented world, and the overlay changes all its segments.
     Segments,
+    /// Kill -9 at each step of transactions in segments with an object, a record, a property and a chunk.
+    Transactions,
     /// Cut the power: open what it may leave of what was recorded on a file system.
     Power,
     /// Cut the power of real file systems on a loop device.
@@ -86,6 +88,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
                 Torment::Cut => "cut",
                 Torment::Promote => "promote",
                 Torment::Segments => "segments",
+                Torment::Transactions => "transactions",
                 Torment::Power => "power",
                 Torment::Disks => "disks",
                 Torment::Calls => "calls",

@@ -106,6 +106,23 @@ fn a_killed_merge_into_segments_is_whole_when_it_is_called_again() {
     );
 }
 
+#[test]
+fn a_killed_transaction_of_a_segment_is_there_wholly_or_not_at_all() {
+    check(
+        &["--only", "transactions", "--ci"],
+        &[
+            "transactions: seed 20, 40 steps in ",
+            "transactions: killed as the root notes where keys are, or a segment is made: ",
+            "transactions: killed as a segment stages a transaction: ",
+            "transactions: killed as a segment commits: ",
+            "transactions: killed as a segment writes what it has staged: ",
+            "transactions: 12 kills, 0 in part, none lost",
+            "transactions: control in two commits caught after ",
+            "it is neither as before nor as after",
+        ],
+    );
+}
+
 /// A failing torture ends with a failure, and says how to have it again.
 #[test]
 fn a_broken_worker_fails_the_run_and_the_run_can_be_repeated() {

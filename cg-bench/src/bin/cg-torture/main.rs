@@ -29,6 +29,8 @@ mod size;
 mod step;
 mod subject;
 mod telling;
+mod transactions;
+mod transactor;
 mod verdict;
 mod worker;
 
@@ -96,6 +98,8 @@ enum Torment {
     Promote,
     /// The same where the base is a segmented world, and the overlay changes all its segments.
     Segments,
+    /// Kill -9 at each step of transactions in segments with an object, a record, a property and a chunk.
+    Transactions,
     /// Cut the power: open what may be left of what was recorded on a file system.
     Power,
     /// Cut the power of real file systems on a loop device.
@@ -119,6 +123,9 @@ enum Role {
     /// Merges an overlay into a segmented world until it is killed.
     #[command(hide = true)]
     Merger(merger::Orders),
+    /// Takes steps in a segmented world until it is killed.
+    #[command(hide = true)]
+    Transactor(transactor::Orders),
     /// Opens a world and says what is wrong with it.
     #[command(hide = true)]
     Judge(power::judge::Orders),
@@ -134,6 +141,7 @@ fn main() -> ExitCode {
         Some(Role::Probe(orders)) => probe::run(orders),
         Some(Role::Promoter(orders)) => promoter::run(orders),
         Some(Role::Merger(orders)) => merger::run(orders),
+        Some(Role::Transactor(orders)) => transactor::run(orders),
         Some(Role::Judge(orders)) => power::judge::run(orders),
         Some(Role::Importer(orders)) => calls::importer::run(orders),
         None => torture(&args.torture),
@@ -175,6 +183,10 @@ fn torture(args: &Torture) -> Result<(), Failure> {
             Torment::Segments => {
                 let size = if args.ci { merger::Size::CI } else { merger::Size::WHOLE };
                 segments::run(seed, args.rounds.unwrap_or(if args.ci { 10 } else { 35 }), &size)
+            }
+            Torment::Transactions => {
+                let steps = if args.ci { 40 } else { 200 };
+                transactions::run(seed, args.rounds.unwrap_or(if args.ci { 12 } else { 400 }), steps)
             }
             Torment::Power => {
                 let size = power::Size {

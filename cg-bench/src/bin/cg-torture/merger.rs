@@ -110,7 +110,7 @@ impl SegmentHome for Home {
 }
 
 impl Home {
-    fn new(dir: &Path) -> Self {
+    pub(crate) fn new(dir: &Path) -> Self {
         Self { dir: dir.join("base"), tells: Arc::default() }
     }
 
@@ -124,7 +124,12 @@ impl Home {
         cg_store::layer::world_over(Telling::named(name, engine, Arc::clone(&self.tells)), options, change)
     }
 
-    fn root(&self, engine: RocksEngine, options: &WorldOptions) -> Result<World, Error> {
+    /// Whether its engines tell.
+    pub(crate) fn tells(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.tells)
+    }
+
+    pub(crate) fn root(&self, engine: RocksEngine, options: &WorldOptions) -> Result<World, Error> {
         self.over("root ", engine, |_| Ok(()), options)
     }
 }
@@ -193,8 +198,7 @@ pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
     let options = options(size.batch_bytes);
     let root = home.root(engine, &options)?;
     let kinds = Kinds::register(&root)?;
-    let segments = SegmentOptions { world: options, ..segments() };
-    let base = SegmentedWorld::begin(home, root, Some(size.side_chunks), &segments)?;
+    let base = begin(home, root, Some(size.side_chunks), options)?;
     let at = |n| at(base.root(), n);
     let mut rng = Rng::new(seed);
     for n in (0..size.chunks).step_by(BASE_EACH as usize) {
@@ -298,9 +302,16 @@ pub(crate) fn go_on(dir: &Path, forgets: bool) -> Result<(), Failure> {
 fn open_with(home: Home) -> Result<Base, Failure> {
     let engine = RocksEngine::open(&home.dir.join("root"), &RocksOptions::default())?;
     let root = home.root(engine, &options(0))?;
-    Ok(SegmentedWorld::begin(home, root, None, &segments())?)
+    begin(home, root, None, options(0))
 }
 
-fn segments() -> SegmentOptions {
-    SegmentOptions { max_open: 64, world: options(0), ..SegmentOptions::default() }
+/// Begins with a root, which is new if there is a side.
+pub(crate) fn begin(
+    home: Home,
+    root: World,
+    side_chunks: Option<u32>,
+    world: WorldOptions,
+) -> Result<Base, Failure> {
+    let segments = SegmentOptions { max_open: 64, world, ..SegmentOptions::default() };
+    Ok(SegmentedWorld::begin(home, root, side_chunks, &segments)?)
 }

@@ -130,7 +130,7 @@ fn a_segmented_world_is_verified_as_a_whole() {
     let refused = run(&["segments", "accept", text(&path)]);
     assert_eq!(refused.code, 2, "{}", refused.err);
     let accepted = run(&["segments", "accept", text(&path), "--yes", "--json"]).json();
-    assert_eq!(accepted, serde_json::json!({"doubled": [cow.to_string()], "moved": [], "gone": []}));
+    assert_eq!(accepted, serde_json::json!({"doubled": [format!("entity {cow}")], "moved": [], "gone": []}));
     assert!(verify(&[]).good().ends_with("no problem found\n"));
 
     // A segment that is lost, one in another's place, and what is none.
