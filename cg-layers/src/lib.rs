@@ -25,7 +25,8 @@ pub use merge::{
 pub use overlay::{ArenaInfo, Arenas, Overlay, OverlayMerged, OverlayRebased, OverlayTransaction};
 pub use segment::{
     AcceptedSegments, InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos,
-    SegmentTransaction, SegmentedMetrics, SegmentedObjects, SegmentedRecords, SegmentedWorld, Segments, SegmentsPin,
+    SegmentTransaction, SegmentedMetrics, SegmentedObjects, SegmentedRecords, SegmentedWorld, Segments,
+    SegmentsPin,
 };
 #[cfg(feature = "rocks")]
 pub use segment::{OnDisk, SegmentedReport};

@@ -63,7 +63,9 @@ pub enum SegmentError {
         id: EntityId,
     },
     /// A batch that is submitted to a segment has properties, objects or records. Nothing was taken.
-    #[error("properties, objects and records are put into a segment by a transaction; take them out of the batch")]
+    #[error(
+        "properties, objects and records are put into a segment by a transaction; take them out of the batch"
+    )]
     SubmittedValues,
     /// A segment cannot take what was submitted to it. If its ticket says so, nothing of the batch is stored. If a reader
     /// gets it, the batch waits until the segment can be opened or written.

@@ -157,6 +157,10 @@ pub(super) fn placed_key(name: &str) -> Option<ConflictKey> {
     let digits = after(OBJECT_PREFIX)?.as_bytes();
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
     let key = digits.chunks(2).map(byte).collect::<Option<Vec<_>>>()?;
+    // Each key has one name.
+    if object_places(&key) != name {
+        return None;
+    }
     Some(ConflictKey::Object(ObjectKey::new(key).ok()?))
 }
 
