@@ -77,7 +77,7 @@ fn write(tx: &mut Transaction<'_>, ids: &Ids, key: &Key, value: Option<u8>) -> R
         ValueKind::Records => {
             match value {
                 Some(value) => {
-                    tx.put_record(id(n), record(ids.overworld, [f64::from(value) * 99.0; 3], "sign", 1))
+                    tx.put_record(id(n), record(ids.overworld, [f64::from(value) * 99.0; 3], "sign", 1));
                 }
                 None => tx.delete_record(id(n)),
             }
@@ -210,7 +210,7 @@ fn purging_moves_its_beginning(world: &World) {
     let kept = world.last_commit();
     let horizon = world.tiers().purge_tombstones_before(kept).expect("purges");
     assert_eq!((horizon, horizon > first), (kept, true));
-    let beginning = || world.read_view(|view| change_log_beginning(view)).expect("reads").expect("is kept");
+    let beginning = || world.read_view(change_log_beginning).expect("reads").expect("is kept");
     assert_eq!(beginning().next(), kept);
     assert_eq!(rows(world), [(Space::Object, kept.get(), b"b".to_vec())]);
     world.objects().put("b", *b"3").expect("commits");
@@ -224,13 +224,13 @@ fn it_ends_and_begins_anew(world: &World) {
     drop_change_log(world).expect("ends");
     drop_change_log(world).expect("is ended already");
     assert_eq!(rows(world), []);
-    assert_eq!(world.read_view(|view| change_log_beginning(view)).expect("reads"), None);
+    assert_eq!(world.read_view(change_log_beginning).expect("reads"), None);
     world.objects().put("a", *b"2").expect("commits");
     assert_eq!(rows(world), []);
     keep_change_log(world).expect("begins");
     let beginning = world.last_commit();
     world.objects().put("a", *b"3").expect("commits");
-    let found = world.read_view(|view| change_log_beginning(view)).expect("reads");
+    let found = world.read_view(change_log_beginning).expect("reads");
     assert_eq!((found, rows(world).len()), (Some(beginning), 1));
 }
 
@@ -275,7 +275,7 @@ fn it_survives_reopening_and_quarantine_begins_it_anew() {
     // What is quarantined is gone without a row, so nothing before is known.
     plant(&world, [(Space::Object, b"a".to_vec(), Some(plain(b"nonsense")))]);
     world.quarantine().object("a").expect("quarantines");
-    let beginning = world.read_view(|view| change_log_beginning(view)).expect("reads");
+    let beginning = world.read_view(change_log_beginning).expect("reads");
     assert_eq!(beginning, Some(world.last_commit()));
     assert_sound(&world);
 }
