@@ -238,7 +238,7 @@ pub fn sync_to(world: &World, commit: CommitSeq) -> Result<(), Error> {
     Ok(())
 }
 
-/// As [`ReadView::for_each_property`](crate::ReadView::for_each_property), after a name.
+/// As [`ReadView::for_each_property`](crate::view::ReadView::for_each_property), after a name.
 ///
 /// # Errors
 /// If the engine fails.
