@@ -4,13 +4,13 @@ use std::thread;
 use std::time::Duration;
 
 use cg_store::error::ConflictKey;
-use cg_store::layer::{DeferredOutcome, batch};
+use cg_store::layer::{DeferredOutcome, batch, replace_writes};
 use cg_store::{Committed, Durability, Error, ErrorKind, Refused, World, WriteBatch};
 
 use super::borders::Borders;
-use super::error::SegmentError;
 use super::home::SegmentHome;
 use super::pos::SegmentPos;
+use super::reads::SegmentReads;
 
 /// How often a batch is tried that conflicts with other commits.
 const MAX_RUNS: u32 = 100;
@@ -18,8 +18,8 @@ const MAX_RUNS: u32 = 100;
 const PAUSE: Duration = Duration::from_micros(100);
 
 impl<H: SegmentHome> Borders<H> {
-    /// Gives a batch to a segment's world. Without entities it goes to the queue of that; with entities it is committed, and
-    /// those that it deletes are added to `deleted`.
+    /// Gives a batch to a segment's world. One of chunks alone goes to the queue of that; any other is committed, and the keys
+    /// that it deletes are added to `deleted`.
     ///
     /// # Errors
     /// Why the world does not take it now. The batch is as it was.
@@ -33,7 +33,7 @@ impl<H: SegmentHome> Borders<H> {
         let mut runs = 0;
         loop {
             runs += 1;
-            let accepted = if batch::touches_entities(batch) {
+            let accepted = if batch::has_values(batch) {
                 self.commit(segment, world, batch, deleted).map(DeferredOutcome::Accepted)
             } else {
                 submit_to(world, batch).map(DeferredOutcome::Given)
@@ -75,22 +75,16 @@ impl<H: SegmentHome> Borders<H> {
         batch: &WriteBatch,
         gone: &mut Vec<ConflictKey>,
     ) -> Result<Committed<()>, Error> {
-        let root = self.open().root();
+        let side_chunks = self.open().root().side_chunks();
+        let elsewhere = |key: &ConflictKey| Ok(self.find_free(segment, key)?.deleted);
         let (mut putting, mut deleted) = (None, Vec::new());
         let committed = world.transaction_at(Durability::Fast, |tx| {
             self.open().inside(|| batch::write_batch(batch, tx))?;
-            let writes = batch::writes_of(tx);
-            if let Some(at) = batch::places_of(writes).find(|at| !segment.has(*at, root.side_chunks())) {
-                let second = root.segment_of(at);
-                return Err(SegmentError::TwoSegments { first: segment, second }.into());
-            }
-            let put;
-            let keys = batch::entities_of(writes);
-            [put, deleted] = keys.map(|ids| ids.into_iter().map(ConflictKey::Entity).collect::<Vec<_>>());
+            let mut writes = batch::take_writes(tx);
+            let mut reads = SegmentReads { tx, segment, side_chunks, elsewhere: &elsewhere };
             // Held until the segment has accepted it.
-            if !put.is_empty() {
-                putting = Some(self.put(segment, &put)?);
-            }
+            (putting, deleted) = self.claim_written(&mut reads, &mut writes)?;
+            replace_writes(reads.tx, writes);
             Ok::<_, Error>(())
         })?;
         drop(putting);

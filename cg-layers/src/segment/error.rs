@@ -62,11 +62,6 @@ pub enum SegmentError {
         /// The entity.
         id: EntityId,
     },
-    /// A batch that is submitted to a segment has properties, objects or records. Nothing was taken.
-    #[error(
-        "properties, objects and records are put into a segment by a transaction; take them out of the batch"
-    )]
-    SubmittedValues,
     /// A segment cannot take what was submitted to it. If its ticket says so, nothing of the batch is stored. If a reader
     /// gets it, the batch waits until the segment can be opened or written.
     #[error("what was submitted to {segment} cannot be given to it: {why}")]
@@ -253,7 +248,6 @@ impl SegmentError {
             | Self::EntityElsewhere { .. }
             | Self::Elsewhere { .. }
             | Self::NoOwner { .. }
-            | Self::SubmittedValues
             | Self::EnginesProperty { .. }
             | Self::WrongRoot { .. } => ErrorKind::Invalid,
             Self::NoEntity { .. } | Self::Missing { .. } | Self::NotSegmented { .. } => ErrorKind::NotFound,
@@ -301,7 +295,6 @@ mod tests {
             (SegmentError::NoEntity { id }, K::NotFound),
             (SegmentError::NoOwner { id }, K::Invalid),
             (SegmentError::Missing { segment }, K::NotFound),
-            (SegmentError::SubmittedValues, K::Invalid),
             (SegmentError::NotAccepted { segment, kind: K::ReadOnly, why: "full".into() }, K::ReadOnly),
             (SegmentError::Lost { segment, at: Location::Address("0".into()) }, K::Damaged),
             (SegmentError::NotKnown { segment, at: Location::Address("0".into()) }, K::Damaged),

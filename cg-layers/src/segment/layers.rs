@@ -86,19 +86,19 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         if is_of_the_world(property) {
             return self.root().find_property(property);
         }
-        self.parts.transfers.find_value::<Properties>(property)
+        self.parts.values().find_value::<Properties>(property)
     }
 
     /// Omits the engine's own, which store where everything is.
     fn named_properties(&self, prefix: &str) -> Result<BTreeMap<Name, Vec<u8>>, Error> {
         let mut all = self.root().named_properties(prefix)?;
         all.retain(|name, _| !name.as_str().starts_with(':'));
-        all.append(&mut self.parts.transfers.placed_properties(prefix)?);
+        all.append(&mut self.parts.values().placed_properties(prefix)?);
         Ok(all)
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        self.parts.transfers.find_object(key)
+        self.parts.values().find_object(key)
     }
 
     fn list_objects(
@@ -107,11 +107,11 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         position: Option<&ObjectKey>,
         max_count: usize,
     ) -> Result<ObjectPage, Error> {
-        self.parts.transfers.list_objects(prefix, position, max_count.max(1))
+        self.parts.values().list_objects(prefix, position, max_count.max(1))
     }
 
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        self.parts.transfers.find_value::<Records>(&id)
+        self.parts.values().find_value::<Records>(&id)
     }
 
     fn record_shape(&self) -> RecordShape {
@@ -119,7 +119,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
-        self.parts.transfers.records_in(query)
+        self.parts.values().records_in(query)
     }
 
     fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {

@@ -11,6 +11,7 @@ use cg_store::{Error, World};
 
 use super::home::SegmentHome;
 use super::parts::Parts;
+use super::transfers::Transfers;
 use super::world::SegmentedWorld;
 
 impl<H: SegmentHome> Parts<H> {
@@ -48,8 +49,14 @@ impl<H: SegmentHome> Parts<H> {
         key: &ConflictKey,
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        self.submissions.apply_entities();
+        self.submissions.apply_values();
         self.transfers.at_rest(key, show)
+    }
+
+    /// The reads of properties, objects and records.
+    pub(super) fn values(&self) -> &Transfers<H> {
+        self.submissions.apply_values();
+        &self.transfers
     }
 }
 

@@ -1,9 +1,9 @@
 //! Submission: a tick thread submits writes to a segment and continues, whether or not the segment is open.
 //!
-//! A batch without entities goes to the world of its segment at once, if that is open and nothing waits for it. Every
-//! other batch waits here. A background thread opens the segment, or creates it, and gives it the batches in order: those
-//! without entities to its queue, those with entities as [transactions](super::transaction), which claim the entities'
-//! places in the root. A caller that reads before that gives them first, on its own thread.
+//! A batch of chunks alone goes to the world of its segment at once, if that is open and nothing waits for it. Every other
+//! batch waits here. A background thread opens the segment, or creates it, and gives it the batches in order: those of
+//! chunks to its queue, those with entities, properties, objects or records as [transactions](super::transaction), which
+//! claim the places of these in the root. A caller that reads before that gives them first, on its own thread.
 //!
 //! | the segment | its batches |
 //! |---|---|
@@ -54,7 +54,7 @@ struct Issuer<H: SegmentHome> {
 struct Done {
     wakers: Vec<Waker>,
     batches: Vec<WriteBatch>,
-    /// Entities that the segment has deleted.
+    /// Keys that the segment has deleted.
     deleted: Vec<ConflictKey>,
 }
 
@@ -101,7 +101,7 @@ impl<H: SegmentHome> Submissions<H> {
         segment: SegmentPos,
         batch: WriteBatch,
     ) -> ControlFlow<Result<WriteTicket, Box<Refused>>, WriteBatch> {
-        if batch::touches_entities(&batch) || self.waiting.has(segment) {
+        if batch::has_values(&batch) || self.waiting.has(segment) {
             return ControlFlow::Continue(batch);
         }
         let Some(slot) = self.open.find(segment) else { return ControlFlow::Continue(batch) };
@@ -116,9 +116,6 @@ impl<H: SegmentHome> Submissions<H> {
 
     fn check(&self, segment: SegmentPos, batch: &WriteBatch) -> Result<(), Error> {
         self.open.check()?;
-        if batch::has_values(batch) {
-            return Err(SegmentError::SubmittedValues.into());
-        }
         let mut outside = None;
         let side_chunks = self.open.root().side_chunks();
         batch::for_each_place(batch, |at| {
@@ -210,10 +207,10 @@ impl<H: SegmentHome> Submissions<H> {
         applied.fold(Ok(()), Result::and)
     }
 
-    /// Gives segments what changes entities, for callers that look for one. A segment that takes nothing now is not
-    /// waited for: what waits there is not stored, and its readers get the reason.
-    pub(super) fn apply_entities(&self) {
-        for segment in self.waiting.segments_with_entities() {
+    /// Gives segments what has more than chunks, for callers that look for a value by its key. A segment that takes nothing
+    /// now is not waited for: what waits there is not stored, and its readers get the reason.
+    pub(super) fn apply_values(&self) {
+        for segment in self.waiting.segments_with_values() {
             if let Err(error) = self.apply(segment) {
                 tracing::debug!(%error, %segment, "what was submitted to a segment still waits");
             }

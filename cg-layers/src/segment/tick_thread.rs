@@ -18,9 +18,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// background thread opens or creates it and gives it what was submitted. Every call of this world that begins
     /// afterwards, on any thread, sees the batch whole. One that reads in the segment before that opens it itself.
     ///
-    /// A batch that puts, deletes or changes entities follows the rules of [`transaction`](Self::transaction): the root stores
-    /// their places, in a commit of a background thread. A change of an entity that this segment does not contain does
-    /// nothing. Inside a closure of `transaction` or [`Segments::with`](crate::Segments::with), a batch with entities that was
+    /// A batch with entities, properties, objects or records follows the rules of [`transaction`](Self::transaction): the root
+    /// stores their places, in a commit of a background thread. A change of an entity that this segment does not contain does
+    /// nothing. Inside a closure of `transaction` or [`Segments::with`](crate::Segments::with), such a batch that was
     /// submitted meanwhile is not seen before the closure has ended.
     ///
     /// A segment is closed for lack of room only after all that it was given is accepted and synced. What still waits for
@@ -55,8 +55,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ///
     /// # Errors
     /// [`SegmentError::TwoSegments`](crate::SegmentError::TwoSegments) if the batch touches another segment, as far as that is
-    /// known without reading, and [`SegmentError::SubmittedValues`](crate::SegmentError::SubmittedValues); as `World::submit`.
-    /// Nothing was taken then: [`Refused`] gives the batch back.
+    /// known without reading; as `World::submit`. Nothing was taken then: [`Refused`] gives the batch back.
     pub fn submit(&self, at: ChunkAt, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
         self.parts.submissions.submit(self.segment_of(at), batch)
     }

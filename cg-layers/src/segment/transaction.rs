@@ -4,14 +4,13 @@
 
 use cg_format::ChunkAt;
 use cg_store::error::ConflictKey;
-use cg_store::layer::{ValueStore as _, begin, end, replace_writes, store_of_mut};
+use cg_store::layer::{begin, end, replace_writes};
 use cg_store::{Durability, Error, Tx};
 
 use super::home::SegmentHome;
 use super::pos::SegmentPos;
 use super::reads::SegmentReads;
 use super::world::SegmentedWorld;
-use super::written::check_writes;
 
 /// A running transaction in one segment. Access to another is [`SegmentError::TwoSegments`](crate::SegmentError::TwoSegments): a read fails at once, a
 /// write when the closure has ended. An entity that another segment contains is [`SegmentError::EntityElsewhere`](crate::SegmentError::EntityElsewhere)
@@ -53,7 +52,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ) -> Result<T, X> {
         let parts = &*self.parts;
         parts.submissions.apply(segment)?;
-        parts.submissions.apply_entities();
+        parts.submissions.apply_values();
         parts.transfers.try_to_resolve();
         let elsewhere = |key: &ConflictKey| Ok(parts.borders.find_free(segment, key)?.deleted);
         let (mut putting, mut deleted) = (None, Vec::new());
@@ -65,14 +64,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 let mut inner = begin(reads, catalog);
                 let value = parts.open.inside(|| body(&mut inner))?;
                 let (mut reads, _, mut writes) = end(inner);
-                let put;
-                [put, deleted] = check_writes(&mut reads, &writes)?;
                 // Held until the segment has committed.
-                if !put.is_empty() {
-                    let mut begun = parts.borders.put(segment, &put)?;
-                    begun.count_on(&mut writes, |key| store_of_mut(reads.tx).object(key))?;
-                    putting = Some(begun);
-                }
+                (putting, deleted) = parts.borders.claim_written(&mut reads, &mut writes)?;
                 if durability == Durability::Safe && parts.root.level() != Durability::Safe {
                     // The root's places must be as durable as the segment.
                     parts.root.world().flush()?;

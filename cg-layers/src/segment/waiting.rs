@@ -33,7 +33,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<WaitingBatch>,
-    /// One is being given to the segment, and may put or delete entities.
+    /// One is being given to the segment, and whether it has more than chunks.
     giving: Option<bool>,
     /// A background job will give them.
     is_scheduled: bool,
@@ -85,9 +85,8 @@ impl Queue {
         self.waiting.is_empty() && self.giving.is_none()
     }
 
-    fn touches_entities(&self) -> bool {
-        self.giving == Some(true)
-            || self.waiting.iter().any(|waiting| batch::touches_entities(&waiting.batch))
+    fn has_values(&self) -> bool {
+        self.giving == Some(true) || self.waiting.iter().any(|waiting| batch::has_values(&waiting.batch))
     }
 }
 
@@ -130,13 +129,13 @@ impl WaitingBatches {
         if self.is_empty() { Vec::new() } else { self.state.lock().of.keys().copied().collect() }
     }
 
-    /// Those for which batches wait that put, delete or change entities.
-    pub(super) fn segments_with_entities(&self) -> Vec<SegmentPos> {
+    /// Those for which batches wait that have more than chunks.
+    pub(super) fn segments_with_values(&self) -> Vec<SegmentPos> {
         if self.is_empty() {
             return Vec::new();
         }
         let state = self.state.lock();
-        let of = state.of.iter().filter(|(_, queue)| queue.touches_entities());
+        let of = state.of.iter().filter(|(_, queue)| queue.has_values());
         of.map(|(segment, _)| *segment).collect()
     }
 
@@ -203,7 +202,7 @@ impl WaitingBatches {
         let queue = state.of.get_mut(&segment)?;
         queue.waiting.front().filter(|next| next.number <= until)?;
         let next = queue.waiting.pop_front()?;
-        queue.giving = Some(batch::touches_entities(&next.batch));
+        queue.giving = Some(batch::has_values(&next.batch));
         Some(next)
     }
 

@@ -4,19 +4,40 @@ use cg_format::ChunkAt;
 use cg_format::entity::{EntityPos, Owner};
 use cg_store::error::ConflictKey;
 use cg_store::layer::kind::{Entities, Kind, Objects, Properties, Records};
-use cg_store::layer::{ObjectWrite, ValueStore as _, Writes};
+use cg_store::layer::{ObjectWrite, ValueStore as _, Writes, store_of_mut};
 use cg_store::{Error, Property};
 
+use super::borders::Borders;
 use super::error::SegmentError;
+use super::home::SegmentHome;
+use super::places::Put;
 use super::reads::SegmentReads;
 use super::rows::is_of_the_world;
 
+impl<H: SegmentHome> Borders<H> {
+    /// Checks what a transaction of a segment writes, and claims what it puts until the guard is dropped. Returns the keys
+    /// that are deleted and leave nothing.
+    ///
+    /// # Errors
+    /// Of writes that are another segment's or the root's, and as [`put`](Self::put).
+    pub(super) fn claim_written(
+        &self,
+        reads: &mut SegmentReads<'_, '_>,
+        writes: &mut Writes,
+    ) -> Result<(Option<Put<'_>>, Vec<ConflictKey>), Error> {
+        let [put, deleted] = check_writes(reads, writes)?;
+        if put.is_empty() {
+            return Ok((None, deleted));
+        }
+        let mut begun = self.put(reads.segment, &put)?;
+        begun.count_on(writes, |key| store_of_mut(reads.tx).object(key))?;
+        Ok((Some(begun), deleted))
+    }
+}
+
 /// Refuses writes that are another segment's or the root's. Returns the keys that are put, and those that are deleted and
 /// leave nothing. What is put may still be elsewhere.
-pub(super) fn check_writes(
-    reads: &mut SegmentReads<'_, '_>,
-    writes: &Writes,
-) -> Result<[Vec<ConflictKey>; 2], Error> {
+fn check_writes(reads: &mut SegmentReads<'_, '_>, writes: &Writes) -> Result<[Vec<ConflictKey>; 2], Error> {
     for at in writes.chunks.keys() {
         reads.check(*at)?;
     }

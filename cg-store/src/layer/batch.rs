@@ -1,7 +1,6 @@
 //! Batches of writes, as a layer gives them to its worlds.
 
-use cg_format::entity::Owner;
-use cg_format::{ChunkAt, EntityId};
+use cg_format::ChunkAt;
 
 use super::base::Base;
 use crate::commit::submit::WriteBatch;
@@ -17,19 +16,14 @@ pub fn for_each_place(batch: &WriteBatch, place: impl FnMut(ChunkAt)) {
     batch.for_each_place(place);
 }
 
-/// Whether a batch puts, deletes or changes entities.
-pub fn touches_entities(batch: &WriteBatch) -> bool {
-    batch.touches_entities()
+/// Whether a batch has more than chunks: entities, properties, objects or records.
+pub fn has_values(batch: &WriteBatch) -> bool {
+    batch.touches_entities() || batch.has_values()
 }
 
 /// Whether a batch concerns a chunk, as far as that is known without reading.
 pub fn may_concern(batch: &WriteBatch, at: ChunkAt) -> bool {
     batch.may_concern(at)
-}
-
-/// Whether a batch has properties, objects or records.
-pub fn has_values(batch: &WriteBatch) -> bool {
-    batch.has_values()
 }
 
 /// About the memory that a batch holds.
@@ -45,27 +39,9 @@ pub fn write_batch(batch: &WriteBatch, tx: &mut Transaction<'_>) -> Result<(), E
     batch.write_to(tx)
 }
 
-/// What a transaction has written.
-pub const fn writes_of<S>(tx: &Tx<S>) -> &Writes {
-    &tx.writes
-}
-
-/// The entities that writes put, and those that they delete.
-pub fn entities_of(writes: &Writes) -> [Vec<EntityId>; 2] {
-    let of = |is_put: bool| {
-        let matching = writes.entities.iter().filter(|(_, entity)| entity.is_some() == is_put);
-        matching.map(|(id, _)| *id).collect()
-    };
-    [of(true), of(false)]
-}
-
-/// The chunks that writes save or delete, and those that own the entities that they put.
-pub fn places_of(writes: &Writes) -> impl Iterator<Item = ChunkAt> {
-    let owners = writes.entities.values().flatten().filter_map(|entity| match entity.owner {
-        Owner::Chunk(at) => Some(at),
-        Owner::Detached(_) => None,
-    });
-    writes.chunks.keys().copied().chain(owners)
+/// Takes from a transaction what it has written.
+pub fn take_writes<S>(tx: &mut Tx<S>) -> Writes {
+    std::mem::take(&mut tx.writes)
 }
 
 /// Loads chunks by a function on the threads of a layer, as

@@ -153,11 +153,6 @@ fn a_batch_that_touches_two_segments_is_given_back() {
     let above = world.segment_of(ids.at(0, 16, 0));
     let first = world.segment_of(ids.at(0, 15, 0));
     assert_eq!(refused.error.layer(), Some(&SegmentError::TwoSegments { first, second: above }));
-    let mut values = WriteBatch::new();
-    values.put_object("a", *b"1").expect("a key");
-    let refused = world.submit(here, values).expect_err("objects are the root's");
-    assert_eq!(refused.error.layer(), Some(&SegmentError::SubmittedValues));
-    assert!(world.root().objects().get("a").expect("reads").is_none());
     assert!(world.segments().list().is_empty(), "nothing was taken");
     // What only its acceptance shows is reported by its ticket.
     save(&world, here, filled(world.root(), ids.stone));
@@ -167,6 +162,38 @@ fn a_batch_that_touches_two_segments_is_given_back() {
     let error = world.submit(here, batch).expect("is taken").wait().expect_err("two segments");
     let (first, second) = (world.segment_of(here), world.segment_of(there));
     assert_eq!(error.layer(), Some(&SegmentError::TwoSegments { first, second }));
+}
+
+#[test]
+fn properties_objects_and_records_are_submitted_with_their_chunk_and_seen_by_their_keys() {
+    let (world, ids) = in_memory();
+    let (here, there) = (ids.at(0, 0, 0), ids.at(16, 0, 0));
+    let rain = || values::property("game:rain");
+    let batch = |at: ChunkAt, x: i64| {
+        let mut batch = saving(&world, at, ids.stone);
+        batch.put_object("bricks", *b"1").expect("a key");
+        batch.put_record(values::id(1), values::record(&ids, x, 1));
+        batch.set_property(rain(), Some(b"on".to_vec()));
+        batch
+    };
+    let ticket = world.submit(here, batch(here, 3)).expect("is taken");
+    // Each of these reads sees it, whether or not a background thread has begun.
+    assert_eq!(world.property(&rain()).expect("reads").as_deref(), Some(&b"on"[..]));
+    ticket.wait().expect("is accepted");
+    assert_eq!(values::object(&world, "bricks"), Some((0, b'1')));
+    assert!(world.records().get(values::id(1)).expect("reads").is_some());
+    assert!(world.root().objects().get("bricks").expect("reads").is_none(), "it is in the segment");
+    // What another segment has is refused, and the batch with it.
+    let ticket = world.submit(there, batch(there, 16 * 16 + 3)).expect("is taken");
+    let refused = ticket.wait().expect_err("is elsewhere");
+    assert!(matches!(refused.layer(), Some(SegmentError::Elsewhere { .. })), "{refused}");
+    assert!(world.load(there).expect("reads").is_none(), "nothing of it is stored");
+    let mut gone = WriteBatch::new();
+    gone.delete_object("bricks").expect("a key");
+    gone.delete_record(values::id(1));
+    world.submit(here, gone).expect("is taken");
+    assert_eq!(values::object(&world, "bricks"), None);
+    assert!(world.records().get(values::id(1)).expect("reads").is_none());
 }
 
 #[test]
