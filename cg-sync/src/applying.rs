@@ -128,6 +128,16 @@ impl Applying<'_, '_> {
         };
         let dimension = dimension_of(request, self.catalog, asked.dimension)?;
         let area = area_of([asked.min, asked.max])?;
+        let AreaRow { life, commit } = AreaRow { life: self.reply.life, commit: self.reply.commit };
+        let key = area_key(dimension, &area);
+        let stored = self.tx.object(&key)?;
+        let stored: Option<AreaRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
+        // Changes alone say nothing of an area that was forgotten since it was asked about.
+        let is_continued =
+            |row: &AreaRow| row.life == life && asked.since.is_none_or(|since| row.commit >= since);
+        if !is_whole && !stored.as_ref().is_some_and(is_continued) {
+            return Ok(());
+        }
         let mut listed = BTreeSet::new();
         for changed in cubes {
             let cube = cube_of(changed.cube)?;
@@ -158,14 +168,8 @@ impl Applying<'_, '_> {
                 }
             }
         }
-        if damaged.is_empty() {
-            let AreaRow { life, commit } = AreaRow { life: self.reply.life, commit: self.reply.commit };
-            let key = area_key(dimension, &area);
-            let stored = self.tx.object(&key)?;
-            let stored: Option<AreaRow> = stored.map(|row| decode_row(&row.bytes)).transpose()?;
-            if stored.is_none_or(|row| row.life != life || row.commit < commit) {
-                self.tx.put_object(key, encode_row(&AreaRow { life, commit }))?;
-            }
+        if damaged.is_empty() && stored.is_none_or(|row| row.life != life || row.commit < commit) {
+            self.tx.put_object(key, encode_row(&AreaRow { life, commit }))?;
         }
         Ok(())
     }

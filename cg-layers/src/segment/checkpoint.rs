@@ -4,10 +4,11 @@ use std::path::Path;
 use std::{fs, io};
 
 use cg_store::layer::{claim, sync_parent};
-use cg_store::{CheckpointFiles, Error, OpenError};
+use cg_store::{CheckpointFiles, Error, OpenError, World, WorldOptions};
 
 use super::disk::OnDisk;
-use super::error::SegmentError;
+use super::root::read_known;
+use super::rows::SegmentState;
 use super::world::SegmentedWorld;
 
 /// The root's directory in a copy that is not finished: without `root`, the copy is no segmented world.
@@ -57,14 +58,14 @@ impl SegmentedWorld<OnDisk> {
     fn fill(&self, dir: &Path, files: CheckpointFiles) -> Result<(), Error> {
         let (parts, copy) = (&*self.parts, OnDisk::new(dir));
         let unfinished = dir.join(UNFINISHED);
-        // First: a segment that is created meanwhile is not in its list.
+        // First: a segment that is created meanwhile is not in its list. None is deleted meanwhile.
         self.root().checkpoint(&unfinished, files)?;
-        for segment in self.segments().list() {
-            let copied = parts.open.with_there(segment, |world| world.checkpoint(copy.path(segment), files));
-            match copied {
-                // It was created after the root was copied, and is not stored yet; none is deleted meanwhile.
-                Err(error) if matches!(error.layer(), Some(SegmentError::Missing { .. })) => {}
-                copied => copied?,
+        let options =
+            WorldOptions { resources: cg_store::layer::resources(self.root()), ..WorldOptions::default() };
+        let known = read_known(&World::builder().options(&options).open_read_only(&unfinished)?)?;
+        for (segment, state) in known {
+            if state == SegmentState::There {
+                parts.open.with_there(segment, |world| world.checkpoint(copy.path(segment), files))?;
             }
         }
         let root = copy.root_dir();

@@ -109,13 +109,14 @@ impl<H: SegmentHome> Merging<'_, H> {
         self.transfer_all(&plan.transfers)?;
         merged(&arrived)?;
         if !plan.kept.is_empty() {
-            let root = self.world.root();
+            let (root, open) = (self.world.root(), &self.world.parts.open);
             root.transaction_at(Durability::Safe, |tx| {
                 // A segment that claims one of them meanwhile is a conflict.
                 for key in plan.kept.value_keys() {
                     tx.property(&place_property(&key)?)?;
                 }
-                plan.kept.put_into(tx, self.world)
+                // What was submitted meanwhile comes after this transaction.
+                open.inside(|| plan.kept.put_into(tx, self.world))
             })?;
         }
         for (segment, records) in plan.leaving {

@@ -109,8 +109,8 @@ impl<H: SegmentHome> Borders<H> {
         Ok(deleted)
     }
 
-    /// Looks whether a segment may put a key. One key read in the root if that names this segment already, else another one,
-    /// and one in the segment that the root names.
+    /// Looks whether a segment may put a key. Two key reads in the root, one for an entity, and one in the segment that the
+    /// root names if that is another one.
     ///
     /// # Errors
     /// [`SegmentError::EntityElsewhere`] and [`SegmentError::Elsewhere`].
@@ -118,12 +118,10 @@ impl<H: SegmentHome> Borders<H> {
         let root = self.open().root();
         let place = root.place_of(key)?;
         let mut deleted = place.and_then(Place::deleted);
-        if place.is_some_and(|place| place.segment == segment) {
-            return Ok(Free { place, deleted });
-        }
-        let other = place.map(|place| place.segment);
+        let other = place.map(|place| place.segment).filter(|other| *other != segment);
         let in_other = other.map(|other| self.held(other, key)).transpose()?;
-        // The root has no entities.
+        // The root has no entities. It may have the value although the place names this segment: then the segment has deleted
+        // it, and a merge has put it since.
         let is_entity = matches!(key, ConflictKey::Entity(_));
         let in_root = if is_entity { Held::Absent } else { Held::of(root.world(), key)? };
         for (held, home) in [(in_other.unwrap_or(Held::Absent), other), (in_root, None)] {

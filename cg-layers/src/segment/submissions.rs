@@ -256,6 +256,10 @@ impl<H: SegmentHome> Submissions<H> {
         done: &mut Done,
     ) -> Result<(), Error> {
         let why = || SegmentError::not_accepted(segment, error).into();
+        if matches!(error, Error::Nested) {
+            // This thread runs a transaction of the root: the batches come after it.
+            return Err(Error::Nested);
+        }
         if may_pass(error) || matches!(error, Error::Closed) {
             return Err(why());
         }

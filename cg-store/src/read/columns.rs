@@ -28,8 +28,12 @@ impl WorldView<'_> {
     ) -> Result<Option<B>, Error> {
         let (squares, damaged) = self.squares(dimension, area)?;
         let first = [area.min().x(), area.min().z()];
-        if let Some(value) = damaged.into_iter().find_map(|error| visit(first, Err(error)).break_value()) {
-            return Ok(Some(value));
+        // A walk that goes on has shown it.
+        let damaged = damaged.into_iter().filter(|_| behind.is_none());
+        for error in damaged {
+            if let ControlFlow::Break(value) = visit(first, Err(error)) {
+                return Ok(Some(value));
+            }
         }
         self.read_deltas()?;
         for square in squares {
@@ -72,12 +76,15 @@ impl WorldView<'_> {
         let inside = ChunkBox::new(ChunkPos::new(x[0], min.y(), z[0])?, ChunkPos::new(x[1], max.y(), z[1])?);
         let mut places = Vec::new();
         let area = Area::Box(dimension, inside);
+        // Damage is shown before the columns of its square.
+        let is_new = behind.is_none_or(|behind| square != behind.map(|at| at >> SQUARE_SHIFT));
         let stopped = walk_live(&self.view, &self.world.shared.counters, area, |live| match live {
             Ok(live) => {
                 places.push(live.place().0);
                 ControlFlow::Continue(())
             }
-            Err(error) => visit([x[0], z[0]], Err(error)),
+            Err(error) if is_new => visit([x[0], z[0]], Err(error)),
+            Err(_) => ControlFlow::Continue(()),
         })?;
         if let Some(value) = stopped {
             return Ok(ControlFlow::Break(value));

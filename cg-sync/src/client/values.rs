@@ -248,19 +248,26 @@ impl ToldValues<'_> {
         let before = rows.clone();
         let incoming = Incoming { catalog: self.catalog, named: self.named, remap: &self.remap };
         let asked_in = request.known.map(|known| known.life);
-        for ((set, absent), (asked, told)) in
-            self.sets.iter().zip(request.values.iter().zip(&self.reply.values))
-        {
+        let of_request = || self.sets.iter().zip(request.values.iter().zip(&self.reply.values));
+        let is_current = |set: &ValueSet, asked: &AskedValues| {
             let stored = set.stored();
-            let row = rows.iter().find(|row| row.set == stored);
+            let row = before.iter().find(|row| row.set == stored);
             let known = row.filter(|row| Some(row.life) == asked_in || row.life == self.reply.life);
-            if is_late || known.map(|row| &row.known) != asked.known.as_ref() {
-                applied.outdated_values += 1;
-                continue;
-            }
+            !is_late && known.map(|row| &row.known) == asked.known.as_ref()
+        };
+        // Of all sets first: what left one of them may have entered another.
+        for ((set, absent), _) in of_request().filter(|((set, _), (asked, _))| is_current(set, asked)) {
             for key in absent {
                 delete(tx, set.kind, key, applied)?;
             }
+        }
+        for ((set, _), (asked, told)) in of_request() {
+            if !is_current(set, asked) {
+                applied.outdated_values += 1;
+                applied.has_more_values = true;
+                continue;
+            }
+            let stored = set.stored();
             for (key, told) in &told.values {
                 incoming.apply(tx, set, (key, told), applied)?;
             }

@@ -60,6 +60,9 @@ impl Values<'_> {
         let set = self.set(asked)?;
         let beginning = change_log_beginning(self.view)?.filter(|_| self.is_known);
         let has = |commit: u64| beginning.is_some_and(|beginning| beginning.get() <= commit);
+        // Of the commit with which the log begins it has no rows.
+        let has_from =
+            |commit: u64, key: &Option<Vec<u8>>| has(commit.saturating_sub(u64::from(key.is_some())));
         let newest = self.view.commit().get();
         let anew = |known| (newest, known, Vec::new());
         let (since, known, behind) = match asked.known.clone().filter(|_| self.is_known) {
@@ -70,7 +73,7 @@ impl Values<'_> {
                 let next = Some(Position::Changes { commit, key: None });
                 return Ok(ValuesReply { next, ..ValuesReply::default() });
             }
-            Some(Position::Changes { commit, key }) if has(commit) => {
+            Some(Position::Changes { commit, key }) if has_from(commit, &key) => {
                 return self.changes(&set, commit, key);
             }
             // Of the commit in which the position is, not all may be known.
