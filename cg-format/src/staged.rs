@@ -247,7 +247,7 @@ impl<'a> StagedOps<'a> {
         let byte = reader.u8("space")?;
         let space = Space::from_byte(byte).ok_or_else(|| {
             let (field, found) = ("space", byte.into());
-            of_space.error(Problem::OutOfRange { field, found, allowed: "1 to 18" })
+            of_space.error(Problem::OutOfRange { field, found, allowed: "1 to 19" })
         })?;
         let len_bytes = reader.u32("key length")?;
         let key = reader.take("key", len_bytes as usize)?;
@@ -367,7 +367,7 @@ mod tests {
             ],
         );
         check_error(read(&changed(1, 4)), expect!["intent: operation is 4, allowed is 1 to 3 (at byte 1)"]);
-        check_error(read(&changed(2, 19)), expect!["intent: space is 19, allowed is 1 to 18 (at byte 2)"]);
+        check_error(read(&changed(2, 20)), expect!["intent: space is 20, allowed is 1 to 19 (at byte 2)"]);
         check_error(
             read(&changed(6, 200)),
             expect!["intent: key needs 3355443206 bytes and 49 are left (at byte 7)"],

@@ -3,6 +3,7 @@
 mod cost;
 mod messages;
 mod order;
+mod overtaken;
 mod restored;
 mod values;
 mod waiting;

@@ -352,6 +352,27 @@ fn what_the_root_has_stays_there_until_it_is_deleted() {
 }
 
 #[test]
+fn a_key_that_came_into_the_root_after_its_segment_deleted_it_is_the_roots() {
+    let (world, ids) = in_memory();
+    let at = ids.at(0, 0, 0);
+    let set = |value: Option<u8>| {
+        within(&world, at, |tx| {
+            tx.set_property(property("game:a"), value.map(|value| vec![value]));
+            Ok(())
+        })
+    };
+    set(Some(1)).expect("is free");
+    set(None).expect("deletes");
+    let written = world.root().transaction(|tx| {
+        tx.set_property(property("game:a"), Some(vec![2]));
+        Ok::<_, Error>(())
+    });
+    written.expect("writes");
+    elsewhere(&set(Some(3)), ConflictKey::Property("game:a".into()), None);
+    assert_eq!(world.property(&property("game:a")).expect("reads"), Some(vec![2]));
+}
+
+#[test]
 fn objects_of_all_segments_are_listed_in_one_order() {
     let (world, ids) = in_memory();
     let mut all = BTreeSet::new();

@@ -64,7 +64,7 @@ fn detached() -> Owner {
     Owner::Detached(Reason::new("test").expect("short"))
 }
 
-fn cow(ids: &Ids, x: i64, items: &[u8]) -> Entity {
+pub(super) fn cow(ids: &Ids, x: i64, items: &[u8]) -> Entity {
     let mut cow = ids.cow_in(ids.at(x, 0, 0)).owned_by(detached());
     cow.set_component(ids.items, items.to_vec()).expect("short");
     cow.set_component(ids.power, vec![1, 2, 3, 4]).expect("short");
@@ -107,7 +107,7 @@ pub(super) fn put(world: &World, ids: &Ids, kind: ValueKind, n: u8, value: Optio
 }
 
 /// All values of a world by kind and key, with names for ids. What a cache keeps for itself is left out.
-fn held(world: &World) -> BTreeMap<(ValueKind, Vec<u8>), String> {
+pub(super) fn held(world: &World) -> BTreeMap<(ValueKind, Vec<u8>), String> {
     let (mut all, catalog) = (BTreeMap::new(), world.catalog());
     let at = |position: EntityPos| {
         let dimensions = catalog.list(cg_registry::ListKind::Dimensions);
