@@ -57,14 +57,7 @@ impl<H: SegmentHome> Borders<H> {
 
     /// Whether the segment or the root takes no commits.
     fn is_failing(&self, world: &World) -> bool {
-        let fails = |world: &World| match world.flush() {
-            Err(refusal @ Error::DeferredWrite { .. }) => {
-                self.open().note_refusal(refusal);
-                false
-            }
-            flushed => flushed.is_err(),
-        };
-        fails(world) || fails(self.open().root().world())
+        [world, self.open().root().world()].into_iter().any(|world| self.open().flush(world).is_err())
     }
 
     /// As a [transaction](crate::SegmentedWorld::transaction).

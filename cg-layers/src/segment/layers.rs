@@ -11,7 +11,7 @@ use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use cg_store::engine::Level;
 use cg_store::error::ConflictKey;
-use cg_store::layer::kind::{Properties, Records};
+use cg_store::layer::kind::{Kind as _, Objects, Properties, Records};
 use cg_store::layer::{Base, Found, Identity};
 use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
 use cg_store::records::{RecordQuery, RecordShape};
@@ -86,7 +86,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
         if is_of_the_world(property) {
             return self.root().find_property(property);
         }
-        self.parts.values().find_value::<Properties>(property)
+        self.parts.value_at(&Properties::conflict_key(property))?.find_value::<Properties>(property)
     }
 
     /// Omits the engine's own, which store where everything is.
@@ -98,7 +98,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_object(&self, key: &ObjectKey) -> Result<Found<StoredObject>, Error> {
-        self.parts.values().find_object(key)
+        self.parts.value_at(&Objects::conflict_key(key))?.find_object(key)
     }
 
     fn list_objects(
@@ -111,7 +111,7 @@ impl<H: SegmentHome> Base for SegmentedWorld<H> {
     }
 
     fn find_record(&self, id: RecordId) -> Result<Found<Arc<Record>>, Error> {
-        self.parts.values().find_value::<Records>(&id)
+        self.parts.value_at(&Records::conflict_key(&id))?.find_value::<Records>(&id)
     }
 
     fn record_shape(&self) -> RecordShape {

@@ -84,6 +84,18 @@ impl<H: SegmentHome> OpenSegments<H> {
         self.slots.note_refusal(refusal);
     }
 
+    /// Flushes a world of this one. A refusal that no ticket has reported is kept for [`check_refusals`](Self::check_refusals):
+    /// the flush has done its work.
+    pub(super) fn flush(&self, world: &World) -> Result<(), Error> {
+        match world.flush() {
+            Err(refusal @ Error::DeferredWrite { .. }) => {
+                self.note_refusal(refusal);
+                Ok(())
+            }
+            flushed => flushed,
+        }
+    }
+
     /// Reports all such refusals, as one error.
     pub(super) fn check_refusals(&self) -> Result<(), Error> {
         self.slots.check_refusals()

@@ -49,11 +49,24 @@ impl<H: SegmentHome> Parts<H> {
         key: &ConflictKey,
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        self.submissions.apply_values();
-        self.transfers.at_rest(key, show)
+        self.value_at(key)?.at_rest(key, show)
     }
 
-    /// The reads of properties, objects and records.
+    /// The reads of the value of a key.
+    ///
+    /// # Errors
+    /// Why the segment that has it does not take what was submitted to it.
+    pub(super) fn value_at(&self, key: &ConflictKey) -> Result<&Transfers<H>, Error> {
+        let transfers = self.values();
+        if !self.submissions.is_empty()
+            && let Some(segment) = self.root.segment_with(key)?
+        {
+            self.submissions.apply(segment)?;
+        }
+        Ok(transfers)
+    }
+
+    /// The reads of values of many keys.
     pub(super) fn values(&self) -> &Transfers<H> {
         self.submissions.apply_values();
         &self.transfers

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cg_format::ChunkAt;
 use cg_format::wire::Writer;
 use cg_registry::{Catalog, Registration};
+use cg_store::engine::Level;
 use cg_store::error::ConflictKey;
 use cg_store::layer::{Base as _, Mutex, RwLock, for_each_property_behind, rank};
 use cg_store::{Durability, Error, Property, Transaction, World};
@@ -107,7 +108,7 @@ impl Root {
     ) -> Result<Arc<Catalog>, Error> {
         let _one_at_a_time = self.naming.lock();
         let names = self.world.registry().register(new)?;
-        self.world.flush()?;
+        self.world.keep_found(Level::Power)?;
         adopt(&names)?;
         Ok(names)
     }

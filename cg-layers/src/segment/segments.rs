@@ -123,7 +123,7 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
     /// [`SegmentError::Missing`](crate::SegmentError::Missing), and the errors of the engine.
     pub fn compact(&self, segment: SegmentPos) -> Result<(), Error> {
         self.with(segment, |world| {
-            world.flush()?;
+            self.parts.open.flush(world)?;
             for family in Family::ALL {
                 world.engine().compact(family, ALL_KEYS)?;
             }

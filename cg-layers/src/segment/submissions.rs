@@ -153,6 +153,11 @@ impl<H: SegmentHome> Submissions<H> {
         self.waiting.may_concern(segment, at)
     }
 
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// How many batches wait for each segment, and the memory that they hold.
     pub(super) fn waiting(&self) -> (BTreeMap<SegmentPos, u64>, u64) {
         self.waiting.counts()

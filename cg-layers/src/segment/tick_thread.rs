@@ -76,7 +76,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         peek: impl FnOnce(&World) -> Option<Lookup<T>>,
     ) -> Option<Lookup<T>> {
         let (parts, segment) = (&*self.parts, self.segment_of(at));
-        if parts.submissions.may_concern(segment, at) || parts.borders.is_unfinished() {
+        if parts.submissions.may_concern(segment, at) {
             return None;
         }
         match parts.open.use_if_open(segment, peek) {

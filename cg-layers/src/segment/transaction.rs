@@ -3,8 +3,9 @@
 //! Where entities, properties, objects and records are is stored in the root, see [`places`](super::places).
 
 use cg_format::ChunkAt;
+use cg_store::engine::Level;
 use cg_store::error::ConflictKey;
-use cg_store::layer::{begin, end, replace_writes};
+use cg_store::layer::{Base as _, begin, end, replace_writes};
 use cg_store::{Durability, Error, Tx};
 
 use super::home::SegmentHome;
@@ -68,7 +69,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
                 (putting, deleted) = parts.borders.claim_written(&mut reads, &mut writes)?;
                 if durability == Durability::Safe && parts.root.level() != Durability::Safe {
                     // The root's places must be as durable as the segment.
-                    parts.root.world().flush()?;
+                    parts.root.world().keep_found(Level::Power)?;
                 }
                 replace_writes(reads.tx, writes);
                 Ok::<_, X>(value)

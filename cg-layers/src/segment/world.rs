@@ -293,15 +293,14 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     pub fn flush(&self) -> Result<(), Error> {
         let parts = &*self.parts;
         let applied = parts.submissions.apply_all();
-        self.root().flush()?;
-        parts.open.for_each_open(|world| match world.flush() {
-            // It has done its work, and so do the others before this is reported.
-            Err(refusal @ Error::DeferredWrite { .. }) => {
-                parts.open.note_refusal(refusal);
-                Ok(())
-            }
-            flushed => flushed,
+        // All of them do their work before anything is reported.
+        let mut flushed = parts.open.flush(self.root());
+        parts.open.for_each_open(|world| {
+            let other = parts.open.flush(world);
+            flushed = std::mem::replace(&mut flushed, Ok(())).and(other);
+            Ok(())
         })?;
+        flushed?;
         parts.borders.forget_left();
         applied.and_then(|()| parts.open.check_refusals())
     }

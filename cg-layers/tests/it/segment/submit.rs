@@ -446,3 +446,27 @@ fn a_column_over_a_border_is_joined() {
     let error = world.column(ids.overworld, 3, 3, 0..=1 << 40).expect_err("is too high");
     assert!(matches!(error, Error::ColumnTooHigh { .. }), "{error}");
 }
+
+/// Of the root too: a flush does its work before it reports anything.
+#[test]
+fn a_refusal_of_the_root_keeps_no_segment_from_being_flushed() {
+    let home = Gated::new();
+    let world = home.open(true);
+    let ids = register(&world);
+    let at = ids.at(0, 0, 0);
+    save(&world, at, filled(world.root(), ids.stone));
+    let mut batch = WriteBatch::new();
+    batch.set_block(ids.overworld, ids.at(3, 3, 3).pos.min_block(), ids.stone);
+    drop(world.root().submit(batch).expect("is taken"));
+    let synced = || {
+        let reached = world.segments().with(world.segment_of(at), |world| {
+            let metrics = world.metrics();
+            Ok::<_, Error>(metrics.last_synced == metrics.last_commit)
+        });
+        reached.expect("is open")
+    };
+    assert!(!synced());
+    let Err(Error::DeferredWrite { error, others: 0 }) = world.flush() else { panic!("it was dropped") };
+    assert!(matches!(*error, Error::ChunkAbsent { .. }), "{error}");
+    assert!(synced());
+}
