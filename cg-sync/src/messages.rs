@@ -47,10 +47,12 @@ pub struct SyncLimits {
 }
 
 impl Default for SyncLimits {
-    /// 4 MiB for a request, which is a few hundred thousand chunks. 64 MiB for a reply, which is more than a server
-    /// sends by default.
+    /// 4 MiB for a request, which is a few hundred thousand chunks. 96 MiB for a reply, which is more than a server sends by
+    /// default: 16 MiB, and one object of the largest size that a world takes
+    /// ([`StoreLimits::object_bytes`](cg_store::StoreLimits::object_bytes)). A cache of a server that takes larger ones needs
+    /// a higher limit.
     fn default() -> Self {
-        Self { request_bytes: 4 << 20, reply_bytes: 64 << 20 }
+        Self { request_bytes: 4 << 20, reply_bytes: 96 << 20 }
     }
 }
 

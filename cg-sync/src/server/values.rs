@@ -24,8 +24,8 @@ use crate::messages::{AskedBox, AskedValues, Position, Told, ValuesReply, kind_o
 use crate::place::wrong;
 use crate::value_set::is_sent;
 
-/// The number of values that are read together at first, and at most. Large ones are read one by one.
-const READ_AT_ONCE: [usize; 2] = [8, 256];
+/// The number of values that are read together at first, and at most: what is read and does not fit any more is dropped.
+const READ_AT_ONCE: [usize; 2] = [1, 16];
 /// What an entry of a reply takes beside its key and its bytes.
 const ENTRY_BYTES: usize = 16;
 
@@ -134,12 +134,14 @@ impl Values<'_> {
             })?;
             self.left_looks -= page.len();
             let room_bytes = *self.left_bytes;
-            let found = values(self.view, set.kind, &page.iter().map(|(_, key)| key).collect::<Vec<_>>());
-            for ((commit, key), found) in page.into_iter().zip(found) {
+            let of_set = page.iter().map(|(_, key)| key).filter(|key| set.has_key(key));
+            let mut found = values(self.view, set.kind, &of_set.collect::<Vec<_>>()).into_iter();
+            for (commit, key) in page {
                 if *self.left_bytes == 0 {
                     break;
                 }
                 if set.has_key(&key) {
+                    let Some(found) = found.next() else { break };
                     let value = match found {
                         Ok(Some((version, _))) if version != commit => None,
                         Ok(Some(value)) => Some(self.told(set, &key, &value)),

@@ -237,3 +237,10 @@ fn values_that_were_not_asked_for_are_refused_whole() {
     expect![[r"Objects, `\x00sync/head`, as the server sent it: it was not asked for"]]
         .assert_eq(&error.to_string());
 }
+
+#[test]
+fn a_cache_takes_the_largest_reply_that_a_server_gives_by_default() {
+    let largest =
+        SyncServerLimits::default().chunk_bytes as u64 + cg_store::StoreLimits::default().object_bytes;
+    assert!(SyncLimits::default().reply_bytes as u64 > largest + (1 << 20), "{largest}");
+}

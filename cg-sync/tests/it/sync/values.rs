@@ -370,7 +370,13 @@ fn a_log_finds_changes_without_a_look_at_the_rest(world: &World) {
     put(0, 5000, 1);
     let objects = [ValueSet::of(ValueKind::Objects)];
     assert_eq!(follow(&server, &cache, &objects, u64::MAX)[0], 5000);
+    let others = [ValueSet::of(ValueKind::Objects).with_prefix("q/")];
+    follow(&server, &cache, &others, u64::MAX);
     put(100, 110, 2);
+    let before = world.metrics().stats;
+    server.answer(&cache.request_values(&others).expect("asks")).expect("answers");
+    let cost = world.metrics().stats - before;
+    assert_eq!((cost.keys_scanned, cost.engine_reads), (10, 0), "what is not of the set is not read");
     let request = cache.request_values(&objects).expect("asks");
     let before = world.metrics().stats;
     let reply = server.answer(&request).expect("answers");
