@@ -17,8 +17,11 @@ impl SyncServer {
     /// answers that nothing did. A client that sends its next request at once hears of changes within some milliseconds, and
     /// asks for nothing in between.
     ///
-    /// Blocks the calling thread, without a lock. Looks at the world once for the request, and again after commits, at most
-    /// once in 10 ms. Each look waits until nothing is queued, as [`World::read_view`](cg_store::World::read_view) does.
+    /// Blocks the calling thread, and holds nothing while it sleeps. Looks at the world once for the request, and again after
+    /// commits, at most once in 10 ms. Each look waits until nothing is queued, as
+    /// [`World::read_view`](cg_store::World::read_view) does, and costs what [`answer`](Self::answer) costs: with many such
+    /// threads, let one look and wake the others. What cannot be told is news each time: a damaged chunk, and an area that is
+    /// too large. In a world without a [log](Self::keep_log) every commit is news of every set.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
