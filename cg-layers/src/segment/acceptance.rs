@@ -12,10 +12,11 @@ use super::home::SegmentHome;
 use super::pos::SegmentPos;
 use super::reads::SegmentReads;
 
-/// How often a batch is tried that conflicts with other commits.
-const MAX_RUNS: u32 = 100;
-/// The pause before the next try.
-const PAUSE: Duration = Duration::from_micros(100);
+/// How often a batch is tried that conflicts with other commits: for about ten seconds. A function of the host may return a
+/// conflict for ever.
+const MAX_RUNS: u32 = 2000;
+/// The pause before the second try, and the longest one. Each is twice as long as the one before.
+const PAUSES: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(5)];
 
 impl<H: SegmentHome> Borders<H> {
     /// Gives a batch to a segment's world. One of chunks alone goes to the queue of that; any other is committed, and the keys
@@ -30,7 +31,7 @@ impl<H: SegmentHome> Borders<H> {
         batch: &mut WriteBatch,
         deleted: &mut Vec<ConflictKey>,
     ) -> Result<DeferredOutcome, Error> {
-        let mut runs = 0;
+        let ([mut pause, longest], mut runs) = (PAUSES, 0);
         loop {
             runs += 1;
             let accepted = if batch::has_values(batch) {
@@ -43,7 +44,10 @@ impl<H: SegmentHome> Borders<H> {
                 Err(error) => error,
             };
             match error {
-                Error::Conflict { .. } if runs < MAX_RUNS => thread::sleep(PAUSE),
+                Error::Conflict { .. } if runs < MAX_RUNS => {
+                    thread::sleep(pause);
+                    pause = longest.min(pause * 2);
+                }
                 Error::Busy { .. } => world.wait_for_room()?,
                 // This thread runs a transaction of the segment: the batch comes after it.
                 Error::Nested if self.open().refuse_inside().is_err() => return Err(Error::Nested),

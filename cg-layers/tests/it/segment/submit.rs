@@ -3,11 +3,13 @@
 mod gated;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use cg_store::engine::Level;
+use cg_store::error::ConflictKey;
 use cg_store::{ErrorKind, Refused, WriteTicket};
 use cg_tiering::GameTick;
 
@@ -469,4 +471,21 @@ fn a_refusal_of_the_root_keeps_no_segment_from_being_flushed() {
     let Err(Error::DeferredWrite { error, others: 0 }) = world.flush() else { panic!("it was dropped") };
     assert!(matches!(*error, Error::ChunkAbsent { .. }), "{error}");
     assert!(synced());
+}
+
+#[test]
+fn a_batch_that_conflicts_with_others_is_accepted_when_they_let_it() {
+    let (world, ids) = in_memory();
+    let at = ids.at(0, 0, 0);
+    save(&world, at, filled(world.root(), ids.stone));
+    put(&world, 1, ids.cow_in(at));
+    let tries = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&tries);
+    let mut batch = WriteBatch::new();
+    batch.edit_entity(uuid(1), move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0..150 => Err(Error::Conflict { key: ConflictKey::Entity(uuid(1)) }),
+        _ => Ok(()),
+    });
+    world.submit(at, batch).expect("is taken").wait().expect("is accepted");
+    assert_eq!(tries.load(Ordering::Relaxed), 151);
 }
