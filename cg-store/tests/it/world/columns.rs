@@ -110,4 +110,9 @@ fn damage_is_of_its_column_or_comes_first(world: &World) {
         shown(walk(world, &ids, ChunkBox::EVERYTHING, None)),
         expected(&[(0, "damaged"), (0, "damaged"), (1, one), (40, one), (50, "too high")])
     );
+    // A walk that goes on does not begin with it again.
+    assert_eq!(
+        shown(walk(world, &ids, ChunkBox::EVERYTHING, Some([0, 0]))),
+        expected(&[(1, one), (40, one), (50, "too high")])
+    );
 }
