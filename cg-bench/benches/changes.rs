@@ -1,4 +1,4 @@
-//! The log of changes: what it costs a put, and what it saves whoever asks what changed among a million objects.
+//! The log of changes: what it costs a put, and what it saves a server that looks for changes among a million objects.
 //!
 //! | group | what is allowed |
 //! |---|---|

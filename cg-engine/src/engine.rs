@@ -145,7 +145,7 @@ pub trait Engine: Readable + fmt::Debug + 'static {
     fn compact(&self, family: Family, range: KeyRange<'_>) -> Result<(), EngineError>;
 
     /// As [`compact`](Self::compact), for the first part of a range in which there is something to gain: about one file.
-    /// Returns the last key of the part, behind which the rest begins. `None` if nothing was to be gained in the range.
+    /// Returns the last key of the part; the rest begins after it. `None` if nothing was to be gained in the range.
     ///
     /// # Errors
     /// As [`compact`](Self::compact).

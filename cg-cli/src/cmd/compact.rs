@@ -18,8 +18,9 @@ const SHOW_EVERY: Duration = Duration::from_millis(200);
 /// First chunks move that are due by the world's own clock; `cg tiers demote` lets time pass. Then the files are rewritten, slice
 /// by slice, where there is something to gain. With --box only those files are rewritten that have chunks of the boxes. It may be
 /// killed at any moment: the world is sound, and another run goes on. JSON: `{"before_bytes","after_bytes","freed_bytes","slices",
-/// "warmed","cooled","shadows_dropped","tombstones_purged","deltas_folded","refused","skipped_low_disk"}`. Exit code 1 if damage or
-/// too little room on the disk kept something from being moved or rewritten.
+/// "warmed","cooled","shadows_dropped","tombstones_purged","deltas_folded","refused","skipped_low_disk"}`. Exit code 1 if a
+/// move was refused, or the disk had too little room to move or to rewrite something. Files of a kind of row that has a damaged
+/// one are left as they are, with a warning in the log alone: `cg verify` names the damage.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

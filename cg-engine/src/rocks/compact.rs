@@ -129,7 +129,7 @@ fn next_slice(files: &mut Vec<LiveFile>, keys: KeyRange<'_>, collects: bool) -> 
     let (mut below, above): (Vec<&LiveFile>, Vec<&LiveFile>) =
         files.iter().partition(|file| file.level == last_level && last_level > 0);
     below.sort_unstable_by_key(|file| ends(file).0);
-    // Part i lies behind the end of file i − 1, up to the end of file i; the last one has all that follows too.
+    // Part i begins after the end of file i − 1 and ends with file i; the last one has all that follows too.
     let part = |index: usize| -> KeyRange<'_> {
         let end_of = |index: usize| below.get(index).map(|file| ends(file).1);
         let from = index.checked_sub(1).and_then(end_of).map_or(keys.0, Bound::Excluded);
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(slices(&last_level, ALL, false), [], "nothing is to be gained");
         let with = |more: LiveFile| [&last_level[..], &[more]].concat();
         assert_eq!(slices(&with(file(0, 21, 22, 1, 0)), ALL, false), [(Excluded(19), Included(29), 29)]);
-        // Between two files, before the first and behind the last.
+        // Between two files, before the first and after the last.
         assert_eq!(slices(&with(file(0, 30, 31, 1, 0)), ALL, false), [(Excluded(29), Unbounded, 49)]);
         assert_eq!(slices(&with(file(3, 1, 2, 1, 0)), ALL, false), [(Unbounded, Included(19), 19)]);
         assert_eq!(slices(&with(file(3, 60, 61, 1, 0)), ALL, false), [(Excluded(29), Unbounded, 61)]);

@@ -17,7 +17,7 @@ use crate::merger::{self, Base, Home};
 use crate::promoter::{Kinds, options};
 use crate::rng::Rng;
 
-/// Things of which each is an object, a record, a property and a chunk.
+/// Things; each is an object, a record, a property and a chunk.
 const THINGS: u64 = 7;
 /// Segments, and chunks along the side of one.
 const SEGMENTS: u64 = 3;

@@ -353,7 +353,7 @@ fn a_segment_that_cannot_be_reached_keeps_what_was_submitted() {
     let many = world.load_many(&[at, elsewhere]);
     assert!(many[0].is_err() && many[1].as_ref().expect("is open").is_some(), "the others are served");
     home.set(Opening::Opens);
-    // A tick tries again, and nobody reads.
+    // A tick tries again, without a reader.
     world.tick(GameTick::new(1), &[], Duration::from_millis(10)).expect("ticks");
     loop {
         match poll() {

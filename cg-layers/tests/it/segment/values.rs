@@ -249,7 +249,7 @@ fn what_another_segment_has_is_neither_read_nor_put_nor_deleted() {
     assert_eq!(world.segments().list(), [segment(&ids, 0), segment(&ids, 1)]);
     assert_eq!((object(&world, "a"), place_count(&world)), (Some((0, 1)), 3));
 
-    // A record lies in the segment of its position.
+    // A record is in the segment of its position.
     let outside = within(&world, other, |tx| {
         tx.put_record(id(2), record(&ids, 255, 1));
         Ok(())
@@ -257,7 +257,7 @@ fn what_another_segment_has_is_neither_read_nor_put_nor_deleted() {
     let (first, second) = (segment(&ids, 1), segment(&ids, 0));
     let expected = Some(&SegmentError::TwoSegments { first, second });
     assert_eq!(outside.as_ref().err().and_then(Error::layer), expected, "{outside:?}");
-    // The world's own properties are the root's, and the engine's nobody's.
+    // The world's own properties are the root's. A host sets none of the engine's.
     for (set, expected) in [
         (Property::Seed, SegmentError::Elsewhere { key: ConflictKey::Property("seed".into()), home: None }),
         (property("cg:x"), SegmentError::Elsewhere { key: ConflictKey::Property("cg:x".into()), home: None }),

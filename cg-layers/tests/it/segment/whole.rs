@@ -10,7 +10,7 @@ use cg_store::view::Area;
 
 use super::*;
 
-/// Chunks in five segments, of which the last has none in the box.
+/// Chunks in five segments; the last one has none in the box.
 fn spread<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> [ChunkAt; 6] {
     let places = [(-17, 0), (-1, 0), (0, 0), (15, 3), (16, 0), (40, 0)].map(|(x, y)| ids.at(x, y, 0));
     for at in places {

@@ -30,7 +30,8 @@ pub struct CompactReport {
     pub deltas_folded: usize,
     /// The slices of files that were rewritten.
     pub slices: u64,
-    /// The kinds of row whose files were left as they are, because the disk has too little room to rewrite them.
+    /// The kinds of row whose files were left as they are, because the disk has too little room to rewrite them. If it has
+    /// too little to move chunks, that counts as one more.
     pub skipped_low_disk: usize,
 }
 
@@ -101,6 +102,7 @@ impl Compaction<'_> {
                 let ticked = self.world.work_due(Instant::now() + WORK_AT_ONCE)?;
                 self.report.moves += ticked.moves;
                 self.report.deltas_folded += ticked.deltas_folded;
+                self.report.skipped_low_disk += usize::from(ticked.skipped_low_disk);
                 if !ticked.work_left || ticked.skipped_low_disk {
                     self.stage = Stage::Flush;
                 } else if ticked.moves == MoveCounts::default() && ticked.deltas_folded == 0 {
@@ -158,7 +160,7 @@ impl MaintainState {
         Ok(report)
     }
 
-    /// Compacts the next slice of a family behind a key. Returns the last key of the slice; `None` if there is none.
+    /// Compacts the next slice of a family after a key. Returns the last key of the slice; `None` if there is none.
     fn compact_slice(&self, keys: &FamilyKeys, done_to: Option<&[u8]>) -> Result<Option<Box<[u8]>>, Error> {
         let engine = self.shared.engine()?;
         let behind = done_to.map_or(Bound::Unbounded, Bound::Excluded);

@@ -62,7 +62,7 @@ impl Gated {
         self.gate.changed.notify_all();
     }
 
-    /// Loses a segment behind the root's back.
+    /// Loses a segment without a word to the root.
     pub(super) fn lose(&self, segment: SegmentPos) {
         self.inner.remove(segment).expect("is forgotten");
     }
