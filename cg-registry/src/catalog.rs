@@ -164,7 +164,18 @@ impl Catalog {
         done.last().map_or(id, |(_, after)| BlockId::new(after))
     }
 
-    /// The id of a structure.
+    /// The id of a structure, for a host to store in an object or a component: it never changes.
+    ///
+    /// ```
+    /// use cg_registry::{Catalog, PackManifest, Policy, reconcile};
+    /// let pack = r#"{ "pack": "game", "version": "1", "namespaces": ["game"], "structures": ["game:village"] }"#;
+    /// let pack = PackManifest::from_json(pack)?;
+    /// let mut catalog = Catalog::new();
+    /// reconcile(&catalog, &[pack], &Policy::default()).apply(&mut catalog)?;
+    /// let village = catalog.structure_id("game:village").expect("the pack has it");
+    /// assert_eq!((village.get(), catalog.structure_id("game:castle")), (0, None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn structure_id(&self, name: &str) -> Option<StructureId> {
         self.list(ListKind::Structures).id(name).map(StructureId::new)
     }

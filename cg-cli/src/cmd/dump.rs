@@ -4,9 +4,12 @@ mod explain;
 mod rows;
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
+use cg_anvil::new_file;
+use cg_format::cluster::StoredCluster;
 use cg_format::wire::annotate;
-use cg_format::{ChunkAt, Space, key};
+use cg_format::{ChunkAt, ClusterTier, Limits, Space, key};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -16,6 +19,9 @@ use super::quarantine::copy_named;
 use crate::args::{DimensionArg, WorldArg, chunk_pos};
 use crate::output::{Failure, Outcome, Output, hex};
 use crate::shown::shown;
+
+/// Memory for a cluster that is decompressed as a whole: 4,096 chunks of a hundred kilobytes, twice.
+const MAX_CLUSTER_BYTES: u64 = 1 << 30;
 
 /// Show the bytes of a stored value: offset, bytes and field, as the decoders read them.
 ///
@@ -41,6 +47,10 @@ pub(crate) struct Args {
     /// A copy of a row that was quarantined, as `cg quarantine list` prints it.
     #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["SPACE", "KEY", "COMMIT"])]
     quarantined: Option<Vec<String>>,
+    /// Also writes the cluster of the row to a file, in the plain form: version, scale level, 64 or 4,096 offsets of
+    /// eight bytes, then the chunks, neither compressed nor checked by a sum. For programs that read this form.
+    #[arg(long, value_name = "FILE")]
+    cluster_to: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize)]
@@ -103,6 +113,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
             hex(&key)
         )));
     };
+    if let Some(path) = &args.cluster_to {
+        write_cluster(path, space, &key, &row)?;
+    }
     let parts = explain(rows.catalog().ok(), space, &key, &row, chunk);
     let good = parts.iter().all(|part| part.error.is_none());
     out.print(&Report {
@@ -113,6 +126,26 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         parts: parts.into_iter().map(PartReport::from).collect(),
     })?;
     Ok(Outcome::good_if(good))
+}
+
+/// Writes the cluster in a row to a file, in the plain form.
+fn write_cluster(path: &Path, space: Space, key: &[u8], row: &[u8]) -> Result<(), Failure> {
+    let tier = match space {
+        Space::ClusterL1 => ClusterTier::L1,
+        Space::ClusterL2 => ClusterTier::L2,
+        _ => {
+            let family = space.family().name();
+            return Err(Failure::usage(format!(
+                "--cluster-to needs the row of a cluster, and this one is of {family}; a chunk is in a cluster when it \
+                 is warm or cold: `cg tiers demote` moves it there"
+            )));
+        }
+    };
+    let cluster = StoredCluster::open(tier, key, row).map_err(|error| Failure::damaged(error.to_string()))?;
+    let bytes = cluster
+        .to_seed_bytes(&mut Limits::new(MAX_CLUSTER_BYTES))
+        .map_err(|error| Failure::damaged(error.to_string()))?;
+    new_file::write(path, &bytes).map_err(|error| Failure::io("write", path, &error))
 }
 
 impl From<Part> for PartReport {

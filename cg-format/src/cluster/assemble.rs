@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::directory::{Directory, GroupEntry};
 use super::encoded_group::{EncodedGroup, GroupChunks};
-use super::{ClusterView, GroupBytes, Slot, SlotInfo, StoredCluster};
+use super::{GroupBytes, Slot, SlotInfo, StoredCluster};
 use crate::frame::head::Version;
 use crate::frame::{Codec, Draft};
 use crate::{ClusterTier, DecodeError, Limits};
@@ -99,15 +99,6 @@ impl<'a> ClusterBuilder<'a> {
     pub fn over(base: &StoredCluster<'a>) -> Self {
         let codec = base.codec();
         Self { codec, base: Some(base.clone()), ..Self::new(base.tier()) }
-    }
-
-    /// Starts with the chunks of a cluster in the seed form, which has no versions: `info` returns them.
-    pub fn from_seed(cluster: &ClusterView<'a>, mut info: impl FnMut(Slot) -> SlotInfo) -> Self {
-        let mut builder = Self::new(cluster.tier());
-        for (slot, value) in cluster.chunks() {
-            builder.put(slot, info(slot), value);
-        }
-        builder
     }
 
     /// The tier of the cluster.

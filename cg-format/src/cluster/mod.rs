@@ -13,8 +13,9 @@
 //!  seed form                       | version | scale | 64 offsets | chunk | chunk | ... |
 //! ```
 //!
-//! Both forms can be converted into each other: [`StoredCluster::to_seed_bytes`] and [`ClusterBuilder::from_seed`]. The
-//! stored form adds each chunk's version and schema generation, which the seed form cannot represent.
+//! Both forms can be converted into each other: [`StoredCluster::to_seed_bytes`], and [`ClusterBuilder::put`] for each of
+//! [`ClusterView::chunks`]. The stored form adds each chunk's version and schema generation, which the seed form cannot
+//! represent.
 //!
 //! # The cost of damage
 //! The frame's checksum covers the directory, and the directory contains the checksum of every group. A damaged group

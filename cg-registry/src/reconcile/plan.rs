@@ -370,6 +370,25 @@ impl Plan {
     }
 
     /// For each block of a missing pack, the block to display instead. Empty unless the policy names one.
+    ///
+    /// ```
+    /// use cg_registry::{Catalog, MissingPacks, PackManifest, Policy, reconcile};
+    /// let pack = |name: &str, block| {
+    ///     let blocks = format!(r#"[{{ "name": "{name}:{block}" }}]"#);
+    ///     PackManifest::from_json(&format!(
+    ///         r#"{{ "pack": "{name}", "version": "1", "namespaces": ["{name}"], "blocks": {blocks} }}"#
+    ///     ))
+    /// };
+    /// let (game, pipes) = (pack("game", "crate")?, pack("pipes", "pipe")?);
+    /// let mut catalog = Catalog::new();
+    /// reconcile(&catalog, &[game.clone(), pipes], &Policy::default()).apply(&mut catalog)?;
+    /// // The pack of pipes is not installed any more.
+    /// let missing = MissingPacks::Placeholder("game:crate".parse()?);
+    /// let plan = reconcile(&catalog, &[game], &Policy { missing, ..Policy::default() });
+    /// let [pipe, game_crate] = ["pipes:pipe", "game:crate"].map(|name| catalog.block_id(name).expect("is known"));
+    /// assert_eq!(plan.stand_ins(), [(pipe, game_crate)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stand_ins(&self) -> &[(BlockId, BlockId)] {
         &self.stand_ins
     }

@@ -180,6 +180,26 @@ impl ReadView<'_> {
     /// [`decode`](Self::decode) may be called by the visitor, and is then done by all threads too. A panic of the visitor
     /// goes on in the caller.
     ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use cg_store::prelude::*;
+    /// use cg_store::view::Area;
+    /// # let world = World::builder().in_memory()?;
+    /// let entities = AtomicU64::new(0);
+    /// let damage = world.read_view(|view| {
+    ///     view.par_for_each_chunk(Area::World, |stored| match stored.and_then(|stored| view.decode(stored)) {
+    ///         Ok(chunk) => {
+    ///             entities.fetch_add(chunk.entities().len() as u64, Ordering::Relaxed);
+    ///             ControlFlow::Continue(())
+    ///         }
+    ///         Err(error) => ControlFlow::Break(error),
+    ///     })
+    /// })?;
+    /// damage.map_or(Ok(()), Err)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the engine fails.
     pub fn par_for_each_chunk<B: Send>(

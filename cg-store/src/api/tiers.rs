@@ -197,7 +197,23 @@ impl Tiers<'_> {
     /// Most events take eight or nine bytes, in memory until [`take_trace`](Self::take_trace) returns them. The event that would
     /// exceed `max_bytes` ends the recording. That event and later ones are counted in
     /// [`TracePart::lost_events`]. 64 MiB are enough for about seven million loads and saves. During a recording each of them also
-    /// encodes its chunk once, to know its length.
+    /// encodes its chunk once, to know its length. `cg tiers simulate` tries policies on the file.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use cg_store::prelude::*;
+    /// # let world = World::builder().in_memory()?;
+    /// # let mut file = Vec::new();
+    /// world.tiers().record_trace(64 << 20);
+    /// for tick in 0..1200 {
+    ///     world.tick(GameTick::new(tick), &[], Duration::from_millis(5))?;
+    ///     if tick % 600 == 0 {
+    ///         file.extend(world.tiers().take_trace().bytes);
+    ///     }
+    /// }
+    /// file.extend(world.tiers().end_trace().bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn record_trace(&self, max_bytes: usize) {
         self.tiering().record_trace(max_bytes);
     }

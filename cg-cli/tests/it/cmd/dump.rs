@@ -1,5 +1,7 @@
 //! `cg dump`
 
+use cg_format::ClusterTier;
+use cg_format::cluster::ClusterView;
 use expect_test::expect;
 use serde_json::json;
 
@@ -173,4 +175,34 @@ fn what_is_not_there_is_said_in_a_sentence() {
         cg: entity has no row under the key 0000000000000000000000000000ffff
     "#]]
     .assert_eq(&said.err);
+}
+
+#[test]
+fn a_cluster_is_written_in_the_plain_form() {
+    let sample = Sample::new();
+    let file = sample.beside("cluster.bin");
+    let path = file.to_str().expect("is text");
+    let chunk = ["--chunk", "0", "4", "-1", "--cluster-to", path];
+    let said = sample.cg("dump", &chunk);
+    assert_eq!(
+        (said.code, said.err.as_str(), said.out.as_str()),
+        (
+            2,
+            "cg: --cluster-to needs the row of a cluster, and this one is of chunkl0; a chunk is in a cluster when it is \
+             warm or cold: `cg tiers demote` moves it there\n",
+            ""
+        )
+    );
+    assert!(!file.exists());
+    for (tier, header_bytes) in [(ClusterTier::L1, 521), (ClusterTier::L2, 32_777)] {
+        let sample = Sample::new();
+        sample.cool_ground(tier);
+        sample.cg("dump", &chunk).good();
+        let bytes = std::fs::read(&file).expect("was written");
+        assert_eq!((&bytes[..8], bytes[8]), (&1_u64.to_le_bytes()[..], tier.scale_level()));
+        let cluster = ClusterView::new(&bytes).expect("is sound");
+        let chunks: Vec<_> = cluster.chunks().collect();
+        assert_eq!((chunks.len(), chunks[0].1.len()), (1, bytes.len() - header_bytes));
+        assert_eq!(chunks[0].1.len(), 1715, "as the hot row has it");
+    }
 }

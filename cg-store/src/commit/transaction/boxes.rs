@@ -15,6 +15,22 @@ impl<S: TxStore> Tx<S> {
     /// Chunks that the box covers only in part must be stored. Chunks that it covers completely are created if absent,
     /// filled with `background`. New blocks get the defaults of their components; unchanged blocks keep their data.
     ///
+    /// ```
+    /// use cg_format::{BlockBox, BlockPos, CellOrder};
+    /// use cg_store::prelude::*;
+    /// # let world = World::builder().in_memory()?;
+    /// # let overworld = world.registry().register_dimension("game:overworld")?;
+    /// let [air, stone] = world.registry().register_blocks(["game:air", "game:stone"])?;
+    /// // The generator's own kinds in its own order: y by y, in each z by z, in each x by x.
+    /// let area = BlockBox::new(BlockPos::new(0, 64, 0), BlockPos::new(15, 95, 15));
+    /// let made = vec![1_u8; 16 * 32 * 16];
+    /// world.transaction(|tx| {
+    ///     tx.write_box(overworld, area, CellOrder::Yzx, &made, air, |kind: &u8| Some([air, stone][usize::from(*kind)]))
+    /// })?;
+    /// assert!(world.load(ChunkAt::new(overworld, ChunkPos::new(0, 5, 0)?))?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::BoxLength`], [`Error::ChunkAbsent`], [`Error::Edit`] and as [`load`](Self::load).
     pub fn write_box<T>(
