@@ -262,7 +262,9 @@ pub struct SyncOutcome {
     pub has_more_values: bool,
     /// Sets about which another reply was applied since the request was made. Nothing of them was applied.
     pub outdated_values: u64,
-    /// Values that the server cannot read, by kind and key. The cache keeps its own.
+    /// Values that the server cannot read, by kind and key. The cache keeps its own, and hears of each again when a commit or
+    /// a quarantine of the server changes it. Where the server's files were mended instead,
+    /// [`forget_values`](crate::SyncClient::forget_values) makes the cache ask for all of the set again.
     pub damaged_values: Vec<(ValueKind, Vec<u8>)>,
     /// Whether the server's world has another history than the cache knew, so that versions were treated as
     /// unknown.

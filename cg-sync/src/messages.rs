@@ -208,6 +208,22 @@ impl SyncRequest {
         self
     }
 
+    /// Asks from where a reply ended that has no news.
+    pub(super) fn go_on_behind(&mut self, reply: &SyncReply) {
+        for (asked, told) in self.areas.iter_mut().zip(&reply.areas) {
+            // What is damaged is told again: the last reply is the one that is sent.
+            if let AreaReply::Changed { damaged, .. } = told
+                && damaged.is_empty()
+                && asked.since.is_some()
+            {
+                asked.since = Some(reply.commit);
+            }
+        }
+        for (asked, told) in self.values.iter_mut().zip(&reply.values) {
+            asked.known.clone_from(&told.next);
+        }
+    }
+
     /// The number of chunks that the request asks about, without areas.
     pub fn chunk_count(&self) -> usize {
         self.cubes.iter().map(|cube| cube.chunks.len()).sum()
@@ -251,8 +267,7 @@ impl SyncReply {
             }
             AreaReply::TooMany => true,
         };
-        let of_values =
-            |reply: &ValuesReply| reply.listed.is_some() || reply.has_more || !reply.values.is_empty();
+        let of_values = |reply: &ValuesReply| reply.listed.is_some() || !reply.values.is_empty();
         request.known.is_some() && self.is_restart
             || request.cubes.iter().zip(&self.cubes).any(of_cube)
             || request.areas.iter().zip(&self.areas).any(of_area)

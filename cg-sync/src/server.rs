@@ -18,7 +18,7 @@ use cg_store::layer::{Base, lineage, sync_to};
 use cg_store::view::ReadView;
 use cg_store::{Error, World};
 use uuid::Uuid;
-use values::Values;
+use values::{Set, Values};
 
 use super::error::{MessageError, SyncError};
 use super::messages::{
@@ -167,16 +167,20 @@ impl SyncServer {
         }
         answering.read(&mut cubes)?;
         let areas = request.areas.iter().map(|area| answering.area(area)).collect::<Result<_, _>>()?;
+        let set = |asked| Set::new(asked, view.catalog(), &answering.dimensions);
+        let sets = request.values.iter().map(set).collect::<Result<Vec<_>, _>>()?;
         let mut values = Values {
             view,
+            sets: &sets,
             upgrades: Base::upgrades(world),
             is_known: known.is_some(),
-            dimensions: &answering.dimensions,
             left_bytes: &mut answering.left_bytes,
             left_looks: self.limits.looked_values,
             used: Used::default(),
         };
-        let told = request.values.iter().map(|asked| values.answer(asked)).collect::<Result<_, _>>()?;
+        let asked = sets.iter().zip(&request.values);
+        let told = asked.map(|(set, asked)| values.answer(set, asked.known.clone()));
+        let told = told.collect::<Result<_, _>>()?;
         let value_names = ValueNames::of(view.catalog(), values.used);
         Ok(SyncReply {
             number: request.number,

@@ -61,7 +61,8 @@ impl ValueSet {
         self
     }
 
-    /// Without a component: entities arrive as if they did not have it.
+    /// Without a component: entities arrive as if they did not have it. An entity in several sets of one request has what any
+    /// of them wants, so ask about sets that overlap in one request.
     #[must_use]
     pub fn without(mut self, component: Name) -> Self {
         self.without.insert(component);

@@ -10,7 +10,7 @@ use cg_format::object::ObjectView;
 use cg_format::record::RecordView;
 use cg_format::{ChunkBox, ChunkPos, ComponentId, Dimension, EntityId};
 use cg_registry::portable::Used;
-use cg_registry::{ListKind, UpgradeFunctions};
+use cg_registry::{Catalog, ListKind, UpgradeFunctions};
 use cg_store::Error;
 use cg_store::engine::CommitSeq;
 use cg_store::layer::upgrade_entity;
@@ -33,9 +33,10 @@ const ENTRY_BYTES: usize = 16;
 pub(super) struct Values<'a> {
     pub(super) view: &'a ReadView<'a>,
     pub(super) upgrades: Arc<UpgradeFunctions>,
+    /// All sets of the request.
+    pub(super) sets: &'a [Set],
     /// Whether the client's positions belong to this history.
     pub(super) is_known: bool,
-    pub(super) dimensions: &'a [Option<Dimension>],
     /// Room in the reply.
     pub(super) left_bytes: &'a mut usize,
     /// The number of values that may be looked at.
@@ -44,8 +45,8 @@ pub(super) struct Values<'a> {
     pub(super) used: Used,
 }
 
-/// The set that a client asks about, in the server's ids.
-struct Set {
+/// A set that a client asks about, in the server's ids.
+pub(super) struct Set {
     kind: ValueKind,
     prefix: Vec<u8>,
     /// `None` if they are everywhere.
@@ -54,10 +55,11 @@ struct Set {
 }
 
 impl Values<'_> {
+    /// What is told of a set to a client at a position.
+    ///
     /// # Errors
-    /// [`SyncError::Message`] for a kind, a place or a name that there is not; those of the engine.
-    pub(super) fn answer(&mut self, asked: &AskedValues) -> Result<ValuesReply, SyncError> {
-        let set = self.set(asked)?;
+    /// [`SyncError::Message`] for a position after the newest commit; those of the engine.
+    pub(super) fn answer(&mut self, set: &Set, known: Option<Position>) -> Result<ValuesReply, SyncError> {
         let beginning = change_log_beginning(self.view)?.filter(|_| self.is_known);
         let has = |commit: u64| beginning.is_some_and(|beginning| beginning.get() <= commit);
         // Of the commit with which the log begins it has no rows.
@@ -65,7 +67,7 @@ impl Values<'_> {
             |commit: u64, key: &Option<Vec<u8>>| has(commit.saturating_sub(u64::from(key.is_some())));
         let newest = self.view.commit().get();
         let anew = |known| (newest, known, Vec::new());
-        let (since, known, behind) = match asked.known.clone().filter(|_| self.is_known) {
+        let (since, known, behind) = match known.filter(|_| self.is_known) {
             Some(Position::Changes { commit, .. }) if commit > newest => {
                 return Err(wrong("a position is after the newest commit").into());
             }
@@ -74,7 +76,7 @@ impl Values<'_> {
                 return Ok(ValuesReply { next, ..ValuesReply::default() });
             }
             Some(Position::Changes { commit, key }) if has_from(commit, &key) => {
-                return self.changes(&set, commit, key);
+                return self.changes(set, commit, key);
             }
             // Of the commit in which the position is, not all may be known.
             Some(Position::Changes { commit, key }) => {
@@ -88,32 +90,7 @@ impl Values<'_> {
             Some(Position::Listing { known, .. }) => anew(known),
             None => anew(None),
         };
-        self.listing(&set, since, known, behind)
-    }
-
-    fn set(&self, asked: &AskedValues) -> Result<Set, SyncError> {
-        let Some(kind) = kind_of(asked.kind) else { return Err(wrong("a kind of values is 1 to 4").into()) };
-        let corner = |[x, y, z]: [i64; 3]| {
-            ChunkPos::new(x, y, z).map_err(|_| wrong("a box of values lies outside the world"))
-        };
-        let mut areas = Vec::with_capacity(asked.areas.len());
-        for AskedBox { dimension, min, max } in &asked.areas {
-            let dimension = self.dimensions.get(usize::from(*dimension));
-            let Some(dimension) = dimension else {
-                return Err(wrong("it has no name for a dimension").into());
-            };
-            let area = ChunkBox::new(corner(*min)?, corner(*max)?);
-            areas.extend(dimension.map(|dimension| (dimension, area)));
-        }
-        let catalog = self.view.catalog();
-        let mut without = BTreeSet::new();
-        for text in &asked.without {
-            let place = catalog.list(ListKind::Components).id(name(text)?.as_str());
-            let of = |place| [ComponentId::fixed(place), ComponentId::variable(place)];
-            without.extend(place.into_iter().flat_map(of).map(|id| catalog.newest_registration(id)));
-        }
-        let areas = (!asked.areas.is_empty()).then_some(areas);
-        Ok(Set { kind, prefix: asked.prefix.clone(), areas, without })
+        self.listing(set, since, known, behind)
     }
 
     /// What changed after a position, by the log.
@@ -248,8 +225,14 @@ impl Values<'_> {
             return Some(Told::Outside);
         }
         let mut entity = upgrade_entity(self.view.catalog(), &self.upgrades, id, entity).ok()?;
+        let position = entity.position;
+        // A component is left out if each set that has the entity leaves it out: another one of the request may want it.
+        let sets =
+            || self.sets.iter().filter(|set| set.kind == ValueKind::Entities && set.contains(position));
         for component in &set.without {
-            entity.remove_component(*component);
+            if sets().all(|set| set.without.contains(component)) {
+                entity.remove_component(*component);
+            }
         }
         self.used.dimensions.insert(entity.position.dimension());
         self.used.entities.insert(entity.kind);
@@ -261,6 +244,36 @@ impl Values<'_> {
 }
 
 impl Set {
+    /// # Errors
+    /// For a kind, a place or a name that there is not.
+    pub(super) fn new(
+        asked: &AskedValues,
+        catalog: &Catalog,
+        dimensions: &[Option<Dimension>],
+    ) -> Result<Self, MessageError> {
+        let Some(kind) = kind_of(asked.kind) else { return Err(wrong("a kind of values is 1 to 4")) };
+        let corner = |[x, y, z]: [i64; 3]| {
+            ChunkPos::new(x, y, z).map_err(|_| wrong("a box of values lies outside the world"))
+        };
+        let mut areas = Vec::with_capacity(asked.areas.len());
+        for AskedBox { dimension, min, max } in &asked.areas {
+            let dimension = dimensions.get(usize::from(*dimension));
+            let Some(dimension) = dimension else {
+                return Err(wrong("it has no name for a dimension"));
+            };
+            let area = ChunkBox::new(corner(*min)?, corner(*max)?);
+            areas.extend(dimension.map(|dimension| (dimension, area)));
+        }
+        let mut without = BTreeSet::new();
+        for text in &asked.without {
+            let place = catalog.list(ListKind::Components).id(name(text)?.as_str());
+            let of = |place| [ComponentId::fixed(place), ComponentId::variable(place)];
+            without.extend(place.into_iter().flat_map(of).map(|id| catalog.newest_registration(id)));
+        }
+        let areas = (!asked.areas.is_empty()).then_some(areas);
+        Ok(Self { kind, prefix: asked.prefix.clone(), areas, without })
+    }
+
     /// Whether a key is one of the set, and not of the world itself.
     fn has_key(&self, key: &[u8]) -> bool {
         key.starts_with(&self.prefix) && is_sent(self.kind, key)

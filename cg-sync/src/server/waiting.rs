@@ -1,5 +1,6 @@
 //! A request that waits until there is something to tell.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use cg_store::engine::CommitSeq;
@@ -20,7 +21,7 @@ impl SyncServer {
     /// Blocks the calling thread, and holds nothing while it sleeps. Looks at the world once for the request, and again after
     /// commits, at most once in 10 ms. Each look waits until nothing is queued, as
     /// [`World::read_view`](cg_store::World::read_view) does, and costs what [`answer`](Self::answer) costs: with many such
-    /// threads, let one look and wake the others. What cannot be told is news each time: a damaged chunk, and an area that is
+    /// threads, let one look and wake the others. A look reads the log from where the one before it ended. What cannot be told is news each time: a damaged chunk, and an area that is
     /// too large. In a world without a [log](Self::keep_log) every commit is news of every set.
     ///
     /// # Errors
@@ -32,13 +33,19 @@ impl SyncServer {
     ) -> Result<SyncReply, SyncError> {
         let until = Instant::now().checked_add(timeout);
         self.check(request)?;
+        // What was looked at and is no news is not looked at again.
+        let mut asked = Cow::Borrowed(request);
         loop {
             let begun = Instant::now();
-            let reply = self.world.read_view(|view| self.answer_of(view, request))?;
+            let reply = self.world.read_view(|view| self.answer_of(view, &asked))?;
             let is_over = until.is_some_and(|until| begun >= until);
-            if is_over || reply.has_news(request) {
+            if is_over || reply.has_news(&asked) {
                 sync_to(&self.world, CommitSeq::new(reply.commit))?;
                 return Ok(reply);
+            }
+            asked.to_mut().go_on_behind(&reply);
+            if reply.values.iter().any(|told| told.has_more) {
+                continue;
             }
             wait_for_commit(&self.world, CommitSeq::new(reply.commit), until)?;
             let now = Instant::now();

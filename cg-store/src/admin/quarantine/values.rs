@@ -6,8 +6,8 @@
 //! | sound rows of the record | what is done |
 //! |---|---|
 //! | none | the record is absent from then on |
-//! | one | its place names it |
-//! | more, in several leaves | the one that was written last stays, and its place names it |
+//! | one | its place names it, and it is written anew |
+//! | more, in several leaves | the one that was written last stays, its place names it, and it is written anew |
 //!
 //! Every other row of it, damaged or not, is copied and deleted.
 
@@ -116,6 +116,7 @@ impl Admin<'_> {
             }
         }
         let kept = lying.iter().filter(|lying| lying.sound.is_some()).max_by_key(|lying| lying.sound);
+        let kept_row = kept.map(|lying| (lying.row.key.clone(), lying.row.bytes.clone()));
         let kept = kept.map(|lying| lying.leaf);
         for LeafRow { row, .. } in lying.iter().filter(|lying| Some(lying.leaf) != kept) {
             self.put_copy(batch, row, held)?;
@@ -132,6 +133,12 @@ impl Admin<'_> {
         }
         if !matches!(place, Place::Nowhere) {
             self.put_copy(batch, &self.damaged_row(Space::RecordPlace, &place_key)?, held)?;
+        }
+        // It may be older than what was lost, so a cache that has the newer one is told of it: it becomes newer than that.
+        if let Some((row_key, row)) = &kept_row {
+            let record = decode(id, row_key, row)?;
+            let draft = Draft::plain(Codec::None, 0, |out| record.to_record().encode(out));
+            batch.put(Space::Record, row_key, draft, Stamp::Commit);
         }
         match kept {
             Some(leaf) => {

@@ -4,6 +4,7 @@ use super::records::{id, record};
 use super::*;
 use cg_format::record::Record;
 use cg_format::{RecordId, Space, key};
+use cg_store::layer::values::{self, ValueKind};
 use cg_store::records::RecordQuery;
 
 over_both_engines! {
@@ -11,6 +12,7 @@ over_both_engines! {
     a_record_that_is_set_aside_is_kept_and_its_id_is_free
     a_record_whose_place_was_lost_is_found_again
     of_a_record_in_two_leaves_the_later_one_stays
+    an_older_record_that_stays_is_a_change
     a_place_without_its_record_goes
 }
 
@@ -123,6 +125,24 @@ fn of_a_record_in_two_leaves_the_later_one_stays(world: &World) {
     let quarantined = world.quarantine().list().expect("lists");
     let [copy] = &quarantined[..] else { panic!("one copy: {quarantined:?}") };
     assert_eq!((copy.space, &copy.key), (Space::Record, &row));
+    assert_sound(world);
+}
+
+/// Who knows the later one, by its commit, must hear that it is another one now.
+fn an_older_record_that_stays_is_a_change(world: &World) {
+    let ids = Ids::register(world);
+    let (here, _) = two_records(world, &ids);
+    plant(world, [(Space::RecordPlace, key::record_place(id(1)).to_vec(), None)]);
+    put(world, 1, &record(ids.overworld, [200.0; 3], "sign", 2));
+    let leaf = world.records().shape().leaf(ids.overworld, BlockPos::new(200, 200, 200));
+    plant(world, [(Space::Record, key::record(&leaf, id(1)), Some(plain(b"spoilt")))]);
+    assert!(world.quarantine().record(id(1)).expect("puts it right"));
+    assert_eq!(world.records().get(id(1)).expect("reads"), Some(here));
+    let found = world.read_view(|view| {
+        let found = values::values(view, ValueKind::Records, &[id(1).to_bytes()]);
+        Ok::<_, Error>(found.into_iter().next().expect("one was asked for")?.expect("is stored").0)
+    });
+    assert_eq!(found.expect("reads"), world.last_commit());
     assert_sound(world);
 }
 

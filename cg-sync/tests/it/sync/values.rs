@@ -16,6 +16,7 @@ over_both_engines! {
     without_a_log_they_are_too
     a_set_has_what_is_in_its_areas_alone
     components_may_stay_on_the_server
+    an_entity_of_two_sets_has_what_one_of_them_wants
     replies_of_any_order_undo_nothing
     what_is_forgotten_is_asked_for_again
     what_a_server_keeps_for_itself_is_not_sent
@@ -268,18 +269,42 @@ fn a_set_has_what_is_in_its_areas_alone(world: &World) {
 fn components_may_stay_on_the_server(world: &World) {
     let (ids, server, cache) = (Ids::register(world), server_of(world), client());
     let set = [ValueSet::of(ValueKind::Entities).without(name("game:items"))];
-    let components = || {
-        let entity = cache.world().entity(uuid(1)).expect("reads").expect("came");
-        let catalog = cache.world().catalog();
-        let name = |id| catalog.component_name(id).expect("is named").to_string();
-        entity.components().map(|(id, _)| name(id)).collect::<Vec<_>>()
-    };
     put(world, &ids, ValueKind::Entities, 1, Some(1));
     follow(&server, &cache, &set, u64::MAX);
-    assert_eq!(components(), ["game:power"]);
+    assert_eq!(components(&cache), ["game:power"]);
     put(world, &ids, ValueKind::Entities, 1, Some(2));
     follow(&server, &cache, &set, u64::MAX);
-    assert_eq!(components(), ["game:power"]);
+    assert_eq!(components(&cache), ["game:power"]);
+}
+
+/// The components of the first entity in a cache.
+fn components(cache: &SyncClient) -> Vec<String> {
+    let entity = cache.world().entity(uuid(1)).expect("reads").expect("came");
+    let catalog = cache.world().catalog();
+    let name = |id| catalog.component_name(id).expect("is named").to_string();
+    entity.components().map(|(id, _)| name(id)).collect()
+}
+
+/// All about what is near, and no contents of what is far.
+fn an_entity_of_two_sets_has_what_one_of_them_wants(world: &World) {
+    let (ids, server, cache) = (Ids::register(world), server_of(world), client());
+    let dimension = here(&cache, [0, 0, 0]).dimension;
+    let near = ValueSet::of(ValueKind::Entities).within(dimension, ChunkBox::new(at(0), at(3)));
+    let all = ValueSet::of(ValueKind::Entities).without(name("game:items"));
+    for sets in [[near.clone(), all.clone()], [all, near]] {
+        // The value says where: 5 is at x = 0, 6 at x = 4.
+        for (value, expected) in
+            [(6, &["game:power"][..]), (5, &["game:power", "game:items"]), (6, &["game:power"])]
+        {
+            put(world, &ids, ValueKind::Entities, 1, Some(value));
+            follow(&server, &cache, &sets, u64::MAX);
+            assert_eq!(components(&cache), expected, "{value}");
+        }
+    }
+}
+
+fn at(x: i64) -> ChunkPos {
+    ChunkPos::new(x, 0, 0).expect("inside the world")
 }
 
 fn replies_of_any_order_undo_nothing(world: &World) {
