@@ -315,6 +315,7 @@ impl SyncClient {
             cubes: Vec::new(),
             areas: Vec::new(),
             values: Vec::new(),
+            without: Vec::new(),
             max_bytes: None,
         };
         (request, state.head.map(|head| head.life))

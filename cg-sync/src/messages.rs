@@ -16,6 +16,7 @@
 mod names;
 mod values;
 
+use cg_registry::Name;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,7 @@ pub(super) use values::{
 };
 
 /// The version of the messages that this release sends and accepts.
-pub const SYNC_VERSION: u8 = 4;
+pub const SYNC_VERSION: u8 = 5;
 
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
@@ -67,6 +68,8 @@ pub struct SyncRequest {
     pub(super) cubes: Vec<AskedCube>,
     pub(super) areas: Vec<AskedArea>,
     pub(super) values: Vec<AskedValues>,
+    /// The components that the client does not want in chunks.
+    pub(super) without: Vec<Vec<u8>>,
     /// The client wants no more bytes of chunks and values in a reply.
     pub(super) max_bytes: Option<u64>,
 }
@@ -205,6 +208,15 @@ impl SyncRequest {
     #[must_use]
     pub const fn with_max_bytes(mut self, max_bytes: u64) -> Self {
         self.max_bytes = Some(max_bytes);
+        self
+    }
+
+    /// Asks for chunks in which each block has the default of a component, not its own value: what is in a chest need not reach
+    /// a client. May be called for several. A chunk that is cached already stays as it is until it changes. For entities there
+    /// is [`ValueSet::without`](crate::ValueSet::without).
+    #[must_use]
+    pub fn without(mut self, component: &Name) -> Self {
+        self.without.push(component.as_str().into());
         self
     }
 

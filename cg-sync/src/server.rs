@@ -6,11 +6,13 @@
 mod values;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use cg_format::chunk::Chunk;
 use cg_format::lineage::HistoryPoint;
-use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Lookup};
+use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, ComponentId, Dimension, Lookup, SchemaView as _};
+use cg_registry::Schema;
 use cg_registry::portable::Used;
 use cg_store::engine::CommitSeq;
 use cg_store::layer::values::{drop_change_log, keep_change_log};
@@ -120,6 +122,7 @@ impl SyncServer {
             ("cubes", request.cubes.len(), self.limits.asked_cubes),
             ("areas", request.areas.len(), self.limits.asked_areas),
             ("sets of values", request.values.len(), self.limits.asked_sets),
+            ("components", request.without.len(), values::MAX_WITHOUT),
         ] {
             if found > limit {
                 return Err(MessageError::TooMany { what, found, limit }.into());
@@ -153,6 +156,7 @@ impl SyncServer {
             forgotten: world.tiers().tombstone_horizon().get(),
             listed: 0,
             limits: &self.limits,
+            without: values::components(view.catalog(), &request.without)?,
             wanted: Vec::new(),
         };
         for dimension in &request.dimensions {
@@ -198,6 +202,19 @@ impl SyncServer {
     }
 }
 
+/// Gives each block of a chunk the default of these components.
+fn leave_out(without: &BTreeSet<ComponentId>, chunk: &mut Chunk, schema: &Schema) -> Result<(), Error> {
+    if without.is_empty() {
+        return Ok(());
+    }
+    let of_those = chunk.components().filter(|(component, ..)| without.contains(component));
+    let cells: Vec<_> = of_those.map(|(component, cell, _)| (component, cell)).collect();
+    for (component, cell) in cells {
+        chunk.set_component(cell, component, schema.default_bytes(component))?;
+    }
+    Ok(())
+}
+
 /// A chunk to send, and the place of its answer.
 struct Wanted {
     cube: usize,
@@ -217,6 +234,8 @@ struct Answering<'a> {
     forgotten: u64,
     listed: usize,
     limits: &'a SyncServerLimits,
+    /// The components that no chunk is sent with.
+    without: BTreeSet<ComponentId>,
     wanted: Vec<Wanted>,
 }
 
@@ -270,6 +289,7 @@ impl Answering<'_> {
     /// Reads the wanted chunks into their answers, until the reply is full.
     fn read(&mut self, cubes: &mut [CubeReply]) -> Result<(), SyncError> {
         let mut left_bytes = self.left_bytes;
+        let (without, schema) = (&self.without, self.view.catalog().current_schema());
         for wanted in std::mem::take(&mut self.wanted).chunks(READ_AT_ONCE) {
             if left_bytes == 0 {
                 break;
@@ -285,6 +305,7 @@ impl Answering<'_> {
                 for entity in chunk.entities().to_vec() {
                     chunk.remove_entity(entity);
                 }
+                leave_out(without, &mut chunk, &schema)?;
                 let bytes = chunk.to_bytes();
                 left_bytes = left_bytes.saturating_sub(bytes.len());
                 // The version is that of the same view. It is set below.

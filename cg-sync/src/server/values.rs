@@ -29,6 +29,9 @@ const READ_AT_ONCE: [usize; 2] = [1, 16];
 /// What an entry of a reply takes beside its key and its bytes.
 const ENTRY_BYTES: usize = 16;
 
+/// No world has as many components that a cache would leave out one by one.
+pub(super) const MAX_WITHOUT: usize = 1024;
+
 /// Values of one view.
 pub(super) struct Values<'a> {
     pub(super) view: &'a ReadView<'a>,
@@ -264,12 +267,7 @@ impl Set {
             let area = ChunkBox::new(corner(*min)?, corner(*max)?);
             areas.extend(dimension.map(|dimension| (dimension, area)));
         }
-        let mut without = BTreeSet::new();
-        for text in &asked.without {
-            let place = catalog.list(ListKind::Components).id(name(text)?.as_str());
-            let of = |place| [ComponentId::fixed(place), ComponentId::variable(place)];
-            without.extend(place.into_iter().flat_map(of).map(|id| catalog.newest_registration(id)));
-        }
+        let without = components(catalog, &asked.without)?;
         let areas = (!asked.areas.is_empty()).then_some(areas);
         Ok(Self { kind, prefix: asked.prefix.clone(), areas, without })
     }
@@ -286,10 +284,22 @@ impl Set {
     }
 }
 
+/// The components of these names, those of the world.
+pub(super) fn components(
+    catalog: &Catalog,
+    names: &[Vec<u8>],
+) -> Result<BTreeSet<ComponentId>, MessageError> {
+    let mut found = BTreeSet::new();
+    for text in names {
+        let place = catalog.list(ListKind::Components).id(name(text)?.as_str());
+        let of = |place| [ComponentId::fixed(place), ComponentId::variable(place)];
+        found.extend(place.into_iter().flat_map(of).map(|id| catalog.newest_registration(id)));
+    }
+    Ok(found)
+}
+
 /// Refuses a set that is too large.
 pub(super) fn check(asked: &AskedValues, max_areas: usize) -> Result<(), MessageError> {
-    /// No world has as many components that a cache would leave out one by one.
-    const MAX_WITHOUT: usize = 1024;
     let (areas, without) = (asked.areas.len(), asked.without.len());
     let all = [("areas of values", areas, max_areas), ("components", without, MAX_WITHOUT)];
     match all.into_iter().find(|(_, found, limit)| found > limit) {

@@ -118,6 +118,7 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
         ("request", first.encode()),
         ("request_again", again.encode()),
         ("request_area", area().encode()),
+        ("request_without", cache.request(&at).expect("asks").without(&name("game:items")).encode()),
         ("request_nothing", cache.request(&[]).expect("asks").encode()),
         ("reply", came.encode()),
         ("reply_gone", gone),

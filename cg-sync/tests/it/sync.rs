@@ -1,6 +1,7 @@
 //! A world as the cache of another: what is asked, what is answered, what is kept.
 
 mod cost;
+mod left_out;
 mod messages;
 mod order;
 mod overtaken;

@@ -38,7 +38,7 @@ fn bytes_that_are_no_message_are_refused() {
         Err(MessageError::TooLong { len_bytes: (4 << 20) + 1, limit_bytes: 4 << 20 })
     );
     assert_eq!(refused(&asked, limits), MessageError::Kind { found: 1, expected: 2 });
-    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 4 });
+    assert_eq!(refused(&[7, 2, 0, 0, 0, 0], limits), MessageError::Version { found: 7, expected: 5 });
     let (fields, stored) = (&reply[6..], u32::from_le_bytes(*reply[2..].first_chunk().expect("a sum")));
     let longer = sealed(2, &[fields, &[0]].concat());
     assert_eq!(refused(&longer, limits), MessageError::Behind { extra_bytes: 1 });
@@ -82,7 +82,8 @@ fn bytes_that_are_no_message_are_refused() {
     }
     let error = answer(
         &server,
-        &SyncRequest::decode(&sealed(1, &[0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0]), limits).expect("decodes"),
+        &SyncRequest::decode(&sealed(1, &[0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0]), limits)
+            .expect("decodes"),
         &SyncServerLimits::default(),
     );
     expect!["the message says what cannot be: it has no name for a dimension"]
@@ -151,8 +152,8 @@ fn a_request_asks_for_no_more_than_is_allowed() {
     // One cube in which the first place is asked about 65 times.
     let mut bytes = vec![0, 0, 1, 3, b'a', b':', b'b', 0, 1, 0, 0, 0, 0, 0, 65];
     bytes.extend([0, 0].repeat(65));
-    // No areas, no values, no limit.
-    bytes.extend([0; 3]);
+    // No areas, no values, no components, no limit.
+    bytes.extend([0; 4]);
     let many = SyncRequest::decode(&sealed(1, &bytes), SyncLimits::default()).expect("decodes");
     assert_eq!(many.chunk_count(), 65);
     expect!["the message says what cannot be: a 4³ cube has places 0 to 63, each once"]
@@ -183,7 +184,7 @@ fn sets_have_limits_and_places() {
         .assert_eq(&refused(&[without]));
     let asked = |fields: &[u8]| {
         // No number, server, dimension, cube or area; one set; no limit.
-        let fields = [&[0, 0, 0, 0, 0, 1], fields, &[0]].concat();
+        let fields = [&[0, 0, 0, 0, 0, 1], fields, &[0, 0]].concat();
         let request = SyncRequest::decode(&sealed(1, &fields), SyncLimits::default()).expect("decodes");
         answer(&server, &request, &limits).expect_err("is refused").to_string()
     };

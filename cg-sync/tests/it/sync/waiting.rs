@@ -50,7 +50,9 @@ fn a_look_begins_where_the_one_before_ended() {
     let bricks = [ValueSet::of(ValueKind::Objects).with_prefix("bricks/")];
     follow(&server, &cache, &bricks, u64::MAX);
     let request = cache.request_values(&bricks).expect("asks");
-    let put = |key: String| drop(world.objects().put(key, *b"1").expect("commits"));
+    let put = |key: String| {
+        world.objects().put(key, *b"1").expect("commits");
+    };
     let lights = |turn: u32| (0..12).for_each(|n| put(format!("lights/{turn}/{n}")));
     std::thread::scope(|scope| {
         let answer = scope.spawn(|| server.answer_when_changed(&request, Duration::from_secs(60)));
